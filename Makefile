@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PROPTEST_RNG_SEED ?= 20261121
 
 .DEFAULT_GOAL := help
-.PHONY: help build check programs test test-rust test-python test-java bench coverage soak demo schemas lint format clean tools
+.PHONY: help build wheels site check programs test test-rust test-python test-java bench coverage soak demo schemas lint format clean tools
 
 help: ## List the goals
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -31,8 +31,14 @@ $(STAMPS)/venv: pyproject.toml constraints.txt | tools
 	@echo "installing the Python packages into $(VENV)"
 	@$(BIN)/pip install --quiet --constraint constraints.txt hatchling editables maturin
 	@$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[postgresql]'
-	@$(BIN)/pip install --quiet --constraint constraints.txt $$($(BIN)/python scripts/dev-requirements.py)
+	@$(BIN)/pip install --quiet --constraint constraints.txt $$($(BIN)/python scripts/requirements.py dev)
 	@mkdir -p $(STAMPS) && touch $@
+
+# zig is 100 MB: where it cannot be had, build-wheels.sh does without, and says what that means.
+$(STAMPS)/wheels: $(STAMPS)/venv
+	@$(BIN)/pip install --quiet --constraint constraints.txt $$($(BIN)/python scripts/requirements.py wheels)
+	@$(BIN)/pip install --quiet --constraint constraints.txt $$($(BIN)/python scripts/requirements.py manylinux) \
+		&& touch $@ || echo "ziglang cannot be installed" >&2
 
 $(STAMPS)/native: $(RUST_SOURCES) $(STAMPS)/venv
 	@echo "compiling the native programs"
@@ -51,6 +57,13 @@ build: $(STAMPS)/venv $(STAMPS)/native $(JAR) ## Build everything; leaves .venv/
 demo: build ## Run the packaged study thread-scaling quickly, and write its report
 	@mkdir -p .concurve
 	@$(BIN)/concurve run thread-scaling --effort quick --export-html .concurve/thread-scaling.html
+
+wheels: $(STAMPS)/wheels $(JAR) ## Build the wheels of both distributions into dist/, the programs as a release
+	@scripts/build-wheels.sh $(BIN)
+
+site: $(STAMPS)/venv ## Write the documentation as a site to build/site; a broken link fails
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "open $(CURDIR)/build/site/index.html"
 
 check: $(STAMPS)/venv lint ## Lint, and run the tests that need no server and no program (two minutes)
 	@$(BIN)/python -m pytest -q --numprocesses 2 -m "not real and not postgresql and not soak"
@@ -85,7 +98,7 @@ bench: build ## Print the figures that the project promises (minutes; on a quiet
 coverage: build ## Simulate how often what is printed holds the truth; rewrites docs/method/coverage.md
 	@$(BIN)/python benches/coverage.py --write
 
-soak: build ## Run what takes long
+soak: build wheels ## Run what takes long
 	@$(BIN)/python -m pytest -q -m soak
 	@cargo test --profile checked --quiet -p concurve-records --test damage --test hostile_pages -- --ignored
 
@@ -107,4 +120,4 @@ format: $(STAMPS)/venv ## Format all code
 	@cargo fmt --all
 
 clean: ## Remove what was built; keeps the stored runs
-	rm -rf $(VENV) target $(JAVA)/target
+	rm -rf $(VENV) target build dist $(JAVA)/target

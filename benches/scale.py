@@ -1,4 +1,4 @@
-"""Scales: `concurve show` of a run of many trials."""
+"""Scales: what the command line takes to start, and `concurve show` of a run of many trials."""
 
 from __future__ import annotations
 
@@ -13,33 +13,51 @@ from measuring.running import scratch, wall_seconds
 from measuring.showing import alone
 from synthetic_run import fill
 
-SECONDS_MAX = 2.0
+CONCURVE = str(Path(sysconfig.get_path("scripts")) / "concurve")
 
+#: How long one waits at most for `concurve show`.
+SHOW_SECONDS_MAX = 0.7
+
+#: The commands that measure nothing and read no store, and how long one waits for them at most.
+STARTS = {"--version": 0.15, "studies": 0.4}
 
 SHAPES = ((20, 5_000), (1_000, 100))
 """Cells, and trials a cell."""
 
 
 def figures(quick: bool) -> Iterator[Figure]:
-    """Few long cells, then many short ones."""
+    """The start, then few long cells, then many short ones."""
+    for word, most in STARTS.items():
+        yield start_figure(word, most, times=2 if quick else 15)
     for cells, repeats in ((20, 5),) if quick else SHAPES:
         yield show_figure(cells, repeats, times=2 if quick else 7)
 
 
+def start_figure(word: str, most: float, times: int) -> Figure:
+    """Wall time of a whole process that starts and ends."""
+    command = [CONCURVE, word]
+    wall_seconds(command)  # once unmeasured: the files are in memory then
+    return Figure(
+        f"concurve {word}",
+        f"wall, whole process, median of {times}",
+        median([wall_seconds(command) for _ in range(times)], "s"),
+        Bound(high=most),
+    )
+
+
 def show_figure(cells: int, repeats: int, times: int) -> Figure:
     """Wall time of the whole process, start of Python included."""
-    concurve = str(Path(sysconfig.get_path("scripts")) / "concurve")
     with scratch() as folder:
         db = folder / "bench.db"
         fill(db, cells, repeats)
-        show = [concurve, "show", "last", "--db", str(db)]
+        show = [CONCURVE, "show", "last", "--db", str(db)]
         wall_seconds(show)  # once unmeasured: the file's pages are in memory then
         seconds = [wall_seconds(show) for _ in range(times)]
     return Figure(
         f"show {cells * repeats:,} trials in {cells:,} cells",
         f"wall of `concurve show`, whole process, median of {times}, made-up run in SQLite",
         median(seconds, "s"),
-        Bound(high=SECONDS_MAX),
+        Bound(high=SHOW_SECONDS_MAX),
     )
 
 

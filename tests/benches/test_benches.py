@@ -21,7 +21,7 @@ FIGURES = {
     ),
     "light": ("added by the runner to `true`", "added by the laboratory to `true`"),
     "probing": ("probing 64 busy threads, of one CPU", "slow-down of 64 busy threads"),
-    "scale": ("show 100 trials in 20 cells",),
+    "scale": ("concurve --version", "concurve studies", "show 100 trials in 20 cells"),
     "kernel": ("kernel, scalar / best plain C", "kernel, speed-up of --simd"),
     "kernel-modes": (
         "engine, thread / process, one client apart",

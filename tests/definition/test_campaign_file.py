@@ -190,6 +190,13 @@ def test_a_malformed_figure_is_refused_with_its_line(
     assert remedy in refused.remedy
 
 
+def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
+    row = "t1,r,c,{},s,wall_seconds,threads=1,,\n"
+    assert [f.value for f in figures(tmp_path, row.format(4))] == [4]
+    refusal(tmp_path, row.format("x"))
+    assert [f.value for f in figures(tmp_path, row.format(5))] == [5]
+
+
 def test_a_figure_may_name_its_tolerance(tmp_path: Path) -> None:
     heading = HEADING.replace("compare", "compare,tolerance")
     refused = refusal(tmp_path, "1,r,a,3,s,,,,,a lot\n", heading)

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
 
 #: What is built or installed, and stands in no checkout.
-BUILT = (".venv/", ".concurve/", "subjects/mandelbrot-java/target")
+BUILT = (".venv/", ".concurve/", "build/", "dist/", "subjects/mandelbrot-java/target")
 
 #: Files and folders that a page tells its reader to write.
 TO_WRITE = {

@@ -4,31 +4,15 @@ exits."""
 from __future__ import annotations
 
 import gc
+import importlib
 import io
+import os
 import signal
 import sys
 from types import FrameType
 
 import click
 
-from concurve.cli import (
-    compare,
-    doctor,
-    explain,
-    export,
-    fit,
-    history,
-    load,
-    machine,
-    monitor,
-    report,
-    resume,
-    run,
-    runs,
-    show,
-    studies,
-    sweep,
-)
 from concurve.cli.streams import OutputError, exit_code_of, say, take_over_streams
 from concurve.errors import ConcurveError
 from concurve.version import __version__
@@ -42,11 +26,11 @@ Examples:
   concurve show last
 """
 
+#: The verbs, each a module of its name here, in the order in which one needs them.
 VERBS = (
-    sweep, run, resume, studies, runs, show, explain, report, compare, history, export, fit, load,
-    monitor, machine, doctor,
+    "sweep", "run", "resume", "studies", "runs", "show", "explain", "report", "compare", "history",
+    "export", "fit", "load", "monitor", "machine", "doctor", "completion",
 )  # fmt: skip
-
 
 #: Analysis of 100,000 trials allocates objects that live to its end: with Python's own thresholds,
 #: (700, 10, 10), a quarter of its time is the garbage collector scanning them. Set for the command
@@ -54,23 +38,25 @@ VERBS = (
 _GC_THRESHOLDS = (50_000, 10, 10)
 
 
-class _InOrder(click.Group):
-    """Lists the verbs in the order in which one needs them."""
+class _Verbs(click.Group):
+    """Imports a verb when it is called: each needs other parts of the laboratory."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        # All for an unknown one: click then names the nearest.
+        for name in (cmd_name,) if cmd_name in VERBS else VERBS:
+            self.commands[name] = importlib.import_module(f"concurve.cli.{name}").verb
+        return super().get_command(ctx, cmd_name)
 
 
 @click.group(
-    "concurve", cls=_InOrder, help=HELP, context_settings={"help_option_names": ["-h", "--help"]}
+    "concurve", cls=_Verbs, help=HELP, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(__version__, message="concurve %(version)s")
 def app() -> None:
     """Group of all verbs."""
-
-
-for _module in VERBS:
-    app.add_command(_module.verb)
 
 
 def main() -> None:

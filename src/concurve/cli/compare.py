@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from concurve.cli import options
+from concurve.cli import completing, options
 
 if TYPE_CHECKING:
     from concurve.analysis.comparison.options import Options
@@ -28,7 +28,9 @@ Levels of one run are compared block by block (signed ranks), runs by their tria
 
 
 @click.command("compare", help=HELP, short_help="Compare two runs, or two levels inside one.")
-@click.argument("runs", nargs=-1, required=True, metavar="A B | RUN")
+@click.argument(
+    "runs", nargs=-1, required=True, metavar="A B | RUN", shell_complete=completing.runs
+)
 @click.option("--factor", metavar="NAME", help="Compare levels of this factor inside one run.")
 @click.option("--levels", metavar="BASE,NEW…", help="Levels to compare (default: all).")
 @click.option(

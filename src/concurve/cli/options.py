@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from concurve.cli import completing
 from concurve.definition.study import EFFORTS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -21,7 +22,7 @@ db = click.option(
     "~/.local/share/concurve).",
 )
 
-run_name = click.argument("run", metavar="RUN", default="last")
+run_name = click.argument("run", metavar="RUN", default="last", shell_complete=completing.runs)
 
 max_time = click.option(
     "--max-time", metavar="TIME", help="Time allowance of the whole run, e.g. 20m."

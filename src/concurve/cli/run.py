@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from concurve.cli import options
+from concurve.cli import completing, options
 
 HELP = """Run a packaged study or campaign, or one from a TOML file.
 
@@ -22,7 +22,7 @@ campaign.
 
 
 @click.command("run", help=HELP)
-@click.argument("study", metavar="STUDY|CAMPAIGN|FILE.toml")
+@click.argument("study", metavar="STUDY|CAMPAIGN|FILE.toml", shell_complete=completing.studies)
 @click.option("--only", metavar="NAME,..", help="Of a campaign: these studies, in its own order.")
 @click.option(
     "--java",

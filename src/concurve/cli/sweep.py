@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from concurve.cli import options
+from concurve.cli import completing, options
 
 if TYPE_CHECKING:
     from concurve.definition.study import Study
@@ -36,7 +36,13 @@ fresh processes, interleaved in randomised blocks; every trial is stored before 
     short_help="Measure any command over levels of its parameters.",
     context_settings={"allow_interspersed_args": False},
 )
-@click.argument("command", nargs=-1, required=True, metavar="-- COMMAND [ARGUMENT]...")
+@click.argument(
+    "command",
+    nargs=-1,
+    required=True,
+    metavar="-- COMMAND [ARGUMENT]...",
+    shell_complete=completing.files,
+)
 @click.option(
     "-P",
     "--parameter",

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import csv
 import difflib
+import io
 import math
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -91,9 +93,15 @@ def load_published(path: Path) -> dict[str, tuple[PublishedFigure, ...]]:
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(_rows(csv.DictReader(file, strict=True), str(path)))
+            return dict(_parsed(file.read(), str(path)))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise StudyError(f"{path}: cannot be read: {error}", "a CSV file in UTF-8") from error
+
+
+@lru_cache(maxsize=8)
+def _parsed(text: str, where: str) -> dict[str, tuple[PublishedFigure, ...]]:
+    """The figures in the text of a file. Every study of a campaign reads the campaign's file."""
+    rows = list(_rows(csv.DictReader(io.StringIO(text, newline=""), strict=True), where))
     cases = dict.fromkeys(row.test_case for row in rows)
     return {case: tuple(_based([row for row in rows if row.test_case == case])) for case in cases}
 
@@ -248,12 +256,13 @@ def _based(rows: list[_Row]) -> Iterator[PublishedFigure]:
 
 def _base_value(figure: PublishedFigure, rows: list[_Row]) -> float | None:
     """The published figure of the base: in the same table, else in another of the test case."""
+    base = figure.base_parameters
     found = [
         other.figure
         for other in rows
         if other.figure.compare == figure.compare not in OF_THEMSELVES
         and other.figure.indicator == figure.indicator
-        and other.figure.parameters == figure.base_parameters
+        and other.figure.parameters == base
     ]
     own = [other for other in found if other.table == figure.table]
     divided = figure.compare == "ratio"

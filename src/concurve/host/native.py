@@ -12,7 +12,9 @@ from concurve.errors import HostError
 RUNNER = "concurve-trial"
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_CHECKOUT = _PACKAGE.parents[1]
+
+#: Where ``make build`` leaves the jars in a checkout; an installed package has no such place.
+_BUILT_JARS = _PACKAGE.parents[1] / "subjects" / "mandelbrot-java" / "target"
 
 
 def binary(name: str) -> Path:
@@ -37,7 +39,7 @@ def binary(name: str) -> Path:
         return Path(on_path)
     raise HostError(
         f"the program {name} is not installed (looked in {', '.join(folders)} and on PATH)",
-        "make build in a checkout, or pip install concurve-native",
+        "make build in a checkout, or pip install the wheel of concurve-native",
     )
 
 
@@ -60,7 +62,7 @@ def jar(name: str) -> Path:
         *([Path(named)] if named else []),
         *([Path(folder) / name] if folder else []),
         _PACKAGE / "jars" / name,
-        _CHECKOUT / "subjects" / "mandelbrot-java" / "target" / name,
+        *([_BUILT_JARS / name] if _BUILT_JARS.parent.is_dir() else []),
     ]
     for place in places[:1] if named else places:
         if place.is_file():
