@@ -19,6 +19,7 @@ mod others;
 mod output;
 mod phases;
 mod program;
+mod ready;
 mod record;
 mod role;
 mod sampler;

@@ -6,6 +6,7 @@ use concurve_wire::FORMAT;
 use concurve_wire::spec::{Controls, End, PolicyClass, RoleSpec, TrialSpec};
 
 use crate::error::{Result, TrialError};
+use crate::ready;
 
 /// Reads one spec to the end of the input.
 pub fn read(mut input: impl Read) -> Result<TrialSpec> {
@@ -101,6 +102,9 @@ fn check_role(role: &RoleSpec, earlier: &[RoleSpec]) -> std::result::Result<(), 
                 ));
             }
         }
+    }
+    if let Some(probe) = &role.ready_probe {
+        ready::check(probe).map_err(|problem| format!("ready_probe.{problem}"))?;
     }
     check_controls(&role.controls).map_err(|problem| format!("controls.{problem}"))
 }

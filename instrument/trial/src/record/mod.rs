@@ -58,7 +58,7 @@ fn machine(trial: &mut Trial, wall_ns: u64, runner_cpu_ns: u64) -> MachineRecord
         return MachineRecord::default();
     };
     let of_roles: u64 = trial.roles.iter().map(|role| role.reaped.cpu_ns()).sum();
-    let own_cpu_ns = runner_cpu_ns + trial.unattributed_cpu_ns + of_roles;
+    let own_cpu_ns = runner_cpu_ns + trial.probing_cpu_ns + trial.unattributed_cpu_ns + of_roles;
     let proc_fs = &trial.host.proc_fs;
     let end = Snapshot::take(proc_fs, trial.roles.len());
     begin.until(&end, wall_ns, own_cpu_ns, &trial.others, proc_fs)

@@ -1,6 +1,7 @@
 //! One running trial: its roles, its accounts, and how it is going to end.
 
 mod accounts;
+mod readiness;
 mod reap;
 mod reports;
 mod stop;
@@ -14,6 +15,7 @@ use crate::launch;
 use crate::ledger::Ledger;
 use crate::machine::Snapshot;
 use crate::others::Others;
+use crate::ready::Prober;
 use crate::role::Role;
 use crate::sampler::Sampler;
 
@@ -32,6 +34,8 @@ pub struct Trial {
     pub machine_begin: Option<Snapshot>,
     pub others: Others,
     pub runner_cpu_begin_ns: u64,
+    /// CPU time of the commands that ask whether roles are ready.
+    pub probing_cpu_ns: u64,
     /// CPU time of reaped processes that belong to no known role.
     pub unattributed_cpu_ns: u64,
     pub childless: bool,
@@ -69,6 +73,7 @@ impl Trial {
             machine_begin: None,
             others: Others::default(),
             runner_cpu_begin_ns: 0,
+            probing_cpu_ns: 0,
             unattributed_cpu_ns: 0,
             childless: true,
             rings_taken_ns: 0,
@@ -95,7 +100,7 @@ impl Trial {
                 let mut roles = self.roles.iter();
                 roles.any(|role| role.spec.name == *name && role.exited())
             };
-            let ready = self.roles[..next].iter().all(|role| role.ready);
+            let ready = self.roles[..next].iter().all(Role::ready);
             if !ready || !self.roles[next].spec.after.iter().all(exited) {
                 return;
             }
@@ -105,6 +110,10 @@ impl Trial {
 
     fn start(&mut self, index: usize) {
         let role = &mut self.roles[index];
+        match role.spec.ready_probe.as_ref().map(Prober::new).transpose() {
+            Ok(prober) => role.prober = prober,
+            Err(message) => return self.fail(OutcomeKind::NotReady, index, message),
+        }
         let suspended = match launch::suspend(role, &self.spec.trial) {
             Ok(suspended) => suspended,
             Err(problem) => {
@@ -131,7 +140,7 @@ impl Trial {
         }
         role.released_ns = Some(now);
         self.ledger.born(pid, now);
-        role.ready = role.spec.ready == Ready::Launch;
+        role.reported_ready = role.spec.ready == Ready::Launch;
         self.first_release_ns.get_or_insert(now);
         self.sampler.start(now);
     }
