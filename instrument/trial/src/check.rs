@@ -7,6 +7,7 @@ use concurve_wire::spec::{RoleSpec, TrialSpec};
 use nix::sys::signal::Signal;
 use serde::Serialize;
 
+use crate::attached;
 use crate::launch::{self, NotStarted};
 use crate::program::{self, Missing};
 use crate::role::Role;
@@ -51,6 +52,17 @@ pub fn check(spec: &TrialSpec) -> CheckReport {
 
 fn check_role(spec: &RoleSpec, trial: &TrialSpec, proc_fs: &ProcFs) -> RoleCheck {
     let mut role = Role::new(spec.clone(), 0);
+    if let Some(which) = &spec.attach {
+        let problem = attached::check(which, proc_fs).err();
+        return RoleCheck {
+            name: spec.name.clone(),
+            controls: role.controls,
+            problem: problem.map(|message| Problem {
+                kind: ProblemKind::NotFound,
+                message,
+            }),
+        };
+    }
     let started = launch_suspended(&mut role, &trial.trial, proc_fs);
     let problem = match started {
         Err(problem) => Some(Problem {

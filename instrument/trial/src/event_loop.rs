@@ -60,6 +60,7 @@ enum Source {
     Exec(usize),
     Output(usize),
     Report(usize),
+    Attached,
 }
 
 /// Runs a trial until its last process is reaped.
@@ -83,6 +84,7 @@ pub fn run(trial: &mut Trial, signals: &Signals) -> Result<()> {
                 Source::Exec(index) => trial.check_exec(index),
                 Source::Output(index) => trial.roles[index].drain_output(),
                 Source::Report(index) => trial.receive_report(index, now),
+                Source::Attached => trial.check_attached(),
             }
         }
         if trial.rings_due_ns().is_some_and(|due_ns| due_ns <= now) {
@@ -123,6 +125,11 @@ fn wait(trial: &Trial, signals: &Signals) -> Result<Vec<Source>> {
         }
         if let Some(pipe) = &role.report {
             add(Source::Report(index), pipe.as_fd());
+        }
+        if let Some(attached) = role.attached.as_ref().filter(|_| role.running())
+            && let Some(handle) = &attached.handle
+        {
+            add(Source::Attached, handle.as_fd());
         }
     }
     let timeout = next_deadline(trial).map(|at| {

@@ -11,6 +11,7 @@ use concurve_reporter::line::{HistogramLine, IndicatorLine};
 use concurve_wire::record::{EndedBy, Exit, GrantedControls};
 use concurve_wire::spec::{Ready, RoleSpec};
 
+use crate::attached::Attached;
 use crate::census::Census;
 use crate::channel::Channel;
 use crate::output::Excerpt;
@@ -24,7 +25,11 @@ const CHUNK_BYTES: usize = 1 << 18;
 #[derive(Debug)]
 pub struct Role {
     pub spec: RoleSpec,
+    /// The first process that the runner started for it. What is signalled is found from here, so it
+    /// is never a process of an attached role.
     pub pid: Option<u32>,
+    /// Its processes, if it is attached.
+    pub attached: Option<Attached>,
     pub controls: GrantedControls,
     pub released_ns: Option<u64>,
     pub exited_ns: Option<u64>,
@@ -65,6 +70,7 @@ impl Role {
             },
             spec,
             pid: None,
+            attached: None,
             released_ns: None,
             exited_ns: None,
             exit: None,
@@ -91,9 +97,14 @@ impl Role {
         }
     }
 
-    /// Whether its first process is running.
+    /// Whether its first process was started, or attached.
+    pub fn started(&self) -> bool {
+        self.pid.is_some() || self.attached.is_some()
+    }
+
+    /// Whether its first process is running; an attached role is, until the trial ends.
     pub fn running(&self) -> bool {
-        self.pid.is_some() && self.exited_ns.is_none()
+        self.started() && self.exited_ns.is_none()
     }
 
     /// Whether roles that come later may start.

@@ -3,7 +3,9 @@
 use std::io::Read;
 
 use concurve_wire::FORMAT;
-use concurve_wire::spec::{Controls, End, PolicyClass, RoleSpec, TrialSpec};
+use concurve_wire::spec::{
+    Attach, AttachedProcess, Controls, End, PolicyClass, Ready, RoleSpec, TrialSpec,
+};
 
 use crate::error::{Result, TrialError};
 use crate::ready;
@@ -72,6 +74,9 @@ fn check_role(role: &RoleSpec, earlier: &[RoleSpec]) -> std::result::Result<(), 
     if earlier.iter().any(|other| other.name == role.name) {
         return Err("name: an earlier role has it; give each its own".into());
     }
+    if role.attach.is_some() {
+        return check_attached(role);
+    }
     if role.argv.first().is_none_or(String::is_empty) {
         return Err("argv: give a program".into());
     }
@@ -107,6 +112,38 @@ fn check_role(role: &RoleSpec, earlier: &[RoleSpec]) -> std::result::Result<(), 
         ready::check(probe).map_err(|problem| format!("ready_probe.{problem}"))?;
     }
     check_controls(&role.controls).map_err(|problem| format!("controls.{problem}"))
+}
+
+/// An attached role runs already: nothing of what starts, changes or ends a role is for it.
+fn check_attached(role: &RoleSpec) -> std::result::Result<(), String> {
+    if let Some(Attach::Cgroup(folder)) = &role.attach
+        && (!folder.starts_with('/') || folder.contains('\0'))
+    {
+        return Err(format!(
+            "attach.cgroup: {folder:?} is no path; give that of its folder"
+        ));
+    }
+    if let Some(Attach::Process(AttachedProcess { pid: 0, .. })) = role.attach {
+        return Err("attach.process.pid: give the number of a process".into());
+    }
+    let given = [
+        ("argv", !role.argv.is_empty()),
+        ("env", !role.env.is_empty()),
+        ("cwd", role.cwd.is_some()),
+        ("controls", role.controls != Controls::default()),
+        ("ready", role.ready != Ready::Launch),
+        ("ready_probe", role.ready_probe.is_some()),
+        ("after", !role.after.is_empty()),
+    ];
+    if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
+        return Err(format!(
+            "{key}: the role is attached: it runs already and is left as it is; leave {key} out"
+        ));
+    }
+    match role.end {
+        End::Serve => Ok(()),
+        End::Exit => Err("end: an attached role is not waited for; give end = \"serve\"".into()),
+    }
 }
 
 fn check_controls(controls: &Controls) -> std::result::Result<(), String> {

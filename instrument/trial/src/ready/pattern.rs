@@ -2,7 +2,7 @@
 //! longer than its states times the characters.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
-use regex_syntax::{Parser, ParserBuilder};
+use regex_syntax::Parser;
 
 /// Most states of a pattern; counted repetitions multiply them.
 const STATES_MAX: usize = 10_000;
@@ -28,9 +28,7 @@ enum State {
 impl Pattern {
     /// Compiles a pattern. The error says what is wrong with it.
     pub fn new(text: &str) -> Result<Self, String> {
-        let mut builder = ParserBuilder::new();
-        let mut parser: Parser = builder.build();
-        let hir = parser.parse(text).map_err(|error| {
+        let hir = Parser::new().parse(text).map_err(|error| {
             let lines = error.to_string();
             let said = lines.lines().next_back().unwrap_or_default();
             said.trim_start_matches("error: ").to_owned()

@@ -133,12 +133,7 @@ impl Trial {
         let mut switches = true;
         let processes: Vec<u32> = self.ledger.roles[index].processes.iter().copied().collect();
         for pid in processes {
-            let asked = self
-                .host
-                .taskstats
-                .as_mut()
-                .and_then(|(_, query)| ask(query, pid));
-            match asked {
+            match self.process_so_far(pid) {
                 Some(process) => sums.add(process),
                 None => {
                     sums.add(self.ledger.roles[index].ended_of(pid));
@@ -146,11 +141,18 @@ impl Trial {
                 }
             }
         }
-        (sums, switches)
+        (sums.minus(self.ledger.roles[index].before), switches)
+    }
+
+    /// What a living process has used so far, its ended threads included, if the kernel says it.
+    pub fn process_so_far(&mut self, pid: u32) -> Option<Sums> {
+        let (_, query) = self.host.taskstats.as_mut()?;
+        ask(query, pid)
     }
 
     /// Finds the role's present processes.
     fn find_processes(&mut self, index: usize) {
+        self.find_attached(index);
         let Some(pid) = self.roles[index].pid else {
             return;
         };

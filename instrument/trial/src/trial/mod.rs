@@ -1,6 +1,7 @@
 //! One running trial: its roles, its accounts, and how it is going to end.
 
 mod accounts;
+mod attach;
 mod readiness;
 mod reap;
 mod reports;
@@ -93,7 +94,7 @@ impl Trial {
     /// those that it waits for have exited.
     pub fn start_due_roles(&mut self) {
         while self.ending == Ending::NotYet {
-            let Some(next) = self.roles.iter().position(|role| role.pid.is_none()) else {
+            let Some(next) = self.roles.iter().position(|role| !role.started()) else {
                 return;
             };
             let exited = |name: &String| {
@@ -104,7 +105,10 @@ impl Trial {
             if !ready || !self.roles[next].spec.after.iter().all(exited) {
                 return;
             }
-            self.start(next);
+            match self.roles[next].spec.attach {
+                Some(_) => self.attach(next),
+                None => self.start(next),
+            }
         }
     }
 
@@ -127,12 +131,8 @@ impl Trial {
         if let Err(problem) = launch::control(role, &suspended, &self.host.proc_fs) {
             return self.fail(problem.kind, index, problem.message);
         }
-        if self.first_release_ns.is_none() {
-            self.others = Others::take(&self.host.proc_fs);
-            self.machine_begin = Some(Snapshot::take(&self.host.proc_fs, self.spec.roles.len()));
-            self.runner_cpu_begin_ns = clock::process_cpu_ns();
-            self.started_unix_ns = clock::realtime_ns();
-        }
+        self.begin_machine();
+        let role = &mut self.roles[index];
         let now = clock::monotonic_ns();
         match suspended.release() {
             Ok(news) => role.exec_news = Some(news),
@@ -143,5 +143,16 @@ impl Trial {
         role.reported_ready = role.spec.ready == Ready::Launch;
         self.first_release_ns.get_or_insert(now);
         self.sampler.start(now);
+    }
+
+    /// Reads the machine's counters, before the first role is released.
+    fn begin_machine(&mut self) {
+        if self.first_release_ns.is_some() {
+            return;
+        }
+        self.others = Others::take(&self.host.proc_fs);
+        self.machine_begin = Some(Snapshot::take(&self.host.proc_fs, self.spec.roles.len()));
+        self.runner_cpu_begin_ns = clock::process_cpu_ns();
+        self.started_unix_ns = clock::realtime_ns();
     }
 }

@@ -69,7 +69,7 @@ impl Trial {
     }
 
     /// A reading with the time at which the probes had been read.
-    fn timed_reading(&mut self, index: usize, now: u64) -> Reading {
+    pub fn timed_reading(&mut self, index: usize, now: u64) -> Reading {
         let mut reading = self.reading(index, now);
         reading.read_ns = clock::monotonic_ns();
         reading
