@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from concurve.definition.beside_line import Beside, beside_role
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.levels import parse_levels
 from concurve.definition.origins import Origins
@@ -42,6 +43,7 @@ def sweep_study(
     env: Mapping[str, str] | None = None,
     hooks: Hooks | None = None,
     background: Sequence[str] = (),
+    beside: Beside | None = None,
     extracts: Sequence[str] = (),
     work: str | None = None,
     base_text: str | None = None,
@@ -60,6 +62,9 @@ def sweep_study(
     if not command:
         raise StudyError("no command to measure", "concurve sweep -P threads 1,2,4 -- ./mine …")
     program = Path(command[0]).name
+    server = None if beside is None else beside_role(beside)
+    # A client's time is that of the server's work, so it has the name that says so.
+    target = "target" if server is None else "client"
     parsed = tuple(parse_extract(text) for text in extracts)
     factors = tuple(
         Factor(name=factor, levels=parse_levels(levels, cpus, f"-P {factor}"))
@@ -71,9 +76,10 @@ def sweep_study(
         + (f" with {' and '.join(name for name, _ in parameters)}?" if parameters else "?"),
         factors=factors,
         roles=(
+            *([] if server is None else [server]),
             *(_background(text, number) for number, text in enumerate(background)),
             Role(
-                name="target",
+                name=target,
                 command=tuple(command),
                 env=dict(env or {}),
                 controls=controls or ControlsTemplate(),
@@ -90,6 +96,7 @@ def sweep_study(
             *(Indicator(name=extract.name, unit=extract.unit) for extract in parsed),
         ),
         work=work,
+        target=target,
         base=parse_base(base_text, {factor.name: factor.levels for factor in factors}),
     )
     check(study, Origins(WHERE))
