@@ -36,6 +36,11 @@ mod tests {
         fs::write(root.join("workers/one/cgroup.procs"), "9\n7\n").unwrap();
         assert_eq!(processes(&root).unwrap(), [7, 9, 30]);
         fs::remove_dir_all(&root).unwrap();
-        assert!(processes(&root).unwrap_err().to_string().contains("cgroup.procs"));
+        assert!(
+            processes(&root)
+                .unwrap_err()
+                .to_string()
+                .contains("cgroup.procs")
+        );
     }
 }

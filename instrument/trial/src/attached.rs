@@ -14,7 +14,8 @@ use crate::phases::Reading;
 /// Why an attached role has no perf counter.
 pub const NO_COUNTER: &str = "no counter is opened for processes that ran before the trial";
 /// Why births and deaths in it are not counted.
-pub const NO_LIVES: &str = "births and deaths are not counted in processes that ran before the trial";
+pub const NO_LIVES: &str =
+    "births and deaths are not counted in processes that ran before the trial";
 
 /// The processes of an attached role.
 #[derive(Debug)]

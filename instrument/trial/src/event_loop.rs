@@ -208,7 +208,10 @@ fn check_ready_limits(trial: &mut Trial, now: u64) {
     if trial.ending != Ending::NotYet {
         return;
     }
-    let late = |role: &Role| role.ready_until_ns().is_some_and(|until_ns| until_ns <= now);
+    let late = |role: &Role| {
+        role.ready_until_ns()
+            .is_some_and(|until_ns| until_ns <= now)
+    };
     if let Some(index) = trial.roles.iter().position(late) {
         let role = &trial.roles[index];
         let seconds = role.spec.ready_limit_ns.unwrap_or_default() as f64 / 1e9;

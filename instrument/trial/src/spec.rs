@@ -216,6 +216,41 @@ mod tests {
             ("/roles/0/after", "[\"b\"]", "roles[0] (a).after"),
             ("/roles/0/env", "{\"A=B\": \"1\"}", "roles[0] (a).env"),
             (
+                "/roles/0/ready_probe",
+                "{\"tcp\": \"6379\"}",
+                "roles[0] (a).ready_probe.tcp",
+            ),
+            (
+                "/roles/0/ready_probe",
+                "{\"line\": \"(\"}",
+                "roles[0] (a).ready_probe.line",
+            ),
+            (
+                "/roles/0/ready_probe",
+                "{\"command\": []}",
+                "roles[0] (a).ready_probe.command",
+            ),
+            (
+                "/roles/0/ready_probe",
+                "{\"udp\": \"a:1\"}",
+                "roles[0].ready_probe",
+            ),
+            (
+                "/roles/0/attach",
+                "{\"process\": {\"pid\": 1, \"started_ticks\": 1}}",
+                "roles[0] (a).argv: the role is attached",
+            ),
+            (
+                "/roles/0/attach",
+                "{\"process\": {\"pid\": 0, \"started_ticks\": 1}}",
+                "roles[0] (a).attach.process.pid",
+            ),
+            (
+                "/roles/0/attach",
+                "{\"cgroup\": \"redis\"}",
+                "roles[0] (a).attach.cgroup",
+            ),
+            (
                 "/roles/1/controls",
                 "{\"nice\": 20}",
                 "roles[1] (b).controls.nice",
@@ -259,6 +294,31 @@ mod tests {
                 spec.pointer_mut(parent).unwrap()[key] = value;
             });
             assert!(message.contains(expected), "{pointer}: {message}");
+        }
+    }
+
+    #[test]
+    fn nothing_that_changes_a_role_is_for_an_attached_one() {
+        for (key, value) in [
+            ("argv", "[\"true\"]"),
+            ("env", "{\"A\": \"1\"}"),
+            ("cwd", "\"/\""),
+            ("controls", "{\"nice\": 5}"),
+            ("controls", "{\"cpus\": [0]}"),
+            ("ready", "\"report\""),
+            ("ready_probe", "{\"tcp\": \"a:1\"}"),
+            ("end", "\"exit\""),
+        ] {
+            let message = refusal(|spec| {
+                spec["roles"][0] = serde_json::json!({
+                    "name": "server", "end": "serve",
+                    "attach": {"process": {"pid": 1, "started_ticks": 1}},
+                });
+                assert!(parse(&spec.to_string()).is_ok());
+                spec["roles"][0][key] = serde_json::from_str(value).unwrap();
+            });
+            let expected = format!("roles[0] (server).{key}: ");
+            assert!(message.contains(&expected), "{key}: {message}");
         }
     }
 

@@ -188,7 +188,9 @@ impl Prober {
 pub fn check(probe: &ReadyProbe) -> Result<(), String> {
     match probe {
         ReadyProbe::Tcp(text) => match text.rsplit_once(':') {
-            Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok_and(|it| it > 0) => {
+            Some((host, port))
+                if !host.is_empty() && port.parse::<u16>().is_ok_and(|it| it > 0) =>
+            {
                 Ok(())
             }
             _ => Err(format!(

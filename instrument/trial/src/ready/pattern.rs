@@ -1,8 +1,8 @@
 //! Finds a regular expression in a line: all ways through its states at once, so that no pattern takes
 //! longer than its states times the characters.
 
-use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use regex_syntax::Parser;
+use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
 /// Most states of a pattern; counted repetitions multiply them.
 const STATES_MAX: usize = 10_000;
@@ -237,11 +237,19 @@ mod tests {
     #[test]
     fn patterns_of_all_kinds() {
         for (pattern, line, expected) in [
-            ("Ready to accept connections", "1:M * Ready to accept connections tcp", true),
+            (
+                "Ready to accept connections",
+                "1:M * Ready to accept connections tcp",
+                true,
+            ),
             ("ready", "Ready", false),
             ("(?i)ready", "READY.", true),
             (r"listening on .*:(\d+)$", "listening on [::]:8080", true),
-            (r"listening on .*:(\d+)$", "listening on [::]:8080 now", false),
+            (
+                r"listening on .*:(\d+)$",
+                "listening on [::]:8080 now",
+                false,
+            ),
             ("^up", "up and away", true),
             ("^up", "sup", false),
             (r"\bup\b", "is up.", true),
@@ -260,7 +268,11 @@ mod tests {
             ("grün|bereit", "Server ist grün", true),
             ("", "", true),
             (".", "", false),
-            ("(a*)*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac", false),
+            (
+                "(a*)*b",
+                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac",
+                false,
+            ),
             ("a.c", "abc", true),
         ] {
             assert_eq!(found(pattern, line), expected, "{pattern:?} in {line:?}");
@@ -277,7 +289,10 @@ mod tests {
     fn what_is_no_pattern_is_refused() {
         for text in ["(", "[a", "(?=a)", r"\1", "a{99999}", "(a{200}){200}"] {
             let error = Pattern::new(text).unwrap_err();
-            assert!(!error.is_empty() && !error.contains('\n'), "{text}: {error}");
+            assert!(
+                !error.is_empty() && !error.contains('\n'),
+                "{text}: {error}"
+            );
         }
     }
 }

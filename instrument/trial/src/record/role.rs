@@ -38,7 +38,12 @@ pub fn record(
     let released_ns = role.released_ns.unwrap_or(first_ns);
     let mut record = RoleRecord {
         name: role.spec.name,
-        pid: role.attached.as_ref().map(|it| it.pid).or(role.pid).filter(|_| ran),
+        pid: role
+            .attached
+            .as_ref()
+            .map(|it| it.pid)
+            .or(role.pid)
+            .filter(|_| ran),
         exit: role.exit,
         ended_by: role.ended_by.filter(|_| ran),
         released_ns: released_ns - first_ns,
