@@ -121,7 +121,8 @@ def _fetched(url: str) -> str:
         with opener.open(url, timeout=READING_SECONDS) as answer:
             return bytes(answer.read(_BYTES_MAX)).decode(errors="replace")
     except (OSError, ValueError, http.client.HTTPException) as error:
-        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        is_refusal = isinstance(error, urllib.error.HTTPError)
+        reason = getattr(error, "reason", error) if not is_refusal else error
         raise AttendantError(f"the counters at {url} cannot be read: {reason}") from error
 
 
