@@ -47,6 +47,13 @@ def test_a_process_that_is_not_there_or_has_ended(tmp_path: Path) -> None:
         find("8", "here", proc=tmp_path)
 
 
+def test_the_number_of_a_thread_is_no_process(tmp_path: Path) -> None:
+    _process(tmp_path, 8, "S", 1)
+    (tmp_path / "8" / "status").write_text("Name:\tx\nTgid:\t7\nPid:\t8\n")
+    with pytest.raises(HostError, match="8 is a thread of process 7"):
+        find("8", "here", proc=tmp_path)
+
+
 @pytest.mark.parametrize("name", ["unit:redis", "unit:redis.service"])
 def test_a_unit_is_its_cgroup(tmp_path: Path, name: str) -> None:
     _group(tmp_path, "user.slice/other.service", "1\n")

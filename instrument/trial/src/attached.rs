@@ -17,6 +17,9 @@ pub const NO_COUNTER: &str = "no counter is opened for processes that ran before
 pub const NO_LIVES: &str =
     "births and deaths are not counted in processes that ran before the trial";
 
+/// The parent of all threads of the kernel.
+const KTHREADD: u32 = 2;
+
 /// The processes of an attached role.
 #[derive(Debug)]
 pub struct Attached {
@@ -154,6 +157,12 @@ fn refuse_other(process: AttachedProcess, proc_fs: &ProcFs) -> Result<(), String
         return Err(format!(
             "process {pid} ({}) is not the one that was asked for: that one has ended, and its number \
              is used again; give the number of the process that runs now",
+            stat.name
+        ));
+    }
+    if pid == KTHREADD || stat.parent == KTHREADD {
+        return Err(format!(
+            "process {pid} ({}) is a thread of the kernel",
             stat.name
         ));
     }

@@ -97,10 +97,23 @@ def _started_ticks(pid: int, where: str, proc: Path) -> int:
         raise HostError(
             f"{where}: there is no process {pid}, or it is not visible here", "pgrep -a NAME"
         ) from error
+    process = _process_of(pid, proc)
+    if process != pid:
+        raise HostError(f"{where}: {pid} is a thread of process {process}", f"{process}")
     fields = text.rpartition(")")[2].split()
     if fields[0] in "ZX":
         raise HostError(f"{where}: process {pid} has ended", "pgrep -a NAME")
     return int(fields[19])
+
+
+def _process_of(pid: int, proc: Path) -> int:
+    """The process that a number belongs to: ``/proc`` shows those of threads too."""
+    try:
+        lines = (proc / str(pid) / "status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return pid
+    found = re.search(r"^Tgid:\s*(\d+)$", lines, re.MULTILINE)
+    return int(found[1]) if found else pid
 
 
 def _identity(name: str, output: Callable[[Sequence[str]], str]) -> str:

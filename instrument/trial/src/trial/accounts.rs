@@ -3,6 +3,7 @@
 
 use concurve_clock as clock;
 use concurve_probe::perf::TreeCounter;
+use concurve_probe::process;
 use concurve_probe::taskstats::{Query, Received};
 
 use super::Trial;
@@ -136,8 +137,11 @@ impl Trial {
             match self.process_so_far(pid) {
                 Some(process) => sums.add(process),
                 None => {
-                    sums.add(self.ledger.roles[index].ended_of(pid));
-                    switches &= self.add_threads(pid, &mut sums);
+                    let mut process = self.ledger.roles[index].ended_of(pid);
+                    switches &= self.add_threads(pid, &mut process);
+                    // It has counted threads too that ended between two samples.
+                    process.cpu_ns = process.cpu_ns.max(process::cpu_ns(pid).unwrap_or(0));
+                    sums.add(process);
                 }
             }
         }

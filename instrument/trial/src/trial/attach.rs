@@ -2,7 +2,7 @@
 //! Nothing is done to them; they never become a role's `pid`, which is what is signalled.
 
 use concurve_clock as clock;
-use concurve_probe::control;
+use concurve_probe::{control, process};
 use concurve_wire::record::OutcomeKind;
 
 use super::Trial;
@@ -113,7 +113,10 @@ impl Trial {
             living.add(sums);
             roster.baseline(tid, at_ns, sums);
         }
-        let process = self.process_so_far(pid).unwrap_or(living);
+        let process = self.process_so_far(pid).unwrap_or_else(|| Sums {
+            cpu_ns: living.cpu_ns.max(process::cpu_ns(pid).unwrap_or(0)),
+            ..living
+        });
         self.ledger.roles[index].used_before(pid, process, living);
     }
 

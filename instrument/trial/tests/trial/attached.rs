@@ -7,7 +7,10 @@ use concurve_probe::proc_fs::ProcFs;
 use concurve_wire::record::OutcomeKind;
 use serde_json::{Value, json};
 
-use crate::common::{Trial, python, record, role, run, taskstats_granted};
+use crate::common::{
+    Trial, can_run_as_nobody, python, record, record_without_privilege, role, run,
+    taskstats_granted,
+};
 
 /// Computes for the CPU time that each connection asks for, in a new thread, and answers at its end.
 const VICTIM: &str = "\
@@ -174,6 +177,47 @@ fn its_end_fails_the_trial() {
     assert_eq!(record.outcome.role.as_deref(), Some("server"));
     let message = record.outcome.message.unwrap();
     assert!(message.contains("ended during the trial"), "{message}");
+}
+
+#[test]
+fn its_cpu_time_needs_no_privilege() {
+    if !can_run_as_nobody() {
+        return;
+    }
+    let victim = Victim::start();
+    let trial = Trial::of([victim.role(), victim.client(0.3, 1.0, 0.3)]);
+    let record = record_without_privilege(trial);
+    assert_eq!(record.outcome.kind, OutcomeKind::Ok, "{:?}", record.outcome);
+    let server = &record.roles[0];
+    let cpu_ns = server.phases[0].usage.cpu_ns.unwrap();
+    // The edges may be read late: without a real-time priority the runner has no precedence.
+    assert!((900_000_000..1_100_000_000).contains(&cpu_ns), "{cpu_ns}");
+    assert!(server.usage.run_queue_ns.is_some());
+    assert!(
+        server.threads.absent.contains_key("total"),
+        "{:?}",
+        server.threads.absent
+    );
+}
+
+#[test]
+fn a_thread_of_the_kernel_cannot_be_attached() {
+    let Ok(kthreadd) = ProcFs::default().stat(2) else {
+        return; // not visible, as in a container
+    };
+    if kthreadd.parent != 0 {
+        return;
+    }
+    let attach = json!({"process": {"pid": 2, "started_ticks": kthreadd.started_ticks}});
+    let server = json!({"name": "server", "end": "serve", "attach": attach});
+    let record = record(Trial::of([server, role("client", ["true"])]));
+    assert!(
+        record
+            .outcome
+            .message
+            .unwrap()
+            .contains("thread of the kernel")
+    );
 }
 
 #[test]
