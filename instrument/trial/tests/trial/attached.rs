@@ -1,7 +1,10 @@
 //! Roles whose processes run already: accounted, and left as they are.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use concurve_probe::proc_fs::ProcFs;
 use concurve_wire::record::OutcomeKind;
@@ -57,6 +60,13 @@ impl Victim {
             "name": "server", "end": "serve",
             "attach": {"process": {"pid": pid, "started_ticks": started_ticks}},
         })
+    }
+
+    /// Has it compute, in a thread that ends then.
+    fn compute(&self, seconds: f64) {
+        let mut server = TcpStream::connect(format!("127.0.0.1:{}", self.port)).unwrap();
+        server.write_all(seconds.to_string().as_bytes()).unwrap();
+        server.read_exact(&mut [0]).unwrap();
     }
 
     /// A client that asks for CPU time before its phase, within it, and after it.
@@ -185,19 +195,29 @@ fn its_cpu_time_needs_no_privilege() {
         return;
     }
     let victim = Victim::start();
-    let trial = Trial::of([victim.role(), victim.client(0.3, 1.0, 0.3)]);
-    let record = record_without_privilege(trial);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
+    let path = folder.path().to_str().unwrap();
+    // A client that the user nobody may execute: it says that the trial runs, and waits for the work.
+    let script = format!("touch {path}/runs; until [ -e {path}/done ]; do sleep 0.05; done");
+    let trial = Trial::of([victim.role(), role("client", ["sh", "-c", &script])]);
+    let record = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !folder.path().join("runs").exists() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            victim.compute(0.6);
+            std::fs::write(folder.path().join("done"), "").unwrap();
+        });
+        record_without_privilege(trial)
+    });
     assert_eq!(record.outcome.kind, OutcomeKind::Ok, "{:?}", record.outcome);
     let server = &record.roles[0];
-    let cpu_ns = server.phases[0].usage.cpu_ns.unwrap();
-    // The edges may be read late: without a real-time priority the runner has no precedence.
-    assert!((900_000_000..1_100_000_000).contains(&cpu_ns), "{cpu_ns}");
+    let cpu_ns = server.usage.cpu_ns.unwrap();
+    assert!((600_000_000..700_000_000).contains(&cpu_ns), "{cpu_ns}");
     assert!(server.usage.run_queue_ns.is_some());
-    assert!(
-        server.threads.absent.contains_key("total"),
-        "{:?}",
-        server.threads.absent
-    );
+    let absent = &server.threads.absent;
+    assert!(absent.contains_key("total"), "{absent:?}");
 }
 
 #[test]
