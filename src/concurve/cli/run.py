@@ -15,9 +15,10 @@ Examples:
   concurve run thread-scaling --effort quick
   concurve run my-study.toml --export-html report.html
   concurve run java-threads --effort quick --only tc02,tc09
-  concurve run thread-scaling --set threads=1..16*2 --target './mine --threads {threads}'
-  concurve run enqueue-io-threads --attach 4711 --server redis://127.0.0.1:6379
-      --set target=redis --set io-threads=4 --set cpus=2
+  concurve run thread-scaling --set threads=1..16*2 --set sync=none
+      --target './mine --threads {threads}'
+  concurve run enqueue-io-threads --set target=redis --set io-threads=4
+      --set cpus=2 --attach 4711 --server redis://127.0.0.1:6379
 
 concurve studies lists the packaged ones. The options of the protocol hold for each study of a
 campaign. --set, --target, --attach and --server point a study at a system of your own.

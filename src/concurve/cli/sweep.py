@@ -15,9 +15,9 @@ Examples:
   concurve sweep -P threads 1,2,4,8 -- ./renderer --threads {threads}
   concurve sweep -P n 1..64*2 -P cpus 1,2 --cpus {cpus} -- ./mine {n}
   concurve sweep -P n 50%,100% --extract 'rate=(\\d+) req/s:1/s' -- ./bench {n}
-  concurve sweep -P workers 1,2,4 --server './serve -p {free_port} -w {workers}'
+  concurve sweep -P w 1,2,4 --server './serve -p {free_port} -w {w}'
       --ready tcp:{free_port} -- ./client 127.0.0.1:{free_port}
-  concurve sweep -P clients 1,8,64 --attach 4711 -- redis-benchmark -c {clients}
+  concurve sweep -P c 1,8,64 --attach 4711 -- redis-benchmark -c {c}
 
 {NAME} in the command, in --cpus, --nice, --policy, --env, --background, --server, --ready and
 the hooks is replaced by the level of parameter NAME; {{NAME}} stands for the literal text. Trials
