@@ -63,9 +63,11 @@ def load_attached(program: str, arguments: Sequence[str], attach: str) -> int:
         raise HostError(
             f"{_OPTION} {attach}: {record.outcome.message}", "the process that runs now"
         )
-    for line in server_lines(served):
-        print(line)
-    return loaded.exit.code or 0 if loaded.exit and loaded.exit.code is not None else 1
+    if loaded.phases:  # else the load failed before it measured
+        for line in server_lines(served):
+            print(line)
+    code = None if loaded.exit is None else loaded.exit.code
+    return 1 if code is None else code
 
 
 def server_lines(served: RoleRecord) -> Iterator[str]:
