@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from concurve.definition.beside_line import Beside
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.study import Hooks, Study, choose_work, unused_factors
 from concurve.definition.study_line import (
@@ -16,6 +17,8 @@ from concurve.definition.study_line import (
     sweep_study,
 )
 from concurve.errors import StudyError
+from concurve.explain.parts import parts_of
+from concurve.wire.spec import ReadyProbe
 
 
 def study_of(*command: str, parameters: tuple[tuple[str, str], ...] = (), **more: Any) -> Study:
@@ -150,3 +153,55 @@ def test_rules_from_options() -> None:
         "timeout_seconds": 2.0,
         "time_allowed_seconds": 60.0,
     }
+
+
+def test_a_server_beside_the_command_is_a_role() -> None:
+    study = study_of(
+        "./client", "{threads}",
+        beside=Beside(server="./serve -p {free_port}", ready="tcp:{free_port}", ready_within="5s"),
+    )  # fmt: skip
+    server, client = study.roles
+    assert (server.name, server.end, client.name) == ("server", "serve", study.target)
+    assert server.command == ("./serve", "-p", "{free_port}")
+    assert server.ready_probe == ReadyProbe(tcp="127.0.0.1:{free_port}")
+    assert server.ready_seconds == 5.0
+    assert parts_of(study).subject == "server", "what is explained is the server"
+
+
+def test_an_attached_or_remote_server_is_a_role() -> None:
+    attached = study_of(beside=Beside(attach="4711")).roles[0]
+    assert (attached.name, attached.attach, attached.command) == ("server", "4711", ())
+    url = "redis://db1:6379"
+    remote = study_of(beside=Beside(server=url, counters="command:./c -x")).roles[0]
+    assert (remote.program, remote.command) == ("remote", (url, "--command", "./c", "-x"))
+    assert study_of(beside=Beside()).target == "target"
+
+
+@pytest.mark.parametrize(
+    ("beside", "says"),
+    [
+        (Beside(server="./serve"), "when is it ready"),
+        (Beside(server="'a", ready="launch"), "No closing quotation"),
+        (Beside(server=" ", ready="launch"), "no command"),
+        (Beside(server="./serve", ready="soon"), "does not say when"),
+        (Beside(server="./serve", ready="launch", ready_within="5s"), "as soon as it runs"),
+        (Beside(server="./serve", ready="tcp:1", ready_within="soon"), "--ready-within"),
+        (Beside(server="./serve {bogus}", ready="launch"), "{bogus} has no parameter"),
+        (Beside(server="./serve", ready="tcp:{bogus}"), "{bogus} has no parameter"),
+        (Beside(server="./serve", ready="command:./up {bogus}"), "{bogus} has no parameter"),
+        (Beside(server="./serve", ready="launch", counters="http://a/m"), "--counters beside"),
+        (Beside(server="redis://a", ready="launch"), "--ready beside"),
+        (Beside(server="redis://a", counters="ftp://a/m"), "no URL of HTTP"),
+        (Beside(server="redis://a", counters="command:"), "no command"),
+        (Beside(ready="launch"), "without --server"),
+        (Beside(counters="http://a/m"), "without --server"),
+        (Beside(attach="redis"), "names no process"),
+        (Beside(attach="1", server="./serve"), "runs already"),
+        (Beside(attach="1", ready="launch"), "runs already"),
+    ],
+)
+def test_servers_that_make_no_sense(beside: Beside, says: str) -> None:
+    with pytest.raises(StudyError) as raised:
+        study_of(beside=beside)
+    assert says in f"{raised.value.what} {raised.value.remedy}"
+    assert raised.value.remedy

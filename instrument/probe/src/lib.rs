@@ -4,12 +4,14 @@
 //! `perf_event_open`, netlink, `wait4`) are in this crate, behind safe functions, so that no other
 //! crate needs `unsafe` for them.
 
+pub mod cgroup;
 pub mod control;
 pub mod cpu_list;
 pub mod descriptor;
 mod error;
 pub mod huge_pages;
 pub mod perf;
+pub mod pidfd;
 pub mod pipe;
 pub mod proc_fs;
 pub mod proc_stat;

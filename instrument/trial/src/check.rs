@@ -3,10 +3,11 @@
 use concurve_probe::proc_fs::ProcFs;
 use concurve_probe::process;
 use concurve_wire::record::{GrantedControls, OutcomeKind};
-use concurve_wire::spec::{RoleSpec, TrialSpec};
+use concurve_wire::spec::{ReadyProbe, RoleSpec, TrialSpec};
 use nix::sys::signal::Signal;
 use serde::Serialize;
 
+use crate::attached;
 use crate::launch::{self, NotStarted};
 use crate::program::{self, Missing};
 use crate::role::Role;
@@ -51,6 +52,17 @@ pub fn check(spec: &TrialSpec) -> CheckReport {
 
 fn check_role(spec: &RoleSpec, trial: &TrialSpec, proc_fs: &ProcFs) -> RoleCheck {
     let mut role = Role::new(spec.clone(), 0);
+    if let Some(which) = &spec.attach {
+        let problem = attached::check(which, proc_fs).err();
+        return RoleCheck {
+            name: spec.name.clone(),
+            controls: role.controls,
+            problem: problem.map(|message| Problem {
+                kind: ProblemKind::NotFound,
+                message,
+            }),
+        };
+    }
     let started = launch_suspended(&mut role, &trial.trial, proc_fs);
     let problem = match started {
         Err(problem) => Some(Problem {
@@ -60,9 +72,7 @@ fn check_role(spec: &RoleSpec, trial: &TrialSpec, proc_fs: &ProcFs) -> RoleCheck
             },
             message: problem.message,
         }),
-        Ok(()) => program::look_up(spec)
-            .err()
-            .map(|missing| missing_program(spec, missing)),
+        Ok(()) => missing_of(spec).or_else(|| missing_of(&readiness_command(spec)?)),
     };
     RoleCheck {
         name: spec.name.clone(),
@@ -78,6 +88,22 @@ fn launch_suspended(role: &mut Role, trial: &str, proc_fs: &ProcFs) -> Result<()
     let _ = process::kill(pid, Signal::SIGKILL);
     let _ = process::reap(pid);
     verdict
+}
+
+fn missing_of(spec: &RoleSpec) -> Option<Problem> {
+    let missing = program::look_up(spec).err()?;
+    Some(missing_program(spec, missing))
+}
+
+/// The command that asks whether a role is ready, as a role.
+fn readiness_command(spec: &RoleSpec) -> Option<RoleSpec> {
+    let Some(ReadyProbe::Command(argv)) = &spec.ready_probe else {
+        return None;
+    };
+    Some(RoleSpec {
+        argv: argv.clone(),
+        ..spec.clone()
+    })
 }
 
 fn missing_program(spec: &RoleSpec, missing: Missing) -> Problem {

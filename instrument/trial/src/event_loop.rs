@@ -11,6 +11,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
 
 use crate::error::{OnHost, Result};
+use crate::role::Role;
 use crate::trial::{Ending, Trial};
 
 /// How soon after a kill its effect is checked.
@@ -57,9 +58,9 @@ impl Signals {
 enum Source {
     Signals,
     Exec(usize),
-    Stdout(usize),
-    Stderr(usize),
+    Output(usize),
     Report(usize),
+    Attached,
 }
 
 /// Runs a trial until its last process is reaped.
@@ -81,14 +82,16 @@ pub fn run(trial: &mut Trial, signals: &Signals) -> Result<()> {
                     }
                 }
                 Source::Exec(index) => trial.check_exec(index),
-                Source::Stdout(index) => trial.roles[index].stdout.drain(),
-                Source::Stderr(index) => trial.roles[index].stderr.drain(),
+                Source::Output(index) => trial.roles[index].drain_output(),
                 Source::Report(index) => trial.receive_report(index, now),
+                Source::Attached => trial.check_attached(),
             }
         }
         if trial.rings_due_ns().is_some_and(|due_ns| due_ns <= now) {
             trial.take_rings(now);
         }
+        trial.probe_readiness(now);
+        check_ready_limits(trial, now);
         check_limit(trial, now);
         trial.start_due_roles();
         trial.advance_end(now);
@@ -115,13 +118,18 @@ fn wait(trial: &Trial, signals: &Signals) -> Result<Vec<Source>> {
             add(Source::Exec(index), news.as_fd());
         }
         if let Some(pipe) = &role.stdout.pipe {
-            add(Source::Stdout(index), pipe.as_fd());
+            add(Source::Output(index), pipe.as_fd());
         }
         if let Some(pipe) = &role.stderr.pipe {
-            add(Source::Stderr(index), pipe.as_fd());
+            add(Source::Output(index), pipe.as_fd());
         }
         if let Some(pipe) = &role.report {
             add(Source::Report(index), pipe.as_fd());
+        }
+        if let Some(attached) = role.attached.as_ref().filter(|_| role.running())
+            && let Some(handle) = &attached.handle
+        {
+            add(Source::Attached, handle.as_fd());
         }
     }
     let timeout = next_deadline(trial).map(|at| {
@@ -154,6 +162,7 @@ fn next_deadline(trial: &Trial) -> Option<u64> {
         .then(|| clock::monotonic_ns() + KILL_INTERVAL_NS);
     [
         limit.map(|(limit, begin)| begin.saturating_add(limit)),
+        trial.readiness_due_ns(),
         trial.rings_due_ns(),
         sample,
         grace,
@@ -175,12 +184,12 @@ fn check_limit(trial: &mut Trial, now: u64) {
     let unready = trial
         .roles
         .iter()
-        .find(|role| role.running() && !role.ready);
+        .find(|role| role.running() && !role.ready());
     let (kind, role, message) = match unready {
         Some(role) => (
             OutcomeKind::NotReady,
             Some(role.spec.name.clone()),
-            format!("wrote no {{\"ready\":true}} within the time limit of {seconds} s"),
+            format!("{} within the time limit of {seconds} s", role.awaited()),
         ),
         None => (
             OutcomeKind::TimedOut,
@@ -191,6 +200,27 @@ fn check_limit(trial: &mut Trial, now: u64) {
     trial.abort(kind, message);
     if let Some(outcome) = &mut trial.outcome {
         outcome.role = role;
+    }
+}
+
+/// Ends the trial if a role is not ready within its limit.
+fn check_ready_limits(trial: &mut Trial, now: u64) {
+    if trial.ending != Ending::NotYet {
+        return;
+    }
+    let late = |role: &Role| {
+        role.ready_until_ns()
+            .is_some_and(|until_ns| until_ns <= now)
+    };
+    if let Some(index) = trial.roles.iter().position(late) {
+        let role = &trial.roles[index];
+        let seconds = role.spec.ready_limit_ns.unwrap_or_default() as f64 / 1e9;
+        let said = match role.stderr.excerpt.telling_line() {
+            Some(line) => format!("; its standard error: {line}"),
+            None => String::new(),
+        };
+        let message = format!("{} within {seconds} s{said}", role.awaited());
+        trial.fail(OutcomeKind::NotReady, index, message);
     }
 }
 

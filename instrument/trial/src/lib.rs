@@ -3,6 +3,7 @@
 //! spec → suspended launch → controls, read back → counters → release → one loop over signals,
 //! streams, reports, limits and samples → the last process is reaped → record.
 
+mod attached;
 mod census;
 mod channel;
 mod check;
@@ -19,6 +20,7 @@ mod others;
 mod output;
 mod phases;
 mod program;
+mod ready;
 mod record;
 mod role;
 mod sampler;

@@ -81,13 +81,14 @@ impl Snapshot {
     }
 
     /// Differences since `self`; `own_cpu_ns` is what the roles and the runner used, `others` were there
-    /// at the begin.
+    /// at the begin, and `is_own` says which processes belong to attached roles.
     pub fn until(
         self,
         end: &Self,
         wall_ns: u64,
         own_cpu_ns: u64,
         others: &Others,
+        is_own: impl Fn(u32) -> bool,
         proc_fs: &ProcFs,
     ) -> MachineRecord {
         let kernel_is_own = self.roles > 1;
@@ -135,7 +136,9 @@ impl Snapshot {
         let capacity_ns = wall_ns * u64::from(record.cpus.unwrap_or(1));
         let foreign_ns = record.foreign_cpu_ns.unwrap_or(0);
         if foreign_ns >= (FOREIGN_TICKS_MIN * tick_ns).max(capacity_ns / FOREIGN_PART_MIN) {
-            let used = Others::take(proc_fs).since(others, kernel_is_own, tick_ns);
+            let used = Others::take(proc_fs)
+                .without(is_own)
+                .since(others, kernel_is_own, tick_ns);
             record.foreign_low_priority_ns = Some(used.low_priority_ns.min(foreign_ns));
             record.foreign_processes = used.most;
             if let Some(reason) = used.missing {

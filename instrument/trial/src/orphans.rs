@@ -21,6 +21,9 @@ pub fn unclaimed_children(ledger: &Ledger, proc_fs: &ProcFs) -> Vec<(u32, usize)
 
 /// The role of an orphan, by its process group or its environment.
 pub fn whose(ledger: &Ledger, proc_fs: &ProcFs, pid: u32) -> Option<usize> {
+    if ledger.is_no_role(pid) {
+        return None;
+    }
     if ledger.roles.len() == 1 {
         return Some(0);
     }

@@ -59,6 +59,14 @@ impl Others {
         }
     }
 
+    /// Leaves out the processes of attached roles.
+    pub fn without(mut self, is_own: impl Fn(u32) -> bool) -> Self {
+        let before = self.seen.len();
+        self.seen.retain(|pid, _| !is_own(*pid));
+        self.total -= before - self.seen.len();
+        self
+    }
+
     fn is_complete(&self) -> bool {
         // Some end while they are read.
         self.seen.len() * 10 >= self.total * 9

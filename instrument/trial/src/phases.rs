@@ -182,7 +182,8 @@ impl Phases {
     }
 }
 
-fn difference(begin: &Reading, end: &Reading) -> Usage {
+/// What was used between two readings.
+pub fn difference(begin: &Reading, end: &Reading) -> Usage {
     let minus = |end: Option<u64>, begin: Option<u64>| Some(end?.saturating_sub(begin?));
     let mut absent = begin.absent.clone();
     absent.extend(end.absent.clone());

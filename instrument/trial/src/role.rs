@@ -9,12 +9,14 @@ use concurve_probe::process::ReapedUsage;
 use concurve_probe::spawn::ExecNews;
 use concurve_reporter::line::{HistogramLine, IndicatorLine};
 use concurve_wire::record::{EndedBy, Exit, GrantedControls};
-use concurve_wire::spec::RoleSpec;
+use concurve_wire::spec::{Ready, RoleSpec};
 
+use crate::attached::Attached;
 use crate::census::Census;
 use crate::channel::Channel;
 use crate::output::Excerpt;
 use crate::phases::Phases;
+use crate::ready::Prober;
 
 /// Most bytes read from one stream before the others are read.
 const CHUNK_BYTES: usize = 1 << 18;
@@ -23,7 +25,11 @@ const CHUNK_BYTES: usize = 1 << 18;
 #[derive(Debug)]
 pub struct Role {
     pub spec: RoleSpec,
+    /// The first process that the runner started for it. What is signalled is found from here, so it
+    /// is never a process of an attached role.
     pub pid: Option<u32>,
+    /// Its processes, if it is attached.
+    pub attached: Option<Attached>,
     pub controls: GrantedControls,
     pub released_ns: Option<u64>,
     pub exited_ns: Option<u64>,
@@ -35,7 +41,10 @@ pub struct Role {
     pub stderr: Stream,
     pub report: Option<File>,
     pub channel: Channel,
-    pub ready: bool,
+    /// Whether it is as ready as `spec.ready` asks.
+    pub reported_ready: bool,
+    /// What must be seen of it from outside before it is ready.
+    pub prober: Option<Prober>,
     pub phases: Phases,
     pub indicators: Vec<IndicatorLine>,
     pub histograms: Vec<HistogramLine>,
@@ -61,6 +70,7 @@ impl Role {
             },
             spec,
             pid: None,
+            attached: None,
             released_ns: None,
             exited_ns: None,
             exit: None,
@@ -71,7 +81,8 @@ impl Role {
             stderr: Stream::new(output_bytes_max),
             report: None,
             channel: Channel::default(),
-            ready: false,
+            reported_ready: false,
+            prober: None,
             phases: Phases::default(),
             indicators: Vec::new(),
             histograms: Vec::new(),
@@ -86,9 +97,44 @@ impl Role {
         }
     }
 
-    /// Whether its first process is running.
+    /// Whether its first process was started, or attached.
+    pub fn started(&self) -> bool {
+        self.pid.is_some() || self.attached.is_some()
+    }
+
+    /// Whether its first process is running; an attached role is, until the trial ends.
     pub fn running(&self) -> bool {
-        self.pid.is_some() && self.exited_ns.is_none()
+        self.started() && self.exited_ns.is_none()
+    }
+
+    /// Whether roles that come later may start.
+    pub fn ready(&self) -> bool {
+        self.reported_ready && self.prober.is_none()
+    }
+
+    /// What it has not done yet to be ready.
+    pub fn awaited(&self) -> String {
+        match &self.prober {
+            Some(prober) if self.reported_ready || self.spec.ready == Ready::Launch => {
+                prober.awaited()
+            }
+            _ => "wrote no {\"ready\":true} to its report channel".into(),
+        }
+    }
+
+    /// Until when it must be ready, if it is not and there is a limit.
+    pub fn ready_until_ns(&self) -> Option<u64> {
+        let waiting = self.running() && !self.ready();
+        let (released_ns, limit_ns) = self.released_ns.zip(self.spec.ready_limit_ns)?;
+        waiting.then(|| released_ns.saturating_add(limit_ns))
+    }
+
+    /// Reads what is available of its standard output and standard error.
+    pub fn drain_output(&mut self) {
+        let streams = [&mut self.stdout, &mut self.stderr];
+        for (number, stream) in streams.into_iter().enumerate() {
+            stream.drain(number, &mut self.prober);
+        }
     }
 
     /// Whether its program was executed.
@@ -116,10 +162,15 @@ impl Stream {
         }
     }
 
-    /// Reads what is available, up to a bound; closes the pipe at its end.
-    pub fn drain(&mut self) {
+    /// Reads what is available, up to a bound; closes the pipe at its end. A prober reads it too.
+    fn drain(&mut self, number: usize, prober: &mut Option<Prober>) {
         let excerpt = &mut self.excerpt;
-        drain(&mut self.pipe, |chunk| excerpt.push(chunk));
+        drain(&mut self.pipe, |chunk| {
+            excerpt.push(chunk);
+            if prober.as_mut().is_some_and(|it| it.read(number, chunk)) {
+                *prober = None;
+            }
+        });
     }
 
     /// Reads all that is left. To be called only when all writers are dead.
@@ -127,7 +178,7 @@ impl Stream {
         let mut before = None;
         while self.pipe.is_some() && before != Some(self.excerpt.bytes()) {
             before = Some(self.excerpt.bytes());
-            self.drain();
+            self.drain(0, &mut None);
         }
     }
 }

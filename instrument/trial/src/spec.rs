@@ -3,9 +3,12 @@
 use std::io::Read;
 
 use concurve_wire::FORMAT;
-use concurve_wire::spec::{Controls, End, PolicyClass, RoleSpec, TrialSpec};
+use concurve_wire::spec::{
+    Attach, AttachedProcess, Controls, End, PolicyClass, Ready, RoleSpec, TrialSpec,
+};
 
 use crate::error::{Result, TrialError};
+use crate::ready;
 
 /// Reads one spec to the end of the input.
 pub fn read(mut input: impl Read) -> Result<TrialSpec> {
@@ -71,6 +74,9 @@ fn check_role(role: &RoleSpec, earlier: &[RoleSpec]) -> std::result::Result<(), 
     if earlier.iter().any(|other| other.name == role.name) {
         return Err("name: an earlier role has it; give each its own".into());
     }
+    if role.attach.is_some() {
+        return check_attached(role);
+    }
     if role.argv.first().is_none_or(String::is_empty) {
         return Err("argv: give a program".into());
     }
@@ -102,7 +108,42 @@ fn check_role(role: &RoleSpec, earlier: &[RoleSpec]) -> std::result::Result<(), 
             }
         }
     }
+    if let Some(probe) = &role.ready_probe {
+        ready::check(probe).map_err(|problem| format!("ready_probe.{problem}"))?;
+    }
     check_controls(&role.controls).map_err(|problem| format!("controls.{problem}"))
+}
+
+/// An attached role runs already: nothing of what starts, changes or ends a role is for it.
+fn check_attached(role: &RoleSpec) -> std::result::Result<(), String> {
+    if let Some(Attach::Cgroup(folder)) = &role.attach
+        && (!folder.starts_with('/') || folder.contains('\0'))
+    {
+        return Err(format!(
+            "attach.cgroup: {folder:?} is no path; give that of its folder"
+        ));
+    }
+    if let Some(Attach::Process(AttachedProcess { pid: 0, .. })) = role.attach {
+        return Err("attach.process.pid: give the number of a process".into());
+    }
+    let given = [
+        ("argv", !role.argv.is_empty()),
+        ("env", !role.env.is_empty()),
+        ("cwd", role.cwd.is_some()),
+        ("controls", role.controls != Controls::default()),
+        ("ready", role.ready != Ready::Launch),
+        ("ready_probe", role.ready_probe.is_some()),
+        ("after", !role.after.is_empty()),
+    ];
+    if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
+        return Err(format!(
+            "{key}: the role is attached: it runs already and is left as it is; leave {key} out"
+        ));
+    }
+    match role.end {
+        End::Serve => Ok(()),
+        End::Exit => Err("end: an attached role is not waited for; give end = \"serve\"".into()),
+    }
 }
 
 fn check_controls(controls: &Controls) -> std::result::Result<(), String> {
@@ -175,6 +216,41 @@ mod tests {
             ("/roles/0/after", "[\"b\"]", "roles[0] (a).after"),
             ("/roles/0/env", "{\"A=B\": \"1\"}", "roles[0] (a).env"),
             (
+                "/roles/0/ready_probe",
+                "{\"tcp\": \"6379\"}",
+                "roles[0] (a).ready_probe.tcp",
+            ),
+            (
+                "/roles/0/ready_probe",
+                "{\"line\": \"(\"}",
+                "roles[0] (a).ready_probe.line",
+            ),
+            (
+                "/roles/0/ready_probe",
+                "{\"command\": []}",
+                "roles[0] (a).ready_probe.command",
+            ),
+            (
+                "/roles/0/ready_probe",
+                "{\"udp\": \"a:1\"}",
+                "roles[0].ready_probe",
+            ),
+            (
+                "/roles/0/attach",
+                "{\"process\": {\"pid\": 1, \"started_ticks\": 1}}",
+                "roles[0] (a).argv: the role is attached",
+            ),
+            (
+                "/roles/0/attach",
+                "{\"process\": {\"pid\": 0, \"started_ticks\": 1}}",
+                "roles[0] (a).attach.process.pid",
+            ),
+            (
+                "/roles/0/attach",
+                "{\"cgroup\": \"redis\"}",
+                "roles[0] (a).attach.cgroup",
+            ),
+            (
                 "/roles/1/controls",
                 "{\"nice\": 20}",
                 "roles[1] (b).controls.nice",
@@ -218,6 +294,31 @@ mod tests {
                 spec.pointer_mut(parent).unwrap()[key] = value;
             });
             assert!(message.contains(expected), "{pointer}: {message}");
+        }
+    }
+
+    #[test]
+    fn nothing_that_changes_a_role_is_for_an_attached_one() {
+        for (key, value) in [
+            ("argv", "[\"true\"]"),
+            ("env", "{\"A\": \"1\"}"),
+            ("cwd", "\"/\""),
+            ("controls", "{\"nice\": 5}"),
+            ("controls", "{\"cpus\": [0]}"),
+            ("ready", "\"report\""),
+            ("ready_probe", "{\"tcp\": \"a:1\"}"),
+            ("end", "\"exit\""),
+        ] {
+            let message = refusal(|spec| {
+                spec["roles"][0] = serde_json::json!({
+                    "name": "server", "end": "serve",
+                    "attach": {"process": {"pid": 1, "started_ticks": 1}},
+                });
+                assert!(parse(&spec.to_string()).is_ok());
+                spec["roles"][0][key] = serde_json::from_str(value).unwrap();
+            });
+            let expected = format!("roles[0] (server).{key}: ");
+            assert!(message.contains(&expected), "{key}: {message}");
         }
     }
 

@@ -59,8 +59,13 @@ impl Default for Sampling {
 pub struct RoleSpec {
     /// Unique in the trial: `target`, `load`, `background`, `verify`, …
     pub name: String,
-    /// Program and arguments; the program is looked up in the role's `PATH`.
+    /// Program and arguments; the program is looked up in the role's `PATH`. Empty for an attached
+    /// role.
+    #[serde(default)]
     pub argv: Vec<String>,
+    /// The processes of an attached role: they run already, are accounted, and are left alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attach: Option<Attach>,
     /// Variables set over the inherited environment.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
@@ -76,6 +81,12 @@ pub struct RoleSpec {
     /// When roles that come later in the list may start.
     #[serde(default)]
     pub ready: Ready,
+    /// What must be seen of the role, beside `ready`, before later roles may start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready_probe: Option<ReadyProbe>,
+    /// Time from its release until the role must be ready; absent: the limit of the trial alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready_limit_ns: Option<u64>,
     /// Roles that must have exited before this one starts.
     #[serde(default)]
     pub after: Vec<String>,
@@ -138,6 +149,37 @@ pub enum Ready {
     Launch,
     /// When it writes `{"ready":true}` to its report channel.
     Report,
+}
+
+/// What is seen of a role from outside once it is ready.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadyProbe {
+    /// Connections are accepted at this address, `HOST:PORT`.
+    Tcp(String),
+    /// A line of its standard output or standard error matches this regular expression.
+    Line(String),
+    /// A command, started again and again in the role's environment, exits with 0.
+    Command(Vec<String>),
+}
+
+/// Which processes an attached role has, their descendants included.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Attach {
+    /// A process and its descendants.
+    Process(AttachedProcess),
+    /// The processes of a cgroup and of those below it, by the path of its folder.
+    Cgroup(String),
+}
+
+/// A process that was there before the trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AttachedProcess {
+    pub pid: u32,
+    /// Its start after boot, in ticks, as `/proc/PID/stat` says: a number is used again.
+    pub started_ticks: u64,
 }
 
 fn default_stop_grace_ns() -> u64 {

@@ -6,7 +6,6 @@ from __future__ import annotations
 import gc
 import importlib
 import io
-import os
 import signal
 import sys
 from types import FrameType

@@ -16,9 +16,11 @@ Examples:
   concurve load redis://127.0.0.1:6379 --slo p99=2ms,errors=0.1%
   concurve load redis://127.0.0.1:6379 --slo p99=2ms --rate 20000   # exit code 0, 10 or 11
   concurve load sqlite:bank.db --workload tpcb-rw3 --init --verify
+  concurve load redis://127.0.0.1:6379 --duration 10s --attach 4711
 
-All arguments go to the program concurve-load, which studies use as well: concurve load --help
-shows them.
+--attach PID, unit:NAME or container:NAME also tells the CPU time and the threads of a server that
+runs on this machine; nothing is done to it. All other arguments go to the program concurve-load,
+which studies use as well: concurve load --help shows them.
 """
 
 
@@ -31,9 +33,13 @@ shows them.
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def verb(arguments: tuple[str, ...]) -> None:
     """Become the load generator: signals, the terminal and the exit code are its own."""
+    from concurve.cli.load_attached import load_attached, take_attach
     from concurve.host.native import binary
     from concurve.measuring.packaged import PROGRAMS
 
     program = binary(PROGRAMS["load"])
+    attach, rest = take_attach(arguments)
+    if attach is not None:
+        sys.exit(load_attached(str(program), rest, attach))
     sys.stdout.flush()
     os.execv(program, ["concurve load", *arguments])

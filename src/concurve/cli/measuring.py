@@ -95,7 +95,8 @@ def measure_study(study: Study, choices: Choices) -> None:
 
 def measure(head: RunHead, store: Store, files: dict[Format, Path], resume: bool = False) -> None:
     """Run or resume a run with progress, then print its table and write its files."""
-    for name in unused_factors(head.study):
+    varied = [factor.name for factor in head.study.factors if len(factor.levels) > 1]
+    for name in (name for name in unused_factors(head.study) if name in varied):
         note(f"note: no placeholder {{{name}}} anywhere: varying {name} changes nothing")
     runner = Runner(head, store, LocalEngine(), Progress(sys.stderr))
     try:

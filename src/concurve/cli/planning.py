@@ -8,6 +8,7 @@ from concurve.definition.measured import better_of
 from concurve.definition.study import Study, choose_work
 from concurve.definition.units import format_count, format_duration
 from concurve.host.machine import allowed_cpus
+from concurve.measuring.heads import with_attached
 from concurve.measuring.packaged import command
 from concurve.planning.forecast import Forecast, forecast, shortfall, trials_that_fit
 from concurve.planning.granted import granted
@@ -23,7 +24,7 @@ ASSUMED_SPREAD = 0.02
 def print_plan(study: Study, effort: str, seed: int, store: Store) -> None:
     """Print the cells, the trials, the time and the commands of the first block."""
     cpus = allowed_cpus()
-    study, left_out = granted(study, effort, cpus, command)
+    study, left_out = granted(with_attached(study), effort, cpus, command)
     plan = make_plan(study, effort, seed)
     expected = forecast(plan, store)
     specs = {

@@ -15,9 +15,13 @@ Examples:
   concurve run thread-scaling --effort quick
   concurve run my-study.toml --export-html report.html
   concurve run java-threads --effort quick --only tc02,tc09
+  concurve run thread-scaling --set threads=1..16*2 --set sync=none
+      --target './mine --threads {threads}'
+  concurve run enqueue-io-threads --set target=redis --set io-threads=4
+      --set cpus=2 --attach 4711 --server redis://127.0.0.1:6379
 
 concurve studies lists the packaged ones. The options of the protocol hold for each study of a
-campaign.
+campaign. --set, --target, --attach and --server point a study at a system of your own.
 """
 
 
@@ -30,23 +34,75 @@ campaign.
     help="Java for the roles that need one: a java, its JDK's folder, 17, or 21+ for that or a "
     "newer one (default: CONCURVE_JAVA, JAVA_HOME, PATH, /usr/lib/jvm).",
 )
+@click.option(
+    "--set",
+    "levels",
+    multiple=True,
+    metavar="FACTOR=LEVELS",
+    help="Other levels of a factor: threads=1,2,4. Repeatable.",
+)
+@click.option(
+    "--target",
+    metavar="CMD",
+    help="Measure this command in place of the study's program; {FACTOR} is replaced by its level.",
+)
+@click.option(
+    "--attach",
+    metavar="PID|unit:NAME|container:NAME",
+    help="Measure a server that runs already in place of the study's; nothing is done to it.",
+)
+@click.option("--server", metavar="URL", help="Where that server, or one elsewhere, is.")
+@click.option(
+    "--ready",
+    metavar="HOW",
+    help="When a --target that serves is ready: tcp:PORT, line:REGEX, command:CMD (default: when "
+    "{free_port} accepts).",
+)
+@click.option("--ready-within", metavar="TIME", help="Limit until then (default: 60s).")
+@click.option(
+    "--counters",
+    metavar="URL|command:CMD",
+    help="Counters of a server elsewhere, in Prometheus' text format.",
+)
 @options.protocol
 @options.exports
 @options.db
-def verb(study: str, only: str | None, **common: Any) -> None:
+def verb(
+    study: str,
+    only: str | None,
+    levels: tuple[str, ...],
+    target: str | None,
+    attach: str | None,
+    server: str | None,
+    ready: str | None,
+    ready_within: str | None,
+    counters: str | None,
+    **common: Any,
+) -> None:
     """Find the study or the campaign and measure it."""
     from concurve.cli.campaigning import measure_campaign
     from concurve.cli.measuring import Choices, measure_study
-    from concurve.definition.campaign import Campaign
+    from concurve.definition.beside_line import Beside
+    from concurve.definition.campaign import Campaign, at_effort
+    from concurve.definition.campaign import only as choose
     from concurve.definition.catalogue import find
+    from concurve.definition.pointing import Pointing, point, point_campaign
     from concurve.errors import StudyError
     from concurve.host.machine import allowed_cpus
 
-    found = find(study, len(allowed_cpus()))
+    cpus = len(allowed_cpus())
+    found = find(study, cpus)
+    beside = Beside(
+        server=server, ready=ready, ready_within=ready_within, attach=attach, counters=counters
+    )
+    at = Pointing(levels=levels, target=target, beside=beside)
     if isinstance(found, Campaign):
         names = None if only is None else [name.strip() for name in only.split(",")]
+        if not at.is_empty:
+            chosen = at_effort(found, common["effort"]) if names is None else choose(found, names)
+            found = point_campaign(chosen, at, cpus)
         measure_campaign(found, names, Choices(**common))
     elif only is not None:
         raise StudyError(f"--only is for campaigns, {study} is one study", "no --only")
     else:
-        measure_study(found, Choices(**common))
+        measure_study(point(found, at, cpus), Choices(**common))

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
-HELP = """List the packaged studies and campaigns.
+HELP = """List the packaged studies and campaigns, or copy one for editing.
 
 \b
-Example:
+Examples:
   concurve studies
+  concurve studies --copy enqueue-io-threads my-study
+  concurve studies --copy java-threads/tc09 locks
 """
 
 
-@click.command("studies", help=HELP)
-def verb() -> None:
+@click.command("studies", help=HELP, short_help="List the packaged studies, or copy one.")
+@click.option(
+    "--copy",
+    "copied",
+    nargs=2,
+    metavar="NAME FOLDER",
+    help="Write a packaged study or campaign into a new folder, complete and with its comments.",
+)
+def verb(copied: tuple[str, str] | None) -> None:
     """Print each packaged study with its question, and each campaign with its studies."""
+    if copied is not None:
+        _copy(*copied)
+        return
     from rich.text import Text
 
     from concurve.report.console import print_lines, wrapped
@@ -29,6 +43,13 @@ def verb() -> None:
             yield from wrapped(Text(line), width, indent) if sys.stdout.isatty() else [Text(line)]
 
     print_lines(shown)
+
+
+def _copy(name: str, folder: str) -> None:
+    from concurve.definition.copying import copy_packaged
+
+    file = copy_packaged(name, Path(folder))
+    print(f"{name} is in {folder}; edit it, then: concurve run {shlex.quote(str(file))}")
 
 
 def _lines() -> Iterator[str]:

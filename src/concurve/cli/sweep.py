@@ -23,10 +23,13 @@ Examples:
   concurve sweep -P n 1..64*2 --extract pgbench -- pgbench -c {n} -T 2
   concurve sweep -P n 1..64*2 -P cpus 1,2 --cpus {cpus} -- ./mine {n}
   concurve sweep -P n 1,2 --extract 'r=(\\d+) req/s:1/s:higher' -- ./bench {n}
+  concurve sweep -P w 1,2,4 --server './serve -p {free_port} -w {w}'
+      --ready tcp:{free_port} -- ./client 127.0.0.1:{free_port}
+  concurve sweep -P c 1,8,64 --attach 4711 -- redis-benchmark -c {c}
 
-{NAME} in the command, in --cpus, --nice, --policy, --env, --background and the hooks is
-replaced by the level of parameter NAME; {{NAME}} stands for the literal text. Trials run in
-fresh processes, interleaved in randomised blocks; every trial is stored before the next.
+{NAME} in the command, in --cpus, --nice, --policy, --env, --background, --server, --ready and
+the hooks is replaced by the level of parameter NAME; {{NAME}} stands for the literal text. Trials
+run in fresh processes, interleaved in randomised blocks; every trial is stored before the next.
 """
 
 
@@ -87,6 +90,32 @@ fresh processes, interleaved in randomised blocks; every trial is stored before 
     help="Busy competitors beside the command. Repeatable.",
 )
 @click.option(
+    "--server",
+    metavar="CMD|URL",
+    help="A server beside the command: a command that each trial starts, or the URL of one "
+    "elsewhere.",
+)
+@click.option(
+    "--ready",
+    metavar="HOW",
+    help="When the server is ready: tcp:PORT, tcp:HOST:PORT, line:REGEX of its output, "
+    "command:CMD that exits with 0, report, or launch.",
+)
+@click.option(
+    "--ready-within", metavar="TIME", help="Limit until the server is ready (default: 60s)."
+)
+@click.option(
+    "--attach",
+    metavar="PID|unit:NAME|container:NAME",
+    help="A server that runs already: its CPU time, threads and waits are accounted, and nothing "
+    "is done to it.",
+)
+@click.option(
+    "--counters",
+    metavar="URL|command:CMD",
+    help="Counters of a server elsewhere, in Prometheus' text format.",
+)
+@click.option(
     "--extract",
     "extracts",
     multiple=True,
@@ -139,6 +168,11 @@ def verb(
     cleanup: str | None,
     check: str | None,
     background: tuple[str, ...],
+    server: str | None,
+    ready: str | None,
+    ready_within: str | None,
+    attach: str | None,
+    counters: str | None,
     extracts: tuple[str, ...],
     primary: str | None,
     work: tuple[str, ...],
@@ -150,6 +184,7 @@ def verb(
     """Build the study and measure it."""
     from concurve.cli.measuring import Choices, measure_study
     from concurve.definition import study_line
+    from concurve.definition.beside_line import Beside
     from concurve.definition.controls import ControlsTemplate
     from concurve.definition.study import Hooks
     from concurve.host.granted import granted_cpus
@@ -164,6 +199,13 @@ def verb(
         env=study_line.parse_environment(env),
         hooks=Hooks(setup=setup, prepare=prepare, conclude=conclude, cleanup=cleanup, check=check),
         background=background,
+        beside=Beside(
+            server=server,
+            ready=ready,
+            ready_within=ready_within,
+            attach=attach,
+            counters=counters,
+        ),
         extracts=extracts,
         primary=primary,
         work=counted,

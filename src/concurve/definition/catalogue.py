@@ -83,6 +83,12 @@ def _member(campaign: Campaign, name: str) -> Study:
     return studies[name]
 
 
+def near_packaged(name: str, known: list[str]) -> str:
+    """A remedy for a name that no packaged study has."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"one of {', '.join(known)}"
+
+
 def _study_file(name: str, others: list[str]) -> Path:
     if "/" in name:
         return Path(name)

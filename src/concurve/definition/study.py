@@ -22,6 +22,7 @@ from concurve.definition.level_parts import part_texts
 from concurve.definition.published import PublishedFigure
 from concurve.definition.templates import Value, placeholders
 from concurve.terms import Level, TestCase
+from concurve.wire.spec import Attach, ReadyProbe
 
 EffortName = Literal["quick", "normal", "rigorous"]
 
@@ -75,10 +76,12 @@ class Role(_Frozen, frozen=True):
     """A process group of each trial, with placeholders.
 
     Either ``program`` (a packaged one, with its ``arguments`` in ``command``) or a whole
-    ``command``. For packaged programs that are jars, ``java`` says which Java runs them
+    ``command``; or, where its processes run already, ``attach``
+    (:mod:`~concurve.definition.attaching`), with ``attached`` for what that was when the run began.
+    ``ready_probe`` is seen from outside once the role is ready, within ``ready_seconds``.
+    For packaged programs that are jars, ``java`` says which Java runs them
     (:func:`~concurve.host.java.find_java`) and ``jvm`` holds options of the JVM. ``prefix`` is a
-    command that starts the rest, such as ``setpriv``. ``copies``
-    starts the role several times.
+    command that starts the rest, such as ``setpriv``. ``copies`` starts the role several times.
     """
 
     name: str
@@ -94,6 +97,10 @@ class Role(_Frozen, frozen=True):
     ready: Literal["launch", "report"] = "launch"
     after: tuple[str, ...] = ()
     copies: str = "1"
+    ready_probe: ReadyProbe | None = None
+    ready_seconds: float | None = None
+    attach: str | None = None
+    attached: Attach | None = None
 
 
 class Hooks(_Frozen, frozen=True):
@@ -296,6 +303,7 @@ def arguments(study: Study) -> Iterator[Text]:
             ("prefix", role.prefix),
             ("jvm", role.jvm),
             ("argument", role.command),
+            ("readiness command", (role.ready_probe and role.ready_probe.command) or ()),
         ):
             for position, argument in enumerate(listed, 1):
                 place = f"role {role.name}, {kind} {position}"
@@ -312,6 +320,8 @@ def single_texts(study: Study) -> Iterator[Text]:
             "cwd": role.cwd,
             **role.controls.texts(),
             "copies": role.copies,
+            "ready tcp": role.ready_probe and role.ready_probe.tcp,
+            "ready line": role.ready_probe and role.ready_probe.line,
         }
         for kind, text in given.items():
             if text or kind.startswith("env "):

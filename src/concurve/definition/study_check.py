@@ -221,7 +221,7 @@ def _check_efforts(study: Study, where: Origins) -> None:
 def _check_roles(study: Study, where: Origins) -> None:
     names = [role.name for role in study.roles]
     for role in study.roles:
-        if not role.program and not any(role.command[:1]):
+        if role.attach is None and not role.program and not any(role.command[:1]):
             raise StudyError(
                 f"{where.of('roles', role.name)}: role {role.name} has no command",
                 "command or program",

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from concurve.definition.beside_line import Beside, beside_role
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.extracting import (
     Extraction,
@@ -51,6 +52,7 @@ def sweep_study(
     env: Mapping[str, str] | None = None,
     hooks: Hooks | None = None,
     background: Sequence[str] = (),
+    beside: Beside | None = None,
     extracts: Sequence[str] = (),
     primary: str | None = None,
     work: str | None = None,
@@ -73,7 +75,10 @@ def sweep_study(
     if not command:
         raise StudyError("no command to measure", "concurve sweep -P threads 1,2,4 -- ./mine …")
     program = Path(command[0]).name
-    found = [item for text in extracts for item in parse_extract(text)]
+    server = None if beside is None else beside_role(beside)
+    # A client's time is that of the server's work, so it has the name that says so.
+    target = "target" if server is None else "client"
+    found = [item for text in extracts for item in parse_extract(text, target)]
     factors = tuple(
         Factor(name=factor, levels=parse_levels(levels, cpus, f"-P {factor}"))
         for factor, levels in parameters
@@ -84,9 +89,10 @@ def sweep_study(
         + (f" with {' and '.join(name for name, _ in parameters)}?" if parameters else "?"),
         factors=factors,
         roles=(
+            *([] if server is None else [server]),
             *(_background(text, number) for number, text in enumerate(background)),
             Role(
-                name="target",
+                name=target,
                 command=tuple(command),
                 env=dict(env or {}),
                 controls=controls or ControlsTemplate(),
@@ -100,6 +106,7 @@ def sweep_study(
         extracts=tuple(item.extract for item in found),
         indicators=_indicators(found, primary, work_amount),
         work_amount=work_amount or "unknown",
+        target=target,
         base=parse_base(base_text, {factor.name: factor.levels for factor in factors}),
     )
     roles = roles_of(study, work, conditions, cpus)

@@ -8,10 +8,13 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from concurve.definition import study as domain
+from concurve.definition.attaching import parse_attach
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.levels import parse_levels, resolve_levels
 from concurve.definition.origins import Origins
 from concurve.definition.programs import java_programs
+from concurve.definition.readiness import READY_SECONDS, Readiness, parse_ready
+from concurve.definition.remote import remote_arguments, remote_role
 from concurve.definition.templates import Value
 from concurve.definition.units import parse_duration
 from concurve.errors import StudyError
@@ -41,6 +44,14 @@ class ControlsTable(Table, frozen=True):
     policy: str | None = None
 
 
+class CountersTable(Table, frozen=True):
+    """``counters`` of a remote role: where its counters are read, and which of them."""
+
+    http: str | None = None
+    command: list[str] | None = None
+    names: list[str] = []
+
+
 class RoleTable(Table, frozen=True):
     """``[[roles]]``: a process group of each trial."""
 
@@ -54,10 +65,14 @@ class RoleTable(Table, frozen=True):
     env: dict[str, str] = {}
     cwd: str | None = None
     controls: ControlsTable = ControlsTable()
-    end: Literal["exit", "serve"] = "exit"
-    ready: Literal["launch", "report"] = "launch"
+    end: Literal["exit", "serve"] | None = None
+    ready: str = "launch"
+    ready_within: str | float | None = None
     after: list[str] = []
     copies: Text = 1
+    attach: Text | None = None
+    remote: str | None = None
+    counters: CountersTable | None = None
 
 
 class RulesTable(Table, frozen=True):
@@ -151,6 +166,7 @@ KEYS: dict[str, type[msgspec.Struct]] = {
     "study": HeadTable,
     "roles": RoleTable,
     "controls": ControlsTable,
+    "counters": CountersTable,
     "protocol": ProtocolTable,
     "effort": EffortsTable,
     "quick": EffortTable,
@@ -266,6 +282,15 @@ def _level_parts(
 
 
 def _role(role: RoleTable, where: str) -> domain.Role:
+    if role.attach is not None:
+        return _attached_role(role, where)
+    if role.remote is not None:
+        return _remote_role(role, where)
+    if role.counters is not None:
+        raise StudyError(
+            f"{where}: roles {role.name!r}: counters are those of a remote role",
+            'remote = "redis://db1:6379" beside them, or no counters',
+        )
     if (role.program is None) == (role.command is None):
         raise StudyError(
             f"{where}: roles {role.name!r}: needs either program or command",
@@ -277,6 +302,8 @@ def _role(role: RoleTable, where: str) -> domain.Role:
         )
     _refuse_java(role, where)
     controls = role.controls
+    place = f"{where}: roles {role.name!r}, ready"
+    readiness = parse_ready(role.ready, place)
     return domain.Role(
         name=role.name,
         program=role.program,
@@ -291,11 +318,56 @@ def _role(role: RoleTable, where: str) -> domain.Role:
             nice=None if controls.nice is None else str(controls.nice),
             policy=controls.policy,
         ),
-        end=role.end,
-        ready=role.ready,
+        end=role.end or "exit",
+        ready=readiness.ready,
+        ready_probe=readiness.probe,
+        ready_seconds=_ready_seconds(role, readiness, place),
         after=tuple(role.after),
         copies=str(role.copies),
     )
+
+
+def _ready_seconds(role: RoleTable, readiness: Readiness, place: str) -> float | None:
+    """The limit until a role must be ready."""
+    if role.ready_within is None:
+        return None if readiness.probe is None else READY_SECONDS
+    if readiness == Readiness():
+        raise StudyError(
+            f"{place}_within: the role is ready as soon as it runs",
+            'ready = "tcp:6379", or no limit',
+        )
+    return parse_duration(role.ready_within, f"{place}_within")
+
+
+def _attached_role(role: RoleTable, where: str) -> domain.Role:
+    """A role whose processes run already."""
+    place = f"{where}: roles {role.name!r}"
+    _refuse_beside("attach", "it runs already and is left as it is", role, place)
+    attach = str(role.attach)
+    parse_attach(attach, place)
+    return domain.Role(name=role.name, command=(), attach=attach, end="serve")
+
+
+def _remote_role(role: RoleTable, where: str) -> domain.Role:
+    """A role that runs elsewhere: a packaged program reads its counters."""
+    place = f"{where}: roles {role.name!r}"
+    _refuse_beside("remote", "it runs elsewhere", role, place)
+    table = role.counters
+    given: tuple[str, ...] = ()
+    if table is not None:
+        given = remote_arguments(table.http, table.command, table.names, place)
+    return remote_role(role.name, role.remote or "", given)
+
+
+def _refuse_beside(key: str, why: str, role: RoleTable, place: str) -> None:
+    """Refuse what starts, changes or ends a role that is not started here."""
+    plain = RoleTable(name=role.name)
+    for name in RoleTable.__struct_fields__:
+        if name in ("name", key) or (key == "remote" and name == "counters"):
+            continue
+        value = getattr(role, name)
+        if value != getattr(plain, name) and (name, value) != ("end", "serve"):
+            raise StudyError(f"{place}: {name} beside {key}: {why}", f"no {name}")
 
 
 def _refuse_java(role: RoleTable, where: str) -> None:

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -158,6 +158,13 @@ def _explain(
     )
 
 
+def _words(hint: Any) -> list[str]:
+    """The words of a literal type, or of the literals in a union."""
+    if get_origin(hint) is Literal:
+        return [str(word) for word in get_args(hint)]
+    return [word for part in get_args(hint) for word in _words(part)]
+
+
 def _remedy(what: str, at: str, keys: Keys, page: str) -> str:
     """The remedy: the words that the key accepts, or the page that describes it."""
     if "missing required field" in what:
@@ -165,8 +172,8 @@ def _remedy(what: str, at: str, keys: Keys, page: str) -> str:
     parts = re.sub(r"\[.*?\]", "", at).lstrip(".").split(".")
     table = keys.get(parts[-2] if len(parts) > 1 else "")
     if what.startswith("Invalid enum value") and table:
-        words = get_args(get_type_hints(table).get(parts[-1]))
-        return f"one of {', '.join(map(str, words))}"
+        words = _words(get_type_hints(table).get(parts[-1]))
+        return f"one of {', '.join(words)}"
     return f"the type that {page} gives for this key"
 
 

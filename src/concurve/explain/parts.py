@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from concurve.definition.remote import PROGRAM as REMOTE
 from concurve.definition.study import Extract, Study
 from concurve.readings.extraction import MissedExtractError, extracted
 from concurve.readings.measures import NO_CLIENTS
@@ -41,7 +42,7 @@ def parts_of(study: Study) -> Parts:
     servers = [
         role.name
         for role in study.roles
-        if role.end == "serve" and not role.name.startswith(NO_CLIENTS)
+        if role.end == "serve" and not role.name.startswith(NO_CLIENTS) and role.program != REMOTE
     ]
     if servers and target.name.startswith(_CLIENTS):
         return Parts(servers[0], (target.name,), True, study.extracts)

@@ -15,7 +15,7 @@ import msgspec
 from concurve.definition.campaign import Campaign
 from concurve.definition.study import Role, Study
 from concurve.definition.templates import Value, render
-from concurve.host import machine
+from concurve.host import attaching, machine
 from concurve.measuring import packaged
 from concurve.planning.granted import granted
 from concurve.planning.plan import Plan, make_plan
@@ -32,7 +32,9 @@ def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
         HostError: a program that is not optional is not installed.
     """
     now = datetime.datetime.now(datetime.UTC)
-    study, left_out = granted(study, effort, machine.allowed_cpus(), packaged.command)
+    study, left_out = granted(
+        with_attached(study), effort, machine.allowed_cpus(), packaged.command
+    )
     plan = make_plan(study, effort, seed)
     return RunHead(
         format=run_head.FORMAT,
@@ -48,6 +50,24 @@ def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
         rules=plan.rules,
         left_out=left_out,
     )
+
+
+def with_attached(study: Study) -> Study:
+    """The study with the processes that its attached roles have now.
+
+    Raises:
+        HostError: there are no such processes.
+        StudyError: a role does not say which.
+    """
+    roles = tuple(
+        role
+        if role.attach is None
+        else msgspec.structs.replace(
+            role, attached=attaching.find(role.attach, f"role {role.name}")
+        )
+        for role in study.roles
+    )
+    return msgspec.structs.replace(study, roles=roles)
 
 
 def new_campaign_head(
@@ -99,6 +119,8 @@ def _programs(plan: Plan) -> dict[str, Any]:
                 label = f"{name} on Java {java}" if java else name
                 key = role.name if len(launches) == 1 else f"{role.name}: {label}"
                 programs[key] = packaged.describe(name, f"role {role.name}", java)
+        elif role.attached is not None:
+            programs[role.name] = attaching.describe(role.attached)
         elif "{" not in role.command[0]:
             programs[role.name] = machine.describe_program(role.command[0], role.env.get("PATH"))
     return programs

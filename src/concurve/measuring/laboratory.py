@@ -41,7 +41,7 @@ from concurve.store.run_head import RunHead
 from concurve.terms import Level
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
-from concurve.wire.spec import TrialSpec
+from concurve.wire.spec import RoleSpec, TrialSpec
 
 
 class Progress(Protocol):
@@ -126,20 +126,27 @@ def check_plan(plan: Plan, engine: Engine, cpus: tuple[int, ...]) -> None:
     """
     seen: set[bytes] = set()
     for cell in plan.cells:
-        spec = trial_spec(plan, cell, "check", cpus, packaged.command)
+        spec = trial_spec(plan, cell, "check", cpus, packaged.command, port=1)
         for role in spec.roles:
-            launch = msgspec.json.encode(
-                (role.argv[0], role.env.get("PATH"), role.cwd, role.controls)
-            )
+            start = role.argv[:1], role.env.get("PATH"), role.cwd, role.controls
+            launch = msgspec.json.encode((*start, role.attach, role.ready_probe))
             if launch in seen:
                 continue
             seen.add(launch)
-            lone = msgspec.structs.replace(role, after=(), end="exit")
-            for problem in engine.check(TrialSpec(trial="check", roles=(lone,))):
+            for problem in engine.check(TrialSpec(trial="check", roles=_alone(role))):
                 where = f"{describe(cell.parameters)}, role {problem.role}: {problem.message}"
+                if role.attach is not None:
+                    raise HostError(where, "the process that runs now, by its number or unit")
                 if problem.kind == "control_refused":
                     raise HostError(where, "run as root, or leave the control out")
                 raise StudyError(where, "the command after --, as a shell would find it")
+
+
+def _alone(role: RoleSpec) -> tuple[RoleSpec, ...]:
+    """The roles of a trial that has no other role; one of them must end by itself."""
+    if role.attach is not None:
+        return (role, RoleSpec(name="end-of-check", argv=("true",)))
+    return (msgspec.structs.replace(role, after=(), end="exit"),)
 
 
 class Runner:

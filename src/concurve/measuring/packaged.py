@@ -35,6 +35,7 @@ JAVA_PROGRAMS = {
 #: Python modules.
 MODULES = {
     "fill": "concurve.attendants.servers.fill",
+    "remote": "concurve.attendants.remote",
 }
 
 #: Sends messages of the JVM to standard error: standard output belongs to its program.

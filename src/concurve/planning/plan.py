@@ -19,6 +19,7 @@ import msgspec
 
 from concurve.definition.controls import SPARE, parse_cpus
 from concurve.definition.level_parts import part_values
+from concurve.definition.readiness import check_address
 from concurve.definition.study import (
     BLOCK_SEED,
     FREE_PORT,
@@ -32,13 +33,16 @@ from concurve.definition.templates import Value, expand, render
 from concurve.errors import HostError, StudyError
 from concurve.store.run_head import PROTOCOL, RunHead
 from concurve.terms import Level
-from concurve.wire.spec import RoleSpec, TrialSpec
+from concurve.wire.spec import ReadyProbe, RoleSpec, TrialSpec
 
 #: Name, place, Java and JVM options → how the command line begins:
 #: :func:`concurve.measuring.packaged.command`.
 ProgramFinder = Callable[[str, str, str | None, Sequence[str]], Sequence[str]]
 
 COPIES_MAX = 1024
+
+#: The value of ``{free_port}`` in a plan that is shown, not run.
+PORT = "PORT"
 
 CELLS_MAX = 100_000
 
@@ -195,7 +199,7 @@ def trial_spec(
     trial: str,
     cpus: Sequence[int],
     find_program: ProgramFinder,
-    port: Level = "PORT",
+    port: Level = PORT,
     block: int = 0,
     folder: str = "FOLDER",
     name_cell: bool = True,
@@ -271,6 +275,8 @@ def _role_specs(
             f"{where}: the measured role has {copies} copies",
             "one copy, or another [protocol] target",
         )
+    if role.attach is not None:
+        return (RoleSpec(name=role.name, end=role.end, attach=role.attached),)
     argv = expand(role.command, values)
     if role.program is not None:
         java = None if role.java is None else render(role.java, values)
@@ -287,8 +293,25 @@ def _role_specs(
             end=role.end,
             ready=role.ready,
             after=after,
+            ready_probe=_ready_probe(role, values, where),
+            ready_limit_ns=None if role.ready_seconds is None else round(role.ready_seconds * 1e9),
         )
         for copy in range(int(copies))
+    )
+
+
+def _ready_probe(role: Role, values: Mapping[str, Value], where: str) -> ReadyProbe | None:
+    """What is seen of a role in a cell once it is ready."""
+    probe = role.ready_probe
+    if probe is None:
+        return None
+    tcp = None if probe.tcp is None else render(probe.tcp, values)
+    if tcp is not None and values[FREE_PORT] != PORT:
+        check_address(tcp, f"{where}, ready")
+    return ReadyProbe(
+        tcp=tcp,
+        line=None if probe.line is None else render(probe.line, values),
+        command=None if probe.command is None else tuple(expand(probe.command, values)),
     )
 
 
@@ -298,5 +321,8 @@ def describe(parameters: dict[str, Level]) -> str:
 
 
 def shell_line(spec: RoleSpec) -> str:
-    """A role's command as one would type it."""
+    """A role's command as one would type it; of an attached role, what is attached."""
+    if spec.attach is not None:
+        process = spec.attach.process
+        return f"attached: process {process.pid}" if process else f"attached: {spec.attach.cgroup}"
     return shlex.join(spec.argv)

@@ -16,7 +16,7 @@ from concurve.readings.extraction import MissedExtractError, extracted
 from concurve.readings.fairness_measures import fairness_figures
 from concurve.readings.thread_measures import thread_figures
 from concurve.terms import IndicatorInfo
-from concurve.wire.record import RoleRecord, TrialRecord, Usage
+from concurve.wire.record import REMOTE_FACT, RoleRecord, TrialRecord, Usage
 
 MEASURE_PHASE = "measure"
 #: Roles that give a server no work while it is measured.
@@ -43,6 +43,9 @@ def is_probed(indicator: str) -> bool:
     name = indicator.rpartition(".")[2]
     return _PER_OPERATION.get(name, name) in _PROBED
 
+
+#: The reason for absent accounts of a remote role.
+NO_ACCOUNTS = "the server runs elsewhere: its processes are not seen"
 
 #: The reason for absent figures per operation if the program counted 0 operations.
 NOTHING_DONE = "no operation was done in the measured time"
@@ -77,7 +80,9 @@ def measure(record: TrialRecord, target: str, extracts: tuple[Extract, ...] = ()
     """
     result = Measures({}, {}, {})
     for role in record.roles:
-        _role_figures(role, "" if role.name == target else f"{role.name}.", result)
+        prefix = "" if role.name == target else f"{role.name}."
+        _role_figures(role, prefix, result)
+        _reported_figures(role, prefix, result)
     result.values.update(cpu_figures(record))
     for extract in extracts:
         _extract(extract, record.role(extract.role or target), result)
@@ -110,6 +115,11 @@ def _role_figures(role: RoleRecord, prefix: str, result: Measures) -> None:
     values, absent = result.values, result.absent
     values[f"{prefix}wall_seconds"] = sum(walls) / 1e9
     values[f"{prefix}run_seconds"] = role.wall_ns / 1e9
+    if REMOTE_FACT in role.facts:
+        # The accounts are those of the program that reads its counters.
+        accounts = (*_TIMES, *_COUNTS, "run_cpu_seconds", "context_switches", "cpus_used")
+        absent.update({prefix + name: NO_ACCOUNTS for name in accounts})
+        return
     for name, field in _TIMES.items():
         _add(f"{prefix}{name}", field, usages, 1e-9, values, absent)
     for name in _COUNTS:
@@ -121,13 +131,19 @@ def _role_figures(role: RoleRecord, prefix: str, result: Measures) -> None:
         absent[f"{prefix}threads_peak"] = role.threads.absent.get("peak", "not read")
     else:
         values[f"{prefix}threads_peak"] = role.threads.peak
+
+
+def _reported_figures(role: RoleRecord, prefix: str, result: Measures) -> None:
+    """Figures that the role reported itself; of a remote role there are no others."""
     for line in role.indicators:
         if line.worker is None:
-            values[prefix + line.indicator] = line.value
+            result.values[prefix + line.indicator] = line.value
             result.units[prefix + line.indicator] = line.unit or ""
+    if REMOTE_FACT in role.facts:
+        return
     for figures, reasons in (fairness_figures(role), thread_figures(role)):
-        values.update({prefix + name: figure for name, figure in figures.items()})
-        absent.update({prefix + name: reason for name, reason in reasons.items()})
+        result.values.update({prefix + name: figure for name, figure in figures.items()})
+        result.absent.update({prefix + name: reason for name, reason in reasons.items()})
 
 
 def _combine(prefix: str, values: dict[str, float], absent: dict[str, str]) -> None:

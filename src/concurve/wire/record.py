@@ -14,6 +14,10 @@ from concurve.fields import ALWAYS, Count, Positive, about
 from concurve.wire.report import HistogramLine, IndicatorLine
 from concurve.wire.spec import FORMAT, Controls, Policy
 
+#: The fact by which the program of a remote role says at which address the server is: the accounts
+#: of its role are its own, not the server's.
+REMOTE_FACT = "remote"
+
 Absent = Annotated[
     dict[str, str], about("Names of readings that could not be taken, each with its reason.")
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
@@ -54,6 +54,51 @@ class Sampling(_Spec, frozen=True, omit_defaults=False):
     ] = 0.005
 
 
+class ReadyProbe(_Spec, frozen=True):
+    """What is seen of a role from outside once it is ready; one of these is set."""
+
+    KEYWORDS: ClassVar = {"minProperties": 1, "maxProperties": 1}
+
+    tcp: Annotated[
+        str | None, about("Connections are accepted at this address: HOST:PORT.", minLength=3)
+    ] = None
+    line: Annotated[
+        str | None,
+        about("A line of its standard output or standard error matches this regular expression."),
+    ] = None
+    command: Annotated[
+        tuple[str, ...] | None,
+        about(
+            "A command exits with 0; it is started again and again, in the role's environment.",
+            minItems=1,
+        ),
+    ] = None
+
+
+class AttachedProcess(_Spec, frozen=True):
+    """A process that was there before the trial."""
+
+    pid: Positive
+    started_ticks: Annotated[
+        Count,
+        about(
+            "Its start after boot in ticks, as /proc/PID/stat says: a number is used again.",
+        ),
+    ]
+
+
+class Attach(_Spec, frozen=True):
+    """Which processes an attached role has, their descendants included; one of these is set."""
+
+    KEYWORDS: ClassVar = {"minProperties": 1, "maxProperties": 1}
+
+    process: Annotated[AttachedProcess | None, about("A process and its descendants.")] = None
+    cgroup: Annotated[
+        str | None,
+        about("The processes of a cgroup and of those below it, by the path of its folder."),
+    ] = None
+
+
 class RoleSpec(_Spec, frozen=True):
     """A process group of the trial."""
 
@@ -62,8 +107,11 @@ class RoleSpec(_Spec, frozen=True):
     ]
     argv: Annotated[
         tuple[str, ...],
-        about("Program and arguments; the program is looked up in the role's PATH.", minItems=1),
-    ]
+        about(
+            "Program and arguments; the program is looked up in the role's PATH. Absent for an "
+            "attached role."
+        ),
+    ] = ()
     env: Annotated[
         dict[str, str],
         about(
@@ -90,6 +138,24 @@ class RoleSpec(_Spec, frozen=True):
         tuple[str, ...],
         about("Earlier roles (end = exit) that must have exited before this one starts."),
     ] = ()
+    ready_probe: Annotated[
+        ReadyProbe | None,
+        about("What must be seen of the role, beside ready, before later roles may start."),
+    ] = None
+    ready_limit_ns: Annotated[
+        Positive | None,
+        about(
+            "Time from its release until the role must be ready; absent: the limit of the trial "
+            "alone."
+        ),
+    ] = None
+    attach: Annotated[
+        Attach | None,
+        about(
+            "The processes of an attached role: they run already, are accounted, and are left "
+            "alone."
+        ),
+    ] = None
 
 
 class TrialSpec(_Spec, frozen=True, omit_defaults=False):

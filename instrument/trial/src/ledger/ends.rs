@@ -1,5 +1,6 @@
 //! Enters the ends of threads: by an exit account, by a zombie, or by the last sample.
 
+use concurve_clock as clock;
 use concurve_probe::taskstats::ExitAccount;
 use concurve_wire::record::{Absent, ThreadRecord, ThreadSource};
 use concurve_wire::spec::Policy;
@@ -46,6 +47,7 @@ impl Ledger {
         if zombie_to_come {
             self.booked_leaders.insert(account.pid, sums.cpu_ns);
         }
+        let (since, attached_ns) = self.roles[role].since_attached(account.tid, sums);
         let record = ThreadRecord {
             tid: account.tid,
             pid: account.pid,
@@ -54,8 +56,8 @@ impl Ledger {
             nice: Some(account.nice),
             policy: static_priority(account.policy.map(convert::policy), seen.policy),
             cpus: seen.cpus,
-            lived_ns: Some(account.elapsed_ns),
-            usage: sums.usage(true, migrations),
+            lived_ns: Some(lived_since(attached_ns).unwrap_or(account.elapsed_ns)),
+            usage: since.usage(true, migrations),
             waits: seen.waits.finish(),
             absent: Absent::new(),
         };
@@ -96,6 +98,7 @@ impl Ledger {
             migrations = reads.sum().migrations;
         }
         self.roles[role].sampled_only += 1;
+        let (since, attached_ns) = self.roles[role].since_attached(tid, sums);
         let record = ThreadRecord {
             tid,
             pid: seen.pid,
@@ -104,13 +107,18 @@ impl Ledger {
             nice: seen.nice,
             policy: seen.policy,
             cpus: seen.cpus,
-            lived_ns: self.lives.of(tid),
-            usage: sums.usage(seen.switches.is_some(), migrations),
+            lived_ns: lived_since(attached_ns).or_else(|| self.lives.of(tid)),
+            usage: since.usage(seen.switches.is_some(), migrations),
             waits: seen.waits.finish(),
             absent: Absent::new(),
         };
         self.roles[role].book(record, sums);
     }
+}
+
+/// How long a thread of an attached role was accounted.
+fn lived_since(attached_ns: Option<u64>) -> Option<u64> {
+    attached_ns.map(|at_ns| clock::monotonic_ns().saturating_sub(at_ns))
 }
 
 /// Exit accounts lack the static priority; the last sample has it if its class is the same.

@@ -50,6 +50,8 @@ pub struct Ledger {
     lives: Lifetimes,
     /// Threads that have exited, and when: `/proc` still shows them for a while.
     ended_ns: HashMap<u32, u64>,
+    /// Children of the runner that are of no role.
+    no_role: HashSet<u32>,
     /// Processes that were killed as stragglers.
     condemned: HashSet<u32>,
     /// Whether exit accounts arrive at all.
@@ -73,6 +75,7 @@ impl Ledger {
             reads: HashMap::new(),
             lives: Lifetimes::default(),
             ended_ns: HashMap::new(),
+            no_role: HashSet::new(),
             condemned: HashSet::new(),
             exits_granted,
             exits_lost: false,
@@ -92,6 +95,21 @@ impl Ledger {
         }
         self.roles[role].enter(pid);
         self.booked_leaders.remove(&pid);
+    }
+
+    /// Records that a child of the runner is of no role.
+    pub fn set_apart(&mut self, pid: u32) {
+        self.no_role.insert(pid);
+    }
+
+    /// Records that such a child was reaped.
+    pub fn forget_apart(&mut self, pid: u32) {
+        self.no_role.remove(&pid);
+    }
+
+    /// Whether this child of the runner is of no role.
+    pub fn is_no_role(&self, pid: u32) -> bool {
+        self.no_role.contains(&pid)
     }
 
     /// Records that a process is killed as a straggler; returns whether that is new.

@@ -7,6 +7,13 @@ use concurve_wire::record::ThreadRecord;
 
 use super::thread::{Final, LAG_NS_MAX, Seen, Sums};
 
+/// What a thread had used at a time.
+#[derive(Debug, Clone, Copy)]
+pub struct Baseline {
+    pub at_ns: u64,
+    pub sums: Sums,
+}
+
 /// The threads of one role.
 #[derive(Debug, Default)]
 pub struct RoleLedger {
@@ -27,6 +34,10 @@ pub struct RoleLedger {
     /// Threads of which only a sample is known.
     pub sampled_only: u64,
     pub threads_peak: u64,
+    /// What threads of an attached role had used when it was attached.
+    pub baselines: HashMap<u32, Baseline>,
+    /// What all its processes together had used then.
+    pub before: Sums,
     pub rss_bytes_max: Option<u64>,
     pub rss_bytes_tree_max: Option<u64>,
 }
@@ -44,6 +55,29 @@ impl RoleLedger {
     pub fn enter(&mut self, pid: u32) {
         self.processes.insert(pid);
         self.processes_total += 1;
+    }
+
+    /// Records what a thread had used when its process was attached.
+    pub fn baseline(&mut self, tid: u32, at_ns: u64, sums: Sums) {
+        self.baselines.insert(tid, Baseline { at_ns, sums });
+    }
+
+    /// Records what a process had used when it was attached, and what of it the threads that lived
+    /// then had.
+    pub fn used_before(&mut self, pid: u32, process: Sums, living: Sums) {
+        let counted = |sums: Sums| Sums { threads: 0, ..sums };
+        self.before.add(counted(process));
+        let ended = counted(process.minus(living));
+        self.open.entry(pid).or_default().add(ended);
+    }
+
+    /// What a thread used since its process was attached, and since when that is counted if it was
+    /// there before.
+    pub fn since_attached(&self, tid: u32, sums: Sums) -> (Sums, Option<u64>) {
+        match self.baselines.get(&tid) {
+            Some(baseline) => (sums.minus(baseline.sums), Some(baseline.at_ns)),
+            None => (sums, None),
+        }
     }
 
     /// Records the end of a process.
@@ -112,6 +146,11 @@ impl RoleLedger {
     /// Sums over all threads that have ended, in ended processes only.
     pub fn closed(&self) -> Sums {
         self.closed
+    }
+
+    /// The same without what was used before an attached role was attached.
+    pub fn closed_since_attached(&self) -> Sums {
+        self.closed.minus(self.before)
     }
 
     /// Sums over the ended threads of a process that lives on.

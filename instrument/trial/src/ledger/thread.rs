@@ -99,6 +99,22 @@ impl Sums {
         self.involuntary_switches += other.involuntary_switches;
     }
 
+    /// What is more than in `earlier`.
+    pub fn minus(self, earlier: Self) -> Self {
+        Self {
+            threads: self.threads.saturating_sub(earlier.threads),
+            cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
+            run_queue_ns: self.run_queue_ns.saturating_sub(earlier.run_queue_ns),
+            slices: self.slices.saturating_sub(earlier.slices),
+            voluntary_switches: self
+                .voluntary_switches
+                .saturating_sub(earlier.voluntary_switches),
+            involuntary_switches: self
+                .involuntary_switches
+                .saturating_sub(earlier.involuntary_switches),
+        }
+    }
+
     /// The account of a whole process or of one thread.
     pub fn of(account: &ExitAccount) -> Self {
         Self {

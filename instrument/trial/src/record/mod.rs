@@ -58,10 +58,20 @@ fn machine(trial: &mut Trial, wall_ns: u64, runner_cpu_ns: u64) -> MachineRecord
         return MachineRecord::default();
     };
     let of_roles: u64 = trial.roles.iter().map(|role| role.reaped.cpu_ns()).sum();
-    let own_cpu_ns = runner_cpu_ns + trial.unattributed_cpu_ns + of_roles;
+    let attached = trial.roles.iter().filter_map(|role| {
+        let attached = role.attached.as_ref()?;
+        let (begin, end) = attached.begin.as_ref().zip(attached.end.as_ref())?;
+        Some(end.cpu_ns?.saturating_sub(begin.cpu_ns?))
+    });
+    let of_roles = of_roles + attached.sum::<u64>();
+    let own_cpu_ns = runner_cpu_ns + trial.probing_cpu_ns + trial.unattributed_cpu_ns + of_roles;
     let proc_fs = &trial.host.proc_fs;
     let end = Snapshot::take(proc_fs, trial.roles.len());
-    begin.until(&end, wall_ns, own_cpu_ns, &trial.others, proc_fs)
+    let is_own = |pid: u32| {
+        let mut attached = trial.roles.iter().filter_map(|role| role.attached.as_ref());
+        attached.any(|attached| attached.has(pid))
+    };
+    begin.until(&end, wall_ns, own_cpu_ns, &trial.others, is_own, proc_fs)
 }
 
 fn wall_ns(roles: &[Role], first_ns: u64) -> u64 {

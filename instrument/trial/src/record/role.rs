@@ -3,7 +3,9 @@
 use concurve_probe::perf::{Counts, TreeCounter};
 use concurve_wire::record::{Absent, RoleRecord, ThreadsRecord, Usage};
 
+use crate::attached::Attached;
 use crate::ledger::Ledger;
+use crate::phases;
 use crate::role::Role;
 use crate::waits::sampling::WaitSampling;
 
@@ -36,7 +38,12 @@ pub fn record(
     let released_ns = role.released_ns.unwrap_or(first_ns);
     let mut record = RoleRecord {
         name: role.spec.name,
-        pid: role.pid.filter(|_| ran),
+        pid: role
+            .attached
+            .as_ref()
+            .map(|it| it.pid)
+            .or(role.pid)
+            .filter(|_| ran),
         exit: role.exit,
         ended_by: role.ended_by.filter(|_| ran),
         released_ns: released_ns - first_ns,
@@ -77,6 +84,9 @@ fn usage(role: &Role, index: usize, ledger: &Ledger, counts: &Result<Counts, Str
             absent: all_absent(&names, "the role never ran"),
             ..Usage::default()
         };
+    }
+    if let Some(attached) = &role.attached {
+        return usage_while_attached(attached);
     }
     let reaped = &role.reaped;
     let roster = &ledger.roles[index];
@@ -119,6 +129,17 @@ fn usage(role: &Role, index: usize, ledger: &Ledger, counts: &Result<Counts, Str
     }
 }
 
+/// What the processes of an attached role used during the trial.
+fn usage_while_attached(attached: &Attached) -> Usage {
+    match attached.begin.as_ref().zip(attached.end.as_ref()) {
+        Some((begin, end)) => phases::difference(begin, end),
+        None => Usage {
+            absent: all_absent(&["cpu_ns", "run_queue_ns"], "the trial ended too early"),
+            ..Usage::default()
+        },
+    }
+}
+
 /// The record of the threads of a role that has ended; `miscount` is the result of [`miscount`].
 fn threads(
     role: &mut Role,
@@ -136,7 +157,7 @@ fn threads(
             ..ThreadsRecord::default()
         };
     }
-    let sums = ledger.roles[index].closed();
+    let sums = ledger.roles[index].closed_since_attached();
     let gap = incomplete(ledger, index);
     let listed = ledger.roles[index].take_listed();
     let roster = &ledger.roles[index];

@@ -3,6 +3,7 @@
 
 use concurve_clock as clock;
 use concurve_probe::perf::TreeCounter;
+use concurve_probe::process;
 use concurve_probe::taskstats::{Query, Received};
 
 use super::Trial;
@@ -133,24 +134,29 @@ impl Trial {
         let mut switches = true;
         let processes: Vec<u32> = self.ledger.roles[index].processes.iter().copied().collect();
         for pid in processes {
-            let asked = self
-                .host
-                .taskstats
-                .as_mut()
-                .and_then(|(_, query)| ask(query, pid));
-            match asked {
+            match self.process_so_far(pid) {
                 Some(process) => sums.add(process),
                 None => {
-                    sums.add(self.ledger.roles[index].ended_of(pid));
-                    switches &= self.add_threads(pid, &mut sums);
+                    let mut process = self.ledger.roles[index].ended_of(pid);
+                    switches &= self.add_threads(pid, &mut process);
+                    // It has counted threads too that ended between two samples.
+                    process.cpu_ns = process.cpu_ns.max(process::cpu_ns(pid).unwrap_or(0));
+                    sums.add(process);
                 }
             }
         }
-        (sums, switches)
+        (sums.minus(self.ledger.roles[index].before), switches)
+    }
+
+    /// What a living process has used so far, its ended threads included, if the kernel says it.
+    pub fn process_so_far(&mut self, pid: u32) -> Option<Sums> {
+        let (_, query) = self.host.taskstats.as_mut()?;
+        ask(query, pid)
     }
 
     /// Finds the role's present processes.
     fn find_processes(&mut self, index: usize) {
+        self.find_attached(index);
         let Some(pid) = self.roles[index].pid else {
             return;
         };

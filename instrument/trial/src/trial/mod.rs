@@ -1,6 +1,8 @@
 //! One running trial: its roles, its accounts, and how it is going to end.
 
 mod accounts;
+mod attach;
+mod readiness;
 mod reap;
 mod reports;
 mod stop;
@@ -14,6 +16,7 @@ use crate::launch;
 use crate::ledger::Ledger;
 use crate::machine::Snapshot;
 use crate::others::Others;
+use crate::ready::Prober;
 use crate::role::Role;
 use crate::sampler::Sampler;
 
@@ -32,6 +35,8 @@ pub struct Trial {
     pub machine_begin: Option<Snapshot>,
     pub others: Others,
     pub runner_cpu_begin_ns: u64,
+    /// CPU time of the commands that ask whether roles are ready.
+    pub probing_cpu_ns: u64,
     /// CPU time of reaped processes that belong to no known role.
     pub unattributed_cpu_ns: u64,
     pub childless: bool,
@@ -69,6 +74,7 @@ impl Trial {
             machine_begin: None,
             others: Others::default(),
             runner_cpu_begin_ns: 0,
+            probing_cpu_ns: 0,
             unattributed_cpu_ns: 0,
             childless: true,
             rings_taken_ns: 0,
@@ -88,23 +94,30 @@ impl Trial {
     /// those that it waits for have exited.
     pub fn start_due_roles(&mut self) {
         while self.ending == Ending::NotYet {
-            let Some(next) = self.roles.iter().position(|role| role.pid.is_none()) else {
+            let Some(next) = self.roles.iter().position(|role| !role.started()) else {
                 return;
             };
             let exited = |name: &String| {
                 let mut roles = self.roles.iter();
                 roles.any(|role| role.spec.name == *name && role.exited())
             };
-            let ready = self.roles[..next].iter().all(|role| role.ready);
+            let ready = self.roles[..next].iter().all(Role::ready);
             if !ready || !self.roles[next].spec.after.iter().all(exited) {
                 return;
             }
-            self.start(next);
+            match self.roles[next].spec.attach {
+                Some(_) => self.attach(next),
+                None => self.start(next),
+            }
         }
     }
 
     fn start(&mut self, index: usize) {
         let role = &mut self.roles[index];
+        match role.spec.ready_probe.as_ref().map(Prober::new).transpose() {
+            Ok(prober) => role.prober = prober,
+            Err(message) => return self.fail(OutcomeKind::NotReady, index, message),
+        }
         let suspended = match launch::suspend(role, &self.spec.trial) {
             Ok(suspended) => suspended,
             Err(problem) => {
@@ -118,12 +131,8 @@ impl Trial {
         if let Err(problem) = launch::control(role, &suspended, &self.host.proc_fs) {
             return self.fail(problem.kind, index, problem.message);
         }
-        if self.first_release_ns.is_none() {
-            self.others = Others::take(&self.host.proc_fs);
-            self.machine_begin = Some(Snapshot::take(&self.host.proc_fs, self.spec.roles.len()));
-            self.runner_cpu_begin_ns = clock::process_cpu_ns();
-            self.started_unix_ns = clock::realtime_ns();
-        }
+        self.begin_machine();
+        let role = &mut self.roles[index];
         let now = clock::monotonic_ns();
         match suspended.release() {
             Ok(news) => role.exec_news = Some(news),
@@ -131,8 +140,19 @@ impl Trial {
         }
         role.released_ns = Some(now);
         self.ledger.born(pid, now);
-        role.ready = role.spec.ready == Ready::Launch;
+        role.reported_ready = role.spec.ready == Ready::Launch;
         self.first_release_ns.get_or_insert(now);
         self.sampler.start(now);
+    }
+
+    /// Reads the machine's counters, before the first role is released.
+    fn begin_machine(&mut self) {
+        if self.first_release_ns.is_some() {
+            return;
+        }
+        self.others = Others::take(&self.host.proc_fs);
+        self.machine_begin = Some(Snapshot::take(&self.host.proc_fs, self.spec.roles.len()));
+        self.runner_cpu_begin_ns = clock::process_cpu_ns();
+        self.started_unix_ns = clock::realtime_ns();
     }
 }

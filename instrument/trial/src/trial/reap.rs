@@ -26,6 +26,9 @@ impl Trial {
     }
 
     fn reap_one(&mut self, pid: u32, now: u64) {
+        if self.ledger.is_no_role(pid) {
+            return self.reap_readiness_command(pid, now);
+        }
         let known = self.ledger.role_of(pid);
         let owner = known.or_else(|| orphans::whose(&self.ledger, &self.host.proc_fs, pid));
         if let Some(index) = owner {
@@ -82,7 +85,7 @@ impl Trial {
         role.exited_ns = Some(now);
         role.exit = (!role.exec_failed && role.released_ns.is_some()).then_some(exit);
         role.ended_by.get_or_insert(EndedBy::Itself);
-        role.stderr.drain();
+        role.drain_output();
         if let Some(reading) = reading {
             role.phases.end(&reading);
         }
@@ -93,16 +96,16 @@ impl Trial {
         let serving = role.spec.end == End::Serve;
         if exit != Exit::Code(0) || serving {
             // A role that was not ready yet has failed to become ready.
-            let kind = match role.ready {
+            let kind = match role.ready() {
                 true => OutcomeKind::ProgramFailed,
                 false => OutcomeKind::NotReady,
             };
             let message = failure_message(role, exit);
             return self.fail(kind, index, message);
         }
-        if !role.ready {
-            let message = "exited with 0 before it wrote {\"ready\":true} to its report channel";
-            return self.fail(OutcomeKind::NotReady, index, message.into());
+        if !role.ready() {
+            let message = format!("exited with 0 before it was ready: it {}", role.awaited());
+            return self.fail(OutcomeKind::NotReady, index, message);
         }
         if self.exit_roles_done() {
             self.stop_serving_roles();
@@ -120,7 +123,7 @@ fn failure_message(role: &Role, exit: Exit) -> String {
         Exit::Code(code) => format!("exited with {code}"),
         Exit::Signal(signal) => format!("was killed by {}", signal_name(signal)),
     };
-    let early = match (role.spec.end, role.ready) {
+    let early = match (role.spec.end, role.ready()) {
         (_, false) => " before it was ready",
         (End::Serve, true) => " before the others were done",
         (End::Exit, true) => "",

@@ -40,7 +40,7 @@ impl Trial {
     fn take_line(&mut self, index: usize, number: u64, line: ReportLine, now: u64) {
         match line {
             ReportLine::Phase(line) => self.take_edge(index, number, &line, now),
-            ReportLine::Ready(line) => self.roles[index].ready |= line.ready,
+            ReportLine::Ready(line) => self.roles[index].reported_ready |= line.ready,
             ReportLine::Indicator(line) => self.roles[index].indicators.push(line),
             ReportLine::Histogram(line) => self.roles[index].histograms.push(line),
             ReportLine::Fact(line) => {
@@ -69,7 +69,7 @@ impl Trial {
     }
 
     /// A reading with the time at which the probes had been read.
-    fn timed_reading(&mut self, index: usize, now: u64) -> Reading {
+    pub fn timed_reading(&mut self, index: usize, now: u64) -> Reading {
         let mut reading = self.reading(index, now);
         reading.read_ns = clock::monotonic_ns();
         reading

@@ -43,6 +43,7 @@ impl Trial {
         if self.ending != Ending::NotYet {
             return;
         }
+        self.detach(clock::monotonic_ns());
         let until_ns = clock::monotonic_ns() + self.spec.stop_grace_ns;
         self.ending = Ending::Stopping { until_ns };
         for role in &mut self.roles {
@@ -55,9 +56,12 @@ impl Trial {
     }
 
     pub fn kill_everything(&mut self) {
+        if self.ending == Ending::NotYet {
+            self.detach(clock::monotonic_ns());
+        }
         self.ending = Ending::Killing;
         for role in &mut self.roles {
-            if role.running() {
+            if role.pid.is_some() && role.running() {
                 // Also a serving role that did not end within the grace period.
                 role.ended_by = Some(EndedBy::Killed);
             }
@@ -122,6 +126,9 @@ impl Trial {
 
     /// Kills the processes that a role has left behind when its first process exited.
     fn kill_stragglers(&mut self, index: usize) {
+        if self.roles[index].pid.is_none() {
+            return;
+        }
         let proc_fs = &self.host.proc_fs;
         for (pid, role) in orphans::unclaimed_children(&self.ledger, proc_fs) {
             self.ledger.adopt(pid, role);

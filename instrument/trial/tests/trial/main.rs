@@ -4,7 +4,9 @@
 mod common;
 
 mod accounts;
+mod attached;
 mod outcomes;
+mod readiness;
 mod runner;
 mod serving;
 mod surroundings;

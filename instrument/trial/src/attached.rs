@@ -1,0 +1,186 @@
+//! An attached role: processes that ran before the trial and run on after it. They are read, and
+//! nothing is done to them.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use concurve_probe::proc_fs::ProcFs;
+use concurve_probe::{cgroup, pidfd};
+use concurve_wire::spec::{Attach, AttachedProcess};
+
+use crate::phases::Reading;
+
+/// Why an attached role has no perf counter.
+pub const NO_COUNTER: &str = "no counter is opened for processes that ran before the trial";
+/// Why births and deaths in it are not counted.
+pub const NO_LIVES: &str =
+    "births and deaths are not counted in processes that ran before the trial";
+
+/// The parent of all threads of the kernel.
+const KTHREADD: u32 = 2;
+
+/// The processes of an attached role.
+#[derive(Debug)]
+pub struct Attached {
+    which: Attach,
+    /// Its first process, which the record names.
+    pub pid: u32,
+    /// Stands for the process of [`Attach::Process`]; none if the kernel does not offer it.
+    pub handle: Option<OwnedFd>,
+    /// Start times of its processes, in ticks, by their numbers.
+    started_ticks: HashMap<u32, u64>,
+    /// Processes that started earlier than this ran before the trial.
+    runner_started_ticks: u64,
+    pub begin: Option<Reading>,
+    pub end: Option<Reading>,
+}
+
+/// A process that was found, and whether it ran before the trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    pub pid: u32,
+    pub older: bool,
+}
+
+impl Attached {
+    /// Finds the processes. The error says why there are none, or why they cannot be attached.
+    pub fn find(which: &Attach, proc_fs: &ProcFs) -> Result<Self, String> {
+        let own = std::process::id();
+        let (pid, handle) = match which {
+            Attach::Process(process) => {
+                // Opened before the start time is read: from then on the number cannot be another's.
+                let handle = pidfd::open(process.pid).ok();
+                refuse_other(*process, proc_fs)?;
+                (process.pid, handle)
+            }
+            Attach::Cgroup(folder) => {
+                let found = processes_of(which, proc_fs)?;
+                let first = found.first().copied();
+                let none = || format!("the cgroup {folder} has no process: start what it is for");
+                (first.ok_or_else(none)?, None)
+            }
+        };
+        let attached = Self {
+            which: which.clone(),
+            pid,
+            handle,
+            started_ticks: HashMap::new(),
+            runner_started_ticks: proc_fs.stat(own).map_or(0, |stat| stat.started_ticks),
+            begin: None,
+            end: None,
+        };
+        if processes_of(which, proc_fs)?.contains(&own) {
+            return Err(format!(
+                "{} holds the trial itself: attach the process that is measured, not one that has \
+                 started the laboratory",
+                attached.name()
+            ));
+        }
+        Ok(attached)
+    }
+
+    /// Its processes that were not found before.
+    pub fn find_new(&mut self, proc_fs: &ProcFs) -> Vec<Found> {
+        let mut new = Vec::new();
+        for pid in processes_of(&self.which, proc_fs).unwrap_or_default() {
+            let Ok(stat) = proc_fs.stat(pid) else {
+                continue;
+            };
+            if stat.state == 'Z' || self.started_ticks.get(&pid) == Some(&stat.started_ticks) {
+                continue;
+            }
+            self.started_ticks.insert(pid, stat.started_ticks);
+            let older = stat.started_ticks < self.runner_started_ticks;
+            new.push(Found { pid, older });
+        }
+        new
+    }
+
+    /// Its processes that have ended: their numbers are no longer theirs.
+    pub fn take_ended(&mut self, proc_fs: &ProcFs) -> Vec<u32> {
+        let ended = |(pid, started_ticks): (&u32, &u64)| {
+            let same = proc_fs
+                .stat(*pid)
+                .is_ok_and(|stat| stat.started_ticks == *started_ticks);
+            (!same).then_some(*pid)
+        };
+        let ended: Vec<u32> = self.started_ticks.iter().filter_map(ended).collect();
+        for pid in &ended {
+            self.started_ticks.remove(pid);
+        }
+        ended
+    }
+
+    /// Whether this number belongs to one of its processes.
+    pub fn has(&self, pid: u32) -> bool {
+        self.started_ticks.contains_key(&pid)
+    }
+
+    /// Why it is no longer what was attached, if so.
+    pub fn gone(&self, proc_fs: &ProcFs) -> Option<String> {
+        match &self.which {
+            Attach::Process(process) => {
+                let ended = self.handle.as_ref().is_some_and(pidfd::has_ended);
+                let refused = refuse_other(*process, proc_fs).err();
+                let said = || format!("process {} ended during the trial", process.pid);
+                (ended || refused.is_some()).then(said)
+            }
+            Attach::Cgroup(folder) => match processes_of(&self.which, proc_fs) {
+                Ok(found) if !found.is_empty() => None,
+                _ => Some(format!(
+                    "the processes of the cgroup {folder} ended during the trial"
+                )),
+            },
+        }
+    }
+
+    fn name(&self) -> String {
+        match &self.which {
+            Attach::Process(process) => format!("process {}", process.pid),
+            Attach::Cgroup(folder) => format!("the cgroup {folder}"),
+        }
+    }
+}
+
+/// What can be seen to be wrong before anything is attached.
+pub fn check(which: &Attach, proc_fs: &ProcFs) -> Result<(), String> {
+    Attached::find(which, proc_fs).map(|_| ())
+}
+
+fn refuse_other(process: AttachedProcess, proc_fs: &ProcFs) -> Result<(), String> {
+    let AttachedProcess { pid, started_ticks } = process;
+    let stat = proc_fs
+        .stat(pid)
+        .map_err(|_| format!("there is no process {pid}: it has ended, or is not visible here"))?;
+    if stat.started_ticks != started_ticks {
+        return Err(format!(
+            "process {pid} ({}) is not the one that was asked for: that one has ended, and its number \
+             is used again; give the number of the process that runs now",
+            stat.name
+        ));
+    }
+    if pid == KTHREADD || stat.parent == KTHREADD {
+        return Err(format!(
+            "process {pid} ({}) is a thread of the kernel",
+            stat.name
+        ));
+    }
+    if stat.state == 'Z' {
+        return Err(format!("process {pid} ({}) has ended", stat.name));
+    }
+    Ok(())
+}
+
+fn processes_of(which: &Attach, proc_fs: &ProcFs) -> Result<Vec<u32>, String> {
+    match which {
+        Attach::Process(process) => {
+            let mut found = vec![process.pid];
+            found.extend(proc_fs.descendants(process.pid));
+            Ok(found)
+        }
+        Attach::Cgroup(folder) => {
+            cgroup::processes(Path::new(folder)).map_err(|error| error.to_string())
+        }
+    }
+}

@@ -1,0 +1,96 @@
+"""Counters in Prometheus' text format, and what changed between two readings. Pure.
+
+Format: "Exposition formats", Prometheus documentation, text format 0.0.4 (OpenMetrics' is alike in
+what is read here). A plain ``name value`` line is valid in it, so a shell script can write it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+_LINE = re.compile(
+    r"""([a-zA-Z_:][a-zA-Z0-9_:]*)            # name
+        (?:\{((?:[^"{}]|"(?:[^"\\]|\\.)*")*)\})?  # labels
+        \s+(\S+)(?:\s+\S+)?(?:\s+\#.*)?""",
+    re.VERBOSE,
+)
+_LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"')
+_TYPE = re.compile(r"#\s*TYPE\s+(\S+)\s+(\S+)")
+
+#: Labels of a histogram's buckets and of a summary's quantiles: no figures of their own.
+_PARTS = ("le", "quantile")
+
+#: Endings of names that count where no type is given.
+_COUNTING = ("_total", "_count", "_sum")
+
+
+class Sample(NamedTuple):
+    """A figure, and whether it counts upwards from the server's start."""
+
+    value: float
+    counts: bool
+
+
+def parse(text: str) -> dict[str, Sample]:
+    """The figures of a text, by the names of their indicators: name and labels, in snake case.
+
+    Lines that are not understood, and figures that are no finite numbers, are left out.
+    """
+    types: dict[str, str] = {}
+    samples: dict[str, Sample] = {}
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("#"):
+            if match := _TYPE.match(line):
+                types[match[1]] = match[2]
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None:
+            continue
+        name, labels = match[1], dict(_LABEL.findall(match[2] or ""))
+        value = _number(match[3])
+        if value is None or any(label in _PARTS for label in labels):
+            continue
+        samples[_indicator(name, labels)] = Sample(value, _counts(name, types))
+    return samples
+
+
+def changes(
+    before: Mapping[str, Sample], after: Mapping[str, Sample]
+) -> Iterator[tuple[str, float]]:
+    """What happened between two readings: the growth of counters, the last value of other figures.
+
+    A counter that went down was set back (the server was started again): it is left out. One that
+    was not there before began at 0.
+    """
+    for name, sample in after.items():
+        if not sample.counts:
+            yield name, sample.value
+            continue
+        first = before[name].value if name in before else 0.0
+        if sample.value >= first:
+            yield name, sample.value - first
+
+
+def _counts(name: str, types: Mapping[str, str]) -> bool:
+    # OpenMetrics names the type without the ending, histograms and summaries have two endings.
+    base = next((name.removesuffix(end) for end in _COUNTING if name.endswith(end)), name)
+    kind = types.get(name, types.get(base, ""))
+    if kind in ("counter", "histogram", "summary"):
+        return True
+    return kind in ("", "untyped", "unknown") and name.endswith(_COUNTING)
+
+
+def _indicator(name: str, labels: Mapping[str, str]) -> str:
+    parts = [name, *(f"{label}_{value}" for label, value in sorted(labels.items()))]
+    return re.sub(r"[^A-Za-z0-9_]+", "_", "_".join(parts)).strip("_")
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

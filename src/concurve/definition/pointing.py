@@ -1,0 +1,347 @@
+"""Points a study at somebody's own system: other levels, another program, a server that runs
+already, or one elsewhere."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from concurve.definition.attaching import parse_attach
+from concurve.definition.beside_line import Beside, parse_counters, ready_seconds, split_command
+from concurve.definition.campaign import Campaign
+from concurve.definition.level_parts import part_texts
+from concurve.definition.levels import parse_levels
+from concurve.definition.origins import Origins
+from concurve.definition.readiness import REMEDY, Readiness, parse_ready
+from concurve.definition.remote import remote_role
+from concurve.definition.study import FREE_PORT, Factor, Role, Study, arguments, single_texts, texts
+from concurve.definition.study_check import check
+from concurve.definition.templates import placeholders
+from concurve.errors import StudyError
+from concurve.terms import Level
+
+#: Where the packaged studies have a server listen; a role that connects to it names this address.
+_ADDRESS = f"127.0.0.1:{{{FREE_PORT}}}"
+
+
+class Pointing(msgspec.Struct, frozen=True, kw_only=True):
+    """What the options of ``concurve run`` say of one's own system.
+
+    ``levels`` are texts ``FACTOR=LEVELS``; ``target`` is a command for the measured role;
+    ``beside`` says which server is meant: one that runs already, or the URL at which it is.
+    """
+
+    levels: tuple[str, ...] = ()
+    target: str | None = None
+    beside: Beside = Beside()
+
+    @property
+    def is_empty(self) -> bool:
+        """Does it leave every study as it is?"""
+        return self == Pointing()
+
+
+def point(study: Study, at: Pointing, cpus: int) -> Study:
+    """The study on one's own system.
+
+    Raises:
+        StudyError: what the study cannot be pointed at, and why.
+    """
+    known = {factor.name for factor in study.factors}
+    study = _with_levels(study, _parsed(at.levels, known, cpus, study.name))
+    return _pointed(study, at)
+
+
+def point_campaign(campaign: Campaign, at: Pointing, cpus: int) -> Campaign:
+    """The campaign with each of its studies on one's own system. A study without a factor that is
+    set keeps its own levels.
+
+    Raises:
+        StudyError: no study has the factor, or one cannot be pointed there.
+    """
+    known = {factor.name for member in campaign.studies for factor in member.study.factors}
+    levels = _parsed(at.levels, known, cpus, campaign.name)
+    members = []
+    for member in campaign.studies:
+        own = {factor.name for factor in member.study.factors}
+        study = _with_levels(member.study, {k: v for k, v in levels.items() if k in own})
+        try:
+            study = _pointed(study, at)
+        except StudyError as error:
+            raise StudyError(
+                f"{campaign.name}/{member.name}: {error.what}",
+                f"{error.remedy}; or --only with the studies that can be",
+            ) from error
+        members.append(msgspec.structs.replace(member, study=study))
+    return msgspec.structs.replace(campaign, studies=tuple(members))
+
+
+def _parsed(
+    given: Sequence[str], known: set[str], cpus: int, name: str
+) -> dict[str, tuple[Level, ...]]:
+    levels: dict[str, tuple[Level, ...]] = {}
+    for text in given:
+        factor, equals, listed = text.partition("=")
+        if not equals or not factor:
+            raise StudyError(f"--set {text!r}: not FACTOR=LEVELS", "--set threads=1,2,4")
+        if factor not in known:
+            near = difflib.get_close_matches(factor, sorted(known), n=1)
+            raise StudyError(
+                f"--set {factor}: {name} has no such factor",
+                f"did you mean {near[0]!r}?" if near else f"one of {', '.join(sorted(known))}",
+            )
+        if factor in levels:
+            raise StudyError(f"--set {factor} is given twice", "all its levels in one")
+        levels[factor] = parse_levels(listed, cpus, f"--set {factor}")
+    return levels
+
+
+def _with_levels(study: Study, levels: Mapping[str, tuple[Level, ...]]) -> Study:
+    """The study with these levels at every effort. What it says of other levels is left out: parts,
+    a base, levels that may be missing."""
+    if not levels:
+        return study
+    for name, wanted in levels.items():
+        _refuse_without_parts(study, name, wanted)
+    efforts = {
+        name: msgspec.structs.replace(
+            effort,
+            factors={factor: own for factor, own in effort.factors.items() if factor not in levels},
+        )
+        for name, effort in study.efforts.items()
+    }
+    parts = {
+        factor: {
+            level: values
+            for level, values in entries.items()
+            if factor not in levels or level in map(str, levels[factor])
+        }
+        for factor, entries in study.level_parts.items()
+    }
+    changed = msgspec.structs.replace(
+        study,
+        factors=tuple(
+            Factor(name=factor.name, levels=levels.get(factor.name, factor.levels))
+            for factor in study.factors
+        ),
+        efforts=efforts,
+        level_parts=parts,
+        base={
+            name: level
+            for name, level in study.base.items()
+            if name not in levels or level in levels[name]
+        },
+        optional={
+            name: tuple(level for level in own if name not in levels or level in levels[name])
+            for name, own in study.optional.items()
+        },
+    )
+    check(changed, Origins("command line"))
+    return changed
+
+
+def _refuse_without_parts(study: Study, factor: str, wanted: Sequence[Level]) -> None:
+    """Refuse a level that the study would have to describe."""
+    described = study.level_parts.get(factor)
+    for level in wanted:
+        if described is not None and str(level) not in described:
+            raise StudyError(
+                f"--set {factor}={level}: {study.name} does not say what that level stands for",
+                f"one of {', '.join(described)}, or a level of your own in a copy: "
+                f"concurve studies --copy {study.name} FOLDER",
+            )
+
+
+def _pointed(study: Study, at: Pointing) -> Study:
+    server_is_own = at.beside.attach is not None or at.beside.server is not None
+    if at.target is not None and server_is_own:
+        raise StudyError(
+            "--target beside --attach or --server: the target is started, an attached server runs",
+            "one of them",
+        )
+    if at.target is not None:
+        return _with_target(study, at.target, at.beside)
+    if server_is_own:
+        return _with_server(study, at.beside)
+    for option in ("ready", "ready_within", "counters"):
+        if getattr(at.beside, option) is not None:
+            name = f"--{option.replace('_', '-')}"
+            raise StudyError(f"{name} without --target or --server", f"no {name}")
+    return study
+
+
+def _with_target(study: Study, command: str, given: Beside) -> Study:
+    """The study with another program in its measured role."""
+    old = next(role for role in study.roles if role.name == study.target)
+    if given.counters is not None:
+        raise StudyError(
+            "--counters beside --target: they are of a server elsewhere", "--server URL"
+        )
+    readiness = _readiness(old, command, given)
+    new = Role(
+        name=old.name,
+        command=split_command(command, "--target"),
+        env=old.env,
+        cwd=old.cwd,
+        controls=old.controls,
+        end=old.end,
+        ready=readiness.ready,
+        ready_probe=readiness.probe,
+        ready_seconds=ready_seconds(given.ready_within, readiness),
+        after=old.after,
+    )
+    changed = _replaced(study, old, new)
+    check(changed, Origins("command line"))
+    idle = [
+        name for name in _varied(study) if _is_used(study, name) and not _is_used(changed, name)
+    ]
+    if idle:
+        first = idle[0]
+        raise StudyError(
+            f"--target: {command!r} does not use {_braced(idle)}: varying it would change nothing",
+            f"{{{first}}} in the command, or one level: --set {first}={_some_level(study, first)}",
+        )
+    return changed
+
+
+def _readiness(old: Role, command: str, given: Beside) -> Readiness:
+    if given.ready is not None:
+        return parse_ready(given.ready, "--ready")
+    if old.end == "exit":
+        return Readiness()
+    if FREE_PORT in placeholders(command):
+        return parse_ready(f"tcp:{{{FREE_PORT}}}", "--ready")
+    raise StudyError(
+        f"--target {command!r}: when is this server ready for its clients?", f"--ready {REMEDY}"
+    )
+
+
+def _with_server(study: Study, given: Beside) -> Study:
+    """The study with a server that is not started by its trials."""
+    old = _server_of(study)
+    others = [role for role in study.roles if role is not old]
+    connecting = [role for role in others if any(_ADDRESS in text for text in role.command)]
+    if not connecting:
+        raise StudyError(
+            f"{study.name} cannot be pointed at a server: none of its roles connects to "
+            f"{old.name} over the network",
+            f"a copy to edit: concurve studies --copy {study.name} FOLDER",
+        )
+    if given.server is None:
+        raise StudyError(
+            f"--attach {given.attach}: {connecting[0].name} of {study.name} has to know where the "
+            "server listens",
+            "--server URL beside it, such as redis://127.0.0.1:6379",
+        )
+    if not given.is_address:
+        raise StudyError(
+            f"--server {given.server!r} is no URL", "redis://127.0.0.1:6379, or --target 'COMMAND'"
+        )
+    _refuse_choices_of(study, old)
+    if given.ready is not None or given.ready_within is not None:
+        raise StudyError("--ready beside a server that runs already", "no --ready")
+    changed = _replaced(study, old, _own_server(old, given))
+    address = given.server
+    roles = tuple(
+        msgspec.structs.replace(
+            role, command=tuple(_addressed(text, address) for text in role.command)
+        )
+        for role in changed.roles
+    )
+    changed = msgspec.structs.replace(changed, roles=roles)
+    check(changed, Origins("command line"))
+    return changed
+
+
+def _own_server(old: Role, given: Beside) -> Role:
+    if given.attach is None:
+        return remote_role(old.name, given.server or "", parse_counters(given.counters))
+    if given.counters is not None:
+        raise StudyError(
+            "--counters beside --attach: the process is accounted here", "no --counters"
+        )
+    parse_attach(given.attach, "--attach")
+    return Role(name=old.name, command=(), attach=given.attach, end="serve")
+
+
+def _server_of(study: Study) -> Role:
+    """The role that serves: the measured one, or the only one that is no competitor."""
+    target = next(role for role in study.roles if role.name == study.target)
+    serving = [role for role in study.roles if role.end == "serve"]
+    if target.end == "serve":
+        return target
+    connected = [
+        role for role in serving if any(FREE_PORT in placeholders(t) for t in role.command)
+    ]
+    if len(connected) == 1:
+        return connected[0]
+    raise StudyError(
+        f"{study.name} has no server: its measured role {study.target} is a program that ends",
+        "--target 'COMMAND' points it at another program",
+    )
+
+
+def _refuse_choices_of(study: Study, old: Role) -> None:
+    """Refuse several levels of what sets the server up: the one that runs is the same in all
+    cells."""
+    used = _factors_of_role(study, old.name)
+    chosen = [name for name in _varied(study) if name in used]
+    if chosen:
+        sets = " ".join(f"--set {name}={_some_level(study, name)}" for name in chosen)
+        raise StudyError(
+            f"{study.name} starts its server with {_braced(chosen)}; one that runs already is the "
+            "same in all cells",
+            f"the levels that it has: {sets}; or --target 'COMMAND' to start one in each trial",
+        )
+
+
+def _factors_of_role(study: Study, name: str) -> set[str]:
+    own = [
+        item
+        for item in (*arguments(study), *single_texts(study))
+        if item.place.startswith(f"role {name},")
+    ]
+    used = {found for item in own for found in placeholders(item.text)}
+    factors = {found.partition(".")[0] for found in used}
+    # A part of a level may name a further factor.
+    for place, text in part_texts(study.level_parts):
+        if place.removeprefix("levels.").partition(",")[0] in factors:
+            factors.update(placeholders(text))
+    return factors
+
+
+def _varied(study: Study) -> list[str]:
+    """The factors with several levels."""
+    efforts = list(study.efforts.values())
+    return [
+        factor.name
+        for factor in study.factors
+        if len(factor.levels) > 1
+        or any(len(effort.factors.get(factor.name, ())) > 1 for effort in efforts)
+    ]
+
+
+def _is_used(study: Study, factor: str) -> bool:
+    found = [item.text for item in texts(study)]
+    found += [text for _, text in part_texts(study.level_parts)]
+    names = {name.partition(".")[0] for text in found for name in placeholders(text)}
+    return factor in names
+
+
+def _replaced(study: Study, old: Role, new: Role) -> Study:
+    roles = tuple(new if role is old else role for role in study.roles)
+    return msgspec.structs.replace(study, roles=roles)
+
+
+def _addressed(text: str, address: str) -> str:
+    return address if _ADDRESS in text else text
+
+
+def _braced(names: Sequence[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in names)
+
+
+def _some_level(study: Study, name: str) -> Level:
+    return next(factor.levels[0] for factor in study.factors if factor.name == name)

@@ -1,0 +1,72 @@
+"""Counters in Prometheus' text format, and what changed between two readings."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from concurve.attendants.prometheus import Sample, changes, parse
+
+#: As redis_exporter, node_exporter and PostgreSQL's exporter write it, shortened.
+TEXT = """\
+# HELP redis_commands_processed_total commands_processed_total metric
+# TYPE redis_commands_processed_total counter
+redis_commands_processed_total 1.2031e+06
+# TYPE redis_connected_clients gauge
+redis_connected_clients 51
+# TYPE redis_commands_duration_seconds_total counter
+redis_commands_duration_seconds_total{cmd="get"} 0.25
+redis_commands_duration_seconds_total{cmd="set",db="0"} 1.5 1700000000000
+# TYPE http_request_duration_seconds histogram
+http_request_duration_seconds_bucket{le="0.1"} 33
+http_request_duration_seconds_bucket{le="+Inf"} 44
+http_request_duration_seconds_sum 9.5
+http_request_duration_seconds_count 44
+# TYPE rpc_seconds summary
+rpc_seconds{quantile="0.5"} 0.05
+rpc_seconds_sum 17
+path_total{path="C:\\\\dir\\"x\\" }"} 3
+temperature NaN
+broken{ 1
+just words
+"""
+
+
+def test_figures_have_names_of_indicators() -> None:
+    assert parse(TEXT) == {
+        "redis_commands_processed_total": Sample(1203100.0, True),
+        "redis_connected_clients": Sample(51.0, False),
+        "redis_commands_duration_seconds_total_cmd_get": Sample(0.25, True),
+        "redis_commands_duration_seconds_total_cmd_set_db_0": Sample(1.5, True),
+        "http_request_duration_seconds_sum": Sample(9.5, True),
+        "http_request_duration_seconds_count": Sample(44.0, True),
+        "rpc_seconds_sum": Sample(17.0, True),
+        "path_total_path_C_dir_x": Sample(3.0, True),
+    }
+
+
+def test_a_type_says_more_than_a_name() -> None:
+    text = (
+        "# TYPE odd_total gauge\nodd_total 5\n"
+        "# TYPE requests counter\nrequests 7\nrequests_total 8\n"
+    )
+    assert parse(text) == {
+        "odd_total": Sample(5.0, False),
+        "requests": Sample(7.0, True),
+        "requests_total": Sample(8.0, True),
+    }
+
+
+def test_counters_grow_and_other_figures_stand() -> None:
+    before = parse("a_total 10\nb 5\ngone_total 1\nreset_total 100\n")
+    after = parse("a_total 14\nb 3\nnew_total 6\nreset_total 2\n")
+    assert dict(changes(before, after)) == {"a_total": 4.0, "b": 3.0, "new_total": 6.0}, (
+        "a counter that was set back is left out"
+    )
+
+
+@given(st.text())
+def test_any_text_is_read(text: str) -> None:
+    for name, sample in parse(text).items():
+        assert name.isidentifier() or name[0].isdigit()
+        assert isinstance(sample.value, float)

@@ -1,0 +1,76 @@
+"""``concurve load --attach``: the server's accounts beside the load's."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from concurve.cli.load_attached import server_lines, take_attach
+from concurve.errors import StudyError
+from concurve.host.native import binary
+from concurve.host.temporary import free_port
+from concurve.wire import decode_record
+from tests.helpers.real import Lab, missing
+
+GOLDEN = Path(__file__).parents[2] / "schema" / "golden" / "trial-record-1-attached.json"
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    if reason := missing():
+        pytest.skip(reason)
+    own = Lab(tmp_path)
+    yield own
+    own.end()
+
+
+def test_the_option_is_taken_out_of_the_loads_own() -> None:
+    assert take_attach(["url", "--rate", "5"]) == (None, ("url", "--rate", "5"))
+    assert take_attach(["url", "--attach", "7", "--rate", "5"]) == ("7", ("url", "--rate", "5"))
+    assert take_attach(["--attach=unit:a", "url"]) == ("unit:a", ("url",))
+    for arguments in (["url", "--attach"], ["--attach", "1", "--attach", "2"], ["--attach="]):
+        with pytest.raises(StudyError, match="takes one process"):
+            take_attach(arguments)
+
+
+def test_what_an_attached_server_used_is_told() -> None:
+    server = decode_record(GOLDEN.read_bytes()).roles[0]
+    (phase,) = server.phases
+    text = "\n".join(server_lines(server))
+    assert f"server: process {server.pid}, in the measured time" in text
+    assert f"{(phase.usage.cpu_ns or 0) / 1e9:.3f} s" in text
+    assert re.search(r"waited for a CPU  \d", text)
+    assert f"{server.threads.peak} threads seen at once" in text
+    assert server.threads.listed[0].name in text
+
+
+def test_a_load_tells_the_cpu_time_of_a_server_that_runs(lab: Lab) -> None:
+    port = free_port()
+    server = subprocess.Popen(
+        [binary("concurve-server"), "--port", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        url, pid = f"redis://127.0.0.1:{port}", str(server.pid)
+        up = lab.run("load", url, "--duration", "0.1", "--sessions", "1", "--attach", pid)
+        while "cannot connect" in up.stderr and server.poll() is None:
+            up = lab.run("load", url, "--duration", "0.1", "--sessions", "1", "--attach", pid)
+        done = lab.run("load", url, "--duration", "0.5", "--sessions", "4", "--attach", pid)
+        assert done.returncode == 0, done.stderr
+        assert f"server: process {pid}, in the measured time" in done.stdout
+        used = re.search(r"CPU time +([\d.]+) s", done.stdout)
+        assert used and float(used[1]) > 0
+        assert server.poll() is None, "it serves on"
+        refused = lab.run("load", "redis://127.0.0.1:1", "--attach", pid)
+        assert refused.returncode != 0 and "server: process" not in refused.stdout
+    finally:
+        server.kill()
+        server.wait()
+    gone = lab.run("load", f"redis://127.0.0.1:{port}", "--attach", str(server.pid))
+    assert gone.returncode != 0
+    assert "there is no process" in gone.stderr and "try:" in gone.stderr

@@ -1,0 +1,196 @@
+"""Packaged studies on somebody's own system: what each can be pointed at, and why if not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from concurve.definition.beside_line import Beside
+from concurve.definition.campaign import Campaign
+from concurve.definition.catalogue import campaigns, entries, find, find_study
+from concurve.definition.copying import copy_packaged
+from concurve.definition.pointing import Pointing, point, point_campaign
+from concurve.definition.study import Study
+from concurve.errors import StudyError
+from concurve.planning.plan import make_plan, trial_spec
+from concurve.wire.spec import ReadyProbe
+
+URL = "redis://127.0.0.1:6379"
+OWN_REDIS = Beside(attach="4711", server=URL)
+OF_SERVER = ("target=redis", "io-threads=4", "cpus=2")
+
+
+def enqueue(at: Pointing) -> Study:
+    return point(find_study("enqueue-io-threads", 2), at, 2)
+
+
+def refused(study: str, at: Pointing) -> str:
+    found = find(study, 2)
+    with pytest.raises(StudyError) as raised:
+        if isinstance(found, Campaign):
+            point_campaign(found, at, 2)
+        else:
+            point(found, at, 2)
+    assert raised.value.remedy
+    return f"{raised.value.what} | {raised.value.remedy}"
+
+
+def test_nothing_asked_changes_nothing() -> None:
+    study = find_study("thread-scaling", 2)
+    assert point(study, Pointing(), 2) == study
+    assert Pointing().is_empty
+
+
+def test_levels_hold_at_every_effort() -> None:
+    study = point(find_study("thread-scaling", 2), Pointing(levels=("threads=1..8*2",)), 2)
+    for effort in study.efforts:
+        factor = next(item for item in study.factors_at(effort) if item.name == "threads")
+        assert factor.levels == (1, 2, 4, 8)
+
+
+def test_a_base_among_levels_that_are_gone_is_left_out() -> None:
+    study = find_study("tpcb-multicore/sqlite", 2)
+    assert study.base
+    ((name, level),) = study.base.items()
+    other = next(
+        item for f in study.factors if f.name == name for item in f.levels if item != level
+    )
+    changed = point(study, Pointing(levels=(f"{name}={other}",)), 2)
+    assert changed.base == {}
+    assert make_plan(changed, "quick", 1).cells
+
+
+@pytest.mark.parametrize(
+    ("levels", "says"),
+    [
+        (("threads",), "not FACTOR=LEVELS"),
+        (("thread=1",), "did you mean 'threads'?"),
+        (("threads=1", "threads=2"), "given twice"),
+        (("threads=",), "empty level"),
+    ],
+)
+def test_levels_that_cannot_be_set(levels: tuple[str, ...], says: str) -> None:
+    assert says in refused("thread-scaling", Pointing(levels=levels))
+
+
+def test_a_level_that_the_study_would_have_to_describe() -> None:
+    said = refused("enqueue-io-threads", Pointing(levels=("target=valkey",)))
+    assert "does not say what that level stands for" in said and "--copy" in said
+
+
+def test_a_program_of_ones_own_takes_the_measured_role() -> None:
+    study = point(
+        find_study("thread-scaling", 2),
+        Pointing(levels=("sync=none",), target="./mine -t {threads}"),
+        2,
+    )
+    role = next(role for role in study.roles if role.name == study.target)
+    assert (role.program, role.command) == (None, ("./mine", "-t", "{threads}"))
+    assert role.controls.cpus == "{cpus}", "what the study does to the role stays"
+
+
+def test_a_program_that_ignores_a_factor_is_refused_by_its_name() -> None:
+    said = refused("thread-scaling", Pointing(target="./mine -t {threads}"))
+    assert "does not use {sync}" in said and "--set sync=" in said
+
+
+def test_a_test_case_of_document_002_takes_any_jar() -> None:
+    at = Pointing(
+        levels=("kernel=jvm", "sync=none,object", "grain=line"),
+        target="java -jar mine.jar {threads} {sync}",
+    )
+    study = point(find_study("java-threads/tc09", 2), at, 2)
+    role = next(role for role in study.roles if role.name == "target")
+    assert role.command == ("java", "-jar", "mine.jar", "{threads}", "{sync}")
+    assert (role.program, role.controls.cpus) == (None, "{cpus}")
+
+
+def test_a_campaign_names_the_study_that_cannot_be_pointed() -> None:
+    said = refused("java-threads", Pointing(target="java -jar mine.jar {threads}"))
+    assert said.startswith("java-threads/tc") and "--only" in said
+
+
+def test_a_server_that_runs_takes_the_place_of_the_studys() -> None:
+    study = enqueue(Pointing(levels=OF_SERVER, beside=OWN_REDIS))
+    server = next(role for role in study.roles if role.name == "target")
+    load = next(role for role in study.roles if role.name == "load")
+    assert (server.attach, server.command, server.end) == ("4711", (), "serve")
+    assert load.command[0] == URL
+    plan = make_plan(study, "quick", 1)
+    spec = trial_spec(plan, plan.cells[0], "t", (0, 1), lambda name, *_: [name])
+    assert URL in spec.roles[1].argv
+    assert "SET" in " ".join(spec.roles[1].argv), "the commands are those of the level"
+
+
+def test_a_server_elsewhere_has_counters_only() -> None:
+    beside = Beside(server=URL, counters="http://127.0.0.1:9121/metrics")
+    study = enqueue(Pointing(levels=OF_SERVER, beside=beside))
+    server = next(role for role in study.roles if role.name == "target")
+    assert server.program == "remote"
+    assert server.command == (URL, "--http", "http://127.0.0.1:9121/metrics")
+
+
+def test_a_server_of_ones_own_that_each_trial_starts() -> None:
+    command = "redis-server --port {free_port} --io-threads {io-threads}"
+    study = enqueue(Pointing(levels=("target=redis",), target=command))
+    server = next(role for role in study.roles if role.name == "target")
+    assert server.ready_probe == ReadyProbe(tcp="127.0.0.1:{free_port}")
+    assert server.ready == "launch" and server.ready_seconds
+
+
+@pytest.mark.parametrize(
+    ("study", "at", "says"),
+    [
+        ("enqueue-io-threads", Pointing(beside=OWN_REDIS), "{target}, {cpus}, {io-threads}"),
+        ("enqueue-io-threads", Pointing(beside=Beside(attach="4711")), "where the server listens"),
+        ("enqueue-io-threads", Pointing(levels=OF_SERVER, beside=Beside(server="redis")), "no URL"),
+        ("enqueue-io-threads", Pointing(target="./mine"), "when is this server ready"),
+        ("enqueue-io-threads", Pointing(target="./mine", beside=OWN_REDIS), "--target beside"),
+        ("enqueue-io-threads", Pointing(beside=Beside(ready="tcp:1")), "--ready without"),
+        ("thread-scaling", Pointing(beside=OWN_REDIS), "has no server"),
+        ("tpcb-multicore/sqlite", Pointing(beside=OWN_REDIS), "has no server"),
+        ("java-threads", Pointing(beside=OWN_REDIS), "java-threads/tc01"),
+        ("java-threads", Pointing(levels=("bogus=1",)), "has no such factor"),
+    ],
+)
+def test_what_cannot_be_pointed_says_why(study: str, at: Pointing, says: str) -> None:
+    assert says in refused(study, at)
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in (*entries(), *campaigns())])
+def test_a_copy_is_the_same_study(name: str, tmp_path: Path) -> None:
+    file = copy_packaged(name, tmp_path / "own" / name)
+    assert find(str(file), 2) == find(name, 2)
+    packaged = {entry.name: entry.folder for entry in (*entries(), *campaigns())}[name]
+    for copied in file.parent.rglob("*.toml"):
+        own = packaged / copied.relative_to(file.parent)
+        assert copied.read_text() == own.read_text(), "comments stay"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"{entry.name}/{path.parent.name}"
+        for entry in campaigns()
+        for path in sorted(entry.folder.glob("*/study.toml"))
+    ],
+)
+def test_a_study_of_a_campaign_is_copied_alone(name: str, tmp_path: Path) -> None:
+    file = copy_packaged(name, tmp_path / "own")
+    assert find(str(file), 2) == find(name, 2)
+    assert not list(tmp_path.glob(".*")), "nothing is left beside it"
+
+
+def test_a_copy_replaces_nothing(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "notes.txt").write_text("mine")
+    with pytest.raises(StudyError, match="is there already"):
+        copy_packaged("thread-scaling", tmp_path / "own")
+    with pytest.raises(StudyError, match="cannot be written"):
+        copy_packaged("thread-scaling", tmp_path / "own" / "notes.txt" / "x")
+    with pytest.raises(StudyError, match="no packaged study") as raised:
+        copy_packaged("thread-scalin", tmp_path / "new")
+    assert "thread-scaling" in raised.value.remedy
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own"]
+    assert (tmp_path / "own" / "notes.txt").read_text() == "mine"

@@ -1,0 +1,86 @@
+"""When a role is ready, and what is attached, as texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from concurve.definition.attaching import Attachment, parse_attach
+from concurve.definition.readiness import Readiness, check_address, parse_ready
+from concurve.errors import StudyError
+from concurve.wire.spec import ReadyProbe
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("launch", Readiness("launch")),
+        ("report", Readiness("report")),
+        ("tcp:6379", Readiness(probe=ReadyProbe(tcp="127.0.0.1:6379"))),
+        ("tcp:db1:5432", Readiness(probe=ReadyProbe(tcp="db1:5432"))),
+        ("tcp:[::1]:5432", Readiness(probe=ReadyProbe(tcp="[::1]:5432"))),
+        ("tcp:{free_port}", Readiness(probe=ReadyProbe(tcp="127.0.0.1:{free_port}"))),
+        ("line:Ready: (all|some)", Readiness(probe=ReadyProbe(line="Ready: (all|some)"))),
+        (
+            "command:redis-cli -p {free_port} 'ping now'",
+            Readiness(probe=ReadyProbe(command=("redis-cli", "-p", "{free_port}", "ping now"))),
+        ),
+    ],
+)
+def test_ways_of_being_ready(text: str, expected: Readiness) -> None:
+    assert parse_ready(text, "here") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "does not say when"),
+        ("ready", "does not say when"),
+        ("tcp:", "does not say when"),
+        ("udp:6379", "does not say when"),
+        ("tcp:redis", "no address"),
+        ("tcp:0", "no address"),
+        ("tcp:70000", "no address"),
+        ("line:(", "no regular expression"),
+        ("line:(?=a)b", "look-around"),
+        (r"line:(a)\1", "look-around"),
+        ("command:'a", "no command"),
+    ],
+)
+def test_texts_that_say_nothing(text: str, says: str) -> None:
+    with pytest.raises(StudyError) as raised:
+        parse_ready(text, "here")
+    assert says in raised.value.what and raised.value.what.startswith("here")
+    assert raised.value.remedy
+
+
+def test_a_rendered_address_is_checked() -> None:
+    check_address("127.0.0.1:1", "here")
+    for text in ("127.0.0.1:x", "127.0.0.1", "127.0.0.1:-1"):
+        with pytest.raises(StudyError):
+            check_address(text, "here")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("4711", Attachment("process", "4711")),
+        (" 0042 ", Attachment("process", "42")),
+        ("unit:redis-server@6379.service", Attachment("unit", "redis-server@6379.service")),
+        ("container:my_cache.1", Attachment("container", "my_cache.1")),
+    ],
+)
+def test_what_can_be_attached(text: str, expected: Attachment) -> None:
+    assert parse_attach(text, "here") == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "-5", "redis", "unit:", "unit:a b", "unit:../x", "pod:a"]
+)
+def test_what_names_no_process(text: str) -> None:
+    with pytest.raises(StudyError, match="names no process"):
+        parse_attach(text, "here")
+
+
+def test_what_is_attached_does_not_vary() -> None:
+    with pytest.raises(StudyError, match="the same in all cells"):
+        parse_attach("{pid}", "here")

@@ -1,0 +1,233 @@
+"""Attached roles: their accounts agree with ``/proc``, and nothing is ever done to them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from concurve.engine.local import LocalEngine
+from concurve.store import Store
+from concurve.wire import decode_record
+from concurve.wire.record import TrialRecord
+from concurve.wire.spec import RoleSpec, TrialSpec
+from tests.helpers.real import Lab, wait_until
+from tests.helpers.victim import Victim, running_victim
+
+#: Reads ``/proc`` on either side of a phase in which the server works. It rests at the phase's
+#: edges, so that both readers see the same, however late they come.
+_CLIENT = """
+import os, socket, sys, time
+pid, port, seconds = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+
+def read():
+    totals = {"run_queue_ns": 0, "slices": 0, "switches": 0, "threads": 0}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/schedstat") as file:
+            _, waited, slices = map(int, file.read().split())
+        with open(f"/proc/{pid}/task/{tid}/status") as file:
+            switches = sum(int(line.split()[1]) for line in file if "ctxt_switches" in line)
+        for name, value in zip(totals, (waited, slices, switches, 1)):
+            totals[name] += value
+    # The clock of a process, of all its threads.
+    return {**totals, "cpu_ns": time.clock_gettime_ns((~pid << 3) | 2)}
+
+def mark(edge):
+    time.sleep(0.2)
+    os.write(3, b'{"phase":"measure","edge":"%s"}\\n' % edge)
+    time.sleep(0.2)
+
+def ask():
+    server = socket.create_connection(("127.0.0.1", port))
+    server.sendall(seconds.encode())
+    return server
+
+before = read()
+mark(b"begin")
+for server in [ask(), ask(), ask()]:
+    server.recv(1)
+mark(b"end")
+after = read()
+for name in before:
+    change = after[name] if name == "threads" else after[name] - before[name]
+    os.write(3, b'{"indicator":"%s","value":%d}\\n' % (name.encode(), change))
+"""
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Iterator[Victim]:
+    with running_victim(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    own = Lab(tmp_path)
+    yield own
+    own.end()
+
+
+def _measured(victim: Victim, seconds: float) -> TrialRecord:
+    arguments = (str(victim.pid), str(victim.port), str(seconds))
+    client = RoleSpec(name="client", argv=(sys.executable, "-c", _CLIENT, *arguments))
+    server = RoleSpec(name="server", end="serve", attach=victim.attach())
+    return decode_record(LocalEngine().run(TrialSpec(trial="t", roles=(server, client))))
+
+
+def test_the_account_of_a_phase_agrees_with_proc_within_one_percent(victim: Victim) -> None:
+    record = _measured(victim, 0.5)
+    assert record.outcome.kind == "ok", record.outcome
+    server, client = record.roles
+    read = {line.indicator: line.value for line in client.indicators}
+    (phase,) = server.phases
+    usage = phase.usage
+    assert usage.cpu_ns is not None and usage.run_queue_ns is not None
+    assert usage.voluntary_switches is not None and usage.involuntary_switches is not None
+    assert usage.cpu_ns >= 1.5e9
+    assert usage.cpu_ns == pytest.approx(read["cpu_ns"], rel=0.01)
+    assert usage.run_queue_ns == pytest.approx(read["run_queue_ns"], rel=0.01, abs=1e6)
+    assert usage.slices == pytest.approx(read["slices"], rel=0.01, abs=5)
+    switches = usage.voluntary_switches + usage.involuntary_switches
+    assert switches == pytest.approx(read["switches"], rel=0.01, abs=5)
+    assert server.threads.peak == read["threads"] == len(server.threads.listed)
+    listed = sum(thread.usage.cpu_ns or 0 for thread in server.threads.listed)
+    assert listed == pytest.approx(read["cpu_ns"], rel=0.01)
+
+
+def test_a_whole_trial_leaves_it_as_it_was(victim: Victim) -> None:
+    before = victim.state()
+    assert _measured(victim, 0.01).outcome.kind == "ok"
+    assert victim.state() == before
+    assert victim.signals() == []
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_a_laboratory_that_is_killed_leaves_it_as_it_was(
+    victim: Victim, tmp_path: Path, batch: int
+) -> None:
+    """At 20 moments, five at a time: by three signals, to the laboratory, its runner, or both."""
+    draw = random.Random(batch)
+    before = victim.state()
+    ask = (
+        "import socket\n"
+        f"server = socket.create_connection(('127.0.0.1', {victim.port}))\n"
+        "server.sendall(b'0.02'); server.recv(1)"
+    )
+    sweep = "sweep", "-P", "n", "1,2", "--attach", str(victim.pid), "--", sys.executable, "-c", ask
+    labs = []
+    for moment in range(5 * batch, 5 * batch + 5):
+        folder = tmp_path / str(moment)
+        folder.mkdir()
+        lab = Lab(folder)
+        labs.append((moment, lab, lab.start(*sweep)))
+    try:
+        for moment, lab, laboratory in labs:
+            if moment % 5:  # the first hits its start
+                _wait_for_runner(lab, laboratory)
+            time.sleep(draw.uniform(0, 0.3))
+            number = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[moment % 3]
+            runners = _runners(lab) if moment % 4 == 3 else []
+            for pid in [*runners, *([] if moment % 8 == 3 else [laboratory.pid])]:
+                _send(pid, number)
+        for moment, lab, laboratory in labs:
+            if moment % 8 == 3:  # its runner alone was hit
+                laboratory.terminate()
+            laboratory.communicate()
+            assert lab.wait_until_alone() == {}, f"moment {moment}"
+    finally:
+        for _, lab, _ in labs:
+            lab.end()
+    assert victim.state() == before
+    assert victim.signals() == []
+    assert _measured(victim, 0.01).outcome.kind == "ok", "it serves on"
+
+
+def _wait_for_runner(lab: Lab, laboratory: subprocess.Popen[str]) -> None:
+    wait_until(lambda: bool(_runners(lab)) or laboratory.poll() is not None, "a trial")
+
+
+def _runners(lab: Lab) -> list[int]:
+    return [pid for pid, line in lab.alive().items() if "concurve-trial" in line.split(" ")[0]]
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def test_a_run_is_not_resumed_on_another_process(victim: Victim, lab: Lab, tmp_path: Path) -> None:
+    sweep = (
+        "sweep",
+        "-P",
+        "n",
+        "1,2",
+        "--repeats",
+        "400",
+        "--attach",
+        str(victim.pid),
+        "--",
+        "true",
+    )
+    laboratory = lab.start(*sweep)
+    wait_until(lambda: _trials(lab) > 2 or laboratory.poll() is not None, "the first trials")
+    laboratory.send_signal(signal.SIGINT)
+    laboratory.communicate()
+    assert laboratory.returncode == 130 or "stopped" in lab.run("runs").stdout
+    victim.process.kill()
+    victim.process.wait()
+    resumed = lab.run("resume", "last")
+    assert resumed.returncode != 0
+    assert f"no process {victim.pid}" in resumed.stderr or "used again" in resumed.stderr
+    assert "try:" in resumed.stderr
+
+
+def _trials(lab: Lab) -> int:
+    if not lab.db.exists():
+        return 0
+    store = Store(str(lab.db))
+    runs = store.runs()
+    return len(list(store.trials(runs[-1].id))) if runs else 0
+
+
+def test_what_is_attached_is_no_stranger(victim: Victim, lab: Lab) -> None:
+    ask = (
+        "import socket\n"
+        f"server = socket.create_connection(('127.0.0.1', {victim.port}))\n"
+        "server.sendall(b'0.2'); server.recv(1)"
+    )
+    done = lab.run("sweep", "--repeats", "2", "--attach", str(victim.pid), "--",
+                   sys.executable, "-c", ask)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert f"(pid {victim.pid}," not in done.stdout + done.stderr
+    store = Store(str(lab.db))
+    head = store.runs()[-1]
+    for row in store.records(head.id):
+        record = decode_record(row.record)
+        server = record.role("server")
+        assert server is not None and (server.usage.cpu_ns or 0) > 0.15e9
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        ("2147483000", "there is no process 2147483000"),
+        ("redis", "names no process"),
+        ("unit:no-such-thing", "no unit no-such-thing.service has processes here"),
+        ("container:no-such-thing", "no container 'no-such-thing' runs here"),
+    ],
+)
+def test_what_is_not_there_is_refused_before_anything_starts(
+    lab: Lab, what: str, says: str
+) -> None:
+    done = lab.run("sweep", "--attach", what, "--", "true")
+    assert done.returncode != 0
+    assert says in done.stderr and "try:" in done.stderr
+    assert "no runs" in lab.run("runs").stdout or not lab.db.exists()
