@@ -7,7 +7,7 @@ use super::*;
 mod servers;
 mod simulated;
 
-use servers::{CASES, CHANGING, Case};
+use servers::{CASES, CHANGING, Case, JUDGES};
 use simulated::{Model, Service, Simulated, Speed, limits};
 
 /// Number of windows in a search, and their length in mean service times.
@@ -120,9 +120,11 @@ fn coverage_by_server() {
         "{:<50} {:>6} {:>6} {:>8} {:>8} {:>9} {:>7} {:>7}",
         "percent", "holds", "of ans", "too low", "too high", "no rate", "width", "off"
     );
-    for case in CASES {
-        let name = format!("{}{}", if case.unseen { "* " } else { "" }, case.name);
-        println!("{}", judge_case(case, searches).line(&name));
+    for (star, cases) in [("", CASES), ("* ", JUDGES)] {
+        for case in cases {
+            let name = format!("{star}{}", case.name);
+            println!("{}", judge_case(case, searches).line(&name));
+        }
     }
     for (name, model, truth) in changing() {
         let objectives = [(0.01, 23.026)];
@@ -151,7 +153,7 @@ fn changing() -> impl Iterator<Item = (&'static str, Model, f64)> {
 #[test]
 #[ignore = "half a minute; make bench"]
 fn the_limits_are_those_of_the_rates() {
-    for case in CASES {
+    for case in CASES.iter().chain(JUDGES) {
         let shares: Vec<f64> = case.objectives.iter().map(|it| it.0).collect();
         let limits = limits(case.model, case.rate, &shares, 3e7);
         for ((_, frozen), found) in case.objectives.iter().zip(limits) {
