@@ -1,7 +1,9 @@
 //! The search for the highest rate that meets objectives. Pure: it decides which rate to try next,
 //! and evaluates the measurements; see `docs/decisions/0012-rate-under-objectives.md`.
 
-use super::fit::{self, Count, Root, root};
+use std::iter;
+
+use super::fit::{self, Count, Root, root, straight_root};
 
 /// Probability that the interval misses the rate, at most.
 pub const MISS: f64 = 0.05;
@@ -10,7 +12,8 @@ pub const MISS: f64 = 0.05;
 pub trait SystemUnderTest {
     type Error;
 
-    /// Transactions a second of all sessions without pauses; `None` if there is no time left.
+    /// Transactions a second of all sessions without pauses, 0 if none was answered; `None` if there
+    /// is no time left.
     fn closed_loop(&mut self) -> Result<Option<f64>, Self::Error>;
 
     /// Measures a window at a rate; `None` if there is no time left.
@@ -86,6 +89,12 @@ pub enum Doubt {
     BusyClient,
     /// Sessions lost their connection.
     LostSessions,
+    /// Nothing was answered at all.
+    NeverAnswered,
+    /// No request was answered within the window in which it was due.
+    LongerThanWindows,
+    /// Most answers were errors, and no objective counts them.
+    MostlyErrors,
 }
 
 /// Upper over lower end of an interval above which it is no answer.
@@ -113,10 +122,16 @@ const SETTLES: usize = 3;
 const NEAR: f64 = 2.5;
 const NEAR_MIN: usize = 10;
 const ROUNDS: usize = 5;
-/// Distance from the root at which windows are placed, in logs of the share, and its limits
-/// relative to the rate: so near, the curve is nearly straight.
-const SHIFT_LOGS: f64 = 1.3;
-const SHIFT: (f64, f64) = (0.01, 0.15);
+/// Distance from the root at which windows are placed, in standard errors of the level of the curve
+/// that so many windows find; at most so many logs of the share; and its limits relative to the rate.
+/// Far enough for the slope to be known, as an interval without it has no ends.
+const SHIFT_ERRORS: f64 = 10.0;
+const SHIFT_WINDOWS: f64 = 30.0;
+const SHIFT_LOGS: f64 = 1.8;
+const SHIFT: (f64, f64) = (0.01, 0.4);
+/// So much a bracket is moved in which all windows are kept, or all are missed.
+const MOVE: f64 = 1.2;
+const MOVE_AFTER: usize = 4;
 /// So many windows follow each other after less load, and as many after more.
 const SETTLE_RUN: usize = 8;
 
@@ -133,9 +148,20 @@ pub fn search<S: SystemUnderTest>(
         windows: Vec::new(),
         outcome: undecided(Doubt::TooFewWindows),
     };
-    let Some(capacity) = system.closed_loop()?.filter(|it| *it > 0.0) else {
+    let mut capacity = 0.0;
+    for _ in 0..ENOUGH {
+        let Some(reached) = system.closed_loop()? else {
+            return Ok(search);
+        };
+        capacity = reached;
+        if reached > 0.0 {
+            break;
+        }
+    }
+    if capacity <= 0.0 {
+        search.outcome = undecided(Doubt::LongerThanWindows);
         return Ok(search);
-    };
+    }
     search.capacity = capacity;
     let strictest = shares.iter().copied().fold(1.0, f64::min);
     // At lower rates a window would have too few bad requests to judge.
@@ -280,30 +306,44 @@ impl Search {
         })
     }
 
-    /// Measures windows on both sides of the estimated limit.
+    /// Measures windows below the estimated limit, at it, and above.
     fn refine<S: SystemUnderTest>(
         &mut self,
         system: &mut S,
         shares: &[f64],
-        bracket: (f64, f64),
+        mut bracket: (f64, f64),
     ) -> Result<(), S::Error> {
+        // A server that was cold at first reaches more by now.
+        let Some(reached) = system.closed_loop()? else {
+            return Ok(());
+        };
+        self.capacity = self.capacity.max(reached);
         let ceiling = CEILING * self.capacity;
         for index in 0_u32.. {
-            // The Thue–Morse sequence: no period, and as many below as above in each four.
-            let above = index.count_ones() % 2 == 1;
+            let place = place(index);
             let rate = match self.first_limit(shares) {
                 Some((objective, root)) => {
-                    let shift = shift(&root, shares[objective]);
-                    root.rate * if above { 1.0 + shift } else { 1.0 - shift }
+                    root.rate * (1.0 + place * shift(&root, shares[objective]))
                 }
-                None if above => bracket.1,
-                None => bracket.0,
+                None if place > 0.0 => bracket.1,
+                None if place < 0.0 => bracket.0,
+                None => (bracket.0 * bracket.1).sqrt(),
             };
-            let rate = rate.clamp(bracket.0 / 2.0, (bracket.1 * 1.5).min(ceiling));
-            let Some(window) = system.window(rate)? else {
+            let highest = (bracket.1 * 1.5).min(ceiling);
+            let Some(window) = system.window(rate.max(bracket.0 / 2.0).min(highest))? else {
                 return Ok(());
             };
             self.windows.push(window);
+            if (index + 1).is_multiple_of(MOVE_AFTER as u32) {
+                let last = &self.windows[self.windows.len() - MOVE_AFTER..];
+                let kept = last.iter().filter(|it| it.missed(shares).is_none());
+                let by = match kept.count() {
+                    0 => 1.0 / MOVE,
+                    MOVE_AFTER => MOVE,
+                    _ => 1.0,
+                };
+                bracket = (bracket.0 * by, bracket.1 * by);
+            }
         }
         Ok(())
     }
@@ -322,7 +362,7 @@ impl Search {
         let all = self.counts(objective);
         let mut near = all.clone();
         for _ in 0..ROUNDS {
-            let Some(found) = root(&near, share) else {
+            let Some(found) = straight_root(&near, share) else {
                 break;
             };
             let distance = |it: &Count| (it.rate - found.rate).abs();
@@ -335,7 +375,7 @@ impl Search {
                 .filter(|it| distance(it) <= reach)
                 .copied()
                 .collect();
-            if nearer == near || root(&nearer, share).is_none() {
+            if nearer == near || straight_root(&nearer, share).is_none() {
                 break;
             }
             near = nearer;
@@ -432,10 +472,19 @@ impl Search {
     }
 }
 
+/// Where a window is placed: below the root, above or at it. The sum of the digits to the base of three,
+/// as the Thue–Morse sequence is to the base of two: no period, and each place once in three.
+fn place(index: u32) -> f64 {
+    let digits = iter::successors(Some(index), |it| (*it > 0).then_some(it / 3));
+    let sum: u32 = digits.map(|it| it % 3).sum();
+    [-1.0, 1.0, 0.0][sum as usize % 3]
+}
+
 /// How far from the root windows are placed, relative to the rate.
 fn shift(root: &Root, share: f64) -> f64 {
     let slope = (root.slope - root.slope_error).max(root.slope / 2.0);
-    let logs = SHIFT_LOGS.min(-share.ln() / 2.0);
+    let known = SHIFT_ERRORS * root.window_error / SHIFT_WINDOWS.sqrt();
+    let logs = SHIFT_LOGS.min(-share.ln() / 2.0).min(known);
     (logs / (slope * root.rate)).clamp(SHIFT.0, SHIFT.1)
 }
 
