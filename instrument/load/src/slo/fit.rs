@@ -52,7 +52,7 @@ const WINDOWS_MIN: usize = 6;
 /// The dispersion is estimated from the bursts, and too low on average if there are few: it is
 /// increased by the share of this constant over their number. From simulation, see decision 12. It
 /// is greater for a line: bursts that are missing make its slope too steep as well.
-const FEW_BURSTS: [f64; 2] = [8.0, 16.0];
+const FEW_BURSTS: [f64; 2] = [8.0, 12.0];
 /// Bad requests that must be expected, where none is seen, for a share to be kept.
 const NONE_SEEN: f64 = 4.0;
 /// A greater F of the best step is no chance: windows have heavier tails than the normal distribution.
@@ -62,12 +62,16 @@ pub const STEP_MAYBE: f64 = 12.4;
 /// Share of the pairs of windows, one before and one after a step, that it puts in the same order.
 const STEP_ABOVE: f64 = 0.85;
 const STEPS: usize = 60;
+/// The variance of the number of bad requests grows with this power of its mean, between that of bursts
+/// of one size (1) and that of bursts that grow as fast as their number (1.5). With the latter, windows
+/// without a bad request say more than they know where bursts are rare.
+const POWER: f64 = 1.25;
 const LOG_MAX: f64 = 30.0;
 /// Powers of the share that may be a line of the rate: below 0 the curve is steeper where the share
 /// is greater.
 const BENDS: [f64; 6] = [-3.0, -2.0, -1.0, -0.5, 0.0, 0.5];
 /// How bent curves of servers are: a standard deviation around 0, which counts as an observation.
-const BEND_USUAL: f64 = 0.8;
+const BEND_USUAL: f64 = 0.5;
 /// No curve falls farther below the share that is sought, in logs: windows without a bad request are
 /// no proof that none can be.
 const DEPTH: f64 = 4.0;
@@ -293,7 +297,7 @@ fn dispersion(
     let pearson: f64 = residuals.iter().map(|it| it * it).sum();
     // At least that of independent requests: windows that are all the same are not correlated.
     let scatter = pearson / (counts.len() - parameters) as f64;
-    let dispersion = (scatter * correlation(&residuals)).max(1.0 / share.sqrt());
+    let dispersion = (scatter * correlation(&residuals)).max(share.powf(1.0 - POWER));
     // Number of independent bursts that would give the same precision.
     let weight: f64 = counts.iter().map(|it| score(it, fitted(it)).1).sum();
     dispersion * (1.0 + FEW_BURSTS[parameters - 1] * dispersion / weight)
@@ -529,19 +533,22 @@ fn modelled(log_share: f64) -> (f64, bool) {
 /// window's own share of bad requests.
 fn deviance(count: &Count, log_share: f64) -> f64 {
     let (share, _) = modelled(log_share);
-    4.0 * count.requests * (count.share().sqrt() - share.sqrt()).powi(2) / share.sqrt()
+    let (own, fewer, more) = (count.share(), 1.0 - POWER, 2.0 - POWER);
+    let of_own = own.powf(more) / (fewer * more);
+    let of_model = own * share.powf(fewer) / fewer - share.powf(more) / more;
+    2.0 * count.requests * (of_own - of_model)
 }
 
 /// How far a window is off, in its standard deviations at dispersion 1.
 fn residual(count: &Count, log_share: f64) -> f64 {
     let (share, _) = modelled(log_share);
-    (count.share() - share) * (count.requests / (share * share.sqrt())).sqrt()
+    (count.share() - share) * (count.requests / share.powf(POWER)).sqrt()
 }
 
 /// Derivative of the quasi-likelihood by the log of the share, and its expected second derivative.
 fn score(count: &Count, log_share: f64) -> (f64, f64) {
     let (share, grows) = modelled(log_share);
-    let weight = count.requests * share.sqrt();
+    let weight = count.requests * share.powf(2.0 - POWER);
     match grows {
         true => (weight * (count.share() / share - 1.0), weight),
         false => (0.0, 0.0),

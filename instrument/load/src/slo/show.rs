@@ -122,6 +122,9 @@ fn reason(why: Doubt, found: &SearchResult) -> String {
             "the interval is wider than a factor of {WIDE}: windows at similar rates differ much, as they do when the \
             server pauses; try a --duration four times as long, a quieter machine, or a limit beyond the pauses"
         ),
+        Doubt::FewBursts => "requests are bad in bursts that are too rare for this --duration: hardly any window up to \
+            that rate had one; try a --duration ten times as long, or a limit beyond the pauses of the server"
+            .to_owned(),
         Doubt::TooNear => "its share of bad requests is too near to the objective for the number of bursts that were \
             seen; try a longer --duration, or a lower --rate"
             .to_owned(),
@@ -179,6 +182,7 @@ fn names(found: &SearchResult) -> (&'static str, Option<&'static str>, u8) {
                 Doubt::TooFewWindows => "too_few_windows",
                 Doubt::NoTrend => "no_trend",
                 Doubt::TooWide => "interval_too_wide",
+                Doubt::FewBursts => "few_bursts",
                 Doubt::TooNear => "too_near_to_the_objective",
                 Doubt::Changed => "server_changed",
                 Doubt::BusyClient => "load_generator_limited",

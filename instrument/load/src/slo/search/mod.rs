@@ -81,6 +81,8 @@ pub enum Doubt {
     NoTrend,
     /// The interval is wider than a factor of [`WIDE`].
     TooWide,
+    /// Hardly any window up to the rate had a bad request.
+    FewBursts,
     /// At a rate that is checked, the share of bad requests is too near to the objective.
     TooNear,
     /// The server answered otherwise at the end than at the beginning.
@@ -127,8 +129,12 @@ const ROUNDS: usize = 5;
 /// Far enough for the slope to be known, as an interval without it has no ends.
 const SHIFT_ERRORS: f64 = 10.0;
 const SHIFT_WINDOWS: f64 = 30.0;
-const SHIFT_LOGS: f64 = 1.8;
+const SHIFT_LOGS: f64 = 2.2;
 const SHIFT: (f64, f64) = (0.01, 0.4);
+/// So many requests would be bad at the greatest rate in all windows, at least: a few bursts.
+const EXPECTED_MIN: f64 = 150.0;
+/// So many windows up to the root must have had bad requests.
+const BURSTS_MIN: usize = 2;
 /// So much a bracket is moved in which all windows are kept, or all are missed.
 const MOVE: f64 = 1.2;
 const MOVE_AFTER: usize = 4;
@@ -403,6 +409,9 @@ impl Search {
         let Some((objective, first)) = self.first_limit(shares) else {
             return self.in_doubt(shares, Doubt::NoTrend);
         };
+        if !self.has_bursts(first.rate, objective, shares[objective]) {
+            return self.in_doubt(shares, Doubt::FewBursts);
+        }
         // Windows that looked for a bracket are too far from the root for the line.
         let changes = |f_max: f64| {
             let steps = |it: usize| fit::changes(&self.counts(it)[bracketing..], f_max);
@@ -437,6 +446,17 @@ impl Search {
             high,
             objective,
         }
+    }
+
+    /// Whether there were requests enough for some bursts at the greatest rate, and windows up to it had
+    /// bad ones. Without, the rate is one at which the curve of overloaded windows would have come
+    /// down: rare bursts at lower rates were not seen.
+    fn has_bursts(&self, rate: f64, objective: usize, share: f64) -> bool {
+        let requests: u64 = self.windows.iter().map(|it| it.requests).sum();
+        let at_most = rate * (1.0 + SHIFT.0);
+        let up_to = self.windows.iter().filter(|it| it.rate <= at_most);
+        let with_bad = up_to.filter(|it| it.bad[objective] > 0).count();
+        requests as f64 * share >= EXPECTED_MIN && with_bad >= BURSTS_MIN
     }
 
     fn checked(&self, shares: &[f64], rate: f64) -> Outcome {
