@@ -393,4 +393,35 @@ mod tests {
         let said = verdict(&ended_with(found.search.outcome));
         assert!(said.contains("answered otherwise at the end"), "{said}");
     }
+
+    #[test]
+    fn a_server_that_never_answers_is_said_to() {
+        let of = |why| Outcome::Undecided {
+            low: 0.0,
+            high: f64::INFINITY,
+            why,
+        };
+        let silent = SearchResult {
+            answers: Answers {
+                asked_ns: 4_000_000_000,
+                ..Answers::default()
+            },
+            ..ended_with(of(Doubt::NeverAnswered))
+        };
+        let said = verdict(&silent);
+        assert!(said.contains("never answered"), "{said}");
+        assert!(said.contains("nothing in 4.00 s"), "{said}");
+        assert_eq!(names(&silent), ("undecided", Some("never_answered"), 11));
+        let failing = SearchResult {
+            answers: Answers {
+                answered: 10,
+                errors: BTreeMap::from([("ERR always".to_owned(), 10)]),
+                ..Answers::default()
+            },
+            ..ended_with(of(Doubt::MostlyErrors))
+        };
+        let said = verdict(&failing);
+        assert!(said.contains("100 % of the answers were errors"), "{said}");
+        assert!(said.contains("10 × ERR always"), "{said}");
+    }
 }

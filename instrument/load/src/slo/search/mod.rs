@@ -127,7 +127,7 @@ const ROUNDS: usize = 5;
 /// Distance from the root at which windows are placed, in standard errors of the level of the curve
 /// that so many windows find; at most so many logs of the share; and its limits relative to the rate.
 /// Far enough for the slope to be known, as an interval without it has no ends.
-const SHIFT_ERRORS: f64 = 10.0;
+const SHIFT_ERRORS: f64 = 14.0;
 const SHIFT_WINDOWS: f64 = 30.0;
 const SHIFT_LOGS: f64 = 2.2;
 const SHIFT: (f64, f64) = (0.01, 0.4);
