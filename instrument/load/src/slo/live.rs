@@ -58,9 +58,9 @@ pub struct Answers {
     /// How long the server was under load.
     pub asked_ns: u64,
     /// When the last answer came, since the beginning; `None` if none did.
-    last_ns: Option<u64>,
+    pub(super) last_ns: Option<u64>,
     /// Number of windows after it in which something was asked, and nothing was answered.
-    silent: usize,
+    pub(super) silent: usize,
 }
 
 impl Answers {
