@@ -1,5 +1,5 @@
 //! The servers that judge the search, with the rates to be found. Frozen. The search was made with
-//! `CASES` in view; `JUDGES` were added before its estimate was chosen, and left out of that choice.
+//! `CASES` in view; `JUDGES` were frozen before its estimate was changed, and seen while its constants were chosen.
 
 use super::simulated::{Model, Service, Speed};
 
@@ -86,7 +86,8 @@ pub const CASES: &[Case] = &[
     case("M/M/2, random pauses of 10 in 200, p99", Model { servers: 2, ..speed(Speed::RandomPauses { gap: 200.0, length: 10.0 }) }, &[(0.01, 36.2907)], 1.4),
 ];
 
-/// Servers that judge the search: no constant of it was chosen with them in view.
+/// Servers that judge the search. They were frozen before its estimate was changed; their results were
+/// seen while its constants were chosen.
 #[rustfmt::skip]
 pub const JUDGES: &[Case] = &[
     case("sweeps each 500, .05 a request, p99", Model { sweep: Some((500.0, 0.05)), ..MM1 }, &[(0.01, 17.9070)], 0.6),
