@@ -57,17 +57,21 @@ check: $(STAMPS)/venv lint ## Lint, and run the tests that need no server and no
 	@$(BIN)/python -m pytest -q --numprocesses 2 -m "not real and not postgresql and not soak"
 	@cargo test --workspace --lib --profile checked --quiet
 
-test: test-rust test-python test-java ## Run the tests of every language
+# Side by side: tests wait for processes for half of their time.
+test: programs $(JAR) ## Run the tests of every language
+	@echo "running the tests; those of each language are printed when they end (ten minutes)"
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target --keep-going test-rust test-python test-java
 
 # The tests and the programs that they start, compiled once, with the checks of a debug build.
 programs: $(STAMPS)/venv
 	@echo "compiling the tests and their programs"
 	@cargo test --workspace --profile checked --quiet --no-run
 
+# A time limit, so that what is printed names the test that hangs.
 test-rust: programs
-	@cargo test --workspace --profile checked --quiet
+	@timeout --kill-after=60 30m cargo test --workspace --profile checked --quiet
 
-# Two files at a time: each waits for processes for half of its time. A file's tests share servers.
+# Two files at a time; a file's tests share servers.
 test-python: programs $(JAR)
 	@CONCURVE_NATIVE=$(CHECKED) $(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile --durations=10 --durations-min=5
 

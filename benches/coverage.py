@@ -17,6 +17,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from coverage_tables import printed, usl
 from coverage_tables.bands import bands, twice, within_levels
 from coverage_tables.best_sets import best_sets

@@ -4,7 +4,8 @@
 .venv/bin/python benches/verdicts.py                    # the figures of docs/method, minutes
 .venv/bin/python benches/verdicts.py --experiments 100  # a look
 
-What is said of a run goes through the real plan, protocol and analysis (tests/helpers/noises.py).
+What is said of a run goes through the real plan, protocol and analysis
+(tests/helpers/simulated.py).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.helpers.noises import NOISES, copies
+from tests.helpers.simulated import JUDGED, copies
 
 from concurve.analysis.comparison import compare_levels, compare_runs
 from concurve.definition.study import Claim, EffortName
@@ -33,7 +34,7 @@ generator = np.random.default_rng(SEED)
 def comparisons(experiments: int) -> Iterator[str]:
     """Two levels of a run, and two runs: equal, and one 5 % slower."""
     for effort in EFFORTS:
-        for kind in NOISES:
+        for kind in JUDGED:
             counts = dict.fromkeys(("false", "same", "found", "held", "between"), 0)
             trials = 0
             for seed in range(experiments):
@@ -68,7 +69,7 @@ def best_sets(experiments: int) -> Iterator[str]:
     """Share of runs whose set held the best, and its mean size."""
     for name, slower in SETS.items():
         first = slower.index(min(slower)) + 1
-        for kind in NOISES:
+        for kind in JUDGED:
             found = []
             for effort in EFFORTS:
                 held = size = 0.0
@@ -99,7 +100,7 @@ def claims(experiments: int) -> Iterator[str]:
         for bound in (1.0, 0.95)
     )
     for effort in EFFORTS:
-        for kind in NOISES:
+        for kind in JUDGED:
             wrong = found = 0
             for seed in range(experiments):
                 run = copies(effort, seed, kind, (1.0,) * 6, at_the_bound)

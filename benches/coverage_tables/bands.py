@@ -151,10 +151,7 @@ later (the median of as many trials). Levels and noises are those of *What `fit`
 
 def twice(count: int) -> Iterator[str]:
     """Bands at twice the greatest level."""
-    yield from TWICE_TEXT.splitlines()
-    yield ""
-    yield f"| family | {' | '.join(noise.name for noise in families.NOISES)} | width |"
-    yield f"|-|{'-|' * len(families.NOISES)}-|"
+    yield from _heading(TWICE_TEXT)
     for family in families.PREDICTED:
         found = [twice_of(family, noise, count) for noise in families.NOISES]
         shares = [percent(float(np.mean(held))) for held, _ in found]
@@ -188,10 +185,7 @@ high/low, between the levels.
 
 def within_levels(count: int) -> Iterator[str]:
     """Bands at the measured levels and between them."""
-    yield from INSIDE_TEXT.splitlines()
-    yield ""
-    yield f"| family | {' | '.join(noise.name for noise in families.NOISES)} | width |"
-    yield f"|-|{'-|' * len(families.NOISES)}-|"
+    yield from _heading(INSIDE_TEXT)
     for family in families.PREDICTED:
         found = [within_of(family, noise, count) for noise in families.NOISES]
         shares = [f"{percent(at)} / {percent(between)}" for at, between, _ in found]
@@ -219,3 +213,11 @@ def within_of(
             between += held[len(ends) :].tolist()
             widths += (high / low)[len(ends) :].tolist()
     return float(np.mean(at)), float(np.mean(between)), float(np.median(widths))
+
+
+def _heading(text: str) -> Iterator[str]:
+    """A text and the head of its table, with a column for each noise."""
+    yield from text.splitlines()
+    yield ""
+    yield f"| family | {' | '.join(noise.name for noise in families.NOISES)} | width |"
+    yield f"|-|{'-|' * len(families.NOISES)}-|"

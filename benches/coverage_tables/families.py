@@ -1,4 +1,4 @@
-"""Curves of known truth by family, with the noises of kind and unkind machines.
+"""Curves of known truth by family, with regular and irregular noise.
 
 They judge what ``fit`` prints: parameters (:mod:`coverage_tables.usl`) and predictions
 (:mod:`coverage_tables.bands`).

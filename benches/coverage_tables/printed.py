@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import bdtr
+from tests.helpers.noises import DESCRIPTIONS, NOISES, Group, Noise, Path, draw, read
 
 from concurve.analysis.comparison import compare_levels
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import TrialFindings
+from concurve.stats.centre import STAGED_SHARE, staged
 from concurve.store.rows import TrialKey
-from coverage_tables.noises import DESCRIPTIONS, NOISES, Group, Noise, Path, draw, read
 from coverage_tables.simulated_runs import FACTOR, Made, Reading, level_name, run, trials_most
 
 EFFORTS = ("quick", "normal", "rigorous")
@@ -202,6 +203,11 @@ rigorous effort are a quarter as many. *5 trials*: the user has fixed their numb
 - *seen*: the share of cells of which the report says two levels, a slow tail, or a change of level.
 - *trials*: those of a cell; *±*: half of an interval, relative to its figure.
 
+The number of trials of *quick*, *normal* and *rigorous* follows from the pilot's interval, and a
+pilot that is narrow by chance ends the run early. So these intervals use {staged} of the error
+probability alone (`STAGED_SHARE` of `stats/centre.py`: {level} instead of 95 %); that they hold
+here is its reason. Where the user has fixed the number of trials, intervals are at 95 %.
+
 What must hold: log-normal noise, unequal spreads, drift and coarse clocks: {even}, and at most
 {withheld} of the intervals withheld. All others: {rough}, or {quick} at quick and with 5 trials, of
 the intervals that are shown, and as many of the runs without a wrong one. In every row: *off by* at
@@ -227,6 +233,8 @@ def introduction(runs: int) -> str:
         quick=percent(bounds_of("rough", "quick").held),
         bias=percent(even.bias),
         apart=percent(even.apart),
+        staged=percent(STAGED_SHARE),
+        level=percent(staged(0.95, True)),
         descriptions=DESCRIPTIONS,
     )
 

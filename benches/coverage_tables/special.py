@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from tests.helpers.noises import Path, by_name, draw
 
 from concurve.analysis.comparison import compare_levels
 from concurve.store.rows import TrialKey
-from coverage_tables.noises import Path, by_name, draw
 from coverage_tables.printed import BASE_SECONDS, SPEEDUP, Printed, percent
 from coverage_tables.simulated_runs import FACTOR, Reading, run, trials_most
 

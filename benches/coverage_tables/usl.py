@@ -136,7 +136,7 @@ PRINTED_TEXT = """## What `fit` prints of a curve
 The shipped choice of the model and the intervals that are printed with it: how often these contain
 the truth. A parameter that is not printed counts as a printed 0; "no peak established" claims
 nothing of where it lies. The β of the USL's variants has another meaning and is not judged.
-*chosen* names the models that were chosen most. Two noises are unkind: one trial in ten slow by
+*chosen* names the models that were chosen most. Two noises are irregular: one trial in ten slow by
 Exp(0.5), and two levels 15 % apart.
 """
 

@@ -24,7 +24,7 @@ from concurve.report.json.export import to_json
 from concurve.stats.best import best_centre, best_ratio, best_set, gap
 from concurve.stats.blocks import Blocks
 from concurve.stats.centre import centre
-from concurve.stats.ranks import ranked
+from concurve.stats.signed_ranks import ranked
 from concurve.store import Store
 from tests.helpers.made import made_run
 

@@ -24,7 +24,7 @@ from concurve.findings.claims import ClaimFinding
 from concurve.stats.best import best_set
 from concurve.stats.comparison import together
 from concurve.stats.intervals import variation_estimate
-from concurve.stats.ranks import ranked
+from concurve.stats.signed_ranks import ranked
 from concurve.terms import Level
 from tests.helpers.columns import column_samples
 from tests.helpers.fakes import small_study

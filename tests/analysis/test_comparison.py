@@ -39,7 +39,7 @@ from concurve.terms import Level
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.made import made_run
-from tests.helpers.noises import copies
+from tests.helpers.simulated import copies
 
 SCHEMA = json.loads(
     (Path(__file__).parents[2] / "schema" / "compare.schema.json").read_text(encoding="utf-8")
@@ -280,15 +280,18 @@ def test_the_advice_does_not_depend_on_the_difference_that_was_seen(store: Store
 
 def test_cpu_time_that_spreads_less_is_advice_for_the_next_run_and_no_verdict() -> None:
     """4 % slower, where the wall time is disturbed and the CPU time is not."""
-    runs = (copies("quick", seed, "10 % slow", (1.0, 1.04), cpu_cv=0.002) for seed in range(20))
+    runs = (
+        copies("quick", seed, "1 in 10 slow, +Exp(.5)", (1.0, 1.04), cpu_cv=0.002)
+        for seed in range(20)
+    )
     run, found = next(
         (run, found)
         for run in runs
         for found in [compare_levels(run, "copy")]
-        if found.cells[0].verdict == "undecided"
+        # Where trials spread even more, no number of trials is said.
+        if found.cells[0].verdict == "undecided" and found.cells[0].trials is not None
     )
     (cell,) = found.cells
-    assert cell.verdict == "undecided"
     assert cell.trials is not None and cell.cpu_trials is not None
     assert cell.cpu_trials < cell.trials
     assert found.advice[-1] == (

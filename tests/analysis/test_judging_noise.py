@@ -7,12 +7,12 @@ import pytest
 
 from concurve.analysis.comparison import compare_levels
 from concurve.definition.study import Claim, EffortName
-from tests.helpers.noises import NOISES, TICK, copies
+from tests.helpers.simulated import JUDGED, TICK, TICKING, copies
 
 RUNS = 200
 EFFORTS: tuple[EffortName, ...] = ("quick", "normal")
 
-every_noise = pytest.mark.parametrize("kind", NOISES)
+every_noise = pytest.mark.parametrize("kind", JUDGED)
 every_effort = pytest.mark.parametrize("effort", EFFORTS)
 
 
@@ -97,7 +97,7 @@ def test_what_lies_within_a_tick_of_the_clock_is_not_decided(kind: str, effort: 
     claim = Claim(id="c", says="It is so.", kind=kind, test=tests[kind])
     for seed in range(20):
         times = 1 - 0.1 * TICK, 1 + 0.45 * TICK
-        (found,) = copies(effort, seed, "quantised", times, (claim,)).claims
+        (found,) = copies(effort, seed, TICKING, times, (claim,)).claims
         assert found.verdict == "undecided"
         if found.estimate is not None:
             assert found.estimate.low is not None

@@ -63,6 +63,8 @@ def test_two_levels_are_said_with_their_trials() -> None:
     assert exported[2]["two_levels"]["trials_high"] == 12
     assert "two_levels" not in exported[0]
     assert report.level_change is None
+    (note,) = (item.sentence for item in report.sentences if "by chance" in item.sentence)
+    assert "looked for in 3 cells. Where the noise is normal, about 1 of 40 cells" in note
 
 
 def test_a_tail_is_said_with_its_trials() -> None:
@@ -95,6 +97,7 @@ def test_a_calm_run_has_neither_marks_nor_notes() -> None:
     assert report.level_change is None
     assert not any(cell.two_levels or cell.slow_tail for cell in report.cells)
     assert not any("‡" in view for view in views(report))
+    assert not any("by chance" in item.sentence for item in report.sentences)
 
 
 @pytest.mark.parametrize(

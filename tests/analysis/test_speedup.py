@@ -116,7 +116,12 @@ def test_sentences_and_tables_show_it(report: Report) -> None:
     best = max(report.cells, key=lambda cell: cell.indicators["speedup"].value)
     (sentence,) = (f.sentence for f in report.sentences if "times as fast" in f.sentence)
     value, low, high = bounds(best.indicators["speedup"])
-    assert f"{value:.2f} (95 % interval {low:.2f} to {high:.2f})" in sentence
+    found = re.search(
+        rf"is {value:.2f} \(([\d.]+) to ([\d.]+), a 95 % interval corrected for 2 comparisons\)",
+        sentence,
+    )
+    assert found, sentence
+    assert float(found[1]) < low and high < float(found[2]), "the interval that decided"
     shown = " ".join(line.plain for line in lines(brief_run_document(report), 200))
     (digits,) = set(re.findall(rf"\b{value:.0f}\.?\d*(?= [±(])", shown)) or {""}
     assert abs(float(digits) - value) < 0.6

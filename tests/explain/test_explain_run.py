@@ -140,6 +140,62 @@ def test_single_trials_bear_no_interval(store: Store) -> None:
     jsonschema.validate(json.loads(to_json(found)), SCHEMA)
 
 
+class _Busy(_Engine):
+    """Other processes use the machine in some blocks; its own threads then wait for them."""
+
+    def __init__(self, blocks: tuple[int, ...]) -> None:
+        super().__init__(queueing)
+        self.blocks = blocks
+
+    def run(self, spec: TrialSpec) -> bytes:
+        block = int(spec.trial.split("/")[2])
+        if block not in self.blocks:
+            return super().run(spec)
+        threads = int(spec.roles[0].argv[1])
+        made = record(role([thread(0.3, 0.7)] * threads, 300.0 * threads))
+        machine = msgspec.structs.replace(made.machine, foreign_cpu_ns=10**9)
+        made = msgspec.structs.replace(made, trial=spec.trial, machine=machine)
+        return msgspec.json.encode(made)
+
+
+def busy(store: Store, blocks: tuple[int, ...], trials: int = 10) -> Explanation:
+    rules = Rules(repeats_min=trials, repeats_max=trials, redo_max=0)
+    head = new_head(small_study(rules), "normal", 1, "concurve sweep …")
+    Runner(head, store, _Busy(blocks), clock=FakeClock(0.001)).start()
+    return explaining.explain_run(store, store.find_run(head.id))
+
+
+def test_the_trials_of_the_table_are_explained(store: Store) -> None:
+    """In four of ten blocks others used the machine: the quiet six are the figures, here too."""
+    found, quiet = busy(store, (0, 3, 4, 8)), explained(store)
+    assert [cell.cause for cell in found.cells] == ["none", "none", "cpu"]
+    assert [cell.trials for cell in found.cells] == [6, 6, 6]
+    assert not any(cell.doubt for cell in found.cells)
+    for ours, theirs in zip(found.cells, quiet.cells, strict=True):
+        assert ours.shares == theirs.shares
+    assert "12 trials are set aside, as in the table: the machine was not quiet." in found.notes
+    assert not any("in use with a doubt" in note for note in found.notes)
+
+
+def test_no_cause_is_named_for_figures_in_doubt(store: Store) -> None:
+    found = busy(store, tuple(range(1, 10)))
+    named = {cell.cause for cell in found.cells}
+    assert named <= {"none", "contamination"}
+    assert all(cell.doubt for cell in found.cells)
+    withheld = [cell for cell in found.cells if cell.cause == "none"]
+    assert withheld
+    for cell in withheld:
+        assert cell.evidence.startswith(
+            "No cause is named, because the machine was not quiet during 9 of 10 trials of threads="
+        )
+        assert not cell.limit
+    shown = "\n".join(line.plain for line in lines(explanation_document(found), 100))
+    assert "in doubt: No cause is named" in shown
+    written = json.loads(to_json(found))
+    jsonschema.validate(written, SCHEMA)
+    assert all(cell["doubt"] for cell in written["cells"])
+
+
 def test_nothing_in_use_is_refused(store: Store) -> None:
     with pytest.raises(RunError, match="every cell failed"):
         run_of(store, queueing, fails=("1", "2", "4"))

@@ -1,154 +1,277 @@
-"""Noise as machines have it, and runs of it through the real plan, protocol and analysis.
+"""Noises of real machines and programs, as factors on the time of a trial: one catalogue for tests
+and benches.
 
-Each kind of noise gives factors by which the trials of a run deviate, in the order in which they
-are made, so that drift and steps go on from one cell to the next.
+They were written down before the code that they judge was tuned, and are not tuned to it. A noise
+is drawn for all trials of a run at once: one row a trial in the order of time, one column a cell.
+So a trial's factor depends on when it runs, and on its cell, and on nothing else.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from concurve.analysis.run.findings import StoredRun, analyse, with_trials
-from concurve.analysis.run.tables import in_use_of
-from concurve.definition.study import Claim, EffortName, Study
-from concurve.figures import decode_figures, encode_figures
-from concurve.findings.run import TrialFindings
-from concurve.planning.plan import plan_of
-from concurve.planning.protocol import Protocol, Stop
-from concurve.store import run_head
-from concurve.store.rows import Outcome, RunRow, TrialRow
-from concurve.store.run_head import RunHead
-from concurve.terms import Level
-from tests.helpers.fakes import small_study
+Floats = NDArray[np.float64]
 
-Factors = NDArray[np.float64]
-Noise = Callable[[np.random.Generator, int], Factors]
+Shape = Callable[[np.random.Generator, int, int], Floats]
+"""Generator, number of trials, number of cells → the factors of each cell's own noise."""
 
-#: One tick of the coarse clock; a trial takes about 1.
-TICK = 0.05
+Common = Callable[[np.random.Generator, int], Floats]
+"""Generator, number of trials → factors that all cells share, by the time of the trial."""
+
+Group = Literal["even", "rough"]
+
+#: Draws of each cell from which its true median is computed: its error is 0.2 % of the spread.
+_DRAWS = 1 << 19
+
+_QUANTILES = 101
 
 
-def log_normal(cv: float) -> Noise:
-    """Errors of one spread."""
-    return lambda generator, n: generator.lognormal(0, cv, n)
+class Noise(NamedTuple):
+    """What a trial's time is multiplied by, and how a clock reads it.
+
+    ``group``: which bounds hold (*even* noises have the stricter ones). ``block_spread``: the
+    standard deviation of a level, on the logarithm, that all cells of a block share and that each
+    block draws anew; beside it, ``own`` must be log-normal. ``tick``: the resolution
+    of the clock in seconds; ``reads``: how it reads a time: ``nearest`` tick, or ``ticks`` that
+    pass between two instants. ``mixed``: its cells differ in the shape of their noise.
+    ``lopsided``: the median of few trials jumps between levels, to one side more than to the other;
+    then not the mean of the figures is near the truth, but their median.
+    """
+
+    name: str
+    group: Group
+    own: Shape
+    common: Common | None = None
+    block_spread: float = 0.0
+    tick: float = 0.0
+    reads: Literal["nearest", "ticks"] = "nearest"
+    mixed: bool = False
+    lopsided: bool = False
 
 
-def slow(generator: np.random.Generator, n: int) -> Factors:
-    """One trial in ten is slow by an exponential share with the mean 0.5."""
-    slowed = generator.random(n) < 0.1
-    return generator.lognormal(0, 0.02, n) * (1 + slowed * generator.exponential(0.5, n))
+class Path(NamedTuple):
+    """The factors of one run: those of each cell, divided by their median, and the common ones;
+    and evenly spaced quantiles of each cell's own factors."""
+
+    own: Floats
+    common: Floats | None
+    quantiles: Floats
+
+    def factor(self, trial: int, cell: int) -> float:
+        """What the time of a trial is multiplied by."""
+        shared = 1.0 if self.common is None else float(self.common[trial])
+        return float(self.own[trial, cell]) * shared
+
+    def centre(self, trials: int, cell: int) -> float:
+        """The true centre of a cell: the median of its factor, over the time of the run."""
+        if self.common is None:
+            return 1.0
+        return float(np.median(np.outer(self.common[:trials], self.quantiles[:, cell])))
 
 
-def bimodal(share: float) -> Noise:
-    """A second level 15 % higher, in this share of the trials."""
-    return lambda generator, n: (
-        generator.lognormal(0, 0.01, n) * np.where(generator.random(n) < share, 1.15, 1.0)
-    )
+def draw(noise: Noise, rng: np.random.Generator, trials: int, cells: int) -> Path:
+    """The noise of one run of at most so many trials."""
+    median, quantiles = _spaced(noise.own, cells)
+    common = None if noise.common is None else noise.common(rng, trials)
+    own = noise.own(rng, trials, cells) / median
+    if noise.block_spread:
+        levels = np.exp(rng.normal(0, noise.block_spread, trials // cells + 1))
+        own *= np.repeat(levels, cells)[:trials, None]
+    return Path(own, common, quantiles)
 
 
-def drift(generator: np.random.Generator, n: int) -> Factors:
-    """A first-order autoregression of 3 %, ρ = 0.95."""
-    steps = generator.normal(0, math.sqrt(1 - 0.95**2), n)
-    level = np.empty(n)
-    level[0] = generator.normal()
-    for index in range(1, n):
-        level[index] = 0.95 * level[index - 1] + steps[index]
-    return np.exp(0.03 * level + generator.normal(0, 0.003, n))
+def read(noise: Noise, seconds: float, rng: np.random.Generator) -> float:
+    """The clock's reading of a time."""
+    if not noise.tick:
+        return seconds
+    begun = float(rng.random()) if noise.reads == "ticks" else 0.5
+    return math.floor(begun + seconds / noise.tick) * noise.tick
 
 
-def step(generator: np.random.Generator, n: int) -> Factors:
-    """8 % slower after the 14th trial."""
-    return generator.lognormal(0, 0.02, n) * np.where(np.arange(n) < 14, 1.0, 1.08)
+@lru_cache(maxsize=256)
+def _spaced(own: Shape, cells: int) -> tuple[Floats, Floats]:
+    """The median of each cell's own noise, and evenly spaced quantiles over it.
+
+    Half of the trials may lie at either side of a gap: so the median is taken as the middle of the
+    quantiles 0.48 and 0.52.
+    """
+    rng = np.random.default_rng(1)
+    drawn = np.concatenate([own(rng, _DRAWS // 8, cells) for _ in range(8)])
+    low, high = np.quantile(drawn, (0.48, 0.52), axis=0)
+    spaced = np.quantile(drawn, (np.arange(_QUANTILES) + 0.5) / _QUANTILES, axis=0)
+    median = np.sqrt(low * high)
+    return median, spaced / median
 
 
-def quantised(generator: np.random.Generator, n: int) -> Factors:
-    """Read by a clock that ticks twenty times a trial; :func:`simulated` rounds."""
-    return generator.lognormal(0, 0.02, n)
+def log_normal(spread: float) -> Shape:
+    """One spread."""
+    return lambda rng, trials, cells: np.exp(rng.normal(0, spread, (trials, cells)))
 
 
-NOISES: dict[str, Noise] = {
-    "log-normal 2 %": log_normal(0.02),
-    "log-normal 3 %": log_normal(0.03),
-    "10 % slow": slow,
-    "bimodal 80/20": bimodal(0.2),
-    "bimodal 50/50": bimodal(0.5),
-    "drift": drift,
-    "step": step,
-    "quantised": quantised,
-}
+def unequal_spreads(low: float, high: float) -> Shape:
+    """Each cell has its own spread."""
+
+    def shape(rng: np.random.Generator, trials: int, cells: int) -> Floats:
+        spread = np.geomspace(low, high, cells)
+        return np.exp(rng.normal(0, 1, (trials, cells)) * spread)
+
+    return shape
 
 
-def simulated(
-    study: Study,
-    effort: EffortName,
-    seed: int,
-    noise: Noise,
-    seconds: Callable[[Mapping[str, Level]], float],
-    tick: float = 0.0,
-    cpu_cv: float | None = None,
-) -> TrialFindings:
-    """The findings of a run whose trials take ``seconds`` of their cell times the noise; with a
-    ``tick``, all times are whole multiples of it. The CPU time is the same, or varies by itself by
-    ``cpu_cv``."""
-    head = RunHead(
-        format=run_head.FORMAT,
-        id=f"2026-{seed}",
-        study=study,
-        effort=effort,
-        seed=seed,
-        started="2026-11-22T10:00:00+00:00",
-        again="concurve sweep …",
-        machine={},
-        programs={},
-        versions={},
-        rules=study.efforts[effort].rules,
-    )
-    plan = plan_of(head)
-    protocol, trials = Protocol(plan), list[TrialRow]()
-    most = len(plan.cells) * (plan.rules.repeats_max + 2 * plan.rules.repeats_min)
-    factors = noise(np.random.default_rng([seed, 15]), most)
-    alone = np.random.default_rng([seed, 16])
-    while not isinstance(key := protocol.next(), Stop):
-        value = seconds(plan.cells[key.cell].parameters) * float(factors[len(trials)])
-        value = max(1, round(value / tick)) * tick if tick else value
-        outcome = Outcome(key, "ok", value, 0.001)
-        protocol.record(outcome)
-        cpu = value
-        if cpu_cv is not None:
-            cpu = seconds(plan.cells[key.cell].parameters) * float(alone.lognormal(0, cpu_cv))
-        figures = {"wall_seconds": value, "cpu_seconds": cpu}
-        trials.append(TrialRow(outcome, encode_figures(figures)))
-    return _findings(head, protocol, trials)
+def slow_trials(shares: tuple[float, ...], mean: float = 0.5, spread: float = 0.02) -> Shape:
+    """A share of the trials is slower by an exponentially distributed part; the shares are those
+    of the cells in turn."""
+
+    def shape(rng: np.random.Generator, trials: int, cells: int) -> Floats:
+        share = np.resize(shares, cells)
+        is_slow = rng.random((trials, cells)) < share
+        return np.exp(rng.normal(0, spread, (trials, cells))) * (
+            1 + is_slow * rng.exponential(mean, (trials, cells))
+        )
+
+    return shape
 
 
-def _findings(head: RunHead, protocol: Protocol, trials: Sequence[TrialRow]) -> TrialFindings:
-    row = RunRow(head.id, head.study.name, head.started, "complete", "", b"")
-    table = decode_figures(trial.figures for trial in trials)
-    stored = StoredRun(
-        head, row, protocol.plan, protocol, trials, table, in_use_of(protocol, trials)
-    )
-    return with_trials(analyse(stored, None), stored)
+def several_levels(*levels: tuple[float, tuple[float, ...]], spread: float = 0.01) -> Shape:
+    """Each trial runs at one of several levels: a factor, and its shares in the cells in turn; the
+    rest runs at 1."""
+
+    def shape(rng: np.random.Generator, trials: int, cells: int) -> Floats:
+        place = rng.random((trials, cells))
+        factor = np.ones((trials, cells))
+        used = np.zeros(cells)
+        for value, shares in levels:
+            share = np.resize(shares, cells)
+            factor[(place >= used) & (place < used + share)] = value
+            used = used + share
+        return factor * np.exp(rng.normal(0, spread, (trials, cells)))
+
+    return shape
 
 
-def copies(
-    effort: EffortName,
-    seed: int,
-    kind: str,
-    slower: Sequence[float] = (1.0, 1.0),
-    claims: Sequence[Claim] = (),
-    cpu_cv: float | None = None,
-) -> TrialFindings:
-    """A run over copies of one program, each ``slower`` by its own factor. ``kind`` is a name in
-    :data:`NOISES`."""
-    study = small_study(None, copy=tuple(range(1, len(slower) + 1)))
-    study = msgspec.structs.replace(study, claims=tuple(claims))
-    tick = TICK if kind == "quantised" else 0.0
-    times: dict[Level, float] = dict(enumerate(slower, start=1))
-    return simulated(
-        study, effort, seed, NOISES[kind], lambda cell: times[cell["copy"]], tick, cpu_cv
-    )
+def log_student(spread: float, df: float) -> Shape:
+    """Heavy tails at both sides."""
+    return lambda rng, trials, cells: np.exp(spread * rng.standard_t(df, (trials, cells)))
+
+
+def gamma(spread: float) -> Shape:
+    """A little skewed."""
+    order = spread**-2
+    return lambda rng, trials, cells: rng.gamma(order, 1 / order, (trials, cells))
+
+
+def alternating(*shapes: Shape) -> Shape:
+    """The shapes of the cells in turn."""
+
+    def shape(rng: np.random.Generator, trials: int, cells: int) -> Floats:
+        drawn = [own(rng, trials, cells) for own in shapes]
+        return np.stack([drawn[cell % len(drawn)][:, cell] for cell in range(cells)], axis=1)
+
+    return shape
+
+
+def drift(spread: float, rho: float) -> Common:
+    """First-order autoregression over the trials, begun in its stationary state."""
+
+    def common(rng: np.random.Generator, trials: int) -> Floats:
+        steps = rng.normal(0, spread * math.sqrt(1 - rho**2), trials)
+        steps[0] = rng.normal(0, spread)
+        level = np.empty(trials)
+        last = 0.0
+        for index, step in enumerate(steps):
+            last = rho * last + step
+            level[index] = last
+        return np.exp(level)
+
+    return common
+
+
+def step(after: int, factor: float) -> Common:
+    """All trials after so many take longer."""
+    return lambda _, trials: np.where(np.arange(trials) < after, 1.0, factor)
+
+
+def periodic(every: int, factor: float) -> Common:
+    """Every so many trials one takes longer."""
+
+    def common(rng: np.random.Generator, trials: int) -> Floats:
+        phase = int(rng.integers(every))
+        return np.where(np.arange(trials) % every == phase, factor, 1.0)
+
+    return common
+
+
+def cold_start(factor: float, spread: float) -> Shape:
+    """The first trial of each cell is slower."""
+
+    def shape(rng: np.random.Generator, trials: int, cells: int) -> Floats:
+        drawn = np.exp(rng.normal(0, spread, (trials, cells)))
+        drawn[:cells] *= factor
+        return drawn
+
+    return shape
+
+
+NOISES: tuple[Noise, ...] = (
+    Noise("log-normal 3 %", "even", log_normal(0.03)),
+    Noise("spreads of 1 to 10 %", "even", unequal_spreads(0.01, 0.10)),
+    Noise("drift alone", "even", log_normal(0.005), drift(0.03, 0.95)),
+    Noise("drift, spread of 2 %", "even", log_normal(0.02), drift(0.03, 0.95)),
+    Noise("drift, spreads of 1 to 5 %", "even", unequal_spreads(0.01, 0.05), drift(0.03, 0.95)),
+    Noise("blocks of 5 %, spread of 1 %", "even", log_normal(0.01), block_spread=0.05),
+    Noise("3 %, clock of 10 ms", "even", log_normal(0.03), tick=0.01),
+    Noise("3 %, clock of 50 ms", "even", log_normal(0.03), tick=0.05),
+    Noise("0.2 %, clock of 10 ms", "even", log_normal(0.002), tick=0.01, reads="ticks"),
+    Noise("1 in 10 slow, +Exp(.5)", "rough", slow_trials((0.1,))),
+    Noise("two levels 80/20", "rough", several_levels((1.15, (0.2,)), spread=0.003)),
+    Noise("two levels 80/20, wide", "rough", several_levels((1.15, (0.2,)), spread=0.02)),
+    Noise("two levels 50/50", "rough", several_levels((1.15, (0.5,)), spread=0.003)),
+    Noise("two levels 50/50, wide", "rough", several_levels((1.15, (0.5,)), spread=0.02)),
+    Noise("step", "rough", log_normal(0.02), step(14, 1.08)),
+    Noise("step, spreads of 1 to 5 %", "rough", unequal_spreads(0.01, 0.05), step(14, 1.08)),
+    Noise("three levels 60/30/10", "rough", several_levels((1.10, (0.3,)), (1.25, (0.1,))),
+          lopsided=True),
+    Noise("two levels, own shares", "rough", several_levels((1.15, (0.1, 0.35))), mixed=True,
+          lopsided=True),
+    Noise("slow shares 5 % and 20 %", "rough", slow_trials((0.05, 0.2)), mixed=True, lopsided=True),
+    Noise("log-normal beside slow", "rough", alternating(log_normal(0.03), slow_trials((0.1,))),
+          mixed=True),
+    Noise("log-t(3) 2 %", "rough", log_student(0.02, 3)),
+    Noise("gamma 10 %", "rough", gamma(0.10)),
+    Noise("stalls: 1 in 25 × 3", "rough", several_levels((3.0, (0.04,)), spread=0.02)),
+    Noise("cold start, +30 %", "rough", cold_start(1.3, 0.02)),
+    Noise("every 5th trial +20 %", "rough", log_normal(0.02), periodic(5, 1.2)),
+)  # fmt: skip
+
+#: What the table calls a noise, in words.
+DESCRIPTIONS = """*drift*: first-order autoregression with a stationary spread of 3 % and
+ρ = 0.95 from one trial to the next, common to all cells; trials have a spread of their own of
+0.5 % (*alone*), or more. *blocks*: each block has a level of its own, common to its cells, that
+spreads by 5 %. *step*: all trials after the 14th of the run take 8 % longer. *two
+levels*: the given share of the trials takes 15 % longer, each level with a spread of 0.3 %, or of
+2 % (*wide*); *own shares*: 10 % of the trials of one cell and 35 % of the next. *three levels*:
+1, 1.10 and 1.25. *slow*: so many trials, 1 in 10 unless said, are longer by an exponentially
+distributed part with a mean of 50 %. *log-normal beside slow*: the cells have them in turn.
+*stalls*: one trial in 25 takes three times as long. *cold start*: the first trial of each cell.
+*every 5th trial*: in the order of time, whatever the cell. A clock reads whole ticks."""
+
+
+def by_name(name: str) -> Noise:
+    """A noise by its name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    for noise in (*NOISES, _SMALL):
+        if noise.name == name:
+            return noise
+    raise KeyError(name)
+
+
+_SMALL = Noise("log-normal 2 %", "even", log_normal(0.02))

@@ -1,4 +1,4 @@
-"""The reference server as the tests start it, and the smallest client that can be rude to it."""
+"""The reference server as the tests start it, and a small client that can send it anything."""
 
 from __future__ import annotations
 

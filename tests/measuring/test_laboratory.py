@@ -319,8 +319,26 @@ def test_a_plan_too_long_ends_with_what_fits_and_goes_on_with_more_time(store: S
     stored = decode_head(store.find_run("last"))
     assert (stored.rules.time_allowed_seconds, stored.allowed_at_start) == (60.0, 2.4)
     assert with_allowance(longer, 90.0).allowed_at_start == 2.4
-    with pytest.raises(StudyError, match=r"was allowed 60 s, 2\.0 s are less"):
-        with_allowance(longer, 2.0)
+
+
+def test_a_shorter_allowance_ends_a_resumed_run_earlier(store: Store) -> None:
+    """A trial takes half a second by the clock: of three blocks, the second does not fit."""
+    rules = Rules(repeats_min=3, repeats_max=3, time_allowed_seconds=60.0)
+
+    class Stopped(FakeEngine):
+        def run(self, spec: TrialSpec) -> bytes:
+            if len(self.specs) == 2:
+                raise KeyboardInterrupt
+            return super().run(spec)
+
+    runner = runner_of(store, Stopped(), study=small_study(rules, threads=(1, 2)))
+    with pytest.raises(RunInterruptedError):
+        runner.start()
+    shorter = with_allowance(runner.head, 1.4)
+    assert shorter.allowed_at_start == 60.0, "the order of what is stored goes by it"
+    assert Runner(shorter, store, FakeEngine(), clock=FakeClock()).resume().kind == "time"
+    assert store.count(runner.head.id) == 2
+    assert findings_of(store, store.find_run("last")).run.state == "complete"
 
 
 def test_a_trial_is_stopped_with_the_allowance_once_there_is_a_figure(store: Store) -> None:
@@ -336,7 +354,7 @@ def test_a_trial_is_stopped_with_the_allowance_once_there_is_a_figure(store: Sto
     rules = Rules(repeats_min=2, repeats_max=2, time_allowed_seconds=1.2)
     runner = runner_of(store, Hangs(), small_study(rules, threads=(1, 2)))
     assert runner.start().kind == "time"
-    assert limits == [msgspec.UNSET, 700_000_000], "no limit of the first, 0.7 s of the second"
+    assert limits == [60 * 10**9, 700_000_000], "a minute at least for the first"
     findings = findings_of(store, store.find_run("last"))
     assert [reject.cause for reject in findings.rejects] == ["time allowance"]
     assert "skipped" not in [cell.status for cell in findings.cells]
@@ -456,6 +474,6 @@ def test_a_rejected_trial_is_the_first_one_too(store: Store) -> None:
     head = new_head(small_study(rules), "normal", 1, "concurve run …")
     Runner(head, store, engine, clock=FakeClock(0.5)).start()
     first, *others = [spec.time_limit_ns for spec in engine.specs]
-    assert first is msgspec.UNSET
+    assert first == 200 * 10**9
     assert others
     assert all(isinstance(limit, int) and limit < 100 * 10**9 for limit in others)

@@ -15,7 +15,9 @@ import msgspec
 import pytest
 
 from concurve.estimate import Estimate
+from concurve.findings.cells import Reject
 from concurve.report import csv
+from concurve.report.format import clean_lines
 from concurve.report.json.export import to_json
 from concurve.report.markdown import to_markdown
 from concurve.report.sections.run import run_document
@@ -96,6 +98,61 @@ def rows_of(text: str) -> list[dict[str, str]]:
     return list(standard_csv.DictReader(io.StringIO(text, newline="")))
 
 
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+        ("+SUM(A1)", "'+SUM(A1)"),
+        ("-O2", "'-O2"),
+        ("@here", "'@here"),
+        ("\t=1+1", "' =1+1"),
+        ("\x1b[31mred", "\N{REPLACEMENT CHARACTER}[31mred"),
+        ("-5", "-5"),
+        ("+1e3", "+1e3"),
+        ("a=b", "a=b"),
+    ],
+)
+def test_a_text_in_csv_is_no_formula_and_steers_nothing(text: str, field: str) -> None:
+    findings = samples.thread_scaling()
+    parameters = {"=evil": text}
+    cells = (msgspec.structs.replace(findings.cells[0], parameters=parameters),)
+    heading, row = standard_csv.reader(
+        io.StringIO(csv.cells(msgspec.structs.replace(findings, cells=cells)), newline="")
+    )
+    assert row[heading.index("'=evil")] == field
+
+
+def test_csv_says_which_figures_are_in_doubt() -> None:
+    findings = samples.thread_scaling()
+    first, second, *others = findings.cells
+    name = findings.primary
+    doubted = {**first.indicators, name: first.indicators[name].doubted()}
+    first = msgspec.structs.replace(first, indicators=doubted)
+    quiet = second.indicators[name]
+    second = msgspec.structs.replace(
+        second, trials=quiet.n + 3, doubtful=3, including_doubtful=quiet
+    )
+    rows = rows_of(csv.cells(msgspec.structs.replace(findings, cells=(first, second, *others))))
+    assert [row["in_doubt"] for row in rows] == ["yes", *["no"] * (len(rows) - 1)]
+    assert [row["set_aside"] for row in rows] == ["0", "3", *["0"] * (len(rows) - 2)]
+
+
+def test_csv_of_trials_says_which_are_set_aside_and_in_doubt() -> None:
+    findings = samples.thread_scaling()
+    dot = next(dot for dot in findings.dots if dot.used)
+    aside = msgspec.structs.replace(dot, set_aside=frozenset(dot.values))
+    dots = tuple(aside if one is dot else one for one in findings.dots)
+    reject = Reject(
+        cell=dot.cell, parameters={}, block=dot.block, attempt=dot.attempt,
+        cause="foreign_cpu", detail="", used=True,
+    )  # fmt: skip
+    changed = msgspec.structs.replace(findings, dots=dots, rejects=(reject,))
+    rows = rows_of(csv.trials(changed))
+    (row,) = [row for row in rows if row["set_aside"] == "yes"]
+    assert (row["in_doubt"], row["cause"], row["used"]) == ("yes", "foreign_cpu", "yes")
+    assert sum(row["in_doubt"] == "yes" for row in rows) == 1
+
+
 @pytest.mark.parametrize("name", samples.ALL)
 def test_csv_of_cells_comes_back(name: str) -> None:
     findings = samples.ALL[name]()
@@ -103,7 +160,7 @@ def test_csv_of_cells_comes_back(name: str) -> None:
     assert len(rows) == len(findings.cells)
     for row, cell in zip(rows, findings.cells, strict=True):
         assert {k: row[k] for k in cell.parameters} == {
-            k: str(v) for k, v in cell.parameters.items()
+            k: clean_lines(str(v)) for k, v in cell.parameters.items()
         }
         assert row["status"] == cell.status
         for indicator, figure in cell.indicators.items():

@@ -53,3 +53,17 @@ def test_there_is_no_ratio_without_a_common_block_or_of_nothing() -> None:
     assert single is not None
     assert single.value == 1.5
     assert single.low is None
+
+
+def test_what_slows_a_block_drops_out_of_its_ratio() -> None:
+    generator = random.Random(3)
+    slow = [1 + generator.random() * 5 for _ in range(8)]
+    top = {block: 2 * share * generator.gauss(1, 0.001) for block, share in enumerate(slow)}
+    bottom = {block: share * generator.gauss(1, 0.001) for block, share in enumerate(slow)}
+    del bottom[3]
+    ratio = block_ratio(top, bottom)
+    assert ratio is not None
+    assert ratio.n == 7
+    assert ratio.low is not None
+    assert ratio.high is not None
+    assert 1.99 < ratio.low < ratio.high < 2.01

@@ -3,30 +3,59 @@
 from __future__ import annotations
 
 import random
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 
-from concurve.stats.shape import level_change, slow_tail, two_levels
-from tests.helpers.noise import (
-    TWO_LEVELS,
-    Judged,
-    drift,
-    log_normal,
-    quantised,
-    slow_trials,
-    step,
-)
-from tests.helpers.noise import two_levels as at_two_levels
+from concurve.stats.shape import BY_CHANCE, level_change, slow_tail, two_levels
+from tests.helpers import noises
+from tests.helpers.noises import Shape, log_normal, several_levels, slow_trials
 
 SIMULATIONS = 400
+
+
+class Judged(NamedTuple):
+    """A noise of single trials, and how often two levels must or may be found in it."""
+
+    name: str
+    shape: Shape
+    trials: tuple[int, ...]
+    at_least: float = 0.0
+    at_most: float = 1.0
+
+
+def two_of(slow: float, cv: float = 0.02) -> Shape:
+    """A share of the trials at a level that is higher by 15 %."""
+    return several_levels((1.15, (slow,)), spread=cv)
+
+
+#: Two levels: no more than 2 % of cells of unimodal noise have them; those that truly do are found.
+TWO_LEVELS: tuple[Judged, ...] = (
+    *(
+        Judged(f"log-normal {cv:g}", log_normal(cv), (8, 12, 20, 30), at_most=0.02)
+        for cv in (0.005, 0.03, 0.2)
+    ),
+    *(
+        Judged(f"two levels {slow:g}, {cv:g}", two_of(slow, cv), (25,), at_least)
+        for slow in (0.2, 0.5)
+        # At 3 % even the likelihood ratio of the mixture finds 82 and 85 %, at this level.
+        for cv, at_least in ((0.01, 0.9), (0.02, 0.9), (0.03, 0.78))
+    ),
+)
+
+
+def drawn(shape: Shape, trials: int, cells: int, seed: int) -> list[list[float]]:
+    """The trials of each of so many cells."""
+    values = shape(np.random.default_rng(seed), trials, cells)
+    return [values[:, cell].tolist() for cell in range(cells)]
 
 
 def shares(judged: Judged) -> list[tuple[int, float]]:
     """For each number of trials, the share of cells in which two levels are found."""
     found = []
     for trials in judged.trials:
-        generator = random.Random(f"{judged.name}/{trials}")
-        cells = ([judged.draw(generator) for _ in range(trials)] for _ in range(SIMULATIONS))
+        cells = drawn(judged.shape, trials, SIMULATIONS, trials)
         found.append((trials, sum(two_levels(cell) is not None for cell in cells) / SIMULATIONS))
     return found
 
@@ -53,9 +82,7 @@ def test_equal_readings_and_few_have_no_levels() -> None:
 
 
 def test_a_tail_is_no_second_level() -> None:
-    generator = random.Random(5)
-    draw = slow_trials()
-    cells = [[draw(generator) for _ in range(25)] for _ in range(SIMULATIONS)]
+    cells = drawn(slow_trials((0.1,), spread=0.01), 25, SIMULATIONS, 5)
     # Two or three slow trials that lie close together by chance look like a level.
     assert sum(two_levels(cell) is not None for cell in cells) < 0.25 * SIMULATIONS
     tails = [slow_tail(cell, "lower") for cell in cells]
@@ -66,10 +93,17 @@ def test_a_tail_is_no_second_level() -> None:
 
 @pytest.mark.parametrize("trials", [8, 12, 30])
 def test_normal_noise_has_no_tail(trials: int) -> None:
-    generator = random.Random(trials)
-    draw = log_normal(0.03)
-    cells = ([draw(generator) for _ in range(trials)] for _ in range(SIMULATIONS))
+    cells = drawn(log_normal(0.03), trials, SIMULATIONS, trials)
     assert sum(slow_tail(cell, "lower") is not None for cell in cells) <= 0.03 * SIMULATIONS
+
+
+@pytest.mark.parametrize("trials", [8, 12, 25])
+def test_as_many_cells_as_is_said_have_a_shape_by_chance(trials: int) -> None:
+    cells = drawn(log_normal(0.03), trials, 2000, 7 * trials)
+    found = sum(two_levels(cell) is not None or slow_tail(cell, "lower") is not None
+                for cell in cells)  # fmt: skip
+    # Of 2000 cells 2.5 % are 50, with a standard error of 7.
+    assert 0.5 * BY_CHANCE <= found / len(cells) <= BY_CHANCE + 0.0105
 
 
 def test_a_tail_is_on_the_worse_side() -> None:
@@ -83,6 +117,11 @@ def test_a_tail_is_on_the_worse_side() -> None:
     assert rates is not None
     assert rates.factor == pytest.approx(1 / found.factor)
     assert rates.worst == pytest.approx(1 / 3)
+
+
+def in_time(common: noises.Common, blocks: int, seed: int = 0) -> list[float]:
+    """A level that all cells of a block share."""
+    return list(common(np.random.default_rng(seed), blocks).tolist())
 
 
 def cells_of(
@@ -102,7 +141,7 @@ def test_a_step_is_found_with_its_block(cells: int) -> None:
     generator = random.Random(cells)
     hits, near = 0, 0
     for _ in range(50):
-        found = level_change(cells_of(step(30, 14), cells, generator))
+        found = level_change(cells_of(in_time(noises.step(14, 1.08), 30), cells, generator))
         hits += found is not None
         near += found is not None and abs(found.block - 14) <= 1 and 1.05 < found.factor < 1.11
     assert hits >= 48
@@ -111,7 +150,8 @@ def test_a_step_is_found_with_its_block(cells: int) -> None:
 
 def test_a_drift_is_found_and_calm_is_not() -> None:
     generator = random.Random(7)
-    drifts = [level_change(cells_of(drift(30, generator), 4, generator)) for _ in range(50)]
+    drift = noises.drift(0.03, 0.95)
+    drifts = [level_change(cells_of(in_time(drift, 30, seed), 4, generator)) for seed in range(50)]
     assert sum(found is not None for found in drifts) >= 25
     for blocks in (5, 8, 30):
         for cells in (1, 4, 8):
@@ -120,11 +160,9 @@ def test_a_drift_is_found_and_calm_is_not() -> None:
 
 
 def test_cells_at_two_levels_are_no_change_in_time() -> None:
-    generator = random.Random(8)
-    draw = at_two_levels(0.5)
     found = [
-        level_change([{block: draw(generator) for block in range(25)} for _ in range(3)])
-        for _ in range(100)
+        level_change([dict(enumerate(cell)) for cell in drawn(two_of(0.5), 25, 3, seed)])
+        for seed in range(100)
     ]
     assert sum(change is not None for change in found) <= 5
 
@@ -140,7 +178,6 @@ def test_noise_that_the_cells_of_a_block_share_is_no_change_in_time(blocks: int)
 
 
 def test_a_coarse_clock_is_no_pair_of_levels() -> None:
-    generator = random.Random(10)
-    draw = quantised(log_normal(0.01), 0.01)
-    cells = [[draw(generator) for _ in range(25)] for _ in range(200)]
-    assert sum(two_levels(cell) is not None for cell in cells) <= 10
+    cells = drawn(log_normal(0.01), 25, 200, 10)
+    ticks = [[round(value / 0.01) * 0.01 for value in cell] for cell in cells]
+    assert sum(two_levels(cell) is not None for cell in ticks) <= 10

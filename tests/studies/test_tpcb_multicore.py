@@ -17,13 +17,13 @@ from pathlib import Path
 
 import pytest
 
-from concurve.attendants import servers
 from concurve.definition import catalogue
 from concurve.definition.campaign import Campaign, at_effort
 from concurve.definition.catalogue import find
 from concurve.host.temporary import remove_abandoned
 from concurve.planning.plan import make_plan
 from tests.helpers import real
+from tests.helpers.lacking import lacking
 from tests.helpers.planned import argv, study_of
 
 FOLDER = dict(catalogue.campaigns())["tpcb-multicore"]
@@ -131,14 +131,9 @@ time_allowed = "1h"
 """
 
 
-def usable(name: str) -> bool:
-    server = servers.SERVERS[name]
-    return server.find() is not None and server.lacks() is None
-
-
 LACKING = {
-    "postgresql": not (usable("postgresql-10") and usable("postgresql-18")),
-    "mariadb": not usable("mariadb"),
+    "postgresql": lacking("postgresql-10", "postgresql-18"),
+    "mariadb": lacking("mariadb"),
 }
 
 
@@ -169,7 +164,7 @@ def lab(tmp_path: Path) -> Iterator[real.Lab]:
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_tiny_version_runs_whole(lab: real.Lab, name: str) -> None:
     if LACKING.get(name):
-        pytest.skip(f"{name} is not installed")
+        pytest.skip(LACKING[name])
     cache = {"XDG_CACHE_HOME": str(lab.folder / "cache")}
     file = f"campaign/{name}/study.toml"
     done = lab.run("run", file, "--effort", "quick", "--export-json", "run.json", **cache)
@@ -214,7 +209,7 @@ def passable() -> Iterator[Path]:
 
 
 @pytest.mark.skipif(real.missing() is not None, reason=str(real.missing()))
-@pytest.mark.skipif(LACKING["postgresql"], reason="postgresql is not installed")
+@pytest.mark.skipif(bool(LACKING["postgresql"]), reason=LACKING["postgresql"])
 @pytest.mark.parametrize("victim", ["concurve-trial", "attend"])
 def test_a_killed_trial_leaves_no_server_and_no_folder(
     lab: real.Lab, passable: Path, victim: str

@@ -18,7 +18,7 @@ from concurve.definition.study import Study
 from concurve.estimate import Estimate
 from concurve.findings.published import Agreement, PublishedComparison, PublishedTable
 from concurve.stats.centre import centre, staged
-from concurve.stats.ranks import ranked
+from concurve.stats.signed_ranks import ranked
 from concurve.terms import Level
 
 

@@ -22,7 +22,7 @@ from concurve.definition.study import Claim, Study
 from concurve.estimate import Estimate
 from concurve.findings.claims import Dependence
 from concurve.findings.run import Finding
-from concurve.stats.blocks import Blocks, block_ratio
+from concurve.stats.blocks import Blocks, block_ratio, geometric_means, quotients
 from concurve.stats.comparison import together
 from concurve.terms import Level
 
@@ -34,7 +34,7 @@ class _Sides(NamedTuple):
     below: Blocks
 
 
-class _Drafted(NamedTuple):
+class _Compared(NamedTuple):
     """A dependence without its change; and the ratios of its level and of the first one, by block,
     whose ratio that is. The first level has none."""
 
@@ -55,7 +55,7 @@ def dependences(study: Study, samples: Samples) -> tuple[Dependence, ...]:
     Empty if the study is no simulation; a claim with a missing cell is left out."""
     if not study.simulation:
         return ()
-    found: list[_Drafted] = []
+    found: list[_Compared] = []
     for claim in study.claims:
         test = parse_test(claim, "study")
         if isinstance(test, Ratio):
@@ -63,12 +63,12 @@ def dependences(study: Study, samples: Samples) -> tuple[Dependence, ...]:
             for factor, levels in columns.items():
                 if len(levels) > 1:
                     found += _of(claim, test, columns, factor, samples)
-    tested = [index for index, draft in enumerate(found) if draft.first is not None]
+    tested = [index for index, one in enumerate(found) if one.first is not None]
     changes = together([found[index].change for index in tested], _is_significant)
     changed = dict(zip(tested, changes, strict=True))
     return tuple(
-        msgspec.structs.replace(draft.item, change=changed.get(index), family=len(tested))
-        for index, draft in enumerate(found)
+        msgspec.structs.replace(one.item, change=changed.get(index), family=len(tested))
+        for index, one in enumerate(found)
     )
 
 
@@ -96,12 +96,12 @@ def _of(
     columns: Mapping[str, Sequence[Level]],
     factor: str,
     samples: Samples,
-) -> list[_Drafted]:
+) -> list[_Compared]:
     others = {name: levels for name, levels in columns.items() if name != factor}
     settings = [
         dict(zip(others, levels, strict=True)) for levels in itertools.product(*others.values())
     ]
-    found: list[_Drafted] = []
+    found: list[_Compared] = []
     first: Blocks | None = None
     for level in columns[factor]:
         try:
@@ -109,7 +109,8 @@ def _of(
         except MissingError:
             return []
         ratio = block_ratio(here.above, here.below, is_staged=samples.is_staged)
-        if ratio is None:
+        by_block = quotients(here.above, here.below)
+        if ratio is None or by_block is None:
             return []
         item = Dependence(
             claim=claim.id,
@@ -119,8 +120,8 @@ def _of(
             settings=len(settings),
             ratio=ratio,
         )
-        found.append(_Drafted(item, _ratios(here), first, samples.is_staged))
-        first = first or _ratios(here)
+        found.append(_Compared(item, by_block, first, samples.is_staged))
+        first = first or by_block
     return found
 
 
@@ -130,20 +131,13 @@ def _sides(test: Ratio, settings: Sequence[Cell], samples: Samples) -> _Sides:
 
 
 def _means(cell: Cell, settings: Sequence[Cell], indicator: str, samples: Samples) -> Blocks:
-    """Geometric means over the settings, for each block that has all settings."""
-    columns = [samples.by_block({**cell, **setting}, indicator) for setting in settings]
-    blocks = set.intersection(*(set(column) for column in columns))
-    if not blocks or min(column[block] for column in columns for block in blocks) <= 0:
-        raise MissingError("no block has all settings")
-    return {
-        block: math.exp(sum(math.log(column[block]) for column in columns) / len(columns))
-        for block in blocks
-    }
-
-
-def _ratios(sides: _Sides) -> Blocks:
-    both = sides.above.keys() & sides.below.keys()
-    return {block: sides.above[block] / sides.below[block] for block in both}
+    """Geometric means over the settings."""
+    found = geometric_means(
+        [samples.by_block({**cell, **setting}, indicator) for setting in settings]
+    )
+    if not found:
+        raise MissingError(f"no block has {indicator} above 0 in all settings")
+    return found
 
 
 def _is_significant(change: Estimate | None) -> bool:

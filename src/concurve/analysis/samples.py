@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from concurve.estimate import Estimate
 from concurve.stats.blocks import Blocks, block_ratio, log_ratios
 from concurve.stats.centre import centre_estimate
-from concurve.stats.ranks import Ranked
 from concurve.stats.resolution import relative
+from concurve.stats.signed_ranks import Ranked
 from concurve.terms import Level
 
 Setting = Mapping[str, Level]

@@ -15,8 +15,10 @@ from concurve.findings.run import Finding
 from concurve.planning.plan import Plan, describe
 from concurve.planning.protocol import Protocol, StopReason
 from concurve.readings.measures import MEASURE_PHASE
+from concurve.readings.refused import refused_lines
 from concurve.store.run_head import RunHead
 from concurve.terms import Level
+from concurve.wire.record import TrialRecord
 
 #: The run time is named beside the measured phase if it is this many times as long.
 START_UP_FACTOR = 1.02
@@ -45,6 +47,7 @@ def sentences(
     state: str,
     best: tuple[BestFinding, ...],
     among: Among,
+    first: TrialRecord | None = None,
 ) -> list[Finding]:
     """First the answers, then the warnings that make them doubtful, then notes on how to read
     them."""
@@ -57,6 +60,7 @@ def sentences(
         *_skipped(plan, cells),
         *_imprecise(head, protocol, cells),
         *_doubtful(head, plan, cells, rejects),
+        *_refused(first),
     ]
     notes = _notes(plan, cells)
     return [
@@ -69,7 +73,8 @@ def sentences(
 class _Greatest(NamedTuple):
     """The greatest speed-up of a group that is significantly above 1, being chosen from all
     speed-ups of the run (``is_gain``); where none is, the greatest. ``is_most``: no other seems
-    greater. ``by`` says by what, where the study asks for another indicator."""
+    greater. ``by`` says by what, where the study asks for another indicator. ``speedup`` has the
+    interval that decided, which holds for the choice among ``compared`` speed-ups."""
 
     group: str
     cell: CellFindings
@@ -77,10 +82,19 @@ class _Greatest(NamedTuple):
     is_gain: bool
     is_most: bool
     by: str
+    speedup: Estimate
+    compared: int
 
     @property
-    def speedup(self) -> Estimate:
-        return self.cell.indicators["speedup"]
+    def figure(self) -> str:
+        """The speed-up in words."""
+        figure = self.speedup
+        if figure.low is None or figure.high is None or self.compared < 2:
+            return _figure(figure)
+        return (
+            f"{figure.value:.2f} ({figure.low:.2f} to {figure.high:.2f}, a 95 % interval corrected "
+            f"for {self.compared} comparisons)"
+        )
 
 
 def _answers(plan: Plan, primary: str, cells: tuple[CellFindings, ...], among: Among) -> list[str]:
@@ -123,7 +137,7 @@ def _of_many(plan: Plan, found: list[_Greatest]) -> list[str]:
 
 def _gain(plan: Plan, item: _Greatest) -> str:
     return (
-        f"{_own(plan, item.cell)} is {_figure(item.speedup)} times as fast as "
+        f"{_own(plan, item.cell)} is {item.figure} times as fast as "
         f"{_base(plan, item)}{item.by} ({_wall(item.base)}), the greatest speed-up"
         f"{'' if item.is_most else ' that is significant'}."
     )
@@ -138,7 +152,7 @@ def _withheld(plan: Plan, item: _Greatest) -> str:
     )
     return (
         f"which cell is fastest is not said, because the machine was not quiet during {counts}: "
-        f"{_own(plan, item.cell)} seems {_figure(item.speedup)} times as fast as "
+        f"{_own(plan, item.cell)} seems {item.figure} times as fast as "
         f"{_base(plan, item)}. Run it again on a quiet machine."
     )
 
@@ -176,7 +190,9 @@ def _greatest(
         doubted = (cell for cell in ranking if cell.indicators["speedup"].in_doubt)
         best = gain or next(doubted, ranking[0])
         base = cells[best.index if best.base is None else best.base]
-        yield _Greatest(group, best, base, gain is not None, best is ranking[0], by)
+        speedup = _judged(best, compared, among)
+        is_most = best is ranking[0]
+        yield _Greatest(group, best, base, gain is not None, is_most, by, speedup, compared)
 
 
 def _is_gain(cell: CellFindings, compared: int, among: Among) -> bool:
@@ -184,8 +200,14 @@ def _is_gain(cell: CellFindings, compared: int, among: Among) -> bool:
     alone = cell.indicators["speedup"]
     if cell.index == cell.base or alone.low is None or alone.low <= 1.0:
         return False
-    speedup = among(cell.index, compared) or alone
+    speedup = _judged(cell, compared, among)
     return speedup.low is not None and speedup.low > 1.0
+
+
+def _judged(cell: CellFindings, compared: int, among: Among) -> Estimate:
+    """The speed-up of a cell with the interval that holds for the choice among so many."""
+    alone = cell.indicators["speedup"]
+    return alone if cell.index == cell.base else among(cell.index, compared) or alone
 
 
 def _same_conditions(plan: Plan, cell: CellFindings, cells: tuple[CellFindings, ...]) -> bool:
@@ -307,8 +329,11 @@ def _unfinished(head: RunHead, protocol: Protocol, state: str) -> list[str]:
     planned, used = protocol.planned(), sum(len(cell.used) for cell in protocol.cells)
     if state == "complete" or (used == planned and protocol.done):
         return []  # nothing to resume: every cell has its trials, or was skipped
+    if state == "running":
+        return [f"This run goes on: {used} of {format_count(planned, 'trial')} are in."]
+    how = {"interrupted": "was interrupted", "failed": "failed"}.get(state, "is not complete")
     return [
-        f"This run is not complete: {used} of {format_count(planned, 'trial')} are in; "
+        f"This run {how}: {used} of {format_count(planned, 'trial')} are in; "
         f"concurve resume {head.id} goes on."
     ]
 
@@ -402,11 +427,9 @@ def _doubtful(
             (cells[index] for index in in_doubt), key=lambda cell: cell.doubtful / cell.trials
         )
         first = next(reject for reject in doubtful if reject.cell == worst.index)
-        others = (
-            f", as are {format_count(len(in_doubt) - 1, 'other cell')}"
-            if in_doubt - {worst.index}
-            else ""
-        )
+        more = len(in_doubt) - 1
+        are = "is" if more == 1 else "are"
+        others = f", as {are} {format_count(more, 'other cell')}" if more else ""
         found.append(
             f"{_name(plan, worst.parameters)} is in doubt{others}: the machine was not quiet "
             f"during {worst.doubtful} of its {format_count(worst.trials, 'trial')} (first: "
@@ -414,6 +437,12 @@ def _doubtful(
             "again on a quiet machine."
         )
     return found
+
+
+def _refused(first: TrialRecord | None) -> list[str]:
+    """What the programs of the first trial reported in vain; the others ran the same programs."""
+    said = "" if first is None else refused_lines(first)
+    return [f"In the first trial {said}."] if said else []
 
 
 def _is_in_doubt(cell: CellFindings, primary: str) -> bool:

@@ -8,6 +8,7 @@ from concurve.definition.units import format_count, format_quantity
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Finding, LevelChange
 from concurve.planning.plan import Plan, describe
+from concurve.stats.shape import BY_CHANCE, TRIALS_MIN
 from concurve.terms import IndicatorInfo
 
 #: So many cells are named, with the figures of each; others are counted.
@@ -21,11 +22,26 @@ def shape_sentences(
     infos: Sequence[IndicatorInfo],
     primary: str,
 ) -> Iterator[Finding]:
-    """Warnings of cells with two levels or a slow tail, and of a change in time."""
+    """Warnings of cells with two levels or a slow tail, and of a change in time; and how many cells
+    seem to have such a shape by chance."""
     info = next((info for info in infos if info.name == primary), None)
     info = info or IndicatorInfo(name=primary, label=primary)
     for text in (*_change(change, info), *_levels(cells, info), *_tails(cells, info)):
         yield Finding(kind="warning", sentence=text)
+    for text in _by_chance(cells, primary):
+        yield Finding(kind="note", sentence=text)
+
+
+def _by_chance(cells: Sequence[CellFindings], primary: str) -> Iterator[str]:
+    """Each cell is judged alone, so of many some seem to have a shape."""
+    ns = [cell.indicators[primary].n for cell in cells if primary in cell.indicators]
+    searched = sum(n >= TRIALS_MIN for n in ns)
+    if searched > 1 and any(cell.two_levels or cell.slow_tail for cell in cells):
+        yield (
+            f"Two levels or a slow tail (mark ‡) were looked for in {searched} cells. Where the "
+            f"noise is normal, about 1 of {round(1 / BY_CHANCE)} cells shows one by chance: each "
+            "is judged alone."
+        )
 
 
 def _change(change: LevelChange | None, info: IndicatorInfo) -> Iterator[str]:

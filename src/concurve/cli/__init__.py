@@ -3,9 +3,8 @@ exits."""
 
 from __future__ import annotations
 
-import errno
 import gc
-import os
+import io
 import signal
 import sys
 from types import FrameType
@@ -29,6 +28,7 @@ from concurve.cli import (
     studies,
     sweep,
 )
+from concurve.cli.streams import OutputError, exit_code_of, say, take_over_streams
 from concurve.errors import ConcurveError
 from concurve.version import __version__
 
@@ -52,9 +52,6 @@ VERBS = (
 #: alone, because the collector belongs to the process: a caller of the Python API keeps its own.
 _GC_THRESHOLDS = (50_000, 10, 10)
 
-#: Errors of a full disk on standard output. Modules that write files name the file themselves.
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
 
 class _InOrder(click.Group):
     """Lists the verbs in the order in which one needs them."""
@@ -77,52 +74,52 @@ for _module in VERBS:
 
 def main() -> None:
     """Entry point of the ``concurve`` command."""
-    signal.signal(signal.SIGTERM, _interrupt)
-    _replace_closed_streams()
+    _end_in_order()
+    take_over_streams()
     gc.set_threshold(*_GC_THRESHOLDS)
     try:
-        app(standalone_mode=False)
+        code = _run()
         sys.stdout.flush()
+    except OutputError as error:
+        code = exit_code_of(error)
+    sys.stderr.flush()
+    if code:
+        sys.exit(code)
+
+
+def _run() -> int:
+    """Run the verb; the exit code. Errors are said."""
+    try:
+        app(standalone_mode=False)
+    except OutputError:
+        raise
     except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+        shown = io.StringIO()
+        error.show(file=shown)
+        say(shown.getvalue().rstrip())
+        return error.exit_code
     except ConcurveError as error:
-        print(f"concurve: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        say(f"concurve: {error}")
+        return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        print("concurve: stopped", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:
-        # The reader (head, less) has closed the pipe: print nothing.
-        _write_no_more()
-        sys.exit(141)
+        say("concurve: stopped")
+        return 130
     except OSError as error:
-        if error.errno not in _FULL:
-            raise
-        _write_no_more()
-        print(
-            f"concurve: standard output cannot be written: {error.strerror}\n  try: more space",
-            file=sys.stderr,
-        )
-        sys.exit(1)
+        where = f"{error.filename}: " if error.filename else ""
+        say(f"concurve: {where}{error.strerror or error}\n  try: more space, or another place")
+        return 1
+    return 0
 
 
-def _replace_closed_streams() -> None:
-    """What the caller has closed (``>&-``) is read from and written to nowhere: Python sets such a
-    stream to ``None``, and whatever is opened next would get its descriptor."""
-    for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
-        if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            if nowhere != descriptor:
-                os.dup2(nowhere, descriptor)
-                os.close(nowhere)
-            setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8"))
-
-
-def _write_no_more() -> None:
-    """Keep Python from flushing the rest at its exit, which would fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _end_in_order() -> None:
+    """Let the signals that end a process stop a run in order, as Ctrl-C does; one that the caller
+    ignores, as nohup does, stays ignored."""
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    # A terminal that closes sends more than one: the next must not disturb the orderly end.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     raise KeyboardInterrupt

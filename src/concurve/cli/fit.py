@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,32 @@ With --r, any two of N, X and R give the third by Little's law; all three must a
 _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 
 
+class _Number(click.ParamType):  # type: ignore[type-arg]
+    """A finite number between bounds."""
+
+    name = "number"
+
+    def __init__(self, least: float, most: float = math.inf) -> None:
+        self._least, self._most = least, most
+
+    def convert(
+        self, value: str | float, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number of a text."""
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not (math.isfinite(number) and self._least <= number <= self._most):
+            bounds = (
+                f"of at least {self._least:g}"
+                if math.isinf(self._most)
+                else f"from {self._least:g} to {self._most:g}"
+            )
+            self.fail(f"{value!r} is not a finite number {bounds}", param, ctx)
+        return number
+
+
 @click.command("fit", help=HELP, short_help="Fit scaling models to measured numbers.")
 @click.argument("file", metavar="FILE", type=_FILE)
 @click.option("--x", "n", metavar="N", help="Column with the number of workers, clients, CPUs.")
@@ -42,7 +69,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 )
 @click.option(
     "--think-time",
-    type=click.FloatRange(min=0),
+    type=_Number(0),
     default=0.0,
     metavar="SECONDS",
     help="Time of a client between operations, which R does not contain.",
@@ -50,14 +77,14 @@ _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 @click.option("--predict", multiple=True, metavar="N[,N…]", help="Predict at N; repeatable.")
 @click.option(
     "--cpus",
-    type=click.FloatRange(min=1),
+    type=_Number(1),
     metavar="P",
     help="CPUs that the workers may use: levels beyond that use them up are left out.",
 )
 @click.option("--absolute", is_flag=True, help="Least squares of X itself, not of its logarithm.")
 @click.option(
     "--confidence",
-    type=click.FloatRange(0.5, 0.9999),
+    type=_Number(0.5, 0.9999),
     default=0.95,
     show_default=True,
     help="Level of the intervals.",

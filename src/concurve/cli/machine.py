@@ -33,6 +33,7 @@ def check(json: bool) -> None:
     """Print what was found, one line each."""
     import msgspec
 
+    from concurve.cli.streams import tell
     from concurve.engine.local import LocalEngine
     from concurve.host.machine import describe_machine
     from concurve.host.machine_check import inspect
@@ -43,6 +44,6 @@ def check(json: bool) -> None:
         print(msgspec.json.format(both).decode())
         return
     for item in inspect(facts, probes):
-        print(f"{item.mark}  {item.name:<24} {item.says}")
+        tell(f"{item.mark}  {item.name:<24} {item.says}")
         if item.remedy:
-            print(f"    {'':<24}→ {item.remedy}")
+            tell(f"    {'':<24}→ {item.remedy}")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from concurve.cli.streams import tell
 from concurve.definition.campaign import Campaign
 from concurve.definition.study import Study
-from concurve.definition.units import format_duration
+from concurve.definition.units import format_count, format_duration
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.packaged import command
 from concurve.planning.forecast import Forecast, forecast, shortfall, trials_that_fit
@@ -28,37 +29,37 @@ def print_plan(study: Study, effort: str, seed: int, store: Store) -> None:
         index: trial_spec(plan, plan.cells[index], "dry-run", cpus, command)
         for index in plan.order(0)
     }
-    print(f"study   {study.name} (effort {effort}, seed {seed})")
-    print(f"trials  {_trials(plan)}")
-    print(f"time    {_time(plan, expected)}")
-    print(f"precision  {_precision(plan, expected)}")
+    tell(f"study   {study.name} (effort {effort}, seed {seed})")
+    tell(f"trials  {_trials(plan)}")
+    tell(f"time    {_time(plan, expected)}")
+    tell(f"precision  {_precision(plan, expected)}")
     if short := shortfall(plan, expected):
-        print(f"note    {short}")
-    print(f"base    {'; '.join(_bases(plan))}")
+        tell(f"note    {short}")
+    tell(f"base    {'; '.join(_bases(plan))}")
     for item in left_out:
-        print(f"left out  {item.factor}={item.level}: {item.says}")
-    print("order of the first block:")
+        tell(f"left out  {item.factor}={item.level}: {item.says}")
+    tell("order of the first block:")
     for index, spec in specs.items():
-        print(f"  {describe(plan.cells[index].parameters)}")
+        tell(f"  {describe(plan.cells[index].parameters)}")
         for role in spec.roles:
             controls = _controls(role.controls)
-            print(f"    {role.name}: {shell_line(role)}{f'  [{controls}]' if controls else ''}")
+            tell(f"    {role.name}: {shell_line(role)}{f'  [{controls}]' if controls else ''}")
 
 
 def print_campaign_plan(campaign: Campaign, effort: str, seed: int, store: Store) -> None:
     """Print the cells, the trials and the time of each study, and the time of all."""
     total = len(campaign.studies)
-    counted = "1 study" if total == 1 else f"{total} studies"
-    print(f"campaign {campaign.name}: {counted} (effort {effort}, seed {seed})")
+    counted = counted_studies(total)
+    tell(f"campaign {campaign.name}: {counted} (effort {effort}, seed {seed})")
     plans = [make_plan(member.study, effort, seed) for member in campaign.studies]
     for member, plan in zip(campaign.studies, plans, strict=True):
         expected = forecast(plan, store)
         case = member.study.test_case
-        print(f"{member.name}  {case.objective if case else member.study.question}")
-        print(f"  trials  {_trials(plan)}")
-        print(f"  time    {_time(plan, expected)}")
-        print(f"  precision  {_precision(plan, expected)}")
-    print(f"in all    {_time_in_all(plans, store)}")
+        tell(f"{member.name}  {case.objective if case else member.study.question}")
+        tell(f"  trials  {_trials(plan)}")
+        tell(f"  time    {_time(plan, expected)}")
+        tell(f"  precision  {_precision(plan, expected)}")
+    tell(f"in all    {_time_in_all(plans, store)}")
 
 
 def _time_in_all(plans: list[Plan], store: Store) -> str:
@@ -71,8 +72,13 @@ def _time_in_all(plans: list[Plan], store: Store) -> str:
     )
     unknown = sum(expected is None for _, expected in known)
     about = f"about {format_duration(pilots)},  " if unknown < len(plans) else ""
-    apart = f"and {unknown} studies without an earlier run, " if about and unknown else ""
+    apart = f"and {counted_studies(unknown)} without an earlier run, " if about and unknown else ""
     return f"{about}{apart}at most {format_duration(most)}"
+
+
+def counted_studies(count: int) -> str:
+    """``1 study``, ``4 studies``."""
+    return "1 study" if count == 1 else f"{count} studies"
 
 
 def _controls(controls: Controls) -> str:
@@ -95,7 +101,7 @@ def _bases(plan: Plan) -> list[str]:
 def _trials(plan: Plan) -> str:
     rules, cells = plan.rules, len(plan.cells)
     return (
-        f"{cells} cells × {rules.repeats_min} to {rules.repeats_max} = "
+        f"{format_count(cells, 'cell')} × {rules.repeats_min} to {rules.repeats_max} = "
         f"{cells * rules.repeats_min} to {cells * rules.repeats_max}"
     )
 
@@ -118,19 +124,20 @@ def _precision(plan: Plan, expected: Forecast | None) -> str:
     if expected is None:
         trials = rules.repeats_max
         each = rules.time_allowed_seconds / (trials * len(plan.cells))
-        bought = (
-            f"{trials} trials a cell fit in the allowance if one takes {format_duration(each)} "
-            "or less"
-        )
+        takes = f"if one takes {format_duration(each)} or less"
+        bought = f"{_that_fit(trials)} in the allowance {takes}"
     else:
         trials, is_capped = trials_that_fit(plan, expected)
         if not trials:
             return "none: not even one trial of each cell fits in the allowance"
         limit = "the cap; the allowance has room for more" if is_capped else "by that run's times"
-        fit = "1 trial a cell fits" if trials == 1 else f"{trials} trials a cell fit"
-        bought = f"{fit} in the allowance ({limit})"
+        bought = f"{_that_fit(trials)} in the allowance ({limit})"
     reached = precision_of(trials, ASSUMED_SPREAD)
     if reached is None:
         return f"{bought}: no interval, which takes two"
     buys = f"about ±{reached * 100:.1f} %"
     return f"{bought}: {buys} if trials spread by {ASSUMED_SPREAD * 100:.0f} % (an assumption)"
+
+
+def _that_fit(trials: int) -> str:
+    return "1 trial a cell fits" if trials == 1 else f"{trials} trials a cell fit"

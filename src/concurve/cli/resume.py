@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from concurve.cli import options
+
+if TYPE_CHECKING:
+    from concurve.store import Store
 
 HELP = """Go on with a run or a campaign that was stopped or killed.
 
@@ -15,9 +20,29 @@ Examples:
   concurve resume last
   concurve resume 20261121-0912 --max-time 2h
 
-The stored trials count; exactly the planned ones that are missing are run. The last run of a
+The stored trials count, and their time too: --max-time is for the whole run. Exactly the planned
+trials that are missing are run. The last run of a
 campaign that is not done stands for the campaign.
 """
+
+
+def check_time_left(run: str, store: Store, allowed: float) -> None:
+    """Refuse an allowance of the whole run that its stored trials have used up.
+
+    Raises:
+        StudyError: nothing is left of it.
+    """
+    from concurve.definition.units import format_duration
+    from concurve.errors import StudyError
+
+    used = sum(trial.outcome.seconds for trial in store.trials(run))
+    if used and used >= allowed:
+        more = math.ceil(used + allowed)
+        raise StudyError(
+            f"--max-time {format_duration(allowed)} is for the whole run, and run {run} has taken "
+            f"{format_duration(used)}",
+            f"--max-time {more}s for {format_duration(allowed)} more, or no --max-time",
+        )
 
 
 @click.command("resume", help=HELP)
@@ -43,5 +68,6 @@ def verb(run: str, max_time: str | None, db: str | None, **files: Path | None) -
         return
     head = decode_head(store.find_run(run))
     if allowed is not None:
+        check_time_left(head.id, store, allowed)
         head = with_allowance(head, allowed)
     measure(head, store, asked, resume=True)

@@ -24,6 +24,9 @@ Examples:
   concurve runs java-threads
 """
 
+#: A reason is shown up to this width: those of failures may be long.
+REASON_WIDTH = 100
+
 
 @click.command("runs", help=HELP, short_help="List the stored runs, the newest last.")
 @click.argument("study", required=False)
@@ -53,26 +56,40 @@ def _runs(store: Store, rows: list[RunRow]) -> Iterator[str]:
     }
     width = max(len(row.study) for row in rows)
     for row in rows:
-        reason = f": {row.reason}" if row.reason else ""
         count = format_count(store.count(row.id), "trial")
-        state = f"{row.state}{of.get(row.id, '')}{reason}"
+        state = f"{row.state}{of.get(row.id, '')}{_why(row)}"
         yield f"{row.id}  {row.study:<{width}}  {count:>12}  {state}"
 
 
 def _campaign(store: Store, campaign: CampaignRow) -> Iterator[str]:
-    reason = f": {campaign.reason}" if campaign.reason else ""
-    yield f"{campaign.id}  {campaign.name}  {campaign.state}{reason}"
+    yield f"{campaign.id}  {campaign.name}  {campaign.state}{_why(campaign)}"
     members = store.members(campaign.id)
     width = max(len(member.name) for member in members)
     for member in members:
         count = format_count(store.count(member.run), "trial") if member.run else ""
         run = f"{member.run:<20}  {count:>12}  " if member.run else ""
-        reason = f": {member.reason}" if member.reason else ""
-        yield f"  {member.name:<{width}}  {run}{member.state}{reason}"
+        yield f"  {member.name:<{width}}  {run}{member.state}{_short(member.reason)}"
+
+
+def _why(row: RunRow | CampaignRow) -> str:
+    """The reason of a state, and for what was interrupted the command that goes on."""
+    from concurve.store.rows import INTERRUPTED
+
+    resume = f"; concurve resume {row.id}" if row.state == INTERRUPTED else ""
+    return f"{_short(row.reason)}{resume}"
+
+
+def _short(reason: str) -> str:
+    """The beginning of a reason on one line; ``concurve show`` has the rest."""
+    from concurve.report.console import cut
+    from concurve.report.format import clean
+
+    line = cut(" ".join(clean(reason).split()), REASON_WIDTH)
+    return f": {line}" if line else ""
 
 
 def _print(lines: Iterator[str]) -> None:
-    """Print each line, cut to the width of a terminal; a file or a pipe gets it whole."""
+    """Print each line; a terminal gets it cut to its width."""
     from rich.text import Text
 
     from concurve.report.console import cut, print_lines

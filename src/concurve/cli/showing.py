@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from concurve.cli.streams import say
 from concurve.report import terminal
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def note(text: str) -> None:
     """Print a line for people to standard error, apart from the result on standard output."""
-    print(f"concurve: {text}", file=sys.stderr)
+    say(f"concurve: {text}")
 
 
 def print_document(document: Document, report: Path | None = None) -> None:

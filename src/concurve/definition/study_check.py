@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from concurve.definition.level_parts import check_lists, check_parts, part_names
+from concurve.definition.measured import MEASURED
 from concurve.definition.origins import Origins
 from concurve.definition.study import (
     BUILT_IN,
@@ -111,6 +112,21 @@ def _check_names(study: Study, where: Origins) -> None:
     for name in BUILT_IN:
         if name in [factor.name for factor in study.factors]:
             raise StudyError(f"{where}: factor {name!r} is a built-in name", "another name")
+    _check_not_measured(study, where)
+
+
+def _check_not_measured(study: Study, where: Origins) -> None:
+    """Refuse a factor with the name of a figure: tables, exports and claims name both."""
+    asked = [extract.name for extract in study.extracts]
+    asked += [indicator.name for indicator in study.indicators]
+    for factor in study.factors:
+        if factor.name in MEASURED or factor.name in asked:
+            what = "measured of every program" if factor.name in MEASURED else "asked for, too"
+            raise StudyError(
+                f"{where.of('factors', factor.name)}: factor {factor.name!r} has the name of an "
+                f"indicator, which is {what}",
+                f"another name, for example {factor.name}_level",
+            )
 
 
 def _own_name(indicator: str, study: Study) -> str:

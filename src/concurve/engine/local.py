@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,6 +10,7 @@ from typing import Any
 from concurve.engine import Problem
 from concurve.errors import HostError, RunError
 from concurve.host import native
+from concurve.host.orphans import end_marked
 from concurve.host.temporary import remove_abandoned
 from concurve.wire import encode_spec
 from concurve.wire.spec import TrialSpec
@@ -35,7 +33,8 @@ class LocalEngine:
         try:
             return self._call([], encode_spec(spec))
         except RunError:
-            _end_orphans(spec.trial)
+            # Killed by the out-of-memory killer, say: it has left the trial's processes.
+            end_marked(TRIAL_VARIABLE, spec.trial)
             remove_abandoned()
             raise
 
@@ -79,16 +78,6 @@ class LocalEngine:
                 "concurve resume last, once the cause is corrected",
             )
         return stdout
-
-
-def _end_orphans(trial: str) -> None:
-    """End the processes that a killed runner has left (killed by the out-of-memory killer, say):
-    every process of a trial has the trial's name in its environment."""
-    mark = f"{TRIAL_VARIABLE}={trial}".encode()
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended, or is not ours
-            if mark in (folder / "environ").read_bytes().split(b"\0"):
-                os.kill(int(folder.name), signal.SIGKILL)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

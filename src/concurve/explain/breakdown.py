@@ -15,9 +15,8 @@ from concurve.explain.accounts import READINGS_MIN, Account, OtherRole
 from concurve.explain.stations import Limit, Serving, limit_of, used_words
 from concurve.explain.threads import Dispatcher
 from concurve.explain.waiting import KINDS
-from concurve.stats.intervals import mean_estimate
+from concurve.stats.means import mean_difference, mean_estimate
 from concurve.stats.moments import mean
-from concurve.stats.welch import difference
 
 #: Below this share, blocked time is not divided by what the threads waited for.
 BLOCKED_SHARE_NEGLIGIBLE = 0.02
@@ -35,12 +34,12 @@ class Breakdown(NamedTuple):
 
     Components: ``total``, ``cpu``, ``run_queue``, ``blocked``, and the kinds of waiting where
     there are samples. ``running`` is the mean number of active threads at once that wait neither
-    at a futex nor at a pipe.
+    at a futex nor at a pipe. ``is_staged``: the data have set the number of trials.
     """
 
     columns: dict[str, list[float]]
     accounts: tuple[Account, ...]
-    pilot: int | None
+    is_staged: bool
     readings: dict[str, int]
 
     @property
@@ -84,7 +83,7 @@ class Breakdown(NamedTuple):
 
     def estimate(self, component: str) -> Estimate:
         """A component with its interval."""
-        return mean_estimate(self.columns[component], "ns", pilot=self.pilot)
+        return mean_estimate(self.columns[component], "ns", is_staged=self.is_staged)
 
     def per_trial(self, name: str) -> float:
         """The mean of a figure of the account over the trials."""
@@ -151,17 +150,8 @@ class Breakdown(NamedTuple):
         return {name: why for account in self.accounts for name, why in account.missing.items()}
 
 
-class Excess(NamedTuple):
-    """By how much a component exceeds that of the base, with its 95 % interval; the bounds are
-    ``None`` where a cell has a single trial."""
-
-    value: float
-    low: float | None
-    high: float | None
-
-
-def breakdown(accounts: Sequence[Account], pilot: int | None = None) -> Breakdown | None:
-    """The breakdown of a cell from the trials in use, in their order; ``None`` without any."""
+def breakdown(accounts: Sequence[Account], is_staged: bool = False) -> Breakdown | None:
+    """The breakdown of a cell from the trials in use; ``None`` without any."""
     counted = [account for account in accounts if account.operations > 0]
     if not counted:
         return None
@@ -177,19 +167,17 @@ def breakdown(accounts: Sequence[Account], pilot: int | None = None) -> Breakdow
         columns["run_queue"] = [(a.run_queue_ns or 0.0) / a.operations for a in counted]
     if any(readings.values()):
         columns |= _by_kind(counted, readings)
-    return Breakdown(columns, tuple(counted), pilot, dict(readings))
+    return Breakdown(columns, tuple(counted), is_staged, dict(readings))
 
 
-def excess(cell: Breakdown, base: Breakdown, *components: str) -> Excess:
-    """By how much components together exceed the base's."""
+def excess(cell: Breakdown, base: Breakdown, *components: str) -> Estimate:
+    """By how much components together exceed the base's, in nanoseconds; without an interval where
+    a cell has a single trial."""
     own, other = (
         [sum(values) for values in zip(*(side.columns[c] for c in components), strict=True)]
         for side in (cell, base)
     )
-    found = difference(own, other, cell.pilot, base.pilot)
-    if found is None:
-        return Excess(mean(own) - mean(other), None, None)
-    return Excess(found.value, *found.interval())
+    return mean_difference(own, other, "ns", is_staged=cell.is_staged or base.is_staged)
 
 
 def _by_kind(accounts: Sequence[Account], readings: Counter[str]) -> dict[str, list[float]]:

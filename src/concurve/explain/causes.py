@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from concurve.explain.breakdown import Breakdown, Excess, excess
+from concurve.estimate import Estimate
+from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.components import (
     IDLE,
     OUTSIDE,
@@ -83,7 +84,7 @@ def _serving(case: Case) -> Verdict | None:
 
 class _Candidate(NamedTuple):
     components: tuple[str, ...]
-    found: Excess
+    found: Estimate
     judge: Callable[[Case, float], Verdict | None]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Collection
 
 from concurve.analysis.records import FirstRecord, StoredRecord, read_records
 from concurve.analysis.run import StoredRun, analyse, stored_run
+from concurve.definition.units import format_count
 from concurve.errors import RunError
 from concurve.estimate import Estimate
 from concurve.explain.accounts import Account, account
@@ -23,6 +24,7 @@ from concurve.explain.waiting import KINDS
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.run import Findings
+from concurve.planning.plan import describe
 from concurve.store import Store
 from concurve.store.rows import RunRow, TrialKey
 from concurve.store.run_head import RunHead
@@ -33,6 +35,8 @@ TRIALS_READ = 200
 REPORT_TRIALS = 5_000
 _COMPONENTS = ("total", "cpu", "run_queue", "blocked")
 _BAR = ("cpu", "run_queue", *KINDS)
+#: Indicators of the readings that causes are named by: where one is in doubt, no cause is named.
+_JUDGED_BY = ("wall_seconds", "cpu_seconds")
 
 
 def explain_run(store: Store, row: RunRow) -> Explanation:
@@ -48,12 +52,19 @@ def explain_run(store: Store, row: RunRow) -> Explanation:
 
 
 class AccountReader:
-    """Where the thread time went in the trials in use, by cell."""
+    """Where the thread time went in the trials that are the figures of the run, by cell.
+    ``set_aside`` is the number of those in use that are not, because enough quiet ones are."""
 
     def __init__(self, run: StoredRun) -> None:
-        self._used = {cell: set(keys) for cell, keys in run.used.items()}
+        aside = {
+            row.outcome.key
+            for row, names in zip(run.trials, run.chosen.set_aside, strict=True)
+            if names
+        }
+        self._used = {cell: set(keys) - aside for cell, keys in run.used.items()}
         self._parts = parts_of(run.head.study)
-        self._left = {cell: len(keys) for cell, keys in run.used.items()}
+        self._left = {cell: len(keys) for cell, keys in self._used.items()}
+        self.set_aside = sum(len(keys) for keys in run.used.values()) - sum(self._left.values())
         self.accounts: dict[int, list[Account]] = {cell: [] for cell in run.used}
 
     def cells(self) -> Collection[int]:
@@ -61,7 +72,7 @@ class AccountReader:
         return self._used
 
     def wants(self, key: TrialKey) -> bool:
-        """Is the trial in use, and among the first :data:`TRIALS_READ` of its cell?"""
+        """Is the trial one of the figures, and among the first :data:`TRIALS_READ` of its cell?"""
         return not self.has_all(key.cell) and key in self._used[key.cell]
 
     def take(self, stored: StoredRecord) -> None:
@@ -84,7 +95,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         RunError: the run has no trial in use.
     """
     parts = parts_of(head.study)
-    breakdowns = _breakdowns(read, head)
+    breakdowns = _breakdowns(read, findings.run.is_staged)
     if not breakdowns:
         raise RunError(f"run {findings.run.id} has no trial in use to explain", "another run")
     counted = {account.counted for cell in breakdowns.values() for account in cell.accounts}
@@ -98,7 +109,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         operation="reported by the program" if counted == {True} else "a whole run",
         cells=cells,
         missing=missing,
-        notes=tuple(_notes(findings, breakdowns, parts, counted)),
+        notes=tuple(_notes(findings, breakdowns, parts, counted, read.set_aside)),
     )
 
 
@@ -119,12 +130,9 @@ def explained(findings: Findings, head: RunHead, read: AccountReader | None) -> 
         return None
 
 
-def _breakdowns(read: AccountReader, head: RunHead) -> dict[int, Breakdown]:
+def _breakdowns(read: AccountReader, is_staged: bool) -> dict[int, Breakdown]:
     """The cells that have trials in use, by index."""
-    made = {
-        cell: breakdown(accounts, head.rules.repeats_min)
-        for cell, accounts in read.accounts.items()
-    }
+    made = {cell: breakdown(accounts, is_staged) for cell, accounts in read.accounts.items()}
     return {cell: found for cell, found in made.items() if found is not None}
 
 
@@ -137,13 +145,22 @@ def _cell(
     base_cell = findings.cells[cell.index if cell.base is None else cell.base]
     base = breakdowns.get(base_cell.index) if base_cell.index != cell.index else None
     verdict = cause_of(own, base, parts.clients, parts.serving)
+    evidence = sentence(cell, base_cell, own, base, verdict, _varying(findings))
+    doubt = _doubt(cell, base_cell, findings)
+    # Other processes are a cause that a quiet machine would not show: it is the doubt itself.
+    is_withheld = bool(doubt) and verdict.cause != "contamination"
+    if is_withheld:
+        evidence = (
+            f"No cause is named, because {doubt}. {evidence} Run it again on a quiet machine."
+        )
     known = [name for name in _COMPONENTS if name in own.columns]
     return CellExplanation(
         parameters=cell.parameters,
-        cause=verdict.cause,
-        evidence=sentence(cell, base_cell, own, base, verdict, _varying(findings)),
+        cause="none" if is_withheld else verdict.cause,
+        evidence=evidence,
         index=cell.index,
-        limit=verdict.limit,
+        limit="" if is_withheld else verdict.limit,
+        doubt=doubt,
         base=base_cell.parameters if base is not None else None,
         per_operation={name: own.estimate(name) for name in known},
         by_kind={kind: own.estimate(kind) for kind in KINDS} if own.sampled else {},
@@ -153,6 +170,20 @@ def _cell(
         trials=own.trials,
         missing=_missing(own),
     )
+
+
+def _doubt(cell: CellFindings, base: CellFindings, findings: Findings) -> str:
+    """Why the figures of a cell or of its base are in doubt, as the table marks them, or empty."""
+    doubted = [
+        f"{side.doubtful} of {format_count(side.trials, 'trial')} of "
+        f"{describe({name: side.parameters[name] for name in _varying(findings)}) or 'the run'}"
+        for side in ([cell] if base.index == cell.index else [cell, base])
+        if any(
+            name in side.indicators and side.indicators[name].in_doubt
+            for name in (findings.primary, *_JUDGED_BY)
+        )
+    ]
+    return f"the machine was not quiet during {' and '.join(doubted)}" if doubted else ""
 
 
 def _unexplained(cell: CellFindings) -> CellExplanation:
@@ -176,13 +207,11 @@ def _shares(cell: Breakdown) -> dict[str, float]:
 
 def _excesses(cell: Breakdown, base: Breakdown) -> dict[str, Estimate]:
     """By how much each component exceeds the base's."""
-    found = {}
-    for name in (*_COMPONENTS, *KINDS):
-        if name in cell.columns and name in base.columns:
-            more = excess(cell, base, name)
-            n = min(cell.trials, base.trials)
-            found[name] = Estimate(value=more.value, low=more.low, high=more.high, n=n, unit="ns")
-    return found
+    return {
+        name: excess(cell, base, name)
+        for name in (*_COMPONENTS, *KINDS)
+        if name in cell.columns and name in base.columns
+    }
 
 
 def _missing(cell: Breakdown) -> dict[str, str]:
@@ -211,7 +240,11 @@ def _everywhere(cells: tuple[CellExplanation, ...]) -> dict[str, str]:
 
 
 def _notes(
-    findings: Findings, breakdowns: dict[int, Breakdown], parts: Parts, counted: set[bool]
+    findings: Findings,
+    breakdowns: dict[int, Breakdown],
+    parts: Parts,
+    counted: set[bool],
+    set_aside: int,
 ) -> list[str]:
     """Notes on how to read the explanation."""
     notes = []
@@ -229,10 +262,14 @@ def _notes(
             f"Threads with less than a tenth of the busiest thread's activity are left out: up to "
             f"{idle} in a trial."
         )
-    doubted = sum(reject.used for reject in findings.rejects)
-    if doubted:
-        which = "1 trial is" if doubted == 1 else f"{doubted} trials are"
-        notes.append(f"{which} in use with a doubt: other processes took CPU time of the machine.")
+    doubted = sum(reject.used for reject in findings.rejects) - set_aside
+    for count, what in (
+        (set_aside, "set aside, as in the table: the machine was not quiet"),
+        (doubted, "in use with a doubt: other processes took CPU time of the machine"),
+    ):
+        if count:
+            are = "is" if count == 1 else "are"
+            notes.append(f"{format_count(count, 'trial')} {are} {what}.")
     cut = [cell for cell in findings.cells if cell.trials > TRIALS_READ]
     if cut:
         notes.append(f"Of cells with more trials, the first {TRIALS_READ} are read.")

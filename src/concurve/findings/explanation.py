@@ -21,7 +21,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     ``shares`` are the parts of ``total`` in the order of a bar. ``excess`` is what exceeds the
     cell with the parameters ``base``; it is empty for that cell itself. ``missing`` names the
     kinds of evidence that the records lack, and why. ``limit`` is the resource of a loaded server
-    that is used up: CPUs, a kind of threads, or the load.
+    that is used up: CPUs, a kind of threads, or the load. ``doubt`` says why its figures or those
+    of its base are in doubt: then no cause is named but ``contamination``.
     """
 
     parameters: dict[str, Level]
@@ -29,6 +30,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     evidence: str
     index: int = 0
     limit: str = ""
+    doubt: str = ""
     base: dict[str, Level] | None = None
     per_operation: dict[str, Estimate] = {}
     by_kind: dict[str, Estimate] = {}

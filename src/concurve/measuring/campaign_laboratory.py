@@ -64,7 +64,7 @@ class CampaignRunner:
     def resume(self, seconds_allowed: float | None = None) -> list[MemberRow]:
         """Resume every study that is not complete; as :meth:`start`.
 
-        ``seconds_allowed`` is a longer time allowance for each of their runs.
+        ``seconds_allowed`` is another time allowance for each of their runs.
         """
         self.store.set_campaign_state(self.head.id, "running", "")
         return self._run(seconds_allowed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import math
 import random
 import secrets
 import shlex
@@ -16,8 +15,6 @@ import msgspec
 from concurve.definition.campaign import Campaign
 from concurve.definition.study import Role, Study
 from concurve.definition.templates import Value, render
-from concurve.definition.units import format_duration
-from concurve.errors import StudyError
 from concurve.host import machine
 from concurve.measuring import packaged
 from concurve.planning.granted import granted
@@ -71,19 +68,10 @@ def new_campaign_head(
 
 
 def with_allowance(head: RunHead, seconds: float) -> RunHead:
-    """The head with a longer time allowance, for a run that is resumed.
-
-    Raises:
-        StudyError: the new allowance is shorter, so it contradicts the stored trials.
-    """
-    allowed = head.rules.time_allowed_seconds
-    if seconds < allowed:
-        raise StudyError(
-            f"run {head.id} was allowed {format_duration(allowed)}, "
-            f"{format_duration(seconds)} are less",
-            f"--max-time {math.ceil(allowed)}s or more, or no --max-time",
-        )
+    """The head with another time allowance, for a run that is resumed: longer or shorter than that
+    which it began with, which still orders the trials."""
     rules = msgspec.structs.replace(head.rules, time_allowed_seconds=seconds)
+    allowed = head.rules.time_allowed_seconds
     at_start = allowed if head.allowed_at_start is None else head.allowed_at_start
     return msgspec.structs.replace(head, rules=rules, allowed_at_start=at_start)
 

@@ -4,22 +4,49 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
+import uuid
+from typing import IO, NamedTuple
 
 from concurve.definition.templates import render
+from concurve.definition.units import format_duration
 from concurve.errors import RunError
+from concurve.host.orphans import end_marked
 from concurve.planning.plan import Cell, Plan, describe
+
+#: A hook is stopped after so many seconds, or after the run's time allowance if that is longer.
+HOOK_SECONDS_MIN = 600.0
+
+#: The processes of a hook have this variable, with a value of their own.
+HOOK_VARIABLE = "CONCURVE_HOOK"
+
+#: So many bytes at the end of what a hook printed are read.
+_TAIL_BYTES = 65_536
+
+
+class Ended(NamedTuple):
+    """How a hook ended, and the last part of what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def hook_seconds(plan: Plan) -> float:
+    """The time limit of each hook in seconds."""
+    return max(HOOK_SECONDS_MIN, plan.rules.time_allowed_seconds)
 
 
 def run_hook(plan: Plan, name: str, cell: Cell) -> None:
     """Run one hook for a cell, if the study has it.
 
     Raises:
-        RunError: it exited with another code than 0.
+        RunError: it exited with another code than 0, or did not end.
     """
     text = plan.study.hooks.texts().get(name)
     if not text:
         return
-    done = shell(plan, text, cell)
+    done = shell(plan, name, text, cell)
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip()[-300:] or "it said nothing"
         raise RunError(
@@ -29,15 +56,55 @@ def run_hook(plan: Plan, name: str, cell: Cell) -> None:
 
 
 def shell(
-    plan: Plan, text: str, cell: Cell, stdin: str = "", env: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Run a hook's text in ``/bin/sh`` with the cell's parameters filled in."""
-    return subprocess.run(
-        ["/bin/sh", "-c", render(text, plan.values(cell))],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        env={**os.environ, **(env or {})},
-        check=False,
-    )
+    plan: Plan,
+    name: str,
+    text: str,
+    cell: Cell,
+    stdin: str = "",
+    env: dict[str, str] | None = None,
+) -> Ended:
+    """Run the hook ``name`` with this text in ``/bin/sh``, with the cell's parameters filled in.
+
+    Its output goes to files, so that a server that it leaves in the background keeps no pipe open
+    that would be read to its end.
+
+    Raises:
+        RunError: it did not end within :func:`hook_seconds`; its processes are killed.
+    """
+    mark = uuid.uuid4().hex
+    seconds = hook_seconds(plan)
+    with (
+        tempfile.TemporaryFile() as given,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as errors,
+    ):
+        given.write(stdin.encode(errors="surrogateescape"))
+        given.seek(0)
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", render(text, plan.values(cell))],
+            stdin=given,
+            stdout=out,
+            stderr=errors,
+            env={**os.environ, **(env or {}), HOOK_VARIABLE: mark},
+        )
+        try:
+            code = process.wait(seconds)
+        except BaseException as error:
+            end_marked(HOOK_VARIABLE, mark)
+            process.kill()
+            process.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            raise RunError(
+                f"{describe(cell.parameters)}: --{name} did not end within "
+                f"{format_duration(seconds)} and was stopped",
+                "a hook that ends by itself, or --max-time with more time for it; then "
+                "concurve resume last",
+            ) from None
+        return Ended(code, _tail(out), _tail(errors))
+
+
+def _tail(file: IO[bytes]) -> str:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _TAIL_BYTES))
+    return file.read().decode(errors="replace")

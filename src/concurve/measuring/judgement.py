@@ -126,7 +126,7 @@ class Judge:
             return None
         target = record.role(self.plan.study.target)
         output = target.stdout.text() if target else ""
-        done = shell(self.plan, text, cell, output, {"CONCURVE_VALUE": repr(value)})
+        done = shell(self.plan, "check", text, cell, output, {"CONCURVE_VALUE": repr(value)})
         said = (done.stdout + done.stderr).strip().splitlines()
         detail = said[-1] if said else "--check said nothing"
         if done.returncode == 0:

@@ -13,19 +13,28 @@ from concurve.attendants import volumes
 from concurve.definition.study import FREE_PORT, TRIAL_FOLDER, uses
 from concurve.definition.units import format_count
 from concurve.engine import Engine
-from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
+from concurve.errors import (
+    ConcurveError,
+    HostError,
+    RunError,
+    RunInterruptedError,
+    StoreError,
+    StudyError,
+)
 from concurve.estimate import Estimate
 from concurve.figures import encode_figures
 from concurve.host import machine
 from concurve.host.lock import measurement_lock
 from concurve.host.temporary import free_port, temporary_folder
 from concurve.measuring import packaged
-from concurve.measuring.hooks import run_hook
+from concurve.measuring.hooks import hook_seconds, run_hook
 from concurve.measuring.judgement import TIMED_OUT_BUSY, Judge
+from concurve.measuring.patience import Patience
 from concurve.planning.plan import Cell, Plan, describe, plan_of, trial_spec
 from concurve.planning.protocol import CUT, Stop, replay
 from concurve.planning.protocol import Protocol as TrialProtocol
 from concurve.readings.centres import indicator_centre
+from concurve.readings.refused import refused_lines
 from concurve.store import Store
 from concurve.store.rows import Outcome, TrialKey
 from concurve.store.run_head import RunHead
@@ -54,6 +63,8 @@ class Progress(Protocol):
         self, parameters: dict[str, Level], estimate: Estimate | None, status: str, cause: str
     ) -> None: ...
 
+    def note(self, text: str) -> None: ...
+
     def finish(self) -> None: ...
 
 
@@ -66,23 +77,34 @@ class Silence:
 
     def trial_ended(self, *_: Any) -> None: ...
 
+    def note(self, *_: Any) -> None: ...
+
     def finish(self) -> None: ...
 
+
+#: The first trial of a run may take so many times the time allowance, and at least so many seconds:
+#: a late result is more than none.
+FIRST_TRIAL_FACTOR = 2.0
+FIRST_TRIAL_SECONDS_MIN = 60.0
 
 #: The least time limit of a trial: it has begun, so it is to get anywhere.
 LIMIT_SECONDS_MIN = 0.01
 
 
 class _Limit(NamedTuple):
-    """The time limit of a trial in seconds, ``None`` without one, and whether the run's allowance
-    sets it."""
+    """The time limit of a trial in seconds, and whether the run's allowance sets it."""
 
-    seconds: float | None
+    seconds: float
     is_allowance: bool
+
+    @property
+    def remedy(self) -> str:
+        """The option that changes it."""
+        return "--max-time" if self.is_allowance else "--timeout"
 
     def is_cut(self, record: TrialRecord) -> bool:
         """Was it the allowance that stopped the trial?"""
-        return self.is_allowance and record.wall_ns >= (self.seconds or 0.0) * 1e9
+        return self.is_allowance and record.wall_ns >= self.seconds * 1e9
 
 
 class Trial(NamedTuple):
@@ -139,6 +161,9 @@ class Runner:
         self._clock = clock
         self._cpus = machine.allowed_cpus()
         self._judge = Judge(self.plan)
+        self._patience = Patience(self._note)
+        self._refused_told = False
+        self._was_busy = False
         self._wants_port = uses(head.study, FREE_PORT)
         self._wants_folder = uses(head.study, TRIAL_FOLDER)
 
@@ -162,8 +187,8 @@ class Runner:
     def _run(self) -> Stop:
         """Run trials until the protocol stops."""
         protocol = self._replay()
-        self.progress.begin(protocol.planned(), self._title())
         try:
+            self.progress.begin(protocol.planned(), self._title())
             self._for_each_cell("setup")
             try:
                 stop = self._trials(protocol)
@@ -180,6 +205,12 @@ class Runner:
         except RunError as error:
             self.store.set_state(self.head.id, "failed", error.what)
             raise
+        except BaseException as error:
+            # The store may be what failed: what it holds then says who was to run this.
+            with contextlib.suppress(StoreError):
+                reason = error.what if isinstance(error, ConcurveError) else repr(error)
+                self.store.set_state(self.head.id, "interrupted", reason)
+            raise
         finally:
             self.progress.finish()
         self.store.set_state(self.head.id, "complete", stop.reason)
@@ -194,13 +225,26 @@ class Runner:
     def _title(self) -> str:
         head = self.head
         return (
-            f"{head.study.name}: {len(self.plan.cells)} cells, effort {head.effort}, "
-            f"seed {head.seed}, run {head.id}"
+            f"{head.study.name}: {format_count(len(self.plan.cells), 'cell')}, "
+            f"effort {head.effort}, seed {head.seed}, run {head.id}"
         )
 
     def _for_each_cell(self, hook: str) -> None:
         for cell in self.plan.cells:
-            run_hook(self.plan, hook, cell)
+            self._hook(hook, cell)
+
+    def _hook(self, name: str, cell: Cell) -> None:
+        with self._watch(f"--{name}", cell, hook_seconds(self.plan), "--max-time"):
+            run_hook(self.plan, name, cell)
+
+    def _watch(
+        self, what: str, cell: Cell, seconds: float, remedy: str
+    ) -> contextlib.AbstractContextManager[None]:
+        """Announce what takes long in a cell."""
+        return self._patience.watch(f"{describe(cell.parameters)}: {what}", seconds, remedy)
+
+    def _note(self, text: str) -> None:
+        self.progress.note(text)
 
     def _trials(self, protocol: TrialProtocol) -> Stop:
         while not isinstance(key := protocol.next(), Stop):
@@ -222,28 +266,35 @@ class Runner:
         return key
 
     def _limit(self, protocol: TrialProtocol) -> _Limit:
-        """When a trial is stopped: at the end of the allowance at the latest, but the first one of
-        a run only by its own limit."""
+        """When a trial is stopped: at its own limit, and at the end of the allowance at the latest,
+        which the first one of a run may exceed."""
         rules = self.plan.rules
         left = rules.time_allowed_seconds - protocol.elapsed
-        is_first = protocol.done == 0
-        if is_first or (rules.timeout_seconds is not None and rules.timeout_seconds <= left):
+        if protocol.done == 0:
+            left = max(FIRST_TRIAL_FACTOR * left, FIRST_TRIAL_SECONDS_MIN)
+            left = max(left, rules.timeout_seconds or 0.0)
+        if rules.timeout_seconds is not None and rules.timeout_seconds <= left:
             return _Limit(rules.timeout_seconds, False)
         return _Limit(max(left, LIMIT_SECONDS_MIN), True)
 
     def _trial(self, cell: Cell, key: TrialKey, limit: _Limit) -> Trial:
         """One trial from its preparation to its judgement."""
         started = self._clock()
-        run_hook(self.plan, "prepare", cell)
+        self._hook("prepare", cell)
         name = f"{self.head.id}/{key.cell}/{key.block}/{key.attempt}"
         with self._folder() as folder:
-            raw = self.engine.run(self._spec(cell, name, key.block, folder, limit))
+            spec = self._spec(cell, name, key.block, folder, limit)
+            with self._watch("this trial", cell, limit.seconds, limit.remedy):
+                raw = self.engine.run(spec)
         record = decode_record(raw)
         if record.outcome.kind == "interrupted":
             raise KeyboardInterrupt
-        run_hook(self.plan, "conclude", cell)
-        verdict, value, cause, detail, figures = self._judge.judge(cell, record)
+        self._tell_refused(record)
+        self._hook("conclude", cell)
+        with self._watch("--check", cell, hook_seconds(self.plan), "--max-time"):
+            verdict, value, cause, detail, figures = self._judge.judge(cell, record)
         if record.outcome.kind == "timed_out" and limit.is_cut(record):
+            self._was_busy |= cause == TIMED_OUT_BUSY
             cause, detail = CUT, f"stopped with the run, after {record.wall_ns / 1e9:.1f} s"
         seconds = self._clock() - started
         return Trial(Outcome(key, verdict, value, seconds, cause, detail), figures, raw)
@@ -265,8 +316,6 @@ class Runner:
     def _spec(self, cell: Cell, name: str, block: int, folder: str, limit: _Limit) -> TrialSpec:
         port: Level = free_port() if self._wants_port else ""
         spec = trial_spec(self.plan, cell, name, self._cpus, packaged.command, port, block, folder)
-        if limit.seconds is None:
-            return spec
         return msgspec.structs.replace(spec, time_limit_ns=round(limit.seconds * 1e9))
 
     def _tell(self, protocol: TrialProtocol, cell: Cell, outcome: Outcome) -> None:
@@ -279,10 +328,28 @@ class Runner:
             outcome.cause and f"{outcome.cause}: {outcome.detail}",
         )
 
+    def _tell_refused(self, record: TrialRecord) -> None:
+        """Say once in a run what the programs reported in vain."""
+        said = refused_lines(record)
+        if said and not self._refused_told:
+            self._refused_told = True
+            self._note(f"note: {said}")
+
     def _refuse_failure(self, protocol: TrialProtocol) -> None:
-        """Fail if every cell failed and none was measured, unless other processes had the machine
-        meanwhile."""
-        if any(cell.used or not cell.skipped for cell in protocol.cells):
+        """Fail if every cell failed and none was measured, or if the first trial took all time,
+        unless other processes had the machine meanwhile."""
+        if any(cell.used for cell in protocol.cells):
+            return
+        causes = [cause for cause, _ in protocol.rejected.values()]
+        if causes and set(causes) == {CUT} and not self._was_busy:
+            key, (_, detail) = next(iter(protocol.rejected.items()))
+            raise RunError(
+                f"{describe(self.plan.cells[key.cell].parameters)}: the first trial did not end: "
+                f"{detail}",
+                f"run its command by hand; if it needs longer, concurve resume {self.head.id} "
+                "--max-time TIME with time for all trials",
+            )
+        if any(not cell.skipped for cell in protocol.cells):
             return
         if all(cause == TIMED_OUT_BUSY for cause, _ in protocol.rejected.values()):
             return

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from concurve.definition.units import format_duration
 from concurve.errors import StoreError
 from concurve.planning.plan import Plan, plan_of
+from concurve.stats.moments import mean
 from concurve.store import Store
 from concurve.store.run_head import decode_head
 
@@ -40,13 +41,12 @@ def forecast(plan: Plan, store: Store) -> Forecast | None:
         earlier = {tuple(cell.parameters.items()): cell.index for cell in plan_of(head).cells}
         for trial in store.trials(row.id):
             seconds.setdefault(trial.outcome.key.cell, []).append(trial.outcome.seconds)
-        means = [
-            _mean(seconds.get(earlier.get(tuple(cell.parameters.items()), -1)))
-            for cell in plan.cells
+        trials = [
+            seconds.get(earlier.get(tuple(cell.parameters.items()), -1), []) for cell in plan.cells
         ]
-        if None in means:
+        if not all(trials):
             continue
-        block = sum(mean for mean in means if mean is not None)
+        block = sum(map(mean, trials))
         rules = plan.rules
         return Forecast(
             block,
@@ -86,7 +86,3 @@ def trials_that_fit(plan: Plan, expected: Forecast) -> Bought:
     if expected.block_seconds * most <= plan.rules.time_allowed_seconds:
         return Bought(most, True)
     return Bought(int(plan.rules.time_allowed_seconds / expected.block_seconds), False)
-
-
-def _mean(values: list[float] | None) -> float | None:
-    return sum(values) / len(values) if values else None

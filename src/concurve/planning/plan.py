@@ -55,7 +55,7 @@ class Plan(msgspec.Struct, frozen=True):
     """What will be run: the cells, the rules and the seed that orders them.
 
     ``allowed_at_start`` is the time allowance in seconds that the run began with, before any
-    longer one; ``protocol`` the number of the protocol that it follows.
+    other one; ``protocol`` the number of the protocol that it follows.
     """
 
     study: Study

@@ -92,7 +92,7 @@ class Protocol:
 
     ``used`` of the cells are the trials that count, ``doubtful`` those among them that other
     processes may have disturbed, ``rejected`` those that were redone; each with its cause and its
-    detail. ``is_staged``: the pilot's spread has set the number of trials.
+    detail.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -105,7 +105,6 @@ class Protocol:
         self.done = 0
         self.redos = 0
         self.stop: Stop | None = None
-        self.is_staged = False
         self._block = -1
         self._is_begun = False
         self._slots: deque[TrialKey] = deque()
@@ -294,7 +293,6 @@ class Protocol:
             if len(values) < 2 or low == high:
                 cell.stop = StopReason.FIXED
                 continue
-            self.is_staged = True
             rule = trials_needed_by_mean if self._is_first else trials_needed
             cell.needed = rule(values, self.rules)
             cell.target = min(high, cell.needed)

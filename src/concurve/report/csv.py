@@ -9,9 +9,13 @@ import math
 from typing import NamedTuple
 
 from concurve.findings.run import Findings, TrialFindings
+from concurve.report.format import clean_lines
 
-_RESERVED_CELL = {"cell", "status", "trials"}
-_RESERVED_TRIAL = {"cell", "block", "attempt", "used", "cause"}
+_RESERVED_CELL = {"cell", "status", "trials", "set_aside", "in_doubt"}
+_RESERVED_TRIAL = {"cell", "block", "attempt", "used", "set_aside", "in_doubt", "cause"}
+
+#: A text that begins with one of these is a formula for spreadsheets.
+_FORMULA = ("=", "+", "-", "@")
 
 
 class Rows(NamedTuple):
@@ -25,18 +29,23 @@ def cell_rows(findings: Findings) -> Rows:
     """One row a cell: parameters, status, trials in use, then each indicator with its interval
     as ``NAME_low`` and ``NAME_high``.
 
-    A figure that is missing, and an interval with too few trials, are ``None``.
+    ``set_aside`` is the number of its trials that do not count in the primary figure, because
+    enough quiet ones do; ``in_doubt`` says whether any figure of the row has the mark of a doubt. A
+    figure that is missing, and an interval with too few trials, are ``None``.
     """
     names = findings.names_in_order()
     factors = _factors(findings, _RESERVED_CELL, names)
-    heading = ["cell", *factors.values(), "status", "trials"]
+    heading = ["cell", *factors.values(), "status", "trials", "set_aside", "in_doubt"]
     for name in names:
         heading += [name, f"{name}_low", f"{name}_high"]
     rows: list[list[object]] = []
     for cell in findings.cells:
         row: list[object] = [cell.index]
         row += [cell.parameters.get(factor) for factor in factors]
-        row += [cell.status, cell.trials]
+        shown = cell.indicators.get(findings.primary)
+        aside = 0 if cell.including_doubtful is None else cell.trials - (shown.n if shown else 0)
+        in_doubt = any(cell.indicators[name].in_doubt for name in names if name in cell.indicators)
+        row += [cell.status, cell.trials, aside, in_doubt]
         for name in names:
             figure = cell.indicators.get(name)
             bounds = (figure.value, figure.low, figure.high) if figure else (None, None, None)
@@ -46,19 +55,23 @@ def cell_rows(findings: Findings) -> Rows:
 
 
 def trial_rows(findings: TrialFindings) -> Rows:
-    """One row a trial that gave a figure: parameters, block, attempt, whether used, the cause
-    of a doubt, figures."""
+    """One row a trial that gave a figure: parameters, block, attempt, whether it is used, whether
+    it is set aside for quieter ones in the primary figure, whether it is in doubt, the cause of
+    that, figures."""
     names = list(dict.fromkeys(name for dot in findings.dots for name in dot.values))
     factors = _factors(findings, _RESERVED_TRIAL, names)
     causes = {(item.cell, item.block, item.attempt): item.cause for item in findings.rejects}
     parameters = {cell.index: cell.parameters for cell in findings.cells}
-    heading = ["cell", *factors.values(), "block", "attempt", "used", "cause", *names]
+    doubted = {(item.cell, item.block, item.attempt) for item in findings.rejects if item.used}
+    of_trial = ["block", "attempt", "used", "set_aside", "in_doubt", "cause"]
+    heading = ["cell", *factors.values(), *of_trial, *names]
     rows: list[list[object]] = []
     for dot in findings.dots:
         levels = parameters.get(dot.cell, {})
         row: list[object] = [dot.cell, *(levels.get(factor) for factor in factors)]
-        cause = causes.get((dot.cell, dot.block, dot.attempt), "")
-        row += [dot.block, dot.attempt, dot.used, cause]
+        key = (dot.cell, dot.block, dot.attempt)
+        aside = findings.primary in dot.set_aside
+        row += [dot.block, dot.attempt, dot.used, aside, key in doubted, causes.get(key, "")]
         row += [_finite(dot.values.get(name)) for name in names]
         rows.append(row)
     return Rows(heading, rows)
@@ -90,7 +103,7 @@ def trials(findings: TrialFindings) -> str:
 def _text(table: Rows) -> str:
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(table.heading)
+    writer.writerow([_field(name) for name in table.heading])
     writer.writerows([_field(value) for value in row] for row in table.rows)
     return out.getvalue()
 
@@ -100,4 +113,23 @@ def _field(value: object) -> object:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, str):
+        return _text_field(value)
     return repr(value) if isinstance(value, float) else value
+
+
+def _text_field(text: str) -> str:
+    """A text that neither steers a terminal nor is computed by a spreadsheet: an apostrophe makes a
+    formula text. A number stays one, signs included."""
+    text = clean_lines(text)
+    if text.lstrip().startswith(_FORMULA) and not _is_number(text):
+        return f"'{text}"
+    return text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -12,7 +12,7 @@ from concurve.stats.blocks import Blocks, block_ratio, log_ratios
 from concurve.stats.centre import centre, centre_estimate, staged
 from concurve.stats.moments import growth, stdev
 from concurve.stats.power import trials_to_tell
-from concurve.stats.ranks import Ranked, p_values_above, ranked
+from concurve.stats.signed_ranks import Ranked, p_values_above, ranked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,15 +61,14 @@ def best_set(
 
     ``comparisons``: how many are made in all the sets of a run; one less than settings unless
     given. Each setting is held against every other by a one-sided signed-rank test of "that one is
-    better" over the blocks that hold both (:class:`~concurve.stats.ranks.Ranked`), and leaves the
-    set if one of them is, at the level (1 − confidence) / 2 / comparisons: the best leaves only if
-    one of so many true hypotheses is rejected (Bonferroni), whatever the others are. The half is
-    that of a two-sided interval of the ratio: a speed-up that is announced, and a setting that
-    leaves the set, follow from one rule. Only the
-    :data:`RIVALS_MAX` best centres are compared with: fewer tests reject no more. This is Gupta's
-    subset selection (Hsu 1996, ch. 4) by ranks. Positive values are compared by their ratios,
-    others by their differences. A setting that shares fewer than two blocks with another cannot be
-    distinguished from it.
+    better" over the blocks that hold both (:class:`~concurve.stats.signed_ranks.Ranked`), and
+    leaves the set if one of them is, at the level (1 − confidence) / 2 / comparisons: the best
+    leaves only if one of so many true hypotheses is rejected (Bonferroni), whatever the others are.
+    The half is that of a two-sided interval of the ratio: a speed-up that is announced, and a
+    setting that leaves the set, follow from one rule. Only the :data:`RIVALS_MAX` best centres are
+    compared with: fewer tests reject no more. This is Gupta's subset selection (Hsu 1996, ch. 4) by
+    ranks. Positive values are compared by their ratios, others by their differences. A setting that
+    shares fewer than two blocks with another cannot be distinguished from it.
 
     ``is_staged``: the data have set the number of trials. ``resolutions``: by how much the values
     of each cell may be off, in their unit; none stands for not at all.

@@ -2,18 +2,18 @@
 
 Two cells whose noise has one and the same shape have log ratios that lie symmetrically around that
 of their centres, whatever the shape; so the signed-rank test holds its level for them
-(:mod:`concurve.stats.ranks`).
+(:mod:`concurve.stats.signed_ranks`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from concurve.estimate import Estimate
 from concurve.stats.centre import staged
 from concurve.stats.moments import growth
-from concurve.stats.ranks import Ranked, ranked
+from concurve.stats.signed_ranks import Ranked, ranked
 
 Blocks = Mapping[int, float]
 """Values of a cell's trials in use, by block."""
@@ -42,18 +42,37 @@ def block_ratio(
 ) -> Estimate | None:
     """``top`` over ``bottom`` over their common blocks, with its interval. ``None`` without such
     a block, or where a value is not above 0; a single block has no interval."""
-    both = top.keys() & bottom.keys()
-    if not both or min(min(top[block], bottom[block]) for block in both) <= 0:
-        return None
     found = log_ratios(top, bottom, resolution)
     if found is None:
-        (block,) = both
-        return Estimate(value=top[block] / bottom[block], n=1, confidence=confidence)
+        alone = quotients(top, bottom)
+        if alone is None or len(alone) != 1:
+            return None
+        return Estimate(value=next(iter(alone.values())), n=1, confidence=confidence)
     low, high = found.interval(staged(confidence, is_staged))
     return Estimate(
         value=growth(found.value),
         low=growth(low),
         high=growth(high),
-        n=len(both),
+        n=len(found.values),
         confidence=confidence,
     )
+
+
+def quotients(top: Blocks, bottom: Blocks) -> Blocks | None:
+    """``top`` over ``bottom`` in each common block; ``None`` where a value is not above 0."""
+    both = sorted(top.keys() & bottom.keys())
+    if any(min(top[block], bottom[block]) <= 0 for block in both):
+        return None
+    return {block: top[block] / bottom[block] for block in both}
+
+
+def geometric_means(cells: Sequence[Blocks]) -> Blocks | None:
+    """Those of some cells in each block that holds all of them; ``None`` where a value is not above
+    0: to leave out a block for its values would bias the others."""
+    common = sorted(set.intersection(*(set(cell) for cell in cells)))
+    if any(min(cell[block] for cell in cells) <= 0 for block in common):
+        return None
+    return {
+        block: math.exp(math.fsum(math.log(cell[block]) for cell in cells) / len(cells))
+        for block in common
+    }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, Protocol, TypeVar
 
 from concurve.stats.centre import centre
-from concurve.stats.ranks import Shifted, shifted
+from concurve.stats.rank_sums import Shifted, shifted
 
 Method = Literal["pairs", "ranks"]
 Direction = Literal["higher", "lower", "same", "undecided"]
@@ -40,7 +40,7 @@ def log_shift(
     top: Sequence[Sequence[float]], bottom: Sequence[Sequence[float]], resolution: float = 0.0
 ) -> Shifted | None:
     """The log ratio of a cell of some runs to that of others, which share no blocks: the shift
-    between their logarithms (:class:`~concurve.stats.ranks.Shifted`).
+    between their logarithms (:class:`~concurve.stats.rank_sums.Shifted`).
 
     Each side has the values of each of its runs. Of a single run they are the trials; of several it
     is the centre of each, as the run is what was drawn anew. ``None`` where a value is not above 0,

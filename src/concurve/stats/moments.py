@@ -13,40 +13,12 @@ from typing import NamedTuple
 LONG = 200
 
 
-class Summary(NamedTuple):
-    """The plain moments of a sample together; ``stdev`` as :func:`stdev`."""
+class Difference(NamedTuple):
+    """A difference of two means, its standard error, and the degrees of freedom of that."""
 
-    mean: float
-    median: float
-    min: float
-    max: float
-    stdev: float
-
-
-def summary(values: Sequence[float]) -> Summary:
-    """All moments at once: a long list is converted to an array only once.
-
-    Raises:
-        ValueError: no values, or one that is not finite.
-    """
-    if len(values) == 0:
-        raise ValueError("no values: their mean is not finite")
-    if len(values) >= LONG:
-        import numpy as np
-
-        array = np.asarray(values)
-        if not np.isfinite(array).all():
-            raise ValueError("the values are not all finite")
-        return Summary(
-            float(array.mean()),
-            float(np.median(array)),
-            float(array.min()),
-            float(array.max()),
-            float(array.std(ddof=1)),
-        )
-    if not all(map(math.isfinite, values)):
-        raise ValueError("the values are not all finite")
-    return Summary(mean(values), median(values), min(values), max(values), stdev(values))
+    value: float
+    error: float
+    df: float
 
 
 def mean(values: Sequence[float]) -> float:
@@ -112,3 +84,14 @@ def t_upper(t: float, df: float) -> float:
     from scipy.special import stdtr
 
     return float(stdtr(df, -t))
+
+
+def welch(top: Sequence[float], bottom: Sequence[float]) -> Difference:
+    """The difference of two means whose spreads may differ (Welch 1947), of two values each at
+    least; where squares exceed the range of a float, with the fewer degrees of freedom."""
+    first, second = (square(stdev(side)) / len(side) for side in (top, bottom))
+    total = first + second
+    shares = square(first) / (len(top) - 1) + square(second) / (len(bottom) - 1)
+    least = min(len(top), len(bottom)) - 1
+    df = square(total) / shares if shares and math.isfinite(square(total)) else least
+    return Difference(mean(top) - mean(bottom), math.sqrt(total), df)

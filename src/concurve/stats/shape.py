@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 #: The share of samples of normal noise in which something is found by chance.
 LEVEL = 0.01
 _LEVEL_OF_TWO = 0.015
+#: The share of cells with normal noise that seem to have two levels or a slow tail. It is that of a
+#: cell, not of a run: reports say so where they looked at several.
+BY_CHANCE = LEVEL + _LEVEL_OF_TWO
 #: Fewer trials have no shape.
 TRIALS_MIN = 8
 #: A level has at least this many trials.

@@ -33,14 +33,30 @@ _CREATION_LOCK = {
 #: A format as it is written: a number above 0 in ASCII digits.
 _FORMAT_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 
+#: Other keys: "holder ID" is the process of a run or a campaign that is running.
 _FORMAT_QUERY = sa.select(tables.meta.c.value).where(tables.meta.c.key == "format")
+
+
+def _given(url: str | None) -> str:
+    """A place as it is given, or the default one.
+
+    Raises:
+        StoreError: it is empty: an unset variable in a script, say, never means the default store.
+    """
+    if url is None:
+        return default_url()
+    if not url.strip():
+        raise StoreError(
+            "--db: the name of the store is empty", "a file or postgresql://…, or no --db"
+        )
+    return url
 
 
 class Database:
     """A database in the format of a store: open with a file path or a database URL."""
 
     def __init__(self, url: str | None = None) -> None:
-        self.url = url or default_url()
+        self.url = _given(url)
         self._engine = open_engine(self.url)
         with self._errors("opened"):
             self._format = self._stored_format()
@@ -55,7 +71,7 @@ class Database:
         Raises:
             StoreError: there is no such store, or it cannot be opened.
         """
-        url = url or default_url()
+        url = _given(url)
         check_there(url)
         return cls(url)
 

@@ -9,6 +9,10 @@ Verdict = Literal["ok", "program_error", "wrong", "abandon", "contaminated"]
 #: Ids of campaigns begin with it, and a date follows; those of runs begin with the date.
 CAMPAIGN_PREFIX = "c"
 
+#: The state of a run or a campaign under way, and of one that was stopped or whose process ended.
+RUNNING = "running"
+INTERRUPTED = "interrupted"
+
 
 class TrialKey(NamedTuple):
     """A place in the plan: which cell, in which block, at which attempt."""

@@ -46,7 +46,7 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     ``programs`` says which file each role executes. ``left_out`` are optional levels that the
     machine could not run; the study is without them. ``protocol`` is the number of the protocol
     that orders its trials. ``allowed_at_start`` is the time allowance in seconds that the run began
-    with, if it was resumed with a longer one.
+    with, if it was resumed with another one.
     """
 
     format: int

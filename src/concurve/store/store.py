@@ -1,5 +1,8 @@
 """Runs, trials and campaigns, append-only. SQLite by default, PostgreSQL by URL.
 
+A run or a campaign is read as interrupted when the process that was to run it has ended
+(:mod:`~concurve.store.holder`).
+
 Records are stored as the runner wrote them (compressed); the figures beside them are a cache for
 fast views and can be recomputed from the records. Each trial is one transaction.
 """
@@ -14,9 +17,12 @@ import sqlalchemy as sa
 from concurve.errors import StoreError
 from concurve.store import tables
 from concurve.store.database import FORMAT_OF_CAMPAIGNS, Database
+from concurve.store.holder import is_gone, own_holder
 from concurve.store.rows import (
     CAMPAIGN_PREFIX,
     DAMAGED_TRIAL_REMEDY,
+    INTERRUPTED,
+    RUNNING,
     CampaignRow,
     MemberRow,
     Outcome,
@@ -25,6 +31,12 @@ from concurve.store.rows import (
     TrialKey,
     TrialRow,
 )
+
+#: The reason of what is read as interrupted: its process could not say so itself.
+ENDED = "its process has ended"
+
+#: How the keys begin under which the holders of what is running are stored.
+_HOLDER = "holder "
 
 
 class Store(Database):
@@ -36,15 +48,17 @@ class Store(Database):
         """Store a new run."""
         with self._errors("written"), self._engine.begin() as connection:
             connection.execute(tables.runs.insert().values(row._asdict()))
+            _hold(connection, row.id, row.state)
 
     def set_state(self, run: str, state: str, reason: str) -> None:
-        """Set the state of a run and the reason for it."""
+        """Set the state of a run and the reason for it. This process holds one that is running."""
         with self._errors("written"), self._engine.begin() as connection:
             connection.execute(
                 tables.runs.update()
                 .where(tables.runs.c.id == run)
                 .values(state=state, reason=reason)
             )
+            _hold(connection, run, state)
 
     def set_head(self, run: str, head: bytes) -> None:
         """Replace the head of a run: its allowance may grow."""
@@ -79,6 +93,7 @@ class Store(Database):
         rows = [{"campaign": row.id, **member._asdict()} for member in members]
         with self._errors("written"), self._engine.begin() as connection:
             connection.execute(tables.campaigns.insert().values(row._asdict()))
+            _hold(connection, row.id, row.state)
             connection.execute(tables.members.insert(), rows)
 
     def set_campaign_state(self, campaign: str, state: str, reason: str) -> None:
@@ -86,6 +101,7 @@ class Store(Database):
         changed = tables.campaigns.update().where(tables.campaigns.c.id == campaign)
         with self._errors("written"), self._engine.begin() as connection:
             connection.execute(changed.values(state=state, reason=reason))
+            _hold(connection, campaign, state)
 
     def set_member(self, campaign: str, member: MemberRow) -> None:
         """Store the state of a study of a campaign."""
@@ -108,7 +124,11 @@ class Store(Database):
         if name is not None:
             query = query.where(tables.campaigns.c.name == name)
         with self._errors("read"), self._engine.connect() as connection:
-            return [CampaignRow(*row) for row in connection.execute(query)]
+            rows = [CampaignRow(*row) for row in connection.execute(query)]
+            left = _left_behind(connection, [row.id for row in rows if row.state == RUNNING])
+        return [
+            row._replace(state=INTERRUPTED, reason=ENDED) if row.id in left else row for row in rows
+        ]
 
     def find_campaign(self, name: str) -> CampaignRow | None:
         """A campaign by its id or the start of its id, or the newest one of a name; ``None``
@@ -160,7 +180,11 @@ class Store(Database):
         if study is not None:
             query = query.where(tables.runs.c.study == study)
         with self._errors("read"), self._engine.connect() as connection:
-            return [RunRow(*row) for row in connection.execute(query)]
+            rows = [RunRow(*row) for row in connection.execute(query)]
+            left = _left_behind(connection, [row.id for row in rows if row.state == RUNNING])
+        return [
+            row._replace(state=INTERRUPTED, reason=ENDED) if row.id in left else row for row in rows
+        ]
 
     def find_run(self, name: str) -> RunRow:
         """A run by its id, the start of its id, or ``last``.
@@ -238,6 +262,24 @@ class Store(Database):
     def has_trials(self, run: str) -> bool:
         """Is the run stored, with at least one trial?"""
         return self.count(run) > 0
+
+
+def _hold(connection: sa.Connection, name: str, state: str) -> None:
+    """Store this process as the holder of a run or a campaign that is running; of others, none."""
+    key = _HOLDER + name
+    connection.execute(tables.meta.delete().where(tables.meta.c.key == key))
+    if state == RUNNING:
+        connection.execute(tables.meta.insert().values(key=key, value=own_holder()))
+
+
+def _left_behind(connection: sa.Connection, running: list[str]) -> set[str]:
+    """Those of the running ones whose holder has ended."""
+    if not running:
+        return set()
+    c = tables.meta.c
+    held = connection.execute(sa.select(c.key, c.value).where(c.key.startswith(_HOLDER)))
+    gone = {key.removeprefix(_HOLDER) for key, holder in held if is_gone(holder)}
+    return gone & set(running)
 
 
 def _decompressed(stored: bytes, key: TrialKey, run: str) -> bytes:

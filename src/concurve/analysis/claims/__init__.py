@@ -27,7 +27,7 @@ from concurve.stats.comparison import together
 from concurve.terms import Level
 
 
-class _Posed(NamedTuple):
+class _AtLevels(NamedTuple):
     """A claim at the levels at which it is judged."""
 
     claim: Claim
@@ -51,20 +51,20 @@ def judge_claims(
 
     ``block_seconds``: the time of one block, to say how long further trials take.
     """
-    posed = [
-        _Posed(claim, at_levels(test, levels), levels)
+    asked = [
+        _AtLevels(claim, at_levels(test, levels), levels)
         for claim in study.claims
         for test in [parse_test(claim, "study")]
         for levels in _combinations(test.each, samples)
     ]
-    first = [one.ask(samples, 0.95) for one in posed]
+    first = [one.ask(samples, 0.95) for one in asked]
     # What has no error, or no test, is not counted.
     counted = [
         index
-        for index, (one, answer) in enumerate(zip(posed, first, strict=True))
+        for index, (one, answer) in enumerate(zip(asked, first, strict=True))
         if one.claim.kind in _TESTS and answer.verdict != "not testable here"
     ]
-    tests = [partial(posed[index].ask, samples) for index in counted]
+    tests = [partial(asked[index].ask, samples) for index in counted]
     answers = together(tests, lambda answer: answer.verdict != "undecided")
     found = dict(zip(counted, answers, strict=True))
     return tuple(
@@ -74,7 +74,7 @@ def judge_claims(
             len(counted) if index in found else 0,
             samples,
         )
-        for index, (one, answer) in enumerate(zip(posed, first, strict=True))
+        for index, (one, answer) in enumerate(zip(asked, first, strict=True))
     )
 
 
@@ -102,7 +102,7 @@ def _with_what_decides(answer: Answer, block_seconds: float | None) -> Answer:
     )
 
 
-def _finding(one: _Posed, answer: Answer, family: int, samples: Samples) -> ClaimFinding:
+def _finding(one: _AtLevels, answer: Answer, family: int, samples: Samples) -> ClaimFinding:
     claim, test, levels = one
     return ClaimFinding(
         id="-".join([claim.id, *map(str, levels.values())]),

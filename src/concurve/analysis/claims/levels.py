@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from concurve.analysis.claims.answer import (
     Answer,
     levels_of,
@@ -15,7 +13,7 @@ from concurve.definition.claim_kinds import BestSetting, ConstantWithin, Order
 from concurve.estimate import Estimate
 from concurve.findings.claims import VerdictName
 from concurve.stats.best import best_set
-from concurve.stats.blocks import Blocks, block_ratio
+from concurve.stats.blocks import block_ratio, geometric_means
 from concurve.terms import Level
 
 
@@ -26,8 +24,8 @@ def constant_within(test: ConstantWithin, samples: Samples, confidence: float) -
     threshold = f"within ±{test.within * 100:g} %"
     cells = {level: {**test.where, test.factor: level} for level in levels}
     columns = {level: samples.by_block(cell, test.indicator) for level, cell in cells.items()}
-    middle = _geometric_means(list(columns.values()))
-    if len(middle) < 2:
+    middle = geometric_means(list(columns.values()))
+    if middle is None or len(middle) < 2:
         reason = "fewer than two blocks hold every level with a value above 0"
         return Answer("undecided", reason, None, threshold)
     each = 1 - (1 - confidence) / len(levels)
@@ -52,16 +50,6 @@ def constant_within(test: ConstantWithin, samples: Samples, confidence: float) -
     assert worst is not None
     reason = f"furthest off at {test.factor}={worst[1]}"
     return Answer("supported" if inside else "undecided", reason, worst[2], threshold)
-
-
-def _geometric_means(columns: list[Blocks]) -> Blocks:
-    """Those over all columns, of each block that all have with a value above 0."""
-    blocks = set.intersection(*(set(column) for column in columns))
-    return {
-        block: math.exp(math.fsum(math.log(column[block]) for column in columns) / len(columns))
-        for block in blocks
-        if min(column[block] for column in columns) > 0
-    }
 
 
 def best_setting(test: BestSetting, samples: Samples, confidence: float) -> Answer:

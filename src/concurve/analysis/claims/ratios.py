@@ -17,7 +17,7 @@ from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import BestRatio, Cell, Ratio, RatioOfRatios, Spread
 from concurve.estimate import Estimate
 from concurve.stats import best
-from concurve.stats.blocks import Blocks, block_ratio
+from concurve.stats.blocks import Blocks, block_ratio, quotients
 from concurve.stats.centre import centre, staged
 from concurve.stats.intervals import scaled, variation_estimate
 from concurve.stats.moments import mean, stdev
@@ -99,7 +99,7 @@ def ratio_of_ratios(test: RatioOfRatios, samples: Samples, confidence: float) ->
     of, over, than_of, than_over = (samples.by_block(cell, test.indicator) for cell in cells)
     off = samples.ratio_resolution(test.of, test.over, test.indicator)
     off += samples.ratio_resolution(test.than_of, test.than_over, test.indicator)
-    here, there = _quotients(of, over), _quotients(than_of, than_over)
+    here, there = quotients(of, over), quotients(than_of, than_over)
     if here is None or there is None:
         raise _no_ratio(test.indicator)
     estimate = block_ratio(here, there, confidence, samples.is_staged, off)
@@ -108,14 +108,6 @@ def ratio_of_ratios(test: RatioOfRatios, samples: Samples, confidence: float) ->
     both = here.keys() & there.keys()
     spread = stdev([math.log(here[block]) - math.log(there[block]) for block in both])
     return bounded(estimate, test.at_least, test.at_most, spread, off)
-
-
-def _quotients(top: Blocks, bottom: Blocks) -> Blocks | None:
-    """Block by block; ``None`` where a value is not above 0."""
-    both = top.keys() & bottom.keys()
-    if any(min(top[block], bottom[block]) <= 0 for block in both):
-        return None
-    return {block: top[block] / bottom[block] for block in both}
 
 
 def spread(test: Spread, samples: Samples, confidence: float) -> Answer:

@@ -57,7 +57,7 @@ def compare_runs(
             "two runs, or --factor NAME --levels BASE,NEW inside one",
         )
     sides = side_of(side_name(base), base), side_of(side_name(new), new)
-    common, lonely = common_cells(*sides)
+    common, unmatched = common_cells(*sides)
     if not common:
         raise ComparisonError(
             f"{sides[0].name} and {sides[1].name} have no cell in common: "
@@ -69,7 +69,7 @@ def compare_runs(
         *machines([*base, *new], options.across_machines),
         *studies(base[0], new[0]),
         *sessions(base, new),
-        *lonely,
+        *unmatched,
         *states([*base, *new]),
     ]
     return _comparison(sides, pairs, warnings, options, "ranks")

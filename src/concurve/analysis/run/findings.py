@@ -170,6 +170,7 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
             stored.row.state,
             best,
             partial(speedup_among, plan, time_indicator(tables), samples),
+            first,
         ),
         *shape_sentences(plan, cells, change, indicators, head.study.primary),
     )

@@ -58,6 +58,13 @@ class ExplainedCell(msgspec.Struct, frozen=True, omit_defaults=True):
             "left out if none is."
         ),
     ] = ""
+    doubt: Annotated[
+        str,
+        about(
+            "Why its figures or the base's are in doubt: then no cause is named but "
+            "contamination; left out if they are not."
+        ),
+    ] = ""
     blocked_by_kind_ns: Annotated[
         dict[Kind, Time],
         about("blocked, divided as the samples are; left out without samples."),
@@ -112,6 +119,7 @@ def _cell(cell: CellExplanation) -> ExplainedCell:
         | {name: figure.value for name, figure in cell.per_operation.items()},
         evidence=cell.evidence,
         limit=cell.limit,
+        doubt=cell.doubt,
         blocked_by_kind_ns={name: figure.value for name, figure in cell.by_kind.items()},
         intervals_ns=dict(_intervals({**cell.per_operation, **cell.by_kind})),
         base=cell.base,

@@ -46,7 +46,9 @@ PARTS: dict[str, tuple[str, str]] = {
     "other": ("o", "other"),
     "blocked": ("b", "blocked"),
 }
-_TONES = {"contamination": Tone.WARNING, "none": Tone.PLAIN}
+#: What stands for the cause where none is named because the machine was not quiet.
+_IN_DOUBT = "in doubt"
+_TONES = {"contamination": Tone.WARNING, _IN_DOUBT: Tone.WARNING, "none": Tone.PLAIN}
 _EVIDENCE = {
     "waits": "what threads wait for",
     "run_queue": "the time in run queues",
@@ -96,7 +98,7 @@ def _cells(explanation: Explanation) -> Iterator[Block]:
     """The table, and the sentence of each cell."""
     yield _table(explanation)
     sentences = (
-        Paragraph(cell.evidence, _TONES.get(cell.cause, Tone.STRONG), lead=cell.cause)
+        Paragraph(cell.evidence, _TONES.get(_cause(cell), Tone.STRONG), lead=_cause(cell))
         for cell in explanation.cells
     )
     yield List(tuple(sentences))
@@ -147,7 +149,12 @@ def _percent(share: float) -> Number:
 
 def _named(cell: CellExplanation) -> str:
     """The cause, with the resource that is used up if it is known."""
-    return f"{cell.cause}: {cell.limit}" if cell.limit else cell.cause
+    cause = _cause(cell)
+    return f"{cause}: {cell.limit}" if cell.limit else cause
+
+
+def _cause(cell: CellExplanation) -> str:
+    return _IN_DOUBT if cell.doubt and cell.cause == "none" else cell.cause
 
 
 def _curves(explanation: Explanation) -> Table | None:

@@ -51,8 +51,8 @@ pub struct BackupFile {
     /// Length of the file in bytes.
     length: u64,
     held: HeldLocks,
-    /// A write has failed: no further request may be answered.
-    failed: bool,
+    /// The first write that failed, and why: no further request may be answered.
+    broken: Option<(&'static str, String)>,
     pub compactions: u64,
 }
 
@@ -100,7 +100,7 @@ impl BackupFile {
             pending: Vec::new(),
             length,
             held: read.held,
-            failed: false,
+            broken: None,
             compactions: 0,
         };
         if read.is_of_format_1 {
@@ -126,16 +126,22 @@ impl BackupFile {
 
     /// Writes all pending records to the file, with the chosen durability.
     pub fn commit(&mut self) -> Result<(), BackupError> {
-        if self.failed {
-            let source = io::Error::other("an earlier write failed");
-            return Err(failed(&self.path, "append to it", source));
+        if let Some((action, reason)) = &self.broken {
+            // Whoever comes second tells why, too: the server may end before the first does.
+            let source = io::Error::other(reason.clone());
+            return Err(failed(&self.path, action, source));
         }
         if self.pending.is_empty() {
             return Ok(());
         }
-        let result = self.append();
-        self.failed = result.is_err();
-        result?;
+        let written = self.append().and_then(|()| self.compact_if_large());
+        if let Err(BackupError::Io { action, source, .. }) = &written {
+            self.broken = Some((action, source.to_string()));
+        }
+        written
+    }
+
+    fn compact_if_large(&mut self) -> Result<(), BackupError> {
         let is_large =
             self.length > COMPACT_BYTES_MIN && self.length > COMPACT_RATIO * self.held.bytes();
         if is_large && !self.grows {

@@ -130,3 +130,18 @@ fn a_file_of_format_1_is_read_and_rewritten() {
         assert!(std::fs::read(&path).unwrap().starts_with(HEADER));
     }
 }
+
+#[test]
+fn every_commit_after_a_failed_write_tells_why_that_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("locks");
+    let (mut backup, _) = open(&path);
+    // A descriptor that cannot be written.
+    let other = folder.path().join("other");
+    std::fs::write(&other, b"").unwrap();
+    backup.files[0] = lock(File::open(&other).unwrap(), &other).unwrap();
+    backup.note(&record("a", 1));
+    let first = backup.commit().unwrap_err().to_string();
+    assert!(first.contains("append to it: Bad file"), "{first}");
+    assert_eq!(backup.commit().unwrap_err().to_string(), first);
+}

@@ -1,37 +1,82 @@
-"""The judge of coverage, and a light version of it with a fixed seed and a fresh one."""
+"""The judge of coverage, and a light version of it with a fresh seed."""
 
 from __future__ import annotations
 
 import math
 import random
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
 from coverage_tables import printed
-from coverage_tables.noises import NOISES, Noise, draw, read
 from coverage_tables.printed import Row, Tally
 from coverage_tables.simulated_runs import Reading, run, trials_most
+from scipy.special import bdtrc
 
 from concurve.estimate import Estimate
+from tests.helpers.noises import NOISES, Noise, draw, read
 
-#: Enough to see what is grossly wrong; the bounds are loosened by the error of so few.
+#: Enough to see what is grossly wrong in a row; all rows together show a smaller loss.
 RUNS = 30
 
 ROWS = [row for row in printed.ROWS if row.cells == 2 and row.effort in ("quick", "normal")]
 
+#: All rows together: of runs that hold the truth in just as many, fewer than one in a million fail.
+POOLED_LEAST = 0.93
+CHANCE = 1e-6
 
-def fresh_seed() -> int:
+
+@pytest.fixture(scope="module")
+def seed() -> int:
     return random.SystemRandom().randrange(1 << 32)
 
 
+@pytest.fixture(scope="module")
+def tallies(seed: int) -> dict[Row, Tally]:
+    return {row: printed.experiments(row, RUNS, seed) for row in ROWS}
+
+
+def lost(tallies: Mapping[Row, Tally]) -> list[str]:
+    """Which intervals hold the truth too rarely over all rows of a group, in words. The cells of a
+    run share its noise: they count as one."""
+    said = []
+    for group in ("even", "rough"):
+        own = [tally for row, tally in tallies.items() if row.noise.group == group]
+        for what in ("centre", "speedup"):
+            kind = [(getattr(tally, what), tally.runs) for tally in own]
+            shown = sum(runs * one.shown / one.asked for one, runs in kind)
+            wrong = sum(runs * (one.shown - one.held) / one.asked for one, runs in kind)
+            if wrong and bdtrc(math.ceil(wrong) - 1, round(shown), 1 - POOLED_LEAST) < CHANCE:
+                said.append(f"{group}: {what} held in {1 - wrong / shown:.3f} of {shown:.0f} runs")
+    return said
+
+
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
-def test_what_is_printed_holds_under_fresh_noise(noise: Noise) -> None:
+def test_what_is_printed_holds_under_fresh_noise(
+    noise: Noise, tallies: Mapping[Row, Tally], seed: int
+) -> None:
     """Rows that just keep their bounds fail together in less than one of a million runs."""
-    seed = fresh_seed()
-    for row in ROWS:
+    for row, tally in tallies.items():
         if row.noise is noise:
-            tally = printed.experiments(row, RUNS, seed)
             assert not printed.misses(row, tally, by_chance=True), f"{row.name}, seed {seed}"
+
+
+def test_all_rows_together_hold_under_fresh_noise(tallies: Mapping[Row, Tally], seed: int) -> None:
+    assert not lost(tallies), f"seed {seed}"
+
+
+@pytest.mark.parametrize(("held", "is_lost"), [(0.95, False), (0.85, True)])
+@pytest.mark.parametrize("what", ["centre", "speedup"])
+@pytest.mark.parametrize("group", ["even", "rough"])
+def test_a_loss_of_coverage_is_noticed(group: str, what: str, held: float, is_lost: bool) -> None:
+    rng = random.Random(1)
+    made = {}
+    for row in ROWS:
+        share = held if row.noise.group == group else 0.95
+        good = [rng.random() < share for _ in range(RUNS)]
+        centres = [GOOD if one or what != "centre" else WRONG for one in good]
+        made[row] = tally_of(centres, [TWICE if one or what == "centre" else GOOD for one in good])
+    assert bool(lost(made)) is is_lost
 
 
 def test_a_row_has_the_same_runs_for_the_same_seed() -> None:

@@ -1,0 +1,101 @@
+"""Standard output and error of the command, whatever became of them: closed, full, or without a
+reader. What goes to standard error never ends a command; what goes to standard output does, with an
+exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import Any, TextIO
+
+#: The exit code of a command whose reader has gone (128 + SIGPIPE), as shells show it.
+EXIT_NO_READER = 141
+
+
+class OutputError(Exception):
+    """Standard output cannot be written. No ``OSError``, since click ends those of a pipe itself,
+    with the exit code 1."""
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(cause.strerror)
+        self.errno = cause.errno
+
+
+class _Stream:
+    """A standard stream; what it does not define itself is that of the stream behind it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        try:
+            return self._stream.write(text)
+        except OSError as error:
+            self._failed(error)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is still in memory."""
+        try:
+            self._stream.flush()
+        except OSError as error:
+            self._failed(error)
+
+    def _failed(self, error: OSError) -> None:
+        """Keep Python from writing the rest again, which would fail again."""
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+
+class _Output(_Stream):
+    def _failed(self, error: OSError) -> None:
+        super()._failed(error)
+        raise OutputError(error) from error
+
+
+def take_over_streams() -> None:
+    """Replace what the caller has closed, and guard what may fail later."""
+    _replace_closed_streams()
+    for name, kind in (("stdout", _Output), ("stderr", _Stream)):
+        if not isinstance(getattr(sys, name), _Stream):
+            setattr(sys, name, kind(getattr(sys, name)))
+
+
+def tell(text: str) -> None:
+    """Print lines of a result, without characters that would steer a terminal."""
+    from concurve.report.console import fit_encoding
+    from concurve.report.format import clean_lines
+
+    print(fit_encoding(clean_lines(text), sys.stdout))
+
+
+def say(text: str) -> None:
+    """Print lines for people to standard error, without characters that would steer a terminal."""
+    from concurve.report.format import clean_lines
+
+    print(clean_lines(text), file=sys.stderr)
+
+
+def exit_code_of(error: OutputError) -> int:
+    """Say why standard output cannot be written; the exit code. A reader that has gone, such as
+    head, is no error to speak of."""
+    if error.errno == errno.EPIPE:
+        return EXIT_NO_READER
+    say(f"concurve: standard output cannot be written: {error}\n  try: more space")
+    return 1
+
+
+def _replace_closed_streams() -> None:
+    """What the caller has closed (``>&-``) is read from and written to nowhere: Python sets such a
+    stream to ``None``, and whatever is opened next would get its descriptor."""
+    for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != descriptor:
+                os.dup2(nowhere, descriptor)
+                os.close(nowhere)
+            setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8"))

@@ -1,0 +1,71 @@
+"""Who runs a run: a process, named so that anybody on its machine can see whether it still lives.
+
+A run that is being measured is stored with its holder. The kernel tells by the process's number and
+its start time whether it lives, so nothing has to be taken back when it is killed. Of a process of
+another machine, or of another PID namespace, nothing is known: it counts as alive.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+_PROC = Path("/proc")
+
+#: The field of /proc/PID/stat after the name: the state; and the start time in clock ticks.
+_STATE, _START = 0, 19
+
+
+def own_holder() -> str:
+    """The holder that this process is."""
+    pid = os.getpid()
+    started = _started(pid) or ""
+    return " ".join((_machine(), _boot(), _namespace(), str(pid), started))
+
+
+def is_gone(holder: str) -> bool:
+    """Is it certain that the holder's process has ended?"""
+    parts = holder.split(" ")
+    if len(parts) != 5:
+        return False
+    machine, boot, namespace, pid, started = parts
+    if machine != _machine() or not boot:
+        return False
+    if boot != _boot():
+        return True
+    if namespace != _namespace() or not pid.isdecimal() or not started:
+        return False
+    return _started(int(pid)) != started
+
+
+def _machine() -> str:
+    """The machine's own name and id: images of containers may share the id."""
+    name = socket.gethostname().replace(" ", "_")
+    return f"{name[:64]}/{_read(Path('/etc/machine-id'))[:32]}"
+
+
+def _boot() -> str:
+    return _read(_PROC / "sys/kernel/random/boot_id")
+
+
+def _namespace() -> str:
+    try:
+        return str((_PROC / "self/ns/pid").readlink()).replace(" ", "_")
+    except OSError:
+        return ""
+
+
+def _started(pid: int) -> str | None:
+    """When a process started, in clock ticks since the boot; ``None`` if it has ended."""
+    fields = _read(_PROC / str(pid) / "stat").rpartition(")")[2].split()
+    if len(fields) <= _START or fields[_STATE] in ("Z", "X"):
+        return None
+    return fields[_START]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
