@@ -39,11 +39,10 @@ pub struct Root {
     pub window_error: f64,
     /// Standard error of the rate, if the curve is known to be as bent as it was found to be.
     error: f64,
-    /// The power of the share that is a line; 0 for its log.
-    bend: f64,
+    shape: Shape,
     dispersion: f64,
     windows: usize,
-    /// Of the windows, and of the bend from 0.
+    /// Of the windows, and of the shape from a straight line.
     deviance: f64,
 }
 
@@ -67,11 +66,31 @@ const STEPS: usize = 60;
 /// without a bad request say more than they know where bursts are rare.
 const POWER: f64 = 1.25;
 const LOG_MAX: f64 = 30.0;
-/// Powers of the share that may be a line of the rate: below 0 the curve is steeper where the share
-/// is greater.
-const BENDS: [f64; 6] = [-3.0, -2.0, -1.0, -0.5, 0.0, 0.5];
-/// How bent curves of servers are: a standard deviation around 0, which counts as an observation.
-const BEND_USUAL: f64 = 0.5;
+/// How the share may grow with the rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Shape {
+    /// This power of the share is a line; its log for 0. Below 0 the curve is steeper where the share is
+    /// greater.
+    Power(f64),
+    /// This part of the share that is sought is bad at any rate, and the log of the rest is a line.
+    Floor(f64),
+}
+
+const STRAIGHT: Shape = Shape::Power(0.0);
+const SHAPES: [Shape; 9] = [
+    STRAIGHT,
+    Shape::Power(-3.0),
+    Shape::Power(-2.0),
+    Shape::Power(-1.0),
+    Shape::Power(-0.5),
+    Shape::Power(0.5),
+    Shape::Floor(0.25),
+    Shape::Floor(0.5),
+    Shape::Floor(0.75),
+];
+/// How bent curves of servers are, and how much is bad at any rate: a standard deviation around 0,
+/// which counts as an observation.
+const USUAL: f64 = 0.5;
 /// No curve falls farther below the share that is sought, in logs: windows without a bad request are
 /// no proof that none can be.
 const DEPTH: f64 = 4.0;
@@ -80,15 +99,15 @@ const DEPTH: f64 = 4.0;
 /// it grows with the rate. The windows are in the order of their times.
 pub fn root(counts: &[Count], share: f64) -> Option<Root> {
     let straight = straight_root(counts, share)?;
-    let of = |bend: &f64| match *bend {
-        0.0 => Some(straight),
-        bend => root_of(counts, share, bend, &straight),
+    let of = |shape: &Shape| match *shape {
+        STRAIGHT => Some(straight),
+        shape => root_of(counts, share, shape, &straight),
     };
-    let fits: Vec<Root> = BENDS.iter().filter_map(of).collect();
+    let fits: Vec<Root> = SHAPES.iter().filter_map(of).collect();
     // A line that is not bent enough scatters more than the windows do.
     let dispersion = fits.iter().map(|it| it.dispersion);
     let dispersion = dispersion.fold(f64::INFINITY, f64::min);
-    let lacks = |it: &Root| it.deviance + unusual(it.bend) * dispersion;
+    let lacks = |it: &Root| it.deviance + it.shape.unusual() * dispersion;
     let best = fits.iter().min_by(|a, b| lacks(a).total_cmp(&lacks(b)))?;
     Some(Root {
         deviance: lacks(best),
@@ -103,48 +122,89 @@ pub fn straight_root(counts: &[Count], share: f64) -> Option<Root> {
     }
     let center = counts.iter().map(|it| it.rate).sum::<f64>() / counts.len() as f64;
     let (level, slope) = line(counts, center)?;
-    let curve = Curve { share, bend: 0.0 };
+    let curve = Curve {
+        share,
+        shape: STRAIGHT,
+    };
     curve.root(counts, center, level - share.ln(), slope)
 }
 
-/// The root of a curve of a bend, found from that of the straight one.
-fn root_of(counts: &[Count], share: f64, bend: f64, straight: &Root) -> Option<Root> {
-    let curve = Curve { share, bend };
+/// The root of a curve of a shape, found from that of the straight one.
+fn root_of(counts: &[Count], share: f64, shape: Shape, straight: &Root) -> Option<Root> {
+    let curve = Curve { share, shape };
     let center = counts.iter().map(|it| it.rate).sum::<f64>() / counts.len() as f64;
-    // With the same share and slope at the centre.
-    let logs = (straight.slope * (center - straight.rate)).clamp(-DEPTH, DEPTH);
-    let stretch = (bend * logs).exp();
-    let (level, slope) = ((stretch - 1.0) / bend, straight.slope * stretch);
+    // With the same share and slope at the centre, as far as the shape has them.
+    let logs = straight.slope * (center - straight.rate);
+    let level = curve.growth(logs.clamp(-DEPTH, DEPTH));
+    let slope = straight.slope / curve.chain(level);
     let (level, slope) = curve.fitted(counts, center, level, slope)?;
     curve.root(counts, center, level, slope)
 }
 
-/// What a bend takes from the likelihood, in units of the dispersion.
-fn unusual(bend: f64) -> f64 {
-    (bend / BEND_USUAL).powi(2)
+impl Shape {
+    /// What a shape takes from the likelihood, in units of the dispersion.
+    fn unusual(self) -> f64 {
+        let (Self::Power(by) | Self::Floor(by)) = self;
+        (by / USUAL).powi(2)
+    }
 }
 
-/// Curves of the share over the rate: the share to a power is a line.
+/// Curves of the share over the rate: the line is 0 where the share is the one that is sought, and of
+/// slope 1 in logs there.
 #[derive(Debug, Clone, Copy)]
 struct Curve {
     share: f64,
-    bend: f64,
+    shape: Shape,
 }
 
 impl Curve {
-    /// The log of the share. `growth` is the line: 0 where the share is the one that is sought, and
-    /// of slope 1 in logs there.
+    /// The log of the share where the line has grown so much.
     fn log(&self, growth: f64) -> f64 {
-        if self.bend == 0.0 {
-            return self.share.ln() + growth;
+        self.share.ln() + self.logs(growth)
+    }
+
+    /// The same relative to the share that is sought.
+    fn logs(&self, growth: f64) -> f64 {
+        match self.shape {
+            STRAIGHT => growth,
+            Shape::Power(power) => {
+                let grown = 1.0 + power * growth;
+                let logs = match grown > 0.0 {
+                    true => grown.ln() / power,
+                    false if power < 0.0 => LOG_MAX,
+                    false => -DEPTH,
+                };
+                logs.max(-DEPTH)
+            }
+            Shape::Floor(part) => {
+                let rest = 1.0 - part;
+                (part + rest * (growth / rest).min(LOG_MAX).exp()).ln()
+            }
         }
-        let power = 1.0 + self.bend * growth;
-        let logs = match power > 0.0 {
-            true => power.ln() / self.bend,
-            false if self.bend < 0.0 => LOG_MAX,
-            false => -DEPTH,
-        };
-        self.share.ln() + logs.max(-DEPTH)
+    }
+
+    /// The line where the log of the share is so far from the one that is sought.
+    fn growth(&self, logs: f64) -> f64 {
+        match self.shape {
+            STRAIGHT => logs,
+            Shape::Power(power) => ((power * logs).exp() - 1.0) / power,
+            Shape::Floor(part) => {
+                let rest = 1.0 - part;
+                let grown = ((logs.exp() - part) / rest).ln();
+                rest * grown.max(-DEPTH)
+            }
+        }
+    }
+
+    /// How fast the log of the share grows with the line.
+    fn chain(&self, growth: f64) -> f64 {
+        let logs = self.logs(growth);
+        match self.shape {
+            STRAIGHT => 1.0,
+            Shape::Power(_) if logs <= -DEPTH => 0.0,
+            Shape::Power(power) => (-power * logs).exp(),
+            Shape::Floor(part) => 1.0 - part * (-logs).exp(),
+        }
     }
 
     fn deviance(&self, count: &Count, growth: f64) -> f64 {
@@ -153,13 +213,8 @@ impl Curve {
 
     /// As [`score`], by the line.
     fn score(&self, count: &Count, growth: f64) -> (f64, f64) {
-        let log = self.log(growth);
-        let (off, weight) = score(count, log);
-        let logs = log - self.share.ln();
-        if self.bend != 0.0 && logs <= -DEPTH {
-            return (0.0, 0.0);
-        }
-        let chain = (-self.bend * logs).exp();
+        let (off, weight) = score(count, self.log(growth));
+        let chain = self.chain(growth);
         (off * chain, weight * chain * chain)
     }
 
@@ -238,7 +293,7 @@ impl Curve {
             slope_error: slope_variance.sqrt(),
             window_error: (dispersion / h00 * counts.len() as f64).sqrt(),
             error: root_variance.sqrt() / slope,
-            bend: self.bend,
+            shape: self.shape,
             dispersion,
             windows: counts.len(),
             deviance: counts.iter().map(|it| self.deviance(it, growth(it))).sum(),
@@ -251,7 +306,7 @@ impl Curve {
             let of = |it: &Count| self.deviance(it, slope * (it.rate - rate));
             counts.iter().map(of).sum()
         };
-        if self.bend == 0.0 {
+        if self.shape == STRAIGHT {
             return lacks(slope_through(counts, rate, self.share));
         }
         let distance = |it: &Count| (it.rate - rate).abs();
@@ -473,13 +528,13 @@ impl Root {
     pub fn interval(&self, counts: &[Count], share: f64, tail: (f64, f64)) -> (f64, f64) {
         let quantile = |tail: f64| quantile(self.windows - 3, tail);
         let bound = |tail: f64| quantile(tail).powi(2) * self.dispersion;
-        let accepts = |rate: f64, bend: f64, bound: f64| {
-            let lacks = Curve { share, bend }.least_deviance(counts, rate);
-            lacks + unusual(bend) * self.dispersion - self.deviance <= bound
+        let accepts = |rate: f64, shape: Shape, bound: f64| {
+            let lacks = Curve { share, shape }.least_deviance(counts, rate);
+            lacks + shape.unusual() * self.dispersion - self.deviance <= bound
         };
         let rejected = |rate: f64, bound: f64| {
-            let is_accepted = |it: &f64| accepts(rate, *it, bound);
-            !accepts(rate, self.bend, bound) && !BENDS.iter().any(is_accepted)
+            let is_accepted = |it: &Shape| accepts(rate, *it, bound);
+            !accepts(rate, self.shape, bound) && !SHAPES.iter().any(is_accepted)
         };
         let low = edge(self.rate, 0.0, |rate| rejected(rate, bound(tail.0)));
         let high = edge(self.rate, 10.0 * self.rate, |rate| {

@@ -198,7 +198,7 @@ pub fn check<S: SystemUnderTest>(
         search.windows.push(window);
     }
     if search.windows.len() >= ENOUGH {
-        search.outcome = search.checked(shares, rate);
+        search.outcome = search.checked(shares, rate, 0);
     }
     Ok(search)
 }
@@ -268,7 +268,7 @@ impl Search {
                 (Some(kept), None) if kept >= ceiling => {
                     self.outcome = match self.confirmed(system, shares, kept)? {
                         Some(true) => Outcome::AlwaysKept { rate: kept },
-                        _ => self.in_doubt(shares, Doubt::NoTrend),
+                        _ => self.unconfirmed(shares),
                     };
                     return Ok(None);
                 }
@@ -280,7 +280,7 @@ impl Search {
                         let objective = worst.unwrap_or(0);
                         self.outcome = match self.confirmed(system, shares, rate)? {
                             Some(false) => Outcome::NeverKept { rate, objective },
-                            _ => self.in_doubt(shares, Doubt::NoTrend),
+                            _ => self.unconfirmed(shares),
                         };
                         return Ok(None);
                     }
@@ -291,25 +291,37 @@ impl Search {
         Ok(None)
     }
 
-    /// Measures more windows at a rate, the last one or the first one of all: whether it keeps all
-    /// objectives, misses one, or neither can be said.
+    /// Measures more windows at a rate: whether it keeps all objectives, misses one, or neither can be
+    /// said. Windows that picked the rate do not count: they are bad, or good, by choice.
     fn confirmed<S: SystemUnderTest>(
         &mut self,
         system: &mut S,
         shares: &[f64],
         rate: f64,
     ) -> Result<Option<bool>, S::Error> {
+        let from = self.windows.len();
         for _ in 0..ENOUGH {
             let Some(window) = system.window(rate)? else {
                 break;
             };
             self.windows.push(window);
         }
-        Ok(match self.checked(shares, rate) {
+        Ok(match self.checked(shares, rate, from) {
             Outcome::Kept { .. } => Some(true),
             Outcome::Missed { .. } => Some(false),
             _ => None,
         })
+    }
+
+    /// No answer, as the last windows do not confirm the rate that all of them had.
+    fn unconfirmed(&self, shares: &[f64]) -> Outcome {
+        let rate = self.windows.last().map(|it| it.rate);
+        let latest = self.windows.iter().rev();
+        let at_rate = latest.take_while(|it| Some(it.rate) == rate).count();
+        match at_rate > ENOUGH {
+            true => self.in_doubt(shares, Doubt::NoTrend),
+            false => undecided(Doubt::TooFewWindows),
+        }
     }
 
     /// Measures windows below the estimated limit, at it, and above.
@@ -389,15 +401,8 @@ impl Search {
         near
     }
 
-    /// The windows with requests, in the order of time.
     fn counts(&self, objective: usize) -> Vec<Count> {
-        let count = |it: &Window| Count {
-            rate: it.rate,
-            requests: it.requests as f64,
-            bad: it.bad[objective] as f64,
-        };
-        let counts = self.windows.iter().map(count);
-        counts.filter(|it| it.requests > 0.0).collect()
+        counts(&self.windows, objective)
     }
 
     fn estimate(&self, shares: &[f64], bracketing: usize) -> Outcome {
@@ -459,18 +464,19 @@ impl Search {
         requests as f64 * share >= EXPECTED_MIN && with_bad >= BURSTS_MIN
     }
 
-    fn checked(&self, shares: &[f64], rate: f64) -> Outcome {
+    /// What the windows at a rate say, from the one with this number on.
+    fn checked(&self, shares: &[f64], rate: f64, from: usize) -> Outcome {
         let tail = MISS / 2.0 / shares.len() as f64;
         let objectives = 0..shares.len();
-        let counts = |objective: usize| -> Vec<Count> {
-            let all = self.counts(objective).into_iter();
-            all.filter(|it| it.rate == rate).collect()
+        let at_rate = |objective: usize| -> Vec<Count> {
+            let later = counts(&self.windows[from..], objective).into_iter();
+            later.filter(|it| it.rate == rate).collect()
         };
         let verdicts: Vec<Option<bool>> = objectives
             .clone()
-            .map(|it| fit::is_kept(&counts(it), shares[it], tail))
+            .map(|it| fit::is_kept(&at_rate(it), shares[it], tail))
             .collect();
-        let share = |it: usize| counts(it).iter().map(|it| it.bad).sum::<f64>() / shares[it];
+        let share = |it: usize| at_rate(it).iter().map(|it| it.bad).sum::<f64>() / shares[it];
         let missed = objectives.clone().filter(|it| verdicts[*it] == Some(false));
         if let Some(objective) = missed.max_by(|a, b| share(*a).total_cmp(&share(*b))) {
             return Outcome::Missed { rate, objective };
@@ -478,7 +484,7 @@ impl Search {
         if objectives.clone().all(|it| verdicts[it] == Some(true)) {
             return Outcome::Kept { rate };
         }
-        let why = match objectives.into_iter().any(|it| fit::steps(&counts(it))) {
+        let why = match objectives.into_iter().any(|it| fit::steps(&at_rate(it))) {
             true => Doubt::Changed,
             false => Doubt::TooNear,
         };
@@ -490,6 +496,17 @@ impl Search {
         let changed = (0..shares.len()).any(|it| fit::steps(&self.counts(it)));
         undecided(if changed { Doubt::Changed } else { why })
     }
+}
+
+/// The windows with requests, in the order of time.
+fn counts(windows: &[Window], objective: usize) -> Vec<Count> {
+    let count = |it: &Window| Count {
+        rate: it.rate,
+        requests: it.requests as f64,
+        bad: it.bad[objective] as f64,
+    };
+    let counts = windows.iter().map(count);
+    counts.filter(|it| it.requests > 0.0).collect()
 }
 
 /// Where a window is placed: below the root, above or at it. The sum of the digits to the base of three,

@@ -351,8 +351,8 @@ impl SystemUnderTest for Simulated {
 }
 
 /// The limits that these shares of the requests exceed at a rate, from a long load.
-pub fn limits(model: Model, rate: f64, shares: &[f64], requests: f64) -> Vec<f64> {
-    let mut server = Simulated::new(model, 7, &[], 0, 0.0);
+pub fn limits(model: Model, rate: f64, shares: &[f64], requests: f64, seed: u64) -> Vec<f64> {
+    let mut server = Simulated::new(model, seed, &[], 0, 0.0);
     let mut taken = Vec::with_capacity((requests * 1.01) as usize);
     server.load(rate, requests / rate, |_, _, it| taken.push(it as f32));
     let count = taken.len() as f64;
