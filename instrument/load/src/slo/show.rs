@@ -122,8 +122,9 @@ fn reason(why: Doubt, found: &SearchResult) -> String {
             "the interval is wider than a factor of {WIDE}: windows at similar rates differ much, as they do when the \
             server pauses; try a --duration four times as long, a quieter machine, or a limit beyond the pauses"
         ),
-        Doubt::FewBursts => "requests are bad in bursts that are too rare for this --duration: hardly any window up to \
-            that rate had one; try a --duration ten times as long, or a limit beyond the pauses of the server"
+        Doubt::FewBursts => "too few requests were bad up to that rate, or in too few windows, to know how their bursts \
+            come; try a --duration ten times as long, a larger share (p99 for p99.9), or a limit beyond the pauses of the \
+            server"
             .to_owned(),
         Doubt::TooNear => "its share of bad requests is too near to the objective for the number of bursts that were \
             seen; try a longer --duration, or a lower --rate"
