@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,22 +20,27 @@ HELD = 90.0
 """Percent of the answers whose 95 % interval holds the true rate, at least."""
 ANSWERS_MIN = 40
 """Fewer answers than these say nothing about their coverage."""
+SEED_MAX = 2**40
 ROW = re.compile(r"^(?P<name>.{50})(?P<numbers>(?: +-?[\d.]+){7})$")
 
 
 def figures(quick: bool) -> Iterator[Figure]:
-    """Simulated searches of concurve-load, from the tests of its crate; `*` is a server that the
-    search was not tuned to."""
+    """Simulated searches of concurve-load, from the tests of its crate, with seeds that nobody has
+    seen, or those from CONCURVE_SEED on; `*` is a server of the second set that judges."""
     try:
         cargo = require("cargo", "cargo")
     except MissingToolError as error:
         yield Figure("rate under objectives", "simulated servers", missing=str(error))
         return
     searches = 20 if quick else SEARCHES
+    seed = os.environ.get("CONCURVE_SEED") or str(secrets.randbelow(SEED_MAX))
+    print(f"CONCURVE_SEED={seed}")
     done = subprocess.run(
         [cargo, "test", "--profile", "checked", "-p", "concurve-load", "--lib",
          "coverage_by_server", "--", "--ignored", "--nocapture"],
-        cwd=ROOT, env={**os.environ, "CONCURVE_SEARCHES": str(searches)},
+        cwd=ROOT, env={
+            **os.environ, "CONCURVE_SEARCHES": str(searches), "CONCURVE_SEED": seed,
+        },
         check=True, capture_output=True, text=True,
     )  # fmt: skip
     print(done.stdout)

@@ -31,6 +31,9 @@ pub struct SessionTally {
     pub last_ns: u64,
 }
 
+/// The kind of the error of a transaction that was lost with its connection begins so.
+pub const CONNECTION_LOST: &str = "connection lost: ";
+
 /// All counts of one worker, or their sum.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tally {

@@ -10,7 +10,7 @@ use super::open_loop::{Due, OpenLoop};
 use super::session::ScheduledTransaction;
 use crate::counts::histogram::histogram;
 use crate::counts::requests::{Outcome, RequestTimes};
-use crate::counts::tally::{InFlight, Interval, ResourceUsage, Tally};
+use crate::counts::tally::{CONNECTION_LOST, InFlight, Interval, ResourceUsage, Tally};
 use crate::counts::timeline::Timeline;
 use crate::error::Error;
 use crate::plan::{End, Pace, Plan, Task};
@@ -249,7 +249,7 @@ impl Recorder {
             self.tally.in_doubt += 1;
             let counts = self.measuring && self.is_measured(transaction.due_ns);
             if counts && now <= self.task.end_ns() {
-                let kind = format!("connection lost: {reason}");
+                let kind = format!("{CONNECTION_LOST}{reason}");
                 self.tally.lose(transaction.kind, kind);
                 self.unanswered.push(Outstanding {
                     outcome: Outcome::Lost,

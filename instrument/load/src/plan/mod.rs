@@ -11,7 +11,7 @@ use crate::engine::EmbeddedEngine;
 use crate::protocol::{Endpoint, Protocol};
 use crate::workload::Workload;
 
-pub use objective::Objective;
+pub use objective::{Bad, Objective};
 pub use task::{End, Pace, Spread, Task};
 
 /// One run of the load.

@@ -1,7 +1,9 @@
-//! The rate at which a share of bad requests is reached: log-linear regression on windows, by
-//! quasi-likelihood (McCullagh & Nelder, Generalized Linear Models, 2nd ed., 1989, ch. 6 and 9).
+//! The rate at which a share of bad requests is reached: regression on windows, by quasi-likelihood
+//! (McCullagh & Nelder, Generalized Linear Models, 2nd ed., 1989, ch. 6 and 9).
 //! The share of waits that exceed a limit falls exponentially with the distance to saturation
-//! (exactly in M/M/1; Kingman, The single server queue in heavy traffic, 1961), hence the log.
+//! (exactly in M/M/1; Kingman, The single server queue in heavy traffic, 1961), hence the log. Where
+//! some requests are bad at any rate the log is bent: the share to a power is a line instead (Box &
+//! Cox, An analysis of transformations, 1964), and no power that agrees with the windows is left out.
 //!
 //! Bad requests come in bursts, so a window of n requests says less than n independent ones would.
 //! How much less is estimated from the scatter of the windows around the curve (their dispersion),
@@ -33,8 +35,14 @@ pub struct Root {
     pub slope: f64,
     /// Standard error of the slope.
     pub slope_error: f64,
+    /// Scatter of the log of the share in one window.
+    pub window_error: f64,
+    /// Standard error of the rate, if the curve is known to be as bent as it was found to be.
+    error: f64,
+    shape: Shape,
     dispersion: f64,
     windows: usize,
+    /// Of the windows, and of the shape from a straight line.
     deviance: f64,
 }
 
@@ -43,7 +51,7 @@ const WINDOWS_MIN: usize = 6;
 /// The dispersion is estimated from the bursts, and too low on average if there are few: it is
 /// increased by the share of this constant over their number. From simulation, see decision 12. It
 /// is greater for a line: bursts that are missing make its slope too steep as well.
-const FEW_BURSTS: [f64; 2] = [8.0, 20.0];
+const FEW_BURSTS: [f64; 2] = [8.0, 12.0];
 /// Bad requests that must be expected, where none is seen, for a share to be kept.
 const NONE_SEEN: f64 = 4.0;
 /// A greater F of the best step is no chance: windows have heavier tails than the normal distribution.
@@ -53,43 +61,284 @@ pub const STEP_MAYBE: f64 = 12.4;
 /// Share of the pairs of windows, one before and one after a step, that it puts in the same order.
 const STEP_ABOVE: f64 = 0.85;
 const STEPS: usize = 60;
+/// The variance of the number of bad requests grows with this power of its mean, between that of bursts
+/// of one size (1) and that of bursts that grow as fast as their number (1.5). With the latter, windows
+/// without a bad request say more than they know where bursts are rare.
+const POWER: f64 = 1.25;
 const LOG_MAX: f64 = 30.0;
+/// How the share may grow with the rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Shape {
+    /// This power of the share is a line; its log for 0. Below 0 the curve is steeper where the share is
+    /// greater.
+    Power(f64),
+    /// This part of the share that is sought is bad at any rate, and the log of the rest is a line.
+    Floor(f64),
+}
+
+const STRAIGHT: Shape = Shape::Power(0.0);
+const SHAPES: [Shape; 9] = [
+    STRAIGHT,
+    Shape::Power(-3.0),
+    Shape::Power(-2.0),
+    Shape::Power(-1.0),
+    Shape::Power(-0.5),
+    Shape::Power(0.5),
+    Shape::Floor(0.25),
+    Shape::Floor(0.5),
+    Shape::Floor(0.75),
+];
+/// How bent curves of servers are, and how much is bad at any rate: a standard deviation around 0,
+/// which counts as an observation.
+const USUAL: f64 = 0.5;
+/// No curve falls farther below the share that is sought, in logs: windows without a bad request are
+/// no proof that none can be.
+const DEPTH: f64 = 4.0;
 
 /// The rate at which the share of bad requests is `share`; none if the windows do not show that
 /// it grows with the rate. The windows are in the order of their times.
 pub fn root(counts: &[Count], share: f64) -> Option<Root> {
+    let straight = straight_root(counts, share)?;
+    let of = |shape: &Shape| match *shape {
+        STRAIGHT => Some(straight),
+        shape => root_of(counts, share, shape, &straight),
+    };
+    let fits: Vec<Root> = SHAPES.iter().filter_map(of).collect();
+    // A line that is not bent enough scatters more than the windows do.
+    let dispersion = fits.iter().map(|it| it.dispersion);
+    let dispersion = dispersion.fold(f64::INFINITY, f64::min);
+    let lacks = |it: &Root| it.deviance + it.shape.unusual() * dispersion;
+    let best = fits.iter().min_by(|a, b| lacks(a).total_cmp(&lacks(b)))?;
+    Some(Root {
+        deviance: lacks(best),
+        ..*best
+    })
+}
+
+/// As [`root`], where the log of the share is a line.
+pub fn straight_root(counts: &[Count], share: f64) -> Option<Root> {
     if counts.len() < WINDOWS_MIN {
         return None;
     }
     let center = counts.iter().map(|it| it.rate).sum::<f64>() / counts.len() as f64;
     let (level, slope) = line(counts, center)?;
-    if !(slope.is_finite() && slope > 0.0) {
-        return None;
-    }
-    let rate = center + (share.ln() - level) / slope;
-    if !rate.is_finite() || rate <= 0.0 {
-        return None;
-    }
-    let fitted = |it: &Count| level + slope * (it.rate - center);
-    let dispersion = dispersion(counts, fitted, 2, share);
-    let (mut h00, mut h01, mut h11) = (0.0, 0.0, 0.0);
-    for count in counts {
-        let (x, weight) = (count.rate - center, score(count, fitted(count)).1);
-        (h00, h01, h11) = (h00 + weight, h01 + weight * x, h11 + weight * x * x);
-    }
-    let about_slope = h11 - h01 * h01 / h00;
-    if about_slope.is_nan() || about_slope <= 0.0 {
-        return None;
-    }
-    Some(Root {
-        rate,
-        slope,
-        slope_error: (dispersion / about_slope).sqrt(),
-        dispersion,
-        windows: counts.len(),
-        deviance: counts.iter().map(|it| deviance(it, fitted(it))).sum(),
-    })
+    let curve = Curve {
+        share,
+        shape: STRAIGHT,
+    };
+    curve.root(counts, center, level - share.ln(), slope)
 }
+
+/// The root of a curve of a shape, found from that of the straight one.
+fn root_of(counts: &[Count], share: f64, shape: Shape, straight: &Root) -> Option<Root> {
+    let curve = Curve { share, shape };
+    let center = counts.iter().map(|it| it.rate).sum::<f64>() / counts.len() as f64;
+    // With the same share and slope at the centre, as far as the shape has them.
+    let logs = straight.slope * (center - straight.rate);
+    let level = curve.growth(logs.clamp(-DEPTH, DEPTH));
+    let slope = straight.slope / curve.chain(level);
+    let (level, slope) = curve.fitted(counts, center, level, slope)?;
+    curve.root(counts, center, level, slope)
+}
+
+impl Shape {
+    /// What a shape takes from the likelihood, in units of the dispersion.
+    fn unusual(self) -> f64 {
+        let (Self::Power(by) | Self::Floor(by)) = self;
+        (by / USUAL).powi(2)
+    }
+}
+
+/// Curves of the share over the rate: the line is 0 where the share is the one that is sought, and of
+/// slope 1 in logs there.
+#[derive(Debug, Clone, Copy)]
+struct Curve {
+    share: f64,
+    shape: Shape,
+}
+
+impl Curve {
+    /// The log of the share where the line has grown so much.
+    fn log(&self, growth: f64) -> f64 {
+        self.share.ln() + self.logs(growth)
+    }
+
+    /// The same relative to the share that is sought.
+    fn logs(&self, growth: f64) -> f64 {
+        match self.shape {
+            STRAIGHT => growth,
+            Shape::Power(power) => {
+                let grown = 1.0 + power * growth;
+                let logs = match grown > 0.0 {
+                    true => grown.ln() / power,
+                    false if power < 0.0 => LOG_MAX,
+                    false => -DEPTH,
+                };
+                logs.max(-DEPTH)
+            }
+            Shape::Floor(part) => {
+                let rest = 1.0 - part;
+                (part + rest * (growth / rest).min(LOG_MAX).exp()).ln()
+            }
+        }
+    }
+
+    /// The line where the log of the share is so far from the one that is sought.
+    fn growth(&self, logs: f64) -> f64 {
+        match self.shape {
+            STRAIGHT => logs,
+            Shape::Power(power) => ((power * logs).exp() - 1.0) / power,
+            Shape::Floor(part) => {
+                let rest = 1.0 - part;
+                let grown = ((logs.exp() - part) / rest).ln();
+                rest * grown.max(-DEPTH)
+            }
+        }
+    }
+
+    /// How fast the log of the share grows with the line.
+    fn chain(&self, growth: f64) -> f64 {
+        let logs = self.logs(growth);
+        match self.shape {
+            STRAIGHT => 1.0,
+            Shape::Power(_) if logs <= -DEPTH => 0.0,
+            Shape::Power(power) => (-power * logs).exp(),
+            Shape::Floor(part) => 1.0 - part * (-logs).exp(),
+        }
+    }
+
+    fn deviance(&self, count: &Count, growth: f64) -> f64 {
+        deviance(count, self.log(growth))
+    }
+
+    /// As [`score`], by the line.
+    fn score(&self, count: &Count, growth: f64) -> (f64, f64) {
+        let (off, weight) = score(count, self.log(growth));
+        let chain = self.chain(growth);
+        (off * chain, weight * chain * chain)
+    }
+
+    /// Level and slope that fit best, by Fisher's method of scoring from given ones.
+    fn fitted(
+        &self,
+        counts: &[Count],
+        center: f64,
+        mut level: f64,
+        mut slope: f64,
+    ) -> Option<(f64, f64)> {
+        let lacks = |level: f64, slope: f64| -> f64 {
+            let of = |it: &Count| self.deviance(it, level + slope * (it.rate - center));
+            counts.iter().map(of).sum()
+        };
+        let mut before = lacks(level, slope);
+        for _ in 0..STEPS {
+            let (mut g0, mut g1, mut h00, mut h01, mut h11) = (0.0, 0.0, 0.0, 0.0, 0.0);
+            for count in counts {
+                let x = count.rate - center;
+                let (off, weight) = self.score(count, level + slope * x);
+                (g0, g1) = (g0 + off, g1 + off * x);
+                (h00, h01, h11) = (h00 + weight, h01 + weight * x, h11 + weight * x * x);
+            }
+            let determinant = h00 * h11 - h01 * h01;
+            if determinant.is_nan() || determinant <= 1e-12 * h00 * h11 {
+                break;
+            }
+            let by_level = (g0 * h11 - g1 * h01) / determinant;
+            let by_slope = (g1 * h00 - g0 * h01) / determinant;
+            // Halved until it is no step back.
+            let (mut part, mut after) = (1.0, lacks(level + by_level, slope + by_slope));
+            while part > 1e-3 && (after.is_nan() || after > before) {
+                part /= 2.0;
+                after = lacks(level + part * by_level, slope + part * by_slope);
+            }
+            if after.is_nan() || after > before {
+                break;
+            }
+            level += part * by_level;
+            slope += part * by_slope;
+            let gain = before - after;
+            before = after;
+            if gain <= 1e-7 * before {
+                break;
+            }
+        }
+        slope.is_finite().then_some((level, slope))
+    }
+
+    /// The root of the line.
+    fn root(&self, counts: &[Count], center: f64, level: f64, slope: f64) -> Option<Root> {
+        if !(slope.is_finite() && slope > 0.0) {
+            return None;
+        }
+        let rate = center - level / slope;
+        if !rate.is_finite() || rate <= 0.0 {
+            return None;
+        }
+        let growth = |it: &Count| level + slope * (it.rate - center);
+        let dispersion = dispersion(counts, |it| self.log(growth(it)), 2, self.share);
+        let (mut h00, mut h01, mut h11) = (0.0, 0.0, 0.0);
+        for count in counts {
+            let (x, weight) = (count.rate - rate, self.score(count, growth(count)).1);
+            (h00, h01, h11) = (h00 + weight, h01 + weight * x, h11 + weight * x * x);
+        }
+        let about_slope = h11 - h01 * h01 / h00;
+        if about_slope.is_nan() || about_slope <= 0.0 {
+            return None;
+        }
+        let slope_variance = dispersion / about_slope;
+        let root_variance = dispersion / h00 + slope_variance * (h01 / h00).powi(2);
+        Some(Root {
+            rate,
+            slope,
+            slope_error: slope_variance.sqrt(),
+            window_error: (dispersion / h00 * counts.len() as f64).sqrt(),
+            error: root_variance.sqrt() / slope,
+            shape: self.shape,
+            dispersion,
+            windows: counts.len(),
+            deviance: counts.iter().map(|it| self.deviance(it, growth(it))).sum(),
+        })
+    }
+
+    /// The least deviance of a curve that reaches the share at `rate`, and does not fall.
+    fn least_deviance(&self, counts: &[Count], rate: f64) -> f64 {
+        let lacks = |slope: f64| -> f64 {
+            let of = |it: &Count| self.deviance(it, slope * (it.rate - rate));
+            counts.iter().map(of).sum()
+        };
+        if self.shape == STRAIGHT {
+            return lacks(slope_through(counts, rate, self.share));
+        }
+        let distance = |it: &Count| (it.rate - rate).abs();
+        let scale = counts.iter().map(distance).fold(0.0, f64::max);
+        let of_log = |log: f64| lacks(log.exp() / scale);
+        // A coarse search, and golden sections where it was best.
+        let logs = (0..10).map(|it| f64::from(it) * 0.8 - 4.8);
+        let tried = logs.map(|it| (of_log(it), it));
+        let flat = lacks(0.0);
+        let Some((best, at)) = tried.min_by(|a, b| a.0.total_cmp(&b.0)) else {
+            return flat;
+        };
+        let (mut low, mut high) = (at - 0.8, at + 0.8);
+        let (mut left, mut right) = (high - GOLDEN * 1.6, low + GOLDEN * 1.6);
+        let (mut of_left, mut of_right) = (of_log(left), of_log(right));
+        for _ in 0..8 {
+            if of_left < of_right {
+                (high, right, of_right) = (right, left, of_left);
+                left = high - GOLDEN * (high - low);
+                of_left = of_log(left);
+            } else {
+                (low, left, of_left) = (left, right, of_right);
+                right = low + GOLDEN * (high - low);
+                of_right = of_log(right);
+            }
+        }
+        best.min(of_left).min(of_right).min(flat)
+    }
+}
+
+/// Of an interval that is divided again and again.
+const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 /// How many times greater the scatter of the windows around a model is than the variance function
 /// says, their correlation included.
@@ -103,7 +352,7 @@ fn dispersion(
     let pearson: f64 = residuals.iter().map(|it| it * it).sum();
     // At least that of independent requests: windows that are all the same are not correlated.
     let scatter = pearson / (counts.len() - parameters) as f64;
-    let dispersion = (scatter * correlation(&residuals)).max(1.0 / share.sqrt());
+    let dispersion = (scatter * correlation(&residuals)).max(share.powf(1.0 - POWER));
     // Number of independent bursts that would give the same precision.
     let weight: f64 = counts.iter().map(|it| score(it, fitted(it)).1).sum();
     dispersion * (1.0 + FEW_BURSTS[parameters - 1] * dispersion / weight)
@@ -277,17 +526,23 @@ impl Root {
     /// The rates below and above which the root lies with probability `tail` at most, each.
     /// Infinite, or 0, where the windows do not say.
     pub fn interval(&self, counts: &[Count], share: f64, tail: (f64, f64)) -> (f64, f64) {
-        let bound = |tail: f64| quantile(self.windows - 2, tail).powi(2) * self.dispersion;
+        let quantile = |tail: f64| quantile(self.windows - 3, tail);
+        let bound = |tail: f64| quantile(tail).powi(2) * self.dispersion;
+        let accepts = |rate: f64, shape: Shape, bound: f64| {
+            let lacks = Curve { share, shape }.least_deviance(counts, rate);
+            lacks + shape.unusual() * self.dispersion - self.deviance <= bound
+        };
         let rejected = |rate: f64, bound: f64| {
-            let slope = slope_through(counts, rate, share);
-            let fitted = |it: &Count| share.ln() + slope * (it.rate - rate);
-            let sum: f64 = counts.iter().map(|it| deviance(it, fitted(it))).sum();
-            sum - self.deviance > bound
+            let is_accepted = |it: &Shape| accepts(rate, *it, bound);
+            !accepts(rate, self.shape, bound) && !SHAPES.iter().any(is_accepted)
         };
         let low = edge(self.rate, 0.0, |rate| rejected(rate, bound(tail.0)));
         let high = edge(self.rate, 10.0 * self.rate, |rate| {
             rejected(rate, bound(tail.1))
         });
+        // The profile is too narrow where it is no parabola: where windows are bad as a whole.
+        let low = low.min(self.rate - quantile(tail.0) * self.error).max(0.0);
+        let high = high.max(self.rate + quantile(tail.1) * self.error);
         (
             low,
             if high >= 10.0 * self.rate {
@@ -314,7 +569,7 @@ fn edge(from: f64, far: f64, rejected: impl Fn(f64) -> bool) -> f64 {
         inside = next;
         step *= 1.5;
     };
-    for _ in 0..40 {
+    for _ in 0..16 {
         let middle = f64::midpoint(inside, outside);
         match rejected(middle) {
             true => outside = middle,
@@ -333,19 +588,22 @@ fn modelled(log_share: f64) -> (f64, bool) {
 /// window's own share of bad requests.
 fn deviance(count: &Count, log_share: f64) -> f64 {
     let (share, _) = modelled(log_share);
-    4.0 * count.requests * (count.share().sqrt() - share.sqrt()).powi(2) / share.sqrt()
+    let (own, fewer, more) = (count.share(), 1.0 - POWER, 2.0 - POWER);
+    let of_own = own.powf(more) / (fewer * more);
+    let of_model = own * share.powf(fewer) / fewer - share.powf(more) / more;
+    2.0 * count.requests * (of_own - of_model)
 }
 
 /// How far a window is off, in its standard deviations at dispersion 1.
 fn residual(count: &Count, log_share: f64) -> f64 {
     let (share, _) = modelled(log_share);
-    (count.share() - share) * (count.requests / (share * share.sqrt())).sqrt()
+    (count.share() - share) * (count.requests / share.powf(POWER)).sqrt()
 }
 
 /// Derivative of the quasi-likelihood by the log of the share, and its expected second derivative.
 fn score(count: &Count, log_share: f64) -> (f64, f64) {
     let (share, grows) = modelled(log_share);
-    let weight = count.requests * share.sqrt();
+    let weight = count.requests * share.powf(2.0 - POWER);
     match grows {
         true => (weight * (count.share() / share - 1.0), weight),
         false => (0.0, 0.0),

@@ -9,12 +9,12 @@ use concurve_reporter::Reporter;
 use concurve_reporter::line::Edge;
 
 use super::search::{self, Doubt, Outcome, Search, SystemUnderTest, Window, settle};
-use crate::counts::tally::{Tally, add_counts};
+use crate::counts::tally::{CONNECTION_LOST, Tally, add_counts};
 use crate::drive::{HEAD_START_NS, Workers, report_edge};
 use crate::error::Error;
 use crate::figures::progress::Progress;
 use crate::figures::{busiest_share, busy_client};
-use crate::plan::{End, Objective, Pace, Plan, RateSearch, Task};
+use crate::plan::{Bad, End, Objective, Pace, Plan, RateSearch, Task};
 use crate::stop::Stop;
 use crate::units::{count, time};
 
@@ -28,6 +28,8 @@ const LIMITS_IN_WINDOW: u64 = 20;
 const WINDOWS_MIN: u64 = 15;
 /// In so many windows at the end nothing is answered by a server that hangs.
 const SILENT: usize = 3;
+/// With more errors among the answers, latencies are not those of what was asked for.
+const MOSTLY: f64 = 0.5;
 /// A server that answers less than this share of the due transactions does not keep the rate.
 const SUSTAINED: f64 = 0.9;
 
@@ -43,8 +45,76 @@ pub struct SearchResult {
     pub lost: BTreeMap<String, u64>,
     /// The one rate that was to be checked.
     pub checked_rate: Option<f64>,
+    pub answers: Answers,
+}
+
+/// What the server answered in the course of a search.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// Measured requests that were answered.
+    pub answered: u64,
+    /// Those that were answered with an error, by its kind.
+    pub errors: BTreeMap<String, u64>,
+    /// How long the server was under load.
+    pub asked_ns: u64,
+    /// When the last answer came, since the beginning; `None` if none did.
+    pub(super) last_ns: Option<u64>,
+    /// Number of windows after it in which something was asked, and nothing was answered.
+    pub(super) silent: usize,
+}
+
+impl Answers {
     /// The time of the last answer, if nothing was answered in the windows after it.
-    pub silent_after_ns: Option<u64>,
+    pub fn silent_after_ns(&self) -> Option<u64> {
+        self.last_ns.filter(|_| self.silent >= SILENT)
+    }
+
+    #[cfg(test)]
+    pub fn silent_after(ns: u64) -> Self {
+        Self {
+            last_ns: Some(ns),
+            silent: SILENT,
+            ..Self::default()
+        }
+    }
+
+    /// Whether there was none in all the time.
+    pub fn are_none(&self) -> bool {
+        self.last_ns.is_none() && self.silent > 0
+    }
+
+    /// Share of the answers that were errors.
+    pub fn error_share(&self) -> f64 {
+        let errors: u64 = self.errors.values().sum();
+        errors as f64 / self.answered.max(1) as f64
+    }
+
+    /// Adds a window that began at a time.
+    fn add(&mut self, tally: &Tally, begin_ns: u64) {
+        let total = tally.total();
+        self.answered += total.answered();
+        let answered = total
+            .errors
+            .iter()
+            .filter(|it| !it.0.starts_with(CONNECTION_LOST));
+        for (kind, count) in answered {
+            *self.errors.entry(kind.clone()).or_default() += count;
+        }
+        let at_ns = match total.answered() {
+            // A server that is behind answers what was due before the window.
+            0 if tally.acknowledged > 0 => tally.end_ns,
+            0 => {
+                self.silent += 1;
+                return;
+            }
+            _ => {
+                let last_ns = tally.sessions.iter().map(|it| it.last_ns).max();
+                tally.begin_ns + last_ns.unwrap_or(0)
+            }
+        };
+        self.last_ns = Some(at_ns.saturating_sub(begin_ns));
+        self.silent = 0;
+    }
 }
 
 impl SearchResult {
@@ -84,35 +154,52 @@ pub fn seek_rate(
         lost: BTreeMap::new(),
         windows: 0,
         begin_ns,
-        last_answer_ns: None,
-        silent: 0,
+        answers: Answers::default(),
     };
     let shares: Vec<f64> = asked.objectives.iter().map(|it| it.share).collect();
-    let mut search = match asked.rate {
+    let search = match asked.rate {
         Some(rate) => search::check(&mut live, &shares, rate)?,
         None => search::search(&mut live, &shares, length_ns as f64 / 1e9)?,
     };
     report_edge(reporter, "measure", Edge::End, Some(monotonic_ns()))?;
     let busiest_thread_share = live.busiest_up_to(search.rate());
-    let silent_after_ns = live.last_answer_ns.filter(|_| live.silent >= SILENT);
+    live.answers.asked_ns = monotonic_ns() - begin_ns;
     live.workers.end()?;
-    if !live.lost.is_empty() {
-        search.doubt(Doubt::LostSessions);
-    } else if silent_after_ns.is_some() && !matches!(search.outcome, Outcome::Missed { .. }) {
-        // A rate that was to be checked is missed whatever the reason is.
-        search.doubt(Doubt::Changed);
-    } else if busy_client(plan, busiest_thread_share).is_some() {
-        search.doubt(Doubt::BusyClient);
-    }
-    Ok(SearchResult {
+    let found = SearchResult {
         objectives: asked.objectives.clone(),
         busiest_thread_share,
         search,
         window_ns: length_ns,
         lost: live.lost,
         checked_rate: asked.rate,
-        silent_after_ns,
-    })
+        answers: live.answers,
+    };
+    Ok(doubted(plan, found))
+}
+
+/// Takes an answer back that the windows alone do not show to be none.
+fn doubted(plan: &Plan, mut found: SearchResult) -> SearchResult {
+    let answers = &found.answers;
+    // A rate that was to be checked is missed whatever the reason is.
+    let is_missed = matches!(found.search.outcome, Outcome::Missed { .. });
+    let counts_errors = found.objectives.iter().any(|it| it.bad == Bad::Error);
+    let doubt = if !found.lost.is_empty() {
+        Some(Doubt::LostSessions)
+    } else if answers.are_none() && !is_missed {
+        Some(Doubt::NeverAnswered)
+    } else if answers.silent_after_ns().is_some() && !is_missed {
+        Some(Doubt::Changed)
+    } else if answers.error_share() > MOSTLY && !counts_errors && !is_missed {
+        Some(Doubt::MostlyErrors)
+    } else if busy_client(plan, found.busiest_thread_share).is_some() {
+        Some(Doubt::BusyClient)
+    } else {
+        None
+    };
+    if let Some(why) = doubt {
+        found.search.doubt(why);
+    }
+    found
 }
 
 /// The length of a window.
@@ -153,10 +240,7 @@ struct Live<'a> {
     /// Number of windows so far.
     windows: usize,
     begin_ns: u64,
-    /// When the last answer came that was measured, since the beginning.
-    last_answer_ns: Option<u64>,
-    /// Number of windows after it in which something was due, and nothing was answered.
-    silent: usize,
+    answers: Answers,
 }
 
 impl Live<'_> {
@@ -187,25 +271,8 @@ impl Live<'_> {
         }
         let tally = Tally::merged(tallies);
         add_counts(&mut self.lost, &tally.lost);
-        self.note_answers(&tally);
+        self.answers.add(&tally, self.begin_ns);
         Ok(Some(tally).filter(|_| self.sessions_lost() < self.plan.sessions))
-    }
-
-    fn note_answers(&mut self, tally: &Tally) {
-        let at_ns = match tally.total().answered() {
-            // A server that is behind answers what was due before the window.
-            0 if tally.acknowledged > 0 => tally.end_ns,
-            0 => {
-                self.silent += usize::from(tally.due > 0);
-                return;
-            }
-            _ => {
-                let last_ns = tally.sessions.iter().map(|it| it.last_ns).max();
-                tally.begin_ns + last_ns.unwrap_or(0)
-            }
-        };
-        self.last_answer_ns = Some(at_ns.saturating_sub(self.begin_ns));
-        self.silent = 0;
     }
 
     fn sessions_lost(&self) -> u64 {
@@ -215,6 +282,14 @@ impl Live<'_> {
     fn busiest_up_to(&self, rate: f64) -> f64 {
         let up_to = self.busy.iter().filter(|it| it.0 <= rate);
         up_to.map(|it| it.1).fold(0.0, f64::max)
+    }
+
+    /// The load is warmed up once, before whatever comes first.
+    const fn warm_up_ns(&self) -> u64 {
+        match self.windows {
+            0 => self.asked.warm_up_ns,
+            _ => 0,
+        }
     }
 
     fn show(&mut self, text: &str) {
@@ -230,17 +305,12 @@ impl SystemUnderTest for Live<'_> {
     fn closed_loop(&mut self) -> Result<Option<f64>, Error> {
         self.show("closed loop without pauses");
         let pace = Pace::Closed { think_ns: 0 };
-        let tally = self.measure(pace, self.asked.warm_up_ns)?;
+        let tally = self.measure(pace, self.warm_up_ns())?;
         Ok(tally.map(|it| it.total().answered() as f64 / (self.window_ns as f64 / 1e9)))
     }
 
     fn window(&mut self, rate: f64) -> Result<Option<Window>, Error> {
-        // A check has no closed loop, where the load is warmed up.
-        let warm_up_ns = match self.windows {
-            0 => self.asked.warm_up_ns,
-            _ => 0,
-        };
-        let Some(mut tally) = self.measure(self.asked.pace(rate), warm_up_ns)? else {
+        let Some(mut tally) = self.measure(self.asked.pace(rate), self.warm_up_ns())? else {
             return Ok(None);
         };
         if self.sessions_lost() > 0 {

@@ -3,16 +3,19 @@
 use concurve_reporter::Reporter;
 use serde_json::{Value, json};
 
-use super::live::SearchResult;
+use super::live::{Answers, SearchResult};
 use super::search::{Doubt, Outcome, WIDE};
+use crate::counts::tally::by_kind;
 use crate::error::Error;
 use crate::figures::{busy_client, lost_sessions};
 use crate::plan::Plan;
-use crate::units::{count, time};
+use crate::units::{count, percent, time};
 
 /// Above this share of what the sessions reach without pauses, the sessions limit, not the
 /// objective.
 const AT_CAPACITY: f64 = 0.95;
+/// From this share of the answers on, errors are named.
+const ERRORS_WARNED: f64 = 0.01;
 /// Exit codes: the objectives are met, are not met, or it is undecided.
 const MET: u8 = 0;
 const NOT_MET: u8 = 10;
@@ -94,7 +97,7 @@ fn verdict(found: &SearchResult) -> String {
             };
             format!(
                 "it cannot be said {what}{bounds}, because {}",
-                reason(why, found.silent_after_ns)
+                reason(why, found)
             )
         }
     }
@@ -104,8 +107,9 @@ fn texts(found: &SearchResult) -> Vec<&str> {
     found.objectives.iter().map(|it| it.text.as_str()).collect()
 }
 
-/// Why there is no answer, and what to try. `silent_after_ns` is when the server stopped answering.
-fn reason(why: Doubt, silent_after_ns: Option<u64>) -> String {
+/// Why there is no answer, and what to try.
+fn reason(why: Doubt, found: &SearchResult) -> String {
+    let answers = &found.answers;
     match why {
         Doubt::TooFewWindows => {
             "it ended before there were enough windows; try a longer --duration".to_owned()
@@ -118,14 +122,15 @@ fn reason(why: Doubt, silent_after_ns: Option<u64>) -> String {
             "the interval is wider than a factor of {WIDE}: windows at similar rates differ much, as they do when the \
             server pauses; try a --duration four times as long, a quieter machine, or a limit beyond the pauses"
         ),
+        Doubt::FewBursts => "too few requests were bad up to that rate, or in too few windows, to know how their bursts \
+            come; try a --duration ten times as long, a larger share (p99 for p99.9), or a limit beyond the pauses of the \
+            server"
+            .to_owned(),
         Doubt::TooNear => "its share of bad requests is too near to the objective for the number of bursts that were \
             seen; try a longer --duration, or a lower --rate"
             .to_owned(),
-        Doubt::Changed => match silent_after_ns {
-            Some(ns) => format!(
-                "nothing was answered after {}; look at the server and its log",
-                time(ns as f64)
-            ),
+        Doubt::Changed => match silence(answers) {
+            Some(silence) => format!("{silence}; look at the server and its log"),
             None => "the server answered otherwise at the end than at the beginning, at the same rates; try a \
                 --warm-up, or again when the server does the same all the time (caches, compaction, neighbours)"
                 .to_owned(),
@@ -133,10 +138,36 @@ fn reason(why: Doubt, silent_after_ns: Option<u64>) -> String {
         Doubt::BusyClient => {
             "the load generator was the limit; try more --threads, or CPUs of its own".to_owned()
         }
+        Doubt::LostSessions if answers.are_none() || answers.answered == 0 => {
+            "the server closed connections before it answered anything; see its log, and whether the address is that of \
+            the right service"
+                .to_owned()
+        }
         Doubt::LostSessions => {
             "sessions lost their connection; see the server's log".to_owned()
         }
+        Doubt::NeverAnswered => format!(
+            "the server never answered: it accepted the connections and answered nothing in {}; see its log, and \
+            whether the address is that of the right service",
+            time(answers.asked_ns as f64)
+        ),
+        Doubt::LongerThanWindows => format!(
+            "no request was answered within the window of {} in which it was due; try a --duration ten times as long",
+            time(found.window_ns as f64)
+        ),
+        Doubt::MostlyErrors => format!(
+            "{} of the answers were errors, whose latency says nothing ({}); correct the requests or the server, or \
+            count errors with errors=1% in --slo",
+            percent(answers.error_share()),
+            by_kind(&answers.errors)
+        ),
     }
+}
+
+/// That the server stopped answering, and when.
+fn silence(answers: &Answers) -> Option<String> {
+    let ns = answers.silent_after_ns()?;
+    Some(format!("nothing was answered after {}", time(ns as f64)))
 }
 
 /// The names of outcomes and of reasons in JSON, and the exit code.
@@ -152,10 +183,14 @@ fn names(found: &SearchResult) -> (&'static str, Option<&'static str>, u8) {
                 Doubt::TooFewWindows => "too_few_windows",
                 Doubt::NoTrend => "no_trend",
                 Doubt::TooWide => "interval_too_wide",
+                Doubt::FewBursts => "few_bursts",
                 Doubt::TooNear => "too_near_to_the_objective",
                 Doubt::Changed => "server_changed",
                 Doubt::BusyClient => "load_generator_limited",
                 Doubt::LostSessions => "sessions_lost",
+                Doubt::NeverAnswered => "never_answered",
+                Doubt::LongerThanWindows => "latency_longer_than_windows",
+                Doubt::MostlyErrors => "mostly_errors",
             };
             ("undecided", Some(name), UNDECIDED)
         }
@@ -171,6 +206,7 @@ fn warnings(plan: &Plan, found: &SearchResult) -> Vec<String> {
     let (search, mut warnings) = (&found.search, Vec::new());
     warnings.extend(lost_sessions(plan, &found.lost));
     warnings.extend(busy_client(plan, found.busiest_thread_share));
+    warnings.extend(unanswered(found));
     if let Outcome::Found { rate, .. } = search.outcome
         && rate > AT_CAPACITY * search.capacity
     {
@@ -178,6 +214,30 @@ fn warnings(plan: &Plan, found: &SearchResult) -> Vec<String> {
             "that is about all that these sessions can send: more --sessions may reach more"
                 .to_owned(),
         );
+    }
+    warnings
+}
+
+/// What the server did not answer, or answered with errors, if the verdict does not say it.
+fn unanswered(found: &SearchResult) -> Vec<String> {
+    let (answers, mut warnings) = (&found.answers, Vec::new());
+    let why = match found.search.outcome {
+        Outcome::Undecided { why, .. } => Some(why),
+        _ => None,
+    };
+    if answers.are_none() && why.is_none() {
+        let asked = time(answers.asked_ns as f64);
+        warnings.push(format!("the server never answered: nothing in {asked}"));
+    }
+    if why != Some(Doubt::Changed) {
+        warnings.extend(silence(answers));
+    }
+    if answers.error_share() >= ERRORS_WARNED && why != Some(Doubt::MostlyErrors) {
+        warnings.push(format!(
+            "{} of the answers were errors ({})",
+            percent(answers.error_share()),
+            by_kind(&answers.errors)
+        ));
     }
     warnings
 }
@@ -274,7 +334,7 @@ mod tests {
             busiest_thread_share: 0.0,
             lost: BTreeMap::new(),
             checked_rate: None,
-            silent_after_ns: None,
+            answers: Answers::default(),
         }
     }
 
@@ -323,7 +383,7 @@ mod tests {
         let why = Doubt::Changed;
         let (low, high) = (0.0, f64::INFINITY);
         let found = SearchResult {
-            silent_after_ns: Some(2_100_000_000),
+            answers: Answers::silent_after(2_100_000_000),
             ..ended_with(Outcome::Undecided { low, high, why })
         };
         let said = verdict(&found);
@@ -333,5 +393,36 @@ mod tests {
         );
         let said = verdict(&ended_with(found.search.outcome));
         assert!(said.contains("answered otherwise at the end"), "{said}");
+    }
+
+    #[test]
+    fn a_server_that_never_answers_is_said_to() {
+        let of = |why| Outcome::Undecided {
+            low: 0.0,
+            high: f64::INFINITY,
+            why,
+        };
+        let silent = SearchResult {
+            answers: Answers {
+                asked_ns: 4_000_000_000,
+                ..Answers::default()
+            },
+            ..ended_with(of(Doubt::NeverAnswered))
+        };
+        let said = verdict(&silent);
+        assert!(said.contains("never answered"), "{said}");
+        assert!(said.contains("nothing in 4.00 s"), "{said}");
+        assert_eq!(names(&silent), ("undecided", Some("never_answered"), 11));
+        let failing = SearchResult {
+            answers: Answers {
+                answered: 10,
+                errors: BTreeMap::from([("ERR always".to_owned(), 10)]),
+                ..Answers::default()
+            },
+            ..ended_with(of(Doubt::MostlyErrors))
+        };
+        let said = verdict(&failing);
+        assert!(said.contains("100 % of the answers were errors"), "{said}");
+        assert!(said.contains("10 × ERR always"), "{said}");
     }
 }

@@ -1,7 +1,9 @@
 //! The search for the highest rate that meets objectives. Pure: it decides which rate to try next,
 //! and evaluates the measurements; see `docs/decisions/0012-rate-under-objectives.md`.
 
-use super::fit::{self, Count, Root, root};
+use std::iter;
+
+use super::fit::{self, Count, Root, root, straight_root};
 
 /// Probability that the interval misses the rate, at most.
 pub const MISS: f64 = 0.05;
@@ -10,7 +12,8 @@ pub const MISS: f64 = 0.05;
 pub trait SystemUnderTest {
     type Error;
 
-    /// Transactions a second of all sessions without pauses; `None` if there is no time left.
+    /// Transactions a second of all sessions without pauses, 0 if none was answered; `None` if there
+    /// is no time left.
     fn closed_loop(&mut self) -> Result<Option<f64>, Self::Error>;
 
     /// Measures a window at a rate; `None` if there is no time left.
@@ -78,6 +81,8 @@ pub enum Doubt {
     NoTrend,
     /// The interval is wider than a factor of [`WIDE`].
     TooWide,
+    /// Hardly any window up to the rate had a bad request.
+    FewBursts,
     /// At a rate that is checked, the share of bad requests is too near to the objective.
     TooNear,
     /// The server answered otherwise at the end than at the beginning.
@@ -86,6 +91,12 @@ pub enum Doubt {
     BusyClient,
     /// Sessions lost their connection.
     LostSessions,
+    /// Nothing was answered at all.
+    NeverAnswered,
+    /// No request was answered within the window in which it was due.
+    LongerThanWindows,
+    /// Most answers were errors, and no objective counts them.
+    MostlyErrors,
 }
 
 /// Upper over lower end of an interval above which it is no answer.
@@ -113,10 +124,20 @@ const SETTLES: usize = 3;
 const NEAR: f64 = 2.5;
 const NEAR_MIN: usize = 10;
 const ROUNDS: usize = 5;
-/// Distance from the root at which windows are placed, in logs of the share, and its limits
-/// relative to the rate: so near, the curve is nearly straight.
-const SHIFT_LOGS: f64 = 1.3;
-const SHIFT: (f64, f64) = (0.01, 0.15);
+/// Distance from the root at which windows are placed, in standard errors of the level of the curve
+/// that so many windows find; at most so many logs of the share; and its limits relative to the rate.
+/// Far enough for the slope to be known, as an interval without it has no ends.
+const SHIFT_ERRORS: f64 = 14.0;
+const SHIFT_WINDOWS: f64 = 30.0;
+const SHIFT_LOGS: f64 = 2.2;
+const SHIFT: (f64, f64) = (0.01, 0.4);
+/// So many requests would be bad at the greatest rate in all windows, at least: a few bursts.
+const EXPECTED_MIN: f64 = 150.0;
+/// So many windows up to the root must have had bad requests.
+const BURSTS_MIN: usize = 2;
+/// So much a bracket is moved in which all windows are kept, or all are missed.
+const MOVE: f64 = 1.2;
+const MOVE_AFTER: usize = 4;
 /// So many windows follow each other after less load, and as many after more.
 const SETTLE_RUN: usize = 8;
 
@@ -133,9 +154,20 @@ pub fn search<S: SystemUnderTest>(
         windows: Vec::new(),
         outcome: undecided(Doubt::TooFewWindows),
     };
-    let Some(capacity) = system.closed_loop()?.filter(|it| *it > 0.0) else {
+    let mut capacity = 0.0;
+    for _ in 0..ENOUGH {
+        let Some(reached) = system.closed_loop()? else {
+            return Ok(search);
+        };
+        capacity = reached;
+        if reached > 0.0 {
+            break;
+        }
+    }
+    if capacity <= 0.0 {
+        search.outcome = undecided(Doubt::LongerThanWindows);
         return Ok(search);
-    };
+    }
     search.capacity = capacity;
     let strictest = shares.iter().copied().fold(1.0, f64::min);
     // At lower rates a window would have too few bad requests to judge.
@@ -166,7 +198,7 @@ pub fn check<S: SystemUnderTest>(
         search.windows.push(window);
     }
     if search.windows.len() >= ENOUGH {
-        search.outcome = search.checked(shares, rate);
+        search.outcome = search.checked(shares, rate, 0);
     }
     Ok(search)
 }
@@ -236,7 +268,7 @@ impl Search {
                 (Some(kept), None) if kept >= ceiling => {
                     self.outcome = match self.confirmed(system, shares, kept)? {
                         Some(true) => Outcome::AlwaysKept { rate: kept },
-                        _ => self.in_doubt(shares, Doubt::NoTrend),
+                        _ => self.unconfirmed(shares),
                     };
                     return Ok(None);
                 }
@@ -248,7 +280,7 @@ impl Search {
                         let objective = worst.unwrap_or(0);
                         self.outcome = match self.confirmed(system, shares, rate)? {
                             Some(false) => Outcome::NeverKept { rate, objective },
-                            _ => self.in_doubt(shares, Doubt::NoTrend),
+                            _ => self.unconfirmed(shares),
                         };
                         return Ok(None);
                     }
@@ -259,51 +291,77 @@ impl Search {
         Ok(None)
     }
 
-    /// Measures more windows at a rate, the last one or the first one of all: whether it keeps all
-    /// objectives, misses one, or neither can be said.
+    /// Measures more windows at a rate: whether it keeps all objectives, misses one, or neither can be
+    /// said. Windows that picked the rate do not count: they are bad, or good, by choice.
     fn confirmed<S: SystemUnderTest>(
         &mut self,
         system: &mut S,
         shares: &[f64],
         rate: f64,
     ) -> Result<Option<bool>, S::Error> {
+        let from = self.windows.len();
         for _ in 0..ENOUGH {
             let Some(window) = system.window(rate)? else {
                 break;
             };
             self.windows.push(window);
         }
-        Ok(match self.checked(shares, rate) {
+        Ok(match self.checked(shares, rate, from) {
             Outcome::Kept { .. } => Some(true),
             Outcome::Missed { .. } => Some(false),
             _ => None,
         })
     }
 
-    /// Measures windows on both sides of the estimated limit.
+    /// No answer, as the last windows do not confirm the rate that all of them had.
+    fn unconfirmed(&self, shares: &[f64]) -> Outcome {
+        let rate = self.windows.last().map(|it| it.rate);
+        let latest = self.windows.iter().rev();
+        let at_rate = latest.take_while(|it| Some(it.rate) == rate).count();
+        match at_rate > ENOUGH {
+            true => self.in_doubt(shares, Doubt::NoTrend),
+            false => undecided(Doubt::TooFewWindows),
+        }
+    }
+
+    /// Measures windows below the estimated limit, at it, and above.
     fn refine<S: SystemUnderTest>(
         &mut self,
         system: &mut S,
         shares: &[f64],
-        bracket: (f64, f64),
+        mut bracket: (f64, f64),
     ) -> Result<(), S::Error> {
+        // A server that was cold at first reaches more by now.
+        let Some(reached) = system.closed_loop()? else {
+            return Ok(());
+        };
+        self.capacity = self.capacity.max(reached);
         let ceiling = CEILING * self.capacity;
         for index in 0_u32.. {
-            // The Thue–Morse sequence: no period, and as many below as above in each four.
-            let above = index.count_ones() % 2 == 1;
+            let place = place(index);
             let rate = match self.first_limit(shares) {
                 Some((objective, root)) => {
-                    let shift = shift(&root, shares[objective]);
-                    root.rate * if above { 1.0 + shift } else { 1.0 - shift }
+                    root.rate * (1.0 + place * shift(&root, shares[objective]))
                 }
-                None if above => bracket.1,
-                None => bracket.0,
+                None if place > 0.0 => bracket.1,
+                None if place < 0.0 => bracket.0,
+                None => (bracket.0 * bracket.1).sqrt(),
             };
-            let rate = rate.clamp(bracket.0 / 2.0, (bracket.1 * 1.5).min(ceiling));
-            let Some(window) = system.window(rate)? else {
+            let highest = (bracket.1 * 1.5).min(ceiling);
+            let Some(window) = system.window(rate.max(bracket.0 / 2.0).min(highest))? else {
                 return Ok(());
             };
             self.windows.push(window);
+            if (index + 1).is_multiple_of(MOVE_AFTER as u32) {
+                let last = &self.windows[self.windows.len() - MOVE_AFTER..];
+                let kept = last.iter().filter(|it| it.missed(shares).is_none());
+                let by = match kept.count() {
+                    0 => 1.0 / MOVE,
+                    MOVE_AFTER => MOVE,
+                    _ => 1.0,
+                };
+                bracket = (bracket.0 * by, bracket.1 * by);
+            }
         }
         Ok(())
     }
@@ -322,7 +380,7 @@ impl Search {
         let all = self.counts(objective);
         let mut near = all.clone();
         for _ in 0..ROUNDS {
-            let Some(found) = root(&near, share) else {
+            let Some(found) = straight_root(&near, share) else {
                 break;
             };
             let distance = |it: &Count| (it.rate - found.rate).abs();
@@ -335,7 +393,7 @@ impl Search {
                 .filter(|it| distance(it) <= reach)
                 .copied()
                 .collect();
-            if nearer == near || root(&nearer, share).is_none() {
+            if nearer == near || straight_root(&nearer, share).is_none() {
                 break;
             }
             near = nearer;
@@ -343,15 +401,8 @@ impl Search {
         near
     }
 
-    /// The windows with requests, in the order of time.
     fn counts(&self, objective: usize) -> Vec<Count> {
-        let count = |it: &Window| Count {
-            rate: it.rate,
-            requests: it.requests as f64,
-            bad: it.bad[objective] as f64,
-        };
-        let counts = self.windows.iter().map(count);
-        counts.filter(|it| it.requests > 0.0).collect()
+        counts(&self.windows, objective)
     }
 
     fn estimate(&self, shares: &[f64], bracketing: usize) -> Outcome {
@@ -363,6 +414,9 @@ impl Search {
         let Some((objective, first)) = self.first_limit(shares) else {
             return self.in_doubt(shares, Doubt::NoTrend);
         };
+        if !self.has_bursts(first.rate, objective, shares[objective]) {
+            return self.in_doubt(shares, Doubt::FewBursts);
+        }
         // Windows that looked for a bracket are too far from the root for the line.
         let changes = |f_max: f64| {
             let steps = |it: usize| fit::changes(&self.counts(it)[bracketing..], f_max);
@@ -399,18 +453,30 @@ impl Search {
         }
     }
 
-    fn checked(&self, shares: &[f64], rate: f64) -> Outcome {
+    /// Whether there were requests enough for some bursts at the greatest rate, and windows up to it had
+    /// bad ones. Without, the rate is one at which the curve of overloaded windows would have come
+    /// down: rare bursts at lower rates were not seen.
+    fn has_bursts(&self, rate: f64, objective: usize, share: f64) -> bool {
+        let requests: u64 = self.windows.iter().map(|it| it.requests).sum();
+        let at_most = rate * (1.0 + SHIFT.0);
+        let up_to = self.windows.iter().filter(|it| it.rate <= at_most);
+        let with_bad = up_to.filter(|it| it.bad[objective] > 0).count();
+        requests as f64 * share >= EXPECTED_MIN && with_bad >= BURSTS_MIN
+    }
+
+    /// What the windows at a rate say, from the one with this number on.
+    fn checked(&self, shares: &[f64], rate: f64, from: usize) -> Outcome {
         let tail = MISS / 2.0 / shares.len() as f64;
         let objectives = 0..shares.len();
-        let counts = |objective: usize| -> Vec<Count> {
-            let all = self.counts(objective).into_iter();
-            all.filter(|it| it.rate == rate).collect()
+        let at_rate = |objective: usize| -> Vec<Count> {
+            let later = counts(&self.windows[from..], objective).into_iter();
+            later.filter(|it| it.rate == rate).collect()
         };
         let verdicts: Vec<Option<bool>> = objectives
             .clone()
-            .map(|it| fit::is_kept(&counts(it), shares[it], tail))
+            .map(|it| fit::is_kept(&at_rate(it), shares[it], tail))
             .collect();
-        let share = |it: usize| counts(it).iter().map(|it| it.bad).sum::<f64>() / shares[it];
+        let share = |it: usize| at_rate(it).iter().map(|it| it.bad).sum::<f64>() / shares[it];
         let missed = objectives.clone().filter(|it| verdicts[*it] == Some(false));
         if let Some(objective) = missed.max_by(|a, b| share(*a).total_cmp(&share(*b))) {
             return Outcome::Missed { rate, objective };
@@ -418,7 +484,7 @@ impl Search {
         if objectives.clone().all(|it| verdicts[it] == Some(true)) {
             return Outcome::Kept { rate };
         }
-        let why = match objectives.into_iter().any(|it| fit::steps(&counts(it))) {
+        let why = match objectives.into_iter().any(|it| fit::steps(&at_rate(it))) {
             true => Doubt::Changed,
             false => Doubt::TooNear,
         };
@@ -432,10 +498,30 @@ impl Search {
     }
 }
 
+/// The windows with requests, in the order of time.
+fn counts(windows: &[Window], objective: usize) -> Vec<Count> {
+    let count = |it: &Window| Count {
+        rate: it.rate,
+        requests: it.requests as f64,
+        bad: it.bad[objective] as f64,
+    };
+    let counts = windows.iter().map(count);
+    counts.filter(|it| it.requests > 0.0).collect()
+}
+
+/// Where a window is placed: below the root, above or at it. The sum of the digits to the base of three,
+/// as the Thue–Morse sequence is to the base of two: no period, and each place once in three.
+fn place(index: u32) -> f64 {
+    let digits = iter::successors(Some(index), |it| (*it > 0).then_some(it / 3));
+    let sum: u32 = digits.map(|it| it % 3).sum();
+    [-1.0, 1.0, 0.0][sum as usize % 3]
+}
+
 /// How far from the root windows are placed, relative to the rate.
 fn shift(root: &Root, share: f64) -> f64 {
     let slope = (root.slope - root.slope_error).max(root.slope / 2.0);
-    let logs = SHIFT_LOGS.min(-share.ln() / 2.0);
+    let known = SHIFT_ERRORS * root.window_error / SHIFT_WINDOWS.sqrt();
+    let logs = SHIFT_LOGS.min(-share.ln() / 2.0).min(known);
     (logs / (slope * root.rate)).clamp(SHIFT.0, SHIFT.1)
 }
 

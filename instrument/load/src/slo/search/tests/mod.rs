@@ -7,12 +7,14 @@ use super::*;
 mod servers;
 mod simulated;
 
-use servers::{CASES, CHANGING, Case};
+use servers::{CASES, CHANGING, Case, JUDGES};
 use simulated::{Model, Service, Simulated, Speed, limits};
 
 /// Number of windows in a search, and their length in mean service times.
 const WINDOWS: usize = 40;
 const LENGTH: f64 = 2500.0;
+/// The first seed of the searches in tests.
+const SEED: u64 = 1000;
 
 /// What many searches said.
 #[derive(Debug, Default, Clone, Copy)]
@@ -94,9 +96,9 @@ fn judge(model: Model, objectives: &[(f64, f64)], truth: f64, seeds: &[u64]) -> 
     sum
 }
 
-/// The searches of a case, divided between two threads.
-fn judge_case(case: &Case, searches: u64) -> Judged {
-    let seeds: Vec<u64> = (0..searches).map(|it| it + 1000).collect();
+/// The searches of a case with seeds from a first one on, divided between two threads.
+fn judge_case(case: &Case, searches: u64, first_seed: u64) -> Judged {
+    let seeds: Vec<u64> = (first_seed..first_seed + searches).collect();
     let mut sum = Judged::default();
     thread::scope(|scope| {
         let parts = seeds.chunks(seeds.len().div_ceil(2));
@@ -110,23 +112,33 @@ fn judge_case(case: &Case, searches: u64) -> Judged {
     sum
 }
 
-/// Prints how often the interval holds the truth, by server: `benches/rates.py` shows it.
+/// A number from the environment.
+fn setting(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).map_or(otherwise, |it| it.parse().expect("a number"))
+}
+
+/// Prints how often the interval holds the truth, by server: `benches/rates.py` shows it, with seeds
+/// that are new each time.
 #[test]
-#[ignore = "a minute; make bench"]
+#[ignore = "minutes; make bench"]
 fn coverage_by_server() {
-    let searches = std::env::var("CONCURVE_SEARCHES");
-    let searches = searches.map_or(200, |it| it.parse().unwrap());
+    let searches = setting("CONCURVE_SEARCHES", 200);
+    let first_seed = setting("CONCURVE_SEED", 1000);
+    let only = std::env::var("CONCURVE_SERVERS").unwrap_or_default();
+    let is_asked = |name: &str| only.split(';').any(|it| name.contains(it));
     println!(
         "{:<50} {:>6} {:>6} {:>8} {:>8} {:>9} {:>7} {:>7}",
         "percent", "holds", "of ans", "too low", "too high", "no rate", "width", "off"
     );
-    for case in CASES {
-        let name = format!("{}{}", if case.unseen { "* " } else { "" }, case.name);
-        println!("{}", judge_case(case, searches).line(&name));
+    for (star, cases) in [("", CASES), ("* ", JUDGES)] {
+        for case in cases.iter().filter(|it| is_asked(it.name)) {
+            let name = format!("{star}{}", case.name);
+            println!("{}", judge_case(case, searches, first_seed).line(&name));
+        }
     }
-    for (name, model, truth) in changing() {
+    for (name, model, truth) in changing().filter(|it| is_asked(it.0)) {
         let objectives = [(0.01, 23.026)];
-        let seeds: Vec<u64> = (0..searches).collect();
+        let seeds: Vec<u64> = (first_seed..first_seed + searches).collect();
         println!("{}", judge(model, &objectives, truth, &seeds).line(name));
     }
 }
@@ -151,9 +163,9 @@ fn changing() -> impl Iterator<Item = (&'static str, Model, f64)> {
 #[test]
 #[ignore = "half a minute; make bench"]
 fn the_limits_are_those_of_the_rates() {
-    for case in CASES {
+    for case in CASES.iter().chain(JUDGES) {
         let shares: Vec<f64> = case.objectives.iter().map(|it| it.0).collect();
-        let limits = limits(case.model, case.rate, &shares, 3e7);
+        let limits = limits(case.model, case.rate, &shares, 3e7, 7);
         for ((_, frozen), found) in case.objectives.iter().zip(limits) {
             let name = case.name;
             assert!((found / frozen - 1.0).abs() < 1e-4, "{name}: {found}");
@@ -166,7 +178,7 @@ fn the_limits_are_those_of_the_rates() {
 fn the_simulation_agrees_with_theory() {
     let model = CASES[0].model;
     for (rate, share) in [(0.5, 0.5), (0.5, 0.01), (0.8, 0.1)] {
-        let found = limits(model, rate, &[share], 1e6)[0];
+        let found = limits(model, rate, &[share], 1e6, 7)[0];
         let truth = -f64::ln(share) / (1.0 - rate);
         assert!((found / truth - 1.0).abs() < 0.03, "{found} {truth}");
     }
@@ -178,7 +190,7 @@ fn the_simulation_agrees_with_theory() {
         },
         ..model
     };
-    let found = limits(slow, 0.25, &[0.1], 1e6)[0];
+    let found = limits(slow, 0.25, &[0.1], 1e6, 7)[0];
     let truth = -f64::ln(0.1) / (0.5 - 0.25);
     assert!((found / truth - 1.0).abs() < 0.03, "{found} {truth}");
     // M/D/1 waits half as long as M/M/1 on average: rate / 2 (1 − rate).
@@ -196,29 +208,30 @@ fn the_simulation_agrees_with_theory() {
     assert!((mean / 2.0 - 1.0).abs() < 0.05, "{mean}");
 }
 
-/// The searches are seeded: these figures are the same each time. 0.90 is 2.3 standard
-/// deviations below 0.95 for a hundred searches.
+/// The searches are seeded: these figures are the same each time. Of all servers together, 0.92 is two
+/// standard deviations below 0.98, which `coverage_by_server` finds with many searches.
 #[test]
 fn the_interval_contains_the_true_rate_as_often_as_promised() {
-    for (case, width_max) in CASES.iter().zip([0.16, 0.40, 0.05, 0.15, 0.15]) {
-        let judged = judge_case(case, 100);
+    let mut all = Judged::default();
+    for (case, width_max) in CASES.iter().zip([0.15, 0.40, 0.05, 0.15, 0.15]) {
+        let judged = judge_case(case, 16, SEED);
         let line = judged.line(case.name);
         let answered = judged.answered as f64;
-        assert!(judged.held() >= 0.90 && answered >= 90.0, "{line}");
         assert!(judged.width / answered < width_max, "{line}");
-        assert!((judged.off / answered).abs() < 0.02, "{line}");
+        assert!((judged.off / answered).abs() < 0.03, "{line}");
+        all.add(judged);
     }
+    assert!(all.held() >= 0.92 && all.answered >= 72, "{all:?}");
 }
 
 /// A part of `coverage_by_server`, which prints all.
 #[test]
 fn the_interval_contains_the_true_rate_of_bursty_servers() {
-    let bursty = CASES.iter().skip(5).step_by(3);
     let mut all = Judged::default();
-    for case in bursty {
-        let judged = judge_case(case, 40);
+    for case in CASES.iter().skip(5).step_by(3).chain(&JUDGES[5..6]) {
+        let judged = judge_case(case, 9, SEED);
         let line = judged.line(case.name);
-        assert!(judged.too_low + judged.too_high <= 5, "{line}");
+        assert!(judged.too_low + judged.too_high <= 2, "{line}");
         all.add(judged);
     }
     assert!(all.held() >= 0.93, "{all:?}");
@@ -230,7 +243,7 @@ fn a_check_is_seldom_wrong() {
     for case in [0, 5, 8, 12, 21].map(|it| &CASES[it]) {
         let (shares, limits): (Vec<f64>, Vec<f64>) = case.objectives.iter().copied().unzip();
         let verdicts = |rate: f64| -> (u64, u64) {
-            let outcomes = (0..60).map(|seed| {
+            let outcomes = (0..30).map(|seed| {
                 let mut server = Simulated::new(case.model, seed, &limits, WINDOWS, LENGTH);
                 check(&mut server, &shares, rate).unwrap().outcome
             });
@@ -241,11 +254,11 @@ fn a_check_is_seldom_wrong() {
             })
         };
         let (kept, missed) = verdicts(case.rate);
-        assert!(kept <= 6 && missed <= 6, "{}: {kept} {missed}", case.name);
+        assert!(kept <= 3 && missed <= 3, "{}: {kept} {missed}", case.name);
         let (kept, missed) = verdicts(case.rate * 0.5);
-        assert!(kept >= 40 && missed == 0, "{}: {kept} {missed}", case.name);
+        assert!(kept >= 20 && missed == 0, "{}: {kept} {missed}", case.name);
         let (kept, missed) = verdicts(case.rate * 1.5);
-        assert!(kept == 0 && missed >= 50, "{}: {kept} {missed}", case.name);
+        assert!(kept == 0 && missed >= 25, "{}: {kept} {missed}", case.name);
     }
 }
 
@@ -328,7 +341,7 @@ fn a_change_in_time_is_told_from_shares_that_do_not_grow_with_the_rate() {
 fn a_server_that_stays_the_same_is_seldom_said_to_change() {
     let changed = |case: &Case| {
         let (shares, limits): (Vec<f64>, Vec<f64>) = case.objectives.iter().copied().unzip();
-        let outcomes = (0..40).map(|seed| {
+        let outcomes = (0..15).map(|seed| {
             let mut server = Simulated::new(case.model, seed, &limits, WINDOWS, LENGTH / 10.0);
             search(&mut server, &shares, LENGTH / 10.0).unwrap().outcome
         });
@@ -337,7 +350,7 @@ fn a_server_that_stays_the_same_is_seldom_said_to_change() {
     };
     for case in [0, 1, 2, 4].map(|it| &CASES[it]) {
         let found = changed(case);
-        assert!(found <= 4, "{}: {found} of 40", case.name);
+        assert!(found <= 2, "{}: {found} of 15", case.name);
     }
 }
 
@@ -411,6 +424,24 @@ fn objectives_that_are_never_or_always_kept_are_reported() {
     let found = searched(CASES[0].model, 1, &[(0.01, 1e9)]);
     let ceiling = CEILING * found.capacity;
     assert_eq!(found.outcome, Outcome::AlwaysKept { rate: ceiling });
+}
+
+/// Four windows pick the rate that all sessions can send; six others must confirm it.
+#[test]
+fn the_windows_that_picked_a_rate_do_not_confirm_it() {
+    let keeps = |_: usize, _: f64| 0.0;
+    let outcome = |windows: usize| {
+        let mut server = Planned {
+            windows,
+            ..planned(&keeps)
+        };
+        search(&mut server, &[0.1], 1.0).unwrap().outcome
+    };
+    assert_eq!(outcome(9), undecided(Doubt::TooFewWindows));
+    let Outcome::AlwaysKept { rate } = outcome(10) else {
+        panic!("{:?}", outcome(10));
+    };
+    assert!((rate - 1000.0 * CEILING).abs() < 1e-6, "{rate}");
 }
 
 #[test]

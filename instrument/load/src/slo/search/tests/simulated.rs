@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::f64::consts::TAU;
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -20,6 +21,10 @@ pub struct Model {
     pub speed: Speed,
     /// A pause of all servers after so many requests, and its length.
     pub collection: Option<(u64, f64)>,
+    /// A pause of all servers each so much time, with its length for each request since the last one.
+    pub sweep: Option<(f64, f64)>,
+    /// A request takes longer by this share for each request that waits, up to twenty.
+    pub congestion: f64,
     /// Share of the requests that fail, whatever the rate.
     pub failing: f64,
 }
@@ -36,6 +41,8 @@ pub enum Service {
     },
     /// Sigma of the logarithm.
     Lognormal(f64),
+    /// Exponent of the tail.
+    Pareto(f64),
 }
 
 /// Speed of the servers over time. Mean times are those of exponential distributions.
@@ -63,12 +70,35 @@ pub enum Speed {
         slow: f64,
         speed: f64,
     },
+    /// As `Pauses`, with lengths of a Pareto distribution of exponent 2.2.
+    HeavyPauses {
+        gap: f64,
+        length: f64,
+    },
+    /// One of three speeds, each with the same chance, for a random time.
+    Levels {
+        stay: f64,
+        speeds: [f64; 3],
+    },
+    /// Rises and falls as a sine by this share, beginning anywhere in its period.
+    Drifts {
+        period: f64,
+        depth: f64,
+    },
+    /// Grows from this speed to full speed until a time.
+    Warms {
+        until: f64,
+        speed: f64,
+    },
     /// This speed from a time on.
     Falls {
         at: f64,
         speed: f64,
     },
 }
+
+/// A drift and a warm-up are so many steps.
+const DRIFT_STEPS: f64 = 40.0;
 
 /// More requests than these do not stay in flight from one window to the next.
 const SESSIONS: f64 = 50.0;
@@ -87,7 +117,12 @@ pub struct Simulated {
     speeds: VecDeque<(f64, f64)>,
     /// The end of the last of them.
     known: f64,
+    /// Where a drift begins.
+    phase: f64,
     served: u64,
+    /// When the next sweep begins, and how many were served at the last one.
+    sweep_at: f64,
+    swept: u64,
 }
 
 impl Simulated {
@@ -96,6 +131,10 @@ impl Simulated {
         // A periodic stall may begin anywhere in its period.
         let first = match model.speed {
             Speed::Stalls { period, length } => random.random::<f64>() * (period - length),
+            _ => 0.0,
+        };
+        let phase = match model.speed {
+            Speed::Drifts { period, .. } => random.random::<f64>() * period,
             _ => 0.0,
         };
         Self {
@@ -108,12 +147,21 @@ impl Simulated {
             free: vec![0.0; model.servers],
             speeds: VecDeque::from([(first, 1.0)]),
             known: first,
+            phase,
             served: 0,
+            sweep_at: model.sweep.map_or(f64::INFINITY, |it| it.0),
+            swept: 0,
         }
     }
 
     fn exponential(&mut self) -> f64 {
         self.random.sample(Exp1)
+    }
+
+    /// Of mean 1.
+    fn pareto(&mut self, shape: f64) -> f64 {
+        let least = (shape - 1.0) / shape;
+        least * (self.exponential() / shape).exp()
     }
 
     fn service(&mut self) -> f64 {
@@ -129,6 +177,7 @@ impl Simulated {
                 let normal: f64 = self.random.sample(StandardNormal);
                 (sigma * normal - sigma * sigma / 2.0).exp()
             }
+            Service::Pareto(shape) => self.pareto(shape),
         }
     }
 
@@ -147,6 +196,25 @@ impl Simulated {
                 (full * self.exponential(), 1.0),
                 (slow * self.exponential(), speed),
             ],
+            Speed::HeavyPauses { gap, length } => [
+                (gap * self.exponential(), 1.0),
+                (length * self.pareto(2.2), 0.0),
+            ],
+            Speed::Levels { stay, speeds } => [(); 2].map(|()| {
+                let speed = speeds[self.random.random_range(0..speeds.len())];
+                (stay * self.exponential(), speed)
+            }),
+            Speed::Drifts { period, depth } => [0.0, 1.0].map(|it| {
+                let step = period / DRIFT_STEPS;
+                let angle = (known + it * step + self.phase) / period * TAU;
+                (step, 1.0 + depth * angle.sin())
+            }),
+            Speed::Warms { until, speed } if known < until => [0.0, 1.0].map(|it| {
+                let step = until / DRIFT_STEPS;
+                let done = (known + it * step) / until;
+                (step, speed + (1.0 - speed) * done.min(1.0))
+            }),
+            Speed::Warms { .. } => [(1e12, 1.0); 2],
             Speed::Falls { at, speed } if known < at => [(at - known, 1.0), (1e12, speed)],
             Speed::Falls { speed, .. } => [(1e12, speed); 2],
         };
@@ -179,6 +247,21 @@ impl Simulated {
         }
     }
 
+    /// The pause that begins before a time, if one does.
+    fn sweep(&mut self, time: f64) {
+        while let Some((period, cost)) = self.model.sweep
+            && self.sweep_at <= time
+        {
+            let length = cost * (self.served - self.swept) as f64;
+            let end = self.sweep_at + length;
+            for free in &mut self.free {
+                *free = free.max(end);
+            }
+            self.swept = self.served;
+            self.sweep_at = end.max(self.sweep_at + period);
+        }
+    }
+
     /// When a request is answered that arrives now: by the server that is free first.
     fn answered(&mut self) -> f64 {
         let first = self
@@ -188,7 +271,10 @@ impl Simulated {
             .min_by(|a, b| a.1.total_cmp(b.1))
             .map_or(0, |it| it.0);
         let start = self.free[first].max(self.now);
-        let work = self.service();
+        self.sweep(start);
+        let start = self.free[first].max(self.now);
+        let waiting = (start - self.now).min(20.0);
+        let work = self.service() * (1.0 + self.model.congestion * waiting);
         let end = self.done(start, work);
         self.free[first] = end;
         self.served += 1;
@@ -265,8 +351,8 @@ impl SystemUnderTest for Simulated {
 }
 
 /// The limits that these shares of the requests exceed at a rate, from a long load.
-pub fn limits(model: Model, rate: f64, shares: &[f64], requests: f64) -> Vec<f64> {
-    let mut server = Simulated::new(model, 7, &[], 0, 0.0);
+pub fn limits(model: Model, rate: f64, shares: &[f64], requests: f64, seed: u64) -> Vec<f64> {
+    let mut server = Simulated::new(model, seed, &[], 0, 0.0);
     let mut taken = Vec::with_capacity((requests * 1.01) as usize);
     server.load(rate, requests / rate, |_, _, it| taken.push(it as f32));
     let count = taken.len() as f64;
