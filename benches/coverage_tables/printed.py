@@ -354,9 +354,15 @@ def misses(row: Row, tally: Tally, by_chance: bool = False) -> list[str]:
             and not (by_chance and _is_chance(1 - printed.coverage, 1 - bounds.held, shown))
         ):
             found.append(f"{what} held in {percent(printed.coverage)}")
-        slack = _ERRORS * _error(printed, shown) if by_chance else 0.0
         off = printed.middle if row.is_lopsided else printed.bias
-        if 1 - printed.withheld >= _JUDGED_FROM and abs(off) > bounds.bias + slack:
+        slack = _ERRORS * _error(printed, shown) if by_chance else 0.0
+        is_off = abs(off) > bounds.bias + slack
+        if row.is_lopsided:
+            # Between two levels in equal shares, the median figure is either by chance.
+            beyond = sum(error * off > bounds.bias * abs(off) for error in printed.errors)
+            chance = _CHANCE if by_chance else _CHANCE_AT_LEVEL
+            is_off = is_off and not _is_chance(beyond / printed.shown, 0.5, shown, chance)
+        if 1 - printed.withheld >= _JUDGED_FROM and is_off:
             found.append(f"{what} off by {percent(off)}")
     for what, count in (("told apart", tally.apart), ("called faster", tally.praised)):
         share = count / tally.compared

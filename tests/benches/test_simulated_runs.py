@@ -142,6 +142,15 @@ def test_a_row_outside_of_a_bound_is_named(
     assert any(said in text for text in printed.misses(row, tally_of(centres, speedups, apart)))
 
 
+def test_the_median_of_figures_on_two_equal_levels_is_no_miss() -> None:
+    """It is one of them by chance; but where most figures lie on one side, that is a bias."""
+    row = Row(ROUGH.noise, "5 trials", 2)
+    low, high = estimate(0.93, 0.9, 1.1), estimate(1.07, 0.9, 1.1)
+    assert not printed.misses(row, tally_of([low] * 96 + [high] * 104, [TWICE] * 200))
+    (missed,) = printed.misses(row, tally_of([low] * 60 + [high] * 140, [TWICE] * 200))
+    assert missed == "centre off by 6.8 %"
+
+
 def test_withheld_intervals_of_rough_noise_are_no_miss() -> None:
     assert not printed.misses(ROUGH, tally_of([NONE] * 100, [TWICE] * 100))
 
