@@ -23,10 +23,11 @@ from tests.helpers.real import Lab, wait_until
 from tests.helpers.victim import Victim, running_victim
 
 #: Reads ``/proc`` on either side of a phase in which the server works. It rests at the phase's
-#: edges, so that both readers see the same, however late they come.
+#: edges, so that both readers see the same, if the runner is not later than that.
+REST_SECONDS = 0.3
 _CLIENT = """
 import os, socket, sys, time
-pid, port, seconds = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+pid, port, seconds, rest = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], float(sys.argv[4])
 
 def read():
     totals = {"run_queue_ns": 0, "slices": 0, "switches": 0, "threads": 0}
@@ -41,9 +42,9 @@ def read():
     return {**totals, "cpu_ns": time.clock_gettime_ns((~pid << 3) | 2)}
 
 def mark(edge):
-    time.sleep(0.2)
+    time.sleep(rest)
     os.write(3, b'{"phase":"measure","edge":"%s"}\\n' % edge)
-    time.sleep(0.2)
+    time.sleep(rest)
 
 def ask():
     server = socket.create_connection(("127.0.0.1", port))
@@ -76,16 +77,21 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 
 
 def _measured(victim: Victim, seconds: float) -> TrialRecord:
-    arguments = (str(victim.pid), str(victim.port), str(seconds))
+    arguments = (str(victim.pid), str(victim.port), str(seconds), str(REST_SECONDS))
     client = RoleSpec(name="client", argv=(sys.executable, "-c", _CLIENT, *arguments))
     server = RoleSpec(name="server", end="serve", attach=victim.attach())
     return decode_record(LocalEngine().run(TrialSpec(trial="t", roles=(server, client))))
 
 
 def test_the_account_of_a_phase_agrees_with_proc_within_one_percent(victim: Victim) -> None:
-    record = _measured(victim, 0.5)
-    assert record.outcome.kind == "ok", record.outcome
-    server, client = record.roles
+    for _ in range(10):
+        record = _measured(victim, 0.5)
+        assert record.outcome.kind == "ok", record.outcome
+        server, client = record.roles
+        if (server.phases[0].late_ns or 0) < REST_SECONDS / 2 * 1e9:
+            break
+    else:
+        pytest.skip("the machine is so busy that the runner reads its probes late each time")
     read = {line.indicator: line.value for line in client.indicators}
     (phase,) = server.phases
     usage = phase.usage
@@ -230,4 +236,4 @@ def test_what_is_not_there_is_refused_before_anything_starts(
     done = lab.run("sweep", "--attach", what, "--", "true")
     assert done.returncode != 0
     assert says in done.stderr and "try:" in done.stderr
-    assert "no runs" in lab.run("runs").stdout or not lab.db.exists()
+    assert "no runs" in lab.run("runs").stderr or not lab.db.exists()

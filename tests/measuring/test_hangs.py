@@ -109,11 +109,16 @@ def test_a_server_that_a_hook_leaves_behind_is_not_waited_for(store: Store, tmp_
     ended = tmp_path / "ended"
     study = msgspec.structs.replace(
         small_study(TWO, threads=(1,)),
-        hooks=Hooks(setup=f"(while [ ! -e {tmp_path}/go ]; do sleep 0.05; done; touch {ended}) &"),
+        hooks=Hooks(
+            setup=f"(while [ -d {tmp_path} -a ! -e {tmp_path}/go ]; do sleep 0.05; done; "
+            f"touch {ended}) &"
+        ),
     )
     runner_of(store, FakeEngine(), study).start()
     assert not ended.exists()
     (tmp_path / "go").touch()
+    while not ended.exists():
+        time.sleep(0.01)
 
 
 def test_what_a_failing_hook_said_is_told(store: Store) -> None:

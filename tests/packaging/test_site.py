@@ -77,7 +77,7 @@ def test_no_page_has_a_diagram_whose_script_the_theme_would_fetch(site: Path) ->
 
 def test_links_hold_on_the_site_or_are_paths_of_the_checkout(site: Path) -> None:
     home = (site / "index.html").read_text(encoding="utf-8")
-    assert re.search(r'<img[^>]*src="?images/speedup\.svg', home)
+    assert re.search(r'<img[^>]*src="?images/report-1200-light\.png', home)
     assert re.search(r'href="?ARCHITECTURE\.html', home)
     accounting = (site / "method" / "accounting.html").read_text(encoding="utf-8")
     assert "<code>schema/trial-record.schema.json</code>" in accounting

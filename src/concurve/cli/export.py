@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -40,6 +39,7 @@ def verb(run: str, kind: str, file: Path | None, db: str | None) -> None:
     """Write a run or a campaign as data."""
     from concurve import exports
     from concurve.analysis.run import trial_findings_of
+    from concurve.cli.streams import tell_bytes
     from concurve.report import csv
     from concurve.store import Store
 
@@ -59,7 +59,6 @@ def verb(run: str, kind: str, file: Path | None, db: str | None) -> None:
     else:
         content = exports.export_run(store, store.find_run(run), exports.FORMATS[f".{kind}"])
     if file is None:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+        tell_bytes(content)
     else:
         exports.write(file, content)

@@ -33,6 +33,8 @@ class _Stream:
 
     def write(self, text: str) -> int:
         """Write a text."""
+        if text == "":  # click tries it, to see whether the stream takes text, and forgets errors
+            return 0
         try:
             return self._stream.write(text)
         except OSError as error:
@@ -47,8 +49,7 @@ class _Stream:
             self._failed(error)
 
     def _failed(self, error: OSError) -> None:
-        """Keep Python from writing the rest again, which would fail again."""
-        os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+        _write_no_more(self._stream)
 
 
 class _Output(_Stream):
@@ -63,6 +64,16 @@ def take_over_streams() -> None:
     for name, kind in (("stdout", _Output), ("stderr", _Stream)):
         if not isinstance(getattr(sys, name), _Stream):
             setattr(sys, name, kind(getattr(sys, name)))
+
+
+def tell_bytes(content: bytes) -> None:
+    """Print a result as it is."""
+    try:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        _write_no_more(sys.stdout)
+        raise OutputError(error) from error
 
 
 def tell(text: str) -> None:
@@ -87,6 +98,11 @@ def exit_code_of(error: OutputError) -> int:
         return EXIT_NO_READER
     say(f"concurve: standard output cannot be written: {error}\n  try: more space")
     return 1
+
+
+def _write_no_more(stream: TextIO) -> None:
+    """Keep Python from writing the rest again, which would fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _replace_closed_streams() -> None:

@@ -237,15 +237,17 @@ def _fitting(table: Table, width: int) -> tuple[list[_Drawn], list[_Drawn], list
     """
     keys = [_drawn(column) for column in table.columns if column.role is Role.KEY]
     others = [column for column in table.columns if column.role is not Role.KEY]
-    always = [_drawn(column) for column in others if not column.wanted]
     optional = sorted((c for c in others if c.wanted), key=lambda column: column.wanted)
     optional = [column for column in optional if _has_entries(column)]
-    # The first of them is what the table is about: it stays, its heading cut where it must be.
-    room = max(width - _total(keys) - len(_GAP), int(width * (1 - _KEY_SHARE)))
-    first = [_narrow(_drawn(optional[0]), room)] if optional else []
-    if first and _total([*always, *first]) > width * (1 - _KEY_SHARE):
-        always = []
-    least = _total([*always, *first])
+    # What the table is about: it stays, a single heading cut where it must be.
+    about = [column for column in others if not column.wanted]
+    if not about:
+        about, optional = optional[:1], optional[1:]
+    always = [_drawn(column) for column in about]
+    if len(always) == 1:
+        room = max(width - _total(keys) - len(_GAP), int(width * (1 - _KEY_SHARE)))
+        always = [_narrow(always[0], room)]
+    least = _total(always)
     allowed = min(int(width * _KEY_SHARE), width - least - len(_GAP)) if least else width
     while keys and _total(keys) > max(allowed, 0):
         if not max(keys, key=lambda item: item.width).shorten():
@@ -255,9 +257,9 @@ def _fitting(table: Table, width: int) -> tuple[list[_Drawn], list[_Drawn], list
         keys_left_out.insert(0, keys.pop())
     shown = [*keys, *always]
     taken: list[_Drawn] = []
-    for position, column in enumerate(optional):
+    for column in optional:
         left = width - _total([*shown, *taken]) - (len(_GAP) if shown or taken else 0)
-        drawn = first[0] if first and not position else _drawn(column, min(left, _BAR_WIDTH))
+        drawn = _drawn(column, min(left, _BAR_WIDTH))
         if drawn.width > left or (column.role is Role.BAR and left < _BAR_WIDTH_MIN):
             break
         taken.append(drawn)

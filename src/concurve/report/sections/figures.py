@@ -36,6 +36,9 @@ _MARKS = {
 }
 
 _TONES = {"ok": Tone.PLAIN, "partial": Tone.WARNING, "skipped": Tone.SOFT, "pending": Tone.SOFT}
+#: How much a column is wanted in a narrow terminal, among indicators that are numbered from the
+#: primary one, 0, on. Reasons are long, and warnings say them too.
+_STATUS, _TRIALS, _REASONS = 1, 2, 1_000
 # A remark names at most this many cells.
 _NAMED_MAX = 3
 
@@ -48,7 +51,7 @@ def brief(findings: Findings) -> Section:
 def full(findings: Findings) -> Section:
     """The whole table."""
     trials = [Number(f"{cell.trials:,}", order=cell.trials) for cell in findings.cells]
-    table = _table(findings, [Column("trials", trials, Role.NUMBER)])
+    table = _table(findings, [Column("trials", trials, Role.NUMBER, wanted=_TRIALS)])
     missing = Paragraph(f"{fmt.MISSING} is a figure that could not be measured.", Tone.SOFT)
     notes = (
         Paragraph(item.sentence, Tone.SOFT) for item in findings.sentences if item.kind == "note"
@@ -112,7 +115,8 @@ def _table(findings: Findings, last: Sequence[Column]) -> Table:
     keys = [Column(name, [_level(cell, name) for cell in cells], Role.KEY) for name in varying]
     status: list[Column] = []
     if any(cell.status != "ok" for cell in cells):
-        status = [Column("status", [_status(cell, bool(last)) for cell in cells])]
+        wanted = _REASONS if last else _STATUS
+        status = [Column("status", [_status(cell, bool(last)) for cell in cells], wanted=wanted)]
     return Table(
         (*keys, *status, *_indicators(findings), *last),
         tuple(_TONES[cell.status] for cell in cells),
@@ -133,13 +137,14 @@ def _status(cell: CellFindings, with_reason: bool) -> Cell:
 
 def _indicators(findings: Findings) -> list[Column]:
     columns: list[Column] = []
-    for wanted, name in enumerate(findings.names_in_order(), 1):
+    # The first is the primary one, which stays in the narrowest terminal.
+    for place, name in enumerate(findings.names_in_order()):
         info = findings.indicator(name)
         label = info.label or name
         short = label.replace("involuntary", "invol.").replace("voluntary", "vol.")
         make = partial(_entries, findings.cells, name, info.unit, findings.primary)
         columns.append(
-            Column(label, make, Role.NUMBER, short=short, name=name, note=info.note, wanted=wanted)
+            Column(label, make, Role.NUMBER, short=short, name=name, note=info.note, wanted=place)
         )
     return columns
 
