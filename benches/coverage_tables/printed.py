@@ -14,7 +14,7 @@ from tests.helpers.noises import DESCRIPTIONS, NOISES, Group, Noise, Path, draw,
 from concurve.analysis.comparison import compare_levels
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings
-from concurve.findings.run import TrialFindings
+from concurve.findings.run import Finding, TrialFindings
 from concurve.stats.centre import STAGED_SHARE, staged
 from concurve.store.rows import TrialKey
 from coverage_tables.simulated_runs import FACTOR, Made, Reading, level_name, run, trials_most
@@ -274,6 +274,11 @@ def simulated(row: Row, rng: np.random.Generator, path: Path, seconds: list[floa
     return run(len(seconds), row.effort, int(rng.integers(1 << 31)), trial)
 
 
+def is_praised(said: Iterable[Finding]) -> bool:
+    """Does a report call a cell faster than another?"""
+    return any("× as fast as" in finding.sentence for finding in said)
+
+
 def _compare_equal(row: Row, rng: np.random.Generator, tally: Tally) -> None:
     """A run whose cells are all equal, in the shape of their noise too: does a comparison, or the
     answer of the report, find one of them faster?"""
@@ -286,7 +291,7 @@ def _compare_equal(row: Row, rng: np.random.Generator, tally: Tally) -> None:
     (cell,) = compare_levels(findings, FACTOR, levels).cells
     tally.compared += 1
     tally.apart += cell.verdict in ("faster", "slower")
-    tally.praised += any("times as fast as" in finding.sentence for finding in findings.sentences)
+    tally.praised += is_praised(findings.sentences)
 
 
 def is_told(findings: TrialFindings, cell: CellFindings) -> bool:

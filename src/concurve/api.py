@@ -26,7 +26,6 @@ from concurve.findings.comparison import Comparison
 from concurve.findings.explanation import Explanation
 from concurve.findings.run import TrialFindings
 from concurve.host.granted import granted_cpus
-from concurve.host.machine import allowed_cpus
 from concurve.measuring.heads import draw_seed, new_head
 from concurve.measuring.laboratory import Runner
 from concurve.report.csv import Rows, cell_rows, trial_rows
@@ -114,7 +113,7 @@ def run(
     Raises:
         ConcurveError: the study or the machine does not allow it, or the run failed.
     """
-    found = find_study(str(study), len(allowed_cpus()))
+    found = find_study(str(study), granted_cpus())
     rules = rules_from_options(_text(repeats), None, None, max_time)
     return _measure(with_rules(found, rules), effort, seed, db)
 

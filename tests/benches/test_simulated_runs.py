@@ -14,6 +14,7 @@ from coverage_tables.simulated_runs import Reading, run, trials_most
 from scipy.special import bdtrc
 
 from concurve.estimate import Estimate
+from tests.analysis.test_messages import KINDS
 from tests.helpers.noises import NOISES, Noise, draw, read
 
 #: Enough to see what is grossly wrong in a row; all rows together show a smaller loss.
@@ -149,6 +150,13 @@ def test_the_median_of_figures_on_two_equal_levels_is_no_miss() -> None:
     assert not printed.misses(row, tally_of([low] * 96 + [high] * 104, [TWICE] * 200))
     (missed,) = printed.misses(row, tally_of([low] * 60 + [high] * 140, [TWICE] * 200))
     assert missed == "centre off by 6.8 %"
+
+
+def test_what_a_report_calls_faster_is_noticed_as_it_is_worded_today() -> None:
+    make, _ = KINDS["gain"]
+    assert printed.is_praised(make().sentences)
+    make, _ = KINDS["no-gain"]
+    assert not printed.is_praised(make().sentences)
 
 
 def test_withheld_intervals_of_rough_noise_are_no_miss() -> None:

@@ -88,9 +88,9 @@ def verb(
     from concurve.definition.catalogue import find
     from concurve.definition.pointing import Pointing, point, point_campaign
     from concurve.errors import StudyError
-    from concurve.host.machine import allowed_cpus
+    from concurve.host.granted import granted_cpus
 
-    cpus = len(allowed_cpus())
+    cpus = granted_cpus()
     found = find(study, cpus)
     beside = Beside(
         server=server, ready=ready, ready_within=ready_within, attach=attach, counters=counters

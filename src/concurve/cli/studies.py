@@ -56,17 +56,17 @@ def _lines() -> Iterator[str]:
     from concurve.definition.campaign_file import load_campaign
     from concurve.definition.catalogue import campaigns, entries, find_study
     from concurve.definition.study_file import CAMPAIGN_NAME
-    from concurve.host.machine import allowed_cpus
+    from concurve.host.granted import granted_cpus
 
     for entry in entries():
-        study = find_study(entry.name, len(allowed_cpus()))
+        study = find_study(entry.name, granted_cpus())
         yield entry.name
         yield f"  {study.question}"
         yield f"  factors: {', '.join(factor.name for factor in study.factors)}"
         if study.source:
             yield f"  source:  {study.source}"
     for entry in campaigns():
-        campaign = load_campaign(entry.folder / CAMPAIGN_NAME, len(allowed_cpus()))
+        campaign = load_campaign(entry.folder / CAMPAIGN_NAME, granted_cpus())
         yield entry.name
         yield f"  {campaign.question}"
         for member in campaign.studies:

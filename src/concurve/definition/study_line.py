@@ -32,6 +32,7 @@ from concurve.definition.study import (
 )
 from concurve.definition.study_check import check
 from concurve.definition.sweep_factors import NONE, roles_of
+from concurve.definition.templates import placeholders
 from concurve.definition.units import parse_duration, parse_share
 from concurve.errors import StudyError
 from concurve.terms import Level
@@ -78,6 +79,8 @@ def sweep_study(
     server = None if beside is None else beside_role(beside)
     # A client's time is that of the server's work, so it has the name that says so.
     target = "target" if server is None else "client"
+    if server is not None and server.command:
+        _refuse_for_client_alone(server, command, controls, env or {})
     found = [item for text in extracts for item in parse_extract(text, target)]
     factors = tuple(
         Factor(name=factor, levels=parse_levels(levels, cpus, f"-P {factor}"))
@@ -114,6 +117,32 @@ def sweep_study(
     study = msgspec.structs.replace(study, work=counted, conditions=roles.conditions)
     check(study, Origins(COMMAND_LINE))
     return study
+
+
+def _refuse_for_client_alone(
+    server: Role,
+    command: Sequence[str],
+    controls: ControlsTemplate | None,
+    env: Mapping[str, str],
+) -> None:
+    """Refuse a parameter that varies nothing but the environment or the controls of the client:
+    who starts a server beside it means the server.
+
+    Raises:
+        StudyError: there is one.
+    """
+    named = {name for word in (*server.command, *command) for name in placeholders(word)}
+    given = {f"--env {name}": text for name, text in env.items()}
+    if controls is not None:
+        names = ("cpus", "nice", "policy")
+        given |= {f"--{name}": str(getattr(controls, name) or "") for name in names}
+    for option, text in given.items():
+        for name in sorted(set(placeholders(text)) - named):
+            raise StudyError(
+                f"{option} varies {{{name}}} for the command after --, and not for --server",
+                f"--server 'env NAME={{{name}}} taskset -c 0-1 nice -n 5 ./serve …', or the same "
+                "after -- for that command alone",
+            )
 
 
 def _indicators(

@@ -318,13 +318,24 @@ def _role(role: RoleTable, where: str) -> domain.Role:
             nice=None if controls.nice is None else str(controls.nice),
             policy=controls.policy,
         ),
-        end=role.end or "exit",
+        end=_end_of(role, readiness, place),
         ready=readiness.ready,
         ready_probe=readiness.probe,
         ready_seconds=_ready_seconds(role, readiness, place),
         after=tuple(role.after),
         copies=str(role.copies),
     )
+
+
+def _end_of(role: RoleTable, readiness: Readiness, place: str) -> Literal["exit", "serve"]:
+    """How a role ends. What is awaited by a probe is a server: it must say how it ends, since a
+    trial would wait for it to exit."""
+    if role.end is None and readiness.probe is not None:
+        raise StudyError(
+            f"{place}: how does the role end?",
+            'end = "serve" for a server, which is ended after the others; end = "exit" otherwise',
+        )
+    return role.end or "exit"
 
 
 def _ready_seconds(role: RoleTable, readiness: Readiness, place: str) -> float | None:

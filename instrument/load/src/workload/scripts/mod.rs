@@ -1,7 +1,8 @@
 //! Commands of a key-value server, one after the other: named ones, and the user's own.
 //!
 //! `SET {key} {value} NX PX 10000` is a command. Placeholders: `{key}`, `{value}` (as many bytes
-//! as asked for), `{session}`, `{count}` (of the session's transactions so far).
+//! as asked for), `{session}`, `{count}` (of the session's transactions so far),
+//! `{run}` (a text that no other load has).
 
 mod keys;
 
@@ -112,6 +113,12 @@ fn with_part(scripts: Scripts, part: &str) -> Result<Scripts, WorkloadError> {
     scripts.with_named(name, weight)
 }
 
+/// A text that no other load has, for keys that a server keeps from one load to the next.
+fn run_id() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    format!("{:x}", since.unwrap_or_default().as_nanos())
+}
+
 /// A mix of scripts.
 #[derive(Debug)]
 struct Scripts {
@@ -137,6 +144,7 @@ impl Scripts {
                 ("value", vec![Piece::Bytes(vec![b'x'; value_bytes])]),
                 ("session", vec![Piece::Parameter(SESSION)]),
                 ("count", vec![Piece::Parameter(COUNT)]),
+                ("run", vec![Piece::Bytes(run_id().into_bytes())]),
             ],
         }
     }
