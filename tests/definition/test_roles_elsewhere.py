@@ -93,9 +93,10 @@ def test_a_remote_role_is_a_packaged_program() -> None:
     [
         ('command = ["a"]\nready = "soon"', "roles 'server', ready: 'soon' does not say when"),
         ('command = ["a"]\nready = "tcp:x"', "no address"),
-        ('command = ["a"]\nready = "tcp:{bogus}"', "{bogus} has no parameter"),
+        ('command = ["a"]\nready = "tcp:1"', "how does the role end?"),
+        ('command = ["a"]\nend = "serve"\nready = "tcp:{bogus}"', "{bogus} has no parameter"),
         ('command = ["a"]\nready_within = "5s"', "as soon as it runs"),
-        ('command = ["a"]\nready = "tcp:1"\nready_within = "soon"', "ready_within"),
+        ('command = ["a"]\nend = "serve"\nready = "tcp:1"\nready_within = "soon"', "ready_within"),
         ('attach = "redis"', "names no process"),
         ('attach = "{clients}"', "the same in all cells"),
         ('attach = 1\ncommand = ["a"]', "command beside attach"),

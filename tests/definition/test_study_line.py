@@ -205,3 +205,22 @@ def test_servers_that_make_no_sense(beside: Beside, says: str) -> None:
         study_of(beside=beside)
     assert says in f"{raised.value.what} {raised.value.remedy}"
     assert raised.value.remedy
+
+
+@pytest.mark.parametrize("where", ["env", "cpus"])
+def test_what_varies_for_the_client_alone_is_refused_beside_a_server(where: str) -> None:
+    """Who writes ``--server ./srv --env GOMAXPROCS={n}`` means the server."""
+    given: dict[str, Any] = (
+        {"env": {"GOMAXPROCS": "{n}"}}
+        if where == "env"
+        else {"controls": ControlsTemplate(cpus="{n}")}
+    )
+
+    def study(server: str) -> Study:
+        beside = Beside(server=server, ready="tcp:1")
+        return sweep_study(["client"], [("n", "1,2")], 2, beside=beside, **given)
+
+    with pytest.raises(StudyError, match=r"varies \{n\} for the command after --") as raised:
+        study("./srv")
+    assert "env NAME={n}" in raised.value.remedy
+    assert study("env N={n} ./srv").factors[0].name == "n"

@@ -50,7 +50,7 @@ def test_redis_has_the_same_load_in_its_own_words(plan: Plan) -> None:
     server, load = argv(plan, procedure="steady", target="redis", **{"io-threads": 8})
     assert server == ("redis-server", "--port", "4711", "--io-threads", "8")
     assert "--duration" in load
-    assert load[-1] == "SET ENQUEUE:{session}-{count} {session} NX"
+    assert load[-1] == "SET ENQUEUE:{run}-{session}-{count} {session} NX"
 
 
 def test_every_figure_of_the_document_is_there(plan: Plan) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
+from concurve.cli.streams import tell
 from concurve.definition.units import format_count
 from concurve.engine.local import LocalEngine
 from concurve.errors import HostError, StudyError
@@ -65,7 +66,7 @@ def load_attached(program: str, arguments: Sequence[str], attach: str) -> int:
         )
     if loaded.phases:  # else the load failed before it measured
         for line in server_lines(served):
-            print(line)
+            tell(line)
     code = None if loaded.exit is None else loaded.exit.code
     return 1 if code is None else code
 

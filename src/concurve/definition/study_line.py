@@ -79,7 +79,7 @@ def sweep_study(
     server = None if beside is None else beside_role(beside)
     # A client's time is that of the server's work, so it has the name that says so.
     target = "target" if server is None else "client"
-    if server is not None and server.command:
+    if server is not None and server.command and not server.program:
         _refuse_for_client_alone(server, command, controls, env or {})
     found = [item for text in extracts for item in parse_extract(text, target)]
     factors = tuple(
