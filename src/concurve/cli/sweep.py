@@ -20,8 +20,8 @@ HELP = """Measure a command over all combinations of its parameters' levels.
 \b
 Examples:
   concurve sweep -P threads 1.. -- ./renderer --threads {threads}
-  concurve sweep -P n 1..64*2 --extract pgbench -- pgbench -c {n} -T 2
-  concurve sweep -P n 1..64*2 -P cpus 1,2 --cpus {cpus} -- ./mine {n}
+  concurve sweep -P n '1..64*2' --extract pgbench -- pgbench -c {n} -T 2
+  concurve sweep -P n '1..64*2' -P cpus 1,2 --cpus {cpus} -- ./mine {n}
   concurve sweep -P n 1,2 --extract 'r=(\\d+) req/s:1/s:higher' -- ./bench {n}
   concurve sweep -P w 1,2,4 --server './serve -p {free_port} -w {w}'
       --ready tcp:{free_port} -- ./client 127.0.0.1:{free_port}
