@@ -83,9 +83,9 @@ programs: $(STAMPS)/venv
 test-rust: programs
 	@timeout --kill-after=60 30m cargo test --workspace --profile checked --quiet
 
-# Two files at a time; a file's tests share servers.
+# Three files at a time, because tests wait for processes; a file's tests share servers.
 test-python: programs $(JAR)
-	@CONCURVE_NATIVE=$(CHECKED) $(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile --durations=10 --durations-min=5
+	@CONCURVE_NATIVE=$(CHECKED) $(BIN)/python -m pytest -q --numprocesses 3 --dist loadfile --durations=10 --durations-min=5
 
 test-java: $(JAR)
 	@rm -rf $(JAVA)/target/surefire-reports
