@@ -66,7 +66,7 @@ site: $(STAMPS)/venv ## Write the documentation as a site to build/site; a broke
 	@echo "open $(CURDIR)/build/site/index.html"
 
 check: $(STAMPS)/venv lint ## Lint, and run the tests that need no server and no program (two minutes)
-	@$(BIN)/python -m pytest -q --numprocesses 2 -m "not real and not postgresql and not soak"
+	@$(BIN)/python -m pytest -q --numprocesses 2 -m "not real and not simulation and not postgresql and not soak"
 	@cargo test --workspace --lib --profile checked --quiet
 
 # Side by side: tests wait for processes for half of their time.

@@ -49,12 +49,20 @@ REAL_FOLDERS = {"attendants", "benches", "instrument", "monitor", "subjects"}
 REAL_FIXTURES = {"lab", "large", "loop_devices", "measured", "postgres", "redis", "server", "swept"}
 
 
+#: Files that simulate so many runs or curves that they take a third of the unit tests' time.
+SIMULATIONS = {
+    "analysis/test_judging_noise.py", "models/test_properties.py", "models/test_sentences.py",
+}  # fmt: skip
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what starts real processes, so that `make check` can leave it out."""
+    """Mark what starts real processes or simulates for long, which `make check` leaves out."""
     for item in items:
         folders = REAL_FOLDERS & set(item.path.parts)
         if folders or REAL_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker("real")
+        if "/".join(item.path.parts[-2:]) in SIMULATIONS:
+            item.add_marker("simulation")
 
 
 @pytest.fixture(autouse=True)
