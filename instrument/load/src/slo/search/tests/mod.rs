@@ -13,6 +13,8 @@ use simulated::{Model, Service, Simulated, Speed, limits};
 /// Number of windows in a search, and their length in mean service times.
 const WINDOWS: usize = 40;
 const LENGTH: f64 = 2500.0;
+/// The greatest mean widths of the intervals of the first cases.
+const WIDTHS_MAX: [f64; 5] = [0.15, 0.40, 0.05, 0.15, 0.15];
 /// The first seed of the searches in tests.
 const SEED: u64 = 1000;
 
@@ -208,30 +210,23 @@ fn the_simulation_agrees_with_theory() {
     assert!((mean / 2.0 - 1.0).abs() < 0.05, "{mean}");
 }
 
-/// The searches are seeded: these figures are the same each time. Of all servers together, 0.92 is two
-/// standard deviations below 0.98, which `coverage_by_server` finds with many searches.
+/// The searches are seeded: these figures are the same each time. 0.90 is 2.3 standard
+/// deviations below 0.95 for a hundred searches.
 #[test]
-fn the_interval_contains_the_true_rate_as_often_as_promised() {
-    let mut all = Judged::default();
-    for (case, width_max) in CASES.iter().zip([0.15, 0.40, 0.05, 0.15, 0.15]) {
-        let judged = judge_case(case, 16, SEED);
+fn the_interval_of_each_server_contains_its_true_rate() {
+    for (case, width_max) in CASES.iter().zip(WIDTHS_MAX) {
+        let judged = judge_case(case, 100, SEED);
         let line = judged.line(case.name);
         let answered = judged.answered as f64;
+        assert!(judged.held() >= 0.90 && answered >= 90.0, "{line}");
         assert!(judged.width / answered < width_max, "{line}");
-        assert!((judged.off / answered).abs() < 0.03, "{line}");
-        all.add(judged);
+        assert!((judged.off / answered).abs() < 0.02, "{line}");
     }
-    assert!(all.held() >= 0.92 && all.answered >= 72, "{all:?}");
-}
-
-/// A part of `coverage_by_server`, which prints all.
-#[test]
-fn the_interval_contains_the_true_rate_of_bursty_servers() {
     let mut all = Judged::default();
     for case in CASES.iter().skip(5).step_by(3).chain(&JUDGES[5..6]) {
-        let judged = judge_case(case, 9, SEED);
+        let judged = judge_case(case, 40, SEED);
         let line = judged.line(case.name);
-        assert!(judged.too_low + judged.too_high <= 2, "{line}");
+        assert!(judged.too_low + judged.too_high <= 5, "{line}");
         all.add(judged);
     }
     assert!(all.held() >= 0.93, "{all:?}");
@@ -243,7 +238,7 @@ fn a_check_is_seldom_wrong() {
     for case in [0, 5, 8, 12, 21].map(|it| &CASES[it]) {
         let (shares, limits): (Vec<f64>, Vec<f64>) = case.objectives.iter().copied().unzip();
         let verdicts = |rate: f64| -> (u64, u64) {
-            let outcomes = (0..30).map(|seed| {
+            let outcomes = (0..60).map(|seed| {
                 let mut server = Simulated::new(case.model, seed, &limits, WINDOWS, LENGTH);
                 check(&mut server, &shares, rate).unwrap().outcome
             });
@@ -254,11 +249,11 @@ fn a_check_is_seldom_wrong() {
             })
         };
         let (kept, missed) = verdicts(case.rate);
-        assert!(kept <= 3 && missed <= 3, "{}: {kept} {missed}", case.name);
+        assert!(kept <= 6 && missed <= 6, "{}: {kept} {missed}", case.name);
         let (kept, missed) = verdicts(case.rate * 0.5);
-        assert!(kept >= 20 && missed == 0, "{}: {kept} {missed}", case.name);
+        assert!(kept >= 40 && missed == 0, "{}: {kept} {missed}", case.name);
         let (kept, missed) = verdicts(case.rate * 1.5);
-        assert!(kept == 0 && missed >= 25, "{}: {kept} {missed}", case.name);
+        assert!(kept == 0 && missed >= 50, "{}: {kept} {missed}", case.name);
     }
 }
 
