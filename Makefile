@@ -9,6 +9,9 @@ JAVA_SOURCES := $(JAVA)/pom.xml scripts/maven.sh $(shell find $(JAVA)/src subjec
 JAR := $(JAVA)/target/concurve-mandelbrot.jar
 JAR_BUILT := $(JAVA)/target/concurve-mandelbrot-built.jar
 
+# Cargo counts its jobs itself: make's own count does not reach it.
+CARGO := env --unset=MAKEFLAGS cargo
+
 # Where cargo leaves the programs that the tests run.
 CHECKED := $(CURDIR)/target/checked
 
@@ -69,22 +72,23 @@ check: $(STAMPS)/venv lint ## Lint, and run the tests that need no server and no
 	@$(BIN)/python -m pytest -q --numprocesses 2 -m "not real and not simulation and not postgresql and not soak"
 	@cargo test --workspace --lib --profile checked --quiet
 
-# Side by side: tests wait for processes for half of their time.
-test: programs $(JAR) ## Run the tests of every language
+# Side by side: an installation waits for the network, and tests wait for processes.
+test: ## Run the tests of every language
+	@$(MAKE) --no-print-directory --jobs=3 $(STAMPS)/venv programs $(JAR)
 	@echo "running the tests; those of each language are printed when they end (ten minutes)"
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target --keep-going test-rust test-python test-java
 
 # The tests and the programs that they start, compiled once, with the checks of a debug build.
-programs: $(STAMPS)/venv
+programs: | tools
 	@echo "compiling the tests and their programs"
-	@cargo test --workspace --profile checked --quiet --no-run
+	@$(CARGO) test --workspace --profile checked --quiet --no-run
 
 # A time limit, so that what is printed names the test that hangs.
 test-rust: programs
-	@timeout --kill-after=60 30m cargo test --workspace --profile checked --quiet
+	@timeout --kill-after=60 30m $(CARGO) test --workspace --profile checked --quiet
 
 # Three files at a time, because tests wait for processes; a file's tests share servers.
-test-python: programs $(JAR)
+test-python: $(STAMPS)/venv programs $(JAR)
 	@CONCURVE_NATIVE=$(CHECKED) $(BIN)/python -m pytest -q --numprocesses 3 --dist loadfile --durations=10 --durations-min=5
 
 test-java: $(JAR)

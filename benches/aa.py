@@ -27,16 +27,17 @@ def figures(quick: bool) -> Iterator[Figure]:
     """Half of the comparisons with a steady program, half with one that varies from run to run;
     then the steady one against itself with 5 % more to do."""
     pairs = 1 if quick else 100
+    effort = "quick" if quick else "normal"
     work = busy_iterations(TRIAL_MS)
     steady = ["busy", "--iterations", str(work)]
     noisy = ["noisy", "--mean-ms", str(TRIAL_MS), "--cv", "0.03"]
     counts = {
-        name: verdicts(target(*command), "copy", ("a", "b"), pairs)
+        name: verdicts(target(*command), "copy", ("a", "b"), pairs, effort)
         for name, command in (("busy", steady), ("noisy", noisy))
     }
     yield _share(
         "A/A: a program found different from itself",
-        f"{2 * pairs} runs at normal effort over a factor that changes nothing; "
+        f"{2 * pairs} runs at {effort} effort over a factor that changes nothing; "
         + "; ".join(f"{name}: {_words(said)}" for name, said in counts.items()),
         counts["busy"] + counts["noisy"],
         ("faster", "slower"),
@@ -44,10 +45,10 @@ def figures(quick: bool) -> Iterator[Figure]:
     )
     levels = work, round(work * SLOWER)
     command = target("busy", "--iterations", "{iterations}")
-    found = verdicts(command, "iterations", levels, pairs)
+    found = verdicts(command, "iterations", levels, pairs, effort)
     yield _share(
         "A/B: a slow-down of 5 % found",
-        f"{found.total()} runs at normal effort with 5 % more to do; {_words(found)}",
+        f"{found.total()} runs at {effort} effort with 5 % more to do; {_words(found)}",
         found,
         ("slower",),
         Bound(low=FOUND_MIN, counted=True),
@@ -55,13 +56,15 @@ def figures(quick: bool) -> Iterator[Figure]:
 
 
 def verdicts(
-    command: Sequence[str], factor: str, levels: tuple[Level, Level], runs: int
+    command: Sequence[str], factor: str, levels: tuple[Level, Level], runs: int, effort: str
 ) -> Verdicts:
     """Measure both levels, interleaved, in many runs; return the verdict of each on the second."""
     said: Verdicts = Counter()
     with scratch() as folder:
         for seed in range(runs):
-            run = concurve.sweep(command, {factor: levels}, seed=seed, db=str(folder / "aa.db"))
+            run = concurve.sweep(
+                command, {factor: levels}, effort=effort, seed=seed, db=str(folder / "aa.db")
+            )
             said[compare_levels(run.findings, factor).cells[0].verdict] += 1
     return said
 
