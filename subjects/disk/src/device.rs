@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::disk::{Accepted, Disk};
 use crate::request::{Direction, Request};
-use crate::scheduler::{Decision, Scheduler};
+use crate::scheduler::{Admission, Decision, Scheduler};
 use crate::time::Time;
 
 /// Requests of a direction that may wait in the queue of a device (`nr_requests`); further ones are
@@ -29,8 +29,10 @@ pub struct Device {
     pub disk: Disk,
     scheduler: Box<dyn Scheduler>,
     waiting: [usize; 2],
-    /// Requests that wait until the queue is below its limit.
+    /// Requests that wait until they may enter the queue.
     blocked: VecDeque<Request>,
+    /// Some of them wait for a request of their own process to end.
+    blocked_by_process: bool,
     in_flight: usize,
     /// When the scheduler will be called again, if that is planned.
     next_query: Option<Time>,
@@ -48,6 +50,7 @@ impl Device {
             scheduler,
             waiting: [0; 2],
             blocked: VecDeque::new(),
+            blocked_by_process: false,
             in_flight: 0,
             next_query: None,
             merged: 0,
@@ -59,11 +62,17 @@ impl Device {
 
     /// Adds a request to the queue; it is not sent before [`Device::run`].
     pub fn submit(&mut self, request: Request, now: Time, effects: &mut Vec<Effect>) {
-        if self.waiting[side(&request)] >= QUEUE_LIMIT {
-            self.blocked.push_back(request);
-        } else {
-            self.enter(request, now, effects);
+        let admission = self.admission(&request);
+        if admission == Admission::Yes {
+            return self.enter(request, now, effects);
         }
+        self.blocked_by_process |= admission == Admission::NotThisProcess;
+        self.blocked.push_back(request);
+    }
+
+    fn admission(&mut self, request: &Request) -> Admission {
+        let full = self.waiting[side(request)] >= QUEUE_LIMIT;
+        self.scheduler.admission(request, full)
     }
 
     fn enter(&mut self, request: Request, now: Time, effects: &mut Vec<Effect>) {
@@ -87,6 +96,9 @@ impl Device {
     pub fn run(&mut self, now: Time, effects: &mut Vec<Effect>) {
         if self.next_query.is_some_and(|it| it <= now) {
             self.next_query = None;
+        }
+        if std::mem::take(&mut self.blocked_by_process) {
+            self.admit_blocked(now, effects);
         }
         while self.in_flight < self.disk.queue_depth() {
             match self.scheduler.dispatch(now, self.in_flight) {
@@ -114,12 +126,21 @@ impl Device {
         self.admit_blocked(now, effects);
     }
 
+    /// Lets requests enter in the order in which they came, each as soon as it may.
     fn admit_blocked(&mut self, now: Time, effects: &mut Vec<Effect>) {
-        while let Some(next) = self.blocked.front()
-            && self.waiting[side(next)] < QUEUE_LIMIT
-        {
-            let request = self.blocked.pop_front().expect("there is a first");
-            self.enter(request, now, effects);
+        let mut at = 0;
+        while let Some(&next) = self.blocked.get(at) {
+            match self.admission(&next) {
+                Admission::Yes => {
+                    self.blocked.remove(at);
+                    self.enter(next, now, effects);
+                }
+                Admission::NotThisProcess => {
+                    self.blocked_by_process = true;
+                    at += 1;
+                }
+                Admission::Full => break,
+            }
         }
     }
 

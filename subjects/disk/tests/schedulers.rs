@@ -3,18 +3,20 @@
 use concurve_disk::request::{Class, Direction, Priority, Request};
 use concurve_disk::scheduler::anticipatory::{Anticipatory, AnticipatoryTunables};
 use concurve_disk::scheduler::cfq::Cfq;
+use concurve_disk::scheduler::cfq2::{Cfq2, Cfq2Tunables, Order};
 use concurve_disk::scheduler::deadline::{Deadline, DeadlineTunables};
 use concurve_disk::scheduler::kind::Kind;
-use concurve_disk::scheduler::{Decision, Scheduler};
-use concurve_disk::time::{MILLISECOND, Time};
+use concurve_disk::scheduler::{Admission, Decision, Scheduler};
+use concurve_disk::time::{MILLISECOND, SECOND, Time};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 
-const ALL: [Kind; 6] = [
+const ALL: [Kind; 7] = [
     Kind::Noop,
     Kind::Deadline,
     Kind::Anticipatory,
     Kind::Cfq,
+    Kind::Cfq2,
     Kind::MqDeadline,
     Kind::Bfq,
 ];
@@ -226,6 +228,47 @@ proptest! {
         }
     }
 
+    /// cfq2 sends something whenever something waits.
+    #[test]
+    fn cfq2_never_keeps_the_disk_idle(all in prop::collection::vec(asked(), 1..150)) {
+        let mut scheduler = Cfq2::new(Cfq2Tunables::default());
+        for (ticket, asked) in (0..).zip(&all) {
+            let request = Request { ticket, ..asked.request };
+            if scheduler.merge(&request, 0).is_none() {
+                scheduler.add(request, 0);
+            }
+        }
+        while scheduler.waiting() > 0 {
+            let decision = scheduler.dispatch(0, 0);
+            prop_assert!(matches!(decision, Decision::Serve(_)), "{decision:?}");
+        }
+    }
+
+    /// Of busy processes each has one request in a round, and a round is one sweep.
+    #[test]
+    fn cfq2_takes_one_request_of_each_process_in_a_round(
+        processes in 4u32..12, rounds in 1u32..8, seed in 0u64..1_000,
+    ) {
+        let mut bench = Bench::new(Kind::Cfq2.build());
+        for ticket in 0..processes * rounds {
+            // With gaps, so that nothing is merged, and in no order.
+            let place = (u64::from(ticket) * 7_919 + seed) % 10_007;
+            let request = Request {
+                process: ticket % processes,
+                ..plain(place * 64, Direction::Read)
+            };
+            bench.ask(request, ticket);
+        }
+        bench.work(SECOND);
+        prop_assert_eq!(bench.served.len() as u32, processes * rounds);
+        for round in bench.served.chunks(processes as usize) {
+            let served: HashSet<u32> = round.iter().map(|it| it.1.process).collect();
+            prop_assert_eq!(served.len() as u32, processes);
+            let wraps = round.windows(2).filter(|it| it[1].1.sector < it[0].1.sector).count();
+            prop_assert!(wraps <= 1, "one sweep, {wraps} wraps");
+        }
+    }
+
     /// Requests of one direction that are all there from the start: without anticipation it is
     /// the sweep of deadline.
     #[test]
@@ -281,10 +324,10 @@ fn plain(sector: u64, direction: Direction) -> Request {
     }
 }
 
-/// When `request` is served if it arrives during an endless sweep of reads: at any time two more
+/// When `request` is served if it arrives during an endless sweep of reads: at any time ten more
 /// reads wait ahead of the head.
-fn served_beside_an_endless_sweep(tunables: DeadlineTunables, request: Request) -> Time {
-    let mut bench = Bench::new(Box::new(Deadline::new(tunables)));
+fn served_beside_an_endless_sweep(scheduler: Box<dyn Scheduler>, request: Request) -> Time {
+    let mut bench = Bench::new(scheduler);
     // With gaps, so that nothing is merged.
     let ahead = |number: u32| plain(1_000_000 + u64::from(number) * 16, Direction::Read);
     bench.ask(ahead(1), 1);
@@ -292,7 +335,7 @@ fn served_beside_an_endless_sweep(tunables: DeadlineTunables, request: Request) 
     bench.ask(request, 0);
     for number in 2..3_000 {
         bench.ask(ahead(number), number);
-        if number > 3 {
+        if number > 11 {
             bench.work(bench.now + SERVICE);
         }
     }
@@ -303,7 +346,8 @@ fn served_beside_an_endless_sweep(tunables: DeadlineTunables, request: Request) 
 #[test]
 fn a_read_behind_an_endless_sweep_is_served_when_its_time_is_over() {
     for tunables in [DeadlineTunables::of_2_6_16(), DeadlineTunables::of_2_6_24()] {
-        let at = served_beside_an_endless_sweep(tunables, plain(0, Direction::Read));
+        let scheduler = Box::new(Deadline::new(tunables));
+        let at = served_beside_an_endless_sweep(scheduler, plain(0, Direction::Read));
         let batch = u64::from(tunables.fifo_batch + 1) * SERVICE;
         let expires = tunables.read_expire;
         assert!((expires..=expires + batch).contains(&at), "at {at}");
@@ -313,7 +357,163 @@ fn a_read_behind_an_endless_sweep_is_served_when_its_time_is_over() {
 #[test]
 fn a_write_among_endless_reads_waits_for_so_many_batches() {
     let tunables = DeadlineTunables::of_2_6_24();
-    let at = served_beside_an_endless_sweep(tunables, plain(0, Direction::Write));
+    let scheduler = Box::new(Deadline::new(tunables));
+    let at = served_beside_an_endless_sweep(scheduler, plain(0, Direction::Write));
     let passed = u64::from(tunables.writes_starved + 1) * u64::from(tunables.fifo_batch);
     assert!((2..=passed).contains(&(at / SERVICE)), "at {at}");
+}
+
+// -- cfq2 ---------------------------------------------------------------------------------------
+
+/// The kernel's two lists are indexed by "is synchronous", and their times by "is a write".
+#[test]
+fn cfq2_lets_an_asynchronous_request_expire_after_the_time_of_reads() {
+    let tunables = Cfq2Tunables::default();
+    for (direction, expire) in [
+        (Direction::Write, tunables.fifo_expire_r),
+        (Direction::Read, tunables.fifo_expire_w),
+    ] {
+        let at = served_beside_an_endless_sweep(Kind::Cfq2.build(), plain(0, direction));
+        let dispatch = (tunables.quantum as u64 + 1) * SERVICE;
+        let bound = expire..=expire + dispatch;
+        assert!(bound.contains(&at), "{direction:?} at {at}");
+    }
+}
+
+#[test]
+fn cfq2_goes_back_a_short_way_at_twice_the_price() {
+    let mut scheduler = by_turns();
+    let head = 1_000_000;
+    let now = serve_alone(&mut scheduler, plain(head, Direction::Read), 0, MILLISECOND);
+    for (ticket, sector) in [(1, head + 1_000), (2, head - 400), (3, 0)] {
+        let request = plain(sector, Direction::Read);
+        scheduler.add(Request { ticket, ..request }, now);
+    }
+    // Back by 408 for 816 rather than on by 992; what is further back than 16 MiB at last.
+    assert_eq!(order(&mut scheduler, now), [2, 1, 3]);
+}
+
+/// Sends all that waits; returns the tickets in order.
+fn order(scheduler: &mut dyn Scheduler, now: Time) -> Vec<u32> {
+    let mut sent = Vec::new();
+    while let Decision::Serve(request) = scheduler.dispatch(now, 0) {
+        sent.push(request.ticket);
+        scheduler.completed(&request, now);
+    }
+    sent
+}
+
+fn of(process: u32, ticket: u32) -> Request {
+    let sector = 100_000 * u64::from(process) + 64 * u64::from(ticket);
+    Request {
+        process,
+        ticket,
+        ..plain(sector, Direction::Read)
+    }
+}
+
+fn by_turns() -> Cfq2 {
+    Cfq2::new(Cfq2Tunables {
+        order: Order::Turns,
+        ..Default::default()
+    })
+}
+
+/// Serves one request of a process that takes so long.
+fn serve_alone(scheduler: &mut Cfq2, request: Request, now: Time, takes: Time) -> Time {
+    scheduler.add(request, now);
+    assert_eq!(scheduler.dispatch(now, 0), Decision::Serve(request));
+    scheduler.completed(&request, now + takes);
+    now + takes
+}
+
+#[test]
+fn cfq2_prefers_the_process_whose_requests_took_less_time() {
+    let mut scheduler = by_turns();
+    let now = serve_alone(&mut scheduler, of(1, 0), 0, 50 * MILLISECOND);
+    let now = serve_alone(&mut scheduler, of(2, 1), now, 5 * MILLISECOND);
+    scheduler.add(of(1, 2), now);
+    scheduler.add(of(2, 3), now);
+    assert_eq!(order(&mut scheduler, now), [3, 2]);
+}
+
+#[test]
+fn cfq2_forgets_service_that_is_older_than_a_second() {
+    let mut scheduler = by_turns();
+    let now = serve_alone(&mut scheduler, of(1, 0), 0, 32 * MILLISECOND);
+    let now = serve_alone(&mut scheduler, of(2, 1), now + SECOND, 5 * MILLISECOND);
+    // 32 ms became 4: it comes back after more than a second.
+    scheduler.add(of(1, 2), now);
+    scheduler.add(of(2, 3), now);
+    assert_eq!(order(&mut scheduler, now), [2, 3]);
+}
+
+#[test]
+fn cfq2_counts_requests_once_the_disk_takes_four_at_a_time() {
+    let mut scheduler = by_turns();
+    (10..14).for_each(|ticket| scheduler.add(of(3, ticket), 0));
+    for _ in 0..4 {
+        assert!(matches!(scheduler.dispatch(0, 0), Decision::Serve(_)));
+    }
+    (10..14).for_each(|ticket| scheduler.completed(&of(3, ticket), 0));
+
+    let mut now = serve_alone(&mut scheduler, of(1, 0), 0, 50 * MILLISECOND);
+    for ticket in 1..4 {
+        now = serve_alone(&mut scheduler, of(2, ticket), now, MILLISECOND);
+    }
+    scheduler.add(of(2, 4), now);
+    scheduler.add(of(1, 5), now);
+    assert_eq!(order(&mut scheduler, now), [5, 4], "fewer requests, though slower ones");
+}
+
+#[test]
+fn cfq2_admits_eight_of_a_process_always_and_then_its_share() {
+    let mut scheduler = Cfq2::new(Cfq2Tunables::default());
+    let mut admitted = |process: u32, most: u32, full: bool| {
+        let first = process * 1_000;
+        for count in 0..most {
+            let request = of(process, first + count);
+            if scheduler.admission(&request, full) != Admission::Yes {
+                return count;
+            }
+            scheduler.add(request, 0);
+        }
+        most
+    };
+    assert_eq!(admitted(1, 100, false), 32, "alone: a quarter of the queue");
+    assert_eq!(admitted(2, 100, true), 8, "a full queue lets eight in");
+    for process in 3..16 {
+        assert_eq!(admitted(process, 1, false), 1);
+    }
+    assert_eq!(admitted(20, 100, false), 8, "128 for 16 busy ones");
+    let request = of(20, 99);
+    assert_eq!(scheduler.admission(&request, false), Admission::NotThisProcess);
+    let done = served(&mut scheduler, 20);
+    scheduler.completed(&done, 0);
+    assert_eq!(scheduler.admission(&request, false), Admission::Yes);
+}
+
+/// Sends requests until one of the process comes.
+fn served(scheduler: &mut Cfq2, process: u32) -> Request {
+    loop {
+        match scheduler.dispatch(0, 0) {
+            Decision::Serve(request) if request.process == process => return request,
+            Decision::Serve(_) => {}
+            other => panic!("{other:?} before process {process}"),
+        }
+    }
+}
+
+#[test]
+fn cfq2_merges_at_the_end_for_all_and_at_the_beginning_for_its_own() {
+    let mut scheduler = Cfq2::new(Cfq2Tunables::default());
+    scheduler.add(plain(1_000, Direction::Read), 0);
+    let asked = |sector, process| Request {
+        process,
+        ..plain(sector, Direction::Read)
+    };
+    assert_eq!(scheduler.merge(&asked(992, 4), 0), None);
+    assert!(scheduler.merge(&asked(1_008, 4), 0).is_some());
+    assert!(scheduler.merge(&asked(992, 3), 0).is_some());
+    assert_eq!(scheduler.waiting(), 1);
 }

@@ -6,6 +6,7 @@ use super::Scheduler;
 use super::anticipatory::Anticipatory;
 use super::bfq::Bfq;
 use super::cfq::Cfq;
+use super::cfq2::Cfq2;
 use super::deadline::{Deadline, DeadlineTunables};
 use super::noop::Noop;
 
@@ -19,8 +20,10 @@ pub enum Kind {
     /// Deadline with anticipation: waits for the next request of the process that has just read
     #[value(alias = "as")]
     Anticipatory,
-    /// A queue and a time slice for each process
+    /// Version 3 of cfq: a queue and a time slice for each process
     Cfq,
+    /// Version 2 of cfq: a queue for each process, one request of each in turn
+    Cfq2,
     /// Deadline of kernels with several hardware queues
     MqDeadline,
     /// A queue and a budget of sectors for each process
@@ -35,6 +38,7 @@ impl Kind {
             Self::Deadline => "deadline",
             Self::Anticipatory => "anticipatory",
             Self::Cfq => "cfq",
+            Self::Cfq2 => "cfq2",
             Self::MqDeadline => "mq-deadline",
             Self::Bfq => "bfq",
         }
@@ -47,6 +51,7 @@ impl Kind {
             Self::Deadline => Box::new(Deadline::new(DeadlineTunables::of_2_6_16())),
             Self::Anticipatory => Box::new(Anticipatory::new(Default::default())),
             Self::Cfq => Box::new(Cfq::new(Default::default())),
+            Self::Cfq2 => Box::new(Cfq2::new(Default::default())),
             Self::MqDeadline => Box::new(Deadline::multi_queue()),
             Self::Bfq => Box::new(Bfq::new(Default::default())),
         }

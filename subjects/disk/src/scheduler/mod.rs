@@ -6,6 +6,7 @@
 pub mod anticipatory;
 pub mod bfq;
 pub mod cfq;
+pub mod cfq2;
 pub mod deadline;
 pub mod kind;
 pub mod noop;
@@ -28,6 +29,16 @@ pub enum Decision {
     Nothing,
 }
 
+/// Whether a request may enter the queue of its device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    Yes,
+    /// Its process must wait; others may enter.
+    NotThisProcess,
+    /// Nobody may enter before a request has left.
+    Full,
+}
+
 /// The order in which the requests of one device are served.
 pub trait Scheduler {
     /// Merges a request into a waiting one; `None` if that is not possible.
@@ -44,6 +55,14 @@ pub trait Scheduler {
 
     /// Number of waiting requests.
     fn waiting(&self) -> usize;
+
+    /// Whether a request may enter; `full`: as many of its direction wait as the queue holds.
+    fn admission(&mut self, _request: &Request, full: bool) -> Admission {
+        match full {
+            true => Admission::Full,
+            false => Admission::Yes,
+        }
+    }
 }
 
 /// Sectors to which merging may let a request grow: 512 KiB, what kernels allow by default.

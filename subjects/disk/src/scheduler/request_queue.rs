@@ -191,6 +191,18 @@ pub struct Elevator {
 }
 
 impl Elevator {
+    /// What it costs to go from the head to a sector; whatever the sweep must start again for costs
+    /// more than all else.
+    pub fn cost(self, sector: u64, head: u64) -> (bool, u64) {
+        if sector >= head {
+            (false, sector - head)
+        } else if head - sector <= self.back_max {
+            (false, (head - sector) * self.back_penalty)
+        } else {
+            (true, sector)
+        }
+    }
+
     /// The waiting request that is nearest to the head: forward, or a short way back at a higher
     /// price; if there is none, the sweep starts again at the lowest sector.
     pub fn nearest(self, requests: &RequestQueue, head: u64) -> Option<Slot> {
