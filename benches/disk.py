@@ -13,7 +13,7 @@ from measuring.showing import alone
 from concurve.host import native
 
 SPEED_MIN = 2e6
-SCHEDULERS = ("noop", "deadline", "as", "cfq", "mq-deadline", "bfq")
+SCHEDULERS = ("noop", "deadline", "as", "cfq2", "cfq", "mq-deadline", "bfq")
 
 
 def figures(quick: bool) -> Iterator[Figure]:
