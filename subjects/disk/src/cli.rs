@@ -8,10 +8,12 @@ use crate::disk::Model;
 use crate::disk::seek::{SeekCurve, Shape};
 use crate::error::Error;
 use crate::machine::{Layout, Machine};
+use crate::page_cache::PageCacheTunables;
 use crate::request::SECTOR_BYTES;
-use crate::scheduler::kind::Kind;
-use crate::time::milliseconds;
-use crate::workload::load::Writing;
+use crate::scheduler::cfq2::Order;
+use crate::scheduler::kind::{Kind, Tuned};
+use crate::time::{Time, milliseconds};
+use crate::workload::load::{Assumptions, Writing};
 
 /// Simulate I/O schedulers over rotating disks, and print the time that the load took.
 ///
@@ -42,6 +44,14 @@ pub struct MachineOptions {
     #[arg(long, value_enum, default_value_t = Kind::Deadline)]
     pub scheduler: Kind,
 
+    /// How long as keeps the disk idle for a process at most; 0 makes it deadline [default: 6.7]
+    #[arg(long, value_name = "MS")]
+    pub antic_expire_ms: Option<f64>,
+
+    /// In which order cfq2 sends the requests of a dispatch
+    #[arg(long, value_enum, default_value_t = Order::Sectors)]
+    pub cfq2_order: Order,
+
     /// Number of disks of 36 GB with 15,000 revolutions a minute
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub disks: u16,
@@ -49,6 +59,11 @@ pub struct MachineOptions {
     /// How the disks are combined into one volume
     #[arg(long, value_enum, default_value_t = LayoutName::Linear)]
     pub layout: LayoutName,
+
+    /// Size of the system's partitions, which lie before the volume on the first disk; with stripes
+    /// they are elsewhere
+    #[arg(long, value_name = "GB", default_value_t = 0.0)]
+    pub system_gb: f64,
 
     /// Mean time of a seek between random cylinders
     #[arg(long, value_name = "MS", default_value_t = 3.5)]
@@ -100,9 +115,57 @@ pub struct LoadOptions {
     #[arg(long, value_name = "N", default_value_t = 24)]
     pub scattered_pages: u32,
 
+    /// Bytes of an export file for one in the database
+    #[arg(long, value_name = "SHARE", default_value_t = 0.04)]
+    pub export_share: f64,
+
+    /// Bytes of log for one in the database
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
+    pub log_share: f64,
+
+    /// Megabytes between the commits of a loader, each of which writes the log
+    #[arg(long, value_name = "MB", default_value_t = 1.0)]
+    pub commit_mb: f64,
+
+    /// The part of the database that the closing jobs read
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
+    pub closing_share: f64,
+
+    /// Memory of the host that pages may fill; a tenth of it may be changed before write-back begins
+    #[arg(long, value_name = "GB", default_value_t = 4.0)]
+    pub page_cache_gb: f64,
+
     /// Seed of the table sizes and of all other random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+}
+
+impl LoadOptions {
+    /// What the document does not say.
+    pub fn assumptions(&self) -> Result<Assumptions, Error> {
+        let cpu = self.cpu_ms_per_megabyte;
+        between("--cpu-ms-per-megabyte", cpu, 0.0, 1e5)?;
+        between("--export-share", self.export_share, 1e-3, 1.0)?;
+        between("--log-share", self.log_share, 0.0, 10.0)?;
+        between("--commit-mb", self.commit_mb, 1e-3, 1e4)?;
+        between("--closing-share", self.closing_share, 0.0, 1.0)?;
+        between("--page-cache-gb", self.page_cache_gb, 1e-3, 1e3)?;
+        let sectors_of_gb = (1_u64 << 30) / SECTOR_BYTES;
+        Ok(Assumptions {
+            writing: self.writing,
+            cpu_per_megabyte: milliseconds(cpu),
+            scattered_pages: self.scattered_pages,
+            export_share: self.export_share,
+            log_share: self.log_share,
+            commit_megabytes: self.commit_mb,
+            closing_share: self.closing_share,
+            page_cache: PageCacheTunables {
+                sectors: (self.page_cache_gb * sectors_of_gb as f64) as u64,
+                ..PageCacheTunables::default()
+            },
+            ..Assumptions::default()
+        })
+    }
 }
 
 #[derive(Debug, Args)]
@@ -157,6 +220,7 @@ impl MachineOptions {
         let disk = Model::scsi_36gb_15k();
         let settles = disk.seek.settle_ms;
         between("--average-seek-ms", self.average_seek_ms, settles, 100.0)?;
+        between("--system-gb", self.system_gb, 0.0, 36.0)?;
         Ok(Machine {
             disk: Model {
                 seek: SeekCurve::with_average(self.seek_curve, settles, self.average_seek_ms),
@@ -170,7 +234,20 @@ impl MachineOptions {
                 LayoutName::Stripe => Layout::Stripe { chunk: 128 },
             },
             scheduler: self.scheduler,
+            tuned: Tuned {
+                antic_expire: self.antic_expire()?,
+                order: self.cfq2_order,
+            },
+            before: (self.system_gb * 1e9) as u64 / SECTOR_BYTES,
         })
+    }
+
+    fn antic_expire(&self) -> Result<Option<Time>, Error> {
+        let Some(value) = self.antic_expire_ms else {
+            return Ok(None);
+        };
+        between("--antic-expire-ms", value, 0.0, 1e4)?;
+        Ok(Some(milliseconds(value)))
     }
 }
 

@@ -2,7 +2,7 @@
 //! make.
 
 use crate::disk::{Disk, Model};
-use crate::scheduler::kind::Kind;
+use crate::scheduler::kind::{Kind, Tuned};
 
 /// The hardware, and how it is scheduled.
 #[derive(Debug, Clone)]
@@ -11,6 +11,9 @@ pub struct Machine {
     pub disks: usize,
     pub layout: Layout,
     pub scheduler: Kind,
+    pub tuned: Tuned,
+    /// Sectors of the first disk that lie before the volume: the system's own partitions.
+    pub before: u64,
 }
 
 impl Machine {
@@ -22,7 +25,7 @@ impl Machine {
     /// All disks as one.
     pub fn volume(&self) -> Volume {
         let sectors = Disk::new(self.disk.clone()).sectors();
-        Volume::new(self.layout, self.disks, sectors)
+        Volume::new(self.layout, self.disks, sectors).behind(self.before)
     }
 }
 
@@ -49,6 +52,8 @@ pub struct Volume {
     layout: Layout,
     disks: usize,
     disk_sectors: u64,
+    /// Sectors of the first disk that are not the volume's.
+    before: u64,
 }
 
 impl Volume {
@@ -57,12 +62,22 @@ impl Volume {
             layout,
             disks,
             disk_sectors,
+            before: 0,
+        }
+    }
+
+    /// The same behind so many sectors of the first disk. Stripes need equal parts of all disks: they
+    /// leave the first disk to the volume.
+    pub fn behind(self, before: u64) -> Self {
+        match self.layout {
+            Layout::Linear => Self { before, ..self },
+            Layout::Stripe { .. } => self,
         }
     }
 
     pub fn sectors(&self) -> u64 {
         match self.layout {
-            Layout::Linear => self.disk_sectors * self.disks as u64,
+            Layout::Linear => self.disk_sectors * self.disks as u64 - self.before,
             Layout::Stripe { chunk } => self.disk_sectors / chunk * chunk * self.disks as u64,
         }
     }
@@ -90,6 +105,7 @@ impl Volume {
     fn locate(&self, sector: u64) -> (usize, u64, u64) {
         match self.layout {
             Layout::Linear => {
+                let sector = sector + self.before;
                 let disk = sector / self.disk_sectors;
                 let at = sector % self.disk_sectors;
                 (disk as usize, at, self.disk_sectors - at)
@@ -119,6 +135,19 @@ mod tests {
     fn a_linear_volume_goes_from_disk_to_disk() {
         assert_eq!(pieces(Layout::Linear, 990, 20), [(0, 990, 10), (1, 0, 10)]);
         assert_eq!(pieces(Layout::Linear, 2000, 8), [(2, 0, 8)]);
+    }
+
+    #[test]
+    fn a_linear_volume_begins_behind_the_partitions_of_the_system() {
+        let volume = Volume::new(Layout::Linear, 3, 1000).behind(400);
+        assert_eq!(volume.sectors(), 2600);
+        let pieces: Vec<Piece> = volume.pieces(590, 20).collect();
+        let at = |disk, sector| Piece {
+            disk,
+            sector,
+            sectors: 10,
+        };
+        assert_eq!(pieces, [at(0, 990), at(1, 0)]);
     }
 
     #[test]

@@ -14,9 +14,8 @@ use crate::machine::Machine;
 use crate::report;
 use crate::request::{Direction, Priority};
 use crate::simulation::Simulation;
-use crate::time::milliseconds;
 use crate::workload::Process;
-use crate::workload::load::{self, Assumptions, Load};
+use crate::workload::load::{self, Load};
 use crate::workload::synthetic::{Pace, Pattern, Stream};
 use crate::workload::trace;
 
@@ -51,23 +50,12 @@ type Prepared = (Machine, Vec<Box<dyn Process>>);
 
 fn loading(options: &LoadOptions) -> Result<Prepared, Error> {
     between("--scale", options.scale, 1e-4, 1.0)?;
-    between(
-        "--cpu-ms-per-megabyte",
-        options.cpu_ms_per_megabyte,
-        0.0,
-        1e5,
-    )?;
     let machine = options.machine.machine()?;
     let load = Load {
         loaders: options.loaders,
         ..Load::of_document(options.scale, options.seed)
     };
-    let assumptions = Assumptions {
-        writing: options.writing,
-        cpu_per_megabyte: milliseconds(options.cpu_ms_per_megabyte),
-        scattered_pages: options.scattered_pages,
-        ..Assumptions::default()
-    };
+    let assumptions = options.assumptions()?;
     let processes = load::processes(&load, &assumptions, machine.sectors())?;
     Ok((machine, processes))
 }

@@ -3,7 +3,7 @@
 use concurve_disk::account::Account;
 use concurve_disk::disk::Model;
 use concurve_disk::machine::Layout;
-use concurve_disk::scheduler::kind::Kind;
+use concurve_disk::scheduler::kind::{Kind, Tuned};
 use concurve_disk::workload::load::{Assumptions, Load, Writing, processes};
 use concurve_disk::{Machine, Simulation};
 
@@ -13,6 +13,8 @@ fn machine(scheduler: Kind) -> Machine {
         disks: 3,
         layout: Layout::Linear,
         scheduler,
+        tuned: Tuned::default(),
+        before: 0,
     }
 }
 

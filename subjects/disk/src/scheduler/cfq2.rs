@@ -17,6 +17,8 @@
 
 use std::collections::VecDeque;
 
+use clap::ValueEnum;
+
 use super::per_process::PerProcess;
 use super::request_queue::{Elevator, RequestQueue, Slot};
 use super::{Admission, Decision, MERGE_LIMIT, Merge, Scheduler};
@@ -24,11 +26,12 @@ use crate::request::{Direction, Request};
 use crate::time::{MILLISECOND, SECOND, Time};
 
 /// The order in which the requests of a dispatch go to the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Order {
-    /// One sweep from the last request on.
+    /// One sweep from the last request on, as the kernel's comment says
+    #[default]
     Sectors,
-    /// That in which the queues had their turns.
+    /// That in which the queues had their turns, as the kernel's code mostly does
     Turns,
 }
 

@@ -3,12 +3,13 @@
 use clap::ValueEnum;
 
 use super::Scheduler;
-use super::anticipatory::Anticipatory;
+use super::anticipatory::{Anticipatory, AnticipatoryTunables};
 use super::bfq::Bfq;
 use super::cfq::Cfq;
-use super::cfq2::Cfq2;
+use super::cfq2::{Cfq2, Cfq2Tunables, Order};
 use super::deadline::{Deadline, DeadlineTunables};
 use super::noop::Noop;
+use crate::time::Time;
 
 /// The schedulers by the names that kernels give them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
@@ -30,6 +31,15 @@ pub enum Kind {
     Bfq,
 }
 
+/// The tunables that a user may set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tuned {
+    /// How long `as` keeps the disk idle for a process at most; `None`: as its kernel does.
+    pub antic_expire: Option<Time>,
+    /// The order in which `cfq2` sends the requests of a dispatch.
+    pub order: Order,
+}
+
 impl Kind {
     /// The name that kernels give it.
     pub fn name(self) -> &'static str {
@@ -46,12 +56,26 @@ impl Kind {
 
     /// A scheduler with the default tunables of its kernels.
     pub fn build(self) -> Box<dyn Scheduler> {
+        self.build_with(Tuned::default())
+    }
+
+    /// A scheduler with the default tunables of its kernels, but for those that are named.
+    pub fn build_with(self, tuned: Tuned) -> Box<dyn Scheduler> {
         match self {
             Self::Noop => Box::new(Noop::default()),
             Self::Deadline => Box::new(Deadline::new(DeadlineTunables::of_2_6_16())),
-            Self::Anticipatory => Box::new(Anticipatory::new(Default::default())),
+            Self::Anticipatory => {
+                let defaults = AnticipatoryTunables::default();
+                Box::new(Anticipatory::new(AnticipatoryTunables {
+                    antic_expire: tuned.antic_expire.unwrap_or(defaults.antic_expire),
+                    ..defaults
+                }))
+            }
             Self::Cfq => Box::new(Cfq::new(Default::default())),
-            Self::Cfq2 => Box::new(Cfq2::new(Default::default())),
+            Self::Cfq2 => Box::new(Cfq2::new(Cfq2Tunables {
+                order: tuned.order,
+                ..Default::default()
+            })),
             Self::MqDeadline => Box::new(Deadline::multi_queue()),
             Self::Bfq => Box::new(Bfq::new(Default::default())),
         }

@@ -38,5 +38,7 @@ pub fn one_disk(disk: Model, scheduler: Kind) -> Machine {
         disks: 1,
         layout: Layout::Linear,
         scheduler,
+        tuned: Default::default(),
+        before: 0,
     }
 }
