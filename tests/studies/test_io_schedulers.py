@@ -62,7 +62,7 @@ def test_a_tiny_simulation_runs_whole(lab: real.Lab) -> None:
         cell["parameters"]["scheduler"]: cell["indicators"]["simulated_seconds"]
         for cell in exported["cells"]
     }
-    assert set(seconds) == {"cfq", "as", "deadline", "noop"}
+    assert set(seconds) == {"cfq2", "as", "deadline", "noop", "cfq"}
     claims = {claim["id"]: claim for claim in exported["claims"]}
     (ratio,) = [claim for name, claim in claims.items() if name.startswith("deadline-slower")]
     assert ratio["verdict"] in ("supported", "refuted", "undecided")

@@ -132,8 +132,8 @@ pub struct LoadOptions {
     pub closing_share: f64,
 
     /// Memory of the host that pages may fill; a tenth of it may be changed before write-back begins
-    #[arg(long, value_name = "GB", default_value_t = 4.0)]
-    pub page_cache_gb: f64,
+    #[arg(long, value_name = "GIB", default_value_t = 4.0)]
+    pub page_cache_gib: f64,
 
     /// Seed of the table sizes and of all other random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -149,8 +149,8 @@ impl LoadOptions {
         between("--log-share", self.log_share, 0.0, 10.0)?;
         between("--commit-mb", self.commit_mb, 1e-3, 1e4)?;
         between("--closing-share", self.closing_share, 0.0, 1.0)?;
-        between("--page-cache-gb", self.page_cache_gb, 1e-3, 1e3)?;
-        let sectors_of_gb = (1_u64 << 30) / SECTOR_BYTES;
+        between("--page-cache-gib", self.page_cache_gib, 1e-3, 1e3)?;
+        let sectors_of_gib = (1_u64 << 30) / SECTOR_BYTES;
         Ok(Assumptions {
             writing: self.writing,
             cpu_per_megabyte: milliseconds(cpu),
@@ -160,7 +160,7 @@ impl LoadOptions {
             commit_megabytes: self.commit_mb,
             closing_share: self.closing_share,
             page_cache: PageCacheTunables {
-                sectors: (self.page_cache_gb * sectors_of_gb as f64) as u64,
+                sectors: (self.page_cache_gib * sectors_of_gib as f64) as u64,
                 ..PageCacheTunables::default()
             },
             ..Assumptions::default()
