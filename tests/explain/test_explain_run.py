@@ -141,11 +141,13 @@ def test_single_trials_bear_no_interval(store: Store) -> None:
 
 
 class _Busy(_Engine):
-    """Other processes use the machine in some blocks; its own threads then wait for them."""
+    """Other processes use the machine in some blocks; its own threads then wait for them, unless
+    they leave it ``alone``."""
 
-    def __init__(self, blocks: tuple[int, ...]) -> None:
+    def __init__(self, blocks: tuple[int, ...], alone: bool = False) -> None:
         super().__init__(queueing)
         self.blocks = blocks
+        self.alone = alone
 
     def run(self, spec: TrialSpec) -> bytes:
         block = int(spec.trial.split("/")[2])
@@ -153,15 +155,19 @@ class _Busy(_Engine):
             return super().run(spec)
         threads = int(spec.roles[0].argv[1])
         made = record(role([thread(0.3, 0.7)] * threads, 300.0 * threads))
+        if self.alone:
+            made = queueing(threads)
         machine = msgspec.structs.replace(made.machine, foreign_cpu_ns=10**9)
         made = msgspec.structs.replace(made, trial=spec.trial, machine=machine)
         return msgspec.json.encode(made)
 
 
-def busy(store: Store, blocks: tuple[int, ...], trials: int = 10) -> Explanation:
+def busy(
+    store: Store, blocks: tuple[int, ...], trials: int = 10, alone: bool = False
+) -> Explanation:
     rules = Rules(repeats_min=trials, repeats_max=trials, redo_max=0)
     head = new_head(small_study(rules), "normal", 1, "concurve sweep …")
-    Runner(head, store, _Busy(blocks), clock=FakeClock(0.001)).start()
+    Runner(head, store, _Busy(blocks, alone), clock=FakeClock(0.001)).start()
     return explaining.explain_run(store, store.find_run(head.id))
 
 
@@ -194,6 +200,22 @@ def test_no_cause_is_named_for_figures_in_doubt(store: Store) -> None:
     written = json.loads(to_json(found))
     jsonschema.validate(written, SCHEMA)
     assert all(cell["doubt"] for cell in written["cells"])
+
+
+def test_a_cause_that_quiet_trials_show_as_well_is_named(store: Store) -> None:
+    """Three of ten trials are too few to be the figures, and enough to confirm what all show."""
+    found = busy(store, tuple(range(3, 10)), alone=True)
+    assert [cell.cause for cell in found.cells] == ["none", "none", "cpu"]
+    assert all(cell.doubt for cell in found.cells)
+    assert found.cells[2].evidence.endswith(
+        "The quiet trials alone say the same; the machine was not quiet during 7 of 10 trials of "
+        "threads=4 and 7 of 10 trials of threads=1."
+    )
+
+
+def test_a_single_quiet_trial_confirms_nothing(store: Store) -> None:
+    found = busy(store, tuple(range(1, 10)), alone=True)
+    assert {cell.cause for cell in found.cells} <= {"none", "contamination"}
 
 
 def test_nothing_in_use_is_refused(store: Store) -> None:

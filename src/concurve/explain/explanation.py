@@ -20,6 +20,7 @@ from concurve.explain.breakdown import Breakdown, breakdown, excess
 from concurve.explain.causes import cause_of
 from concurve.explain.parts import Parts, parts_of
 from concurve.explain.sentences import sentence
+from concurve.explain.verdict import Verdict
 from concurve.explain.waiting import KINDS
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import CellExplanation, Explanation
@@ -33,9 +34,11 @@ from concurve.store.run_head import RunHead
 TRIALS_READ = 200
 #: Reports of runs with more trials omit this section; ``concurve explain`` still reads them.
 REPORT_TRIALS = 5_000
+#: A cause in doubt is named if as many quiet trials of a cell say the same: one alone has no spread.
+QUIET_TRIALS_MIN = 2
 _COMPONENTS = ("total", "cpu", "run_queue", "blocked")
 _BAR = ("cpu", "run_queue", *KINDS)
-#: Indicators of the readings that causes are named by: where one is in doubt, no cause is named.
+#: Indicators of the readings that causes are named by: where one is in doubt, so is the cause.
 _JUDGED_BY = ("wall_seconds", "cpu_seconds")
 
 
@@ -52,8 +55,9 @@ def explain_run(store: Store, row: RunRow) -> Explanation:
 
 
 class AccountReader:
-    """Where the thread time went in the trials that are the figures of the run, by cell.
-    ``set_aside`` is the number of those in use that are not, because enough quiet ones are."""
+    """Where the thread time went in the trials that are the figures of the run, by cell; ``quiet``
+    has those of a quiet machine alone. ``set_aside`` is the number of trials in use that are not
+    figures, because enough quiet ones are."""
 
     def __init__(self, run: StoredRun) -> None:
         aside = {
@@ -66,6 +70,8 @@ class AccountReader:
         self._left = {cell: len(keys) for cell, keys in self._used.items()}
         self.set_aside = sum(len(keys) for keys in run.used.values()) - sum(self._left.values())
         self.accounts: dict[int, list[Account]] = {cell: [] for cell in run.used}
+        self.quiet: dict[int, list[Account]] = {cell: [] for cell in run.used}
+        self._doubtful = run.protocol.doubtful.keys()
 
     def cells(self) -> Collection[int]:
         """The cells that have a trial in use."""
@@ -82,6 +88,8 @@ class AccountReader:
         found = account(stored.record, self._parts)
         if found is not None:
             self.accounts[cell].append(found)
+            if stored.key not in self._doubtful:
+                self.quiet[cell].append(found)
 
     def has_all(self, cell: int) -> bool:
         """Are all trials of the cell read, or enough of them?"""
@@ -95,11 +103,12 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         RunError: the run has no trial in use.
     """
     parts = parts_of(head.study)
-    breakdowns = _breakdowns(read, findings.run.is_staged)
+    breakdowns = _breakdowns(read.accounts, findings.run.is_staged)
+    quiet = _breakdowns(read.quiet, findings.run.is_staged)
     if not breakdowns:
         raise RunError(f"run {findings.run.id} has no trial in use to explain", "another run")
     counted = {account.counted for cell in breakdowns.values() for account in cell.accounts}
-    cells = tuple(_cell(cell, findings, breakdowns, parts) for cell in findings.cells)
+    cells = tuple(_cell(cell, findings, breakdowns, quiet, parts) for cell in findings.cells)
     missing = _everywhere(cells)
     return Explanation(
         run=findings.run.id,
@@ -130,26 +139,35 @@ def explained(findings: Findings, head: RunHead, read: AccountReader | None) -> 
         return None
 
 
-def _breakdowns(read: AccountReader, is_staged: bool) -> dict[int, Breakdown]:
-    """The cells that have trials in use, by index."""
-    made = {cell: breakdown(accounts, is_staged) for cell, accounts in read.accounts.items()}
+def _breakdowns(accounts: dict[int, list[Account]], is_staged: bool) -> dict[int, Breakdown]:
+    """The cells that have such trials, by index."""
+    made = {cell: breakdown(trials, is_staged) for cell, trials in accounts.items()}
     return {cell: found for cell, found in made.items() if found is not None}
 
 
 def _cell(
-    cell: CellFindings, findings: Findings, breakdowns: dict[int, Breakdown], parts: Parts
+    cell: CellFindings,
+    findings: Findings,
+    breakdowns: dict[int, Breakdown],
+    quiet: dict[int, Breakdown],
+    parts: Parts,
 ) -> CellExplanation:
     own = breakdowns.get(cell.index)
     if own is None:
         return _unexplained(cell)
     base_cell = findings.cells[cell.index if cell.base is None else cell.base]
-    base = breakdowns.get(base_cell.index) if base_cell.index != cell.index else None
+    has_base = base_cell.index != cell.index
+    base = breakdowns.get(base_cell.index) if has_base else None
     verdict = cause_of(own, base, parts.clients, parts.serving)
     evidence = sentence(cell, base_cell, own, base, verdict, _varying(findings))
     doubt = _doubt(cell, base_cell, findings)
+    alone = _quiet_verdict(cell, base_cell if base is not None else None, quiet, parts)
+    is_confirmed = alone is not None and (alone.cause, alone.limit) == (verdict.cause, verdict.limit)
     # Other processes are a cause that a quiet machine would not show: it is the doubt itself.
-    is_withheld = bool(doubt) and verdict.cause != "contamination"
-    if is_withheld:
+    is_withheld = bool(doubt) and not is_confirmed and verdict.cause != "contamination"
+    if doubt and is_confirmed:
+        evidence = f"{evidence} The quiet trials alone say the same; {doubt}."
+    elif is_withheld:
         evidence = (
             f"No cause is named, because {doubt}. {evidence} Run it again on a quiet machine."
         )
@@ -170,6 +188,17 @@ def _cell(
         trials=own.trials,
         missing=_missing(own),
     )
+
+
+def _quiet_verdict(
+    cell: CellFindings, base: CellFindings | None, quiet: dict[int, Breakdown], parts: Parts
+) -> Verdict | None:
+    """What the quiet trials alone say; ``None`` where a side has fewer than
+    :data:`QUIET_TRIALS_MIN`."""
+    sides = [quiet.get(side.index) for side in ([cell] if base is None else [cell, base])]
+    if any(side is None or side.trials < QUIET_TRIALS_MIN for side in sides):
+        return None
+    return cause_of(quiet[cell.index], base and quiet[base.index], parts.clients, parts.serving)
 
 
 def _doubt(cell: CellFindings, base: CellFindings, findings: Findings) -> str:

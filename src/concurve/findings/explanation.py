@@ -22,7 +22,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     cell with the parameters ``base``; it is empty for that cell itself. ``missing`` names the
     kinds of evidence that the records lack, and why. ``limit`` is the resource of a loaded server
     that is used up: CPUs, a kind of threads, or the load. ``doubt`` says why its figures or those
-    of its base are in doubt: then no cause is named but ``contamination``.
+    of its base are in doubt: then a cause is named only if the quiet trials alone show the same, or
+    if it is ``contamination``.
     """
 
     parameters: dict[str, Level]
