@@ -177,7 +177,7 @@ def _nice(command: Sequence[str]) -> Callable[[Path, int], Run]:
 def _mandelbrot(db: Path, seed: int) -> Run:
     from concurve.host import native
 
-    command = [str(native.program("mandelbrot", "bench")), "--sync", "none"]
+    command = [str(native.binary("concurve-mandelbrot")), "bench", "--sync", "none"]
     command += ["--depth", "quick", "--width", "320", "--height", "240"]
     return concurve.sweep(
         [*command, "--threads", "{threads}"], {"threads": (1, 2)}, cpus=2, repeats=REPEATS,

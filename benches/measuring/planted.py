@@ -58,8 +58,8 @@ class Planted:
                 await asyncio.sleep(delay)
                 self.log.append((arrived_ns, time.monotonic_ns()))
                 writer.write(b"+PONG\r\n")
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass  # The client has ended, or the server is being ended in the middle of an answer.
         finally:
             writer.close()
 
