@@ -30,7 +30,8 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Reads the counters. Kernel threads, which cost some µs each, are read only if there are several
-    /// `roles`, such as a volume, a server and its load: a trial of one program is to cost little.
+    /// `roles`, such as a volume, a server and its load: a trial of one program is to cost little, and
+    /// whole ticks of them must do ([`Others::since`]).
     pub fn take(proc_fs: &ProcFs, roles: usize) -> Self {
         let mut absent = Absent::new();
         let mut psi = BTreeMap::new();
@@ -71,7 +72,7 @@ impl Snapshot {
     }
 
     /// CPU time of the kernel's threads since an earlier snapshot. It counts as the trial's own:
-    /// they write back what the roles wrote, and drive their loop devices.
+    /// they write back what the roles wrote, handle their packets, and drive their loop devices.
     fn kernel_since(&self, earlier: &Self) -> u64 {
         let used = self.kernel_ns.iter().map(|(pid, now)| {
             let before = earlier.kernel_ns.get(pid).copied().unwrap_or(0);
@@ -91,7 +92,6 @@ impl Snapshot {
         is_own: impl Fn(u32) -> bool,
         proc_fs: &ProcFs,
     ) -> MachineRecord {
-        let kernel_is_own = self.roles > 1;
         let tick_ns = process::tick_ns();
         let own_cpu_ns = own_cpu_ns + end.kernel_since(&self);
         let mut absent = self.absent;
@@ -134,15 +134,21 @@ impl Snapshot {
             }
         }
         let capacity_ns = wall_ns * u64::from(record.cpus.unwrap_or(1));
-        let foreign_ns = record.foreign_cpu_ns.unwrap_or(0);
-        if foreign_ns >= (FOREIGN_TICKS_MIN * tick_ns).max(capacity_ns / FOREIGN_PART_MIN) {
+        let noticed_ns = (FOREIGN_TICKS_MIN * tick_ns).max(capacity_ns / FOREIGN_PART_MIN);
+        if let Some(foreign_ns) = record.foreign_cpu_ns.filter(|it| *it >= noticed_ns) {
             let used = Others::take(proc_fs)
                 .without(is_own)
-                .since(others, kernel_is_own, tick_ns);
-            record.foreign_low_priority_ns = Some(used.low_priority_ns.min(foreign_ns));
-            record.foreign_processes = used.most;
-            if let Some(reason) = used.missing {
-                absent.insert("foreign_processes".into(), reason);
+                .since(others, tick_ns);
+            // With several roles the kernel's threads were read, more exactly, and are left out already.
+            let kernel_ns = if self.roles == 1 { used.kernel_ns } else { 0 };
+            let foreign_ns = foreign_ns.saturating_sub(kernel_ns);
+            record.foreign_cpu_ns = Some(foreign_ns);
+            if foreign_ns >= noticed_ns {
+                record.foreign_low_priority_ns = Some(used.low_priority_ns.min(foreign_ns));
+                record.foreign_processes = used.most;
+                if let Some(reason) = used.missing {
+                    absent.insert("foreign_processes".into(), reason);
+                }
             }
         }
         record.absent = absent;

@@ -30,6 +30,8 @@ pub struct Used {
     pub most: Vec<ForeignProcess>,
     /// CPU time at low priority, of all of them.
     pub low_priority_ns: u64,
+    /// CPU time of the kernel's threads, in whole ticks of each. They are none of these processes.
+    pub kernel_ns: u64,
     /// Why processes may be missing.
     pub missing: Option<String>,
 }
@@ -72,12 +74,11 @@ impl Others {
         self.seen.len() * 10 >= self.total * 9
     }
 
-    /// What was used since `earlier`. `kernel_is_own`: the kernel's threads belong to the trial.
-    pub fn since(&self, earlier: &Self, kernel_is_own: bool, tick_ns: u64) -> Used {
-        let mut used: Vec<(&Stat, u64)> = self
+    /// What was used since `earlier`.
+    pub fn since(&self, earlier: &Self, tick_ns: u64) -> Used {
+        let all: Vec<(&Stat, u64)> = self
             .seen
             .values()
-            .filter(|now| !(kernel_is_own && is_kernel(now)))
             .filter_map(|now| {
                 let before = match earlier.seen.get(&now.pid) {
                     Some(before) if before.started_ticks == now.started_ticks => before.cpu_ticks,
@@ -89,11 +90,14 @@ impl Others {
                 (ticks > 0).then_some((now, ticks * tick_ns))
             })
             .collect();
+        let (kernel, mut used): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|(stat, _)| is_kernel(stat));
         used.sort_by_key(|(stat, cpu_ns)| (std::cmp::Reverse(*cpu_ns), stat.pid));
         let low = used.iter().filter(|(stat, _)| is_low_priority(stat));
         let least = [earlier, self].into_iter().find(|it| !it.is_complete());
         Used {
             low_priority_ns: low.map(|(_, cpu_ns)| cpu_ns).sum(),
+            kernel_ns: kernel.iter().map(|(_, cpu_ns)| cpu_ns).sum(),
             missing: match least {
                 Some(pass) => Some(format!(
                     "{} of {} processes were read in {:.1} ms",
@@ -184,7 +188,7 @@ mod tests {
         made.process(11, 1, 19, (120, 5), 5);
         made.process(12, 1, 0, (140, 0), 5);
         made.process(13, 1, 5, (101, 0), 5);
-        let used = made.take().since(&before, false, TICK_NS);
+        let used = made.take().since(&before, TICK_NS);
         assert_eq!(pids(&used), [12, 11, 10]);
         let hog = &used.most[1];
         assert_eq!((hog.name.as_str(), hog.nice), ("hog 11", 19));
@@ -200,20 +204,20 @@ mod tests {
         let before = made.take();
         made.process(10, 1, 0, (7, 0), 90);
         made.process(11, 1, 0, (8, 0), 91);
-        let used = made.take().since(&before, false, TICK_NS);
+        let used = made.take().since(&before, TICK_NS);
         let times: Vec<u64> = used.most.iter().map(|it| it.cpu_ns / TICK_NS).collect();
         assert_eq!((pids(&used), times), (vec![11, 10], vec![8, 7]));
     }
 
     #[test]
-    fn the_kernels_threads_are_the_trials_own_where_the_record_says_so() {
+    fn the_kernels_threads_are_no_processes_outside() {
         let made = Made::new("kernel");
         made.process(30, KTHREADD, 0, (1, 0), 5);
         let before = made.take();
         made.process(30, KTHREADD, 0, (9, 0), 5);
-        assert_eq!(pids(&made.take().since(&before, false, TICK_NS)), [30]);
-        let used = made.take().since(&before, true, TICK_NS);
+        let used = made.take().since(&before, TICK_NS);
         assert_eq!(pids(&used), [0; 0]);
+        assert_eq!(used.kernel_ns, 8 * TICK_NS);
         assert!(used.missing.unwrap().contains("ended, or are not visible"));
     }
 
@@ -222,7 +226,7 @@ mod tests {
         let made = Made::new("cut");
         made.process(10, 1, 0, (100, 0), 5);
         let before = Others::take_within(&ProcFs::new(&made.0), 0);
-        let used = made.take().since(&before, false, TICK_NS);
+        let used = made.take().since(&before, TICK_NS);
         assert_eq!(
             pids(&used),
             [0; 0],
