@@ -95,10 +95,10 @@ def busy_demo(count: int, nice: int) -> Busy:
         if done.returncode != 0:
             return Busy(math.inf, math.inf)
         program = Path(sys.executable).parent / "concurve"
-        shown = subprocess.run(
-            [program, "show", "last", "--json", "--db", database], capture_output=True, check=True
+        exported = subprocess.run(
+            [program, "export", "last", "--db", database], capture_output=True, check=True
         )
-    export = json.loads(shown.stdout)
+    export = json.loads(exported.stdout)
     return Busy(export["run"]["duration_seconds"], unsaid(export))
 
 
