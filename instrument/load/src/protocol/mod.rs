@@ -5,6 +5,7 @@
 mod address;
 mod conversation;
 mod mysql;
+mod password;
 mod postgres;
 mod resp;
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 pub use address::Endpoint;
 pub use conversation::{Conversation, Message, Protocol, ProtocolError, Received};
+pub use password::{Password, shown_address};
 
 use crate::workload::{Language, Statement};
 
@@ -127,7 +129,7 @@ impl NamedProtocol {
         matches!(self, Self::Resp(_))
     }
 
-    pub fn set_password(&mut self, password: Option<String>) {
+    pub fn set_password(&mut self, password: Option<Password>) {
         match self {
             Self::Resp(login) => login.password = password,
             Self::Postgres(login) => login.password = password,

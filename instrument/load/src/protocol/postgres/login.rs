@@ -7,6 +7,7 @@ use postgres_protocol::message::frontend;
 
 use super::message::{Frame, ServerError, garbage, server_error};
 use crate::protocol::ProtocolError;
+use crate::protocol::password::Password;
 
 const PASSWORD_REMEDY: &str =
     "--password-from VARIABLE names the environment variable with the password";
@@ -17,7 +18,7 @@ const TLS_REMEDY: &str = "no rule of its pg_hba.conf lets this user in without T
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Login {
     pub user: String,
-    pub password: Option<String>,
+    pub password: Option<Password>,
     pub database: String,
     /// Settings of the server for these sessions, such as `synchronous_commit`.
     pub settings: Vec<(String, String)>,
@@ -79,11 +80,11 @@ impl Authentication {
         if method == 0 {
             return Ok(());
         }
-        let password = login.password.as_deref().ok_or_else(|| {
+        let password = login.password.as_ref().ok_or_else(|| {
             let text = format!("it asks for the password of {:?}", login.user);
             ProtocolError::Login(text, PASSWORD_REMEDY)
         })?;
-        let password = password.as_bytes();
+        let password = password.reveal().as_bytes();
         match method {
             3 => send(out, |it| frontend::password_message(password, it)),
             5 => {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::request::SYNC;
 use super::*;
-use crate::protocol::{Message, ProtocolError};
+use crate::protocol::{Message, Password, ProtocolError};
 use crate::workload::{Answer, Parameters, Piece};
 
 fn parameters() -> Parameters {
@@ -23,7 +23,7 @@ fn statements(texts: &[&str]) -> Vec<Statement> {
 fn login(password: Option<&str>) -> Login {
     Login {
         user: "md5_user".to_owned(),
-        password: password.map(str::to_owned),
+        password: password.map(|it| Password::new(it.to_owned())),
         database: "bank".to_owned(),
         settings: Vec::new(),
     }

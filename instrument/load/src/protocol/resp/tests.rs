@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::request::put_command;
 use super::{Login, Resp, Service};
-use crate::protocol::{Conversation, Message, Protocol};
+use crate::protocol::{Conversation, Message, Password, Protocol};
 use crate::workload::{Answer, Parameters, Piece, Statement};
 
 fn parameters() -> Parameters {
@@ -261,7 +261,7 @@ fn how_connections_begin() {
         let login = Login {
             resp3,
             user,
-            password,
+            password: password.map(Password::new),
             database,
             service,
         };
@@ -287,7 +287,7 @@ fn how_connections_begin() {
 #[test]
 fn a_password_that_is_wrong_or_missing_ends_the_conversation() {
     let login = Login {
-        password: Some("secret".to_owned()),
+        password: Some(Password::new("secret".to_owned())),
         ..Login::default()
     };
     let mut wrong = conversation(&["PING"], login);
