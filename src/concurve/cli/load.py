@@ -19,8 +19,9 @@ Examples:
   concurve load redis://127.0.0.1:6379 --duration 10s --attach 4711
 
 --attach PID, unit:NAME or container:NAME also tells the CPU time and the threads of a server that
-runs on this machine; nothing is done to it. All other arguments go to the program concurve-load,
-which studies use as well: concurve load --help shows them.
+runs on this machine; nothing is done to it. --secret NAME hides the value of this environment
+variable, and --secret NAME=TEXT this text, in all that is printed. All other arguments go to the
+program concurve-load, which studies use as well: concurve load --help shows them.
 """
 
 
@@ -33,13 +34,21 @@ which studies use as well: concurve load --help shows them.
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def verb(arguments: tuple[str, ...]) -> None:
     """Become the load generator: signals, the terminal and the exit code are its own."""
+    from concurve.cli.hiding import check_marked
     from concurve.cli.load_attached import load_attached, take_attach
+    from concurve.cli.load_hidden import load_hidden, take_secrets
     from concurve.host.native import binary
     from concurve.measuring.packaged import PROGRAMS
+    from concurve.secrets import KNOWN
 
     program = binary(PROGRAMS["load"])
-    attach, rest = take_attach(arguments)
+    secrets, rest = take_secrets(arguments)
+    check_marked(secrets, ())
+    attach, rest = take_attach(rest)
     if attach is not None:
         sys.exit(load_attached(str(program), rest, attach))
+    revealed = [KNOWN.reveal(argument) for argument in rest]
+    if secrets or revealed != list(rest):
+        sys.exit(load_hidden(str(program), revealed))
     sys.stdout.flush()
-    os.execv(program, ["concurve load", *arguments])
+    os.execv(program, ["concurve load", *revealed])

@@ -152,6 +152,7 @@ run in fresh processes, interleaved in randomised blocks; every trial is stored 
     help="Levels of the base cell (default: the lowest concurrency).",
 )
 @click.option("--name", metavar="NAME", help="Name under which the run is stored.")
+@options.secret
 @options.protocol
 @options.exports
 @options.db

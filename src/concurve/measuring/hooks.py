@@ -13,6 +13,7 @@ from concurve.definition.units import format_duration
 from concurve.errors import RunError
 from concurve.host.orphans import end_marked
 from concurve.planning.plan import Cell, Plan, describe
+from concurve.secrets import KNOWN
 
 #: A hook is stopped after so many seconds, or after the run's time allowance if that is longer.
 HOOK_SECONDS_MIN = 600.0
@@ -81,7 +82,7 @@ def shell(
         given.write(stdin.encode(errors="surrogateescape"))
         given.seek(0)
         process = subprocess.Popen(
-            ["/bin/sh", "-c", render(text, plan.values(cell))],
+            ["/bin/sh", "-c", KNOWN.reveal(render(text, plan.values(cell)))],
             stdin=given,
             stdout=out,
             stderr=errors,
@@ -101,7 +102,7 @@ def shell(
                 "a hook that ends by itself, or --max-time with more time for it; then "
                 "concurve resume last",
             ) from None
-        return Ended(code, _tail(out), _tail(errors))
+        return Ended(code, KNOWN.hide(_tail(out)), KNOWN.hide(_tail(errors)))
 
 
 def _tail(file: IO[bytes]) -> str:

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from concurve.attendants import volumes
+from concurve.definition.hiding import secrets_of
 from concurve.definition.study import FREE_PORT, TRIAL_FOLDER, uses
+from concurve.definition.templates import render
 from concurve.definition.units import format_count
 from concurve.engine import Engine
 from concurve.errors import (
@@ -35,6 +37,7 @@ from concurve.planning.protocol import CUT, Stop, replay
 from concurve.planning.protocol import Protocol as TrialProtocol
 from concurve.readings.centres import indicator_centre
 from concurve.readings.refused import refused_lines
+from concurve.secrets import KNOWN
 from concurve.store import Store
 from concurve.store.rows import Outcome, TrialKey
 from concurve.store.run_head import RunHead
@@ -142,6 +145,16 @@ def check_plan(plan: Plan, engine: Engine, cpus: tuple[int, ...]) -> None:
                 raise StudyError(where, "the command after --, as a shell would find it")
 
 
+def uses_volume(plan: Plan) -> bool:
+    """Does a role of any cell make a volume?"""
+    programs = dict.fromkeys(role.program for role in plan.study.roles if role.program)
+    return any(
+        render(program, plan.values(cell)) in volumes.VOLUMES
+        for program in programs
+        for cell in (plan.cells if "{" in program else plan.cells[:1])
+    )
+
+
 def _alone(role: RoleSpec) -> tuple[RoleSpec, ...]:
     """The roles of a trial that has no other role; one of them must end by itself."""
     if role.attach is not None:
@@ -176,20 +189,33 @@ class Runner:
 
     def start(self) -> Stop:
         """Check, store the run's head, and run it to its end."""
-        check_plan(self.plan, self.engine, self._cpus)
-        with measurement_lock(f"concurve run {self.head.id} ({self.head.study.name})"):
-            volumes.repair()
+        with self._prepared():
             self.store.add_run(self.head.row())
             return self._run()
 
     def resume(self) -> Stop:
         """Continue after the last stored trial."""
-        check_plan(self.plan, self.engine, self._cpus)
-        with measurement_lock(f"concurve run {self.head.id} ({self.head.study.name})"):
-            volumes.repair()
+        with self._prepared():
             self.store.set_head(self.head.id, self.head.row().head)
             self.store.set_state(self.head.id, "running", "")
             return self._run()
+
+    @contextlib.contextmanager
+    def _prepared(self) -> Iterator[None]:
+        """Check that the plan can run here, and have the machine for it alone."""
+        KNOWN.require(secrets_of(self.head.study), f"run {self.head.id}")
+        check_plan(self.plan, self.engine, self._cpus)
+        with measurement_lock(f"concurve run {self.head.id} ({self.head.study.name})"):
+            self._clear_volumes()
+            yield
+
+    def _clear_volumes(self) -> None:
+        """Undo what killed runs have left of their volumes, if this run needs one; else say that
+        there is something."""
+        if uses_volume(self.plan):
+            volumes.repair(self._note)
+        elif volumes.left():
+            self._note("note: a killed run has left a volume: concurve machine repair undoes it")
 
     def _run(self) -> Stop:
         """Run trials until the protocol stops."""

@@ -8,6 +8,7 @@ and has no campaigns.
 from __future__ import annotations
 
 import re
+import shlex
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,7 +18,7 @@ import sqlalchemy as sa
 
 from concurve.errors import StoreError
 from concurve.store import tables
-from concurve.store.place import check_there, default_url, open_engine, remedy
+from concurve.store.place import check_there, default_url, open_place, remedy
 
 STORE_FORMAT = 2
 
@@ -57,7 +58,18 @@ class Database:
 
     def __init__(self, url: str | None = None) -> None:
         self.url = _given(url)
-        self._engine = open_engine(self.url)
+        self._engine, self._file, self._shown = open_place(self.url)
+        self._lost: StoreError | None = None
+        try:
+            self._open()
+        except StoreError:
+            if self._file is None or not self._file.read_only():
+                raise
+            self._engine.dispose()
+            self._open()
+
+    def _open(self) -> None:
+        """Read its format, and bring it up to date."""
         with self._errors("opened"):
             self._format = self._stored_format()
             if self._format < STORE_FORMAT:
@@ -78,10 +90,12 @@ class Database:
     def close(self) -> None:
         """Close the connections to the database."""
         self._engine.dispose()
+        if self._file is not None:
+            self._file.close()
 
     def shown(self) -> str:
         """The store's place without a password."""
-        return self._engine.url.render_as_string(hide_password=True)
+        return self._shown
 
     def _stored_format(self) -> int:
         """The format of the store, read before anything is changed; 0 for a new one.
@@ -157,6 +171,65 @@ class Database:
             # Refused where another process does it now, or where the file may only be read.
             if connection.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
                 connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+
+    @contextmanager
+    def _writing(self) -> Iterator[sa.Connection]:
+        """A transaction of a store that is still where it was opened, before and afterwards.
+
+        Raises:
+            StoreError: it cannot be written, or its path leads to another file by now.
+        """
+        self._check_file()
+        with self._errors("written"), self._engine.begin() as connection:
+            yield connection
+        self._check_file()
+
+    def _check_file(self) -> None:
+        """Refuse to go on with a file that nobody would find again; what it holds is saved."""
+        if self._lost is None and self._file is not None and (what := self._file.changed()):
+            self._lost = self._lost_error(what)
+        if self._lost is not None:
+            raise self._lost
+
+    def _lost_error(self, what: str) -> StoreError:
+        """The error of a store that is not as it was; what is still there is saved."""
+        assert self._file is not None
+        saved = None
+        with suppress(sa.exc.SQLAlchemyError, sqlite3.Error), self._engine.connect() as connection:
+            opened = connection.connection.dbapi_connection
+            assert isinstance(opened, sqlite3.Connection)
+            saved = self._file.rescue(opened)
+        said = f"the store {self.shown()} {what} while it was in use"
+        if saved is None:
+            return StoreError(
+                f"{said}, and nothing of it could be saved", "a backup of it, and the run anew"
+            )
+        return StoreError(
+            f"{said}; what was stored until then is in {saved}",
+            f"concurve resume last --db {shlex.quote(str(saved))}",
+        )
+
+    def _check_stored(self, query: sa.Select[int], least: int) -> None:
+        """Read back how much is stored, through a connection that remembers nothing.
+
+        Raises:
+            StoreError: it is less than what was written.
+        """
+        with self._errors("read back"):
+            if self._file is None:
+                with self._engine.connect() as connection:
+                    stored = int(connection.execute(query).scalar_one())
+            else:
+                options = {"literal_binds": True}
+                text = str(query.compile(self._engine, compile_kwargs=options))
+                with self._file.reading() as reading:
+                    stored = int(reading.execute(text).fetchone()[0])
+        if stored < least and self._lost is None:
+            what = f"has {stored} of {least} trials that were written to it"
+            if self._file is None:
+                raise StoreError(f"the store {self.shown()} {what}", "who else writes to it?")
+            self._lost = self._lost_error(f"was changed by another program: it {what}")
+        self._check_file()
 
     @contextmanager
     def _errors(self, verb: str) -> Iterator[None]:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from concurve.errors import StoreError
+from concurve.secrets import KNOWN
+from concurve.secrets.likely import masked
+from concurve.store.file import StoreFile
+
+#: A database that is gone with its connection.
+_IN_MEMORY = ":memory:"
 
 
 def default_url() -> str:
@@ -20,8 +26,16 @@ def default_url() -> str:
     return str(data / "concurve" / "concurve.db")
 
 
-def open_engine(url: str) -> sa.Engine:
-    """The SQLAlchemy engine of a store. It connects later; the folder of a file is created now.
+class Place(NamedTuple):
+    """An engine of SQLAlchemy, the file of a store in SQLite, and the place as it is shown."""
+
+    engine: sa.Engine
+    file: StoreFile | None
+    shown: str
+
+
+def open_place(url: str) -> Place:
+    """The place of a store. It is connected later; the file and its folder are made now.
 
     Raises:
         StoreError: no such kind of database, no driver, no folder, or a malformed URL.
@@ -29,6 +43,10 @@ def open_engine(url: str) -> sa.Engine:
     path = _file(url)
     if path is not None:
         return _sqlite(path)
+    return Place(_server(KNOWN.reveal(url)), None, KNOWN.hide(masked(url)))
+
+
+def _server(url: str) -> sa.Engine:
     scheme, rest = url.split("://", 1)
     if scheme not in ("postgresql", "postgres"):
         raise StoreError(f"a database of kind {scheme!r} is no store", "a file, or postgresql://…")
@@ -64,10 +82,10 @@ def _file(url: str) -> Path | None:
     """The file of a store in SQLite."""
     if "://" in url and not url.startswith("sqlite:///"):
         return None
-    return Path(url.removeprefix("sqlite:///"))
+    return Path(KNOWN.reveal(url.removeprefix("sqlite:///")))
 
 
-def _sqlite(path: Path) -> sa.Engine:
+def _sqlite(path: Path) -> Place:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -75,7 +93,13 @@ def _sqlite(path: Path) -> sa.Engine:
             f"the folder of the store {path} cannot be made: {error.strerror}",
             "a folder you may write to: --db FILE or CONCURVE_DB",
         ) from error
-    engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 20})
+    url = sa.URL.create("sqlite", database=str(path))
+    file = None if str(path) == _IN_MEMORY else StoreFile(path)
+    if file is None:
+        engine = sa.create_engine(url)
+    else:
+        file.make()
+        engine = sa.create_engine(url, creator=file.connect)
 
     @sa.event.listens_for(engine, "connect")
     def _configure(connection: Any, _: Any) -> None:
@@ -85,7 +109,7 @@ def _sqlite(path: Path) -> sa.Engine:
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 
-    return engine
+    return Place(engine, file, f"sqlite:///{path}")
 
 
 _REMEDIES = {

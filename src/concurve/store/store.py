@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 import sqlalchemy as sa
 
 from concurve.errors import StoreError
+from concurve.secrets import KNOWN
 from concurve.store import tables
 from concurve.store.database import FORMAT_OF_CAMPAIGNS, Database
 from concurve.store.holder import is_gone, own_holder
@@ -40,32 +41,43 @@ _HOLDER = "holder "
 
 
 class Store(Database):
-    """What is stored; open as a :class:`~concurve.store.database.Database`."""
+    """What is stored; open as a :class:`~concurve.store.database.Database`.
+
+    Secrets that are known are hidden in all that is written (:mod:`concurve.secrets`).
+    """
+
+    def __init__(self, url: str | None = None) -> None:
+        super().__init__(url)
+        self._written: dict[str, int] = {}
 
     # -- writing --------------------------------------------------------------------------
 
     def add_run(self, row: RunRow) -> None:
         """Store a new run."""
-        with self._errors("written"), self._engine.begin() as connection:
-            connection.execute(tables.runs.insert().values(row._asdict()))
+        with self._writing() as connection:
+            hidden = row._replace(head=KNOWN.hide_json(row.head))
+            connection.execute(tables.runs.insert().values(hidden._asdict()))
             _hold(connection, row.id, row.state)
 
     def set_state(self, run: str, state: str, reason: str) -> None:
-        """Set the state of a run and the reason for it. This process holds one that is running."""
-        with self._errors("written"), self._engine.begin() as connection:
+        """Set the state of a run and the reason for it. This process holds one that is running; of
+        one that is complete, what was written is there.
+        """
+        with self._writing() as connection:
             connection.execute(
                 tables.runs.update()
                 .where(tables.runs.c.id == run)
-                .values(state=state, reason=reason)
+                .values(state=state, reason=KNOWN.hide(reason))
             )
             _hold(connection, run, state)
+        if run in self._written:
+            self._check_stored(_whole_trials(run), self._written[run])
 
     def set_head(self, run: str, head: bytes) -> None:
         """Replace the head of a run: its allowance may grow."""
-        with self._errors("written"), self._engine.begin() as connection:
-            connection.execute(
-                tables.runs.update().where(tables.runs.c.id == run).values(head=head)
-            )
+        changed = tables.runs.update().where(tables.runs.c.id == run)
+        with self._writing() as connection:
+            connection.execute(changed.values(head=KNOWN.hide_json(head)))
 
     def add_trial(self, run: str, outcome: Outcome, figures: bytes, record: bytes) -> None:
         """Store one trial, completely or not at all."""
@@ -73,34 +85,38 @@ class Store(Database):
             "run": run,
             **outcome.key._asdict(),
             "verdict": outcome.verdict,
-            "cause": outcome.cause,
-            "detail": outcome.detail,
+            "cause": KNOWN.hide(outcome.cause),
+            "detail": KNOWN.hide(outcome.detail),
             "value": outcome.value,
             "seconds": outcome.seconds,
             "figures": figures,
         }
-        with self._errors("written"), self._engine.begin() as connection:
+        with self._writing() as connection:
             result = connection.execute(tables.trials.insert().values(row))
             assert result.inserted_primary_key is not None
-            connection.execute(
-                tables.records.insert().values(
-                    trial=result.inserted_primary_key[0], record=zlib.compress(record, 1)
-                )
-            )
+            trial = result.inserted_primary_key[0]
+            packed = zlib.compress(KNOWN.hide_json(record), 1)
+            connection.execute(tables.records.insert().values(trial=trial, record=packed))
+            if run not in self._written:
+                stored = connection.execute(_whole_trials(run)).scalar_one()
+                self._written[run] = int(stored) - 1
+        self._written[run] += 1
+        self._check_stored(_whole_trials(run, trial), 1)
 
     def add_campaign(self, row: CampaignRow, members: Sequence[MemberRow]) -> None:
         """Store a new campaign with its studies."""
         rows = [{"campaign": row.id, **member._asdict()} for member in members]
-        with self._errors("written"), self._engine.begin() as connection:
-            connection.execute(tables.campaigns.insert().values(row._asdict()))
+        with self._writing() as connection:
+            hidden = row._replace(head=KNOWN.hide_json(row.head))
+            connection.execute(tables.campaigns.insert().values(hidden._asdict()))
             _hold(connection, row.id, row.state)
             connection.execute(tables.members.insert(), rows)
 
     def set_campaign_state(self, campaign: str, state: str, reason: str) -> None:
         """Set the state of a campaign and the reason for it."""
         changed = tables.campaigns.update().where(tables.campaigns.c.id == campaign)
-        with self._errors("written"), self._engine.begin() as connection:
-            connection.execute(changed.values(state=state, reason=reason))
+        with self._writing() as connection:
+            connection.execute(changed.values(state=state, reason=KNOWN.hide(reason)))
             _hold(connection, campaign, state)
 
     def set_member(self, campaign: str, member: MemberRow) -> None:
@@ -109,8 +125,9 @@ class Store(Database):
         changed = tables.members.update().where(
             c.campaign == campaign, c.position == member.position
         )
-        with self._errors("written"), self._engine.begin() as connection:
-            connection.execute(changed.values(member._asdict()))
+        with self._writing() as connection:
+            hidden = member._replace(reason=KNOWN.hide(member.reason))
+            connection.execute(changed.values(hidden._asdict()))
 
     # -- reading --------------------------------------------------------------------------
 
@@ -265,6 +282,18 @@ class Store(Database):
     def has_trials(self, run: str) -> bool:
         """Is the run stored, with at least one trial?"""
         return self.count(run) > 0
+
+
+def _whole_trials(run: str, trial: int | None = None) -> sa.Select[int]:
+    """How many trials of a run have their records; or whether this one has."""
+    c = tables.trials.c
+    query = (
+        sa.select(sa.func.count())
+        .select_from(tables.trials)
+        .join(tables.records)
+        .where(c.run == run)
+    )
+    return query if trial is None else query.where(c.id == trial)
 
 
 def _hold(connection: sa.Connection, name: str, state: str) -> None:
