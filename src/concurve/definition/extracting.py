@@ -62,7 +62,7 @@ def parse_extract(text: str, target: str = "target") -> list[Extraction]:
     if not equals:
         return list(_known(own if dot else name, role, text))
     if not own or not pattern:
-        raise StudyError(f"--extract {text!r}: not NAME=REGEX[:unit[:direction]]", EXAMPLE)
+        raise StudyError(f"--extract '{text}': not NAME=REGEX[:unit[:direction]]", EXAMPLE)
     if not role and own in MEASURED:
         raise StudyError(
             f"--extract {own}: this is the name of a figure that is always measured",
@@ -126,7 +126,7 @@ def _known(tool: str, role: str, text: str) -> Iterator[Extraction]:
     if entry is None:
         near = difflib.get_close_matches(tool, _table(), n=1)
         raise StudyError(
-            f"--extract {text!r}: neither NAME=REGEX nor a tool whose output is known",
+            f"--extract '{text}': neither NAME=REGEX nor a tool whose output is known",
             f"did you mean {near[0]!r}?" if near else f"{EXAMPLE}, or one of {', '.join(_table())}",
         )
     for place, figure in enumerate(entry["figures"]):

@@ -51,7 +51,7 @@ def compiled(pattern: str) -> Any:
         said = error.args[0].decode(errors="replace")
         remedy = next((text for key, text in _MISSING.items() if key in said), "")
         raise StudyError(
-            f"{pattern!r} is no regular expression of RE2: {said}",
+            f"'{pattern}' is no regular expression of RE2: {said}",
             remedy or r"for example 'rate=(\d+) req/s'",
         ) from error
     except UnicodeEncodeError as error:

@@ -78,10 +78,10 @@ def _check_pattern(text: str, where: str) -> None:
         re.compile(text)
     except re.error as error:
         raise StudyError(
-            f"{where}: {text!r} is no regular expression: {error}", "line:Ready to accept"
+            f"{where}: '{text}' is no regular expression: {error}", "line:Ready to accept"
         ) from error
     if _UNKNOWN_TO_RUNNER.search(text):
         raise StudyError(
-            f"{where}: {text!r} has look-around or back-references, which are not available here",
+            f"{where}: '{text}' has look-around or back-references, which are not available here",
             "a plainer pattern",
         )

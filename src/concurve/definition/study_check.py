@@ -182,7 +182,7 @@ def _check_extracts(study: Study, where: Origins) -> None:
             raise StudyError(f"{place}: {error.what}", error.remedy) from error
         if groups < 1:
             raise StudyError(
-                f"{place}: {extract.pattern!r} has no group",
+                f"{place}: '{extract.pattern}' has no group",
                 r"parentheses around the figure: 'took (\d+) ms'",
             )
 

@@ -115,7 +115,7 @@ class Judge:
     def _missed(self, cell: Cell, missed: MissedExtractError) -> Judgement:
         name, pattern = missed.extract.name, missed.extract.pattern
         role = missed.extract.role or self.plan.study.target
-        detail = f"figure {name}: {pattern!r} matched no number in the output of role {role}"
+        detail = f"figure {name}: '{pattern}' matched no number in the output of role {role}"
         if missed.reason:
             detail += f": {missed.reason}"
         if name in self.matched:
