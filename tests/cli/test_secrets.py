@@ -20,6 +20,8 @@ from concurve.secrets import Secrets
 from concurve.store import Store
 from tests.helpers.real import CONCURVE, PATIENCE, Lab, missing, wait_until
 
+pytestmark = pytest.mark.real
+
 #: Part of each secret.
 MARK = "Pl4nt3d"
 
