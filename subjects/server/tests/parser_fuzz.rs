@@ -7,6 +7,7 @@ use concurve_server::options::ServerArgs;
 use concurve_server::request::{Arguments, Flow};
 use concurve_server::resp::parser::{Limits, Parser};
 use concurve_server::session::Session;
+use concurve_server::source::Source;
 use concurve_server::state::SharedState;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
@@ -100,7 +101,7 @@ impl Connection {
         let options = options.options().expect("sound options");
         let state = SharedState::open(options, 0, Start { generation: 1 }).expect("no file");
         Self {
-            session: Session::new(1, 0, false, &state.services),
+            session: Session::new(1, 0, Source::UNKNOWN, &state.services),
             state,
             parser: Parser::default(),
             input: Vec::new(),
