@@ -4,6 +4,8 @@
 
 mod address;
 mod conversation;
+#[cfg(test)]
+mod fuzz;
 mod mysql;
 mod postgres;
 mod resp;
