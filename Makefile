@@ -14,6 +14,8 @@ CHECKED := $(CURDIR)/target/checked
 
 export CONCURVE_DB ?= .concurve/concurve.db
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# So long each parser is fuzzed by make soak.
+FUZZ_SECONDS ?= 600
 # The same cases of the property tests everywhere; others: make test PROPTEST_RNG_SEED=7
 export PROPTEST_RNG_SEED ?= 20261121
 
@@ -100,7 +102,8 @@ coverage: build ## Simulate how often what is printed holds the truth; rewrites 
 
 soak: build wheels ## Run what takes long
 	@$(BIN)/python -m pytest -q -m soak
-	@cargo test --profile checked --quiet -p concurve-records --test damage --test hostile_pages -- --ignored
+	@cargo test --profile checked --quiet -p concurve-records --test damage --test simulation -- --ignored --nocapture
+	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 schemas: $(STAMPS)/venv ## Write the JSON Schemas from the types
 	@$(BIN)/python scripts/generate_schemas.py
