@@ -112,13 +112,16 @@ fn a_disk_that_forces_nothing_is_found_out() {
     assert!((0..3).all(is_noticed));
 }
 
+/// A fate after so many calls, and the death that follows.
+type Way = (fn(u64) -> Fate, Death);
+
 /// Each call of a start after a kill, and of some operations, fails once in each way.
 #[test]
 fn every_call_may_fail() {
     const OPERATIONS: usize = 25;
     for durability in [Durability::Group, Durability::None] {
         let world = World::furnished(durability);
-        let fates: [(fn(u64) -> Fate, Death); 5] = [
+        let fates: [Way; 5] = [
             (Fate::StopsAfter, Death::Kill),
             (Fate::StopsAfter, Death::PowerLoss),
             (Fate::FullAfter, Death::Kill),

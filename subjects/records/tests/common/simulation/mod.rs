@@ -455,10 +455,10 @@ impl World {
         let missing: Vec<&'static str> = FILES.iter().filter(|it| !is_file(it)).copied().collect();
         if !in_transaction {
             if !missing.is_empty() && (there.is_empty() || self.draw.once_in(20)) {
-                return Operation::Create(*self.draw.pick(&missing));
+                return Operation::Create(self.draw.pick::<&str>(&missing));
             }
             match self.draw.below(200) {
-                0 => return Operation::Drop(*self.draw.pick(&there)),
+                0 => return Operation::Drop(self.draw.pick::<&str>(&there)),
                 1..=60 => return Operation::Begin(TransactionKind::Concurrent),
                 61..=66 => return Operation::Begin(TransactionKind::Exclusive),
                 _ => {}
