@@ -9,14 +9,24 @@ from typing import Any
 import sqlalchemy as sa
 
 from concurve.errors import StoreError
+from concurve.host.folders import data_folder, no_home
 
 
 def default_url() -> str:
-    """``CONCURVE_DB``, else a file in the user's data folder."""
+    """``CONCURVE_DB``, else a file in the user's data folder.
+
+    Raises:
+        StoreError: the user has no such folder.
+    """
     given = os.environ.get("CONCURVE_DB")
     if given:
         return given
-    data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    data = data_folder()
+    if data is None:
+        raise StoreError(
+            f"there is no place for the store: {no_home()}",
+            "--db FILE or CONCURVE_DB=FILE, or a folder of your own as HOME",
+        )
     return str(data / "concurve" / "concurve.db")
 
 
