@@ -17,6 +17,7 @@ import pytest
 
 from concurve.host import native
 from tests.helpers.engine_kills import PROCESSES
+from tests.helpers.needs import small_file_system
 from tests.helpers.real import wait_until
 from tests.helpers.resp import DEADLINE_S, Client, ReplyError, Server, missing, serving
 
@@ -247,16 +248,8 @@ def test_no_damage_of_a_backup_file_loses_a_lock_silently(
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 64 KiB in memory."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount a small file system")
-    line = ["mount", "-t", "tmpfs", "-o", "size=64k", "concurve-test", str(folder)]
-    mounted = subprocess.run(line, capture_output=True, text=True, check=False)
-    if mounted.returncode != 0:
-        pytest.skip(f"no small file system can be mounted here: {mounted.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    with small_file_system(tmp_path / "small", 64 << 10) as folder:
+        yield folder
 
 
 VARIANTS = {
