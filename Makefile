@@ -9,6 +9,10 @@ JAVA_SOURCES := $(JAVA)/pom.xml scripts/maven.sh $(shell find $(JAVA)/src subjec
 JAR := $(JAVA)/target/concurve-mandelbrot.jar
 JAR_BUILT := $(JAVA)/target/concurve-mandelbrot-built.jar
 
+# Checks the histories of clients with the Go module porcupine; without Go those tests are skipped.
+CHECKER := build/histories-checker
+CHECKER_SOURCES := $(wildcard tests/histories/checker/*) scripts/build-checker.sh
+
 # Where cargo leaves the programs that the tests run.
 CHECKED := $(CURDIR)/target/checked
 
@@ -18,7 +22,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PROPTEST_RNG_SEED ?= 20261121
 
 .DEFAULT_GOAL := help
-.PHONY: help build wheels site check programs test test-rust test-python test-java bench coverage soak demo schemas lint format clean tools
+.PHONY: help build wheels site check programs test test-rust test-python test-java test-nobody checker bench coverage soak demo schemas lint format clean tools
 
 help: ## List the goals
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -52,6 +56,11 @@ $(JAR): $(JAVA_SOURCES)
 	@if [ -e $(JAR_BUILT) ]; then cp $(JAR_BUILT) $@.new && mv -f $@.new $@; fi
 	@test ! -e $@ || touch $@
 
+$(CHECKER): $(CHECKER_SOURCES)
+	@scripts/build-checker.sh $@
+
+checker: $(CHECKER) # Of histories, for the tests
+
 build: $(STAMPS)/venv $(STAMPS)/native $(JAR) ## Build everything; leaves .venv/bin/concurve
 
 demo: build ## Run the packaged study thread-scaling quickly, and write its report
@@ -84,7 +93,7 @@ test-rust: programs
 	@timeout --kill-after=60 30m cargo test --workspace --profile checked --quiet
 
 # Three files at a time, because tests wait for processes; a file's tests share servers.
-test-python: programs $(JAR)
+test-python: programs $(JAR) $(CHECKER)
 	@CONCURVE_NATIVE=$(CHECKED) $(BIN)/python -m pytest -q --numprocesses 3 --dist loadfile --durations=10 --durations-min=5
 
 test-java: $(JAR)
@@ -92,15 +101,20 @@ test-java: $(JAR)
 	@scripts/maven.sh "the tests of the JVM kernel" test
 	@cat $(JAVA)/target/surefire-reports/*.txt 2>/dev/null | grep 'Tests run' || true
 
+# As root; the same tests as those of make test, and what each skips is told with its reason.
+test-nobody: programs $(JAR) $(CHECKER) ## Run the tests as an ordinary user in a fresh home (as root)
+	@scripts/test-as-nobody.sh --numprocesses 3 --dist loadfile
+
 bench: build ## Print the figures that the project promises (minutes; on a quiet machine)
 	@$(BIN)/python benches/run_all.py
 
 coverage: build ## Simulate how often what is printed holds the truth; rewrites docs/method/coverage.md
 	@$(BIN)/python benches/coverage.py --write
 
-soak: build wheels ## Run what takes long
+soak: build wheels $(CHECKER) ## Run what takes long
 	@$(BIN)/python -m pytest -q -m soak
 	@cargo test --profile checked --quiet -p concurve-records --test damage --test hostile_pages -- --ignored
+	@$(MAKE) --no-print-directory test-nobody
 
 schemas: $(STAMPS)/venv ## Write the JSON Schemas from the types
 	@$(BIN)/python scripts/generate_schemas.py

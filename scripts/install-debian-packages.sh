@@ -9,9 +9,11 @@
 #   xfsprogs, btrfs-progs  file systems of volumes, beside ext4
 #   maven, openjdk  build and run the JVM kernel
 #   chromium     opens the HTML report
+#   golang-go    builds the checker of histories (make checker)
 # Without them the tests that need one are skipped, with the reason.
 set -eu
 packages="hyperfine postgresql mariadb-server unzip xz-utils xfsprogs btrfs-progs redis-server chromium maven default-jdk-headless"
+command -v go >/dev/null || packages="$packages golang-go"
 missing=""
 for package in $packages; do
     dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"
