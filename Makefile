@@ -103,7 +103,7 @@ test-java: $(JAR)
 
 # As root; the same tests as those of make test, and what each skips is told with its reason.
 test-nobody: programs $(JAR) $(CHECKER) ## Run the tests as an ordinary user in a fresh home (as root)
-	@scripts/test-as-nobody.sh --numprocesses 3 --dist loadfile
+	@scripts/test-as-nobody.sh
 
 bench: build ## Print the figures that the project promises (minutes; on a quiet machine)
 	@$(BIN)/python benches/run_all.py

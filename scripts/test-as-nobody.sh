@@ -95,7 +95,11 @@ copy_sources
 copy_programs
 copy_python
 outcome=0
-test_python "$@" || outcome=1
-# With arguments, somebody looks for something among the tests of Python.
-[ $# -gt 0 ] || test_rust || outcome=1
+if [ $# -gt 0 ]; then
+    # Somebody looks for something among the tests of Python.
+    test_python "$@" || outcome=1
+else
+    test_python --numprocesses 3 --dist loadfile || outcome=1
+    test_rust || outcome=1
+fi
 exit "$outcome"
