@@ -1,0 +1,54 @@
+"""The ``concurve`` command lines that documents and scripts show, and whether they can be parsed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+
+import click
+
+from concurve.cli import app
+
+_CODE_BLOCK = re.compile(r"^( *)```[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+_COMMAND = re.compile(r"^\s*(?:\$ )?(concurve (?:[^\n\\]|\\.|\\\n)*)", re.MULTILINE)
+
+
+def code_blocks(page: str) -> str:
+    """The blocks of code of a Markdown page."""
+    return "\n".join(match[2] for match in _CODE_BLOCK.finditer(page))
+
+
+def command_lines(code: str) -> Iterator[list[str]]:
+    """The words of each command line that begins with ``concurve``, to the first operator of the
+    shell."""
+    for match in _COMMAND.finditer(code):
+        lexer = shlex.shlex(match[1].replace("\\\n", " "), posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        words: list[str] = []
+        for word in lexer:
+            if set(word) <= set("();<>|&"):
+                break
+            words.append(word)
+        yield words
+
+
+def parse(words: Sequence[str]) -> None:
+    """Parse a command line, and do nothing.
+
+    Raises:
+        click.ClickException: there is no such verb or option.
+    """
+    command: click.Command = app
+    name, rest, parent = words[0], list(words[1:]), None
+    while True:
+        try:
+            context = command.make_context(name, rest, parent=parent)
+        except click.exceptions.Exit:  # --help, --version
+            return
+        if not isinstance(command, click.Group):
+            return
+        left = [*context.protected_args, *context.args]
+        found, below, rest = command.resolve_command(context, left)
+        assert below is not None and found is not None
+        name, command, parent = found, below, context
