@@ -128,7 +128,8 @@ def run(commands: Sequence[str]) -> tuple[list[str], float]:
                 raise FailedError(f"exit code {code}: {command}")
         if len(codes) < len(commands):
             raise FailedError(f"the shell ended within: {commands[len(codes)]}")
-        return [text.replace(f"{folder}/", "").lstrip("\n") for text in printed], seconds
+        plain = (text.replace(f"{folder}/", "").replace(str(folder), "~") for text in printed)
+        return [text.lstrip("\n") for text in plain], seconds
 
 
 def _environment(folder: Path, mark: str) -> dict[str, str]:

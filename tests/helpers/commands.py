@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -40,15 +41,12 @@ def parse(words: Sequence[str]) -> None:
         click.ClickException: there is no such verb or option.
     """
     command: click.Command = app
-    name, rest, parent = words[0], list(words[1:]), None
-    while True:
-        try:
-            context = command.make_context(name, rest, parent=parent)
-        except click.exceptions.Exit:  # --help, --version
-            return
-        if not isinstance(command, click.Group):
-            return
-        left = [*context.protected_args, *context.args]
-        found, below, rest = command.resolve_command(context, left)
-        assert below is not None and found is not None
-        name, command, parent = found, below, context
+    context, rest = click.Context(app, info_name=words[0]), list(words[1:])
+    while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
+        found = command.get_command(context, rest[0])
+        if found is None:
+            raise click.UsageError(f"there is no verb {rest[0]}", context)
+        command, rest = found, rest[1:]
+        context = click.Context(command, info_name=command.name, parent=context)
+    with contextlib.suppress(click.exceptions.Exit):  # --help, --version
+        command.make_context(command.name, rest)

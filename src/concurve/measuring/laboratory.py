@@ -27,6 +27,7 @@ from concurve.host import machine
 from concurve.host.lock import measurement_lock
 from concurve.host.temporary import free_port, temporary_folder
 from concurve.measuring import packaged
+from concurve.measuring.changed_programs import changed_programs
 from concurve.measuring.hooks import hook_seconds, run_hook
 from concurve.measuring.judgement import TIMED_OUT_BUSY, Judge
 from concurve.measuring.patience import Patience
@@ -186,6 +187,8 @@ class Runner:
         """Continue after the last stored trial."""
         check_plan(self.plan, self.engine, self._cpus)
         with measurement_lock(f"concurve run {self.head.id} ({self.head.study.name})"):
+            for text in changed_programs(self.head):
+                self._note(f"note: {text}")
             volumes.repair()
             self.store.set_head(self.head.id, self.head.row().head)
             self.store.set_state(self.head.id, "running", "")
