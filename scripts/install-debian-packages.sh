@@ -6,12 +6,13 @@
 #   unzip, xz-utils  which unpacks them with these
 #   redis-server a target of the study enqueue-io-threads
 #   redis-server, redis-tools  the load generator speaks to it; redis-benchmark is compared with
+#   golang, nginx-light, wrk, redis-server, postgresql  what the examples measure
 #   xfsprogs, btrfs-progs  file systems of volumes, beside ext4
 #   maven, openjdk  build and run the JVM kernel
 #   chromium     opens the HTML report
 # Without them the tests that need one are skipped, with the reason.
 set -eu
-packages="hyperfine postgresql mariadb-server unzip xz-utils xfsprogs btrfs-progs redis-server chromium maven default-jdk-headless"
+packages="hyperfine golang nginx-light wrk postgresql mariadb-server unzip xz-utils xfsprogs btrfs-progs redis-server chromium maven default-jdk-headless"
 missing=""
 for package in $packages; do
     dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"

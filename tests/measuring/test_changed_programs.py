@@ -58,10 +58,10 @@ def test_the_java_of_a_packaged_program_counts_too(tmp_path: Path) -> None:
     assert list(changed_programs(head_of({"target": {**java, "java": java}}))) == []
 
 
-def test_what_was_not_readable_is_not_judged() -> None:
+def test_what_was_not_readable_or_runs_already_is_not_judged() -> None:
     programs = {
         "target": {"command": "renderer", "absent": "not found on PATH"},
-        "server": {"attached": "process 4711"},
+        "server": {"attached": "process 4711", "path": "/gone", "sha256": "0"},
         "other": {"path": "/gone", "absent": "content not readable: denied"},
     }
     assert list(changed_programs(head_of(programs))) == []
