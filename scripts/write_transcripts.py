@@ -11,9 +11,10 @@ A transcript stands between two markers:
     ```
     <!-- end of NAME -->
 
-Its commands run in one shell, in an empty folder with a link to the examples and a store of its own. If one of them
-fails, the page is left as it is. Needs what the commands need: concurve beside this Python or on the PATH, and Redis and
-a JDK for some. Only the transcript ``clone`` builds anything, and needs the network.
+Its commands run in one shell, in an empty folder with a link to the examples and a store of its
+own. If one of them fails, the page is left as it is. Needs what the commands need: concurve beside
+this Python or on the PATH, and Redis and a JDK for some. Only the transcript ``clone`` builds
+anything, and needs the network.
 """
 
 from __future__ import annotations

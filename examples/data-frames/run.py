@@ -3,8 +3,8 @@
 
 Question:     Do threads make pure Python code faster?
 Needs:        the package concurve in this Python, and a Python with a global interpreter lock
-Right answer: No: one thread, by wall time. The frames hold one row a cell and one row a trial, each figure within its
-              interval.
+Right answer: No: one thread, by wall time. The frames hold one row a cell and one row a trial, each
+              figure within its interval.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def main(folder: Path) -> int:
     return 1 if wrong else judged.returncode
 
 
-# Concurve starts no process that imports this file, but multiprocessing would: a script keeps its work below this line.
+# Concurve imports this file nowhere, but multiprocessing would: work stands below this line.
 if __name__ == "__main__":
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         print("skipped: this Python has no global interpreter lock")

@@ -49,6 +49,6 @@ def main(workers: int, sync: str) -> None:
         say(phase="measure", edge="end")
 
 
-# Each worker imports this file anew where processes are not forked: without this line it would start a pool itself.
+# Where processes are not forked, each worker imports this file: it must not start a pool itself.
 if __name__ == "__main__":
     main(int(sys.argv[1]), sys.argv[2])

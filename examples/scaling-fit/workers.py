@@ -1,7 +1,8 @@
 """Workers that wait for a disk, and for each other: ``workers.py WORKERS``.
 
-An operation is 8 ms of waiting that all can do at once, and 0.4 ms under a lock. So the rate grows with the workers, a
-little less with each, on any number of CPUs. It reports how many operations were done in a second and a half.
+An operation is 8 ms of waiting that all can do at once, and 0.4 ms under a lock. So the rate grows
+with the workers, a little less with each, on any number of CPUs. It reports how many operations
+were done in a second and a half.
 """
 
 from __future__ import annotations

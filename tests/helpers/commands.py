@@ -1,4 +1,4 @@
-"""The ``concurve`` command lines that documents and scripts show, and whether they can be parsed."""
+"""The ``concurve`` command lines that documents and scripts show, and whether they parse."""
 
 from __future__ import annotations
 

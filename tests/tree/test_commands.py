@@ -19,7 +19,9 @@ def shown() -> list[tuple[str, list[str]]]:
     scripts = sorted((ROOT / "examples").glob("*/run.sh"))
     found += [(script, script.read_text(encoding="utf-8")) for script in scripts]
     return [
-        (str(file.relative_to(ROOT)), words) for file, code in found for words in command_lines(code)
+        (str(file.relative_to(ROOT)), words)
+        for file, code in found
+        for words in command_lines(code)
     ]
 
 
@@ -41,12 +43,12 @@ def test_the_commands_of_documents_and_examples_can_be_parsed() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("$ concurve sweep -P n 1,2 -- ./mine {n}", ["sweep", "-P", "n", "1,2", "--", "./mine", "{n}"]),
+        ("$ concurve sweep -P n 1,2 -- ./a {n}", ["sweep", "-P", "n", "1,2", "--", "./a", "{n}"]),
         ("concurve sweep -- \\\n    ./mine", ["sweep", "--", "./mine"]),
         ("concurve export last > run.json", ["export", "last"]),
         ("  concurve show last --json | jq", ["show", "last", "--json"]),
         ("concurve compare a b    # two runs", ["compare", "a", "b"]),
-        ("concurve run x --attach \"$(cat pid)\" -- y;", ["run", "x", "--attach", "$(cat pid)", "--", "y"]),
+        ("concurve run x --attach \"$(cat pid)\"; y", ["run", "x", "--attach", "$(cat pid)"]),
     ],
 )  # fmt: skip
 def test_what_is_taken_for_a_command_line(text: str, words: list[str]) -> None:
