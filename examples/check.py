@@ -101,9 +101,7 @@ def compared(comparison: dict[str, Any], right: Sequence[str]) -> Verdict:
     return Verdict(WITHHELD, undecided) if undecided else Verdict(RIGHT, said)
 
 
-def predicted(
-    fit: dict[str, Any], run: dict[str, Any], factor: str, at: float, by: str
-) -> Verdict:
+def predicted(fit: dict[str, Any], run: dict[str, Any], factor: str, at: float, by: str) -> Verdict:
     """What was predicted for ``at`` against what was measured there: do the intervals overlap?"""
     expected = next((item for item in fit["predictions"] if item["n"] == at), None)
     if expected is None or expected["low"] is None or expected["high"] is None:

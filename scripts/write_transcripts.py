@@ -109,9 +109,7 @@ def run(commands: Sequence[str]) -> tuple[list[str], float]:
     with tempfile.TemporaryDirectory(prefix="concurve-transcript-") as name:
         folder = Path(name)
         (folder / "examples").symlink_to(ROOT / "examples")
-        script = "\n".join(
-            f"{command}\nprintf '\\n%s %s\\n' {mark} $?" for command in commands
-        )
+        script = "\n".join(f"{command}\nprintf '\\n%s %s\\n' {mark} $?" for command in commands)
         begin = time.monotonic()
         try:
             done = subprocess.run(

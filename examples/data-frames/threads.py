@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import Any
 
-STEPS = 4_000_000
+STEPS = 8_000_000
 
 
 def say(**line: Any) -> None:

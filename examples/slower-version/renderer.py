@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-STEPS = {"old": 5_000_000, "new": 5_200_000}
+STEPS = {"old": 10_000_000, "new": 10_400_000}
 
 
 def say(**line: Any) -> None:

@@ -143,9 +143,7 @@ def test_a_comparison(verdicts: list[str], kind: str) -> None:
         (90.0, 110.0, {"value": 120.0}, "WRONG"),
     ],
 )  # fmt: skip
-def test_a_prediction(
-    low: float, high: float | None, measured: dict[str, Any], kind: str
-) -> None:
+def test_a_prediction(low: float, high: float | None, measured: dict[str, Any], kind: str) -> None:
     fit = {
         "predictions": [{"n": 16.0, "low": low, "high": high}],
         "warnings": ["too few levels"],

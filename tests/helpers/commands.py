@@ -24,7 +24,8 @@ def command_lines(code: str) -> Iterator[list[str]]:
     """The words of each command line that begins with ``concurve``, to the first operator of the
     shell."""
     for match in _COMMAND.finditer(code):
-        lexer = shlex.shlex(match[1].replace("\\\n", " "), posix=True, punctuation_chars=True)
+        code = re.sub(r"\s\d(?=>)", " ", match[1].replace("\\\n", " "))  # 2>/dev/null
+        lexer = shlex.shlex(code, posix=True, punctuation_chars=True)
         lexer.whitespace_split = True
         words: list[str] = []
         for word in lexer:
