@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
+from concurve import words
 from concurve.definition.extracting import extract_option, parse_named_direction
 from concurve.definition.measured import MEASURED, fairness_info
-from concurve.definition.units import format_duration, format_share, is_rate
+from concurve.definition.units import is_rate
 from concurve.errors import RunError
 from concurve.findings.run import Finding
 from concurve.planning.plan import Plan
@@ -204,7 +205,7 @@ def _of_rate(
         return _fixed_time(info, walls)
     says = (
         f"the cells did different amounts of work ({info.label} times wall time differs by "
-        f"{format_share(_spread(work))})"
+        f"{words.share(_spread(work))})"
     )
     return _Unequal("unequal work", says, info.name)
 
@@ -225,7 +226,7 @@ def _moving(
 
 def _fixed_time(info: IndicatorInfo, walls: Sequence[float]) -> _Unequal:
     says = (
-        f"the program seems to run for a fixed time ({format_duration(centre(list(walls)))} in "
+        f"the program seems to run for a fixed time ({words.duration(centre(list(walls)))} in "
         f"every cell, while {info.label} differs)"
     )
     return _Unequal("fixed time", says, info.name)

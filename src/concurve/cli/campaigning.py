@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from concurve import words
 from concurve.cli.measuring import Choices, wait_as_asked
 from concurve.cli.showing import note, show_campaign
 from concurve.definition.campaign import (
@@ -50,7 +51,9 @@ def measure_campaign(campaign: Campaign, names: Sequence[str] | None, choices: C
     version = machine.versions().get("concurve", "")
     head = new_campaign_head(chosen, choices.effort, seed, again_line(seed), version)
     total, of_all = len(chosen.studies), len(campaign.studies)
-    counted = f"{total} studies" if total == of_all else f"{total} of {of_all} studies"
+    counted = words.count(total, "study")
+    if total != of_all:
+        counted = words.count_of(total, of_all, "study")
     wait_as_asked(choices.wait_quiet)
     note(f"campaign {head.id}: {chosen.name}, {counted}, effort {head.effort}, seed {seed}")
     _measure(head, store, files, resume=False)
@@ -102,6 +105,7 @@ def _refuse_missing(head: CampaignHead, rows: Sequence[MemberRow]) -> None:
     if missing:
         names = ", ".join(f"{row.name} ({row.state})" for row in missing)
         raise CampaignError(
-            f"campaign {head.id}: {len(missing)} of {len(rows)} studies are missing: {names}",
+            f"campaign {head.id}: {words.count_of(len(missing), len(rows), 'study')} "
+            f"{words.verb(len(missing))} missing: {names}",
             f"the remedy that each of them names above; then concurve resume {head.id}",
         )

@@ -25,8 +25,9 @@ from concurve.explain.components import (
     wait_often,
 )
 from concurve.explain.others import is_doubtful, outside_processes
-from concurve.explain.verdict import WHOLE_SHARE, Case, Verdict, mixture, percent, times
+from concurve.explain.verdict import WHOLE_SHARE, Case, Verdict, mixture, times
 from concurve.findings.explanation import Cause
+from concurve.words import percent
 
 #: An excess must reach this share of the base's time per operation.
 LOSS_MIN = 0.02

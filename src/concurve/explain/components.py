@@ -17,12 +17,11 @@ from concurve.explain.verdict import (
     WHOLE_SHARE,
     Case,
     Verdict,
-    count,
     number,
-    percent,
     times,
 )
 from concurve.explain.waiting import KINDS
+from concurve.words import count, percent
 
 #: Another role or process is the cause of an excess if it can explain at least this share.
 EXPLAINS = 0.5

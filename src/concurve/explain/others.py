@@ -5,8 +5,9 @@ from __future__ import annotations
 from concurve.explain.accounts import OtherRole
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.parts import is_role
-from concurve.explain.verdict import RUNNING_MIN, Case, number, percent
+from concurve.explain.verdict import RUNNING_MIN, Case, number
 from concurve.readings.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX
+from concurve.words import percent
 
 
 def client_roles(case: Case) -> list[OtherRole]:
