@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import sqlalchemy as sa
 
 from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import sweep_study
@@ -27,6 +26,7 @@ from concurve.readings.measures import measure
 from concurve.store import Store
 from concurve.store.rows import Outcome, RunRow, TrialKey
 from concurve.store.run_head import RunHead
+from concurve.store.tables import insert
 from concurve.wire.record import (
     Exit,
     InstrumentRecord,
@@ -91,13 +91,11 @@ def write_trials(store_path: Path, head: RunHead, seed: int) -> None:
              "figures": figures}
         )  # fmt: skip
         records.append({"trial": len(rows), "record": bodies[len(rows) % DISTINCT_RECORDS]})
-    engine = sa.create_engine(f"sqlite:///{store_path}")
-    tables = sa.MetaData()
-    tables.reflect(engine)
-    with engine.begin() as connection:
-        connection.execute(tables.tables["concurve_trials"].insert(), rows)
-        connection.execute(tables.tables["concurve_records"].insert(), records)
-    engine.dispose()
+    store = Store(str(store_path))
+    with store._writing() as connection:
+        connection.run_each(insert("concurve_trials", rows[0]), rows)
+        connection.run_each(insert("concurve_records", records[0]), records)
+    store.close()
 
 
 def made_up(key: TrialKey, rng: random.Random, threads: int) -> tuple[Outcome, bytes]:

@@ -6,7 +6,6 @@ import zlib
 from pathlib import Path
 
 import msgspec
-import sqlalchemy as sa
 
 from concurve.definition.study import Rules
 from concurve.figures import encode_figures
@@ -17,6 +16,7 @@ from concurve.planning.plan import Cell, plan_of, trial_spec
 from concurve.readings.measures import measure
 from concurve.store import Store
 from concurve.store.run_head import RunHead
+from concurve.store.tables import insert
 from tests.helpers.fakes import record_of, small_study
 
 #: Trials of a cell differ from its mean by these shares in turn; they add up to nothing.
@@ -64,12 +64,11 @@ def fill(path: Path, threads: int, repeats: int) -> RunHead:
                  "value": wall_seconds(plan.cells[index], block), "seconds": 0.01}
             )  # fmt: skip
             records.append({"trial": number, "record": record})
-    engine, tables = sa.create_engine(f"sqlite:///{path}"), sa.MetaData()
-    tables.reflect(engine)
-    with engine.begin() as connection:
-        connection.execute(tables.tables["concurve_trials"].insert(), rows)
-        connection.execute(tables.tables["concurve_records"].insert(), records)
-    engine.dispose()
+    store = Store(str(path))
+    with store._writing() as connection:
+        connection.run_each(insert("concurve_trials", rows[0]), rows)
+        connection.run_each(insert("concurve_records", records[0]), records)
+    store.close()
     return head
 
 

@@ -8,10 +8,10 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 from concurve.errors import StoreError
 from concurve.figures import decode_figures, encode_figures
@@ -383,8 +383,7 @@ def test_a_store_in_wal_mode_survives_its_writer(tmp_path: Path) -> None:
     """Committed, but never closed: what was written is there for the next."""
     url = str(tmp_path / "s.db")
     store = filled(url)
-    engine = sa.create_engine(f"sqlite:///{url}")
-    with engine.connect() as connection:
-        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
-        assert connection.exec_driver_sql("SELECT count(*) FROM concurve_trials").scalar() == 3
+    with closing(sqlite3.connect(url)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("SELECT count(*) FROM concurve_trials").fetchone() == (3,)
     assert store.count(row().id) == 3

@@ -35,7 +35,7 @@ def check_time_left(run: str, store: Store, allowed: float) -> None:
     from concurve.definition.units import format_duration
     from concurve.errors import StudyError
 
-    used = sum(trial.outcome.seconds for trial in store.trials(run))
+    used = sum(store.trials(run).outcomes.seconds)
     if used and used >= allowed:
         more = math.ceil(used + allowed)
         raise StudyError(

@@ -224,8 +224,8 @@ class Runner:
         return stop
 
     def _replay(self) -> TrialProtocol:
-        outcomes = [row.outcome for row in self.store.trials(self.head.id)]
-        if any(outcome.verdict == "ok" for outcome in outcomes):
+        outcomes = self.store.trials(self.head.id).outcomes
+        if "ok" in outcomes.verdicts:
             self._judge.matched.update(extract.name for extract in self.head.study.extracts)
         return replay(self.plan, outcomes, self.head.id)
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
-from typing import Any
-
-import sqlalchemy as sa
 
 from concurve.errors import StoreError
+from concurve.store.connections import Connections
 
 
 def default_url() -> str:
@@ -20,30 +19,14 @@ def default_url() -> str:
     return str(data / "concurve" / "concurve.db")
 
 
-def open_engine(url: str) -> sa.Engine:
-    """The SQLAlchemy engine of a store. It connects later; the folder of a file is created now.
+def open_place(url: str) -> Connections:
+    """The connections to a store. The first one is made later; the folder of a file is made now.
 
     Raises:
         StoreError: no such kind of database, no driver, no folder, or a malformed URL.
     """
     path = _file(url)
-    if path is not None:
-        return _sqlite(path)
-    scheme, rest = url.split("://", 1)
-    if scheme not in ("postgresql", "postgres"):
-        raise StoreError(f"a database of kind {scheme!r} is no store", "a file, or postgresql://…")
-    try:
-        return sa.create_engine(f"postgresql+psycopg://{rest}", pool_pre_ping=True)
-    except ModuleNotFoundError as error:
-        raise StoreError(
-            f"the driver for PostgreSQL is not installed: {error}",
-            "pip install 'concurve[postgresql]'",
-        ) from error
-    except (sa.exc.SQLAlchemyError, ValueError) as error:
-        # Without the URL: it may hold a password.
-        raise StoreError(
-            "the URL of the store is malformed", "postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
-        ) from error
+    return _sqlite(path) if path is not None else _postgresql(url)
 
 
 def check_there(url: str) -> None:
@@ -67,7 +50,9 @@ def _file(url: str) -> Path | None:
     return Path(url.removeprefix("sqlite:///"))
 
 
-def _sqlite(path: Path) -> sa.Engine:
+def _sqlite(path: Path) -> Connections:
+    from concurve.store.sqlite import ERROR, SqliteConnection
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -75,17 +60,45 @@ def _sqlite(path: Path) -> sa.Engine:
             f"the folder of the store {path} cannot be made: {error.strerror}",
             "a folder you may write to: --db FILE or CONCURVE_DB",
         ) from error
-    engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 20})
+    connect = partial(SqliteConnection, str(path))
+    return Connections(f"sqlite:///{path}", connect, ERROR, is_file=True)
 
-    @sa.event.listens_for(engine, "connect")
-    def _configure(connection: Any, _: Any) -> None:
-        cursor = connection.cursor()
-        # Full sync: a committed trial survives a crash of the machine.
-        for pragma in ("synchronous=FULL", "foreign_keys=ON"):
-            cursor.execute(f"PRAGMA {pragma}")
-        cursor.close()
 
-    return engine
+def _postgresql(url: str) -> Connections:
+    scheme = url.partition("://")[0]
+    if scheme not in ("postgresql", "postgres"):
+        raise StoreError(f"a database of kind {scheme!r} is no store", "a file, or postgresql://…")
+    try:
+        from concurve.store.postgresql import ERROR, PostgresqlConnection
+    except ModuleNotFoundError as error:
+        raise StoreError(
+            f"the driver for PostgreSQL is not installed: {error}",
+            "pip install 'concurve[postgresql]'",
+        ) from error
+    return Connections(_without_password(url), partial(PostgresqlConnection, url), ERROR)
+
+
+def _without_password(url: str) -> str:
+    """A URL of PostgreSQL as it is shown; its options may hold a password, too.
+
+    Raises:
+        StoreError: it is malformed.
+    """
+    import urllib.parse  # for servers alone: it takes longer to import than a file to open
+
+    try:
+        parts = urllib.parse.urlsplit(url)
+        user, port = parts.username, parts.port
+    except ValueError as error:
+        # Without the URL: it may hold a password.
+        raise StoreError(
+            "the URL of the store is malformed", "postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+        ) from error
+    place = f"{parts.hostname or ''}{f':{port}' if port else ''}{parts.path}"
+    if user is None:
+        return f"{parts.scheme}://{place}"
+    hidden = ":***" if parts.password is not None else ""
+    return f"{parts.scheme}://{user}{hidden}@{place}"
 
 
 _REMEDIES = {
