@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from concurve import words
 from concurve.analysis.records import FirstRecord, StoredRecord, read_records
 from concurve.analysis.run import StoredRun, analyse, stored_run
-from concurve.definition.units import format_count
-from concurve.errors import RunError
+from concurve.errors import RunError, StoreError
 from concurve.estimate import Estimate
 from concurve.explain.accounts import Account, account
 from concurve.explain.breakdown import Breakdown, breakdown, excess
@@ -53,19 +53,18 @@ def explain_run(store: Store, row: RunRow) -> Explanation:
 
 class AccountReader:
     """Where the thread time went in the trials that are the figures of the run, by cell.
-    ``set_aside`` is the number of those in use that are not, because enough quiet ones are."""
+    ``set_aside`` is the number of those in use that are not, because enough quiet ones are. Only
+    some ``cells`` are read, if they are given."""
 
-    def __init__(self, run: StoredRun) -> None:
-        aside = {
-            row.outcome.key
-            for row, names in zip(run.trials, run.chosen.set_aside, strict=True)
-            if names
-        }
-        self._used = {cell: set(keys) - aside for cell, keys in run.used.items()}
+    def __init__(self, run: StoredRun, cells: Collection[int] | None = None) -> None:
+        keys = run.trials.outcomes.keys()
+        aside = {key for key, names in zip(keys, run.chosen.set_aside, strict=True) if names}
+        used = {cell: set(keys) - aside for cell, keys in run.used.items()}
+        self.set_aside = sum(map(len, run.used.values())) - sum(map(len, used.values()))
+        self._used = {cell: keys for cell, keys in used.items() if cells is None or cell in cells}
         self._parts = parts_of(run.head.study)
         self._left = {cell: len(keys) for cell, keys in self._used.items()}
-        self.set_aside = sum(len(keys) for keys in run.used.values()) - sum(self._left.values())
-        self.accounts: dict[int, list[Account]] = {cell: [] for cell in run.used}
+        self.accounts: dict[int, list[Account]] = {cell: [] for cell in self._used}
 
     def cells(self) -> Collection[int]:
         """The cells that have a trial in use."""
@@ -130,6 +129,25 @@ def explained(findings: Findings, head: RunHead, read: AccountReader | None) -> 
         return None
 
 
+def explained_cell(store: Store, run: StoredRun, findings: Findings) -> CellExplanation | None:
+    """What limits the cell that a reader is told of first, as the report of the run says it, from
+    the records of that cell and its base alone. ``None`` where the report does not say it either,
+    and where a record is damaged: figures are shown without them.
+    """
+    cell = findings.cell_to_explain
+    is_asked = findings.indicator(findings.primary).better != "neither"
+    if cell is None or not is_asked or not may_explain(run):
+        return None
+    base = cell.index if cell.base is None else cell.base
+    read = AccountReader(run, (cell.index, base))
+    try:
+        read_records(store, run.row.id, (read,))
+    except StoreError:
+        return None
+    breakdowns = _breakdowns(read, findings.run.is_staged)
+    return _cell(cell, findings, breakdowns, parts_of(run.head.study)) if breakdowns else None
+
+
 def _breakdowns(read: AccountReader, is_staged: bool) -> dict[int, Breakdown]:
     """The cells that have trials in use, by index."""
     made = {cell: breakdown(accounts, is_staged) for cell, accounts in read.accounts.items()}
@@ -175,7 +193,7 @@ def _cell(
 def _doubt(cell: CellFindings, base: CellFindings, findings: Findings) -> str:
     """Why the figures of a cell or of its base are in doubt, as the table marks them, or empty."""
     doubted = [
-        f"{side.doubtful} of {format_count(side.trials, 'trial')} of "
+        f"{side.doubtful} of {words.count(side.trials, 'trial')} of "
         f"{describe({name: side.parameters[name] for name in _varying(findings)}) or 'the run'}"
         for side in ([cell] if base.index == cell.index else [cell, base])
         if any(
@@ -269,7 +287,7 @@ def _notes(
     ):
         if count:
             are = "is" if count == 1 else "are"
-            notes.append(f"{format_count(count, 'trial')} {are} {what}.")
+            notes.append(f"{words.count(count, 'trial')} {are} {what}.")
     cut = [cell for cell in findings.cells if cell.trials > TRIALS_READ]
     if cut:
         notes.append(f"Of cells with more trials, the first {TRIALS_READ} are read.")

@@ -12,8 +12,11 @@ from collections.abc import Mapping, Sequence
 
 from concurve.estimate import Estimate
 from concurve.stats.centre import staged
-from concurve.stats.moments import growth
-from concurve.stats.signed_ranks import Ranked, ranked
+from concurve.stats.moments import LONG, growth
+from concurve.stats.signed_ranks import Ranked, are_enough, ranked, values_and_intervals
+
+#: From so many ratios on, those of as many blocks are computed together.
+MANY = 50
 
 Blocks = Mapping[int, float]
 """Values of a cell's trials in use, by block."""
@@ -25,12 +28,25 @@ def log_ratios(top: Blocks, bottom: Blocks, resolution: float = 0.0) -> Ranked |
 
     ``resolution`` is that of a ratio: 0.01 where each may be off by 1 %.
     """
+    if len(top) >= LONG and list(top) == list(bottom):
+        return _long_log_ratios(top, bottom, resolution)
     both = sorted(top.keys() & bottom.keys())
     if not both or min(min(top[block], bottom[block]) for block in both) <= 0:
         return None
     # A difference of logarithms: the quotient may be beyond the range of a float.
     logs = [math.log(top[block]) - math.log(bottom[block]) for block in both]
     return ranked(logs, math.log1p(resolution))
+
+
+def _long_log_ratios(top: Blocks, bottom: Blocks, resolution: float) -> Ranked | None:
+    """Those of two cells of the same blocks, of which there are many."""
+    import numpy as np
+
+    sides = np.array([list(top.values()), list(bottom.values())])
+    if not (sides > 0).all():
+        return None
+    logs = np.log(sides)
+    return ranked((logs[0] - logs[1]).tolist(), math.log1p(resolution))
 
 
 def block_ratio(
@@ -48,9 +64,9 @@ def block_ratio(
         if alone is None or len(alone) != 1:
             return None
         return Estimate(value=next(iter(alone.values())), n=1, confidence=confidence)
-    low, high = found.interval(staged(confidence, is_staged))
+    value, low, high = found.value_and_interval(staged(confidence, is_staged))
     return Estimate(
-        value=growth(found.value),
+        value=growth(value),
         low=growth(low),
         high=growth(high),
         n=len(found.values),
@@ -76,3 +92,64 @@ def geometric_means(cells: Sequence[Blocks]) -> Blocks | None:
         block: math.exp(math.fsum(math.log(cell[block]) for cell in cells) / len(cells))
         for block in common
     }
+
+
+def block_ratios(
+    pairs: Sequence[tuple[Blocks, Blocks]],
+    confidence: float = 0.95,
+    is_staged: bool = False,
+    resolutions: Sequence[float] = (),
+) -> list[Estimate | None]:
+    """:func:`block_ratio` of many pairs of cells; those whose blocks are as many are computed
+    together. ``resolutions`` are those of the ratios."""
+    off = resolutions or [0.0] * len(pairs)
+    level = staged(confidence, is_staged)
+    found: dict[int, Estimate | None] = {}
+    together: dict[int, list[int]] = {}
+    for place, (top, bottom) in enumerate(pairs):
+        if are_enough(len(top), level) and list(top) == list(bottom):
+            together.setdefault(len(top), []).append(place)
+        else:
+            found[place] = block_ratio(top, bottom, confidence, is_staged, off[place])
+    for places in together.values():
+        if len(places) < MANY:
+            found |= {
+                place: block_ratio(*pairs[place], confidence, is_staged, off[place])
+                for place in places
+            }
+            continue
+        found |= _alike(pairs, places, confidence, level, off)
+    return [found[place] for place in range(len(pairs))]
+
+
+def _alike(
+    pairs: Sequence[tuple[Blocks, Blocks]],
+    places: Sequence[int],
+    confidence: float,
+    level: float,
+    off: Sequence[float],
+) -> dict[int, Estimate | None]:
+    """The ratios of pairs whose blocks are as many, by their places. ``confidence`` is that of the
+    intervals as they are shown, ``level`` the one that they are computed with."""
+    import numpy as np
+
+    sides = np.array([[list(side.values()) for side in pairs[place]] for place in places])
+    positive = np.asarray((sides > 0).all(axis=(1, 2)))
+    logs = np.log(sides[positive])
+    rows = np.sort(logs[:, 0] - logs[:, 1], axis=1)
+    columns = (column.tolist() for column in values_and_intervals(rows, level))
+    figures = zip(*columns, strict=True)
+    found: dict[int, Estimate | None] = {}
+    for place, is_positive in zip(places, positive.tolist(), strict=True):
+        found[place] = None
+        if is_positive:
+            value, low, high = next(figures)
+            wider = math.log1p(off[place])
+            found[place] = Estimate(
+                value=growth(value),
+                low=growth(low - wider),
+                high=growth(high + wider),
+                n=rows.shape[1],
+                confidence=confidence,
+            )
+    return found
