@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
+from concurve.definition.purposes import alone
 from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import sweep_study
 from concurve.figures import encode_figures
@@ -24,6 +25,7 @@ from concurve.measuring.heads import new_head
 from concurve.planning.plan import plan_of
 from concurve.planning.protocol import Protocol, Stop
 from concurve.readings.measures import measure
+from concurve.readings.operations import Asked
 from concurve.store import Store
 from concurve.store.rows import Outcome, RunRow, TrialKey
 from concurve.store.run_head import RunHead
@@ -103,7 +105,7 @@ def write_trials(store_path: Path, head: RunHead, seed: int) -> None:
 def made_up(key: TrialKey, rng: random.Random, threads: int) -> tuple[Outcome, bytes]:
     """An accepted trial of Amdahl's law on two CPUs, and its figures."""
     body = record("synthetic", rng, threads)
-    values = measure(body, "target", (), float(threads)).values
+    values = measure(body, Asked(alone("target")), float(threads)).values
     value = values["wall_seconds"]
     return Outcome(key, "ok", value, value + 0.005), encode_figures(values)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import sqlalchemy as sa
 
+from concurve.definition.purposes import purposes_of
 from concurve.definition.study import Rules
 from concurve.figures import encode_figures
 from concurve.host.machine import allowed_cpus
@@ -15,6 +16,7 @@ from concurve.measuring.heads import new_head
 from concurve.measuring.packaged import command
 from concurve.planning.plan import Cell, plan_of, trial_spec
 from concurve.readings.measures import measure
+from concurve.readings.operations import Asked
 from concurve.store import Store
 from concurve.store.run_head import RunHead
 from tests.helpers.fakes import record_of, small_study
@@ -77,5 +79,5 @@ def _body(head: RunHead, cell: Cell, block: int) -> tuple[bytes, bytes]:
     """Figures and record of a trial, as stored."""
     spec = trial_spec(plan_of(head), cell, f"{head.id}/{cell.index}", allowed_cpus(), command)
     record = record_of(spec, wall_seconds(cell, block))
-    figures = measure(record, "target", (), plan_of(head).workers(cell)).values
+    figures = measure(record, Asked(purposes_of(head.study)), plan_of(head).workers(cell)).values
     return encode_figures(figures), zlib.compress(msgspec.json.encode(record), 1)

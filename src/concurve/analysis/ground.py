@@ -27,10 +27,8 @@ from concurve.terms import IndicatorInfo
 if TYPE_CHECKING:
     from concurve.analysis.run.tables import Table
 
-#: What the description of an indicator says that the program printed or reported.
-REPORTED = "reported by the program"
-
 WALL = "wall_seconds"
+RATE = "rate_per_second"
 EACH = "seconds_per_operation"
 
 #: Indicators that follow from the wall time alone where no operations are counted.
@@ -73,6 +71,14 @@ class Ground(NamedTuple):
     doubt: str
     speed: Speed | None
     said: tuple[Finding, ...] = ()
+
+    @property
+    def throughput(self) -> str:
+        """The rate by which the cells compare: the one of the speed-ups, else the total rate, which
+        follows from the time; empty where nothing compares them."""
+        if self.speed is None:
+            return ""
+        return self.speed.indicator.name if self.speed.is_rate else RATE
 
 
 class _Unequal(NamedTuple):
@@ -277,7 +283,7 @@ def _figures(
             dict.fromkeys(
                 name
                 for name in reported
-                if name in known and known[name].note == REPORTED and not fairness_info(name)
+                if name in known and known[name].is_reported and not fairness_info(name)
             )
         )
     return [
@@ -335,8 +341,8 @@ def _scaled(head: RunHead, plan: Plan) -> tuple[Finding, ...]:
     if head.study.work_amount != "scales" or plan.work is None:
         return ()
     sentence = (
-        f"Each of {plan.work} counts as one unit of work (--work scales), so rates are units of "
-        "work a second."
+        f"Each of {plan.work} counts as one unit of work, since the work scales, so rates are "
+        "units of work a second."
     )
     return (Finding(kind="note", sentence=sentence),)
 
@@ -354,15 +360,25 @@ def _remedy(
         )
         return Finding(kind="warning", sentence=sentence)
     name = unequal.by
-    extract = next((item for item in head.study.extracts if item.name == name), None)
-    option = f"--primary {name}:higher" if extract is None else extract_option(extract, "higher")
+    better, fixed = _next_time(head, name)
     sentence = (
         f"{says}, so wall time does not compare the cells. Say whether higher or lower "
         f"{known[name].label} is better. For this run: concurve show {head.id} --best-by "
-        f"{name}:higher (or :lower). For the next: {option} (or :lower). If all cells do the same "
-        "work: --work fixed."
+        f"{name}:higher (or :lower). For the next: {better}. If all cells do the same work: "
+        f"{fixed}."
     )
     return Finding(kind="warning", sentence=sentence)
+
+
+def _next_time(head: RunHead, name: str) -> tuple[str, str]:
+    """How the better direction of a figure, and that the work is fixed, are said in the next run:
+    by options of a sweep, or by keys of a study file."""
+    if head.study.work_amount != "unknown":  # which a sweep alone says
+        better = f'better = "higher" (or "lower") in the entry {name} of [[indicators]]'
+        return better, 'work_amount = "fixed" in [protocol]'
+    extract = next((item for item in head.study.extracts if item.name == name), None)
+    option = f"--primary {name}:higher" if extract is None else extract_option(extract, "higher")
+    return f"{option} (or :lower)", "--work fixed"
 
 
 # -- arithmetic -------------------------------------------------------------------------------

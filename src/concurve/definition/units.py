@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+from concurve.definition.indicator_names import split_name
 from concurve.errors import StudyError
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -38,14 +39,14 @@ _TIME_NAME = re.compile(r"(^|_)(seconds|millis|micros|nanos|ms|us|ns|latency|dur
 
 def is_time(name: str, unit: str) -> bool:
     """Is an indicator with this name and unit a time?"""
-    return unit in _TIMES or (not unit and bool(_TIME_NAME.search(name.rpartition(".")[2])))
+    return unit in _TIMES or (not unit and bool(_TIME_NAME.search(split_name(name).own)))
 
 
 def is_rate(name: str, unit: str) -> bool:
     """Is an indicator with this name and unit a rate: so much in a time?"""
     if unit:
         return bool(_RATE_UNIT.search(unit))
-    return bool(_RATE_NAME.search(name.rpartition(".")[2]))
+    return bool(_RATE_NAME.search(split_name(name).own))
 
 
 def in_base_unit(unit: str) -> float | None:

@@ -40,11 +40,10 @@ LOCK_LOSS_MIN = 0.005
 START_LOSS_MIN = 0.05
 
 
-def cause_of(
-    cell: Breakdown, base: Breakdown | None, clients: tuple[str, ...] = (), serving: bool = False
-) -> Verdict:
-    """What limits a cell. ``base`` is the breakdown of its base, ``None`` for the base itself."""
-    case = Case(cell, base, clients, serving)
+def cause_of(cell: Breakdown, base: Breakdown | None, serving: bool = False) -> Verdict:
+    """What limits a cell. ``base`` is the breakdown of its base, ``None`` for the base itself;
+    ``serving``: its threads serve clients."""
+    case = Case(cell, base, serving)
     served = _serving(case)
     if served is not None:
         return served

@@ -1,6 +1,6 @@
 """What limits each cell of a run: records → :class:`~concurve.findings.explanation.Explanation`.
 
-``parts`` and ``threads`` find the threads whose time is explained, ``accounts`` reads a record,
+``threads`` finds the threads whose time is explained, ``accounts`` reads a record,
 ``breakdown`` puts the trials of a cell together and compares them with the base, ``causes`` names
 the cause by what ``components`` makes of each part, and ``sentences`` says it. Records are read one
 cell at a time, and of a cell with very many trials the first :data:`TRIALS_READ`.
@@ -8,7 +8,7 @@ cell at a time, and of a cell with very many trials the first :data:`TRIALS_READ
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from concurve.analysis.records import FirstRecord, StoredRecord, read_records
 from concurve.analysis.run import StoredRun, analyse, stored_run
@@ -18,13 +18,13 @@ from concurve.estimate import Estimate
 from concurve.explain.accounts import Account, account
 from concurve.explain.breakdown import Breakdown, breakdown, excess
 from concurve.explain.causes import cause_of
-from concurve.explain.parts import Parts, parts_of
 from concurve.explain.sentences import sentence
 from concurve.explain.waiting import KINDS
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.run import Findings
 from concurve.planning.plan import describe
+from concurve.readings.operations import Asked, Counted, asked_of
 from concurve.store import Store
 from concurve.store.rows import RunRow, TrialKey
 from concurve.store.run_head import RunHead
@@ -33,6 +33,12 @@ from concurve.store.run_head import RunHead
 TRIALS_READ = 200
 #: Reports of runs with more trials omit this section; ``concurve explain`` still reads them.
 REPORT_TRIALS = 5_000
+#: What an operation is, by what is counted.
+_OPERATION: dict[Counted, str] = {
+    "reported": "reported by the program",
+    "units": "a unit of work: each worker brings one",
+    "run": "a whole run",
+}
 _COMPONENTS = ("total", "cpu", "run_queue", "blocked")
 _BAR = ("cpu", "run_queue", *KINDS)
 #: Indicators of the readings that causes are named by: where one is in doubt, no cause is named.
@@ -62,7 +68,8 @@ class AccountReader:
             if names
         }
         self._used = {cell: set(keys) - aside for cell, keys in run.used.items()}
-        self._parts = parts_of(run.head.study)
+        self._asked = asked_of(run.head.study)
+        self._levels = {cell.index: run.plan.workers(cell) for cell in run.plan.cells}
         self._left = {cell: len(keys) for cell, keys in self._used.items()}
         self.set_aside = sum(len(keys) for keys in run.used.values()) - sum(self._left.values())
         self.accounts: dict[int, list[Account]] = {cell: [] for cell in run.used}
@@ -79,7 +86,7 @@ class AccountReader:
         """Account for the time of a trial, unless its record has none."""
         cell = stored.key.cell
         self._left[cell] -= 1
-        found = account(stored.record, self._parts)
+        found = account(stored.record, self._asked, self._levels[cell])
         if found is not None:
             self.accounts[cell].append(found)
 
@@ -94,22 +101,22 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
     Raises:
         RunError: the run has no trial in use.
     """
-    parts = parts_of(head.study)
+    asked = asked_of(head.study)
     breakdowns = _breakdowns(read, findings.run.is_staged)
     if not breakdowns:
         raise RunError(f"run {findings.run.id} has no trial in use to explain", "another run")
-    counted = {account.counted for cell in breakdowns.values() for account in cell.accounts}
-    cells = tuple(_cell(cell, findings, breakdowns, parts) for cell in findings.cells)
+    counted = _counted(breakdowns)
+    cells = tuple(_cell(cell, findings, breakdowns, asked.roles.serving) for cell in findings.cells)
     missing = _everywhere(cells)
     return Explanation(
         run=findings.run.id,
         study=findings.run.study,
         factors=_varying(findings),
         work=findings.work.name if findings.work else None,
-        operation="reported by the program" if counted == {True} else "a whole run",
+        operation=_OPERATION[counted],
         cells=cells,
         missing=missing,
-        notes=tuple(_notes(findings, breakdowns, parts, counted, read.set_aside)),
+        notes=tuple(_notes(findings, breakdowns, asked, counted, read.set_aside)),
     )
 
 
@@ -136,15 +143,21 @@ def _breakdowns(read: AccountReader, is_staged: bool) -> dict[int, Breakdown]:
     return {cell: found for cell, found in made.items() if found is not None}
 
 
+def _counted(breakdowns: Mapping[int, Breakdown]) -> Counted:
+    """What an operation is in all trials: whole runs where they differ."""
+    found = {account.counted for cell in breakdowns.values() for account in cell.accounts}
+    return found.pop() if len(found) == 1 else "run"
+
+
 def _cell(
-    cell: CellFindings, findings: Findings, breakdowns: dict[int, Breakdown], parts: Parts
+    cell: CellFindings, findings: Findings, breakdowns: dict[int, Breakdown], serving: bool
 ) -> CellExplanation:
     own = breakdowns.get(cell.index)
     if own is None:
         return _unexplained(cell)
     base_cell = findings.cells[cell.index if cell.base is None else cell.base]
     base = breakdowns.get(base_cell.index) if base_cell.index != cell.index else None
-    verdict = cause_of(own, base, parts.clients, parts.serving)
+    verdict = cause_of(own, base, serving)
     evidence = sentence(cell, base_cell, own, base, verdict, _varying(findings))
     doubt = _doubt(cell, base_cell, findings)
     # Other processes are a cause that a quiet machine would not show: it is the doubt itself.
@@ -242,15 +255,18 @@ def _everywhere(cells: tuple[CellExplanation, ...]) -> dict[str, str]:
 def _notes(
     findings: Findings,
     breakdowns: dict[int, Breakdown],
-    parts: Parts,
-    counted: set[bool],
+    asked: Asked,
+    counted: Counted,
     set_aside: int,
 ) -> list[str]:
     """Notes on how to read the explanation."""
     notes = []
-    if parts.clients and parts.subject != findings.roles[0]:
-        notes.append(f"The threads are those of the role {parts.subject}.")
-    if counted != {True}:
+    roles = asked.roles
+    if roles.clients and roles.subject != findings.roles[0]:
+        notes.append(f"The threads are those of the role {roles.subject}.")
+    if counted == "units":
+        notes.append("The work scales: each worker counts as one operation, as in the table.")
+    if counted == "run":
         notes.append(
             "The program reports no operations, so a whole run counts as one: if its work grows "
             "with a factor, so does its time, and that is no loss. Report the indicator "

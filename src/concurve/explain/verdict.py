@@ -29,12 +29,10 @@ class Verdict(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A cell and its base (``None`` for the base itself), the roles that are its clients, and
-    whether it serves them."""
+    """A cell and its base (``None`` for the base itself), and whether it serves clients."""
 
     cell: Breakdown
     base: Breakdown | None
-    clients: tuple[str, ...]
     serving: bool
 
 

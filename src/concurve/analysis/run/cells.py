@@ -19,6 +19,7 @@ from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import CellState, Protocol
 from concurve.readings.centres import indicator_centre
 from concurve.readings.measures import measure
+from concurve.readings.operations import asked_of
 from concurve.stats.intervals import scaled
 from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo
@@ -107,8 +108,9 @@ def _absent(first: TrialRecord | None, study: Study) -> dict[str, str]:
     if first is None:
         return {}
     # A trial that went wrong may lack figures that others have.
-    extracts = (msgspec.structs.replace(extract, optional=True) for extract in study.extracts)
-    return dict(measure(first, study.target, tuple(extracts)).absent)
+    asked = asked_of(study)
+    extracts = (msgspec.structs.replace(extract, optional=True) for extract in asked.extracts)
+    return dict(measure(first, asked._replace(extracts=tuple(extracts))).absent)
 
 
 def _derived(
