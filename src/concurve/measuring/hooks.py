@@ -50,7 +50,7 @@ def run_hook(plan: Plan, name: str, cell: Cell) -> None:
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip()[-300:] or "it said nothing"
         raise RunError(
-            f"{describe(cell.parameters)}: --{name} failed with {done.returncode}: {said}",
+            f"{describe(cell.parameters)}: the hook {name} failed with {done.returncode}: {said}",
             "correct it, then concurve resume last",
         )
 
@@ -96,7 +96,7 @@ def shell(
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
             raise RunError(
-                f"{describe(cell.parameters)}: --{name} did not end within "
+                f"{describe(cell.parameters)}: the hook {name} did not end within "
                 f"{format_duration(seconds)} and was stopped",
                 "a hook that ends by itself, or --max-time with more time for it; then "
                 "concurve resume last",

@@ -139,7 +139,9 @@ def check_plan(plan: Plan, engine: Engine, cpus: tuple[int, ...]) -> None:
                     raise HostError(where, "the process that runs now, by its number or unit")
                 if problem.kind == "control_refused":
                     raise HostError(where, "run as root, or leave the control out")
-                raise StudyError(where, "the command after --, as a shell would find it")
+                raise StudyError(
+                    where, f"a program in PATH, or its path, as the command of role {problem.role}"
+                )
 
 
 def _alone(role: RoleSpec) -> tuple[RoleSpec, ...]:
@@ -241,7 +243,7 @@ class Runner:
             self._hook(hook, cell)
 
     def _hook(self, name: str, cell: Cell) -> None:
-        with self._watch(f"--{name}", cell, hook_seconds(self.plan), "--max-time"):
+        with self._watch(f"the hook {name}", cell, hook_seconds(self.plan), "--max-time"):
             run_hook(self.plan, name, cell)
 
     def _watch(
@@ -298,7 +300,7 @@ class Runner:
             raise KeyboardInterrupt
         self._tell_refused(record)
         self._hook("conclude", cell)
-        with self._watch("--check", cell, hook_seconds(self.plan), "--max-time"):
+        with self._watch("the hook check", cell, hook_seconds(self.plan), "--max-time"):
             verdict, value, cause, detail, figures = self._judge.judge(cell, record)
         if record.outcome.kind == "timed_out" and limit.is_cut(record):
             self._was_busy |= cause == TIMED_OUT_BUSY
