@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from concurve.definition.campaign import Campaign
+from concurve.definition.remote import PROGRAM as REMOTE
 from concurve.definition.study import Role, Study
 from concurve.definition.templates import Value, render
 from concurve.host import attaching, machine
@@ -110,10 +111,12 @@ def again_line(seed: int) -> str:
 
 def _programs(plan: Plan) -> dict[str, Any]:
     """The files of the roles' commands, by role, and by program if a role has several; without
-    commands that hold placeholders."""
+    commands that hold placeholders. Of a role elsewhere its address is known, and no file."""
     programs: dict[str, Any] = {}
     for role in plan.study.roles:
-        if role.program is not None:
+        if role.program == REMOTE:
+            programs[role.name] = {"remote": role.command[0]}
+        elif role.program is not None:
             launches = dict.fromkeys(_launch(role, plan.values(cell)) for cell in plan.cells)
             for name, java in launches:
                 label = f"{name} on Java {java}" if java else name
