@@ -72,7 +72,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """What the stored figures of a run say, cell by cell. ``asked`` names the indicators that the
     study or the command line asked for by name, the primary one included; ``extracted`` those that
-    are read out of the output."""
+    are read out of the output. ``throughput`` is the rate by which the cells compare, empty where
+    nothing compares them."""
 
     run: RunInfo
     question: str
@@ -82,6 +83,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     indicators: tuple[IndicatorInfo, ...]
     asked: tuple[str, ...] = ()
     extracted: tuple[str, ...] = ()
+    throughput: str = "rate_per_second"
     cells: tuple[CellFindings, ...]
     sentences: tuple[Finding, ...]
     rejects: tuple[Reject, ...]

@@ -192,6 +192,7 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
         primary=head.study.primary,
         asked=tuple(item.name for item in head.study.indicators),
         extracted=tuple(extract.name for extract in head.study.extracts),
+        throughput=ground.throughput,
         indicators=indicators,
         cells=cells,
         sentences=tuple(sorted(said, key=lambda finding: _KINDS.index(finding.kind))),
