@@ -55,7 +55,7 @@ def test_a_run_is_found_again_and_written(swept: concurve.Run, tmp_path: Path) -
         ({"background": "2@nice=5"}, "background: a text instead of a list"),
         ({"parameters": {"threads": 2}}, "threads: 2 instead of levels"),
         ({"effort": "fast"}, "no effort 'fast'"),
-        ({"repeats": 0}, "--repeats '0'"),
+        ({"repeats": 0}, "repeats '0'"),
     ],
 )
 def test_what_is_given_wrongly_is_refused_by_name(arguments: dict[str, Any], says: str) -> None:

@@ -211,7 +211,7 @@ def verb(
         work=counted,
         work_amount=amount,
         conditions=conditions,
-        base_text=base,
+        base=base,
         name=name,
     )
     _tell(study, counted, conditions)
