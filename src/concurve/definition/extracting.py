@@ -63,12 +63,12 @@ def parse_extract(text: str, target: str = "target") -> list[Extraction]:
     if not equals:
         if own not in _table():
             raise StudyError(
-                f"--extract {text!r}: neither NAME=REGEX nor a tool whose output is known",
+                f"--extract '{text}': neither NAME=REGEX nor a tool whose output is known",
                 _near_tool(own, f"{EXAMPLE}, or "),
             )
         return list(_known(own, role))
     if not own or not pattern:
-        raise StudyError(f"--extract {text!r}: not NAME=REGEX[:unit[:direction]]", EXAMPLE)
+        raise StudyError(f"--extract '{text}': not NAME=REGEX[:unit[:direction]]", EXAMPLE)
     if not role and own in MEASURED:
         raise StudyError(
             f"--extract {own}: this is the name of a figure that is always measured",

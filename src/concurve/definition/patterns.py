@@ -163,7 +163,7 @@ class _Group:
 
 
 def _unlike(pattern: str, what: str, remedy: str) -> StudyError:
-    return StudyError(f"{pattern!r}: {what} is not available in the pattern of a line", remedy)
+    return StudyError(f"'{pattern}': {what} is not available in the pattern of a line", remedy)
 
 
 def _after_escape(pattern: str, at: int) -> int:
