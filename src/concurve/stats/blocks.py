@@ -7,12 +7,14 @@ of their centres, whatever the shape; so the signed-rank test holds its level fo
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from concurve.estimate import Estimate
 from concurve.stats.centre import staged
-from concurve.stats.moments import growth
+from concurve.stats.moments import growth, stdev
 from concurve.stats.signed_ranks import Ranked, ranked
 
 Blocks = Mapping[int, float]
@@ -76,3 +78,61 @@ def geometric_means(cells: Sequence[Blocks]) -> Blocks | None:
         block: math.exp(math.fsum(math.log(cell[block]) for cell in cells) / len(cells))
         for block in common
     }
+
+
+class Range(NamedTuple):
+    """How far cells lie apart: the indices of the greatest and the least centre, and the ``ratio``
+    of these two with its interval; ``spread``: the standard deviation of that pair's log ratios."""
+
+    greatest: int
+    least: int
+    ratio: Estimate
+    spread: float
+
+
+def range_of(
+    cells: Sequence[Blocks],
+    confidence: float = 0.95,
+    is_staged: bool = False,
+    resolution: float = 0.0,
+) -> Range | None:
+    """The greatest true centre of at least two cells over the least one, by the blocks that hold
+    all of them. ``None`` for fewer than two such blocks, or where a value is not above 0.
+
+    It is the greatest of the ratios of all ordered pairs. Its upper bound is the greatest upper
+    bound of a pair: that of the true extremes suffices, so nothing is shared. Its lower bound is
+    the greatest lower bound of a pair; each of them must hold, so the error is shared among them
+    (Bonferroni). ``resolution`` is that of a ratio.
+    """
+    common = sorted(set.intersection(*(set(cell) for cell in cells)))
+    if len(common) < 2 or min(cell[block] for cell in cells for block in common) <= 0:
+        return None
+    logs = [[math.log(cell[block]) for block in common] for cell in cells]
+    pairs = list(itertools.combinations(range(len(cells)), 2))
+    alone = staged(confidence, is_staged)
+    shared = staged(1 - (1 - confidence) / (2 * len(pairs)), is_staged)
+    least_bounds = [0.0]
+    greatest_bounds: list[float] = []
+    widest: tuple[float, int, int, Ranked] | None = None
+    for first, second in pairs:
+        apart = [one - other for one, other in zip(logs[first], logs[second], strict=True)]
+        found = ranked(apart, math.log1p(resolution))
+        assert found is not None
+        low, high = found.interval(shared)
+        least_bounds += [low, -high]
+        low, high = found.interval(alone)
+        greatest_bounds += [high, -low]
+        value = found.value
+        if widest is None or abs(value) > widest[0]:
+            top, bottom = (first, second) if value >= 0 else (second, first)
+            widest = (abs(value), top, bottom, found)
+    assert widest is not None
+    value, top, bottom, found = widest
+    ratio = Estimate(
+        value=growth(value),
+        low=growth(max(least_bounds)),
+        high=growth(max(greatest_bounds)),
+        n=len(common),
+        confidence=confidence,
+    )
+    return Range(top, bottom, ratio, stdev(found.values))
