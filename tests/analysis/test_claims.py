@@ -176,6 +176,21 @@ def test_steadier_is_a_smaller_variation() -> None:
     assert two_by_two("steadier", {**cells, (1, 2): [5.0]}, **claim).verdict == "undecided"
 
 
+def test_which_of_two_varies_less_is_seldom_decided_wrongly() -> None:
+    """Both vary alike, so either verdict is wrong."""
+    rng = random.Random(12)
+    centres = {(1, 1): 1.0, (1, 2): 1.05, (2, 1): 2.1, (2, 2): 2.0}
+    claim = {"factor": "threads", "of": {"cpus": 2}, "over": {"cpus": 1}}
+    wrong = 0
+    for _ in range(200):
+        cells = {
+            cell: [centre * rng.lognormvariate(0, 0.01) for _ in range(8)]
+            for cell, centre in centres.items()
+        }
+        wrong += two_by_two("steadier", cells, **claim).verdict != "undecided"
+    assert wrong <= 0.05 * 200
+
+
 def test_the_best_times_of_two_groups_are_compared_wherever_they_are() -> None:
     cells = {
         (1, 1): around(1.0),
