@@ -12,16 +12,22 @@ JAR_BUILT := $(JAVA)/target/concurve-mandelbrot-built.jar
 # Cargo counts its jobs itself: make's own count does not reach it.
 CARGO := env --unset=MAKEFLAGS cargo
 
+# Checks the histories of clients with the Go module porcupine; without Go those tests are skipped.
+CHECKER := build/histories-checker
+CHECKER_SOURCES := $(wildcard tests/histories/checker/*) scripts/build-checker.sh
+
 # Where cargo leaves the programs that the tests run.
 CHECKED := $(CURDIR)/target/checked
 
 export CONCURVE_DB ?= .concurve/concurve.db
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# So long each parser is fuzzed by make soak.
+FUZZ_SECONDS ?= 600
 # The same cases of the property tests everywhere; others: make test PROPTEST_RNG_SEED=7
 export PROPTEST_RNG_SEED ?= 20261121
 
 .DEFAULT_GOAL := help
-.PHONY: help build wheels site check programs test test-rust test-python test-java bench coverage soak demo schemas lint format clean tools
+.PHONY: help build wheels site check programs test test-rust test-python test-java test-nobody checker bench coverage soak demo schemas lint format clean tools
 
 help: ## List the goals
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -55,6 +61,11 @@ $(JAR): $(JAVA_SOURCES)
 	@if [ -e $(JAR_BUILT) ]; then cp $(JAR_BUILT) $@.new && mv -f $@.new $@; fi
 	@test ! -e $@ || touch $@
 
+$(CHECKER): $(CHECKER_SOURCES)
+	@scripts/build-checker.sh $@
+
+checker: $(CHECKER) # Of histories, for the tests
+
 build: $(STAMPS)/venv $(STAMPS)/native $(JAR) ## Build everything; leaves .venv/bin/concurve
 
 demo: build ## Run the packaged study thread-scaling quickly, and write its report
@@ -74,7 +85,7 @@ check: $(STAMPS)/venv lint ## Lint, and run the tests that need no server and no
 
 # Side by side: an installation waits for the network, and tests wait for processes.
 test: ## Run the tests of every language
-	@$(MAKE) --no-print-directory --jobs=3 $(STAMPS)/venv programs $(JAR)
+	@$(MAKE) --no-print-directory --jobs=3 $(STAMPS)/venv programs $(JAR) $(CHECKER)
 	@echo "running the tests; those of each language are printed when they end (ten minutes)"
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target --keep-going test-rust test-python test-java
 
@@ -88,7 +99,7 @@ test-rust: programs
 	@timeout --kill-after=60 30m $(CARGO) test --workspace --profile checked --quiet
 
 # Three files at a time, because tests wait for processes; a file's tests share servers.
-test-python: $(STAMPS)/venv programs $(JAR)
+test-python: $(STAMPS)/venv programs $(JAR) $(CHECKER)
 	@CONCURVE_NATIVE=$(CHECKED) $(BIN)/python -m pytest -q --numprocesses 3 --dist loadfile --durations=10 --durations-min=5
 
 test-java: $(JAR)
@@ -96,15 +107,21 @@ test-java: $(JAR)
 	@scripts/maven.sh "the tests of the JVM kernel" test
 	@cat $(JAVA)/target/surefire-reports/*.txt 2>/dev/null | grep 'Tests run' || true
 
+# As root; the same tests as those of make test, and what each skips is told with its reason.
+test-nobody: programs $(JAR) $(CHECKER) ## Run the tests as an ordinary user in a fresh home (as root)
+	@scripts/test-as-nobody.sh
+
 bench: build ## Print the figures that the project promises (minutes; on a quiet machine)
 	@$(BIN)/python benches/run_all.py
 
 coverage: build ## Simulate how often what is printed holds the truth; rewrites docs/method/coverage.md
 	@$(BIN)/python benches/coverage.py --write
 
-soak: build wheels ## Run what takes long
+soak: build wheels $(CHECKER) ## Run what takes long
 	@$(BIN)/python -m pytest -q -m soak
-	@cargo test --profile checked --quiet -p concurve-records --test damage --test hostile_pages -- --ignored
+	@cargo test --profile checked --quiet -p concurve-records --test damage --test simulation -- --ignored --nocapture
+	@scripts/fuzz.sh $(FUZZ_SECONDS)
+	@$(MAKE) --no-print-directory test-nobody
 
 schemas: $(STAMPS)/venv ## Write the JSON Schemas from the types
 	@$(BIN)/python scripts/generate_schemas.py

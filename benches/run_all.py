@@ -18,6 +18,7 @@ import disk
 import disturbed
 import engines
 import exact
+import hostile
 import kernel
 import kernel_modes
 import latches
@@ -55,6 +56,7 @@ SUBJECTS: dict[str, Bench] = {
     "aa": aa.figures,  # a program against itself, and against one that is 5 % slower
     "causes": causes.figures,  # what limits programs of known behaviour
     "server": server.figures,  # what a lock costs, and the reference server beside Redis
+    "hostile": hostile.figures,  # what hostile clients cost those that have logged in
     "kernel-modes": kernel_modes.figures,  # engines that are threads beside processes
     "monitor": monitor.figures,  # what it costs to read the server's counters
     "statements": statements.figures,  # prepared statements beside PostgreSQL's

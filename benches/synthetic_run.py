@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import sqlalchemy as sa
 
+from concurve.definition.purposes import alone
 from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import sweep_study
 from concurve.figures import encode_figures
@@ -24,9 +24,11 @@ from concurve.measuring.heads import new_head
 from concurve.planning.plan import plan_of
 from concurve.planning.protocol import Protocol, Stop
 from concurve.readings.measures import measure
+from concurve.readings.operations import Asked
 from concurve.store import Store
 from concurve.store.rows import Outcome, RunRow, TrialKey
 from concurve.store.run_head import RunHead
+from concurve.store.tables import insert
 from concurve.wire.record import (
     Exit,
     InstrumentRecord,
@@ -91,19 +93,17 @@ def write_trials(store_path: Path, head: RunHead, seed: int) -> None:
              "figures": figures}
         )  # fmt: skip
         records.append({"trial": len(rows), "record": bodies[len(rows) % DISTINCT_RECORDS]})
-    engine = sa.create_engine(f"sqlite:///{store_path}")
-    tables = sa.MetaData()
-    tables.reflect(engine)
-    with engine.begin() as connection:
-        connection.execute(tables.tables["concurve_trials"].insert(), rows)
-        connection.execute(tables.tables["concurve_records"].insert(), records)
-    engine.dispose()
+    store = Store(str(store_path))
+    with store._writing() as connection:
+        connection.run_each(insert("concurve_trials", rows[0]), rows)
+        connection.run_each(insert("concurve_records", records[0]), records)
+    store.close()
 
 
 def made_up(key: TrialKey, rng: random.Random, threads: int) -> tuple[Outcome, bytes]:
     """An accepted trial of Amdahl's law on two CPUs, and its figures."""
     body = record("synthetic", rng, threads)
-    values = measure(body, "target", (), float(threads)).values
+    values = measure(body, Asked(alone("target")), float(threads)).values
     value = values["wall_seconds"]
     return Outcome(key, "ok", value, value + 0.005), encode_figures(values)
 

@@ -13,8 +13,8 @@ from measuring.running import interleaved, trial
 from measuring.showing import alone
 
 from concurve.errors import ConcurveError
-from concurve.host import native
 from concurve.host.machine import allowed_cpus
+from concurve.measuring import packaged
 
 VERSIONS = ("17", "25")
 """The Java versions that the bounds are promised for."""
@@ -93,11 +93,11 @@ def figures_of(name: str, how: str) -> dict[str, Figure]:
 def sides(program: list[str], depth: int) -> dict[str, Side]:
     """What is compared: each gives CPU and wall seconds of one computation."""
     common = ["--iterations", str(depth)]
-    kernel = [*native.command(program[0], "bench", *program[1:]), *common]
+    kernel = [*packaged.command(program[0], "bench", *program[1:]), *common]
     found: dict[str, Side] = {}
     if len(program) > 1:
         kernel += ["--computations", str(WARM_UP + STEADY)]
-        found["native"] = lambda: measured([*native.command("mandelbrot", "bench"), *common])
+        found["native"] = lambda: measured([*packaged.command("mandelbrot", "bench"), *common])
     return found | {
         "one": lambda: measured([*kernel, "--threads", "1"]),
         "two": lambda: measured([*kernel, "--threads", "2"]),

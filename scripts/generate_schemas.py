@@ -28,6 +28,7 @@ from concurve.report.json.comparison import ComparisonExport
 from concurve.report.json.explanation import Explained
 from concurve.report.json.export import Export
 from concurve.report.json.fit import FitExport
+from concurve.report.json.history import HistoryExport
 from concurve.store.campaign_head import CampaignHead
 from concurve.store.run_head import RunHead
 from concurve.wire import report
@@ -71,6 +72,12 @@ SCHEMAS = (
         "Comparison of two Concurve runs, or of levels inside one",
         (ComparisonExport,),
         id="concurve:compare",
+    ),
+    Generated(
+        "history",
+        "An indicator over the stored runs of a study",
+        (HistoryExport,),
+        id="concurve:history",
     ),
     Generated(
         "campaign", "Export of a Concurve campaign", (CampaignExport,), id="concurve:campaign"

@@ -9,9 +9,16 @@
 #   xfsprogs, btrfs-progs  file systems of volumes, beside ext4
 #   maven, openjdk  build and run the JVM kernel
 #   chromium     opens the HTML report
+# With the word `soak`, also what only make soak uses:
+#   nginx-light, wrk  measured by the examples
+#   golang-go    builds the checker of histories (make checker), and a server of the examples
 # Without them the tests that need one are skipped, with the reason.
 set -eu
 packages="hyperfine postgresql mariadb-server unzip xz-utils xfsprogs btrfs-progs redis-server chromium maven default-jdk-headless"
+if [ "${1:-}" = soak ]; then
+    packages="$packages nginx-light wrk"
+    command -v go >/dev/null || packages="$packages golang-go"
+fi
 missing=""
 for package in $packages; do
     dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"

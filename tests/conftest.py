@@ -28,12 +28,17 @@ settings.register_profile(
 settings.load_profile("same-everywhere")
 
 
+def own_file(name: str) -> Path:
+    """A file in the temporary folder, where that of another user would be in the way."""
+    return Path(tempfile.gettempdir()) / f"concurve-test-{os.getuid()}-{name}"
+
+
 def pytest_configure() -> None:
     """Undo settings that the tests and their processes inherit from the caller of the tests."""
     for name in STEERING:
         os.environ.pop(name, None)
     # What a fixture of a whole module measures waits for nobody either.
-    os.environ["CONCURVE_LOCK"] = str(Path(tempfile.gettempdir()) / f"concurve-test-{os.getpid()}")
+    os.environ["CONCURVE_LOCK"] = str(own_file(str(os.getpid())))
     # A shell starts what it puts into the background with SIGINT ignored.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -45,7 +50,7 @@ def pytest_unconfigure() -> None:
 
 
 #: Folders whose tests start programs, servers or devices, and fixtures that do so.
-REAL_FOLDERS = {"attendants", "benches", "instrument", "monitor", "subjects"}
+REAL_FOLDERS = {"attendants", "benches", "histories", "instrument", "monitor", "subjects"}
 REAL_FIXTURES = {"lab", "large", "loop_devices", "measured", "postgres", "redis", "server", "swept"}
 
 
@@ -76,7 +81,7 @@ def _own_lock_and_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def loop_devices() -> Iterator[None]:
     """The machine's loop devices, for one test at a time: what is set of one stays when it is
     detached, and who attaches the next one finds it."""
-    with (Path(tempfile.gettempdir()) / "concurve-test-loop-devices").open("w") as file:
+    with own_file("loop-devices").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

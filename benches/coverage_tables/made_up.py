@@ -11,7 +11,7 @@ from coverage_tables.simulated import SEED, Floats
 def made_up_curves() -> dict[str, list[tuple[list[float], list[float]]]]:
     """Curves of five kinds, 40 of each."""
     rng = np.random.default_rng(SEED)
-    grids = ([1, 2, 4, 8, 16, 32, 64], [1, 2, 3, 4, 6, 8, 12, 16, 24, 32])
+    grids: tuple[list[int], ...] = ([1, 2, 4, 8, 16, 32, 64], [1, 2, 3, 4, 6, 8, 12, 16, 24, 32])
     grids += ([1, 2, 4, 6, 8, 10, 12, 16, 20, 24], list(range(1, 17)))
     curves: dict[str, list[tuple[list[float], list[float]]]] = {}
     for number in range(40):

@@ -21,7 +21,7 @@ from concurve.measuring.heads import new_head
 from concurve.planning.plan import plan_of
 from concurve.planning.protocol import Protocol, Stop
 from concurve.store import Store
-from concurve.store.rows import Outcome, TrialKey, TrialRow, Verdict
+from concurve.store.rows import Outcome, TrialKey, TrialRow, Trials, Verdict
 from concurve.store.run_head import RunHead
 
 FACTOR = "setting"
@@ -53,11 +53,11 @@ class _Memory:
     """A store of one run's outcomes."""
 
     def __init__(self, rows: Sequence[TrialRow]) -> None:
-        self._rows = rows
+        self._trials = Trials.of(rows)
 
-    def trials(self, _: str) -> Sequence[TrialRow]:
+    def trials(self, _: str) -> Trials:
         """All trials."""
-        return self._rows
+        return self._trials
 
     def first_record(self, _: str) -> None:
         """No record was kept."""

@@ -15,10 +15,14 @@ from typing import TYPE_CHECKING, Any
 from concurve.version import __version__
 
 if TYPE_CHECKING:
-    from concurve.api import Run, compare, load, run, runs, sweep
+    from concurve.api import Run, compare, fit, history, load, run, runs, sweep
+    from concurve.definition.study import Hooks
     from concurve.errors import ConcurveError
 
-__all__ = ["ConcurveError", "Run", "__version__", "compare", "load", "run", "runs", "sweep"]
+__all__ = [
+    "ConcurveError", "Hooks", "Run", "__version__", "compare", "fit", "history", "load", "run",
+    "runs", "sweep",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -5,37 +5,55 @@ Everything here is also behind ``import concurve``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from concurve import exports
-from concurve.analysis.comparison import compare_runs
+from concurve.analysis.comparison import compare_levels, compare_runs
 from concurve.analysis.comparison.options import EFFECT, Options
+from concurve.analysis.history import history_of
 from concurve.analysis.run import findings_of, trial_findings_of
+from concurve.brief import figures_of
+from concurve.definition.beside_line import Beside
 from concurve.definition.catalogue import find_study
 from concurve.definition.controls import ControlsTemplate
-from concurve.definition.study import EFFORTS, Hooks, Study
+from concurve.definition.pointing import Pointing, point
+from concurve.definition.study import EFFORTS, Hooks, Study, with_java
 from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import rules_from_options, sweep_study
+from concurve.definition.units import parse_duration
 from concurve.engine.local import LocalEngine
-from concurve.errors import StudyError
+from concurve.errors import ConcurveError, StudyError
 from concurve.explain import explain_run
 from concurve.findings.best import BestFinding
 from concurve.findings.comparison import Comparison
 from concurve.findings.explanation import Explanation
+from concurve.findings.fit import Fit
+from concurve.findings.history import History
 from concurve.findings.run import TrialFindings
+from concurve.findings.scaling import ScalingFinding
 from concurve.host.granted import granted_cpus
-from concurve.measuring.heads import draw_seed, new_head
+from concurve.measuring.heads import draw_seed, new_head, with_allowance
 from concurve.measuring.laboratory import Runner
 from concurve.report.csv import Rows, cell_rows, trial_rows
 from concurve.store import Store
+from concurve.store.run_head import decode_head
 from concurve.terms import Level
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: Levels of a parameter: a sequence, or a text such as ``"1..64*2"``.
+Levels = Sequence[Level] | str
+
+#: A command as a list of texts; or as a text that is split as a shell would.
+Command = Sequence[str] | str
 
 
 class Run:
@@ -52,11 +70,17 @@ class Run:
 
     def best(self, indicator: str = "") -> BestFinding | None:
         """The settings that cannot be distinguished from the best over all cells, and the smallest
-        of them, by the primary indicator or another; ``None`` for fewer than two cells, for an
+        of them, by the primary indicator or another (``"tps:higher"`` where the direction of
+        ``tps`` is not known); ``None`` for fewer than two cells, for an
         indicator without a better direction, and where the study's conditions differ among the
-        cells: then ``findings.best`` has the settings under each of them."""
-        row = self._store.find_run(self.id)
-        return findings_of(self._store, row, indicator).best_overall
+        cells: then ``findings.best`` has the settings under each of them.
+
+        Raises:
+            RunError: no trial has that indicator, or which direction is better is not known.
+        """
+        with _in_python():
+            row = self._store.find_run(self.id)
+            return findings_of(self._store, row, indicator).best_overall
 
     def explain(self) -> Explanation:
         """Where the time of an operation goes in each cell, and what limits it; as
@@ -66,6 +90,44 @@ class Run:
             RunError: the run has no trial in use.
         """
         return explain_run(self._store, self._store.find_run(self.id))
+
+    def models(self) -> tuple[ScalingFinding, ...]:
+        """The scaling models of each group of cells that differ in the work factor only, or why
+        there are none; as ``concurve show --models``."""
+        return figures_of(self._store, self._store.find_run(self.id), models=True).scaling
+
+    def compare_levels(
+        self,
+        factor: str,
+        base: Level,
+        new: Level,
+        *,
+        indicators: Sequence[str] = (),
+        effect: float = EFFECT,
+    ) -> Comparison:
+        """Two levels of a factor, block by block, at each combination of the others; as
+        ``concurve compare RUN --factor NAME --levels BASE,NEW``.
+
+        Raises:
+            ConcurveError: the levels cannot be compared.
+        """
+        with _in_python():
+            options = Options(indicators=tuple(indicators), effect=effect)
+            return compare_levels(self.findings, factor, (str(base), str(new)), options)
+
+    def resume(self, max_time: str | None = None) -> Run:
+        """Measure what is missing after a stop; as ``concurve resume``. ``max_time`` is another
+        time allowance of the whole run.
+
+        Raises:
+            ConcurveError: the machine does not allow it, or the run failed.
+        """
+        with _in_python():
+            head = decode_head(self._store.find_run(self.id))
+            if max_time is not None:
+                head = with_allowance(head, parse_duration(max_time, "--max-time"))
+            Runner(head, self._store, LocalEngine()).resume()
+            return self
 
     def frame(self) -> pd.DataFrame:
         """One row a cell: its parameters, ``status``, ``trials`` in use, and for each indicator
@@ -102,25 +164,49 @@ class Run:
 def run(
     study: str | Path,
     *,
+    levels: Mapping[str, Levels] | None = None,
+    target: Command | None = None,
+    server: Command | None = None,
+    ready: str | None = None,
+    ready_within: str | None = None,
+    attach: str | int | None = None,
+    counters: Command | None = None,
+    java: str | None = None,
     effort: str = "normal",
     seed: int | None = None,
     repeats: str | int | None = None,
+    precision: str | None = None,
+    timeout: str | None = None,
     max_time: str | None = None,
     db: str | None = None,
 ) -> Run:
     """Run a packaged study by name, or one from a ``.toml`` file; as ``concurve run``.
 
+    ``levels`` replace those of factors (``--set``). ``target`` is a command for the measured role;
+    ``attach`` and ``server`` (a URL) name a server that runs already, ``counters`` where one
+    elsewhere shows its figures.
+
     Raises:
         ConcurveError: the study or the machine does not allow it, or the run failed.
     """
-    found = find_study(str(study), granted_cpus())
-    rules = rules_from_options(_text(repeats), None, None, max_time)
-    return _measure(with_rules(found, rules), effort, seed, db)
+    with _in_python():
+        cpus = granted_cpus()
+        at = Pointing(
+            levels=tuple(
+                f"{name}={_levels_text(name, given)}" for name, given in (levels or {}).items()
+            ),
+            target=_command_text(target, "target"),
+            beside=_beside(server, ready, ready_within, attach, counters),
+        )
+        found = point(find_study(str(study), cpus), at, cpus)
+        rules = rules_from_options(_text(repeats), precision, timeout, max_time)
+        found = with_rules(found, rules)
+        return _measure(found if java is None else with_java(found, java), effort, seed, db)
 
 
 def sweep(
     command: Sequence[str],
-    parameters: Mapping[str, Sequence[Level] | str],
+    parameters: Mapping[str, Levels],
     *,
     cpus: str | int | None = None,
     nice: str | int | None = None,
@@ -128,50 +214,66 @@ def sweep(
     env: Mapping[str, str] | None = None,
     hooks: Hooks | None = None,
     background: Sequence[str] = (),
+    server: Command | None = None,
+    ready: str | None = None,
+    ready_within: str | None = None,
+    attach: str | int | None = None,
+    counters: Command | None = None,
     extracts: Sequence[str] = (),
     primary: str | None = None,
     work: str | None = None,
     work_amount: Literal["fixed", "scales"] | None = None,
     conditions: Sequence[str] = (),
+    base: Mapping[str, Level] | None = None,
+    name: str | None = None,
     effort: str = "normal",
     seed: int | None = None,
     repeats: str | int | None = None,
+    precision: str | None = None,
     timeout: str | None = None,
     max_time: str | None = None,
     db: str | None = None,
 ) -> Run:
     """Measure a command over all combinations of its parameters' levels; as ``concurve sweep``.
 
-    Levels are a sequence, or a text such as ``"1..64*2"``. ``work_amount`` is ``"scales"`` where
-    each worker brings its own work, ``"fixed"`` where all cells do the same.
+    Levels are a sequence, or a text such as ``"1..64*2"``. ``server`` is the command of a server
+    beside the measured one, with ``ready`` for when it accepts clients (``"tcp:{free_port}"``), or
+    the URL of one elsewhere, with ``counters`` for where it shows its figures: a URL, or a command.
+    ``attach`` names a server that runs already: the number of its process, ``"unit:NAME"`` or
+    ``"container:NAME"``. ``extracts`` are texts as for ``--extract``: ``"pgbench"``,
+    ``"server.rss=(\\d+)::lower"``. ``work_amount`` is ``"scales"`` where each worker brings its own
+    work, ``"fixed"`` where all cells do the same. ``base`` are levels of the cell that others are
+    compared with.
 
     Raises:
         ConcurveError: the command or the machine does not allow it, or the run failed.
     """
-    for name, given in (("command", command), ("background", background), ("extracts", extracts),
-                        ("conditions", conditions)):  # fmt: skip
-        if isinstance(given, str):
-            raise StudyError(f"{name}: a text instead of a list of texts", f"[{given!r}]")
-    study = sweep_study(
-        command,
-        [(name, _levels_text(name, levels)) for name, levels in parameters.items()],
-        granted_cpus(),
-        controls=ControlsTemplate(
-            cpus=_text(cpus),
-            nice=_text(nice),
-            policy=policy,
-        ),
-        env=env,
-        hooks=hooks,
-        background=background,
-        extracts=extracts,
-        primary=primary,
-        work=work,
-        work_amount=work_amount,
-        conditions=conditions,
-        rules=rules_from_options(_text(repeats), None, timeout, max_time),
-    )
-    return _measure(study, effort, seed, db)
+    with _in_python():
+        for what, given in (("command", command), ("background", background),
+                            ("extracts", extracts), ("conditions", conditions)):  # fmt: skip
+            if isinstance(given, str):
+                raise StudyError(f"{what}: a text instead of a list of texts", f"[{given!r}]")
+        if not command:
+            raise StudyError("command: it is empty", '["./mine", "--threads", "{threads}"]')
+        study = sweep_study(
+            command,
+            [(factor, _levels_text(factor, levels)) for factor, levels in parameters.items()],
+            granted_cpus(),
+            controls=ControlsTemplate(cpus=_text(cpus), nice=_text(nice), policy=policy),
+            env=env,
+            hooks=hooks,
+            background=background,
+            beside=_beside(server, ready, ready_within, attach, counters),
+            extracts=extracts,
+            primary=primary,
+            work=work,
+            work_amount=work_amount,
+            conditions=conditions,
+            base=base,
+            rules=rules_from_options(_text(repeats), precision, timeout, max_time),
+            name=name,
+        )
+        return _measure(study, effort, seed, db)
 
 
 def load(name: str = "last", db: str | None = None) -> Run:
@@ -180,14 +282,16 @@ def load(name: str = "last", db: str | None = None) -> Run:
     Raises:
         StoreError: none or several fit.
     """
-    store = Store.existing(db)
-    return Run(store, store.find_run(name).id)
+    with _in_python():
+        store = Store.existing(db)
+        return Run(store, store.find_run(name).id)
 
 
 def runs(study: str | None = None, db: str | None = None) -> list[Run]:
     """The stored runs, the newest last."""
-    store = Store.existing(db)
-    return [Run(store, row.id) for row in store.runs(study)]
+    with _in_python():
+        store = Store.existing(db)
+        return [Run(store, row.id) for row in store.runs(study)]
 
 
 def compare(
@@ -204,9 +308,58 @@ def compare(
     Raises:
         ConcurveError: the runs cannot be compared.
     """
-    sides = [run if isinstance(run, Run) else load(run, db) for run in (base, new)]
-    options = Options(indicators=tuple(indicators), effect=effect, across_machines=across_machines)
-    return compare_runs([sides[0].findings], [sides[1].findings], options)
+    with _in_python():
+        sides = [run if isinstance(run, Run) else load(run, db) for run in (base, new)]
+        options = Options(
+            indicators=tuple(indicators), effect=effect, across_machines=across_machines
+        )
+        return compare_runs([sides[0].findings], [sides[1].findings], options)
+
+
+def history(
+    study: str,
+    indicator: str = "",
+    *,
+    across_machines: bool = False,
+    db: str | None = None,
+) -> History:
+    """An indicator (the primary one if empty) over the stored runs of a study, with the points at
+    which it changed; as ``concurve history``.
+
+    Raises:
+        ConcurveError: no such run or indicator.
+    """
+    with _in_python():
+        store = Store.existing(db)
+        rows = [row for row in store.runs(study) if store.has_trials(row.id)]
+        return history_of([findings_of(store, row) for row in rows], indicator, across_machines)
+
+
+def fit(
+    workers: Sequence[float],
+    throughput: Sequence[float],
+    *,
+    predict: Sequence[float] = (),
+    cpus: float | None = None,
+    confidence: float = 0.95,
+) -> Fit:
+    """Scaling models of measured numbers, one pair for each trial; as ``concurve fit``. For the
+    times of a fixed piece of work, ``throughput`` is 1 / time.
+
+    Raises:
+        ConcurveError: the numbers cannot be fitted.
+    """
+    # SciPy takes long to load.
+    from concurve.analysis.fit import Numbers, fit_numbers
+
+    if len(workers) != len(throughput):
+        raise ConcurveError(
+            f"{len(workers)} numbers of workers and {len(throughput)} of throughput",
+            "one of each for every trial",
+        )
+    with _in_python():
+        numbers = Numbers(workers, throughput, "workers", "throughput")
+        return fit_numbers(numbers, predict, absolute=False, confidence=confidence, cpus=cpus)
 
 
 def _measure(study: Study, effort: str, seed: int | None, db: str | None) -> Run:
@@ -232,3 +385,91 @@ def _levels_text(name: str, levels: Sequence[Level] | str) -> str:
     if isinstance(levels, int | float):
         raise StudyError(f"{name}: {levels!r} instead of levels", f"[{levels!r}]")
     return levels if isinstance(levels, str) else ",".join(map(str, levels))
+
+
+def _command_text(given: Command | None, what: str) -> str | None:
+    """A command as a shell would read it; a text is one already."""
+    if given is None or isinstance(given, str):
+        return given
+    if not given:
+        raise StudyError(f"{what}: an empty command", '["./serve", "--port", "{free_port}"]')
+    return shlex.join(given)
+
+
+def _beside(
+    server: Command | None,
+    ready: str | None,
+    ready_within: str | None,
+    attach: str | int | None,
+    counters: Command | None,
+) -> Beside:
+    told = _command_text(counters, "counters")
+    if counters is not None and not isinstance(counters, str):
+        told = f"command:{told}"
+    return Beside(
+        server=_command_text(server, "server"),
+        ready=ready,
+        ready_within=ready_within,
+        attach=_text(attach),
+        counters=told,
+    )
+
+
+# -- errors in Python's words -------------------------------------------------------------------
+
+#: The parameters whose names are not those of the options, and the options that have none.
+_PARAMETERS = {"extract": "extracts", "condition": "conditions", "set": "levels",
+               "indicator": "indicators"}  # fmt: skip
+_HOOKS = ("setup", "prepare", "conclude", "cleanup", "check")
+_SAME = ("cpus", "nice", "policy", "env", "background", "server", "ready", "ready-within", "attach",
+         "counters", "primary", "work", "base", "name", "effort", "precision", "repeats", "timeout",
+         "max-time", "seed", "db", "target", "java", "effect", "across-machines",
+         "predict", "factor", "levels", "better")  # fmt: skip
+
+#: What is quoted is the user's own text, and a command of concurve is one for a shell.
+_OPTION = re.compile(
+    r"(?P<kept>'[^']*'|concurve [a-z]+ [^;,]*)"
+    r"|command line: "
+    r"|--work (?P<amount>scales|fixed)\b"
+    r"|--best-by (?P<best>[\w.:-]+)"
+    r"|-P (?P<added>[\w-]+) LEVELS"
+    r"|-P (?P<parameter>[\w-]+)"
+    r"|(?P<after>the command) after --(?!\w)"
+    r"|(?<![\w-])--(?P<option>[a-z][a-z-]*)"
+)
+
+
+@contextmanager
+def _in_python() -> Iterator[None]:
+    """Errors name parameters of functions where the command line has options."""
+    try:
+        yield
+    except ConcurveError as error:
+        error.reword(_python_words)
+        raise
+
+
+def _python_words(text: str) -> str:
+    return _OPTION.sub(_python_word, text)
+
+
+def _python_word(match: re.Match[str]) -> str:
+    found = match[match.lastgroup] if match.lastgroup else ""  # the place of an option
+    match match.lastgroup:
+        case "amount":
+            return f"work_amount={found!r}"
+        case "best":
+            return f'best("{found}")'
+        case "parameter":
+            return f"parameters, {found}"
+        case "added":
+            return f'{{"{found}": LEVELS}} to parameters'
+        case "option":
+            return _parameter(found)
+    return found
+
+
+def _parameter(option: str) -> str:
+    if option in _HOOKS:
+        return f"Hooks({option}=…)"
+    return option.replace("-", "_") if option in _SAME else _PARAMETERS.get(option, f"--{option}")

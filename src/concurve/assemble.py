@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from concurve.analysis.campaign import campaign_findings
 from concurve.analysis.program import ProgramFacts
@@ -12,15 +11,12 @@ from concurve.analysis.records import FirstRecord, Reader, StoredRecord, read_re
 from concurve.analysis.run import (
     StoredRun,
     analyse,
-    findings_of,
     stored_run,
-    trial_findings_of,
     with_trials,
 )
 from concurve.analysis.workers import ShareReader
 from concurve.findings.campaign import CampaignReport
-from concurve.findings.run import Findings, Report, TrialFindings
-from concurve.findings.scaling import ScalingFinding
+from concurve.findings.run import Report, TrialFindings
 from concurve.report.json.export import RawTrial
 from concurve.store import Store
 from concurve.store.rows import CampaignRow, RunRow, TrialKey
@@ -50,30 +46,6 @@ def report_of(store: Store, row: RunRow, raw: RawRecords | None = None) -> Repor
         facts=facts.found(findings.cells),
         shares=shares.found(),
     )
-
-
-class Figures(NamedTuple):
-    """What the stored figures of a run say, without what its records say. ``scaling`` are the
-    models fitted to them; empty where they were not asked for, too."""
-
-    findings: Findings
-    scaling: tuple[ScalingFinding, ...] = ()
-
-
-def figures_of(store: Store, row: RunRow, best_by: str = "", *, models: bool = False) -> Figures:
-    """The figures of a run; with scaling models if they are asked for: they take every trial, and
-    time.
-
-    Raises:
-        RunError: no trial has the indicator ``best_by``.
-    """
-    if not models:
-        return Figures(findings_of(store, row, best_by))
-    from concurve.analysis.granted import granted_cpus
-    from concurve.analysis.scaling import scaling_of
-
-    findings = trial_findings_of(store, row, best_by)
-    return Figures(findings, scaling_of(findings, granted_cpus(stored_run(store, row))))
 
 
 def campaign_of(

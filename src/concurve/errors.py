@@ -4,6 +4,10 @@ Every message says what failed, where, and what to try. Only :mod:`concurve.cli`
 error into an exit code.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
 
 class ConcurveError(Exception):
     """Base of every error that Concurve raises on purpose.
@@ -16,7 +20,15 @@ class ConcurveError(Exception):
     def __init__(self, what: str, remedy: str = "") -> None:
         self.what = what
         self.remedy = remedy
-        super().__init__(f"{what}\n  try: {remedy}" if remedy else what)
+        super().__init__(self._text())
+
+    def reword(self, words: Callable[[str], str]) -> None:
+        """Say the same in other words, such as those of another interface."""
+        self.what, self.remedy = words(self.what), words(self.remedy)
+        self.args = (self._text(),)
+
+    def _text(self) -> str:
+        return f"{self.what}\n  try: {self.remedy}" if self.remedy else self.what
 
 
 class StudyError(ConcurveError):

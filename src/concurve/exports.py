@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Literal
@@ -64,7 +65,8 @@ def check_writable(path: Path) -> None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file completely: first under another name in its folder, then renamed.
+    """Write a file completely: first under another name in its folder, then renamed. A new file is
+    for its owner alone, one that is there keeps its permissions.
 
     Raises:
         ConcurveError: it could not be written; an older file is unchanged.
@@ -77,9 +79,8 @@ def write(path: Path, content: bytes) -> None:
         ) as f:
             temporary = Path(f.name)
             f.write(content)
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
+        if path.exists():
+            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
         temporary.replace(path)
     except OSError as error:
         if temporary is not None:
@@ -215,6 +216,16 @@ def _rendered(document: Document, kind: Format) -> bytes:
 
 
 def _write_charts(document: Document, folder: Path) -> list[Path]:
-    from concurve.report.charts.image import write_charts
+    from concurve.report.charts.image import drawn
 
-    return write_charts(document.charts(), folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConcurveError(
+            f"the folder {folder} cannot be made: {error.strerror}", "a place you may write to"
+        ) from error
+    written = []
+    for name, content in drawn(document.charts()):
+        write(folder / name, content)
+        written.append(folder / name)
+    return written

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from operator import itemgetter, methodcaller
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -86,9 +87,9 @@ def _same_names(blobs: list[bytes]) -> FigureTable | None:
     if not blobs or len(set(map(len, blobs))) > 1:
         return None
     heading = blobs[0][: blobs[0].find(b"\0") + 1]
-    block = np.frombuffer(b"".join(blobs), np.uint8).reshape(len(blobs), -1)
-    if not (block[:, : len(heading)] == np.frombuffer(heading, np.uint8)).all():
+    if not all(map(methodcaller("startswith", heading), blobs)):
         return None
     names = tuple(msgspec.json.decode(heading[:-1], type=list[str]))
-    values = np.ascontiguousarray(block[:, len(heading) :]).view("<f8")
+    bodies = map(itemgetter(slice(len(heading), None)), blobs)
+    values = np.frombuffer(b"".join(bodies), "<f8")
     return FigureTable(names, values.reshape(len(blobs), len(names)))

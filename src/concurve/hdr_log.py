@@ -21,6 +21,10 @@ _COMPRESSED = 0x1C849314
 _PLAIN = 0x1C849313
 _HEADER = struct.Struct(">IIIIQQd")
 _MAX_UNIT_NS = 1e6
+#: HdrHistogram has at most so many significant digits, and values of 63 bits: 47 buckets of 2^17
+#: values each, of which none takes more than nine bytes.
+_DIGITS_MAX = 5
+_PLAIN_BYTES_MAX = 64 << 20
 _LEGEND = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
 
 
@@ -98,15 +102,29 @@ def _line(interval: Interval, start: float) -> str:
 def _plain(encoded: bytes) -> bytes:
     """The encoding before compression."""
     cookie, length = struct.unpack_from(">II", encoded)
-    plain = zlib.decompress(encoded[8 : 8 + length]) if cookie == _COMPRESSED else encoded
+    plain = _decompressed(encoded[8 : 8 + length]) if cookie == _COMPRESSED else encoded
     if struct.unpack_from(">I", plain)[0] != _PLAIN:
         raise ValueError(f"it begins with {cookie:#x}")
+    return plain
+
+
+def _decompressed(packed: bytes) -> bytes:
+    unpacking = zlib.decompressobj()
+    plain = unpacking.decompress(packed, _PLAIN_BYTES_MAX)
+    if unpacking.unconsumed_tail:
+        raise ValueError(f"it is larger than {_PLAIN_BYTES_MAX} bytes")
+    if not unpacking.eof:
+        raise ValueError("its compressed bytes are cut off")
     return plain
 
 
 def _greatest(plain: bytes) -> int:
     """The greatest value that is equivalent to the greatest one counted; 0 if there is none."""
     length, digits, lowest = (int(_HEADER.unpack_from(plain)[place]) for place in (1, 3, 4))
+    if not (digits <= _DIGITS_MAX and 0 < lowest < 1 << 63):
+        raise ValueError(f"it has {digits} significant digits from the value {lowest} on")
+    # Values a bucket: as many as this number of digits needs; half of them belong to it alone.
+    half = 1 << (2 * int(10**digits) - 1).bit_length() - 1
     counts = plain[_HEADER.size : _HEADER.size + length]
     position, index, last = 0, 0, -1
     while position < len(counts):
@@ -116,10 +134,10 @@ def _greatest(plain: bytes) -> int:
             continue
         last = index if number else last
         index += 1
+        if last > 64 * half:
+            raise ValueError("it counts values of more than 63 bits")
     if last < 0:
         return 0
-    # Values a bucket: as many as this number of digits needs; half of them belong to it alone.
-    half = 1 << (2 * int(10**digits) - 1).bit_length() - 1
     shift = max(last // half - 1, 0)
     within = last if last < half else last % half + half
     unit = shift + lowest.bit_length() - 1

@@ -19,13 +19,15 @@ class Factor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IndicatorInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """An indicator: its unit, its better direction and its label."""
+    """An indicator: its unit, its better direction and its label. ``is_reported``: the program
+    printed or reported it, and nothing else describes it."""
 
     name: str
     label: str
     unit: str = ""
     better: Literal["lower", "higher", "neither"] = "neither"
     note: str = ""
+    is_reported: bool = False
 
 
 class TestCase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -122,7 +122,7 @@ def test_every_view_shows_the_same_rows() -> None:
     assert [row[0] for row in rows] == ["cache", "", "depth", "", ""]
     assert [bool(row[3]) for row in rows] == [False, True, False, True, True]
     terminal = list(lines(brief_run_document(findings, topics=[Topic.CLAIMS]), 60))
-    assert max(line.cell_len for line in terminal) <= 60
+    assert max(len(line.plain) for line in terminal) <= 60
     full = run_document(findings)
     for text in (to_markdown(full), to_html(full), "\n".join(line.plain for line in terminal)):
         assert rows[1][2] in text

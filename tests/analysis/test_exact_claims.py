@@ -87,10 +87,38 @@ def test_a_step_is_exact_and_needs_no_interval() -> None:
     assert verdict("step", lambda c, p: [0.0], **cells, at_least=3) == "refuted"
 
 
-@pytest.mark.parametrize("kind", ["step", "linear", "distinct", "overlap"])
+def test_a_step_is_out_of_proportion_relative_to_another() -> None:
+    cells = {
+        "of": {"class": "high", "priority": 5},
+        "over": {"class": "normal", "priority": 5},
+        "than_of": {"class": "normal", "priority": 3},
+        "than_over": {"class": "normal", "priority": 1},
+    }
+    (finding,) = judged("ratio_of_steps", **cells, at_least=1.5, published=5)
+    assert finding.verdict == "supported"
+    assert finding.reason == "a step of 5 (from 8 to 13) against one of 1 (from 6 to 7)"
+    assert finding.estimate is not None and finding.estimate.value == 5
+    # On a scale whose steps are all five times as great nothing is out of proportion.
+    even: Reading = lambda c, p: [{"normal": 0, "high": 10}[c] + 5 * p]  # noqa: E731
+    assert verdict("ratio_of_steps", even, **cells, at_least=1.5) == "refuted"
+    flat: Reading = lambda c, p: [0.0]  # noqa: E731
+    assert verdict("ratio_of_steps", flat, **cells, at_least=1.5) == "refuted", "no step at all"
+    alone: Reading = lambda c, p: [{"normal": 0.0, "high": 22.0}[c]]  # noqa: E731
+    (finding,) = judged("ratio_of_steps", alone, **cells, at_least=1.5)
+    assert (finding.verdict, finding.estimate) == ("supported", None)
+
+
+@pytest.mark.parametrize("kind", ["step", "ratio_of_steps", "linear", "distinct", "overlap"])
 def test_readings_that_differ_between_trials_leave_it_undecided(kind: str) -> None:
     tests: dict[str, dict[str, Any]] = {
         "step": {"of": {**NORMAL, "priority": 1}, "over": {**NORMAL, "priority": 2}, "at_most": 0},
+        "ratio_of_steps": {
+            "of": {**NORMAL, "priority": 1},
+            "over": {**NORMAL, "priority": 2},
+            "than_of": {**NORMAL, "priority": 3},
+            "than_over": {**NORMAL, "priority": 4},
+            "at_most": 0,
+        },
         "linear": {"factor": "priority", "where": NORMAL},
         "distinct": {"factor": "priority", "where": NORMAL, "at_most": 9},
         "overlap": {"factor": "class", "across": "priority"},

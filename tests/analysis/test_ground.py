@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from concurve.analysis.run import findings_of
+from concurve.analysis.scaling import scaling_of, throughput_of
 from concurve.definition.extracting import parse_extract
 from concurve.definition.study import Role
 from concurve.definition.study_line import sweep_study
@@ -119,6 +120,47 @@ def test_settings_are_recommended_under_each_condition(store: Store) -> None:
 
 def test_units_of_work_are_named_where_the_work_scales(store: Store) -> None:
     found = run_of(case_of("the work grows, and that is said"), store)
-    assert any("one unit of work (--work scales)" in item.sentence for item in found.sentences)
+    assert any(
+        "one unit of work, since the work scales" in item.sentence for item in found.sentences
+    )
     cells = {cell.parameters["n"]: cell.indicators["speedup"].value for cell in found.cells}
     assert cells[2] == pytest.approx(2, rel=0.02) and cells[8] == pytest.approx(2, rel=0.02)
+
+
+def test_a_study_file_is_told_of_its_keys_and_a_sweep_of_its_options(store: Store) -> None:
+    case = case_of("fixed time, no direction")
+    filed = msgspec.structs.replace(study_of(case), work_amount="", name="filed")
+    said = " ".join(item.sentence for item in run_study(filed, case, store).sentences)
+    assert 'better = "higher" (or "lower") in the entry tps of [[indicators]]' in said
+    assert 'work_amount = "fixed" in [protocol]' in said
+    assert "--extract" not in said and "--work" not in said
+    swept = " ".join(item.sentence for item in run_of(case, store).sentences)
+    assert "--extract" in swept and "[[indicators]]" not in swept
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("fixed time", {}, "tps"),
+        ("fixed time", {"primary": "wall_seconds"}, "tps"),
+        ("fixed time", {"primary": "latency:lower"}, "tps"),
+        ("fixed time, no direction", {}, ""),
+        ("fixed time, the latency alone", {}, ""),
+        ("fixed time, operations extracted", {}, "rate_per_second"),
+        ("fixed work that scales", {}, "rate_per_second"),
+    ],
+)
+def test_models_are_fitted_to_what_compares_the_cells(
+    name: str, options: dict[str, str], expected: str, store: Store
+) -> None:
+    """Never to a wall time that the program fixes."""
+    case = case_of(name)
+    extracts = case.options.get("extracts", ())
+    if options.get("primary") == "latency:lower":
+        extracts = (*extracts, r"latency=average = ([0-9.]+) ms:ms")
+    given = {**case.options, **options, "extracts": extracts}
+    found = run_of(case._replace(options=given), store)
+    assert throughput_of(found) == expected
+    if not expected:
+        [refused] = scaling_of(found)
+        assert refused.fit is None and "no throughput is known" in refused.reason

@@ -82,7 +82,10 @@ def test_of_six_copies_none_is_told_from_the_others(kind: str, effort: EffortNam
     assert claimed <= 0.05 * runs
 
 
-@pytest.mark.parametrize("kind", ["speedup", "ratio", "order", "constant_within", "best_ratio"])
+KINDS = ("speedup", "ratio", "order", "constant_within", "figure", "best_ratio")
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @every_effort
 def test_what_lies_within_a_tick_of_the_clock_is_not_decided(kind: str, effort: EffortName) -> None:
     """Two copies differ by half a tick, of which most readings show nothing."""
@@ -92,6 +95,7 @@ def test_what_lies_within_a_tick_of_the_clock_is_not_decided(kind: str, effort: 
         "ratio": {"of": first, "over": second, "at_most": 0.999},
         "order": {"cells": [first, second]},
         "constant_within": {"factor": "copy", "within": TICK / 4},
+        "figure": {"of": first, "at_most": 0.999},
         "best_ratio": {"factor": "copy", "of": {}, "over_value": 1.0, "at_most": 0.999},
     }
     claim = Claim(id="c", says="It is so.", kind=kind, test=tests[kind])

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from concurve.definition.purposes import alone
 from concurve.definition.remote import remote_arguments
 from concurve.engine.local import LocalEngine
 from concurve.measuring.packaged import command
 from concurve.readings.measures import NO_ACCOUNTS, measure
+from concurve.readings.operations import Asked
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
 from concurve.wire.spec import RoleSpec, TrialSpec
@@ -61,7 +63,7 @@ def _trial(*arguments: str) -> TrialRecord:
 def test_counters_over_http_are_indicators_of_the_trial(metrics: str) -> None:
     record = _trial(*remote_arguments(metrics, None, (), "test"))
     assert record.outcome.kind == "ok", record.outcome
-    figures = measure(record, "load")
+    figures = measure(record, Asked(alone("load")))
     assert figures.values["server.jobs_total"] == 100
     assert figures.values["server.clients"] == 2
     assert "server.cpu_seconds" not in figures.values, "those of the program that reads"
@@ -79,7 +81,7 @@ def test_counters_of_a_command_chosen_by_name(tmp_path: Path) -> None:
     told = (sys.executable, "-c", script, str(counter))
     record = _trial(*remote_arguments(None, told, ("jobs_*",), "test"))
     assert record.outcome.kind == "ok", record.outcome
-    figures = measure(record, "load").values
+    figures = measure(record, Asked(alone("load"))).values
     assert figures["server.jobs_total"] == 7
     assert "server.other" not in figures
 

@@ -32,6 +32,7 @@ FIGURES = {
         "processes: 10 readings a second",
         "processes: CPU time, the monitor / /proc",
     ),
+    "hostile": ("throughput, attacked / alone", "… p99", "… hostile clients"),
     "aa": ("A/A: a program found different from itself", "A/B: a slow-down of 5 % found"),
     "causes": ("no bottleneck, threads=2", "spin beyond the CPUs, threads=8"),
     "demo": ("make demo",),

@@ -45,8 +45,8 @@ def test_a_campaign_whose_first_study_cannot_run_here(lab: Lab) -> None:
     assert "study 1 of 2, tc01: Find how far tc01 scales." in done.stderr
     assert "tc01 was not run: " in done.stderr
     assert "study 2 of 2, tc02" in done.stderr
-    assert "1 of 2 studies are missing: tc01 (not run)" in done.stderr
-    assert "1 of 2 studies are done" in done.stdout
+    assert "1 of 2 studies is missing: tc01 (not run)" in done.stderr
+    assert "1 of 2 studies is done" in done.stdout
     assert "report: c.html" in done.stdout
     export = json.loads((lab.folder / "c.json").read_text())
     assert [study["state"] for study in export["studies"]] == ["not run", "complete"]

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from concurve.cli.load_attached import server_lines, take_attach
+from concurve.cli.load import take_attach
 from concurve.errors import StudyError
 from concurve.host.native import binary
 from concurve.host.temporary import free_port
+from concurve.measuring.attached_load import server_lines
 from concurve.wire import decode_record
 from tests.helpers.real import Lab, missing
 

@@ -63,11 +63,11 @@ def test_the_version_needs_nothing_of_the_laboratory() -> None:
     ours = {name for name in modules if name.partition(".")[0] == "concurve"}
     needed = {"cli", "cli.streams", "errors", "version"}
     assert ours == {"concurve", *(f"concurve.{name}" for name in needed)}
-    assert not modules & {"msgspec", "numpy", "rich", "sqlalchemy"}
+    assert not modules & {"msgspec", "numpy", "rich", "sqlite3"}
 
 
 def test_the_list_of_studies_needs_no_arrays_and_no_store() -> None:
-    assert not modules_after("studies") & {"altair", "numpy", "pandas", "scipy", "sqlalchemy"}
+    assert not modules_after("studies") & {"altair", "numpy", "pandas", "scipy", "sqlite3"}
 
 
 def test_the_help_texts_need_what_a_build_of_the_wheel_has() -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from concurve.definition.campaign import at_effort, only
+from concurve.definition.campaign import Answer, Campaign, at_effort, only
 from concurve.definition.campaign_file import load_campaign
 from concurve.definition.catalogue import campaigns, find, find_study
+from concurve.definition.copying import copy_packaged
 from concurve.definition.published import PublishedFigure, load_published
 from concurve.definition.study import Study
 from concurve.definition.study_file import load_study
@@ -127,6 +128,77 @@ def test_a_malformed_test_case_is_refused(
     assert remedy in refused.value.remedy
 
 
+ANSWER = """
+[[answer]]
+study = "tc01"
+factor = "threads"
+by = "wall_seconds"
+where = { cpus = 2 }
+names = { 1 = "one thread", 2 = "two threads" }
+claims = ["halves"]
+
+[[answer]]
+study = "tc02"
+"""
+
+
+def test_a_campaign_says_what_answers_its_question(tmp_path: Path) -> None:
+    campaign = load_campaign(write_campaign(tmp_path, campaign=CAMPAIGN + ANSWER), 2)
+    assert campaign.answer == (
+        Answer(
+            study="tc01",
+            factor="threads",
+            by="wall_seconds",
+            where={"cpus": 2},
+            names={"1": "one thread", "2": "two threads"},
+            claims=("halves",),
+        ),
+        Answer(study="tc02"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what", "remedy"),
+    [
+        ('study = "tc01"', 'study = "tc1"', "answer 1, study: 'tc1' is not a study", "tc01"),
+        ('factor = "threads"', 'factor = "thread"', "answer 1, factor: 'thread'", "threads"),
+        ('factor = "threads"\n', "", "answer 1, by: there is no factor", "leave it out"),
+        ('by = "wall_seconds"', 'by = "wall"', "answer 1, by: 'wall'", "wall_seconds"),
+        ("cpus = 2 }", "cpus = 3 }", "answer 1, where.cpus: '3'", "one of 1, 2"),
+        ("cpus = 2 }", "cpu = 2 }", "answer 1, where: 'cpu'", "cpus"),
+        ("cpus = 2 }", "threads = 2 }", "is the factor whose levels are compared", "other factors"),
+        ("names = { 1 =", "names = { 3 =", "answer 1, names: '3' is not a level", "one of 1, 2"),
+        ('"halves"', '"halve"', "answer 1, claims: 'halve'", "halves"),
+        ("names =", "name =", "unknown key 'name'", "names"),
+    ],
+)
+def test_an_answer_that_its_study_cannot_give_is_refused(
+    tmp_path: Path, old: str, new: str, what: str, remedy: str
+) -> None:
+    path = write_campaign(tmp_path, campaign=CAMPAIGN + ANSWER.replace(old, new, 1))
+    with pytest.raises(StudyError) as refused:
+        load_campaign(path, 2)
+    assert what in refused.value.what
+    assert str(path) in refused.value.what
+    assert remedy in refused.value.remedy
+
+
+def test_an_indicator_without_a_direction_decides_nothing(tmp_path: Path) -> None:
+    path = write_campaign(tmp_path, campaign=CAMPAIGN + ANSWER)
+    study = tmp_path / "tc01" / "study.toml"
+    study.write_text(study.read_text().replace('better = "lower"\n', "", 1))
+    with pytest.raises(StudyError, match="whether higher or lower wall_seconds is better"):
+        load_campaign(path, 2)
+
+
+def test_every_packaged_campaign_says_what_answers_it() -> None:
+    for entry in campaigns():
+        campaign = find(entry.name, 2)
+        assert isinstance(campaign, Campaign)
+        assert campaign.answer, entry.name
+        assert campaign.answer[0].factor, "one thing is chosen among others"
+
+
 def test_two_studies_of_one_name_are_refused(tmp_path: Path) -> None:
     path = write_campaign(tmp_path)
     (tmp_path / "tc02" / "study.toml").write_text((tmp_path / "tc01" / "study.toml").read_text())
@@ -239,3 +311,10 @@ def test_packaged_campaigns_say_what_a_test_document_demands(entry: object) -> N
         assert case is not None, member.name
         for field in ("goal", "expected", "conditions", "indicators", "steps"):
             assert getattr(case, field), f"{member.name}: {field}"
+
+
+def test_a_copied_campaign_keeps_what_answers_it(tmp_path: Path) -> None:
+    copied = load_campaign(copy_packaged("kernel-mode", tmp_path / "own"), 2)
+    packaged = find("kernel-mode", 2)
+    assert isinstance(packaged, Campaign)
+    assert copied.answer == packaged.answer != ()

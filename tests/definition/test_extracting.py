@@ -178,3 +178,10 @@ def test_the_amount_of_work_and_its_parameter_are_told_apart() -> None:
 
 def test_tools_say_what_they_read() -> None:
     assert "pgbench" in tools() and all(tools().values())
+
+
+def test_a_pattern_is_named_as_it_was_typed() -> None:
+    for pattern in (r"a\d+", r"(\d", r"(a)\1"):
+        with pytest.raises(StudyError) as refused:
+            sweep_study(["true"], [], 2, extracts=[f"x={pattern}"])
+        assert pattern in refused.value.what

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import random
 import time
 
 import pytest
 
 from concurve.definition import patterns
+from concurve.definition.patterns import check_for_runner
 from concurve.definition.study import Extract
+from concurve.engine.local import LocalEngine
+from concurve.errors import StudyError
 from concurve.readings.extraction import MissedExtractError, extracted
 from concurve.wire.record import Output, RoleRecord
+from concurve.wire.spec import ReadyProbe, RoleSpec, TrialSpec
+from tests.helpers.real import missing
 
 #: Patterns that take exponential or high polynomial time by backtracking, and texts.
 SLOW = {
@@ -70,3 +76,69 @@ def test_a_unit_that_the_program_chose_is_converted(
 def test_the_sum_over_all_matches() -> None:
     extract = Extract(name="x", pattern=r"iops=([\d.]+)(?P<unit>k?)", combine="sum")
     assert extracted(extract, role("iops=1.5k\niops=20")) == 1520.0
+
+
+# -- the dialect that RE2 and the trial runner share -------------------------------------------
+
+SHARED = [
+    "Ready to accept connections", r"listening on .*:(\d+)$", r"^up\b|\bdown$", "a{2}b{2,}c{2,3}?",
+    "(?i)ready", "(?i:a)(?s-i:b)", "(?P<port>[0-9]+)", "(?<port>x)", r"[^]a\]-][[:alpha:]\d_-]+",
+    r"\x41\x{1F600}\pL\p{Greek}\P{Lu}", r"\.\*\-\ \@\{\}",
+    "]}", "é+", "(a|b|)*", "[[:^space:]]", "x{0}", r"\A\z\a\f\n\r\t\v", "", "(?:)*",
+]  # fmt: skip
+
+#: What one of the two refuses, or reads in another way.
+UNLIKE = [
+    r"\Qa.b\E", r"\C", r"\01", r"\123", r"\<up\>", "a{", "{", "x{,3}", "{x}", "a{b}", "[[a]b]",
+    "[a&&b]", "[a--b]", "[--a]", "[a~~b]",
+    "[[=a=]]", "[[:loower:]]", r"\p{^Greek}", r"\p{Cs}", r"\x{D800}",
+    "a(?i)*", "(?P<1a>x)", "a**", "(?=a)", r"(a)\1", r"\Z", r"\u0041", r"\b{start}", r"(?x)a b",
+    "(abcdefghijkl){900}", "(" * 70 + "a" + ")" * 70,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", SHARED)
+def test_a_pattern_that_both_read_alike_is_taken(pattern: str) -> None:
+    check_for_runner(pattern)
+
+
+@pytest.mark.parametrize("pattern", UNLIKE)
+def test_a_pattern_that_only_one_of_them_reads_is_refused_with_a_remedy(pattern: str) -> None:
+    with pytest.raises(StudyError) as refused:
+        check_for_runner(pattern)
+    assert "RE2" in refused.value.what or "not available" in refused.value.what
+    assert refused.value.remedy
+
+
+def drawn_patterns(count: int) -> list[str]:
+    """Patterns of pieces that the dialects treat in their own ways, those that are taken."""
+    rng = random.Random(7)
+    pieces = [
+        *"ab1 .-_:/@#&~^$|?*+()[]{}<>,=é", "\\", r"\d", r"\W", r"\b", r"\.", r"\-", r"\{", r"\<",
+        r"\_", r"\pL", r"\p{Lu}", r"\p{Han}", r"\x41", r"\x{e9}", r"\Q", r"\C", r"\1", "[a-c]",
+        "[^]x]", "[[:digit:]]", "[a&&b]", "[--a]", "[a[b]]", r"[\d-]", r"[a-\]]", "(?:", "(?i)",
+        "(?P<n>", "(?s:", "{2}", "{0,3}", "{2,}", "{,2}", "{200}",
+    ]  # fmt: skip
+    taken: list[str] = []
+    while len(taken) < count:
+        pattern = "".join(rng.choice(pieces) for _ in range(rng.randint(1, 9)))
+        try:
+            check_for_runner(pattern)
+        except StudyError:
+            continue
+        taken.append(pattern)
+    return taken
+
+
+@pytest.mark.real
+def test_the_runner_takes_what_is_taken_here() -> None:
+    if reason := missing():
+        pytest.skip(reason)
+    patterns_taken = [*SHARED, *drawn_patterns(400)]
+    for start in range(0, len(patterns_taken), 60):
+        roles = tuple(
+            RoleSpec(name=f"r{number}", argv=("true",), ready_probe=ReadyProbe(line=pattern))
+            for number, pattern in enumerate(patterns_taken[start : start + 60])
+            if pattern
+        )
+        assert LocalEngine().check(TrialSpec(trial="check", roles=roles)) == []

@@ -41,8 +41,10 @@ def test_ways_of_being_ready(text: str, expected: Readiness) -> None:
         ("tcp:0", "no address"),
         ("tcp:70000", "no address"),
         ("line:(", "no regular expression"),
-        ("line:(?=a)b", "look-around"),
-        (r"line:(a)\1", "look-around"),
+        ("line:(?=a)b", "no regular expression of RE2"),
+        (r"line:(a)\1", "no regular expression of RE2"),
+        (r"line:\Qa.b\E", "is not available in the pattern of a line"),
+        ("line:{{braces}}", "{ as a sign is not available"),
         ("command:'a", "no command"),
     ],
 )

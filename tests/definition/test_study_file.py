@@ -191,7 +191,7 @@ REFUSALS = {
     MINIMAL + "[[indicators]]\nname = 'x'\npattern = 'rate'\n": ("'rate' has no group", "(\\d+)"),
     MINIMAL + "[[claims]]\nid = 'c'\nkind = 'speedup'\n": ("claims 'c': no says", "says"),
     MINIMAL + "[hooks]\nsetup = 'echo {nowhere}'\n": (
-        "--setup: placeholder {nowhere} has no parameter", "nowhere"),
+        "hooks, setup: placeholder {nowhere} has no parameter", "nowhere"),
     MINIMAL + "[hooks]\nsetup = 5\n": ("hooks, setup: expected 'str", ""),
     "hooks = 5\n" + MINIMAL: ("hooks: expected a table", ""),
     "study = 5\n" + FACTORS + ROLE: ("study: expected a table", ""),

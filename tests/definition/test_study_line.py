@@ -8,6 +8,7 @@ import pytest
 
 from concurve.definition.beside_line import Beside
 from concurve.definition.controls import ControlsTemplate
+from concurve.definition.purposes import purposes_of
 from concurve.definition.study import Hooks, Study, choose_work, unused_factors
 from concurve.definition.study_line import (
     parse_base,
@@ -17,7 +18,6 @@ from concurve.definition.study_line import (
     sweep_study,
 )
 from concurve.errors import StudyError
-from concurve.explain.parts import parts_of
 from concurve.wire.spec import ReadyProbe
 
 
@@ -35,7 +35,7 @@ def test_options_become_a_study() -> None:
         hooks=Hooks(prepare="sync"),
         background=("2@nice=5,cpus=0,1", "{threads}"),
         extracts=(r"rate=(\d+) req/s:1/s",),
-        base_text="threads=2",
+        base="threads=2",
         rules={"repeats_min": 3},
     )  # fmt: skip
     assert study.name == "sweep-my-renderer"
@@ -96,8 +96,8 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     "background count": ({"background": ("many",)}, "no number of competitors"),
     "background key": ({"background": ("2@color=red",)}, "'color=red' is no setting"),
     "background part": ({"background": ("2@nice=1,7",)}, "'7' is no setting"),
-    "base": ({"base_text": "threads=9"}, "--base 'threads=9'"),
-    "base form": ({"base_text": "threads"}, "--base 'threads'"),
+    "base": ({"base": "threads=9"}, "--base 'threads=9'"),
+    "base form": ({"base": "threads"}, "--base 'threads'"),
     "work": ({"work": "clients"}, "work 'clients' is no factor"),
     "levels": ({"parameters": (("threads", "1,1"),)}, "-P threads: level 1 is repeated"),
     "empty": ({"parameters": (("threads", ""),)}, "-P threads: an empty level"),
@@ -165,7 +165,7 @@ def test_a_server_beside_the_command_is_a_role() -> None:
     assert server.command == ("./serve", "-p", "{free_port}")
     assert server.ready_probe == ReadyProbe(tcp="127.0.0.1:{free_port}")
     assert server.ready_seconds == 5.0
-    assert parts_of(study).subject == "server", "what is explained is the server"
+    assert purposes_of(study).subject == "server", "what is explained is the server"
 
 
 def test_an_attached_or_remote_server_is_a_role() -> None:

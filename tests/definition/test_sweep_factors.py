@@ -64,7 +64,7 @@ def test_the_user_overrules_what_was_found() -> None:
     assert roles(("n", "1,2"), MODE, ("size", "x,y"), conditions=("size",)) == ("n", ("size",))
     assert roles(("n", "1,2"), ("m", "1,2"), work="m") == ("m", ("n",))
     assert roles(("threads", "1,2"), MODE, work="none") == (None, ())
-    assert roles(("n", "1,2"), MODE, base_text="mode=cpu") == ("n", ()), "compared with its base"
+    assert roles(("n", "1,2"), MODE, base="mode=cpu") == ("n", ()), "compared with its base"
 
 
 def test_where_several_may_count_workers_the_user_is_asked() -> None:

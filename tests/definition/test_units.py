@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concurve.definition.units import format_duration, parse_duration
+from concurve.definition.units import parse_duration
 from concurve.errors import StudyError
 
 
@@ -25,13 +25,3 @@ def test_what_is_no_duration_is_refused_with_the_option(text: str) -> None:
         parse_duration(text, "--timeout")
     assert refused.value.what.startswith("--timeout: ")
     assert refused.value.remedy
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(3.14e-9, "3.14 ns"), (24.6e-6, "24.6 µs"), (0.85, "850 ms"), (0.9996, "1.0 s"),
-     (3.24, "3.2 s"), (12.4, "12 s"), (89.4, "89 s"),
-     (120, "2 min"), (200, "3 min 20 s"), (7500, "2 h 05 min"), (3599.9, "1 h 00 min")],
-)  # fmt: skip
-def test_a_duration_for_people(seconds: float, text: str) -> None:
-    assert format_duration(seconds) == text

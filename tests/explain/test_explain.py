@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import pytest
 
-from concurve.definition.study import Role, Study
+from concurve.definition.purposes import Purposes, alone
 from concurve.explain.accounts import Account, account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of
-from concurve.explain.parts import Parts, parts_of
 from concurve.explain.threads import dispatcher_of
 from concurve.explain.verdict import Verdict
+from concurve.readings.operations import Asked
 from concurve.wire.record import MachineRecord, RoleRecord, TrialRecord, Usage
 from concurve.wire.report import IndicatorLine
 from tests.helpers.explaining import WALL, Thread, record, role, thread
-from tests.helpers.fakes import small_study
 
-PARTS = Parts("target", (), False)
+ALONE_ASKED = Asked(alone("target"))
+SERVED = Asked(Purposes("target", "target", ("load",), True))
 
 
-def cell(make: Callable[[float], TrialRecord], trials: int = 5, parts: Parts = PARTS) -> Breakdown:
+def cell(
+    make: Callable[[float], TrialRecord], trials: int = 5, asked: Asked = ALONE_ASKED
+) -> Breakdown:
     """A cell of trials that differ a little."""
     rng = random.Random(1)
-    accounts = [account(make(1 + 0.002 * rng.random()), parts) for _ in range(trials)]
+    accounts = [account(make(1 + 0.002 * rng.random()), asked) for _ in range(trials)]
     found = breakdown([each for each in accounts if each is not None])
     assert found is not None
     return found
@@ -43,7 +45,7 @@ def of(threads: Sequence[Thread], operations: float | None = 1000.0, **more: Any
 
 
 def only(record: TrialRecord) -> Account:
-    found = account(record, PARTS)
+    found = account(record, ALONE_ASKED)
     assert found is not None
     return found
 
@@ -173,7 +175,6 @@ def test_a_dispatcher_that_is_used_up_is_the_limit() -> None:
 )
 def test_a_lock_in_a_server_is_one_while_clients_wait(load: Thread, cause: str) -> None:
     dispatcher = thread(0.2, poll=0.8, name="acceptor", switches=9000)
-    parts = Parts("target", ("load",), True)
 
     def made(workers: list[Thread], done: float, words: list[tuple[int, int]]) -> Breakdown:
         return cell(
@@ -181,12 +182,12 @@ def test_a_lock_in_a_server_is_one_while_clients_wait(load: Thread, cause: str) 
                 role([*workers, dispatcher], done, words=words, noise=noise),
                 role([load], None, "load", noise=noise),
             ),
-            parts=parts,
+            asked=SERVED,
         )
 
     base = made([thread(0.99)], 1000, [])
     locked = made([thread(0.3, futex=0.7)] * 4, 1250, [(280, 4)])
-    assert cause_of(locked, base, ("load",), True).cause == cause
+    assert cause_of(locked, base, True).cause == cause
 
 
 def test_a_lock_behind_a_queue_that_is_full() -> None:
@@ -240,8 +241,8 @@ def test_the_client() -> None:
         load = role([thread(0.97, name="load")], 500, "load", noise=noise)
         return record(role([thread(0.1, network=0.9)] * 2, None, noise=noise), load)
 
-    slow = cell(make, parts=Parts("target", ("load",), True))
-    said = cause_of(slow, None, ("load",), True)
+    slow = cell(make, asked=SERVED)
+    said = cause_of(slow, None, True)
     assert said.cause == "client" and "its busiest thread 97 % of one" in said.words
     # Without clients of its own it is the network that a program waits for.
     assert cause_of(of([thread(0.1, network=0.9)]), None).cause == "io"
@@ -278,17 +279,6 @@ def test_parts_sum_to_the_time_of_the_active_threads() -> None:
     assert found.thread_ns == 2 * WALL
     assert found.cpu_ns + (found.run_queue_ns or 0) + found.blocked_ns == found.thread_ns
     assert found.readings["futex"] == 60 and not found.dispatcher
-
-
-def test_whose_threads_are_explained() -> None:
-    def study(measured: str, **ends: Literal["exit", "serve"]) -> Study:
-        roles = tuple(Role(name=name, command=("x",), end=end) for name, end in ends.items())
-        return msgspec.structs.replace(small_study(), roles=roles, target=measured)
-
-    assert parts_of(study("target", background="serve", target="exit")) == PARTS
-    served = Parts("server", ("load",), True)
-    assert parts_of(study("load", server="serve", background="serve", load="exit")) == served
-    assert parts_of(study("server", server="serve", load="exit", verify="exit")) == served
 
 
 def test_a_jvm_s_own_threads_do_no_operations() -> None:
@@ -492,10 +482,10 @@ def test_no_operations_no_picture() -> None:
 
 def test_a_run_that_reports_no_operations_is_one() -> None:
     found = only(record(role([thread(1.0)], None)))
-    assert (found.operations, found.counted) == (1.0, False)
+    assert (found.operations, found.counted) == (1.0, "run")
 
 
 def test_operations_that_the_clients_report_are_summed() -> None:
     loads = [role([thread(0.1)], 50.0, f"load-{n}") for n in (1, 2)]
-    found = account(record(role([thread(0.5)], None), *loads), Parts("target", ("load",), True))
-    assert found is not None and (found.operations, found.counted) == (100.0, True)
+    found = account(record(role([thread(0.5)], None), *loads), SERVED)
+    assert found is not None and (found.operations, found.counted) == (100.0, "reported")

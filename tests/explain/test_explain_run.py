@@ -114,6 +114,15 @@ def test_a_whole_run_counts_where_no_operations_are_reported(store: Store) -> No
     assert any("reports no operations" in note for note in found.notes)
 
 
+def test_a_worker_s_unit_of_work_counts_where_the_work_scales(store: Store) -> None:
+    """As in the table: twice the workers do twice the work, and nothing is lost."""
+    found = explained(store, lambda n: record(role([thread(1.0)] * n, None)), work_amount="scales")
+    assert found.operation == "a unit of work: each worker brings one"
+    totals = [cell.per_operation["total"].value for cell in found.cells]
+    assert totals == pytest.approx([totals[0]] * 3)
+    assert all(cell.cause == "none" for cell in found.cells)
+
+
 def test_zero_operations_cannot_be_explained(store: Store) -> None:
     found = explained(store, lambda n: record(role([thread(1.0)] * n, 0.0 if n == 2 else 1.0)))
     assert "no operations" in found.cells[1].evidence and found.cells[1].cause == "none"

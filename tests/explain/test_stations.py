@@ -5,11 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from concurve.definition.purposes import Purposes
 from concurve.explain.accounts import account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of
-from concurve.explain.parts import Parts
 from concurve.explain.stations import Limit, Serving, Station, limit_of, serving_of, used_words
+from concurve.readings.operations import Asked
 from concurve.wire.record import (
     GrantedControls,
     MachineRecord,
@@ -73,16 +74,16 @@ def test_a_cell_that_is_served_names_its_limit_or_who_used_how_much() -> None:
         server = role("target", cpu, {"worker": cpu}, (0, 1))
         done = IndicatorLine(indicator="operations", value=1000.0)
         client = msgspec.structs.replace(role("load", load, {}, (0, 1)), indicators=(done,))
-        parts = Parts("target", ("load",), True)
-        found = account(trial(server, client), parts)
+        asked = Asked(Purposes("target", "target", ("load",), True))
+        found = account(trial(server, client), asked)
         assert found is not None
         made = breakdown([found, found])
         assert made is not None
         return made
 
-    busy = cause_of(cell(0.9, 0.5), None, ("load",), True)
+    busy = cause_of(cell(0.9, 0.5), None, True)
     assert (busy.cause, busy.limit) == ("cpu", "worker")
-    idle = cause_of(cell(0.2, 0.5), None, ("load",), True)
+    idle = cause_of(cell(0.2, 0.5), None, True)
     assert (idle.cause, idle.limit) == ("none", "")
     assert idle.words.endswith("the server used 0.20 CPUs (worker 0.20) and its load 0.50, of 2")
 

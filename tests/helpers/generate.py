@@ -6,8 +6,8 @@ import zlib
 from pathlib import Path
 
 import msgspec
-import sqlalchemy as sa
 
+from concurve.definition.purposes import purposes_of
 from concurve.definition.study import Rules
 from concurve.figures import encode_figures
 from concurve.host.machine import allowed_cpus
@@ -15,8 +15,10 @@ from concurve.measuring.heads import new_head
 from concurve.measuring.packaged import command
 from concurve.planning.plan import Cell, plan_of, trial_spec
 from concurve.readings.measures import measure
+from concurve.readings.operations import Asked
 from concurve.store import Store
 from concurve.store.run_head import RunHead
+from concurve.store.tables import insert
 from tests.helpers.fakes import record_of, small_study
 
 #: Trials of a cell differ from its mean by these shares in turn; they add up to nothing.
@@ -64,12 +66,11 @@ def fill(path: Path, threads: int, repeats: int) -> RunHead:
                  "value": wall_seconds(plan.cells[index], block), "seconds": 0.01}
             )  # fmt: skip
             records.append({"trial": number, "record": record})
-    engine, tables = sa.create_engine(f"sqlite:///{path}"), sa.MetaData()
-    tables.reflect(engine)
-    with engine.begin() as connection:
-        connection.execute(tables.tables["concurve_trials"].insert(), rows)
-        connection.execute(tables.tables["concurve_records"].insert(), records)
-    engine.dispose()
+    store = Store(str(path))
+    with store._writing() as connection:
+        connection.run_each(insert("concurve_trials", rows[0]), rows)
+        connection.run_each(insert("concurve_records", records[0]), records)
+    store.close()
     return head
 
 
@@ -77,5 +78,5 @@ def _body(head: RunHead, cell: Cell, block: int) -> tuple[bytes, bytes]:
     """Figures and record of a trial, as stored."""
     spec = trial_spec(plan_of(head), cell, f"{head.id}/{cell.index}", allowed_cpus(), command)
     record = record_of(spec, wall_seconds(cell, block))
-    figures = measure(record, "target", (), plan_of(head).workers(cell)).values
+    figures = measure(record, Asked(purposes_of(head.study)), plan_of(head).workers(cell)).values
     return encode_figures(figures), zlib.compress(msgspec.json.encode(record), 1)

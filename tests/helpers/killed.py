@@ -6,7 +6,6 @@ from __future__ import annotations
 import random
 
 import scipy.special  # noqa: F401  loaded before the fork, so that kills meet the run itself
-import sqlalchemy.dialects.sqlite  # noqa: F401
 
 from concurve.definition.study import Rules
 from concurve.measuring.laboratory import Runner

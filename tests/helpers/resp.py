@@ -62,7 +62,7 @@ class Client:
 
     def reply(self) -> Reply:
         line = self.reader.readline()
-        if not line:
+        if not line.endswith(b"\r\n"):
             raise ConnectionResetError("the server closed the connection")
         kind, text = line[:1], line[1:-2]
         if kind == b"-":
@@ -72,10 +72,17 @@ class Client:
         if kind == b":":
             return int(text)
         if kind == b"$":
-            size = int(text)
-            return None if size < 0 else self.reader.read(size + 2)[:-2].decode()
+            return self.bulk(int(text))
         assert kind == b"*", line
         return [self.reply() for _ in range(int(text))]
+
+    def bulk(self, size: int) -> str | None:
+        if size < 0:
+            return None
+        found = self.reader.read(size + 2)
+        if len(found) < size + 2:
+            raise ConnectionResetError("the server closed the connection amid a reply")
+        return found[:-2].decode()
 
     def refused(self, *words: str | int) -> str:
         """The code of the error that a command ends with."""

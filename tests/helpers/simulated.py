@@ -16,7 +16,7 @@ from concurve.findings.run import TrialFindings
 from concurve.planning.plan import plan_of
 from concurve.planning.protocol import Protocol, Stop
 from concurve.store import run_head
-from concurve.store.rows import Outcome, RunRow, TrialRow
+from concurve.store.rows import Outcome, RunRow, TrialRow, Trials
 from concurve.store.run_head import RunHead
 from concurve.terms import Level
 from tests.helpers.fakes import small_study
@@ -78,10 +78,9 @@ def simulated(
 
 def _findings(head: RunHead, protocol: Protocol, trials: Sequence[TrialRow]) -> TrialFindings:
     row = RunRow(head.id, head.study.name, head.started, "complete", "", b"")
-    table = decode_figures(trial.figures for trial in trials)
-    stored = StoredRun(
-        head, row, protocol.plan, protocol, trials, table, in_use_of(protocol, trials)
-    )
+    rows = Trials.of(trials)
+    table, in_use = decode_figures(rows.figures), in_use_of(protocol, rows.outcomes)
+    stored = StoredRun(head, row, protocol.plan, protocol, rows, table, in_use)
     return with_trials(analyse(stored, None), stored)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from concurve.errors import HostError
+from concurve.host import lock
 from concurve.host.lock import lock_path, measurement_lock
 
 HOLD = """
@@ -102,3 +103,16 @@ def test_a_lock_that_cannot_be_opened_says_so(
     monkeypatch.setenv("CONCURVE_LOCK", str(tmp_path / "no" / "folder"))
     with pytest.raises(HostError, match="cannot be opened: No such file"), measurement_lock("mine"):
         pass
+
+
+@pytest.mark.parametrize(("mode", "is_shared"), [(0o1777, True), (0o755, False)])
+def test_root_and_other_users_find_the_same_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int, is_shared: bool
+) -> None:
+    """By who may write to the folder, and not by whether the caller may: root always may."""
+    monkeypatch.delenv("CONCURVE_LOCK")
+    monkeypatch.setattr(lock, "_SHARED", tmp_path)
+    tmp_path.chmod(mode)
+    assert lock_path() == (tmp_path if is_shared else Path("/tmp")) / lock.LOCK_NAME
+    monkeypatch.setattr(lock, "_SHARED", tmp_path / "missing")
+    assert lock_path() == Path("/tmp") / lock.LOCK_NAME

@@ -14,7 +14,7 @@ import pytest
 
 from concurve.analysis.campaign import campaign_findings
 from concurve.analysis.campaign.summary import summary
-from concurve.analysis.run import findings_of, trial_findings_of
+from concurve.analysis.run import trial_findings_of
 from concurve.definition.campaign_file import load_campaign
 from concurve.engine import Problem
 from concurve.errors import BusyError, RunInterruptedError, StoreError
@@ -138,7 +138,7 @@ def test_a_study_that_cannot_run_here_does_not_stop_the_others(tmp_path: Path) -
     assert any(text.startswith("tc01 was not run: ") for text in said)
     found = store.find_campaign(head.id)
     assert found is not None and found.state == "incomplete"
-    assert found.reason == "1 of 2 studies are missing: tc01"
+    assert found.reason == "1 of 2 studies is missing: tc01"
 
 
 def test_a_study_that_fails_keeps_its_run(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_machine_that_was_not_quiet_is_told_in_the_summary(tmp_path: Path) -> 
     runner(head, store, engine(steal_of=lambda spec: 10**9)).start()
     row = store.find_campaign(head.id)
     assert row is not None
-    said = campaign_findings(store, row, lambda run: findings_of(store, run)).summary[-1]
+    said = campaign_findings(store, row, lambda run: trial_findings_of(store, run)).summary[-1]
     assert said.kind == "warning"
     assert said.sentence.startswith("The machine was not quiet: 40 of ")
 
@@ -308,9 +308,9 @@ def test_published_figures_stand_beside_ours_as_ratios(findings: CampaignReport)
 
 def test_the_summary_counts_verdicts_and_names_what_is_refuted(findings: CampaignReport) -> None:
     said = [item.sentence for item in findings.summary]
-    assert said[0].startswith("1 of 2 studies are done: 20 trials in ")
+    assert said[0].startswith("1 of 2 studies is done: 20 trials in ")
     assert said[1] == (
-        "Of the 2 claims of the source 1 are supported, 1 refuted, 0 undecided and "
+        "Of the 2 claims of the source 1 is supported, 1 refuted, 0 undecided and "
         "0 not testable here."
     )
     assert said[2] == "Refuted, test case 1: Two threads on one CPU take twice as long."

@@ -88,7 +88,7 @@ def test_a_hook_that_hangs_is_stopped_with_all_its_processes(
     text = f"(while true; do sleep 1; : {tmp_path}; done) & sleep 600; : again"
     study = msgspec.structs.replace(small_study(rules, threads=(1, 2)), hooks=Hooks(**{name: text}))
     runner = runner_of(store, FakeEngine(), study)
-    with pytest.raises(RunError, match=f"--{name} did not end within 300 ms"):
+    with pytest.raises(RunError, match=f"the hook {name} did not end within 300 ms"):
         runner.start()
     assert store.find_run("last").state == "failed"
     wait_until(lambda: not alive_with(str(tmp_path)), "the end of what it has started")
@@ -125,7 +125,7 @@ def test_what_a_failing_hook_said_is_told(store: Store) -> None:
     study = msgspec.structs.replace(
         small_study(TWO, threads=(1,)), hooks=Hooks(prepare="echo no such disk >&2; exit 3")
     )
-    with pytest.raises(RunError, match="--prepare failed with 3: no such disk"):
+    with pytest.raises(RunError, match="the hook prepare failed with 3: no such disk"):
         runner_of(store, FakeEngine(), study).start()
 
 

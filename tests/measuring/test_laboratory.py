@@ -133,10 +133,11 @@ def test_hooks_run_in_their_order_with_the_cells_levels(store: Store, tmp_path: 
 @pytest.mark.parametrize("name", ["setup", "prepare", "conclude", "cleanup"])
 def test_a_hook_that_fails_ends_the_run_and_says_what_it_said(store: Store, name: str) -> None:
     hooks = Hooks(**{name: "echo nothing there >&2; exit 7"})
-    with pytest.raises(RunError, match=rf"threads=\d: --{name} failed with 7: nothing there"):
+    said = rf"threads=\d: the hook {name} failed with 7: nothing there"
+    with pytest.raises(RunError, match=said):
         runner_of(store, hooks=hooks).start()
     ((state, reason),) = states(store)
-    assert state == "failed" and f"--{name}" in reason
+    assert state == "failed" and f"the hook {name}" in reason
 
 
 def test_cleanup_runs_also_after_a_failure(store: Store, tmp_path: Path) -> None:
@@ -176,7 +177,7 @@ def test_a_validator_that_always_refuses_skips_every_cell(store: Store) -> None:
 
 
 def test_any_other_code_of_the_validator_is_an_error(store: Store) -> None:
-    with pytest.raises(RunError, match=r"--check exited with 127: .*not found") as refused:
+    with pytest.raises(RunError, match=r"the hook check exited with 127: .*not found") as refused:
         runner_of(store, hooks=Hooks(check="no-such-validator")).start()
     assert "0 accepts, 1 asks for a redo, 2 gives the cell up" in refused.value.remedy
 

@@ -27,7 +27,7 @@ Contents = tuple[list[TrialRow], list[RecordRow]]
 
 def contents(url: str) -> Contents:
     store = Store(url)
-    both = store.trials(killed.RUN), list(store.records(killed.RUN))
+    both = list(store.trials(killed.RUN)), list(store.records(killed.RUN))
     store.close()
     return both
 

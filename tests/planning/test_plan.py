@@ -13,7 +13,7 @@ from concurve.definition.controls import ControlsTemplate
 from concurve.definition.study import Effort, Role, Rules
 from concurve.errors import HostError, StudyError
 from concurve.planning.plan import Plan, describe, make_plan, shell_line, trial_spec
-from concurve.wire.spec import Controls, RoleSpec, TrialSpec
+from concurve.wire.spec import Controls, ReadyProbe, RoleSpec, TrialSpec
 from tests.helpers.fakes import small_study
 
 
@@ -163,3 +163,21 @@ def test_the_cells_of_a_block_share_a_seed_and_blocks_do_not() -> None:
 
     assert seed(0, 0) == seed(1, 0) == str(plan.block_seed(0))
     assert len({seed(0, block) for block in range(20)}) == 20
+
+
+def test_a_line_that_levels_make_is_checked_for_the_runner() -> None:
+    """A level may hold what the runner reads in another way."""
+    server = Role(
+        name="server", command=("x",), end="serve", ready_probe=ReadyProbe(line="up on {n}")
+    )
+    study = msgspec.structs.replace(
+        small_study(n=(1, "[[a]")), roles=(server, *small_study(n=(1,)).roles)
+    )
+    plan = make_plan(study, "quick", 1)
+
+    def spec(cell: int) -> RoleSpec:
+        return trial_spec(plan, plan.cells[cell], "t", (0, 1), nowhere).roles[0]
+
+    assert spec(0).ready_probe == ReadyProbe(line="up on 1")
+    with pytest.raises(StudyError, match=r"n=\[\[a\]: role server, ready: .*within a class"):
+        spec(1)

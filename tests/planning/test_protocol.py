@@ -189,6 +189,16 @@ def test_the_allowance_ends_the_second_stage() -> None:
     assert protocol.cells[0].stop_reason == "time allowance"
 
 
+def state_of(protocol: Protocol) -> tuple[object, ...]:
+    """What views and a resumed run read of a protocol."""
+    cells = [
+        (cell.used, cell.errors, cell.skipped, cell.target, cell.needed, cell.stop, cell.seconds)
+        for cell in protocol.cells
+    ]
+    return (cells, protocol.rejected, protocol.doubtful, protocol.elapsed, protocol.done,
+            protocol.redos, protocol.stop)  # fmt: skip
+
+
 VERDICTS: st.SearchStrategy[Verdict] = st.sampled_from(
     ["ok", "ok", "ok", "ok", "ok", "contaminated", "program_error", "wrong", "abandon"]
 )
@@ -217,6 +227,8 @@ def test_any_history_ends_is_consistent_and_replays_to_the_same_state(
         used = {(block, attempt) for block, (attempt, _) in cell.used.items()}
         assert used | rejected == tried and not used & rejected, "nothing is thrown away"
 
+    assert state_of(replay(protocol.plan, outcomes, "r")) == state_of(protocol), "block by block"
+
     cut = data.draw(st.integers(0, len(outcomes)))
     replayed = replay(protocol.plan, outcomes[:cut], "r")
     following = replayed.next()
@@ -224,6 +236,18 @@ def test_any_history_ends_is_consistent_and_replays_to_the_same_state(
         assert following == outcomes[cut].key, "a resumed run goes on where it was"
     else:
         assert isinstance(following, Stop)
+
+
+@pytest.mark.parametrize("block", [1, 3])
+def test_a_later_block_in_another_order_is_refused(block: int) -> None:
+    """Blocks are replayed whole where they went as planned."""
+    protocol = protocol_of(repeats_max=5)
+    outcomes = drive(protocol, lambda k: ("ok", 1.0))
+    replay(protocol.plan, outcomes, "r")
+    first = next(place for place, o in enumerate(outcomes) if o.key.block == block)
+    outcomes[first], outcomes[first + 1] = outcomes[first + 1], outcomes[first]
+    with pytest.raises(Exception, match="where the plan has"):
+        replay(protocol.plan, outcomes, "r")
 
 
 def test_replay_refuses_trials_that_do_not_follow_from_the_plan() -> None:

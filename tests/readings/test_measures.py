@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from concurve.definition.measured import INDICATORS
+from concurve.definition.purposes import Purposes
 from concurve.definition.study import Extract
+from concurve.readings import measures
 from concurve.readings.extraction import MissedExtractError
-from concurve.readings.measures import is_probed, measure
+from concurve.readings.measures import Measures, is_probed
+from concurve.readings.operations import Asked, count_operations
 from concurve.wire import decode_record
 from concurve.wire.record import Output, PhaseRecord, TrialRecord, Usage
 from concurve.wire.report import IndicatorLine
@@ -20,6 +24,26 @@ from tests.readings.test_contamination import SPEC
 
 GOLDEN = Path(__file__).parents[2] / "schema" / "golden"
 SECOND = 1_000_000_000
+
+
+def asked(
+    target: str,
+    extracts: tuple[Extract, ...] = (),
+    work_amount: str = "",
+    clients: tuple[str, ...] = (),
+) -> Asked:
+    """What a study of that measured role asks of a record."""
+    return Asked(Purposes(target, target, clients, bool(clients)), extracts, work_amount)
+
+
+def measure(
+    record: TrialRecord,
+    target: str,
+    extracts: tuple[Extract, ...] = (),
+    work_level: float | None = None,
+    **more: Any,
+) -> Measures:
+    return measures.measure(record, asked(target, extracts, **more), work_level)
 
 
 def golden(name: str) -> TrialRecord:
@@ -87,7 +111,7 @@ def test_what_an_operation_took_by_the_count_of_the_role_or_of_its_clients() -> 
         for name in ("load-1", "load-2", "background")
     ]
     served = msgspec.structs.replace(record_of(SPEC, 2.0), roles=(target, *loads))
-    figures = measure(served, "target").values
+    figures = measure(served, "target", clients=("load",)).values
     assert figures["rate_per_second"] == 2000 / figures["wall_seconds"]
     assert figures["switches_per_operation"] == figures["context_switches"] / 2000
     assert "seconds_per_operation" not in measure(record_of(SPEC, 2.0), "target").values
@@ -156,7 +180,7 @@ def test_a_server_is_measured_in_the_phase_that_its_load_marked() -> None:
     record = golden("served")
     server = record.roles[0]
     assert [(phase.name, phase.marked_by) for phase in server.phases] == [("measure", "load")]
-    figures = measure(record, "target").values
+    figures = measure(record, "target", clients=("load",)).values
     assert figures["wall_seconds"] == figures["load.wall_seconds"] < figures["run_seconds"]
     assert figures["cpu_seconds"] < figures["run_cpu_seconds"]
     assert figures["rate_per_second"] == pytest.approx(100 / figures["wall_seconds"])
@@ -192,3 +216,59 @@ def test_each_worker_is_a_unit_of_work_where_the_work_scales() -> None:
     figures = measure(counted, "target", work_level=4, work_amount="scales").values
     assert figures["rate_per_second"] == 50.0, "what is counted comes first"
     assert "seconds_per_operation" not in measure(record, "target", work_level=4).values
+
+
+@pytest.mark.parametrize(
+    ("reported", "printed", "work_amount", "expected"),
+    [
+        ({"target": 100.0}, {}, "", (100.0, "reported")),
+        ({"load-1": 30.0, "load-2": 40.0, "check": 9.0}, {}, "", (70.0, "reported")),
+        ({"load-1": 30.0}, {}, "scales", (30.0, "reported")),
+        ({"target": 1.0, "load-1": 30.0}, {}, "scales", (1.0, "reported")),
+        ({}, {"target": "operations 70"}, "", (70.0, "reported")),
+        ({}, {"load": "operations 80"}, "", (80.0, "reported")),
+        ({}, {"load": "nothing"}, "scales", (4.0, "units")),
+        ({}, {}, "scales", (4.0, "units")),
+        ({}, {}, "", (1.0, "run")),
+        ({"check": 9.0}, {}, "", (1.0, "run")),
+    ],
+)
+def test_operations_are_counted_as_the_table_counts_them(
+    reported: dict[str, float],
+    printed: dict[str, str],
+    work_amount: str,
+    expected: tuple[float, str],
+) -> None:
+    """Reported, printed by any role, or one for each worker: ``explain`` and the table agree."""
+    plain = record_of(SPEC, 2.0).roles[0]
+    names = dict.fromkeys(["target", *reported, *printed, "check"])
+    roles = tuple(
+        msgspec.structs.replace(
+            plain,
+            name=name,
+            indicators=(IndicatorLine("operations", reported[name]),) if name in reported else (),
+            stdout=Output(head=printed.get(name, "")),
+        )
+        for name in names
+    )
+    record = msgspec.structs.replace(record_of(SPEC, 2.0), roles=roles)
+    extracts = tuple(
+        Extract(
+            name="operations" if name == "target" else f"{name}.operations",
+            pattern=r"operations (\d+)",
+            role="" if name == "target" else name,
+            optional=True,
+        )
+        for name in printed
+    )
+    wanted = asked("target", extracts, work_amount, ("load",))
+    found = count_operations(record, wanted, 4.0)
+    assert (found.number, found.of) == expected
+    figures = measures.measure(record, wanted, 4.0).values
+    assert figures["rate_per_second"] == pytest.approx(found.number / figures["wall_seconds"])
+
+
+def test_a_role_that_is_called_like_a_copy_is_none() -> None:
+    roles = Purposes("target", "target", ("load",), True, others=("load-3",))
+    assert all(map(roles.is_client, ("load", "load-1")))
+    assert not any(map(roles.is_client, ("load-3", "loader-1", "load-x", "target")))

@@ -6,7 +6,9 @@ import msgspec
 import pytest
 
 from concurve.definition.measured import THREAD_INDICATORS
+from concurve.definition.purposes import alone
 from concurve.readings.measures import cpu_figures, cpu_info, measure
+from concurve.readings.operations import Asked
 from concurve.readings.thread_measures import kernel_priority, thread_figures
 from concurve.wire.record import (
     GrantedControls,
@@ -117,7 +119,7 @@ def test_the_cpus_are_told_apart_where_a_role_is_bound_to_some() -> None:
     )
     record = msgspec.structs.replace(free, roles=(bound,))
     assert cpu_figures(record) == {"cpu0_busy": 0.25, "cpu1_busy": 1.0}
-    assert measure(record, "target").values["cpu1_busy"] == 1.0
+    assert measure(record, Asked(alone("target"))).values["cpu1_busy"] == 1.0
     info = cpu_info("cpu12_busy")
     assert info is not None and info.label == "CPU 12 busy"
     assert cpu_info("cpus_used") is None
@@ -130,12 +132,12 @@ def test_switches_and_cpus_used_are_made_of_their_parts() -> None:
     phase = PhaseRecord(name="measure", begin_ns=0, wall_ns=2_000_000_000, usage=usage)
     record = record_of(SPEC, 20.0)
     phased = msgspec.structs.replace(record.roles[0], phases=(phase,))
-    figures = measure(msgspec.structs.replace(record, roles=(phased,)), "target")
+    figures = measure(msgspec.structs.replace(record, roles=(phased,)), Asked(alone("target")))
     assert figures.values["context_switches"] == 12
     assert figures.values["cpus_used"] == 1.5
     assert figures.values["run_cpu_seconds"] == 20.0
     none = msgspec.structs.replace(phase, usage=Usage(absent={"voluntary_switches": "not read"}))
     bare = msgspec.structs.replace(record.roles[0], phases=(none,))
-    absent = measure(msgspec.structs.replace(record, roles=(bare,)), "target").absent
+    absent = measure(msgspec.structs.replace(record, roles=(bare,)), Asked(alone("target"))).absent
     assert absent["context_switches"] == "not read"
     assert absent["cpus_used"] == "the runner gave no reason"

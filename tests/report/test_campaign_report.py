@@ -17,6 +17,7 @@ from concurve.analysis.campaign.answers import answers
 from concurve.analysis.run import trial_findings_of
 from concurve.assemble import campaign_of
 from concurve.cli import app
+from concurve.definition.campaign import Answer
 from concurve.definition.campaign_file import load_campaign
 from concurve.errors import ConcurveError
 from concurve.exports import export_campaign, render_campaign
@@ -29,6 +30,7 @@ from concurve.report.document import Caption, Overview, walk
 from concurve.report.sections.campaign import brief_campaign_document, campaign_document
 from concurve.report.terminal import lines
 from concurve.store import Store
+from concurve.store.campaign_head import decode_campaign
 from concurve.store.rows import CampaignRow
 from concurve.wire.spec import TrialSpec
 from tests.helpers.campaigns import write_campaign
@@ -185,7 +187,7 @@ def test_json_has_both_as_their_schemas_say(stored: Store, row: CampaignRow) -> 
 
 
 def test_show_has_models_of_a_campaign_in_json_only(stored: Store, plain: CampaignReport) -> None:
-    campaign, db = plain.campaign.id, f"--db={stored._engine.url.database}"
+    campaign, db = plain.campaign.id, f"--db={stored.url}"
     shown = CliRunner().invoke(app, ["show", campaign, "--json", "--models", db])
     assert len(json.loads(shown.stdout)["studies"][0]["run"]["models"]) == 2
     for option in ("--models", "--best-by=cpu_seconds"):
@@ -226,8 +228,37 @@ def test_a_campaign_answers_its_question_first(findings: CampaignReport) -> None
     assert text.index(first) < text.index("studies are done")
 
 
-def test_a_campaign_without_an_answer_says_so(findings: CampaignReport) -> None:
+def test_a_campaign_without_an_answer_says_so(findings: CampaignReport, row: CampaignRow) -> None:
     silent = [msgspec.structs.replace(study, run=None) for study in findings.studies]
-    (said,) = answers(silent)
+    found = answers(decode_campaign(row).campaign, silent)
+    (said,) = found.said
+    assert found.study == ""
     assert said.kind == "warning"
     assert said.sentence.startswith("The question cannot be answered")
+
+
+def test_the_entries_of_a_campaign_answer_it(findings: CampaignReport, row: CampaignRow) -> None:
+    """In every view, with the chart of the study that the first of them names."""
+    asked = (
+        Answer(study="tc01", factor="threads", by="wall_seconds", where={"cpus": 2},
+               names={"4": "four threads"}, claims=("halves",)),
+        Answer(study="tc02"),
+    )  # fmt: skip
+    campaign = msgspec.structs.replace(decode_campaign(row).campaign, answer=asked)
+    found = answers(campaign, findings.studies)
+    assert found.study == "tc01"
+    first, claim = (item.sentence for item in found.said[:2])
+    assert first.startswith("With cpus=2: ")
+    assert claim.startswith("Two threads on two CPUs halve the time: ")
+    answered = msgspec.structs.replace(findings, answers=found.said, answered_by=found.study)
+    (overview, *_) = (
+        block for block in walk(campaign_document(answered).blocks) if isinstance(block, Overview)
+    )
+    assert overview.answers[0].text == first
+    assert overview.chart is not None
+    for text in (
+        " ".join(line.plain.strip() for line in lines(brief_campaign_document(answered), 200)),
+        render_campaign(answered, "markdown").decode(),
+        json.dumps(json.loads(render_campaign(answered, "json"))["answers"], ensure_ascii=False),
+    ):
+        assert first.split("[")[0] in text.replace("\\", "")

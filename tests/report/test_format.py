@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from decimal import Context, Decimal
 
 import pytest
 from hypothesis import given
@@ -115,25 +115,6 @@ def test_a_column_shares_a_scale_that_keeps_its_values_readable() -> None:
     assert fmt.scale_for([0.0], "bytes").symbol == "B"
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0.04, "0.0 s"),
-        (9.94, "9.9 s"),
-        (9.96, "10 s"),
-        (40.2, "40 s"),
-        (59.6, "1 min 0 s"),
-        (130, "2 min 10 s"),
-        (3599.7, "1 h 0 min"),
-        (3900, "1 h 5 min"),
-        (180_000, "2 d 2 h"),
-        (math.inf, "–"),
-    ],
-)
-def test_duration(seconds: float, text: str) -> None:
-    assert fmt.duration(seconds) == text
-
-
 def test_precision() -> None:
     assert fmt.precision(around(100, 2.1)) == "±2.1 %"
     assert fmt.precision(around(100, 21)) == "±21 %"
@@ -153,3 +134,20 @@ def test_clean_text_steers_nothing(text: str) -> None:
 )
 def test_level(level: int | float | str, text: str) -> None:
     assert fmt.level(level) == text
+
+
+@given(
+    st.floats(-1e16, 1e16) | st.integers(-(10**7), 10**7).map(lambda n: n / 1000) | values,
+    st.integers(-9, 3),
+)
+def test_a_figure_is_rounded_as_its_decimal_value_is(value: float, place: int) -> None:
+    """Also 2.675, which is a little less as a float: half of a last digit goes to the even one."""
+    exact = Decimal(repr(value)).quantize(Decimal(1).scaleb(place), context=Context(prec=700))
+    shown = fmt._fixed(value, place)
+    assert Decimal(shown.replace(",", "")) == exact
+    assert not (exact == 0 and shown.startswith("-"))
+
+
+@given(st.floats(5e-324, 1.7e308))
+def test_the_power_of_ten_of_the_first_digit(value: float) -> None:
+    assert fmt._exponent(value) == fmt._exponent(-value) == Decimal(repr(value)).adjusted()

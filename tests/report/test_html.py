@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,7 +12,7 @@ import pytest
 from concurve.definition.study import Rules
 from concurve.findings.run import Report
 from concurve.report.charts import charts
-from concurve.report.charts.image import to_svg, write_charts
+from concurve.report.charts.image import drawn, to_svg
 from concurve.report.document import Chart
 from concurve.report.html import to_html
 from concurve.report.sections.run import run_document
@@ -192,10 +191,10 @@ def test_a_level_of_zero_and_negative_figures_are_drawn() -> None:
     assert all("<svg" in to_svg(chart) for chart in charts(odd))
 
 
-def test_static_charts_are_written(tmp_path: Path) -> None:
-    written = write_charts(charts(samples.single_cell()), tmp_path / "charts")
-    assert sorted(path.suffix for path in written) == [".png", ".svg"]
-    assert written[1].read_bytes().startswith(b"\x89PNG")
-    assert written[0].read_text().startswith("<svg")
+def test_charts_are_drawn_as_svg_and_png() -> None:
+    files = dict(drawn(charts(samples.single_cell())))
+    assert sorted(name.rpartition(".")[2] for name in files) == ["png", "svg"]
+    for name, content in files.items():
+        assert content.startswith(b"\x89PNG" if name.endswith(".png") else b"<svg")
     with pytest.raises(ValueError, match="pdf"):
-        write_charts(charts(samples.single_cell()), tmp_path, formats=("pdf",))
+        list(drawn(charts(samples.single_cell()), formats=("pdf",)))

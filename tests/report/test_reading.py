@@ -12,10 +12,15 @@ import pytest
 
 from concurve import exports
 from concurve.assemble import report_of
+from concurve.brief import figures_of
 from concurve.definition.study import Indicator, Rules
 from concurve.explain import explain_run
+from concurve.findings.explanation import CellExplanation
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
+from concurve.report.document import Paragraph, Section, walk
+from concurve.report.sections.overview import limit_line
+from concurve.report.sections.run import run_document
 from concurve.store import Store
 from concurve.store.rows import RecordRow, TrialKey
 from concurve.wire.report import IndicatorLine
@@ -91,3 +96,47 @@ def test_an_explanation_reads_each_record_once(store: CountingStore) -> None:
 def test_views_of_figures_alone_read_one_record(store: CountingStore, tmp_path: Path) -> None:
     exports.write_run(store, "last", {"csv": tmp_path / "r.csv"})
     assert store.read.total() == 1, "the first, for what is absent and why"
+
+
+def test_a_terminal_names_the_limit_from_the_records_of_two_cells(store: CountingStore) -> None:
+    """The one that a reader is told of, and its base; as the page says it."""
+    report = report_of(store, store.find_run("last"))
+    assert report.explanation is not None
+    store.read.clear()
+    limit = figures_of(store, store.find_run("last"), brief=True).limit
+    assert limit == report.explanation.cells[-1]
+    assert {key.cell for key in store.read} == {0, 2}
+    (beside,) = (
+        block for block in walk(run_document(report).blocks)
+        if isinstance(block, Section) and block.title == "What limits it"
+    )  # fmt: skip
+    (page,) = beside.blocks
+    assert isinstance(page, Paragraph) and limit is not None
+    line = limit_line(limit)
+    assert line is not None and line.lead == "What limits it"
+    assert line.text.startswith(f"{page.lead[0].lower()}{page.lead[1:]} ")
+    assert page.text.startswith(line.text.removeprefix(line.text.split(".")[0]).strip(". "))
+
+
+def test_a_damaged_record_leaves_the_figures_to_be_shown(store: CountingStore) -> None:
+    (run,) = store.runs()
+    with store._writing() as connection:
+        connection.run(
+            "UPDATE concurve_records SET record = :no WHERE trial = (SELECT max(id) FROM "
+            "concurve_trials WHERE run = :run AND cell = 2)",
+            no=b"no record", run=run.id,
+        )  # fmt: skip
+    found = figures_of(store, run, brief=True)
+    assert found.limit is None
+    assert len(found.findings.cells) == 3
+
+
+def test_no_cause_is_named_on_a_busy_machine() -> None:
+    doubt = "the machine was not quiet during 3 of 5 trials of n=2"
+    unsure = CellExplanation(
+        parameters={"n": 2}, cause="none", evidence=f"No cause is named, because {doubt}. …",
+        doubt=doubt,
+    )  # fmt: skip
+    line = limit_line(unsure)
+    assert line is not None and line.text == f"no cause is named, because {doubt}."
+    assert limit_line(msgspec.structs.replace(unsure, doubt="")) is None, "nothing was found"

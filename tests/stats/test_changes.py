@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import jsonschema  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 
@@ -17,6 +18,10 @@ from concurve.report.terminal import lines
 from concurve.stats.changes import LENGTH_MIN, change_points
 from concurve.store import Store
 from tests.helpers.made import made_run
+
+SCHEMA = json.loads(
+    (Path(__file__).parents[2] / "schema" / "history.schema.json").read_text(encoding="utf-8")
+)
 
 
 @pytest.fixture
@@ -83,7 +88,9 @@ def test_a_history_marks_the_first_run_after_a_change(store: Store) -> None:
     text = [line.plain for line in lines(history_document(found), 80)]
     assert sum("< slower: 1." in line for line in text) == 2
     assert max(map(len, text)) <= 80
-    points = json.loads(to_json(found))["cells"][0]["points"]
+    written = json.loads(to_json(found))
+    jsonschema.validate(written, SCHEMA)
+    points = written["cells"][0]["points"]
     assert points[8]["change"]["verdict"] == "slower" and "change" not in points[7]
 
 

@@ -10,7 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from concurve.definition.measured import fairness_info
+from concurve.definition.purposes import alone
 from concurve.readings.measures import measure
+from concurve.readings.operations import Asked
 from concurve.stats.fairness import fairness, poisson_floor, windows
 from concurve.wire.report import IndicatorLine
 from tests.helpers.fakes import record_of
@@ -79,7 +81,7 @@ def figures(*lines: tuple[str, float, str]) -> tuple[dict[str, float], dict[str,
     record = record_of(SPEC, 1.0)
     reported = tuple(IndicatorLine(indicator=n, value=v, worker=w) for n, v, w in lines)
     role = msgspec.structs.replace(record.roles[0], indicators=reported)
-    found = measure(msgspec.structs.replace(record, roles=(role,)), role.name)
+    found = measure(msgspec.structs.replace(record, roles=(role,)), Asked(alone(role.name)))
     return found.values, found.absent
 
 

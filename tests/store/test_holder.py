@@ -73,8 +73,8 @@ def test_a_run_of_an_older_version_stays_as_it_is_stored(tmp_path: Path) -> None
     store = Store(str(tmp_path / "s.db"))
     row = new_head(small_study(), "quick", 1, "concurve sweep").row()
     store.add_run(row)
-    with store._engine.begin() as connection:
-        connection.exec_driver_sql("DELETE FROM concurve_meta WHERE key LIKE 'holder%'")
+    with store._writing() as connection:
+        connection.run("DELETE FROM concurve_meta WHERE key LIKE 'holder%'")
     assert store.find_run("last").state == "running"
 
 

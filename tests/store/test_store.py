@@ -8,10 +8,10 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 from concurve.errors import StoreError
 from concurve.figures import decode_figures, encode_figures
@@ -19,6 +19,7 @@ from concurve.store import Store
 from concurve.store.database import STORE_FORMAT
 from concurve.store.place import default_url
 from concurve.store.rows import Outcome, RunRow, TrialKey
+from tests.helpers.needs import small_file_system
 from tests.helpers.postgres import Server
 from tests.helpers.real import PATIENCE, let_others_through
 
@@ -292,17 +293,7 @@ def test_a_limit_on_the_file_ends_writing_and_loses_nothing(tmp_path: Path) -> N
 
 
 def test_a_full_disk_ends_writing_and_loses_nothing(tmp_path: Path) -> None:
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"no small file system: {mounted.stderr.strip()}")
-    try:
+    with small_file_system(tmp_path / "small", 600 << 10) as folder:
         filled(str(folder / "s.db")).close()
         count, message = fill(folder / "s.db")
         assert count > 3
@@ -311,8 +302,6 @@ def test_a_full_disk_ends_writing_and_loses_nothing(tmp_path: Path) -> None:
         shutil.copy(folder / "s.db", tmp_path)
         for beside in folder.glob("s.db-wal"):
             shutil.copy(beside, tmp_path)
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
     intact(tmp_path / "s.db", count)
 
 
@@ -383,8 +372,7 @@ def test_a_store_in_wal_mode_survives_its_writer(tmp_path: Path) -> None:
     """Committed, but never closed: what was written is there for the next."""
     url = str(tmp_path / "s.db")
     store = filled(url)
-    engine = sa.create_engine(f"sqlite:///{url}")
-    with engine.connect() as connection:
-        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
-        assert connection.exec_driver_sql("SELECT count(*) FROM concurve_trials").scalar() == 3
+    with closing(sqlite3.connect(url)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("SELECT count(*) FROM concurve_trials").fetchone() == (3,)
     assert store.count(row().id) == 3

@@ -22,7 +22,6 @@ from concurve.analysis.agreement import published_tables
 from concurve.analysis.claims import judge_claims
 from concurve.definition.campaign import Campaign
 from concurve.definition.catalogue import find
-from concurve.definition.claim_kinds import parse_test
 from concurve.definition.published import PublishedFigure, load_published
 from concurve.definition.study import EFFORTS, Study, unused_factors
 from concurve.engine.local import LocalEngine
@@ -162,6 +161,7 @@ def test_kernel_threads_are_java_threads_and_daemons(figures: list[PublishedFigu
 # -- the claims -----------------------------------------------------------------------------
 
 _SOURCE = re.compile(r"(§10\.\d+\.\d+(?:, [A-Za-z ]+?)?), bullet (\d+), (?:tables?) \d.*")
+_EXPECTED = re.compile(r"§8\.\d+\.\d+, expected result \d")
 
 
 def test_every_bullet_of_the_results_is_a_claim(campaign: Campaign) -> None:
@@ -169,6 +169,8 @@ def test_every_bullet_of_the_results_is_a_claim(campaign: Campaign) -> None:
     found: dict[str, set[int]] = {}
     for study in studies(campaign).values():
         for claim in study.claims:
+            if _EXPECTED.fullmatch(claim.source):
+                continue  # of a test case, not of its results
             match = _SOURCE.fullmatch(claim.source)
             assert match, f"{claim.id}: {claim.source}"
             found.setdefault(match[1], set()).add(int(match[2]))
@@ -207,7 +209,7 @@ def test_every_claim_names_cells_that_the_effort_runs(campaign: Campaign, effort
         untestable = {claim.id for claim in study.claims if claim.kind == "untestable"}
         for finding in judge_claims(study, column_samples(values, levels)):
             assert finding.verdict != "not testable here" or finding.id in untestable, finding
-    assert untestable_claims(campaign) == {"tc02-3"}
+    assert untestable_claims(campaign) == {"tc02-3", "tc07-6"}
 
 
 def untestable_claims(campaign: Campaign) -> set[str]:
@@ -217,24 +219,6 @@ def untestable_claims(campaign: Campaign) -> set[str]:
         for claim in study.claims
         if claim.kind == "untestable"
     }
-
-
-def test_published_figures_of_claims_lie_within_their_bounds(campaign: Campaign) -> None:
-    """A claim that its own source's figures would refute is a mistake of ours. One is the source's:
-    its text says that CPU time rises by 4 % where its table says 2.9 %, within the bounds all the
-    same; and 512 threads cost it 4.3 % on two CPUs where the bound asked for here is 3 %."""
-    outside = set()
-    for study in studies(campaign).values():
-        for claim in study.claims:
-            test = parse_test(claim, claim.id)
-            low, high = getattr(test, "at_least", None), getattr(test, "at_most", None)
-            if test.published is None:
-                continue
-            if (low is not None and test.published < low) or (
-                high is not None and test.published > high
-            ):
-                outside.add(claim.id)
-    assert outside == {"tc08-5b"}
 
 
 # -- the studies ----------------------------------------------------------------------------
@@ -392,7 +376,7 @@ def test_a_condition_is_never_recommended(campaign: Campaign) -> None:
     assert met == {
         "tc01": ("kernel", "cpus"), "tc02": (), "tc03": (), "tc04": (), "tc05": ("load",),
         "tc06": ("kernel", "load"), "tc07": ("kernel", "setup"),
-        "tc08": ("kernel", "cpus", "priority"), "tc09": ("kernel", "cpus"), "tc10": (),
+        "tc08": ("kernel", "cpus", "priority"), "tc09": ("kernel", "cpus", "priority"), "tc10": (),
     }  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import signal
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 
 from concurve.errors import HostError
 from concurve.host import native
+from tests.helpers.needs import small_file_system
 from tests.helpers.resp import DEADLINE_S, Client, ReplyError, Server, missing, serving
 
 
@@ -129,20 +129,8 @@ def test_a_verification_finds_what_is_wrong(tmp_path: Path) -> None:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 24 MB in memory."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount a small file system")
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=24m", "concurve-test", str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"no small file system can be mounted here: {mounted.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    with small_file_system(tmp_path / "small", 24 << 20) as folder:
+        yield folder
 
 
 @pytest.mark.parametrize("variant", VARIANTS[:3], ids=["worker", "processes", "inline"])

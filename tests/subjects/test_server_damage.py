@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import threading
 import time
@@ -17,6 +18,7 @@ import pytest
 
 from concurve.host import native
 from tests.helpers.engine_kills import PROCESSES
+from tests.helpers.needs import small_file_system
 from tests.helpers.real import wait_until
 from tests.helpers.resp import DEADLINE_S, Client, ReplyError, Server, missing, serving
 
@@ -172,16 +174,43 @@ def test_no_client_is_accepted_before_the_recovery_has_ended(tmp_path: Path) -> 
     assert accepted == 0
 
 
-@pytest.mark.parametrize("kind", ["/dev/full", "/dev/null", "pipe", "folder"])
-def test_a_backup_that_is_no_regular_file_is_refused(tmp_path: Path, kind: str) -> None:
-    path = Path(kind) if kind.startswith("/") else tmp_path / kind
+def foreign(kind: str, folder: Path) -> Path:
+    """A file of a kind that is no regular one."""
+    if kind.startswith("/"):
+        return Path(kind)
+    path = folder / kind
     if kind == "pipe":
         os.mkfifo(path)
-    if kind == "folder":
+    elif kind == "folder":
         path.mkdir()
-    ended = run("--backup", str(path))
-    assert ended.returncode == 1
-    assert str(path) in ended.stderr and "name a regular file" in ended.stderr
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(path))
+    elif kind == "link":
+        path.symlink_to("/dev/full")
+    else:
+        assert kind == "block device"
+        try:
+            os.mknod(path, stat.S_IFBLK | 0o600, os.makedev(7, 250))
+        except PermissionError:
+            pytest.skip("only root may make a device")
+    return path
+
+
+KINDS = ("/dev/full", "/dev/null", "pipe", "folder", "socket", "link", "block device")
+
+
+@pytest.mark.parametrize("name", ["locks", "locks.new"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_backup_that_is_no_regular_file_is_refused(tmp_path: Path, kind: str, name: str) -> None:
+    """The file, and the second one into which it is compacted."""
+    path = tmp_path / name
+    path.symlink_to(foreign(kind, tmp_path))
+    ended = run("--backup", str(tmp_path / "locks"))
+    assert ended.returncode == 1, ended
+    assert str(path) in ended.stderr and "panicked" not in ended.stderr
+    if name == "locks":
+        assert "name a regular file" in ended.stderr
 
 
 def test_a_pipe_in_a_folder_of_records_is_refused(killed: Path, tmp_path: Path) -> None:
@@ -247,16 +276,8 @@ def test_no_damage_of_a_backup_file_loses_a_lock_silently(
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 64 KiB in memory."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount a small file system")
-    line = ["mount", "-t", "tmpfs", "-o", "size=64k", "concurve-test", str(folder)]
-    mounted = subprocess.run(line, capture_output=True, text=True, check=False)
-    if mounted.returncode != 0:
-        pytest.skip(f"no small file system can be mounted here: {mounted.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    with small_file_system(tmp_path / "small", 64 << 10) as folder:
+        yield folder
 
 
 VARIANTS = {
@@ -290,8 +311,16 @@ def test_a_full_disk_under_the_backup_ends_the_server(
     assert "locks" in stderr and "No space left" in stderr
 
 
-def test_a_stopped_engine_gets_no_clients_and_is_replaced() -> None:
-    with serving(*PROCESSES) as server:
+SERVICES = ("locks", "records", "statements")
+
+
+def of_service(service: str, folder: Path) -> tuple[str, ...]:
+    return () if service == "locks" else ("--service", service, "--folder", str(folder / "data"))
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_stopped_engine_gets_no_clients_and_is_replaced(tmp_path: Path, service: str) -> None:
+    with serving(*PROCESSES, *of_service(service, tmp_path)) as server:
         stopped = server.engines()[0]
         os.kill(stopped, signal.SIGSTOP)
         answered = []
@@ -314,15 +343,39 @@ def test_a_stopped_engine_gets_no_clients_and_is_replaced() -> None:
     assert server.process.returncode == 0
 
 
+@pytest.mark.parametrize("service", SERVICES)
 @pytest.mark.parametrize("which", [1, 2], ids=["keeper", "engine"])
-def test_a_server_with_a_stopped_process_ends_on_request(which: int) -> None:
-    with serving(*PROCESSES) as server:
+def test_a_server_with_a_stopped_process_ends_on_request(
+    tmp_path: Path, which: int, service: str
+) -> None:
+    with serving(*PROCESSES, *of_service(service, tmp_path)) as server:
         os.kill(server.processes()[which], signal.SIGSTOP)
         time.sleep(0.1)
         begin = time.monotonic()
         stderr = server.end()
     assert time.monotonic() - begin < DEADLINE_S / 2
     assert "was stopped by SIGSTOP" in stderr
+
+
+@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("model", [("--io-threads", "2"), ("--execution", "inline")])
+def test_engines_that_are_threads_stop_and_continue_with_their_process(
+    tmp_path: Path, model: tuple[str, ...], service: str
+) -> None:
+    """Nobody can answer then, and a request to end is obeyed as soon as the process continues."""
+    with (
+        serving(*model, *of_service(service, tmp_path)) as server,
+        contextlib.closing(Client(server.port)) as client,
+    ):
+        os.kill(server.process.pid, signal.SIGSTOP)
+        client.send("PING")
+        os.kill(server.process.pid, signal.SIGCONT)
+        assert client.reply() == "PONG"
+        os.kill(server.process.pid, signal.SIGSTOP)
+        server.process.send_signal(signal.SIGTERM)
+        os.kill(server.process.pid, signal.SIGCONT)
+        server.process.wait(DEADLINE_S)
+    assert server.process.returncode == 0
 
 
 def test_an_engine_that_continues_is_kept() -> None:

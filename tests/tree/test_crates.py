@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 #: Each crate of the instrument, lowest first, and the crates of the instrument that it may use.
 INSTRUMENT: dict[str, set[str]] = {
     "clock": set(),
+    "fuzz": {"clock"},
     "reporter": {"clock"},
     "wire": {"reporter"},
     "probe": set(),
@@ -38,6 +39,9 @@ SUBJECTS_FOR_TESTS = {"records": {"engines"}, "statements": {"engines"}}
 
 #: What a subject may use of the instrument: it tells the time, reports, and asks the system.
 OFFERED_TO_SUBJECTS = {"clock", "reporter", "probe"}
+
+#: What the tests of every crate may use, and no program.
+FOR_TESTS_ALONE = {"fuzz"}
 
 #: The load generator drives the record engine in its own process, as it drives SQLite and LMDB, and
 #: its other engines understand the same commands. So it names the engine as a library.
@@ -83,14 +87,14 @@ def test_every_crate_is_named_here() -> None:
 
 @pytest.mark.parametrize("name", INSTRUMENT)
 def test_the_instrument_depends_on_nothing_but_lower_crates_of_its_own(name: str) -> None:
-    used = ours(crates("instrument")[name])
+    used = ours(crates("instrument")[name]) - FOR_TESTS_ALONE
     engines = {engine for crate, engine in ENGINES_IN_THE_LOAD_GENERATOR if crate == name}
     assert used - INSTRUMENT[name] == engines
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_a_subject_uses_of_the_instrument_what_is_offered(name: str) -> None:
-    used = ours(crates("subjects")[name])
+    used = ours(crates("subjects")[name]) - FOR_TESTS_ALONE
     assert used - set(SUBJECTS) <= OFFERED_TO_SUBJECTS
 
 
@@ -105,6 +109,11 @@ def test_a_subject_uses_the_subjects_below_it_alone(name: str) -> None:
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_a_subject_does_not_link_the_seam(name: str) -> None:
     assert linked(name) & set(INSTRUMENT) <= OFFERED_TO_SUBJECTS
+
+
+def test_no_program_links_what_is_for_tests() -> None:
+    for name in {*INSTRUMENT, *SUBJECTS} - FOR_TESTS_ALONE:
+        assert not linked(name) & FOR_TESTS_ALONE, name
 
 
 @pytest.mark.parametrize("crates_in_order", [INSTRUMENT, SUBJECTS], ids=["instrument", "subjects"])

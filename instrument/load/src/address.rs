@@ -7,7 +7,7 @@ use crate::connection::ServerAdmin;
 use crate::engine::{self, NamedEngine};
 use crate::error::Error;
 use crate::plan::{ServerTarget, Target};
-use crate::protocol::{self, AddressError, Endpoint, NamedProtocol};
+use crate::protocol::{self, AddressError, Endpoint, NamedProtocol, Password, shown_address};
 use crate::workload::{Language, Workload};
 
 /// The server or engine under load.
@@ -25,28 +25,33 @@ impl Address {
     /// # Errors
     /// It is not an address; the error says what may be written instead.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let wrong = |why: String, forms: &str| {
-            Err(Error::Usage(format!("server {text:?}: {why}; {forms}")))
+        let wrong = |shown: &str, why: String, forms: &str| {
+            Err(Error::Usage(format!("server {shown:?}: {why}; {forms}")))
         };
+        let shown = shown_address(text);
         match NamedEngine::parse(text) {
             Some(Ok(engine)) => return Ok(Self::Engine(engine)),
-            Some(Err(why)) => return wrong(why, &engine::forms()),
+            // A path, and settings that are named by what is wrong with them.
+            Some(Err(why)) => {
+                let path = text.split('?').next().unwrap_or_default();
+                return wrong(path, why, &engine::forms());
+            }
             None => {}
         }
         match NamedProtocol::parse(text) {
             Some(Ok((endpoint, protocol))) => Ok(Self::Server { endpoint, protocol }),
-            Some(Err(AddressError { why, forms })) => wrong(why, forms),
+            Some(Err(AddressError { why, forms })) => wrong(&shown, why, forms),
             None => {
-                let scheme = text.split("://").next().unwrap_or(text);
+                let scheme = text.split("://").next().unwrap_or_default();
                 let known = format!("{}, {} are", protocol::schemes(), engine::schemes());
-                wrong(format!("{scheme} is not a known scheme"), &known)
+                wrong(&shown, format!("{scheme} is not a known scheme"), &known)
             }
         }
     }
 
     /// # Errors
     /// A password is given for an engine.
-    pub fn set_password(&mut self, password: Option<String>) -> Result<(), Error> {
+    pub fn set_password(&mut self, password: Option<Password>) -> Result<(), Error> {
         match (self, password) {
             (Self::Server { protocol, .. }, password) => protocol.set_password(password),
             (Self::Engine(_), None) => {}
@@ -117,10 +122,20 @@ mod tests {
             ("http://127.0.0.1", "http is not a known scheme"),
             ("redis://me:secret@127.0.0.1", "--password-from"),
             ("redis://127.0.0.1/x", "not a number"),
+            ("me:secret@127.0.0.1", "--password-from"),
+            ("redis://:sec/ret:secret@127.0.0.1", "--password-from"),
+            ("redis://127.0.0.1?password=secret", "--password-from"),
+            (
+                "postgresql://127.0.0.1/b?password=secret",
+                "--password-from",
+            ),
+            ("mysql://127.0.0.1/b?password=secret", "--password-from"),
+            ("sqlite:/b?key=secret", "not a setting"),
             ("redis://127.0.0.1?resp=3", "protocol=3"),
         ] {
             let error = Address::parse(text).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");
+            assert!(!error.contains("secret"), "{text}: {error}");
         }
     }
 }

@@ -32,6 +32,7 @@ fn assert_refused(ended: &Ended, code: i32, words: &[&str]) {
     for word in words {
         assert!(said.contains(word), "{word:?} is not in {said:?}");
     }
+    assert!(!said.contains("secret"), "{said}");
     assert!(said.lines().count() <= 3, "{said}");
     assert_eq!(ended.stdout(), "");
 }
@@ -46,6 +47,17 @@ fn invalid_addresses_are_refused() {
         ),
         ("rediss://host", ["TLS is not supported", "redis://"]),
         ("redis://me:secret@host", ["--password-from", "redis://"]),
+        ("redis://:sec/secret@host", ["--password-from", "redis://"]),
+        (
+            "redis://host?password=secret",
+            ["--password-from", "redis://"],
+        ),
+        ("me:secret@host:1", ["--password-from", "redis://"]),
+        (
+            "postgres://host/bank?password=secret",
+            ["--password-from", "postgresql://USER"],
+        ),
+        ("oracle://me:secret@host", ["oracle is not", "mysql://"]),
         (
             "mysql://me:secret@host",
             ["--password-from", "mysql://USER@HOST"],
@@ -106,6 +118,11 @@ fn contradictory_options_are_refused() {
             redis,
             "--password-from NOT_SET_ANYWHERE",
             ["NOT_SET_ANYWHERE", "not set"],
+        ),
+        (
+            redis,
+            "--password-from secret",
+            ["environment variable", "not the password"],
         ),
     ] {
         assert_refused(&load(address, arguments), 2, &words);

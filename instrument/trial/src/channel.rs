@@ -161,6 +161,42 @@ mod tests {
     }
 
     #[test]
+    fn whatever_a_program_writes_is_harmless() {
+        let corpus = [
+            b"{\"ready\":true}\n\n{\"phase\":\"measure\",\"edge\":\"begin\",\"at_ns\":17}\n".to_vec(),
+            b"{\"indicator\":\"x_ns\",\"value\":1e3,\"unit\":\"ns\",\"worker\":\"w1\"}\n".to_vec(),
+            b"{\"fact\":\"a\",\"value\":[1,{\"b\":null}]}\n{\"fact\":\"b\",\"value\":\"\\u00e9\"}".to_vec(),
+            b"{\"histogram\":\"latency\",\"unit\":\"ns\",\"encoded\":\"HISTFAAAABx4nJNpmSzMwA==\"}\n".to_vec(),
+        ];
+        let words: [&[u8]; 10] = [
+            b"\n",
+            b"\"",
+            b"{",
+            b"[",
+            b"[[[[[[[[[[[[[[[[",
+            b"null",
+            b"true",
+            b"1e999",
+            b"\"ready\":",
+            b"\\ud800",
+        ];
+        concurve_fuzz::Target::new(env!("CARGO_PKG_NAME"), "channel::tests::whatever", &corpus)
+            .words(&words)
+            .run(|input, draw| {
+                let (mut channel, mut rest, mut lines) = (Channel::default(), input, 0);
+                while !rest.is_empty() {
+                    let (piece, after) = rest.split_at(1 + draw.below(rest.len()));
+                    lines += channel.push(piece).len();
+                    rest = after;
+                }
+                lines += channel.finish().iter().count();
+                let errors = channel.into_errors();
+                assert!(errors.len() <= ERRORS_MAX + 1);
+                assert!(lines + errors.len() <= input.split(|it| *it == b'\n').count() + 1);
+            });
+    }
+
+    #[test]
     fn a_line_without_end_takes_bounded_memory() {
         let mut channel = Channel::default();
         for _ in 0..64 {

@@ -136,9 +136,7 @@ impl Snapshot {
         let capacity_ns = wall_ns * u64::from(record.cpus.unwrap_or(1));
         let noticed_ns = (FOREIGN_TICKS_MIN * tick_ns).max(capacity_ns / FOREIGN_PART_MIN);
         if let Some(foreign_ns) = record.foreign_cpu_ns.filter(|it| *it >= noticed_ns) {
-            let used = Others::take(proc_fs)
-                .without(is_own)
-                .since(others, tick_ns);
+            let used = Others::take(proc_fs).without(is_own).since(others, tick_ns);
             // With several roles the kernel's threads were read, more exactly, and are left out already.
             let kernel_ns = if self.roles == 1 { used.kernel_ns } else { 0 };
             let foreign_ns = foreign_ns.saturating_sub(kernel_ns);

@@ -204,6 +204,23 @@ mod tests {
     }
 
     #[test]
+    fn any_text_is_read_or_refused() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/golden");
+        let corpus: Vec<Vec<u8>> = ["full", "minimal"]
+            .iter()
+            .filter_map(|it| std::fs::read(folder.join(format!("trial-spec-1-{it}.json"))).ok())
+            .collect();
+        assert!(!corpus.is_empty());
+        let words: [&[u8]; 8] = [
+            b"{", b"[", b"\"", b"null", b"-1", b"1e400", b"\\u0000", b"(a+)+",
+        ];
+        concurve_fuzz::Target::new(env!("CARGO_PKG_NAME"), "spec::tests::any_text", &corpus)
+            .words(&words)
+            .bytes_max(64 << 10)
+            .run(|input, _| drop(read(input)));
+    }
+
+    #[test]
     fn refusals_name_the_key() {
         for (pointer, value, expected) in [
             ("/format", "2", "format"),

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
+from concurve import words
 from concurve.definition.extracting import extract_option, parse_named_direction
 from concurve.definition.measured import MEASURED, fairness_info
-from concurve.definition.units import format_duration, format_share, is_rate
+from concurve.definition.units import is_rate
 from concurve.errors import RunError
 from concurve.findings.run import Finding
 from concurve.planning.plan import Plan
@@ -27,10 +28,8 @@ from concurve.terms import IndicatorInfo
 if TYPE_CHECKING:
     from concurve.analysis.run.tables import Table
 
-#: What the description of an indicator says that the program printed or reported.
-REPORTED = "reported by the program"
-
 WALL = "wall_seconds"
+RATE = "rate_per_second"
 EACH = "seconds_per_operation"
 
 #: Indicators that follow from the wall time alone where no operations are counted.
@@ -73,6 +72,14 @@ class Ground(NamedTuple):
     doubt: str
     speed: Speed | None
     said: tuple[Finding, ...] = ()
+
+    @property
+    def throughput(self) -> str:
+        """The rate by which the cells compare: the one of the speed-ups, else the total rate, which
+        follows from the time; empty where nothing compares them."""
+        if self.speed is None:
+            return ""
+        return self.speed.indicator.name if self.speed.is_rate else RATE
 
 
 class _Unequal(NamedTuple):
@@ -204,7 +211,7 @@ def _of_rate(
         return _fixed_time(info, walls)
     says = (
         f"the cells did different amounts of work ({info.label} times wall time differs by "
-        f"{format_share(_spread(work))})"
+        f"{words.share(_spread(work))})"
     )
     return _Unequal("unequal work", says, info.name)
 
@@ -225,7 +232,7 @@ def _moving(
 
 def _fixed_time(info: IndicatorInfo, walls: Sequence[float]) -> _Unequal:
     says = (
-        f"the program seems to run for a fixed time ({format_duration(centre(list(walls)))} in "
+        f"the program seems to run for a fixed time ({words.duration(centre(list(walls)))} in "
         f"every cell, while {info.label} differs)"
     )
     return _Unequal("fixed time", says, info.name)
@@ -277,7 +284,7 @@ def _figures(
             dict.fromkeys(
                 name
                 for name in reported
-                if name in known and known[name].note == REPORTED and not fairness_info(name)
+                if name in known and known[name].is_reported and not fairness_info(name)
             )
         )
     return [
@@ -335,8 +342,8 @@ def _scaled(head: RunHead, plan: Plan) -> tuple[Finding, ...]:
     if head.study.work_amount != "scales" or plan.work is None:
         return ()
     sentence = (
-        f"Each of {plan.work} counts as one unit of work (--work scales), so rates are units of "
-        "work a second."
+        f"Each of {plan.work} counts as one unit of work, since the work scales, so rates are "
+        "units of work a second."
     )
     return (Finding(kind="note", sentence=sentence),)
 
@@ -354,15 +361,25 @@ def _remedy(
         )
         return Finding(kind="warning", sentence=sentence)
     name = unequal.by
-    extract = next((item for item in head.study.extracts if item.name == name), None)
-    option = f"--primary {name}:higher" if extract is None else extract_option(extract, "higher")
+    better, fixed = _next_time(head, name)
     sentence = (
         f"{says}, so wall time does not compare the cells. Say whether higher or lower "
         f"{known[name].label} is better. For this run: concurve show {head.id} --best-by "
-        f"{name}:higher (or :lower). For the next: {option} (or :lower). If all cells do the same "
-        "work: --work fixed."
+        f"{name}:higher (or :lower). For the next: {better}. If all cells do the same work: "
+        f"{fixed}."
     )
     return Finding(kind="warning", sentence=sentence)
+
+
+def _next_time(head: RunHead, name: str) -> tuple[str, str]:
+    """How the better direction of a figure, and that the work is fixed, are said in the next run:
+    by options of a sweep, or by keys of a study file."""
+    if head.study.work_amount != "unknown":  # which a sweep alone says
+        better = f'better = "higher" (or "lower") in the entry {name} of [[indicators]]'
+        return better, 'work_amount = "fixed" in [protocol]'
+    extract = next((item for item in head.study.extracts if item.name == name), None)
+    option = f"--primary {name}:higher" if extract is None else extract_option(extract, "higher")
+    return f"{option} (or :lower)", "--work fixed"
 
 
 # -- arithmetic -------------------------------------------------------------------------------

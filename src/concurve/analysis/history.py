@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from concurve.definition.units import format_count
+from concurve import words
 from concurve.errors import ComparisonError
 from concurve.estimate import Estimate
 from concurve.findings.history import CellHistory, History, HistoryPoint, Step
@@ -101,7 +101,7 @@ def _marked(cell: CellHistory, changes: list[ChangePoint], info: IndicatorInfo) 
     two segments."""
     if len(cell.points) < LENGTH_MIN:
         have = len(cell.points)
-        which = f"{format_count(have, 'run')} {'is' if have == 1 else 'are'}"
+        which = f"{words.count(have, 'run')} {words.verb(have)}"
         note = f"{which} too few for change points, {LENGTH_MIN} are needed"
         return msgspec.structs.replace(cell, note=note)
     values = [point.figure.value for point in cell.points]
@@ -135,12 +135,16 @@ def _verdict(ratio: Estimate | None, info: IndicatorInfo) -> Step:
 def _warnings(runs: Sequence[Findings], own: Sequence[Findings]) -> list[str]:
     found = []
     if len(own) < len(runs):
+        left = len(runs) - len(own)
         found.append(
-            f"{len(runs) - len(own)} runs of other machines are left out (--across-machines)"
+            f"{words.count(left, 'run')} of other machines {words.verb(left)} left out "
+            "(--across-machines)"
         )
     elif any(not is_same_machine(run.machine, own[-1].machine) for run in own):
         found.append("the runs are of different machines: a change may be one of the machine")
     unfinished = [run.run.id for run in own if run.run.state != "complete"]
     if unfinished:
-        found.append(f"{len(unfinished)} runs are not complete, first {unfinished[0]}")
+        number = len(unfinished)
+        first = f", first {unfinished[0]}" if number > 1 else f": {unfinished[0]}"
+        found.append(f"{words.count(number, 'run')} {words.verb(number)} not complete{first}")
     return found

@@ -27,8 +27,8 @@ class ProgramFacts:
 
     def __init__(self, run: StoredRun) -> None:
         few = len(run.plan.cells) <= CELLS_MAX
-        in_use = zip(run.trials, run.in_use, strict=True)
-        used = [row.outcome.key for row, is_used in in_use if is_used]
+        in_use = zip(run.trials.outcomes.keys(), run.in_use, strict=True)
+        used = [key for key, is_used in in_use if is_used]
         # The cells in the order that exports have had from the start.
         self._first = {key.cell: key for key in reversed(used)} if few else {}
         self._target = run.head.study.target

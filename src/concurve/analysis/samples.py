@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.stats.blocks import Blocks, block_ratio, log_ratios
+from concurve.stats.blocks import Blocks, block_ratio, block_ratios, log_ratios
 from concurve.stats.centre import centre_estimate
 from concurve.stats.resolution import relative
 from concurve.stats.signed_ranks import Ranked
@@ -110,6 +111,26 @@ class Samples(NamedTuple):
             return found.doubted()
         return found.doubted() if is_doubtful(len(above.keys() & below.keys()), found.n) else found
 
+    def ratios(
+        self, pairs: Sequence[tuple[Setting, Setting]], indicator: str
+    ) -> list[Estimate | None]:
+        """:meth:`ratio` of many pairs of cells; ``None`` also where a cell or the indicator was not
+        measured, or no block holds both."""
+        known: dict[int, tuple[Blocks, Blocks]] = {}
+        for place, (top, bottom) in enumerate(pairs):
+            with suppress(MissingError):
+                known[place] = self._both(top, bottom, indicator)
+        found: list[Estimate | None] = [None] * len(pairs)
+        if self.quiet is not None:
+            for place in known:
+                found[place] = self.ratio(*pairs[place], indicator)
+            return found
+        off = [self.ratio_resolution(*pairs[place], indicator) for place in known]
+        computed = block_ratios(list(known.values()), is_staged=self.is_staged, resolutions=off)
+        for place, figure in zip(known, computed, strict=True):
+            found[place] = figure
+        return found
+
     def log_ratios(self, top: Setting, bottom: Setting, indicator: str) -> Ranked | None:
         """The log ratios of the common blocks, for tests; ``None`` for fewer than two blocks, or
         where a value is not above 0.
@@ -123,10 +144,8 @@ class Samples(NamedTuple):
 
     def ratio_resolution(self, top: Setting, bottom: Setting, indicator: str) -> float:
         """By which share a ratio of two readings may be off: 0.01 for 1 %."""
-        return sum(
-            relative(self.resolution(cell, indicator), self.values(cell, indicator))
-            for cell in (top, bottom)
-        )
+        steps = ((cell, self.resolution(cell, indicator)) for cell in (top, bottom))
+        return sum(relative(step, self.values(cell, indicator)) for cell, step in steps if step)
 
     def _both(self, top: Setting, bottom: Setting, indicator: str) -> tuple[Blocks, Blocks]:
         above, below = self.by_block(top, indicator), self.by_block(bottom, indicator)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from concurve.analysis.fit import notes_of
+from concurve.analysis.ground import RATE
 from concurve.errors import ConcurveError
 from concurve.findings.cells import CellFindings
 from concurve.findings.fit import CurvePoint, FitResult, Prediction
@@ -26,8 +27,8 @@ from concurve.models.sentences import in_digits, in_words
 from concurve.readings.centres import greatest_of
 from concurve.terms import Factor, Level
 
-#: The throughput that the laboratory itself measures.
-RATE = "rate_per_second"
+#: Why no model is fitted where the cells do not compare.
+_NOTHING = "wall time does not compare the cells, and no throughput is known that does"
 #: Ratios of a figure to that of a base cell: no throughput, although more is better.
 _RELATIVE = ("speedup", "efficiency")
 #: Points of a drawn curve, from the least level to twice the greatest.
@@ -52,11 +53,14 @@ def scaling_of(
     work = findings.work
     if work is None or len(work.levels) < LEVELS_MIN or not _numeric(work):
         return ()
-    name = throughput_of(findings)
+    name, groups = throughput_of(findings), _groups(findings, work)
+    if not name:
+        return tuple(
+            _refused(findings, work, findings.primary, group, _NOTHING) for group in groups
+        )
     trials = findings.columns(name)
     if not trials:
         return ()
-    groups = _groups(findings, work)
     limited = [
         _within(findings, group, work.name, _trials_of(group, work.name, trials), granted or {})
         for group in groups
@@ -82,10 +86,12 @@ def scaling_of(
 
 def throughput_of(findings: Findings) -> str:
     """The indicator that models are fitted to: the primary one where it is a rate of its own (more
-    of it is better, and nothing bounds it), else the total rate."""
+    of it is better, and nothing bounds it), else the rate by which the cells compare; empty where
+    nothing compares them."""
     primary = findings.indicator(findings.primary)
     bounded = primary.name in _RELATIVE or greatest_of(primary.name, primary.unit) is not None
-    return primary.name if primary.better == "higher" and not bounded else RATE
+    is_own = primary.better == "higher" and not bounded and primary.name != RATE
+    return primary.name if is_own else findings.throughput
 
 
 def work_done(findings: TrialFindings, throughput: str) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from concurve.definition.units import format_count, format_quantity
+from concurve import words
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Finding, LevelChange
 from concurve.planning.plan import Plan, describe
@@ -61,10 +61,10 @@ def _levels(cells: Sequence[CellFindings], info: IndicatorInfo) -> Iterator[str]
     for cell in found[:NAMED_MAX]:
         levels = cell.two_levels
         assert levels is not None
-        low, high = (format_quantity(value, info.unit) for value in (levels.low, levels.high))
+        low, high = (words.quantity(value, info.unit) for value in (levels.low, levels.high))
         yield (
             f"{describe(cell.parameters)} has two levels of {info.label}: {low} in "
-            f"{format_count(levels.trials_low, 'trial')}, {high} in {levels.trials_high}. Its "
+            f"{words.count(levels.trials_low, 'trial')}, {high} in {levels.trials_high}. Its "
             "median tells only one of them (mark ‡)."
         )
     yield from _more(len(found), "two levels")
@@ -76,9 +76,9 @@ def _tails(cells: Sequence[CellFindings], info: IndicatorInfo) -> Iterator[str]:
         tail = cell.slow_tail
         assert tail is not None
         yield (
-            f"{describe(cell.parameters)} has {format_count(tail.trials, 'trial')} far worse than "
+            f"{describe(cell.parameters)} has {words.count(tail.trials, 'trial')} far worse than "
             f"its others: {info.label} {tail.factor:.3g} times as high in their median, "
-            f"{format_quantity(tail.worst, info.unit)} at worst (mark ‡)."
+            f"{words.quantity(tail.worst, info.unit)} at worst (mark ‡)."
         )
     yield from _more(len(found), "trials far worse than their others")
 
@@ -86,4 +86,4 @@ def _tails(cells: Sequence[CellFindings], info: IndicatorInfo) -> Iterator[str]:
 def _more(count: int, what: str) -> Iterator[str]:
     if count > NAMED_MAX:
         verb = "has" if count == NAMED_MAX + 1 else "have"
-        yield f"{format_count(count - NAMED_MAX, 'further cell')} {verb} {what} (mark ‡)."
+        yield f"{words.count(count - NAMED_MAX, 'further cell')} {verb} {what} (mark ‡)."

@@ -84,10 +84,11 @@ class ShareReader:
 
     def _middle(self, cell: int) -> TrialKey | None:
         run = self._run
+        keys = run.trials.outcomes.keys()
         found = [
-            (run.figures.row(index)[self._name], row.outcome.key)
-            for index, (row, used) in enumerate(zip(run.trials, run.in_use, strict=True))
-            if used and row.outcome.key.cell == cell and self._name in run.figures.row(index)
+            (run.figures.row(index)[self._name], key)
+            for index, (key, used) in enumerate(zip(keys, run.in_use, strict=True))
+            if used and key.cell == cell and self._name in run.figures.row(index)
         ]
         middle = (len(found) - 1) // 2
         return sorted(found, key=lambda item: item[0])[middle][1] if found else None

@@ -76,6 +76,7 @@ def main() -> None:
 def _run() -> int:
     """Run the verb; the exit code. Errors are said."""
     try:
+        _hide_secrets()
         app(standalone_mode=False)
     except OutputError:
         raise
@@ -95,6 +96,14 @@ def _run() -> int:
         say(f"concurve: {where}{error.strerror or error}\n  try: more space, or another place")
         return 1
     return 0
+
+
+def _hide_secrets() -> None:
+    """Take the secrets out of the command line. Without a verb there are none."""
+    if sys.argv[1:2] and sys.argv[1] in VERBS:
+        from concurve.cli.hiding import hide_secrets
+
+        hide_secrets(sys.argv[1])
 
 
 def _end_in_order() -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
+from concurve import words
+from concurve.cli.hiding import check_marked
 from concurve.cli.measuring import Choices, wait_as_asked
 from concurve.cli.showing import note, show_campaign
 from concurve.definition.campaign import (
@@ -15,9 +20,10 @@ from concurve.definition.campaign import (
     with_java_everywhere,
     with_rules_everywhere,
 )
+from concurve.definition.hiding import hidden
 from concurve.definition.study_line import rules_from_options
 from concurve.engine.local import LocalEngine
-from concurve.errors import CampaignError, ConcurveError
+from concurve.errors import CampaignError, ConcurveError, StoreError
 from concurve.exports import Format, check_campaign_format, write_campaign
 from concurve.host import machine
 from concurve.measuring.campaign_laboratory import CampaignRunner
@@ -37,6 +43,7 @@ def measure_campaign(campaign: Campaign, names: Sequence[str] | None, choices: C
     chosen = with_rules_everywhere(chosen, rules)
     if choices.java is not None:
         chosen = with_java_everywhere(chosen, choices.java)
+    chosen = with_secrets_hidden(chosen, choices.secrets)
     files = choices.files()
     for kind in files:
         check_campaign_format(kind)
@@ -50,10 +57,25 @@ def measure_campaign(campaign: Campaign, names: Sequence[str] | None, choices: C
     version = machine.versions().get("concurve", "")
     head = new_campaign_head(chosen, choices.effort, seed, again_line(seed), version)
     total, of_all = len(chosen.studies), len(campaign.studies)
-    counted = f"{total} studies" if total == of_all else f"{total} of {of_all} studies"
+    counted = words.count(total, "study")
+    if total != of_all:
+        counted = words.count_of(total, of_all, "study")
     wait_as_asked(choices.wait_quiet)
     note(f"campaign {head.id}: {chosen.name}, {counted}, effort {head.effort}, seed {seed}")
     _measure(head, store, files, resume=False)
+
+
+def with_secrets_hidden(campaign: Campaign, marked: Sequence[str]) -> Campaign:
+    """The campaign without the secrets of its studies."""
+    studies = [member.study for member in campaign.studies]
+    named = check_marked(marked, [factor.name for study in studies for factor in study.factors])
+    return msgspec.structs.replace(
+        campaign,
+        studies=tuple(
+            msgspec.structs.replace(member, study=hidden(member.study, named))
+            for member in campaign.studies
+        ),
+    )
 
 
 def resume_campaign(
@@ -88,8 +110,9 @@ def _measure(
     try:
         rows = runner.resume(allowed) if resume else runner.start()
     except ConcurveError:
-        if any(store.has_trials(row.run) for row in store.members(head.id) if row.run):
-            write_campaign(store, head.id, files)
+        with contextlib.suppress(StoreError):  # the store may be what failed
+            if any(store.has_trials(row.run) for row in store.members(head.id) if row.run):
+                write_campaign(store, head.id, files)
         raise
     write_campaign(store, head.id, files)
     show_campaign(store, head.id, files.get("html"))
@@ -102,6 +125,7 @@ def _refuse_missing(head: CampaignHead, rows: Sequence[MemberRow]) -> None:
     if missing:
         names = ", ".join(f"{row.name} ({row.state})" for row in missing)
         raise CampaignError(
-            f"campaign {head.id}: {len(missing)} of {len(rows)} studies are missing: {names}",
+            f"campaign {head.id}: {words.count_of(len(missing), len(rows), 'study')} "
+            f"{words.verb(len(missing))} missing: {names}",
             f"the remedy that each of them names above; then concurve resume {head.id}",
         )

@@ -60,6 +60,7 @@ Levels of one run are compared block by block (signed ranks), runs by their tria
     help="Exit with code 10 if a cell has this verdict; repeatable.",
 )
 @click.option("--json", is_flag=True, help="Print JSON.")
+@options.secret
 @options.db
 def verb(
     runs: tuple[str, ...],
@@ -71,10 +72,12 @@ def verb(
     across_machines: bool,
     fail_on: tuple[str, ...],
     json: bool,
+    secrets: tuple[str, ...],
     db: str | None,
 ) -> None:  # fmt: skip
     """Print the comparison, then judge it by ``--fail-on``."""
     from concurve.analysis.comparison.options import Options
+    from concurve.cli.hiding import check_marked
     from concurve.cli.showing import print_document
     from concurve.definition.units import parse_share
     from concurve.errors import VerdictError
@@ -82,6 +85,7 @@ def verb(
     from concurve.report.sections.comparison import comparison_document
     from concurve.store import Store
 
+    check_marked(secrets, ())
     chosen = Options(
         indicators=indicators,
         effect=parse_share(effect, "--effect"),

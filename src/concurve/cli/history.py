@@ -23,7 +23,7 @@ Change points need eight runs of one machine.
 @click.argument("study")
 @click.option("--indicator", default="", metavar="NAME", help="Default: the primary indicator.")
 @click.option("--across-machines", is_flag=True, help="Take runs of other machines, too.")
-@click.option("--json", is_flag=True, help="Print JSON.")
+@click.option("--json", is_flag=True, help="Print JSON (schema/history.schema.json).")
 @options.db
 def verb(study: str, indicator: str, across_machines: bool, json: bool, db: str | None) -> None:
     """Print the history of each cell."""

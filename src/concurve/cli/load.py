@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -19,9 +20,13 @@ Examples:
   concurve load redis://127.0.0.1:6379 --duration 10s --attach 4711
 
 --attach PID, unit:NAME or container:NAME also tells the CPU time and the threads of a server that
-runs on this machine; nothing is done to it. All other arguments go to the program concurve-load,
-which studies use as well: concurve load --help shows them.
+runs on this machine; nothing is done to it. --secret NAME hides the value of this environment
+variable, and --secret NAME=TEXT this text, in all that is printed. All other arguments go to the
+program concurve-load, which studies use as well: concurve load --help shows them.
 """
+
+
+_ATTACH = "--attach"
 
 
 @click.command(
@@ -33,13 +38,66 @@ which studies use as well: concurve load --help shows them.
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def verb(arguments: tuple[str, ...]) -> None:
     """Become the load generator: signals, the terminal and the exit code are its own."""
-    from concurve.cli.load_attached import load_attached, take_attach
+    from concurve.cli.hiding import check_marked
+    from concurve.cli.load_hidden import load_hidden, take_secrets
     from concurve.host.native import binary
     from concurve.measuring.packaged import PROGRAMS
+    from concurve.secrets import KNOWN
 
     program = binary(PROGRAMS["load"])
-    attach, rest = take_attach(arguments)
+    secrets, rest = take_secrets(arguments)
+    check_marked(secrets, ())
+    attach, rest = take_attach(rest)
     if attach is not None:
-        sys.exit(load_attached(str(program), rest, attach))
+        sys.exit(_attached(str(program), rest, attach))
+    revealed = [KNOWN.reveal(argument) for argument in rest]
+    if secrets or revealed != list(rest):
+        sys.exit(load_hidden(str(program), revealed))
     sys.stdout.flush()
-    os.execv(program, ["concurve load", *arguments])
+    os.execv(program, ["concurve load", *revealed])
+
+
+def take_attach(arguments: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
+    """The value of ``--attach``, and the arguments without it.
+
+    Raises:
+        StudyError: no value, or two of them.
+    """
+    from concurve.errors import StudyError
+
+    found: list[str] = []
+    rest: list[str] = []
+    given = iter(arguments)
+    for argument in given:
+        if argument == _ATTACH:
+            found.append(next(given, ""))
+        elif argument.startswith(f"{_ATTACH}="):
+            found.append(argument.partition("=")[2])
+        else:
+            rest.append(argument)
+    if len(found) > 1 or found == [""]:
+        raise StudyError(f"{_ATTACH} takes one process", f"{_ATTACH} 4711, or unit:NAME")
+    return (found[0] if found else None), tuple(rest)
+
+
+def _attached(program: str, arguments: Sequence[str], attach: str) -> int:
+    """Load the server, print what the load wrote and what the server used, and give the exit code
+    of the load.
+
+    Raises:
+        HostError: there is no such process, or it ended meanwhile.
+        StudyError: the text names no process.
+    """
+    from concurve.cli.streams import tell
+    from concurve.engine.local import LocalEngine
+    from concurve.errors import HostError
+    from concurve.measuring.attached_load import load_attached, server_lines
+
+    done = load_attached(LocalEngine(), program, arguments, attach, _ATTACH)
+    sys.stdout.write(done.stdout)
+    sys.stderr.write(done.stderr)
+    if done.server_ended:
+        raise HostError(f"{_ATTACH} {attach}: {done.server_ended}", "the process that runs now")
+    for line in server_lines(done.server) if done.server else ():
+        tell(line)
+    return done.code

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 #: How long the load is looked at.
 LOOK_SECONDS = 1.0
 
-HELP = """Describe this host and what it grants.
+HELP = """Describe this host and what it grants, and undo what killed runs have left.
 
 \b
-Example:
+Examples:
   concurve machine check
+  concurve machine repair
 """
 
 CHECK_HELP = """Check what makes figures of this machine doubtful, and name the remedy.
@@ -26,6 +27,18 @@ CHECK_HELP = """Check what makes figures of this machine doubtful, and name the 
 Examples:
   concurve machine check
   concurve machine check --json
+"""
+
+
+REPAIR_HELP = """Show what killed runs have left on this machine, and undo it: mounts, loop
+devices, and settings of disks.
+
+\b
+Examples:
+  concurve machine repair --dry-run
+  concurve machine repair
+
+A run whose study has a volume does the same before its first trial; other runs leave it alone.
 """
 
 
@@ -77,3 +90,29 @@ def print_items(items: list[Item]) -> None:
         tell(f"{item.mark}  {item.name:<24} {item.says}")
         if item.remedy:
             tell(f"    {'':<24}→ {item.remedy}")
+
+
+@verb.command("repair", help=REPAIR_HELP, short_help="Undo what killed runs have left.")
+@click.option("--dry-run", is_flag=True, help="Show what is left, and undo nothing.")
+def repair(dry_run: bool) -> None:
+    """Print what killed runs have left, and undo it."""
+    import os
+
+    from concurve.attendants import volumes
+    from concurve.cli.showing import note
+    from concurve.cli.streams import tell
+    from concurve.errors import HostError
+
+    if os.geteuid() != 0:
+        raise HostError("only root sees what a killed run has left of its volumes", "run as root")
+    left = volumes.left()
+    if not left:
+        tell("nothing is left")
+        return
+    for item in left:
+        tell(f"a volume of a killed run ({item.path or 'its journal is lost'}):")
+        for step in item.steps:
+            tell(f"  {step.says}")
+    if not dry_run:
+        volumes.repair_all(note)
+        tell("undone")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 
 import msgspec
 
+from concurve.cli.hiding import check_marked
 from concurve.cli.showing import note, show_run
+from concurve.definition.hiding import hidden
 from concurve.definition.study import Study, unused_factors, with_java
 from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import rules_from_options
 from concurve.definition.units import parse_duration
 from concurve.engine.local import LocalEngine
-from concurve.errors import ConcurveError
+from concurve.errors import ConcurveError, StoreError
 from concurve.exports import Format, check_writable, write_run
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.heads import again_line, draw_seed, new_head
@@ -60,6 +63,7 @@ class Choices(Exports, frozen=True, kw_only=True):
     seed: int | None = None
     dry_run: bool = False
     java: str | None = None
+    secrets: tuple[str, ...] = ()
     db: str | None = None
 
 
@@ -77,6 +81,8 @@ def measure_study(study: Study, choices: Choices) -> None:
     study = with_rules(study, rules)
     if choices.java is not None:
         study = with_java(study, choices.java)
+    factors = [factor.name for factor in study.factors]
+    study = hidden(study, check_marked(choices.secrets, factors))
     files = choices.files()
     store = Store(choices.db)
     seed = draw_seed() if choices.seed is None else choices.seed
@@ -107,8 +113,9 @@ def measure(head: RunHead, store: Store, files: dict[Format, Path], resume: bool
                 note(f"note: {short}")
             runner.start()
     except ConcurveError:
-        if store.has_trials(head.id):
-            write_run(store, head.id, files)
+        with contextlib.suppress(StoreError):  # the store may be what failed
+            if store.has_trials(head.id):
+                write_run(store, head.id, files)
         raise
     write_run(store, head.id, files)
     show_run(store, head.id, files.get("html"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 
@@ -91,8 +92,14 @@ def _password(variable: str | None) -> str | None:
     if variable is None:
         return None
     if variable not in os.environ:
+        # Another text may be the password itself, and is not shown.
+        is_name = re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable)
         raise _PlaceError(
-            f"--password-from {variable}: this environment variable is not set",
-            f"export {variable}=… before",
+            f"--password-from {variable if is_name else '…'}: this environment variable is not set",
+            f"export {variable if is_name else 'NAME'}=… before, and --password-from its name",
         )
-    return os.environ[variable]
+    from concurve.secrets import KNOWN
+
+    password = os.environ[variable]
+    KNOWN.add(variable, password)
+    return password

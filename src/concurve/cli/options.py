@@ -13,7 +13,20 @@ from concurve.definition.study import EFFORTS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_FILE = click.Path(path_type=Path, dir_okay=False)
+
+class _File(click.Path):
+    """A file of the user's: what looks like a secret in its name is a name."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path as it was typed."""
+        if "{secret:" in str(value):
+            from concurve.secrets import KNOWN
+
+            value = KNOWN.reveal(str(value))
+        return super().convert(value, param, ctx)
+
+
+_FILE = _File(path_type=Path, dir_okay=False)
 
 db = click.option(
     "--db",
@@ -23,6 +36,16 @@ db = click.option(
 )
 
 run_name = click.argument("run", metavar="RUN", default="last", shell_complete=completing.runs)
+
+secret = click.option(
+    "--secret",
+    "secrets",
+    multiple=True,
+    metavar="NAME[=TEXT]",
+    help="Hide the value of this environment variable, the levels of this parameter, or this text "
+    "in all that is stored and printed; the command gets it as it is. Passwords in URLs and in "
+    "options whose names say so are hidden anyway. Repeatable.",
+)
 
 max_time = click.option(
     "--max-time", metavar="TIME", help="Time allowance of the whole run, e.g. 20m."

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from concurve import words
 from concurve.cli.streams import tell
 from concurve.definition.campaign import Campaign
 from concurve.definition.measured import better_of
 from concurve.definition.study import Study, choose_work
-from concurve.definition.units import format_count, format_duration
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.heads import with_attached
 from concurve.measuring.packaged import command
@@ -52,7 +52,7 @@ def print_plan(study: Study, effort: str, seed: int, store: Store) -> None:
 def print_campaign_plan(campaign: Campaign, effort: str, seed: int, store: Store) -> None:
     """Print the cells, the trials and the time of each study, and the time of all."""
     total = len(campaign.studies)
-    counted = counted_studies(total)
+    counted = words.count(total, "study")
     tell(f"campaign {campaign.name}: {counted} (effort {effort}, seed {seed})")
     plans = [make_plan(member.study, effort, seed) for member in campaign.studies]
     for member, plan in zip(campaign.studies, plans, strict=True):
@@ -74,14 +74,11 @@ def _time_in_all(plans: list[Plan], store: Store) -> str:
         for plan, expected in known
     )
     unknown = sum(expected is None for _, expected in known)
-    about = f"about {format_duration(pilots)},  " if unknown < len(plans) else ""
-    apart = f"and {counted_studies(unknown)} without an earlier run, " if about and unknown else ""
-    return f"{about}{apart}at most {format_duration(most)}"
-
-
-def counted_studies(count: int) -> str:
-    """``1 study``, ``4 studies``."""
-    return "1 study" if count == 1 else f"{count} studies"
+    about = f"about {words.duration(pilots)},  " if unknown < len(plans) else ""
+    apart = (
+        f"and {words.count(unknown, 'study')} without an earlier run, " if about and unknown else ""
+    )
+    return f"{about}{apart}at most {words.duration(most)}"
 
 
 def _controls(controls: Controls) -> str:
@@ -115,18 +112,18 @@ def _bases(plan: Plan) -> list[str]:
 def _trials(plan: Plan) -> str:
     rules, cells = plan.rules, len(plan.cells)
     return (
-        f"{format_count(cells, 'cell')} × {rules.repeats_min} to {rules.repeats_max} = "
+        f"{words.count(cells, 'cell')} × {rules.repeats_min} to {rules.repeats_max} = "
         f"{cells * rules.repeats_min} to {cells * rules.repeats_max}"
     )
 
 
 def _time(plan: Plan, expected: Forecast | None) -> str:
-    allowed = format_duration(plan.rules.time_allowed_seconds)
+    allowed = words.duration(plan.rules.time_allowed_seconds)
     if expected is not None:
         about = min(expected.pilot_seconds, plan.rules.time_allowed_seconds)
         return (
-            f"about {format_duration(about)}, at most "
-            f"{format_duration(expected.longest_seconds)} (as run {expected.run} took; "
+            f"about {words.duration(about)}, at most "
+            f"{words.duration(expected.longest_seconds)} (as run {expected.run} took; "
             f"allowance {allowed})"
         )
     return f"not known before the first block has run; at most {allowed} by the allowance"
@@ -138,7 +135,7 @@ def _precision(plan: Plan, expected: Forecast | None) -> str:
     if expected is None:
         trials = rules.repeats_max
         each = rules.time_allowed_seconds / (trials * len(plan.cells))
-        takes = f"if one takes {format_duration(each)} or less"
+        takes = f"if one takes {words.duration(each)} or less"
         bought = f"{_that_fit(trials)} in the allowance {takes}"
     else:
         trials, is_capped = trials_that_fit(plan, expected)

@@ -22,7 +22,8 @@ Examples:
 
 The stored trials count, and their time too: --max-time is for the whole run. Exactly the planned
 trials that are missing are run. The last run of a
-campaign that is not done stands for the campaign.
+campaign that is not done stands for the campaign. Its secrets are not stored: they are taken from
+the environment.
 """
 
 
@@ -35,7 +36,7 @@ def check_time_left(run: str, store: Store, allowed: float) -> None:
     from concurve.definition.units import format_duration
     from concurve.errors import StudyError
 
-    used = sum(trial.outcome.seconds for trial in store.trials(run))
+    used = sum(store.trials(run).outcomes.seconds)
     if used and used >= allowed:
         more = math.ceil(used + allowed)
         raise StudyError(
@@ -48,17 +49,26 @@ def check_time_left(run: str, store: Store, allowed: float) -> None:
 @click.command("resume", help=HELP)
 @options.run_name
 @options.max_time
+@options.secret
 @options.exports
 @options.db
-def verb(run: str, max_time: str | None, db: str | None, **files: Path | None) -> None:
+def verb(
+    run: str,
+    max_time: str | None,
+    secrets: tuple[str, ...],
+    db: str | None,
+    **files: Path | None,
+) -> None:
     """Measure what is missing of a stored run or campaign."""
     from concurve.cli.campaigning import campaign_to_resume, resume_campaign
+    from concurve.cli.hiding import check_marked
     from concurve.cli.measuring import Exports, measure
     from concurve.definition.units import parse_duration
     from concurve.measuring.heads import with_allowance
     from concurve.store import Store
     from concurve.store.run_head import decode_head
 
+    check_marked(secrets, ())
     asked = Exports(**files).files()
     store = Store.existing(db)
     allowed = None if max_time is None else parse_duration(max_time, "--max-time")

@@ -64,6 +64,7 @@ campaign. --set, --target, --attach and --server point a study at a system of yo
     metavar="URL|command:CMD",
     help="Counters of a server elsewhere, in Prometheus' text format.",
 )
+@options.secret
 @options.protocol
 @options.exports
 @options.db

@@ -90,9 +90,7 @@ def _short(reason: str) -> str:
 
 def _print(lines: Iterator[str]) -> None:
     """Print each line; a terminal gets it cut to its width."""
-    from rich.text import Text
-
-    from concurve.report.console import cut, print_lines
+    from concurve.report.console import Line, cut, print_lines
 
     fits = cut if sys.stdout.isatty() else lambda line, _: line
-    print_lines(lambda width: (Text(fits(line, width)) for line in lines))
+    print_lines(lambda width: (Line(fits(line, width)) for line in lines))

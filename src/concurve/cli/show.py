@@ -47,7 +47,7 @@ def verb(
     run: str, json: bool, best_by: str, models: bool, everything: bool, db: str | None, **more: bool
 ) -> None:
     """Print a run or a campaign as a table or as JSON."""
-    from concurve.assemble import figures_of
+    from concurve.brief import figures_of
     from concurve.cli.showing import show_run
     from concurve.report.sections.run import ALL_TOPICS, Topic
     from concurve.store import Store
@@ -65,7 +65,7 @@ def verb(
         from concurve.report.json.export import figures_to_json
 
         found = figures_of(store, store.find_run(run), best_by, models=models)
-        print(figures_to_json(*found).decode())
+        print(figures_to_json(found.findings, found.scaling).decode())
     else:
         show_run(store, run, best_by=best_by, topics=topics)
 
@@ -96,14 +96,13 @@ def _show_campaign(
 
 def _campaign_json(store: Store, campaign: CampaignRow, models: bool) -> bytes:
     from concurve.analysis.campaign import campaign_findings
-    from concurve.analysis.run import findings_of, trial_findings_of
+    from concurve.analysis.run import trial_findings_of
     from concurve.report.json.campaign import to_campaign_json
     from concurve.report.json.export import figures_to_json
 
+    found = campaign_findings(store, campaign, lambda run: trial_findings_of(store, run))
     if not models:
-        cells = campaign_findings(store, campaign, lambda run: findings_of(store, run))
-        return to_campaign_json(cells, figures_to_json)
+        return to_campaign_json(found, figures_to_json)
     from concurve.analysis.scaling import scaling_of
 
-    trials = campaign_findings(store, campaign, lambda run: trial_findings_of(store, run))
-    return to_campaign_json(trials, lambda run: figures_to_json(run, scaling_of(run)))
+    return to_campaign_json(found, lambda run: figures_to_json(run, scaling_of(run)))

@@ -36,20 +36,23 @@ def show_run(
 ) -> None:
     """Print a stored run; ``best_by`` names an indicator by which settings are the best,
     ``topics`` what is printed beside the answer and the table."""
-    from concurve.assemble import figures_of
+    from concurve.brief import figures_of
     from concurve.report.sections.run import Topic, brief_run_document
 
-    found = figures_of(store, store.find_run(run), best_by, models=Topic.MODELS in topics)
-    print_document(brief_run_document(*found, topics=topics), report)
+    found = figures_of(
+        store, store.find_run(run), best_by, models=Topic.MODELS in topics, brief=True
+    )
+    document = brief_run_document(found.findings, found.scaling, topics=topics, limit=found.limit)
+    print_document(document, report)
 
 
 def show_campaign(store: Store, campaign: str, report: Path | None = None) -> None:
     """Print a stored campaign."""
     from concurve.analysis.campaign import campaign_findings
-    from concurve.analysis.run import findings_of
+    from concurve.analysis.run import trial_findings_of
     from concurve.report.sections.campaign import brief_campaign_document
 
     row = store.find_campaign(campaign)
     assert row is not None
-    findings = campaign_findings(store, row, lambda run: findings_of(store, run))
+    findings = campaign_findings(store, row, lambda run: trial_findings_of(store, run))
     print_document(brief_campaign_document(findings), report)

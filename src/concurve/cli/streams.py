@@ -7,10 +7,15 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Callable
 from typing import Any, TextIO
 
 #: The exit code of a command whose reader has gone (128 + SIGPIPE), as shells show it.
 EXIT_NO_READER = 141
+
+
+#: What hides secrets in all that is printed; set by :func:`hide_in_output`.
+_hide: list[Callable[[str], str]] = []
 
 
 class OutputError(Exception):
@@ -36,7 +41,7 @@ class _Stream:
         if text == "":  # click tries it, to see whether the stream takes text, and forgets errors
             return 0
         try:
-            return self._stream.write(text)
+            return self._stream.write(_hidden(text))
         except OSError as error:
             self._failed(error)
         return len(text)
@@ -66,10 +71,15 @@ def take_over_streams() -> None:
             setattr(sys, name, kind(getattr(sys, name)))
 
 
+def hide_in_output(hide: Callable[[str], str]) -> None:
+    """Print every text as ``hide`` returns it. Only verbs that may meet secrets pay for it."""
+    _hide[:] = [hide]
+
+
 def tell_bytes(content: bytes) -> None:
     """Print a result as it is."""
     try:
-        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.write(_hidden_bytes(content))
         sys.stdout.buffer.flush()
     except OSError as error:
         _write_no_more(sys.stdout)
@@ -98,6 +108,17 @@ def exit_code_of(error: OutputError) -> int:
         return EXIT_NO_READER
     say(f"concurve: standard output cannot be written: {error}\n  try: more space")
     return 1
+
+
+def _hidden(text: str) -> str:
+    return _hide[0](text) if _hide else text
+
+
+def _hidden_bytes(content: bytes) -> bytes:
+    if not _hide:
+        return content
+    text = content.decode(errors="surrogateescape")
+    return _hide[0](text).encode(errors="surrogateescape")
 
 
 def _write_no_more(stream: TextIO) -> None:

@@ -32,15 +32,13 @@ def verb(copied: tuple[str, str] | None) -> None:
     if copied is not None:
         _copy(*copied)
         return
-    from rich.text import Text
+    from concurve.report.console import Line, print_lines, wrapped
 
-    from concurve.report.console import print_lines, wrapped
-
-    def shown(width: int) -> Iterator[Text]:
+    def shown(width: int) -> Iterator[Line]:
         for line in _lines():
             indent = line[: len(line) - len(line.lstrip())]
             # In a file or a pipe no line is cut.
-            yield from wrapped(Text(line), width, indent) if sys.stdout.isatty() else [Text(line)]
+            yield from wrapped(Line(line), width, indent) if sys.stdout.isatty() else [Line(line)]
 
     print_lines(shown)
 

@@ -152,6 +152,7 @@ run in fresh processes, interleaved in randomised blocks; every trial is stored 
     help="Levels of the base cell (default: the lowest concurrency).",
 )
 @click.option("--name", metavar="NAME", help="Name under which the run is stored.")
+@options.secret
 @options.protocol
 @options.exports
 @options.db
@@ -211,7 +212,7 @@ def verb(
         work=counted,
         work_amount=amount,
         conditions=conditions,
-        base_text=base,
+        base=base,
         name=name,
     )
     _tell(study, counted, conditions)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from concurve.definition.study import Role
 from concurve.errors import StudyError
 
 REMEDY = "the number of a process, unit:NAME or container:NAME"
@@ -38,3 +39,13 @@ def parse_attach(text: str, where: str) -> Attachment:
             "a run for each process, and concurve compare",
         )
     raise StudyError(f"{where}: attach {text!r} names no process", REMEDY)
+
+
+def attached_role(name: str, attach: str, where: str) -> Role:
+    """A role whose processes run already.
+
+    Raises:
+        StudyError: the text names no process; ``where`` names it.
+    """
+    parse_attach(attach, where)
+    return Role(name=name, command=(), attach=attach, end="serve")

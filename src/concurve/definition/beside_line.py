@@ -7,11 +7,10 @@ import shlex
 
 import msgspec
 
-from concurve.definition.attaching import parse_attach
-from concurve.definition.readiness import READY_SECONDS, REMEDY, Readiness, parse_ready
+from concurve.definition.attaching import attached_role
+from concurve.definition.readiness import REMEDY, made_ready, parse_ready
 from concurve.definition.remote import remote_arguments, remote_role
 from concurve.definition.study import Role
-from concurve.definition.units import parse_duration
 from concurve.errors import StudyError
 
 #: The name of the role.
@@ -61,28 +60,10 @@ def started_role(name: str, command: str, given: Beside) -> Role:
         raise StudyError(
             f"--server {command!r}: when is it ready for the command?", f"--ready {REMEDY}"
         )
-    readiness = parse_ready(given.ready, "--ready")
-    return Role(
-        name=name,
-        command=split_command(command, "--server"),
-        end="serve",
-        ready=readiness.ready,
-        ready_probe=readiness.probe,
-        ready_seconds=ready_seconds(given.ready_within, readiness),
+    role = Role(name=name, command=split_command(command, "--server"), end="serve")
+    return made_ready(
+        role, parse_ready(given.ready, "--ready"), given.ready_within, "--ready-within"
     )
-
-
-def ready_seconds(text: str | None, readiness: Readiness) -> float | None:
-    """The limit until a role must be ready, by ``--ready-within``.
-
-    Raises:
-        StudyError: no time, or a limit on a role that is ready at once.
-    """
-    if text is None:
-        return None if readiness.probe is None else READY_SECONDS
-    if readiness == Readiness():
-        raise StudyError("--ready-within: the role is ready as soon as it runs", "--ready tcp:PORT")
-    return parse_duration(text, "--ready-within")
 
 
 def split_command(text: str, option: str) -> tuple[str, ...]:
@@ -120,9 +101,7 @@ def _attached(given: Beside, name: str) -> Role:
         ("server", "ready", "ready_within", "counters"),
         "beside --attach: the attached process runs already",
     )
-    attach = given.attach or ""
-    parse_attach(attach, "--attach")
-    return Role(name=name, command=(), attach=attach, end="serve")
+    return attached_role(name, given.attach or "", "--attach")
 
 
 def _refuse(given: Beside, names: tuple[str, ...], why: str) -> None:

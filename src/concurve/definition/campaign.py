@@ -11,7 +11,7 @@ import msgspec
 from concurve.definition.study import Study, with_java
 from concurve.definition.study_check import with_rules
 from concurve.errors import StudyError
-from concurve.terms import CampaignTexts
+from concurve.terms import CampaignTexts, Level
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,9 +21,27 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     study: Study
 
 
+class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What of a study answers the question of its campaign.
+
+    With a ``factor``: which of its levels is best, in each setting of the other factors. ``by`` is
+    the indicator that decides (empty: the study's primary one), ``where`` the levels to which the
+    comparison is confined, ``names`` what the levels are called in a sentence. ``claims`` are those
+    whose verdicts belong to the answer. With neither: the study's own first answer.
+    """
+
+    study: str
+    factor: str = ""
+    by: str = ""
+    where: dict[str, Level] = {}
+    names: dict[str, str] = {}
+    claims: tuple[str, ...] = ()
+
+
 class Campaign(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A complete campaign: its studies in the order in which they run. ``efforts`` names those that
-    run at an effort, where these are not all of them."""
+    run at an effort, where these are not all of them. ``answer`` says what answers the question,
+    the first one with figures before all others; empty, the studies' own answers do."""
 
     name: str
     question: str
@@ -33,6 +51,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     texts: CampaignTexts = CampaignTexts()
     glossary: dict[str, str] = {}
     efforts: dict[str, tuple[str, ...]] = {}
+    answer: tuple[Answer, ...] = ()
 
 
 def at_effort(campaign: Campaign, effort: str) -> Campaign:

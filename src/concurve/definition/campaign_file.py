@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from concurve.definition.campaign import Campaign, Member
+from concurve.definition.campaign_answer import AnswerTable, answers_of
 from concurve.definition.published import load_published
 from concurve.definition.study import EFFORTS
 from concurve.definition.study_file import CAMPAIGN_NAME, PUBLISHED_NAME, load_study
@@ -48,6 +49,7 @@ class _File(_Table, frozen=True):
     texts: _Texts = _Texts()
     glossary: dict[str, str] = {}
     effort: dict[str, _Effort] = {}
+    answer: tuple[AnswerTable, ...] = ()
 
 
 _KEYS: dict[str, type[msgspec.Struct]] = {
@@ -55,6 +57,7 @@ _KEYS: dict[str, type[msgspec.Struct]] = {
     "campaign": _Head,
     "texts": _Texts,
     "effort": _Effort,
+    "answer": AnswerTable,
 }
 
 
@@ -72,15 +75,17 @@ def load_campaign(path: Path, cpus: int) -> Campaign:
     _check_head(file.campaign, path)
     _check_efforts(file, path)
     _check_published(file.campaign.studies, path)
+    members = tuple(_members(file.campaign.studies, path, cpus))
     return Campaign(
         name=file.campaign.name,
         title=file.campaign.title,
         question=file.campaign.question,
         source=file.campaign.source,
-        studies=tuple(_members(file.campaign.studies, path, cpus)),
+        studies=members,
         texts=CampaignTexts(**msgspec.structs.asdict(file.texts)),
         glossary=file.glossary,
         efforts={name: effort.studies for name, effort in file.effort.items()},
+        answer=answers_of(file.answer, members, where),
     )
 
 

@@ -7,6 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
+from concurve import words
 from concurve.definition.campaign import Campaign
 from concurve.definition.campaign_file import load_campaign
 from concurve.definition.study import Study
@@ -59,7 +60,7 @@ def find_study(name: str, cpus: int) -> Study:
     found = find(name, cpus)
     if isinstance(found, Campaign):
         raise StudyError(
-            f"{name!r} is a campaign of {len(found.studies)} studies",
+            f"{name!r} is a campaign of {words.count(len(found.studies), 'study')}",
             f"one of them, such as {found.name}/{found.studies[0].name}",
         )
     return found

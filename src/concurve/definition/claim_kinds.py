@@ -56,12 +56,28 @@ class Speedup(Ratio, frozen=True, kw_only=True):
 
 
 class ConstantWithin(ClaimTest, frozen=True, kw_only=True):
-    """Over all levels of ``factor`` in the cells ``where``, the figures stay within the
-    share ``within`` of their common geometric mean."""
+    """Over all levels of ``factor`` in the cells ``where``, the greatest figure less the least one,
+    over the least one, is at most the share ``within``: the variation ("Schwankung") of
+    document 002."""
 
     factor: str
     within: float
     where: Cell = {}
+
+
+class Steadier(ClaimTest, frozen=True, kw_only=True):
+    """Over all levels of ``factor``, the figures vary less in the cells ``of`` than in the cells
+    ``over``: the greatest less the least, over the least."""
+
+    factor: str
+    of: Cell
+    over: Cell
+
+
+class Figure(Bounded, frozen=True, kw_only=True):
+    """``indicator`` in cell ``of``, in its own unit, against bounds."""
+
+    of: Cell
 
 
 class BestSetting(ClaimTest, frozen=True, kw_only=True):
@@ -130,6 +146,18 @@ class Step(Bounded, frozen=True, kw_only=True):
     over: Cell
 
 
+class RatioOfSteps(Bounded, frozen=True, kw_only=True):
+    """The step of the exact readings of ``indicator`` from cell ``over`` to cell ``of``, over that
+    from ``than_over`` to ``than_of``: how many times as far it goes."""
+
+    exact: ClassVar[bool] = True
+
+    of: Cell
+    over: Cell
+    than_of: Cell
+    than_over: Cell
+
+
 class Same(ClaimTest, frozen=True, kw_only=True):
     """The exact reading of ``indicator`` is the same at all levels of ``factor``, or at those
     ``among`` them."""
@@ -183,6 +211,8 @@ KINDS: dict[str, type[ClaimTest]] = {
     "speedup": Speedup,
     "ratio": Ratio,
     "constant_within": ConstantWithin,
+    "steadier": Steadier,
+    "figure": Figure,
     "best_setting": BestSetting,
     "best_ratio": BestRatio,
     "mapping": Mapping_,
@@ -190,6 +220,7 @@ KINDS: dict[str, type[ClaimTest]] = {
     "order": Order,
     "ratio_of_ratios": RatioOfRatios,
     "step": Step,
+    "ratio_of_steps": RatioOfSteps,
     "same": Same,
     "linear": Linear,
     "distinct": Distinct,

@@ -4,6 +4,7 @@
 - Roles, indicators, claims and ``[levels]`` of that file are taken by name: ``use = ["target"]``.
   Indicators that no file describes are those that the programs of the roles report
   (:mod:`~concurve.definition.programs`), or that the laboratory measures of any program.
+- ``tool = "pgbench"`` among the indicators stands for the figures of a tool whose output is known.
 - ``{with.NAME}`` in a text is what ``[with]`` has under this name; ``with = "NAME"`` in the cell of
   a claim stands for the levels there.
 
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from concurve.definition.extracting import tool_figures
 from concurve.definition.measured import MEASURED
 from concurve.definition.origins import Origins
 from concurve.definition.programs import IndicatorText, Program, program
@@ -72,7 +74,7 @@ def resolved_tables(text: str, where: str) -> tuple[Tables, Origins]:
         StudyError: a missing file, files that extend each other, a wrong type in any of them, a
             name without a description, or with two; with file, key and remedy.
     """
-    files = _files(text, where)
+    files = _with_tools(_files(text, where))
     for file in files:
         _check_file(file, where)
     tables, parts = _taken_over(files)
@@ -116,6 +118,47 @@ def _files(text: str, where: str) -> list[_File]:
             )
         files.append(_File(str(path), parse_toml(read_text(path, "a study file"), str(path))))
     return files
+
+
+def _with_tools(files: list[_File]) -> list[_File]:
+    """The files with the figures of each tool in the place of its name."""
+    protocols = (file.tables.get("protocol") for file in files)
+    named = (protocol.get("target") for protocol in protocols if isinstance(protocol, dict))
+    target = next((name for name in named if isinstance(name, str)), "target")
+    found = []
+    for file in files:
+        entries = file.tables.get("indicators")
+        if not isinstance(entries, list):
+            found.append(file)
+            continue
+        full = [figure for entry in entries for figure in _of_tool(entry, target, file.where)]
+        found.append(_File(file.where, {**file.tables, "indicators": full}))
+    return found
+
+
+def _of_tool(entry: Any, target: str, where: str) -> Iterator[Any]:
+    """The entries that an entry with a tool stands for; another one as it is."""
+    if not isinstance(entry, dict) or "tool" not in entry:
+        yield entry
+        return
+    other = next((key for key in entry if key != "tool"), None)
+    if other is not None:
+        raise StudyError(
+            f"{where}: indicators: {other!r} beside tool",
+            "an entry [[indicators]] of its own for it",
+        )
+    if not isinstance(entry["tool"], str):
+        raise StudyError(f"{where}: indicators, tool: no text", 'tool = "pgbench"')
+    for figure in tool_figures(entry["tool"], target, f"{where}: indicators, tool"):
+        extract, indicator = figure.extract, figure.indicator
+        yield {
+            "name": extract.name,
+            "unit": extract.unit,
+            "better": indicator.better,
+            "pattern": extract.pattern,
+            "combine": extract.combine,
+            "optional": extract.optional,
+        }
 
 
 def _check_file(file: _File, own: str) -> None:

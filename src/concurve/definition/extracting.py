@@ -18,6 +18,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal, NamedTuple, get_args
 
+from concurve.definition.indicator_names import IndicatorName, split_name
 from concurve.definition.measured import MEASURED
 from concurve.definition.study import Extract, Indicator
 from concurve.definition.units import is_rate
@@ -55,21 +56,26 @@ def parse_extract(text: str, target: str = "target") -> list[Extraction]:
         StudyError: no name, no pattern, or a tool that is not known.
     """
     name, equals, pattern = text.partition("=")
-    role, dot, own = name.rpartition(".")
-    if dot and not role:
+    role, own = split_name(name)
+    if name.startswith("."):
         raise StudyError(f"--extract {text!r}: no role before the dot", "ROLE.NAME=REGEX")
     role = "" if role == target else role
     if not equals:
-        return list(_known(own if dot else name, role, text))
+        if own not in _table():
+            raise StudyError(
+                f"--extract '{text}': neither NAME=REGEX nor a tool whose output is known",
+                _near_tool(own, f"{EXAMPLE}, or "),
+            )
+        return list(_known(own, role))
     if not own or not pattern:
-        raise StudyError(f"--extract {text!r}: not NAME=REGEX[:unit[:direction]]", EXAMPLE)
+        raise StudyError(f"--extract '{text}': not NAME=REGEX[:unit[:direction]]", EXAMPLE)
     if not role and own in MEASURED:
         raise StudyError(
             f"--extract {own}: this is the name of a figure that is always measured",
             f"another name: --extract printed_{name}=…",
         )
     pattern, unit, better = _split(pattern)
-    full = f"{role}.{own}" if role else own
+    full = str(IndicatorName(role, own))
     return [
         Extraction(
             Extract(name=full, pattern=pattern, unit=unit, role=role),
@@ -121,16 +127,29 @@ def _last(text: str) -> tuple[str, str | None]:
     return head, tail
 
 
-def _known(tool: str, role: str, text: str) -> Iterator[Extraction]:
-    entry = _table().get(tool)
-    if entry is None:
-        near = difflib.get_close_matches(tool, _table(), n=1)
+def tool_figures(text: str, target: str, where: str) -> list[Extraction]:
+    """The figures of the tool that a study file names, as ``pgbench``, or ``ROLE.pgbench`` where
+    another role than the measured one prints them.
+
+    Raises:
+        StudyError: a tool that is not known; ``where`` names the key.
+    """
+    role, tool = split_name(text)
+    if tool not in _table():
         raise StudyError(
-            f"--extract {text!r}: neither NAME=REGEX nor a tool whose output is known",
-            f"did you mean {near[0]!r}?" if near else f"{EXAMPLE}, or one of {', '.join(_table())}",
+            f"{where}: '{text}' is no tool whose output is known", _near_tool(tool, "")
         )
-    for place, figure in enumerate(entry["figures"]):
-        name = f"{role}.{figure['name']}" if role else figure["name"]
+    return list(_known(tool, "" if role == target else role))
+
+
+def _near_tool(tool: str, otherwise: str) -> str:
+    near = difflib.get_close_matches(tool, _table(), n=1)
+    return f"did you mean {near[0]!r}?" if near else f"{otherwise}one of {', '.join(_table())}"
+
+
+def _known(tool: str, role: str) -> Iterator[Extraction]:
+    for place, figure in enumerate(_table()[tool]["figures"]):
+        name = str(IndicatorName(role, figure["name"]))
         unit = figure.get("unit", "")
         extract = Extract(
             name=name,

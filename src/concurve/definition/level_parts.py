@@ -79,7 +79,7 @@ def check_parts(
         for level in wanted:
             _check_level(factor, level, entries, where)
         for place, text in part_texts({factor: entries}):
-            check_placeholders(text, levels, f"{where}: {place}")
+            check_placeholders(text, levels, f"{where}: {place}", origins.parameter)
 
 
 def _check_level(

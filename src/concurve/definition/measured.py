@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
+from concurve.definition.indicator_names import split_name
 from concurve.definition.study import Study
 from concurve.terms import IndicatorInfo
 
@@ -126,7 +127,7 @@ def better_of(study: Study, name: str) -> str:
     if asked != "neither":
         return asked
     own = {info.name: info for info in INDICATORS}
-    known = MEASURED.get(name) or own.get(name.rpartition(".")[2])
+    known = MEASURED.get(name) or own.get(split_name(name).own)
     if known is None and name not in {extract.name for extract in study.extracts}:
         known = fairness_info(name)
     return known.better if known else "neither"

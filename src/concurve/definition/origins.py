@@ -28,6 +28,14 @@ class Origins(msgspec.Struct, frozen=True):
         """Is the study that of a command line, so that its parts are options?"""
         return self.own == COMMAND_LINE
 
+    def parameter(self, name: str) -> str:
+        """How a factor of this name is written."""
+        return f"-P {name} LEVELS" if self.is_command_line else f"{name} = [LEVELS] to [factors]"
+
+    def hook(self, name: str) -> str:
+        """How a hook is written."""
+        return f"--{name}" if self.is_command_line else f"hooks, {name}"
+
     def of(self, table: str, name: str = "") -> str:
         """The file of an entry: ``of("roles", "target")``, ``of("effort", "quick.repeats")``."""
         other = self.parts.get((table, name))

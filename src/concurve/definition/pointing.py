@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from concurve.definition.attaching import parse_attach
-from concurve.definition.beside_line import Beside, parse_counters, ready_seconds, split_command
+from concurve.definition.attaching import attached_role
+from concurve.definition.beside_line import Beside, parse_counters, split_command
 from concurve.definition.campaign import Campaign
 from concurve.definition.level_parts import part_texts
 from concurve.definition.levels import parse_levels
 from concurve.definition.origins import Origins
-from concurve.definition.readiness import REMEDY, Readiness, parse_ready
+from concurve.definition.readiness import REMEDY, Readiness, made_ready, parse_ready
 from concurve.definition.remote import remote_role
 from concurve.definition.study import FREE_PORT, Factor, Role, Study, arguments, single_texts, texts
 from concurve.definition.study_check import check
@@ -179,19 +179,17 @@ def _with_target(study: Study, command: str, given: Beside) -> Study:
         raise StudyError(
             "--counters beside --target: they are of a server elsewhere", "--server URL"
         )
-    readiness = _readiness(old, command, given)
-    new = Role(
+    plain = Role(
         name=old.name,
         command=split_command(command, "--target"),
         env=old.env,
         cwd=old.cwd,
         controls=old.controls,
         end=old.end,
-        ready=readiness.ready,
-        ready_probe=readiness.probe,
-        ready_seconds=ready_seconds(given.ready_within, readiness),
         after=old.after,
+        purpose=old.purpose,
     )
+    new = made_ready(plain, _readiness(old, command, given), given.ready_within, "--ready-within")
     changed = _replaced(study, old, new)
     check(changed, Origins("command line"))
     idle = [
@@ -242,7 +240,8 @@ def _with_server(study: Study, given: Beside) -> Study:
     _refuse_choices_of(study, old)
     if given.ready is not None or given.ready_within is not None:
         raise StudyError("--ready beside a server that runs already", "no --ready")
-    changed = _replaced(study, old, _own_server(old, given))
+    own = msgspec.structs.replace(_own_server(old, given), purpose=old.purpose)
+    changed = _replaced(study, old, own)
     address = given.server
     roles = tuple(
         msgspec.structs.replace(
@@ -262,8 +261,7 @@ def _own_server(old: Role, given: Beside) -> Role:
         raise StudyError(
             "--counters beside --attach: the process is accounted here", "no --counters"
         )
-    parse_attach(given.attach, "--attach")
-    return Role(name=old.name, command=(), attach=given.attach, end="serve")
+    return attached_role(old.name, given.attach, "--attach")
 
 
 def _server_of(study: Study) -> Role:

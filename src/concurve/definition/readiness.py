@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from typing import Literal, NamedTuple
 
+import msgspec
+
+from concurve.definition.patterns import check_for_runner
+from concurve.definition.study import Role
+from concurve.definition.templates import placeholders, render
+from concurve.definition.units import parse_duration
 from concurve.errors import StudyError
 from concurve.wire.spec import ReadyProbe
 
@@ -15,9 +20,6 @@ READY_SECONDS = 60.0
 REMEDY = "tcp:PORT, tcp:HOST:PORT, line:REGEX, command:COMMAND, report or launch"
 
 _LOCAL = "127.0.0.1"
-
-#: What the patterns of the runner lack beside those of Python.
-_UNKNOWN_TO_RUNNER = re.compile(r"\(\?(?:[=!]|<[=!]|P=|\()|\\[1-9]")
 
 
 class Readiness(NamedTuple):
@@ -43,13 +45,45 @@ def parse_ready(text: str, where: str) -> Readiness:
     if kind == "tcp":
         return Readiness(probe=ReadyProbe(tcp=_address(rest.strip(), where)))
     if kind == "line":
-        _check_pattern(rest, where)
+        names = dict.fromkeys(placeholders(rest), "x")
+        check_line(render(rest, names), where)
         return Readiness(probe=ReadyProbe(line=rest))
     try:
         argv = tuple(shlex.split(rest))
     except ValueError as error:
         raise StudyError(f"{where}: {rest!r} is no command: {error}", "close the quotes") from error
     return Readiness(probe=ReadyProbe(command=argv))
+
+
+def made_ready(role: Role, readiness: Readiness, within: str | float | None, where: str) -> Role:
+    """The role with its readiness, and the limit until then; ``where`` names the limit.
+
+    Raises:
+        StudyError: no time, or a limit on a role that is ready at once.
+    """
+    seconds = None if readiness.probe is None else READY_SECONDS
+    if within is not None:
+        if readiness == Readiness():
+            raise StudyError(
+                f"{where}: the role is ready as soon as it runs",
+                f"a sign that it is ready: {REMEDY}; or no limit",
+            )
+        seconds = parse_duration(within, where)
+    return msgspec.structs.replace(
+        role, ready=readiness.ready, ready_probe=readiness.probe, ready_seconds=seconds
+    )
+
+
+def check_line(pattern: str, where: str) -> None:
+    """Refuse a rendered pattern that the trial runner does not read as RE2 does.
+
+    Raises:
+        StudyError: names ``where`` and the remedy.
+    """
+    try:
+        check_for_runner(pattern)
+    except StudyError as error:
+        raise StudyError(f"{where}: {error.what}", error.remedy) from error
 
 
 def check_address(text: str, where: str) -> None:
@@ -71,17 +105,3 @@ def _address(text: str, where: str) -> str:
     if "{" not in address:
         check_address(address, where)
     return address
-
-
-def _check_pattern(text: str, where: str) -> None:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise StudyError(
-            f"{where}: {text!r} is no regular expression: {error}", "line:Ready to accept"
-        ) from error
-    if _UNKNOWN_TO_RUNNER.search(text):
-        raise StudyError(
-            f"{where}: {text!r} has look-around or back-references, which are not available here",
-            "a plainer pattern",
-        )

@@ -28,6 +28,9 @@ EffortName = Literal["quick", "normal", "rigorous"]
 
 EFFORTS: tuple[EffortName, ...] = ("quick", "normal", "rigorous")
 
+#: What a role is for (:mod:`~concurve.definition.purposes`); empty: what the study shows.
+Purpose = Literal["", "server", "load", "setup", "background"]
+
 #: Names of factors that count as concurrency when a study does not say which one does.
 WORK_NAMES = ("threads", "workers", "sessions", "clients", "processes", "jobs", "io-threads")
 
@@ -82,6 +85,7 @@ class Role(_Frozen, frozen=True):
     For packaged programs that are jars, ``java`` says which Java runs them
     (:func:`~concurve.host.java.find_java`) and ``jvm`` holds options of the JVM. ``prefix`` is a
     command that starts the rest, such as ``setpriv``. ``copies`` starts the role several times.
+    ``purpose`` is what it is for where the study does not show it.
     """
 
     name: str
@@ -101,6 +105,7 @@ class Role(_Frozen, frozen=True):
     ready_seconds: float | None = None
     attach: str | None = None
     attached: Attach | None = None
+    purpose: Purpose = ""
 
 
 class Hooks(_Frozen, frozen=True):
@@ -327,7 +332,7 @@ def single_texts(study: Study) -> Iterator[Text]:
             if text or kind.startswith("env "):
                 yield Text("roles", role.name, f"role {role.name}, {kind}", str(text))
     for hook, text in study.hooks.texts().items():
-        yield Text("hooks", hook, f"--{hook}", text)
+        yield Text("hooks", hook, f"hook {hook}", text)
 
 
 def uses(study: Study, placeholder: str) -> bool:

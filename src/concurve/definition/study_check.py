@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from concurve.definition.indicator_names import split_name
 from concurve.definition.level_parts import check_lists, check_parts, part_names
 from concurve.definition.measured import MEASURED
 from concurve.definition.origins import Origins
@@ -46,15 +47,17 @@ def check(study: Study, where: Origins) -> None:
     """
     _check_encoding(study, where)
     _check_roles_of_extracts(study, where)
+    _check_roles_of_indicators(study, where)
     _check_names(study, where)
     known = [factor.name for factor in study.factors] + list(BUILT_IN)
     check_parts(study.level_parts, _all_levels(study), where)
     for item in texts(study):
-        check_placeholders(item.text, known + part_names(study.level_parts), _place(item, where))
+        names = known + part_names(study.level_parts)
+        check_placeholders(item.text, names, _place(item, where), where.parameter)
     for hook, text in study.hooks.texts().items():
         for name in set(OF_TRIAL) & set(placeholders(text)):
             raise StudyError(
-                f"{where.of('hooks', hook)}: --{hook}: "
+                f"{where.of('hooks', hook)}: {where.hook(hook)}: "
                 f"{{{name}}} has a value in the roles of a trial only",
                 "put it into the command of a role",
             )
@@ -64,13 +67,15 @@ def check(study: Study, where: Origins) -> None:
     _check_extracts(study, where)
     _check_efforts(study, where)
     _check_roles(study, where)
+    _check_purposes(study, where)
     _check_work_and_base(study, where)
     _check_conditions(study, where)
     _check_optional(study, where)
 
 
 def _place(item: Text, where: Origins) -> str:
-    return f"{where.of(item.table, item.name)}: {item.place}"
+    place = where.hook(item.name) if item.table == "hooks" else item.place
+    return f"{where.of(item.table, item.name)}: {place}"
 
 
 def with_rules(study: Study, given: dict[str, Any]) -> Study:
@@ -138,8 +143,8 @@ def _check_not_measured(study: Study, where: Origins) -> None:
 
 def _own_name(indicator: str, study: Study) -> str:
     """``load.latency_ns_p99`` is an indicator of the role ``load``."""
-    role, dot, name = indicator.partition(".")
-    known = dot and role in [item.name for item in study.roles] and NAME.fullmatch(name)
+    role, name = split_name(indicator)
+    known = role in [item.name for item in study.roles] and NAME.fullmatch(name)
     return f"{role}-{name}" if known else indicator
 
 
@@ -173,6 +178,18 @@ def _check_roles_of_extracts(study: Study, where: Origins) -> None:
             )
 
 
+def _check_roles_of_indicators(study: Study, where: Origins) -> None:
+    """Refuse an indicator whose name begins with a role that the study does not have."""
+    roles = [role.name for role in study.roles]
+    for item in study.indicators:
+        role = split_name(item.name).role
+        if role and role not in roles:
+            raise StudyError(
+                f"{where.of('indicators', item.name)}: indicator {item.name}: no role {role!r}",
+                _near(role, roles),
+            )
+
+
 def _check_extracts(study: Study, where: Origins) -> None:
     for extract in study.extracts:
         place = _extract_place(extract, where)
@@ -182,7 +199,7 @@ def _check_extracts(study: Study, where: Origins) -> None:
             raise StudyError(f"{place}: {error.what}", error.remedy) from error
         if groups < 1:
             raise StudyError(
-                f"{place}: {extract.pattern!r} has no group",
+                f"{place}: '{extract.pattern}' has no group",
                 r"parentheses around the figure: 'took (\d+) ms'",
             )
 
@@ -257,6 +274,29 @@ def _check_after(
             f"{place}, which serves and so does not exit before it",
             f'after is for roles with end = "exit"; to wait until {other} is up, give it '
             'ready = "report" and list it before',
+        )
+
+
+def _check_purposes(study: Study, where: Origins) -> None:
+    """Refuse purposes that a role cannot have."""
+    ends = {"server": "serve", "load": "exit"}
+    for role in study.roles:
+        place = f"{where.of('roles', role.name)}: role {role.name}: purpose {role.purpose!r}"
+        end = ends.get(role.purpose, role.end)
+        if end != role.end:
+            raise StudyError(
+                f'{place}: it has end = "{role.end}"', f'end = "{end}", or another purpose'
+            )
+        if role.name == study.target and role.purpose in ("setup", "background"):
+            raise StudyError(
+                f"{place}: it is the measured role", "another [protocol] target, or no purpose"
+            )
+    servers = [role.name for role in study.roles if role.purpose == "server"]
+    if len(servers) > 1:
+        raise StudyError(
+            f"{where.of('roles', servers[1])}: two roles with purpose 'server': "
+            f"{' and '.join(servers)}",
+            "the one that does the operations which are measured",
         )
 
 

@@ -59,7 +59,7 @@ def sweep_study(
     work: str | None = None,
     work_amount: Literal["fixed", "scales"] | None = None,
     conditions: Sequence[str] = (),
-    base_text: str | None = None,
+    base: str | Mapping[str, Level] | None = None,
     rules: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> Study:
@@ -110,7 +110,7 @@ def sweep_study(
         indicators=_indicators(found, primary, work_amount),
         work_amount=work_amount or "unknown",
         target=target,
-        base=parse_base(base_text, {factor.name: factor.levels for factor in factors}),
+        base=parse_base(base, {factor.name: factor.levels for factor in factors}),
     )
     roles = roles_of(study, work, conditions, cpus)
     counted = roles.work if roles.work or work == NONE else None
@@ -215,14 +215,18 @@ def parse_environment(texts: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-def parse_base(text: str | None, factors: Mapping[str, Sequence[Level]]) -> dict[str, Level]:
-    """``threads=1,cpus=1`` as levels of the factors.
+def parse_base(
+    given: str | Mapping[str, Level] | None, factors: Mapping[str, Sequence[Level]]
+) -> dict[str, Level]:
+    """``threads=1,cpus=1``, or the same as a mapping, as levels of the factors.
 
     Raises:
         StudyError: not that form, or a level that the factor does not have.
     """
+    if isinstance(given, Mapping):
+        return dict(given)
     base: dict[str, Level] = {}
-    for part in filter(None, (text or "").split(",")):
+    for part in filter(None, (given or "").split(",")):
         name, equals, value = part.partition("=")
         levels = {str(level): level for level in factors.get(name, ())}
         if not equals or value not in levels:

@@ -8,12 +8,13 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from concurve.definition import study as domain
-from concurve.definition.attaching import parse_attach
+from concurve.definition.attaching import attached_role
 from concurve.definition.controls import ControlsTemplate
+from concurve.definition.indicator_names import role_of
 from concurve.definition.levels import parse_levels, resolve_levels
 from concurve.definition.origins import Origins
 from concurve.definition.programs import java_programs
-from concurve.definition.readiness import READY_SECONDS, Readiness, parse_ready
+from concurve.definition.readiness import Readiness, made_ready, parse_ready
 from concurve.definition.remote import remote_arguments, remote_role
 from concurve.definition.templates import Value
 from concurve.definition.units import parse_duration
@@ -73,6 +74,7 @@ class RoleTable(Table, frozen=True):
     attach: Text | None = None
     remote: str | None = None
     counters: CountersTable | None = None
+    purpose: domain.Purpose = ""
 
 
 class RulesTable(Table, frozen=True):
@@ -128,6 +130,8 @@ class IndicatorTable(Table, frozen=True):
     unit: str = ""
     label: str = ""
     pattern: str | None = None
+    combine: Literal["last", "sum"] = "last"
+    optional: bool = False
 
 
 class TestCaseTable(Table, frozen=True):
@@ -211,7 +215,9 @@ def to_study(file: File, cpus: int, where: Origins) -> domain.Study:
                 name=item.name,
                 pattern=item.pattern,
                 unit=item.unit,
-                role=_role_of(item.name, file),
+                role=role_of(item.name, [role.name for role in file.roles]),
+                combine=item.combine,
+                optional=item.optional,
             )
             for item in file.indicators
             if item.pattern is not None
@@ -239,12 +245,6 @@ def to_study(file: File, cpus: int, where: Origins) -> domain.Study:
         simulation=file.protocol.simulation,
         test_case=_test_case(file.test_case, where),
     )
-
-
-def _role_of(indicator: str, file: File) -> str:
-    """The role whose output holds the figure ``load.tps``; empty for the measured one."""
-    role, dot, _ = indicator.partition(".")
-    return role if dot and role in [item.name for item in file.roles] else ""
 
 
 def _test_case(table: TestCaseTable | None, where: Origins) -> TestCase | None:
@@ -304,7 +304,7 @@ def _role(role: RoleTable, where: str) -> domain.Role:
     controls = role.controls
     place = f"{where}: roles {role.name!r}, ready"
     readiness = parse_ready(role.ready, place)
-    return domain.Role(
+    made = domain.Role(
         name=role.name,
         program=role.program,
         prefix=tuple(role.prefix),
@@ -319,12 +319,11 @@ def _role(role: RoleTable, where: str) -> domain.Role:
             policy=controls.policy,
         ),
         end=_end_of(role, readiness, place),
-        ready=readiness.ready,
-        ready_probe=readiness.probe,
-        ready_seconds=_ready_seconds(role, readiness, place),
         after=tuple(role.after),
         copies=str(role.copies),
+        purpose=role.purpose,
     )
+    return made_ready(made, readiness, role.ready_within, f"{place}_within")
 
 
 def _end_of(role: RoleTable, readiness: Readiness, place: str) -> Literal["exit", "serve"]:
@@ -338,25 +337,11 @@ def _end_of(role: RoleTable, readiness: Readiness, place: str) -> Literal["exit"
     return role.end or "exit"
 
 
-def _ready_seconds(role: RoleTable, readiness: Readiness, place: str) -> float | None:
-    """The limit until a role must be ready."""
-    if role.ready_within is None:
-        return None if readiness.probe is None else READY_SECONDS
-    if readiness == Readiness():
-        raise StudyError(
-            f"{place}_within: the role is ready as soon as it runs",
-            'ready = "tcp:6379", or no limit',
-        )
-    return parse_duration(role.ready_within, f"{place}_within")
-
-
 def _attached_role(role: RoleTable, where: str) -> domain.Role:
     """A role whose processes run already."""
     place = f"{where}: roles {role.name!r}"
     _refuse_beside("attach", "it runs already and is left as it is", role, place)
-    attach = str(role.attach)
-    parse_attach(attach, place)
-    return domain.Role(name=role.name, command=(), attach=attach, end="serve")
+    return _for(role, attached_role(role.name, str(role.attach), place))
 
 
 def _remote_role(role: RoleTable, where: str) -> domain.Role:
@@ -367,14 +352,19 @@ def _remote_role(role: RoleTable, where: str) -> domain.Role:
     given: tuple[str, ...] = ()
     if table is not None:
         given = remote_arguments(table.http, table.command, table.names, place)
-    return remote_role(role.name, role.remote or "", given)
+    return _for(role, remote_role(role.name, role.remote or "", given))
+
+
+def _for(table: RoleTable, made: domain.Role) -> domain.Role:
+    """A role that is not started here, with what its table says that it is for."""
+    return msgspec.structs.replace(made, purpose=table.purpose)
 
 
 def _refuse_beside(key: str, why: str, role: RoleTable, place: str) -> None:
     """Refuse what starts, changes or ends a role that is not started here."""
     plain = RoleTable(name=role.name)
     for name in RoleTable.__struct_fields__:
-        if name in ("name", key) or (key == "remote" and name == "counters"):
+        if name in ("name", "purpose", key) or (key == "remote" and name == "counters"):
             continue
         value = getattr(role, name)
         if value != getattr(plain, name) and (name, value) != ("end", "serve"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from concurve.errors import StudyError
 from concurve.terms import Level
@@ -56,8 +56,11 @@ def expand(arguments: Iterable[str], values: Mapping[str, Value]) -> list[str]:
     return expanded
 
 
-def check_placeholders(text: str, known: Iterable[str], where: str) -> None:
-    """Refuse a placeholder without a parameter.
+def check_placeholders(
+    text: str, known: Iterable[str], where: str, parameter: Callable[[str], str]
+) -> None:
+    """Refuse a placeholder without a parameter. ``parameter`` says how one of that name is added
+    (:meth:`~concurve.definition.origins.Origins.parameter`).
 
     Raises:
         StudyError: names the place, the placeholder and the nearest parameter.
@@ -69,5 +72,5 @@ def check_placeholders(text: str, known: Iterable[str], where: str) -> None:
             hint = f"did you mean {{{near[0]}}}? or " if near else ""
             raise StudyError(
                 f"{where}: placeholder {{{name}}} has no parameter",
-                f"{hint}add -P {name} LEVELS, or write {{{{{name}}}}} for the literal text",
+                f"{hint}add {parameter(name)}, or write {{{{{name}}}}} for the literal text",
             )

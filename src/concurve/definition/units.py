@@ -1,18 +1,32 @@
-"""Durations and shares as texts for people."""
+"""Units of figures; durations and shares as people write them."""
 
 from __future__ import annotations
 
 import math
 import re
 
+from concurve.definition.indicator_names import split_name
 from concurve.errors import StudyError
+from concurve.words import count as format_count
+from concurve.words import duration as format_duration
+from concurve.words import quantity as format_quantity
+from concurve.words import share as format_share
+
+__all__ = [
+    "format_count",
+    "format_duration",
+    "format_quantity",
+    "format_share",
+    "in_base_unit",
+    "is_rate",
+    "is_time",
+    "parse_duration",
+    "parse_share",
+]
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 #: A year: a longer duration is a typing error, and very long ones overflow a count of nanoseconds.
 LONGEST_SECONDS = 366 * 24 * 3600.0
-
-#: Parts of a second, each up to where three digits would be rounded to 1e+03.
-_PARTS = ((0.9995e-6, 1e9, "ns"), (0.9995e-3, 1e6, "µs"), (0.9995, 1e3, "ms"))
 
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|h)?\s*")
 
@@ -38,14 +52,14 @@ _TIME_NAME = re.compile(r"(^|_)(seconds|millis|micros|nanos|ms|us|ns|latency|dur
 
 def is_time(name: str, unit: str) -> bool:
     """Is an indicator with this name and unit a time?"""
-    return unit in _TIMES or (not unit and bool(_TIME_NAME.search(name.rpartition(".")[2])))
+    return unit in _TIMES or (not unit and bool(_TIME_NAME.search(split_name(name).own)))
 
 
 def is_rate(name: str, unit: str) -> bool:
     """Is an indicator with this name and unit a rate: so much in a time?"""
     if unit:
         return bool(_RATE_UNIT.search(unit))
-    return bool(_RATE_NAME.search(name.rpartition(".")[2]))
+    return bool(_RATE_NAME.search(split_name(name).own))
 
 
 def in_base_unit(unit: str) -> float | None:
@@ -84,43 +98,6 @@ def parse_duration(text: str | float, where: str) -> float:
     return seconds
 
 
-def format_duration(seconds: float) -> str:
-    """A duration for people: ``24.6 µs``, ``850 ms``, ``12 s``, ``3 min 20 s``, ``2 h 05 min``."""
-    for below, in_a_second, unit in _PARTS:
-        if 0 < seconds < below:
-            return f"{seconds * in_a_second:.3g} {unit}"
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest:02d} s" if rest else f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min"
-
-
-def format_quantity(value: float, unit: str) -> str:
-    """A figure with its unit to three digits: ``1.15 s``, ``24.6 µs``, ``12,300 1/s``."""
-    if unit == "s":
-        for below, in_a_second, part in _PARTS:
-            if 0 < value < below:
-                return f"{_three_digits(value * in_a_second)} {part}"
-    return f"{_three_digits(value)} {unit}".rstrip()
-
-
-def _three_digits(value: float) -> str:
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{decimals}f}"
-
-
-def format_count(number: int, singular: str) -> str:
-    """A count with its noun: ``1 trial``, ``12,000 trials``."""
-    return f"{number:,} {singular if number == 1 else singular + 's'}"
-
-
 def parse_share(text: str, where: str) -> float:
     """A share such as ``2%`` or ``0.02``.
 
@@ -135,10 +112,3 @@ def parse_share(text: str, where: str) -> float:
     if not 0 <= share < 1:
         raise StudyError(f"{where}: {text!r} is not a share below 1", "for example 2% or 0.02")
     return share
-
-
-def format_share(share: float) -> str:
-    """A share for people, to two digits: ``0.34 %``, ``2.1 %``, ``120 %``."""
-    percent = 100 * share
-    digits = 0 if percent >= 10 else 1 if percent >= 1 else 2
-    return f"{percent:.{digits}f} %"

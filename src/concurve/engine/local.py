@@ -7,13 +7,16 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from concurve.engine import Problem
 from concurve.errors import HostError, RunError
 from concurve.host import native
 from concurve.host.orphans import end_marked
 from concurve.host.temporary import remove_abandoned
+from concurve.secrets import KNOWN
 from concurve.wire import encode_spec
-from concurve.wire.spec import TrialSpec
+from concurve.wire.spec import ReadyProbe, RoleSpec, TrialSpec
 
 #: The runner sets this variable in every process of a trial, to the trial's name.
 TRIAL_VARIABLE = "CONCURVE_TRIAL"
@@ -23,7 +26,10 @@ STOP_SECONDS = 15
 
 
 class LocalEngine:
-    """One fresh ``concurve-trial`` a trial: spec on stdin, record on stdout, prose on stderr."""
+    """One fresh ``concurve-trial`` a trial: spec on stdin, record on stdout, prose on stderr.
+
+    The runner alone gets the secrets of a spec; its record has references in their place.
+    """
 
     def __init__(self, runner: Path | None = None) -> None:
         self._runner = str(runner or native.runner())
@@ -31,7 +37,7 @@ class LocalEngine:
     def run(self, spec: TrialSpec) -> bytes:
         """Run one trial; see :meth:`concurve.engine.Engine.run`."""
         try:
-            return self._call([], encode_spec(spec))
+            return KNOWN.hide_json(self._call([], encode_spec(revealed(spec))))
         except RunError:
             # Killed by the out-of-memory killer, say: it has left the trial's processes.
             end_marked(TRIAL_VARIABLE, spec.trial)
@@ -40,9 +46,9 @@ class LocalEngine:
 
     def check(self, spec: TrialSpec) -> list[Problem]:
         """Launch every role suspended, read its controls back, and end it again."""
-        answer = json.loads(self._call(["check"], encode_spec(spec)))
+        answer = json.loads(self._call(["check"], encode_spec(revealed(spec))))
         return [
-            Problem(role["name"], role["problem"]["kind"], role["problem"]["message"])
+            Problem(role["name"], role["problem"]["kind"], KNOWN.hide(role["problem"]["message"]))
             for role in answer["roles"]
             if role.get("problem")
         ]
@@ -72,9 +78,9 @@ class LocalEngine:
             _end(process)
             raise
         if process.returncode != 0 or not stdout:
+            said = KNOWN.hide(stderr.decode(errors="replace").strip()) or "it said nothing"
             raise RunError(
-                f"the trial runner failed with exit code {process.returncode}: "
-                f"{stderr.decode(errors='replace').strip() or 'it said nothing'}",
+                f"the trial runner failed with exit code {process.returncode}: {said}",
                 "concurve resume last, once the cause is corrected",
             )
         return stdout
@@ -88,3 +94,29 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
+
+
+def revealed(spec: TrialSpec) -> TrialSpec:
+    """The spec with the secrets in place of their references, for the runner alone."""
+    return msgspec.structs.replace(spec, roles=tuple(map(_revealed_role, spec.roles)))
+
+
+def _revealed_role(role: RoleSpec) -> RoleSpec:
+    reveal = KNOWN.reveal
+    return msgspec.structs.replace(
+        role,
+        argv=tuple(map(reveal, role.argv)),
+        env={name: reveal(value) for name, value in role.env.items()},
+        cwd=None if role.cwd is None else reveal(role.cwd),
+        ready_probe=None if role.ready_probe is None else _revealed_probe(role.ready_probe),
+    )
+
+
+def _revealed_probe(probe: ReadyProbe) -> ReadyProbe:
+    reveal = KNOWN.reveal
+    return msgspec.structs.replace(
+        probe,
+        tcp=None if probe.tcp is None else reveal(probe.tcp),
+        line=None if probe.line is None else reveal(probe.line),
+        command=None if probe.command is None else tuple(map(reveal, probe.command)),
+    )

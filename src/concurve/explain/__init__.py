@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-from concurve.explain.explanation import AccountReader, explain_run, explained, may_explain
+from concurve.explain.explanation import (
+    AccountReader,
+    explain_run,
+    explained,
+    explained_cell,
+    may_explain,
+)
 
-__all__ = ["AccountReader", "explain_run", "explained", "may_explain"]
+__all__ = ["AccountReader", "explain_run", "explained", "explained_cell", "may_explain"]

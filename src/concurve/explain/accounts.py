@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from concurve.explain.parts import Parts, clients_of, operations_of
 from concurve.explain.stations import Serving, serving_of
 from concurve.explain.threads import (
     Dispatcher,
@@ -25,6 +24,7 @@ from concurve.explain.threads import (
 from concurve.explain.waiting import FutexWords, readings_of, waits_of, word_of
 from concurve.readings.contamination import machine_capacity_ns
 from concurve.readings.measures import MEASURE_PHASE
+from concurve.readings.operations import Asked, Counted, count_operations
 from concurve.wire.record import RoleRecord, TrialRecord, Usage
 
 #: Fewer readings than this say little.
@@ -33,18 +33,21 @@ READINGS_MIN = 30
 
 class OtherRole(NamedTuple):
     """Another role of the trial: the CPUs that it used on average, the share of a CPU that its
-    busiest thread used, and the share of its samples in which its threads slept."""
+    busiest thread used, the share of its samples in which its threads slept, and whether it gives
+    the explained role its work."""
 
     name: str
     cpus: float
     nice: int | None
     busiest: float
     asleep: float = 0.0
+    is_client: bool = False
 
 
 class Account(NamedTuple):
     """Where the thread time of a trial went.
 
+    ``counted`` says what ``operations`` counts (:class:`~concurve.readings.operations.Operations`).
     ``thread_ns`` is the time of the active threads: ``cpu_ns``, ``run_queue_ns`` (``None`` where
     it was not read; then ``blocked_ns`` holds it) and ``blocked_ns``. ``readings`` are those of
     the active threads by kind, ``running`` included; empty without samples. ``dispatcher`` is a
@@ -52,7 +55,7 @@ class Account(NamedTuple):
     """
 
     operations: float
-    counted: bool
+    counted: Counted
     wall_ns: float
     thread_ns: float
     cpu_ns: float
@@ -75,9 +78,11 @@ class Account(NamedTuple):
     serving: Serving | None = None
 
 
-def account(record: TrialRecord, parts: Parts) -> Account | None:
-    """Where the time went; ``None`` if the record has no such role, or it took no time."""
-    role = record.role(parts.subject)
+def account(record: TrialRecord, asked: Asked, work_level: float | None = None) -> Account | None:
+    """Where the time went; ``None`` if the record has no such role, or it took no time.
+    ``work_level`` is the level of the factor that counts as concurrency."""
+    roles = asked.roles
+    role = record.role(roles.subject)
     if role is None:
         return None
     phases = [phase for phase in role.phases if phase.name == MEASURE_PHASE and not phase.open]
@@ -108,11 +113,13 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
         missing["run_queue"] += "; it is estimated from samples"
         time = time._replace(run_queue_ns=sampled_queue(time, readings))
     spent = (time.cpu_ns or 0.0) + (time.run_queue_ns or 0.0)
-    operations, counted = operations_of(record, parts)
+    operations = count_operations(record, asked, work_level)
+    clients = [other.name for other in record.roles if roles.is_client(other.name)]
+    others = [_other(other, other.name in clients) for other in record.roles if other is not role]
     machine = record.machine
     return Account(
-        operations=operations,
-        counted=counted,
+        operations=operations.number,
+        counted=operations.of,
         wall_ns=wall,
         thread_ns=max(time.thread_ns, spent),
         cpu_ns=time.cpu_ns or 0.0,
@@ -126,23 +133,23 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
         word=word_of(waits),
         # Workers that report how long they had work do not wait for a dispatcher in that time.
         dispatcher=dispatcher_of(listed, bystanders, active, wall) if workers is active else None,
-        others=tuple(_other(other) for other in record.roles if other.name != role.name),
+        others=tuple(others),
         steal_ns=float(machine.steal_ns or 0),
         foreign_ns=float(machine.foreign_cpu_ns or 0),
         machine_ns=float(machine_capacity_ns(record)),
         machine_busy_ns=float(machine.busy_ns or 0),
         nice=role.controls.nice,
         missing=missing,
-        serving=serving_of(record, role.name, clients_of(record, parts)) if parts.serving else None,
+        serving=serving_of(record, role.name, clients) if roles.serving else None,
     )
 
 
-def _other(role: RoleRecord) -> OtherRole:
+def _other(role: RoleRecord, is_client: bool) -> OtherRole:
     wall = max(role.wall_ns, 1)
     busiest = max((thread.usage.cpu_ns or 0 for thread in role.threads.listed), default=0)
     asleep = role.waits.sleep / role.waits.readings if role.waits and role.waits.readings else 0.0
     cpus = (role.usage.cpu_ns or 0) / wall
-    return OtherRole(role.name, cpus, role.controls.nice, busiest / wall, asleep)
+    return OtherRole(role.name, cpus, role.controls.nice, busiest / wall, asleep, is_client)
 
 
 def _reason(usage: Usage | msgspec.Struct, name: str) -> str:

@@ -113,6 +113,7 @@ class Breakdown(NamedTuple):
                 found[0].nice,
                 mean([other.busiest for other in found]),
                 mean([other.asleep for other in found]),
+                found[0].is_client,
             )
             for name, found in seen.items()
         ]

@@ -25,8 +25,9 @@ from concurve.explain.components import (
     wait_often,
 )
 from concurve.explain.others import is_doubtful, outside_processes
-from concurve.explain.verdict import WHOLE_SHARE, Case, Verdict, mixture, percent, times
+from concurve.explain.verdict import WHOLE_SHARE, Case, Verdict, mixture, times
 from concurve.findings.explanation import Cause
+from concurve.words import percent
 
 #: An excess must reach this share of the base's time per operation.
 LOSS_MIN = 0.02
@@ -40,11 +41,10 @@ LOCK_LOSS_MIN = 0.005
 START_LOSS_MIN = 0.05
 
 
-def cause_of(
-    cell: Breakdown, base: Breakdown | None, clients: tuple[str, ...] = (), serving: bool = False
-) -> Verdict:
-    """What limits a cell. ``base`` is the breakdown of its base, ``None`` for the base itself."""
-    case = Case(cell, base, clients, serving)
+def cause_of(cell: Breakdown, base: Breakdown | None, serving: bool = False) -> Verdict:
+    """What limits a cell. ``base`` is the breakdown of its base, ``None`` for the base itself;
+    ``serving``: its threads serve clients."""
+    case = Case(cell, base, serving)
     served = _serving(case)
     if served is not None:
         return served

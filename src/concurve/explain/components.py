@@ -17,12 +17,11 @@ from concurve.explain.verdict import (
     WHOLE_SHARE,
     Case,
     Verdict,
-    count,
     number,
-    percent,
     times,
 )
 from concurve.explain.waiting import KINDS
+from concurve.words import count, percent
 
 #: Another role or process is the cause of an excess if it can explain at least this share.
 EXPLAINS = 0.5
@@ -123,7 +122,7 @@ def outside(case: Case, amount: float) -> Verdict | None:
     kinds = {kind: cell.share(kind) for kind in OUTSIDE}
     most = max(kinds, key=lambda kind: kinds[kind])
     words = f"{percent(sum(kinds.values()))} of it waiting for "
-    if case.clients or case.serving:
+    if case.serving:
         return Verdict("client", f"{words}the client ({_NAMES[most]}){_clients(case)}")
     if most == "pipe":
         if cell.threads > 1 and cell.running >= RUNNING_MIN:

@@ -1,6 +1,6 @@
 """What limits each cell of a run: records → :class:`~concurve.findings.explanation.Explanation`.
 
-``parts`` and ``threads`` find the threads whose time is explained, ``accounts`` reads a record,
+``threads`` finds the threads whose time is explained, ``accounts`` reads a record,
 ``breakdown`` puts the trials of a cell together and compares them with the base, ``causes`` names
 the cause by what ``components`` makes of each part, and ``sentences`` says it. Records are read one
 cell at a time, and of a cell with very many trials the first :data:`TRIALS_READ`.
@@ -8,17 +8,16 @@ cell at a time, and of a cell with very many trials the first :data:`TRIALS_READ
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
+from concurve import words
 from concurve.analysis.records import FirstRecord, StoredRecord, read_records
 from concurve.analysis.run import StoredRun, analyse, stored_run
-from concurve.definition.units import format_count
-from concurve.errors import RunError
+from concurve.errors import RunError, StoreError
 from concurve.estimate import Estimate
 from concurve.explain.accounts import Account, account
 from concurve.explain.breakdown import Breakdown, breakdown, excess
 from concurve.explain.causes import cause_of
-from concurve.explain.parts import Parts, parts_of
 from concurve.explain.sentences import sentence
 from concurve.explain.verdict import Verdict
 from concurve.explain.waiting import KINDS
@@ -26,6 +25,7 @@ from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.run import Findings
 from concurve.planning.plan import describe
+from concurve.readings.operations import Asked, Counted, asked_of
 from concurve.store import Store
 from concurve.store.rows import RunRow, TrialKey
 from concurve.store.run_head import RunHead
@@ -34,8 +34,14 @@ from concurve.store.run_head import RunHead
 TRIALS_READ = 200
 #: Reports of runs with more trials omit this section; ``concurve explain`` still reads them.
 REPORT_TRIALS = 5_000
-#: A cause in doubt is named if as many quiet trials of a cell say the same: one alone has no spread.
+#: A cause in doubt is named if so many quiet trials of a cell say the same: one has no spread.
 QUIET_TRIALS_MIN = 2
+#: What an operation is, by what is counted.
+_OPERATION: dict[Counted, str] = {
+    "reported": "reported by the program",
+    "units": "a unit of work: each worker brings one",
+    "run": "a whole run",
+}
 _COMPONENTS = ("total", "cpu", "run_queue", "blocked")
 _BAR = ("cpu", "run_queue", *KINDS)
 #: Indicators of the readings that causes are named by: where one is in doubt, so is the cause.
@@ -57,20 +63,19 @@ def explain_run(store: Store, row: RunRow) -> Explanation:
 class AccountReader:
     """Where the thread time went in the trials that are the figures of the run, by cell; ``quiet``
     has those of a quiet machine alone. ``set_aside`` is the number of trials in use that are not
-    figures, because enough quiet ones are."""
+    figures, because enough quiet ones are. Only some ``cells`` are read, if they are given."""
 
-    def __init__(self, run: StoredRun) -> None:
-        aside = {
-            row.outcome.key
-            for row, names in zip(run.trials, run.chosen.set_aside, strict=True)
-            if names
-        }
-        self._used = {cell: set(keys) - aside for cell, keys in run.used.items()}
-        self._parts = parts_of(run.head.study)
+    def __init__(self, run: StoredRun, cells: Collection[int] | None = None) -> None:
+        keys = run.trials.outcomes.keys()
+        aside = {key for key, names in zip(keys, run.chosen.set_aside, strict=True) if names}
+        used = {cell: set(keys) - aside for cell, keys in run.used.items()}
+        self.set_aside = sum(map(len, run.used.values())) - sum(map(len, used.values()))
+        self._used = {cell: keys for cell, keys in used.items() if cells is None or cell in cells}
+        self._asked = asked_of(run.head.study)
+        self._levels = {cell.index: run.plan.workers(cell) for cell in run.plan.cells}
         self._left = {cell: len(keys) for cell, keys in self._used.items()}
-        self.set_aside = sum(len(keys) for keys in run.used.values()) - sum(self._left.values())
-        self.accounts: dict[int, list[Account]] = {cell: [] for cell in run.used}
-        self.quiet: dict[int, list[Account]] = {cell: [] for cell in run.used}
+        self.accounts: dict[int, list[Account]] = {cell: [] for cell in self._used}
+        self.quiet: dict[int, list[Account]] = {cell: [] for cell in self._used}
         self._doubtful = run.protocol.doubtful.keys()
 
     def cells(self) -> Collection[int]:
@@ -85,7 +90,7 @@ class AccountReader:
         """Account for the time of a trial, unless its record has none."""
         cell = stored.key.cell
         self._left[cell] -= 1
-        found = account(stored.record, self._parts)
+        found = account(stored.record, self._asked, self._levels[cell])
         if found is not None:
             self.accounts[cell].append(found)
             if stored.key not in self._doubtful:
@@ -102,23 +107,24 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
     Raises:
         RunError: the run has no trial in use.
     """
-    parts = parts_of(head.study)
+    asked = asked_of(head.study)
     breakdowns = _breakdowns(read.accounts, findings.run.is_staged)
     quiet = _breakdowns(read.quiet, findings.run.is_staged)
     if not breakdowns:
         raise RunError(f"run {findings.run.id} has no trial in use to explain", "another run")
-    counted = {account.counted for cell in breakdowns.values() for account in cell.accounts}
-    cells = tuple(_cell(cell, findings, breakdowns, quiet, parts) for cell in findings.cells)
+    counted = _counted(breakdowns)
+    serving = asked.roles.serving
+    cells = tuple(_cell(cell, findings, breakdowns, quiet, serving) for cell in findings.cells)
     missing = _everywhere(cells)
     return Explanation(
         run=findings.run.id,
         study=findings.run.study,
         factors=_varying(findings),
         work=findings.work.name if findings.work else None,
-        operation="reported by the program" if counted == {True} else "a whole run",
+        operation=_OPERATION[counted],
         cells=cells,
         missing=missing,
-        notes=tuple(_notes(findings, breakdowns, parts, counted, read.set_aside)),
+        notes=tuple(_notes(findings, breakdowns, asked, counted, read.set_aside)),
     )
 
 
@@ -139,10 +145,38 @@ def explained(findings: Findings, head: RunHead, read: AccountReader | None) -> 
         return None
 
 
+def explained_cell(store: Store, run: StoredRun, findings: Findings) -> CellExplanation | None:
+    """What limits the cell that a reader is told of first, as the report of the run says it, from
+    the records of that cell and its base alone. ``None`` where the report does not say it either,
+    and where a record is damaged: figures are shown without them.
+    """
+    cell = findings.cell_to_explain
+    is_asked = findings.indicator(findings.primary).better != "neither"
+    if cell is None or not is_asked or not may_explain(run):
+        return None
+    base = cell.index if cell.base is None else cell.base
+    read = AccountReader(run, (cell.index, base))
+    try:
+        read_records(store, run.row.id, (read,))
+    except StoreError:
+        return None
+    breakdowns, quiet = (
+        _breakdowns(accounts, findings.run.is_staged) for accounts in (read.accounts, read.quiet)
+    )
+    serving = asked_of(run.head.study).roles.serving
+    return _cell(cell, findings, breakdowns, quiet, serving) if breakdowns else None
+
+
 def _breakdowns(accounts: dict[int, list[Account]], is_staged: bool) -> dict[int, Breakdown]:
     """The cells that have such trials, by index."""
     made = {cell: breakdown(trials, is_staged) for cell, trials in accounts.items()}
     return {cell: found for cell, found in made.items() if found is not None}
+
+
+def _counted(breakdowns: Mapping[int, Breakdown]) -> Counted:
+    """What an operation is in all trials: whole runs where they differ."""
+    found = {account.counted for cell in breakdowns.values() for account in cell.accounts}
+    return found.pop() if len(found) == 1 else "run"
 
 
 def _cell(
@@ -150,7 +184,7 @@ def _cell(
     findings: Findings,
     breakdowns: dict[int, Breakdown],
     quiet: dict[int, Breakdown],
-    parts: Parts,
+    serving: bool,
 ) -> CellExplanation:
     own = breakdowns.get(cell.index)
     if own is None:
@@ -158,11 +192,12 @@ def _cell(
     base_cell = findings.cells[cell.index if cell.base is None else cell.base]
     has_base = base_cell.index != cell.index
     base = breakdowns.get(base_cell.index) if has_base else None
-    verdict = cause_of(own, base, parts.clients, parts.serving)
+    verdict = cause_of(own, base, serving)
     evidence = sentence(cell, base_cell, own, base, verdict, _varying(findings))
     doubt = _doubt(cell, base_cell, findings)
-    alone = _quiet_verdict(cell, base_cell if base is not None else None, quiet, parts)
-    is_confirmed = alone is not None and (alone.cause, alone.limit) == (verdict.cause, verdict.limit)
+    alone = _quiet_verdict(cell, base_cell if base is not None else None, quiet, serving)
+    said = verdict.cause, verdict.limit
+    is_confirmed = alone is not None and (alone.cause, alone.limit) == said
     # Other processes are a cause that a quiet machine would not show: it is the doubt itself.
     is_withheld = bool(doubt) and not is_confirmed and verdict.cause != "contamination"
     if doubt and is_confirmed:
@@ -191,20 +226,21 @@ def _cell(
 
 
 def _quiet_verdict(
-    cell: CellFindings, base: CellFindings | None, quiet: dict[int, Breakdown], parts: Parts
+    cell: CellFindings, base: CellFindings | None, quiet: dict[int, Breakdown], serving: bool
 ) -> Verdict | None:
     """What the quiet trials alone say; ``None`` where a side has fewer than
     :data:`QUIET_TRIALS_MIN`."""
     sides = [quiet.get(side.index) for side in ([cell] if base is None else [cell, base])]
     if any(side is None or side.trials < QUIET_TRIALS_MIN for side in sides):
         return None
-    return cause_of(quiet[cell.index], base and quiet[base.index], parts.clients, parts.serving)
+    compared = None if base is None else quiet[base.index]
+    return cause_of(quiet[cell.index], compared, serving)
 
 
 def _doubt(cell: CellFindings, base: CellFindings, findings: Findings) -> str:
     """Why the figures of a cell or of its base are in doubt, as the table marks them, or empty."""
     doubted = [
-        f"{side.doubtful} of {format_count(side.trials, 'trial')} of "
+        f"{side.doubtful} of {words.count(side.trials, 'trial')} of "
         f"{describe({name: side.parameters[name] for name in _varying(findings)}) or 'the run'}"
         for side in ([cell] if base.index == cell.index else [cell, base])
         if any(
@@ -271,15 +307,18 @@ def _everywhere(cells: tuple[CellExplanation, ...]) -> dict[str, str]:
 def _notes(
     findings: Findings,
     breakdowns: dict[int, Breakdown],
-    parts: Parts,
-    counted: set[bool],
+    asked: Asked,
+    counted: Counted,
     set_aside: int,
 ) -> list[str]:
     """Notes on how to read the explanation."""
     notes = []
-    if parts.clients and parts.subject != findings.roles[0]:
-        notes.append(f"The threads are those of the role {parts.subject}.")
-    if counted != {True}:
+    roles = asked.roles
+    if roles.clients and roles.subject != findings.roles[0]:
+        notes.append(f"The threads are those of the role {roles.subject}.")
+    if counted == "units":
+        notes.append("The work scales: each worker counts as one operation, as in the table.")
+    if counted == "run":
         notes.append(
             "The program reports no operations, so a whole run counts as one: if its work grows "
             "with a factor, so does its time, and that is no loss. Report the indicator "
@@ -298,7 +337,7 @@ def _notes(
     ):
         if count:
             are = "is" if count == 1 else "are"
-            notes.append(f"{format_count(count, 'trial')} {are} {what}.")
+            notes.append(f"{words.count(count, 'trial')} {are} {what}.")
     cut = [cell for cell in findings.cells if cell.trials > TRIALS_READ]
     if cut:
         notes.append(f"Of cells with more trials, the first {TRIALS_READ} are read.")

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from concurve.explain.accounts import OtherRole
 from concurve.explain.breakdown import Breakdown
-from concurve.explain.parts import is_role
-from concurve.explain.verdict import RUNNING_MIN, Case, number, percent
+from concurve.explain.verdict import RUNNING_MIN, Case, number
 from concurve.readings.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX
+from concurve.words import percent
 
 
 def client_roles(case: Case) -> list[OtherRole]:
     """The clients among the other roles."""
-    return [
-        other
-        for other in case.cell.others
-        if any(is_role(other.name, name) for name in case.clients)
-    ]
+    return [other for other in case.cell.others if other.is_client]
 
 
 def taken_by_roles(cell: Breakdown) -> float:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from concurve.explain.breakdown import Breakdown
 from concurve.findings.explanation import Cause
+from concurve.words import percent
 
 #: A kind of waiting with this share of the time limits a cell, whatever its share in the base.
 WHOLE_SHARE = 0.5
@@ -29,12 +30,10 @@ class Verdict(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A cell and its base (``None`` for the base itself), the roles that are its clients, and
-    whether it serves them."""
+    """A cell and its base (``None`` for the base itself), and whether it serves clients."""
 
     cell: Breakdown
     base: Breakdown | None
-    clients: tuple[str, ...]
     serving: bool
 
 
@@ -47,20 +46,9 @@ def mixture(cell: Breakdown) -> str:
     return ", ".join(waiting)
 
 
-def percent(share: float) -> str:
-    """A share for prose: ``51 %``, ``0.4 %``."""
-    value = 100 * share
-    return f"{value:.0f} %" if value >= 9.95 else f"{value:.1f} %"
-
-
 def number(value: float) -> str:
     """A number of CPUs or threads: ``1.9``, ``0.03``."""
     return f"{value:.1f}" if value >= 0.05 else f"{value:.2g}"
-
-
-def count(number: int, singular: str) -> str:
-    """``1 CPU``, ``2 CPUs``."""
-    return f"{number} {singular if number == 1 else singular + 's'}"
 
 
 def times(cell: Breakdown, base: Breakdown) -> str:

@@ -8,13 +8,13 @@ import msgspec
 
 from concurve.findings.claims import VerdictName
 from concurve.findings.published import Agreement
-from concurve.findings.run import Finding, Findings, Report
+from concurve.findings.run import Finding, Report, TrialFindings
 from concurve.terms import CampaignTexts, TestCase
 
 MemberState = Literal["planned", "begun", "complete", "failed", "not run"]
 
-#: What was read of each run: its figures, or its whole report.
-RunT_co = TypeVar("RunT_co", bound=Findings, covariant=True)
+#: What was read of each run: its figures with those of its trials, or its whole report.
+RunT_co = TypeVar("RunT_co", bound=TrialFindings, covariant=True)
 
 
 class Procedure(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,12 +80,14 @@ class CampaignInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 class CampaignFindings(msgspec.Struct, Generic[RunT_co], frozen=True, kw_only=True):
     """Everything that a view of a campaign shows. ``answers`` is what its studies say to its
-    question; ``summary`` is for a reader who has a minute."""
+    question, and ``answered_by`` the study that the first of them is said of, or empty;
+    ``summary`` is for a reader who has a minute."""
 
     campaign: CampaignInfo
     texts: CampaignTexts
     glossary: dict[str, str]
     answers: tuple[Finding, ...]
+    answered_by: str
     summary: tuple[Finding, ...]
     studies: tuple[StudyFindings[RunT_co], ...]
     deviations: tuple[Deviation, ...]

@@ -13,7 +13,7 @@ from concurve.findings.explanation import Explanation
 from concurve.findings.published import PublishedTable
 from concurve.findings.scaling import ScalingFinding
 from concurve.findings.workers import ProgramFact, WorkerShares
-from concurve.terms import Factor, IndicatorInfo, TestCase
+from concurve.terms import Factor, IndicatorInfo, Level, TestCase
 
 # What comes after the primary indicator, its speed-up and what was asked for; others in the order
 # of the indicators. Where a load lasts a fixed time, its wall time tells nothing.
@@ -72,7 +72,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """What the stored figures of a run say, cell by cell. ``asked`` names the indicators that the
     study or the command line asked for by name, the primary one included; ``extracted`` those that
-    are read out of the output."""
+    are read out of the output. ``throughput`` is the rate by which the cells compare, empty where
+    nothing compares them."""
 
     run: RunInfo
     question: str
@@ -82,6 +83,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     indicators: tuple[IndicatorInfo, ...]
     asked: tuple[str, ...] = ()
     extracted: tuple[str, ...] = ()
+    throughput: str = "rate_per_second"
     cells: tuple[CellFindings, ...]
     sentences: tuple[Finding, ...]
     rejects: tuple[Reject, ...]
@@ -117,6 +119,22 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     def best_overall(self) -> BestFinding | None:
         """The finding over all cells of the run, if there is one: not where conditions differ."""
         return next((item for item in self.best if not item.group), None)
+
+    @property
+    def cell_to_explain(self) -> CellFindings | None:
+        """The cell whose limit a reader is told: the one with the most concurrency among those like
+        the recommended setting; ``None`` where there is none."""
+        wanted: dict[str, Level] = {}
+        if self.best:
+            best = self.best_overall or self.best[-1]
+            wanted = {**best.group, **best.recommended}
+        work = self.work.name if self.work else ""
+        alike = [
+            cell
+            for cell in self.cells
+            if all(cell.parameters.get(k) == level for k, level in wanted.items() if k != work)
+        ]
+        return max(alike, key=lambda cell: _amount(cell.parameters.get(work)), default=None)
 
     @property
     def work(self) -> Factor | None:
@@ -188,3 +206,7 @@ class Report(TrialFindings, frozen=True, kw_only=True):
 
 def _fields(findings: Findings, of: type[Findings]) -> dict[str, Any]:
     return {name: getattr(findings, name) for name in of.__struct_fields__}
+
+
+def _amount(level: Level | None) -> float:
+    return float(level) if isinstance(level, (int, float)) else 0.0

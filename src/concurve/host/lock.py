@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,15 +16,24 @@ from pathlib import Path
 from concurve.errors import BusyError, HostError
 
 LOCK_NAME = "concurve-measurement.lock"
+_SHARED = Path("/run/lock")
 
 
 def lock_path() -> Path:
-    """``CONCURVE_LOCK``, else a file in ``/run/lock`` or ``/tmp``."""
+    """``CONCURVE_LOCK``, else a file in ``/run/lock``, or in ``/tmp`` where not every user may
+    write to that: all users of the machine must find the same one."""
     given = os.environ.get("CONCURVE_LOCK")
     if given:
         return Path(given)
-    shared = Path("/run/lock")
-    return (shared if os.access(shared, os.W_OK) else Path("/tmp")) / LOCK_NAME
+    return (_SHARED if _is_for_all(_SHARED) else Path("/tmp")) / LOCK_NAME
+
+
+def _is_for_all(folder: Path) -> bool:
+    """Whether every user may make a file there, whoever asks."""
+    try:
+        return bool(folder.stat().st_mode & stat.S_IWOTH)
+    except OSError:
+        return False
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from concurve import words
 from concurve.definition.campaign import Member
 from concurve.definition.study import Study
 from concurve.definition.study_check import with_rules
@@ -149,9 +150,9 @@ class CampaignRunner:
         self.store.set_campaign_state(self.head.id, "interrupted", reason)
         rows = self.store.members(self.head.id)
         done = sum(row.state == "complete" for row in rows)
+        number = words.count_of(done, len(rows), "study")
         return RunInterruptedError(
-            f"campaign {self.head.id} was stopped after {done} of {len(rows)} studies; every "
-            "finished trial is stored",
+            f"campaign {self.head.id} was stopped after {number}; every  finished trial is stored",
             self._resume_line(),
         )
 
@@ -162,7 +163,8 @@ class CampaignRunner:
         rows = self.store.members(self.head.id)
         missing = [row.name for row in rows if row.state != "complete"]
         if missing:
-            reason = f"{len(missing)} of {len(rows)} studies are missing: {', '.join(missing)}"
+            number = words.count_of(len(missing), len(rows), "study")
+            reason = f"{number} {words.verb(len(missing))} missing: {', '.join(missing)}"
             self.store.set_campaign_state(self.head.id, "incomplete", reason)
         else:
             self.store.set_campaign_state(self.head.id, "complete", "all studies done")

@@ -13,12 +13,15 @@ from typing import Any
 import msgspec
 
 from concurve.definition.campaign import Campaign
+from concurve.definition.hiding import hidden
+from concurve.definition.remote import PROGRAM as REMOTE
 from concurve.definition.study import Role, Study
 from concurve.definition.templates import Value, render
 from concurve.host import attaching, machine
 from concurve.measuring import packaged
 from concurve.planning.granted import granted
 from concurve.planning.plan import Plan, make_plan
+from concurve.secrets import KNOWN
 from concurve.store import campaign_head, run_head
 from concurve.store.campaign_head import CampaignHead
 from concurve.store.rows import CAMPAIGN_PREFIX
@@ -26,14 +29,15 @@ from concurve.store.run_head import RunHead
 
 
 def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
-    """The head of a new run on this machine, without the optional levels that it cannot run.
+    """The head of a new run on this machine, without the optional levels that it cannot run and
+    without the secrets of the study.
 
     Raises:
         HostError: a program that is not optional is not installed.
     """
     now = datetime.datetime.now(datetime.UTC)
     study, left_out = granted(
-        with_attached(study), effort, machine.allowed_cpus(), packaged.command
+        with_attached(hidden(study)), effort, machine.allowed_cpus(), packaged.command
     )
     plan = make_plan(study, effort, seed)
     return RunHead(
@@ -43,7 +47,7 @@ def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
         effort=effort,
         seed=seed,
         started=now.isoformat(timespec="seconds"),
-        again=again,
+        again=KNOWN.hide(again),
         machine=machine.describe_machine(),
         programs=_programs(plan),
         versions=machine.versions(),
@@ -73,16 +77,19 @@ def with_attached(study: Study) -> Study:
 def new_campaign_head(
     campaign: Campaign, effort: str, seed: int, again: str, version: str
 ) -> CampaignHead:
-    """The head of a new campaign."""
+    """The head of a new campaign, without the secrets of its studies."""
+    studies = tuple(
+        msgspec.structs.replace(member, study=hidden(member.study)) for member in campaign.studies
+    )
     now = datetime.datetime.now(datetime.UTC)
     return CampaignHead(
         format=campaign_head.FORMAT,
         id=f"{CAMPAIGN_PREFIX}{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
-        campaign=campaign,
+        campaign=msgspec.structs.replace(campaign, studies=studies),
         effort=effort,
         seed=seed,
         started=now.isoformat(timespec="seconds"),
-        again=again,
+        again=KNOWN.hide(again),
         version=version,
     )
 
@@ -110,10 +117,12 @@ def again_line(seed: int) -> str:
 
 def _programs(plan: Plan) -> dict[str, Any]:
     """The files of the roles' commands, by role, and by program if a role has several; without
-    commands that hold placeholders."""
+    commands that hold placeholders. Of a role elsewhere its address is known, and no file."""
     programs: dict[str, Any] = {}
     for role in plan.study.roles:
-        if role.program is not None:
+        if role.program == REMOTE:
+            programs[role.name] = {"remote": role.command[0]}
+        elif role.program is not None:
             launches = dict.fromkeys(_launch(role, plan.values(cell)) for cell in plan.cells)
             for name, java in launches:
                 label = f"{name} on Java {java}" if java else name

@@ -13,6 +13,7 @@ from concurve.definition.units import format_duration
 from concurve.errors import RunError
 from concurve.host.orphans import end_marked
 from concurve.planning.plan import Cell, Plan, describe
+from concurve.secrets import KNOWN
 
 #: A hook is stopped after so many seconds, or after the run's time allowance if that is longer.
 HOOK_SECONDS_MIN = 600.0
@@ -50,7 +51,7 @@ def run_hook(plan: Plan, name: str, cell: Cell) -> None:
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip()[-300:] or "it said nothing"
         raise RunError(
-            f"{describe(cell.parameters)}: --{name} failed with {done.returncode}: {said}",
+            f"{describe(cell.parameters)}: the hook {name} failed with {done.returncode}: {said}",
             "correct it, then concurve resume last",
         )
 
@@ -81,7 +82,7 @@ def shell(
         given.write(stdin.encode(errors="surrogateescape"))
         given.seek(0)
         process = subprocess.Popen(
-            ["/bin/sh", "-c", render(text, plan.values(cell))],
+            ["/bin/sh", "-c", KNOWN.reveal(render(text, plan.values(cell)))],
             stdin=given,
             stdout=out,
             stderr=errors,
@@ -96,12 +97,12 @@ def shell(
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
             raise RunError(
-                f"{describe(cell.parameters)}: --{name} did not end within "
+                f"{describe(cell.parameters)}: the hook {name} did not end within "
                 f"{format_duration(seconds)} and was stopped",
                 "a hook that ends by itself, or --max-time with more time for it; then "
                 "concurve resume last",
             ) from None
-        return Ended(code, _tail(out), _tail(errors))
+        return Ended(code, KNOWN.hide(_tail(out)), KNOWN.hide(_tail(errors)))
 
 
 def _tail(file: IO[bytes]) -> str:

@@ -12,6 +12,7 @@ from concurve.readings.contamination import LATE_READING, MACHINE_WIDE, Contamin
 from concurve.readings.contamination import judge as judge_machine
 from concurve.readings.extraction import MissedExtractError
 from concurve.readings.measures import NOTHING_DONE, is_probed, measure
+from concurve.readings.operations import asked_of
 from concurve.store.rows import Verdict
 from concurve.wire.record import TrialRecord
 
@@ -41,6 +42,7 @@ class Judge:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.matched: set[str] = set()
+        self._asked = asked_of(plan.study)
 
     def judge(self, cell: Cell, record: TrialRecord) -> Judgement:
         """Judge one record.
@@ -94,9 +96,7 @@ class Judge:
 
     def _figures(self, cell: Cell, record: TrialRecord) -> dict[str, float]:
         study = self.plan.study
-        measures = measure(
-            record, study.target, study.extracts, self.plan.workers(cell), study.work_amount
-        )
+        measures = measure(record, self._asked, self.plan.workers(cell))
         self.matched.update(extract.name for extract in study.extracts)
         absent = study.primary not in measures.values
         if absent and measures.absent.get(study.primary) != NOTHING_DONE:
@@ -115,7 +115,7 @@ class Judge:
     def _missed(self, cell: Cell, missed: MissedExtractError) -> Judgement:
         name, pattern = missed.extract.name, missed.extract.pattern
         role = missed.extract.role or self.plan.study.target
-        detail = f"figure {name}: {pattern!r} matched no number in the output of role {role}"
+        detail = f"figure {name}: '{pattern}' matched no number in the output of role {role}"
         if missed.reason:
             detail += f": {missed.reason}"
         if name in self.matched:
@@ -135,7 +135,7 @@ class Judge:
         output = target.stdout.text() if target else ""
         done = shell(self.plan, "check", text, cell, output, {"CONCURVE_VALUE": repr(value)})
         said = (done.stdout + done.stderr).strip().splitlines()
-        detail = said[-1] if said else "--check said nothing"
+        detail = said[-1] if said else "the hook check said nothing"
         if done.returncode == 0:
             return None
         if done.returncode == 1:
@@ -144,7 +144,7 @@ class Judge:
             return Judgement("abandon", value, "check", detail, {})
         raise self._error(
             cell,
-            f"--check exited with {done.returncode}: {detail}",
+            f"the hook check exited with {done.returncode}: {detail}",
             "0 accepts, 1 asks for a redo, 2 gives the cell up",
         )
 

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from concurve.attendants import volumes
+from concurve.definition.hiding import secrets_of
 from concurve.definition.study import FREE_PORT, TRIAL_FOLDER, uses
+from concurve.definition.templates import render
 from concurve.definition.units import format_count
 from concurve.engine import Engine
 from concurve.errors import (
@@ -27,6 +29,7 @@ from concurve.host import machine
 from concurve.host.lock import measurement_lock
 from concurve.host.temporary import free_port, temporary_folder
 from concurve.measuring import packaged
+from concurve.measuring.changed_programs import changed_programs
 from concurve.measuring.hooks import hook_seconds, run_hook
 from concurve.measuring.judgement import TIMED_OUT_BUSY, Judge
 from concurve.measuring.patience import Patience
@@ -35,6 +38,7 @@ from concurve.planning.protocol import CUT, Stop, replay
 from concurve.planning.protocol import Protocol as TrialProtocol
 from concurve.readings.centres import indicator_centre
 from concurve.readings.refused import refused_lines
+from concurve.secrets import KNOWN
 from concurve.store import Store
 from concurve.store.rows import Outcome, TrialKey
 from concurve.store.run_head import RunHead
@@ -139,7 +143,19 @@ def check_plan(plan: Plan, engine: Engine, cpus: tuple[int, ...]) -> None:
                     raise HostError(where, "the process that runs now, by its number or unit")
                 if problem.kind == "control_refused":
                     raise HostError(where, "run as root, or leave the control out")
-                raise StudyError(where, "the command after --, as a shell would find it")
+                raise StudyError(
+                    where, f"a program in PATH, or its path, as the command of role {problem.role}"
+                )
+
+
+def uses_volume(plan: Plan) -> bool:
+    """Does a role of any cell make a volume?"""
+    programs = dict.fromkeys(role.program for role in plan.study.roles if role.program)
+    return any(
+        render(program, plan.values(cell)) in volumes.VOLUMES
+        for program in programs
+        for cell in (plan.cells if "{" in program else plan.cells[:1])
+    )
 
 
 def _alone(role: RoleSpec) -> tuple[RoleSpec, ...]:
@@ -176,20 +192,35 @@ class Runner:
 
     def start(self) -> Stop:
         """Check, store the run's head, and run it to its end."""
-        check_plan(self.plan, self.engine, self._cpus)
-        with measurement_lock(f"concurve run {self.head.id} ({self.head.study.name})"):
-            volumes.repair()
+        with self._prepared():
             self.store.add_run(self.head.row())
             return self._run()
 
     def resume(self) -> Stop:
         """Continue after the last stored trial."""
-        check_plan(self.plan, self.engine, self._cpus)
-        with measurement_lock(f"concurve run {self.head.id} ({self.head.study.name})"):
-            volumes.repair()
+        with self._prepared():
+            for text in changed_programs(self.head):
+                self._note(f"note: {text}")
             self.store.set_head(self.head.id, self.head.row().head)
             self.store.set_state(self.head.id, "running", "")
             return self._run()
+
+    @contextlib.contextmanager
+    def _prepared(self) -> Iterator[None]:
+        """Check that the plan can run here, and have the machine for it alone."""
+        KNOWN.require(secrets_of(self.head.study), f"run {self.head.id}")
+        check_plan(self.plan, self.engine, self._cpus)
+        with measurement_lock(f"concurve run {self.head.id} ({self.head.study.name})"):
+            self._clear_volumes()
+            yield
+
+    def _clear_volumes(self) -> None:
+        """Undo what killed runs have left of their volumes, if this run needs one; else say that
+        there is something."""
+        if uses_volume(self.plan):
+            volumes.repair(self._note)
+        elif volumes.left():
+            self._note("note: a killed run has left a volume: concurve machine repair undoes it")
 
     def _run(self) -> Stop:
         """Run trials until the protocol stops."""
@@ -224,8 +255,8 @@ class Runner:
         return stop
 
     def _replay(self) -> TrialProtocol:
-        outcomes = [row.outcome for row in self.store.trials(self.head.id)]
-        if any(outcome.verdict == "ok" for outcome in outcomes):
+        outcomes = self.store.trials(self.head.id).outcomes
+        if "ok" in outcomes.verdicts:
             self._judge.matched.update(extract.name for extract in self.head.study.extracts)
         return replay(self.plan, outcomes, self.head.id)
 
@@ -241,7 +272,7 @@ class Runner:
             self._hook(hook, cell)
 
     def _hook(self, name: str, cell: Cell) -> None:
-        with self._watch(f"--{name}", cell, hook_seconds(self.plan), "--max-time"):
+        with self._watch(f"the hook {name}", cell, hook_seconds(self.plan), "--max-time"):
             run_hook(self.plan, name, cell)
 
     def _watch(
@@ -298,7 +329,7 @@ class Runner:
             raise KeyboardInterrupt
         self._tell_refused(record)
         self._hook("conclude", cell)
-        with self._watch("--check", cell, hook_seconds(self.plan), "--max-time"):
+        with self._watch("the hook check", cell, hook_seconds(self.plan), "--max-time"):
             verdict, value, cause, detail, figures = self._judge.judge(cell, record)
         if record.outcome.kind == "timed_out" and limit.is_cut(record):
             self._was_busy |= cause == TIMED_OUT_BUSY

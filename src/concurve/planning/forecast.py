@@ -39,8 +39,9 @@ def forecast(plan: Plan, store: Store) -> Forecast | None:
             continue
         seconds: dict[int, list[float]] = {}
         earlier = {tuple(cell.parameters.items()): cell.index for cell in plan_of(head).cells}
-        for trial in store.trials(row.id):
-            seconds.setdefault(trial.outcome.key.cell, []).append(trial.outcome.seconds)
+        outcomes = store.trials(row.id).outcomes
+        for cell, took in zip(outcomes.cells, outcomes.seconds, strict=True):
+            seconds.setdefault(cell, []).append(took)
         trials = [
             seconds.get(earlier.get(tuple(cell.parameters.items()), -1), []) for cell in plan.cells
         ]

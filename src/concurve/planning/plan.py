@@ -19,7 +19,7 @@ import msgspec
 
 from concurve.definition.controls import SPARE, parse_cpus
 from concurve.definition.level_parts import part_values
-from concurve.definition.readiness import check_address
+from concurve.definition.readiness import check_address, check_line
 from concurve.definition.study import (
     BLOCK_SEED,
     FREE_PORT,
@@ -308,9 +308,12 @@ def _ready_probe(role: Role, values: Mapping[str, Value], where: str) -> ReadyPr
     tcp = None if probe.tcp is None else render(probe.tcp, values)
     if tcp is not None and values[FREE_PORT] != PORT:
         check_address(tcp, f"{where}, ready")
+    line = None if probe.line is None else render(probe.line, values)
+    if line is not None:
+        check_line(line, f"{where}, ready")
     return ReadyProbe(
         tcp=tcp,
-        line=None if probe.line is None else render(probe.line, values),
+        line=line,
         command=None if probe.command is None else tuple(expand(probe.command, values)),
     )
 

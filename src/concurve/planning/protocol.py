@@ -31,7 +31,7 @@ from concurve.planning.plan import Plan, describe
 from concurve.planning.second_stage import trials_needed, trials_needed_by_mean
 from concurve.readings.contamination import MACHINE_WIDE
 from concurve.stats.moments import median, median_deviation
-from concurve.store.rows import Outcome, TrialKey
+from concurve.store.rows import Outcome, Outcomes, TrialKey
 from concurve.store.run_head import FIRST_PROTOCOL
 
 #: A value further from the median than this many median deviations is far off (10 σ if normal).
@@ -107,7 +107,8 @@ class Protocol:
         self.stop: Stop | None = None
         self._block = -1
         self._is_begun = False
-        self._slots: deque[TrialKey] = deque()
+        #: The cells that have not run in this block.
+        self._slots: deque[int] = deque()
         self._redo: deque[TrialKey] = deque()
         self._next_block()
 
@@ -123,13 +124,16 @@ class Protocol:
     def upcoming(self) -> TrialKey | Stop:
         """The next trial, whatever time is left."""
         while self.stop is None:
-            queue = self._slots or self._redo
-            if not queue:
-                self._end_block()
-            elif self.cells[queue[0].cell].skipped:
-                queue.popleft()
+            if self._slots:
+                key = TrialKey(self._slots[0], self._block, 0)
+            elif self._redo:
+                key = self._redo[0]
             else:
-                return queue[0]
+                self._end_block()
+                continue
+            if not self.cells[key.cell].skipped:
+                return key
+            self._take()
         return self.stop
 
     def far_off(self) -> dict[TrialKey, str]:
@@ -176,7 +180,7 @@ class Protocol:
 
     def record(self, outcome: Outcome) -> None:
         """Record the outcome of the trial that :meth:`next` named."""
-        (self._slots or self._redo).popleft()
+        self._take()
         self._is_begun = True
         self.done += 1
         self.elapsed += outcome.seconds
@@ -194,6 +198,43 @@ class Protocol:
         else:
             self._failed(outcome)
         self._choose_what_fits()
+
+    def _take(self) -> None:
+        """The trial that comes next is done, or is not to be run."""
+        if self._slots:
+            self._slots.popleft()
+        else:
+            self._redo.popleft()
+
+    def record_block(self, outcomes: Outcomes, first: int) -> int:
+        """Record a whole block at once that begins with the outcome ``first``, if that is the one
+        that comes next and all its trials were accepted: how many trials that were, else 0. What
+        :meth:`record` does to such a block, one by one, in a fraction of the time."""
+        block, count = self._block, len(self._slots)
+        # In the first block, what fits into the time is asked between its trials.
+        if block == 0 or not count or self._is_begun or self._redo:
+            return 0
+        own = slice(first, first + count)
+        cells, values = outcomes.cells[own], outcomes.values[own]
+        if (
+            outcomes.blocks[own] != [block] * count
+            or outcomes.attempts[own] != [0] * count
+            or outcomes.verdicts[own] != ["ok"] * count
+            or CUT in outcomes.causes[own]
+            or None in values
+            or cells != list(self._slots)
+        ):
+            return 0
+        for cell, value, seconds in zip(cells, values, outcomes.seconds[own], strict=True):
+            state = self.cells[cell]
+            assert value is not None
+            state.used[block] = (0, value)
+            state.seconds += seconds
+            self.elapsed += seconds
+        self._slots.clear()
+        self._is_begun = True
+        self.done += count
+        return count
 
     def _accept(self, outcome: Outcome) -> None:
         assert outcome.value is not None
@@ -252,9 +293,7 @@ class Protocol:
         self._block += 1
         self._is_begun = False
         active = [cell.target > self._block and not cell.skipped for cell in self.cells]
-        self._slots = deque(
-            TrialKey(cell, self._block, 0) for cell in self.plan.order(self._block) if active[cell]
-        )
+        self._slots = deque(cell for cell in self.plan.order(self._block) if active[cell])
 
     def _end_block(self) -> None:
         """All slots of the block are done: second stage, next block or end."""
@@ -289,10 +328,10 @@ class Protocol:
         low, high = self.rules.repeats_min, self.rules.repeats_max
         cells = [cell for cell in self.cells if not cell.skipped]
         for cell in cells:
-            values = cell.values()
-            if len(values) < 2 or low == high:
+            if len(cell.used) < 2 or low == high:
                 cell.stop = StopReason.FIXED
                 continue
+            values = cell.values()
             rule = trials_needed_by_mean if self._is_first else trials_needed
             cell.needed = rule(values, self.rules)
             cell.target = min(high, cell.needed)
@@ -325,7 +364,7 @@ class Protocol:
         left = self.rules.time_allowed_seconds - self.elapsed
         if self._is_begun or key.block == 0:
             return self._expected(key.cell) > left
-        return sum(self._expected(key.cell) for key in self._slots) > left
+        return sum(map(self._expected, self._slots)) > left
 
     def _expected(self, cell: int) -> float:
         """Expected time of a trial of a cell: the mean of its own, or of all."""
@@ -340,9 +379,9 @@ class Protocol:
         if self._block or self._is_first or self.done & (self.done - 1):
             return  # asked after 1, 2, 4 … trials: an answer takes time for each cell
         left = self.plan.allowed_at_start - self.elapsed
-        if sum(self._expected(key.cell) for key in self._slots) > left:
+        if sum(map(self._expected, self._slots)) > left:
             rank = {cell: place for place, cell in enumerate(self.plan.by_importance())}
-            self._slots = deque(sorted(self._slots, key=lambda key: rank[key.cell]))
+            self._slots = deque(sorted(self._slots, key=rank.__getitem__))
 
     def _pilot_fits_with_a_redo(self) -> bool:
         """Is there time for all trials of the pilot and for another one?"""
@@ -399,13 +438,20 @@ def replay(plan: Plan, outcomes: Iterable[Outcome], run: str) -> Protocol:
         RunError: they do not follow from the plan.
     """
     protocol = Protocol(plan)
-    for outcome in outcomes:
+    stored = outcomes if isinstance(outcomes, Outcomes) else Outcomes.of(outcomes)
+    place = 0
+    while place < len(stored):
         expected = protocol.upcoming()  # an allowance ended it, if at all, after these
-        if expected != outcome.key:
+        if as_planned := protocol.record_block(stored, place):
+            place += as_planned
+            continue
+        if expected != stored.key(place):
             raise RunError(
-                f"run {run}: trial {tuple(outcome.key)} is stored where the plan has {expected}",
+                f"run {run}: trial {tuple(stored.key(place))} is stored where the plan has "
+                f"{expected}",
                 "another version wrote the run, or it was edited; start a new one",
             )
-        protocol.record(outcome)
+        protocol.record(stored[place])
+        place += 1
     protocol.next()  # what follows from the last outcome: the second stage, or the end
     return protocol

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from concurve.estimate import Estimate
 from concurve.readings.measures import cpu_info
-from concurve.stats.centre import centre_estimate
+from concurve.stats.centre import centre_estimate, centre_estimates
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 #: Endings of the names of indicators that are parts of a whole.
 _PARTS = ("_jain", "_jain_window_min", "_fairness", "_min_over_mean", "_gini", "_contention",
@@ -45,3 +50,16 @@ def greatest_of(name: str, unit: str = "") -> float | None:
     if unit or name.endswith(_OF_ONE_CPU):
         return None
     return 1.0 if name.endswith(_PARTS) or cpu_info(name) else None
+
+
+def indicator_centres(
+    name: str,
+    rows: npt.NDArray[np.float64],
+    unit: str,
+    is_staged: bool = False,
+    resolutions: Sequence[float] = (),
+) -> list[Estimate]:
+    """:func:`indicator_centre` of very many cells with as many trials each, a row a cell."""
+    return centre_estimates(
+        rows, unit, ceiling=greatest_of(name, unit), is_staged=is_staged, resolutions=resolutions
+    )

@@ -7,20 +7,19 @@ Where the program marked a phase ``measure``, its figures count and start-up sta
 
 from __future__ import annotations
 
-import math
 import re
 from typing import NamedTuple
 
+from concurve.definition.indicator_names import split_name
 from concurve.definition.study import Extract
 from concurve.readings.extraction import MissedExtractError, extracted
 from concurve.readings.fairness_measures import fairness_figures
+from concurve.readings.operations import Asked, operations_of
 from concurve.readings.thread_measures import thread_figures
 from concurve.terms import IndicatorInfo
 from concurve.wire.record import REMOTE_FACT, RoleRecord, TrialRecord, Usage
 
 MEASURE_PHASE = "measure"
-#: Roles that give a server no work while it is measured.
-NO_CLIENTS = ("background", "fill", "verify")
 _COUNTS = (
     "voluntary_switches",
     "involuntary_switches",
@@ -40,7 +39,7 @@ _PROBED = {*_COUNTS, *_TIMES, "context_switches", "cpus_used"}
 
 def is_probed(indicator: str) -> bool:
     """Does the indicator, of any role, come from probes at a phase's begin and end?"""
-    name = indicator.rpartition(".")[2]
+    name = split_name(indicator).own
     return _PER_OPERATION.get(name, name) in _PROBED
 
 
@@ -70,26 +69,23 @@ class Measures(NamedTuple):
     absent: dict[str, str]
 
 
-def measure(record: TrialRecord, target: str, extracts: tuple[Extract, ...] = (),
-            work_level: float | None = None, work_amount: str = "") -> Measures:  # fmt: skip
-    """All figures of a trial. Where the work scales (``work_amount``) and no operations are
-    reported, the work level counts as operations.
+def measure(record: TrialRecord, asked: Asked, work_level: float | None = None) -> Measures:
+    """All figures of a trial. Where the work scales and no operations are reported, the work level
+    counts as operations.
 
     Raises:
         MissedExtractError: a pattern matched nothing in the output of its role.
     """
-    result = Measures({}, {}, {})
+    result, target = Measures({}, {}, {}), asked.roles.measured
     for role in record.roles:
         prefix = "" if role.name == target else f"{role.name}."
         _role_figures(role, prefix, result)
         _reported_figures(role, prefix, result)
     result.values.update(cpu_figures(record))
-    for extract in extracts:
+    for extract in asked.extracts:
         _extract(extract, record.role(extract.role or target), result)
     if record.role(target) is not None:
-        operations = _operations(result, record, target)
-        if operations is None and work_amount == "scales":
-            operations = work_level  # each worker brings a unit of work
+        operations = operations_of(record, asked, result.values, work_level)
         _rates(result, operations, work_level)
     return result
 
@@ -171,20 +167,6 @@ def _add(name: str, field: str, usages: list[Usage], factor: float,
         absent[name] = missing.absent.get(field, "the runner gave no reason")
     else:
         values[name] = sum(readings) * factor
-
-
-def _operations(result: Measures, record: TrialRecord, target: str) -> float | None:
-    """Operations that the measured role reported, else those of its clients together."""
-    own = result.values.get("operations")
-    if own is not None:
-        return own
-    names = [role.name for role in record.roles if role.name != target]
-    done = [
-        result.values[f"{name}.operations"]
-        for name in names
-        if not name.startswith(NO_CLIENTS) and f"{name}.operations" in result.values
-    ]
-    return math.fsum(done) if done else None
 
 
 def _rates(result: Measures, operations: float | None, work_level: float | None) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
-from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _WIDTH_PLAIN = 80
 WIDTH_MIN = 20
@@ -22,30 +23,46 @@ _ASCII = str.maketrans(
 )
 
 
-def print_lines(make: Callable[[int], Iterable[Text]], file: TextIO | None = None) -> None:
+class Line(NamedTuple):
+    """A line of text, and how a terminal with colours shows it: ``bold``, ``dim``, a colour."""
+
+    plain: str = ""
+    style: str = ""
+
+
+def print_lines(make: Callable[[int], Iterable[Line]], file: TextIO | None = None) -> None:
     """Print the lines that ``make`` gives for a width, in characters that the stream can encode."""
-    out = console(file or sys.stdout)
-    width = out.width if fit_encoding("±", out.file) == "±" else out.width - _ASCII_MARGIN
+    out = file or sys.stdout
+    styled = _console(out) if out.isatty() else None
+    width = _width_elsewhere() if styled is None else styled.width
+    if fit_encoding("±", out) != "±":
+        width -= _ASCII_MARGIN
     for line in make(max(width, WIDTH_MIN)):
-        text = fit_encoding(line.plain, out.file)
-        if out.is_terminal:
-            out.print(Text(text, line.style), soft_wrap=True, highlight=False)
+        text = fit_encoding(line.plain, out)
+        if styled is not None and styled.is_terminal:
+            styled.print(text, style=line.style or None, soft_wrap=True)
         else:
-            # Plain text: styling it without colours would take most of the time here.
-            out.file.write(f"{text}\n")
-    out.file.flush()
+            out.write(f"{text}\n")
+    out.flush()
 
 
-def console(file: TextIO) -> Console:
-    """A console on a stream: colours on a terminal only, 80 columns elsewhere."""
-    terminal = file.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
-    width = None if file.isatty() or "COLUMNS" in os.environ else _WIDTH_PLAIN
+def _width_elsewhere() -> int:
+    """The width of lines that go to no terminal: what ``COLUMNS`` says, else 80."""
+    given = os.environ.get("COLUMNS", "")
+    return int(given) if given.isascii() and given.isdigit() else _WIDTH_PLAIN
+
+
+def _console(terminal: TextIO) -> Console:
+    """A console on a terminal, with colours unless it has none."""
+    # Only here: to import it takes as long as to read a run.
+    from rich.console import Console
+
+    has_colours = os.environ.get("TERM") not in ("dumb", "unknown")
     return Console(
-        file=file,
-        force_terminal=terminal,
+        file=terminal,
+        force_terminal=has_colours,
         no_color=True if "NO_COLOR" in os.environ else None,
-        color_system="auto" if terminal else None,
-        width=width,
+        color_system="auto" if has_colours else None,
         emoji=False,
         markup=False,
         highlight=False,
@@ -65,7 +82,7 @@ def cut(text: str, size: int) -> str:
     return text if cell_len(text) <= size else set_cell_size(text, max(size - 1, 0)).rstrip() + "…"
 
 
-def wrapped(text: Text, width: int, indent: str = "") -> Iterator[Text]:
+def wrapped(text: Line, width: int, indent: str = "") -> Iterator[Line]:
     """A sentence over as many lines as it needs, the further ones indented; a word is broken where
     it is wider than a line."""
     line = indent
@@ -73,11 +90,11 @@ def wrapped(text: Text, width: int, indent: str = "") -> Iterator[Text]:
         for piece in _pieces(word, width - len(indent) - 2):
             glue = " " if line.strip() else ""
             if cell_len(line) + cell_len(glue) + cell_len(piece) > width:
-                yield Text(line, text.style)
+                yield Line(line, text.style)
                 line, glue = indent + "  ", ""
             line += glue + piece
     if line.strip():
-        yield Text(line, text.style)
+        yield Line(line, text.style)
 
 
 def _pieces(word: str, width: int) -> Iterator[str]:

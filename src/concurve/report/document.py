@@ -160,6 +160,7 @@ class Column:
     when they are first read: narrow views need few of the columns of a long table. ``short`` is a
     shorter heading for narrow places, ``note`` explains the heading. ``wanted`` is 0 for a column
     that is always shown; of the others those with the least number come first, as far as they fit.
+    ``is_filled``: is any entry there? ``None`` where only the entries tell.
     """
 
     title: str
@@ -170,6 +171,7 @@ class Column:
     note: str = ""
     wanted: int = 0
     detail: Detail | None = None
+    is_filled: bool | None = None
 
     @cached_property
     def _entries(self) -> Entries:
@@ -185,6 +187,13 @@ class Column:
     def unit(self) -> str:
         """The unit that all entries share; empty if none."""
         return self._entries.unit
+
+    @property
+    def has_entries(self) -> bool:
+        """Is any entry there?"""
+        if self.is_filled is not None:
+            return self.is_filled
+        return any(not isinstance(cell, Missing) for cell in self.cells)
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,15 @@ from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import NamedTuple
 
+from concurve import words
 from concurve.estimate import Estimate
 from concurve.terms import Level
 
-MISSING = "–"
+#: As texts everywhere have them.
+MISSING = words.MISSING
+count = words.count
+duration = words.duration
+percent = words.whole_percent
 
 # Digits shown where no interval says how many are justified.
 _DIGITS_WITHOUT_INTERVAL = 3
@@ -31,6 +36,8 @@ _PLACE_MIN = -_DIGITS_MAX
 _EXACT_FROM = 1e-12
 # Precise enough to round any float to the decimal place of any other.
 _EXACT = Context(prec=700)
+# Floats below this have fewer digits.
+_NORMAL_FROM = 1e-300
 # Integers stay whole up to this size without an interval.
 _WHOLE_MAX = 10**15
 
@@ -182,27 +189,6 @@ def precision(figure: Estimate) -> str:
     return f"±{percent:.0f} %" if percent >= 9.95 else f"±{percent:.1f} %"
 
 
-def percent(share: float) -> str:
-    """A share in whole percent; a very small one as ``<1 %``."""
-    return "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
-
-
-def duration(seconds: float) -> str:
-    """A duration in words: ``40 s``, ``2 min 10 s``, ``1 h 5 min``, ``3 d 2 h``."""
-    if not math.isfinite(seconds) or seconds < 0:
-        return MISSING
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, seconds_left = divmod(whole, 60)
-    if minutes < 60:
-        return f"{minutes} min {seconds_left} s"
-    hours, minutes_left = divmod(minutes, 60)
-    return f"{hours} h {minutes_left} min" if hours < 24 else f"{hours // 24} d {hours % 24} h"
-
-
 def moment(text: str) -> str:
     """A time in ISO 8601 to the minute: ``2026-11-21 09:30 UTC``; another text as it is."""
     try:
@@ -210,11 +196,6 @@ def moment(text: str) -> str:
     except ValueError:
         return text
     return f"{when:%Y-%m-%d %H:%M} UTC"
-
-
-def count(number: int, singular: str, plural: str | None = None) -> str:
-    """``1 trial``, ``12,000 trials``."""
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def state(name: str) -> str:
@@ -272,7 +253,10 @@ def _steers(char: str) -> bool:
 
 def _exponent(value: float) -> int:
     """Power of ten of the first digit."""
-    return Decimal(repr(abs(value))).adjusted()
+    if abs(value) < _NORMAL_FROM:
+        return Decimal(repr(abs(value))).adjusted()
+    # Seventeen digits tell any two of these apart, so none is rounded up to the next power.
+    return int(f"{abs(value):.16e}".partition("e")[2])
 
 
 def _place(value: float, half: float) -> int:
@@ -300,6 +284,13 @@ def _at_least_one_digit(value: float, place: int) -> int:
 
 def _fixed(value: float, place: int) -> str:
     """The value rounded to a power of ten, with thousands separators."""
+    if (
+        _PLACE_MIN <= place <= 0
+        and abs(value) < _WHOLE_MAX / 10
+        and _is_rounded_alike(value, -place)
+    ):
+        text = f"{value:,.{-place}f}"
+        return text if text.strip("-0.,") else text.removeprefix("-")
     rounded = Decimal(repr(value)).quantize(
         Decimal(1).scaleb(place), rounding=ROUND_HALF_EVEN, context=_EXACT
     )
@@ -308,3 +299,11 @@ def _fixed(value: float, place: int) -> str:
     if place < _PLACE_MIN or rounded.adjusted() >= 15:
         return f"{rounded:.{max(rounded.adjusted() - place, 0)}e}".replace("e+", "e")
     return f"{rounded:,.{max(-place, 0)}f}"
+
+
+def _is_rounded_alike(value: float, decimals: int) -> bool:
+    """Is a float rounded as its shortest decimal value is? Not where that lies in the middle
+    between two roundings, or has so few decimals that others of the float would show."""
+    fraction = repr(value).partition(".")[2]
+    left = len(fraction) - decimals
+    return left > 0 and "e" not in fraction and not (left == 1 and fraction[-1] == "5")

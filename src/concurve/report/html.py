@@ -14,6 +14,7 @@ from itertools import count, cycle, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from concurve.report import format as fmt
+from concurve.report.charts.compact import compact
 from concurve.report.charts.image import to_svg
 from concurve.report.charts.style import GRID, INK, PALETTE, PALETTE_DARK, SOFT
 from concurve.report.document import Block, Cell, Chart, Document, Missing, Role, Table, Tone
@@ -93,7 +94,7 @@ def _picture(chart: Chart, number: int, *, other_axes: bool = False) -> Any:
     """The SVG for a page with several charts: scalable, named, and with unique identifiers."""
     from markupsafe import Markup, escape
 
-    svg = to_svg(chart, other_axes=other_axes)
+    svg = compact(to_svg(chart, other_axes=other_axes))
     svg = re.sub(r'\bid="', f'id="c{number}-', svg)
     svg = svg.replace("url(#", f"url(#c{number}-").replace('href="#', f'href="#c{number}-')
     # An empty layer is no symbol, so it has no name.

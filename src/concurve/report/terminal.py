@@ -13,10 +13,9 @@ from functools import partial
 from typing import TextIO
 
 from rich.cells import cell_len
-from rich.text import Text as Line
 
 from concurve.report import format as fmt
-from concurve.report.console import WIDTH_MIN, cut, print_lines, wrapped
+from concurve.report.console import WIDTH_MIN, Line, cut, print_lines, wrapped
 from concurve.report.document import (
     Bar,
     Block,
@@ -160,9 +159,8 @@ class _Drawn:
     column: Column
     texts: list[str]
 
-    @property
-    def width(self) -> int:
-        return max(map(cell_len, self.texts))
+    def __post_init__(self) -> None:
+        self.width = max(map(cell_len, self.texts))
 
     def shorten(self) -> bool:
         """Remove a character from the longest texts; ``False`` if they are at their minimum."""
@@ -170,6 +168,7 @@ class _Drawn:
         if size < _KEY_WIDTH_MIN:
             return False
         self.texts = [cut(text.rstrip(), size) for text in self.texts]
+        self.width = max(map(cell_len, self.texts))
         return True
 
 
@@ -238,7 +237,7 @@ def _fitting(table: Table, width: int) -> tuple[list[_Drawn], list[_Drawn], list
     keys = [_drawn(column) for column in table.columns if column.role is Role.KEY]
     others = [column for column in table.columns if column.role is not Role.KEY]
     optional = sorted((c for c in others if c.wanted), key=lambda column: column.wanted)
-    optional = [column for column in optional if _has_entries(column)]
+    optional = [column for column in optional if column.has_entries]
     # What the table is about: it stays, a single heading cut where it must be.
     about = [column for column in others if not column.wanted]
     if not about:
@@ -284,10 +283,6 @@ def _narrow(drawn: _Drawn, size: int) -> _Drawn:
         drawn.column,
         _right([cut(title, max(room - cell_len(unit), _KEY_WIDTH_MIN)) + unit, *texts]),
     )
-
-
-def _has_entries(column: Column) -> bool:
-    return any(not isinstance(cell, Missing) for cell in column.cells)
 
 
 def _total(columns: Sequence[_Drawn]) -> int:

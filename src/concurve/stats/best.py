@@ -109,7 +109,7 @@ def _least_p_values(
                 margin = off[rows, None] + off[None, against]
                 if are_logs:
                     margin = np.log1p(margin)
-                p = p_values_above(apart.reshape(-1, values.shape[1]), margin.ravel())
+                p = p_values_above(apart.reshape(-1, values.shape[1]), margin.ravel(), level)
             p = p.reshape(apart.shape[:2])
             p[rows[:, None] == np.asarray(against)[None, :]] = 1.0
             least[rows] = np.minimum(least[rows], p.min(axis=1))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from statistics import NormalDist
 
 #: Above this number of values, a rank sum is taken as normal; below, its distribution is exact.
 NORMAL_FROM = 60
@@ -55,9 +56,7 @@ def _normal_upper_tail(found: int, most: int, deviation: float) -> float:
 
 
 def _normal_rejected(tail: float, most: int, deviation: float) -> int:
-    from scipy.special import ndtri
-
-    return math.floor(most / 2 + float(ndtri(tail)) * deviation + 0.5)
+    return math.floor(most / 2 + NormalDist().inv_cdf(tail) * deviation + 0.5)
 
 
 def _rejected(tails: Sequence[float], tail: float) -> int:

@@ -117,6 +117,28 @@ def slow_tail(values: Sequence[float], better: Direction) -> SlowTail | None:
     return SlowTail(len(slow), factor, worst)
 
 
+def may_have_shape(rows: npt.NDArray[np.float64], better: Direction) -> npt.NDArray[np.bool_]:
+    """Which of very many cells, a row each, may have two levels or a slow tail: those of which
+    :func:`two_levels` or :func:`slow_tail` is to be asked. The others have neither."""
+    import numpy as np
+
+    count, n = rows.shape
+    found = np.zeros(count, dtype=bool)
+    positive = np.flatnonzero((rows > 0).all(axis=1))
+    if n < TRIALS_MIN or not len(positive):
+        return found
+    logs = np.sort(np.log(rows[positive]), axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        split = np.nan_to_num(_likelihoods(logs).max(axis=1), nan=-np.inf)
+    found[positive] = split > _critical_split(n) - _ROUNDING
+    if better != "neither":
+        apart = logs - np.median(logs, axis=1, keepdims=True)
+        worst = apart[:, -1] if better == "lower" else -apart[:, 0]
+        fence = _critical_deviation(n) * np.median(abs(apart), axis=1)
+        found[positive] |= worst > fence - _ROUNDING
+    return found
+
+
 def level_change(cells: Sequence[Blocks]) -> LevelChange | None:
     """The change of the level in time that the cells share, if there is one: the greatest.
 
@@ -181,7 +203,7 @@ def _critical_split(n: int) -> float:
     them."""
     import numpy as np
 
-    found = _likelihoods(np.sort(_simulated(n), axis=1)).max(axis=1)
+    found = _likelihoods(_simulated(n)).max(axis=1)
     return float(np.quantile(found, 1 - _LEVEL_OF_TWO))
 
 
@@ -196,9 +218,12 @@ def _critical_deviation(n: int) -> float:
     return float(np.quantile(apart.max(axis=1) / np.median(abs(apart), axis=1), 1 - LEVEL))
 
 
+@lru_cache(maxsize=1)
 def _simulated(n: int) -> npt.NDArray[np.float64]:
-    """Samples of n normal values, always the same."""
+    """Samples of n normal values in ascending order, always the same."""
     import numpy as np
 
     count = max(200, min(_SIMULATED, _SIMULATED_NUMBERS // n))
-    return np.random.default_rng(n).standard_normal((count, n))
+    rows = np.random.default_rng(n).standard_normal((count, n))
+    rows.sort(axis=1)
+    return rows

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Of more values than this, the means of pairs are not all listed.
 _LISTED_MOST = 600
+#: So many sums of pairs are listed at once, where there are many samples.
+_SUMS_AT_ONCE = 1_000_000
 #: Where very many of them are alike, they are known to this share of the range.
 _PAIR_MEANS_APART = 1e-9
 #: Values are taken as skewed if their mean lies so many standard errors from their median. One in
@@ -50,10 +52,7 @@ class Ranked(NamedTuple):
         skewed values."""
         if self.is_skewed:
             return median(self.values)
-        n = len(self.values)
-        pairs = n * (n + 1) // 2
-        low, high = _pair_means(self.values, ((pairs - 1) // 2, pairs // 2))
-        return low if low == high else (low + high) / 2
+        return _middle(*self._pair_means(*self._middles()))
 
     @property
     def is_skewed(self) -> bool:
@@ -65,16 +64,32 @@ class Ranked(NamedTuple):
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Bounds of the centre: those that the test does not reject."""
+        return self.value_and_interval(confidence)[1:]
+
+    def value_and_interval(self, confidence: float = 0.95) -> tuple[float, float, float]:
+        """The estimate and its bounds: together they take one look at all pairs."""
         tail, n = (1 - confidence) / 2, len(self.values)
+        is_skewed = self.is_skewed
+        ranks: tuple[int, ...] = () if is_skewed else self._middles()
         if tail < 0.5**n:
+            found = self._pair_means(*ranks)
             low, high = beyond_reach(self.values, tail)
         else:
             beyond, pairs = signed_rejected(n, tail) - 1, n * (n + 1) // 2
-            low, high = _pair_means(self.values, (beyond, pairs - 1 - beyond))
-            if self.is_skewed:
+            low, high, *found = self._pair_means(beyond, pairs - 1 - beyond, *ranks)
+            if is_skewed:
                 outer = order_statistic(n, tail)
                 low, high = min(low, self.values[outer]), max(high, self.values[-1 - outer])
-        return low - self.resolution, high + self.resolution
+        value = median(self.values) if is_skewed else _middle(*found)
+        return value, low - self.resolution, high + self.resolution
+
+    def _middles(self) -> tuple[int, int]:
+        """The ranks of the middle two among the means of all pairs."""
+        pairs = len(self.values) * (len(self.values) + 1) // 2
+        return (pairs - 1) // 2, pairs // 2
+
+    def _pair_means(self, *ranks: int) -> list[float]:
+        return _pair_means(self.values, ranks) if ranks else []
 
     def p_above(self, bound: float = 0.0) -> float:
         """One-sided p-value of the hypothesis that the centre is at most ``bound``."""
@@ -99,11 +114,48 @@ def ranked(values: Sequence[float], resolution: float = 0.0) -> Ranked | None:
     return Ranked(tuple(sorted(values)), resolution) if len(values) > 1 else None
 
 
+def values_and_intervals(
+    rows: npt.NDArray[np.float64], confidence: float = 0.95
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """:meth:`Ranked.value_and_interval` of very many samples of one length at once, without their
+    resolutions: the estimates, the lower and the upper bounds. Each row stands in ascending order,
+    and has values enough for ranks (:func:`are_enough`)."""
+    import numpy as np
+
+    n = rows.shape[1]
+    tail, pairs = (1 - confidence) / 2, n * (n + 1) // 2
+    beyond = signed_rejected(n, tail) - 1
+    ranks = (beyond, pairs - 1 - beyond, (pairs - 1) // 2, pairs // 2)
+    places, (first, second) = sorted(set(ranks)), _pairs(n)
+    found = np.empty((4, len(rows)))
+    chunk = max(1, _SUMS_AT_ONCE // pairs)
+    for begin in range(0, len(rows), chunk):
+        some = rows[begin : begin + chunk]
+        sums = some[:, first] + some[:, second]
+        sums.partition(places, axis=1)
+        found[:, begin : begin + chunk] = sums[:, ranks].T / 2
+    low, high, *middles = found
+    medians, outer = np.median(rows, axis=1), order_statistic(n, tail)
+    error = _APART * rows.std(axis=1, ddof=1) / math.sqrt(n)
+    is_skewed = abs(rows.mean(axis=1) - medians) > _SKEWED_FROM * error
+    return (
+        np.where(is_skewed, medians, (middles[0] + middles[1]) / 2),
+        np.where(is_skewed, np.minimum(low, rows[:, outer]), low),
+        np.where(is_skewed, np.maximum(high, rows[:, n - 1 - outer]), high),
+    )
+
+
+def are_enough(n: int, confidence: float) -> bool:
+    """Do so many values give an interval by ranks, and few enough pairs to be listed?"""
+    return 1 < n <= _LISTED_MOST and (1 - confidence) / 2 >= 0.5**n
+
+
 def p_values_above(
-    rows: npt.NDArray[np.float64], bounds: npt.NDArray[np.float64]
+    rows: npt.NDArray[np.float64], bounds: npt.NDArray[np.float64], enough: float = 0.0
 ) -> npt.NDArray[np.float64]:
     """:meth:`Ranked.p_above` of very many samples at once: of the values in each row that are no
-    NaN, against its own bound. 1 for fewer than two values."""
+    NaN, against its own bound. 1 for fewer than two values. A p-value of at most ``enough`` may be
+    an upper bound."""
     import numpy as np
 
     held = ~np.isnan(rows)
@@ -119,8 +171,10 @@ def p_values_above(
         is_whole = count == rows.shape[1] and bool(own.all())
         values = above if is_whole else above[own][held[own]].reshape(-1, count)
         p[own] = _raised_by_sign_test(p[own], values)
-        whole = ranks[own] == most
-        p[own & (ranks == most)] = np.minimum(0.5**count, _t_above_all(values[whole]))
+        whole, least = ranks[own] == most, 0.5**count
+        p[own & (ranks == most)] = (
+            least if least <= enough else np.minimum(least, _t_above_all(values[whole]))
+        )
     return p
 
 
@@ -143,10 +197,10 @@ def _raised_by_sign_test(
 ) -> npt.NDArray[np.float64]:
     """The p-values of the rows, or the sign test's where that is greater and the row is skewed."""
     import numpy as np
-    from scipy.special import bdtr
 
     count = rows.shape[1]
-    by_signs = bdtr((rows <= 0).sum(axis=1), count, 0.5)
+    below, place = np.unique((rows <= 0).sum(axis=1), return_inverse=True)
+    by_signs = np.array([binomial_below(count, most) for most in below.tolist()])[place]
     greater = np.flatnonzero(by_signs > p)
     chosen = rows[greater]
     apart = abs(chosen.mean(axis=1) - np.median(chosen, axis=1))
@@ -193,19 +247,23 @@ def _pairs(n: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     return rows, columns
 
 
-def _pair_means(values: Sequence[float], ranks: tuple[int, int]) -> tuple[float, float]:
-    """The means of pairs with these two ranks (from 0) among all in ascending order."""
+def _middle(low: float, high: float) -> float:
+    return low if low == high else (low + high) / 2
+
+
+def _pair_means(values: Sequence[float], ranks: Sequence[int]) -> list[float]:
+    """The means of pairs with these ranks (from 0) among all in ascending order."""
     if len(values) <= NORMAL_FROM:
         averages = _walsh(values)
-        return averages[ranks[0]], averages[ranks[1]]
+        return [averages[rank] for rank in ranks]
     if len(values) <= _LISTED_MOST:
         import numpy as np
 
         array, (rows, columns) = np.asarray(values), _pairs(len(values))
-        found = np.partition(array[rows] + array[columns], ranks)
-        return float(found[ranks[0]]) / 2, float(found[ranks[1]]) / 2
-    first = _pair_mean(values, ranks[0])
-    return first, first if ranks[0] == ranks[1] else _pair_mean(values, ranks[1])
+        found = np.partition(array[rows] + array[columns], sorted(set(ranks)))
+        return [float(found[rank]) / 2 for rank in ranks]
+    known = {rank: _pair_mean(values, rank) for rank in set(ranks)}
+    return [known[rank] for rank in ranks]
 
 
 def _pair_mean(values: Sequence[float], rank: int) -> float:

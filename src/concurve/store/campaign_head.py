@@ -14,6 +14,8 @@ import msgspec
 
 from concurve.definition.campaign import Campaign
 from concurve.formats import Versions, number_alone
+from concurve.secrets import NAMING_OPTIONS
+from concurve.secrets.likely import masked_line
 from concurve.store.consistency import check_study
 from concurve.store.rows import CampaignRow, MemberRow
 
@@ -72,4 +74,6 @@ def decode_campaign(row: CampaignRow) -> CampaignHead:
     Raises:
         StoreError: it has a newer format, or cannot be read.
     """
-    return VERSIONS.decode(row.head, row.id)
+    head = VERSIONS.decode(row.head, row.id)
+    # Older versions kept passwords in it.
+    return msgspec.structs.replace(head, again=masked_line(head.again, NAMING_OPTIONS))

@@ -8,33 +8,27 @@ and has no campaigns.
 from __future__ import annotations
 
 import re
-import sqlite3
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Self
-
-import sqlalchemy as sa
+from typing import Any, Self
 
 from concurve.errors import StoreError
 from concurve.store import tables
-from concurve.store.place import check_there, default_url, open_engine, remedy
+from concurve.store.connections import Connection
+from concurve.store.place import check_there, default_url, open_place, remedy
+from concurve.store.sqlite import SqliteConnection
 
 STORE_FORMAT = 2
 
 #: The first format that has campaigns.
 FORMAT_OF_CAMPAIGNS = 2
 
-#: Statements that lock out other processes that create the store, until the transaction ends.
-_CREATION_LOCK = {
-    "sqlite": "BEGIN IMMEDIATE",
-    "postgresql": "SELECT pg_advisory_xact_lock(20261121)",
-}
-
 #: A format as it is written: a number above 0 in ASCII digits.
 _FORMAT_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 
 #: Other keys: "holder ID" is the process of a run or a campaign that is running.
-_FORMAT_QUERY = sa.select(tables.meta.c.value).where(tables.meta.c.key == "format")
+_FORMAT_QUERY = "SELECT value FROM concurve_meta WHERE \"key\" = 'format'"
 
 
 def _given(url: str | None) -> str:
@@ -57,12 +51,23 @@ class Database:
 
     def __init__(self, url: str | None = None) -> None:
         self.url = _given(url)
-        self._engine = open_engine(self.url)
-        with self._errors("opened"):
-            self._format = self._stored_format()
+        self._connections, self._file = open_place(self.url)
+        self._lost: StoreError | None = None
+        try:
+            self._open()
+        except StoreError:
+            if self._file is None or not self._file.read_only():
+                raise
+            self._connections.close()
+            self._open()
+
+    def _open(self) -> None:
+        """Read its format, and bring it up to date."""
+        with self._errors("opened"), self._connections.use() as connection:
+            self._format = self._stored_format(connection)
             if self._format < STORE_FORMAT:
-                self._bring_up_to_date()
-            self._use_write_ahead_log()
+                self._bring_up_to_date(connection)
+            connection.use_write_ahead_log()
 
     @classmethod
     def existing(cls, url: str | None = None) -> Self:
@@ -77,26 +82,28 @@ class Database:
 
     def close(self) -> None:
         """Close the connections to the database."""
-        self._engine.dispose()
+        self._connections.close()
+        if self._file is not None:
+            self._file.close()
 
     def shown(self) -> str:
         """The store's place without a password."""
-        return self._engine.url.render_as_string(hide_password=True)
+        return self._connections.shown
 
-    def _stored_format(self) -> int:
+    def _stored_format(self, connection: Connection) -> int:
         """The format of the store, read before anything is changed; 0 for a new one.
 
         Raises:
             StoreError: it is no store, or has a newer format.
         """
-        with self._engine.connect() as connection:
-            found = sa.inspect(connection).get_table_names()
-            if tables.meta.name not in found:
-                self._check_foreign(found)
-                return 0
-            stored = connection.execute(_FORMAT_QUERY).scalar()
-        if stored is None:
+        found = connection.tables()
+        if tables.META not in found:
+            self._check_foreign(found)
             return 0
+        rows = connection.run(_FORMAT_QUERY)
+        if not rows:
+            return 0
+        stored = str(rows[0][0])
         if not _FORMAT_NUMBER.fullmatch(stored):
             shown = stored[:40] or "''"
             raise StoreError(
@@ -116,55 +123,116 @@ class Database:
         """Refuse a SQLite file with other tables: its name is probably a mistake. A database of a
         server may have other tables."""
         foreign = sorted(name for name in found if not name.startswith("concurve_"))
-        if foreign and self._engine.dialect.name == "sqlite":
+        if foreign and self._connections.is_file:
             raise StoreError(
                 f"{self.shown()} holds other tables ({', '.join(foreign[:3])}) and no runs; "
                 "nothing was changed",
                 "another file: --db FILE",
             )
 
-    def _bring_up_to_date(self) -> None:
+    def _bring_up_to_date(self, connection: Connection) -> None:
         """Make the tables that are missing and write the format. An older store that may not be
         changed is read as it is."""
         try:
-            self._make_tables()
-        except sa.exc.DBAPIError:
+            _make_tables(connection)
+        except self._connections.error:
             if self._format == 0:
                 raise
             return
         self._format = STORE_FORMAT
 
-    def _make_tables(self) -> None:
-        """Create them in one transaction, under a lock: another process may open the same store."""
-        lock = _CREATION_LOCK[self._engine.dialect.name]
-        with self._engine.begin() as connection:
-            connection.exec_driver_sql(lock)
-            tables.METADATA.create_all(connection)
-            row = {"key": "format", "value": str(STORE_FORMAT)}
-            if connection.execute(_FORMAT_QUERY).scalar() is None:
-                connection.execute(tables.meta.insert().values(row))
-            else:
-                connection.execute(
-                    tables.meta.update().where(tables.meta.c.key == "format").values(row)
-                )
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """A connection to read with."""
+        with self._errors("read"), self._connections.use() as connection:
+            yield connection
 
-    def _use_write_ahead_log(self) -> None:
-        """Switch SQLite to its write-ahead log, so that others can read while a run writes. The
-        file keeps this setting."""
-        if self._engine.dialect.name != "sqlite":
-            return
-        with self._engine.connect() as connection, suppress(sa.exc.OperationalError):
-            # Refused where another process does it now, or where the file may only be read.
-            if connection.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
-                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        """A connection to write with: everything inside, or nothing. The store is still where it
+        was opened, before and afterwards.
+
+        Raises:
+            StoreError: it cannot be written, or its path leads to another file by now.
+        """
+        self._check_file()
+        with (
+            self._errors("written"),
+            self._connections.use() as connection,
+            connection.transaction(),
+        ):
+            yield connection
+        self._check_file()
+
+    def _check_file(self) -> None:
+        """Refuse to go on with a file that nobody would find again; what it holds is saved."""
+        if self._lost is None and self._file is not None and (what := self._file.changed()):
+            self._lost = self._lost_error(what)
+        if self._lost is not None:
+            raise self._lost
+
+    def _lost_error(self, what: str) -> StoreError:
+        """The error of a store that is not as it was; what is still there is saved."""
+        assert self._file is not None
+        saved = None
+        with suppress(self._connections.error), self._connections.use() as connection:
+            assert isinstance(connection, SqliteConnection)
+            saved = connection.rescued_by(self._file)
+        said = f"the store {self.shown()} {what} while it was in use"
+        if saved is None:
+            return StoreError(
+                f"{said}, and nothing of it could be saved", "a backup of it, and the run anew"
+            )
+        return StoreError(
+            f"{said}; what was stored until then is in {saved}",
+            f"concurve resume last --db {shlex.quote(str(saved))}",
+        )
+
+    def _check_stored(self, query: str, least: int, **parameters: Any) -> None:
+        """Read back how much is stored, through a connection that remembers nothing.
+
+        Raises:
+            StoreError: it is less than what was written.
+        """
+        with self._errors("read back"):
+            if self._file is None:
+                with self._connections.use() as connection:
+                    ((stored,),) = connection.run(query, **parameters)
+            else:
+                with self._file.reading() as reading:
+                    (stored,) = reading.execute(query, parameters).fetchone()
+        if stored < least and self._lost is None:
+            what = f"has {stored} of {least} trials that were written to it"
+            if self._file is None:
+                raise StoreError(f"the store {self.shown()} {what}", "who else writes to it?")
+            self._lost = self._lost_error(f"was changed by another program: it {what}")
+        self._check_file()
 
     @contextmanager
     def _errors(self, verb: str) -> Iterator[None]:
         """Raise errors of the database as :class:`StoreError` with a remedy."""
         try:
             yield
-        except (sa.exc.SQLAlchemyError, sqlite3.Error, OSError) as error:
-            text = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+        except (OSError, self._connections.error) as error:
+            text = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise StoreError(
                 f"the store {self.shown()} could not be {verb}: {text}", remedy(text)
             ) from error
+
+
+def _make_tables(connection: Connection) -> None:
+    """Create them in one transaction, under a lock: another process may open the same store."""
+    with connection.transaction():
+        connection.lock_creation()
+        for statement in tables.making(connection.types):
+            connection.run(statement)
+        if connection.run(_FORMAT_QUERY):
+            connection.run(
+                "UPDATE concurve_meta SET value = :value WHERE \"key\" = 'format'",
+                value=str(STORE_FORMAT),
+            )
+        else:
+            connection.run(
+                "INSERT INTO concurve_meta (\"key\", value) VALUES ('format', :value)",
+                value=str(STORE_FORMAT),
+            )

@@ -3,47 +3,54 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from functools import partial
 from pathlib import Path
-from typing import Any
-
-import sqlalchemy as sa
+from typing import NamedTuple
 
 from concurve.errors import StoreError
+from concurve.host.folders import data_folder, no_home
+from concurve.secrets import KNOWN
+from concurve.store.connections import Connections
+from concurve.store.file import StoreFile
+
+#: A database that is gone with its connection.
+_IN_MEMORY = ":memory:"
 
 
 def default_url() -> str:
-    """``CONCURVE_DB``, else a file in the user's data folder."""
+    """``CONCURVE_DB``, else a file in the user's data folder.
+
+    Raises:
+        StoreError: the user has no such folder.
+    """
     given = os.environ.get("CONCURVE_DB")
     if given:
         return given
-    data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    data = data_folder()
+    if data is None:
+        raise StoreError(
+            f"there is no place for the store: {no_home()}",
+            "--db FILE or CONCURVE_DB=FILE, or a folder of your own as HOME",
+        )
     return str(data / "concurve" / "concurve.db")
 
 
-def open_engine(url: str) -> sa.Engine:
-    """The SQLAlchemy engine of a store. It connects later; the folder of a file is created now.
+class Place(NamedTuple):
+    """The connections to a store, and its file where it has one."""
+
+    connections: Connections
+    file: StoreFile | None
+
+
+def open_place(url: str) -> Place:
+    """The place of a store. It is connected later; the file and its folder are made now.
 
     Raises:
         StoreError: no such kind of database, no driver, no folder, or a malformed URL.
     """
     path = _file(url)
-    if path is not None:
-        return _sqlite(path)
-    scheme, rest = url.split("://", 1)
-    if scheme not in ("postgresql", "postgres"):
-        raise StoreError(f"a database of kind {scheme!r} is no store", "a file, or postgresql://…")
-    try:
-        return sa.create_engine(f"postgresql+psycopg://{rest}", pool_pre_ping=True)
-    except ModuleNotFoundError as error:
-        raise StoreError(
-            f"the driver for PostgreSQL is not installed: {error}",
-            "pip install 'concurve[postgresql]'",
-        ) from error
-    except (sa.exc.SQLAlchemyError, ValueError) as error:
-        # Without the URL: it may hold a password.
-        raise StoreError(
-            "the URL of the store is malformed", "postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
-        ) from error
+    return _sqlite(path) if path is not None else _postgresql(KNOWN.reveal(url))
 
 
 def check_there(url: str) -> None:
@@ -64,10 +71,12 @@ def _file(url: str) -> Path | None:
     """The file of a store in SQLite."""
     if "://" in url and not url.startswith("sqlite:///"):
         return None
-    return Path(url.removeprefix("sqlite:///"))
+    return Path(KNOWN.reveal(url.removeprefix("sqlite:///")))
 
 
-def _sqlite(path: Path) -> sa.Engine:
+def _sqlite(path: Path) -> Place:
+    from concurve.store.sqlite import ERROR, SqliteConnection
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -75,17 +84,52 @@ def _sqlite(path: Path) -> sa.Engine:
             f"the folder of the store {path} cannot be made: {error.strerror}",
             "a folder you may write to: --db FILE or CONCURVE_DB",
         ) from error
-    engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 20})
+    shown = f"sqlite:///{path}"
+    if str(path) == _IN_MEMORY:
+        connect = partial(SqliteConnection, partial(sqlite3.connect, _IN_MEMORY))
+        return Place(Connections(shown, connect, ERROR, is_file=True), None)
+    file = StoreFile(path)
+    file.make()
+    connect = partial(SqliteConnection, file.connect)
+    return Place(Connections(shown, connect, ERROR, is_file=True), file)
 
-    @sa.event.listens_for(engine, "connect")
-    def _configure(connection: Any, _: Any) -> None:
-        cursor = connection.cursor()
-        # Full sync: a committed trial survives a crash of the machine.
-        for pragma in ("synchronous=FULL", "foreign_keys=ON"):
-            cursor.execute(f"PRAGMA {pragma}")
-        cursor.close()
 
-    return engine
+def _postgresql(url: str) -> Place:
+    scheme = url.partition("://")[0]
+    if scheme not in ("postgresql", "postgres"):
+        raise StoreError(f"a database of kind {scheme!r} is no store", "a file, or postgresql://…")
+    try:
+        from concurve.store.postgresql import ERROR, PostgresqlConnection
+    except ModuleNotFoundError as error:
+        raise StoreError(
+            f"the driver for PostgreSQL is not installed: {error}",
+            "pip install 'concurve[postgresql]'",
+        ) from error
+    connect = partial(PostgresqlConnection, url)
+    return Place(Connections(KNOWN.hide(_without_password(url)), connect, ERROR), None)
+
+
+def _without_password(url: str) -> str:
+    """A URL of PostgreSQL as it is shown; its options may hold a password, too.
+
+    Raises:
+        StoreError: it is malformed.
+    """
+    import urllib.parse  # for servers alone: it takes longer to import than a file to open
+
+    try:
+        parts = urllib.parse.urlsplit(url)
+        user, port = parts.username, parts.port
+    except ValueError as error:
+        # Without the URL: it may hold a password.
+        raise StoreError(
+            "the URL of the store is malformed", "postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+        ) from error
+    place = f"{parts.hostname or ''}{f':{port}' if port else ''}{parts.path}"
+    if user is None:
+        return f"{parts.scheme}://{place}"
+    hidden = ":***" if parts.password is not None else ""
+    return f"{parts.scheme}://{user}{hidden}@{place}"
 
 
 _REMEDIES = {

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple, overload
 
 Verdict = Literal["ok", "program_error", "wrong", "abandon", "contaminated"]
 
@@ -80,6 +83,97 @@ class TrialRow(NamedTuple):
 
     outcome: Outcome
     figures: bytes
+
+
+@dataclass(frozen=True)
+class Outcomes(Sequence[Outcome]):
+    """Outcomes in the order in which the trials were made, by column: of very many, to read a
+    column takes a fraction of the time that all rows take."""
+
+    cells: list[int]
+    blocks: list[int]
+    attempts: list[int]
+    verdicts: list[Verdict]
+    values: list[float | None]
+    seconds: list[float]
+    causes: list[str]
+    details: list[str]
+
+    @classmethod
+    def of(cls, outcomes: Iterable[Outcome]) -> Outcomes:
+        """These outcomes."""
+        rows = [(*key, *rest) for key, *rest in outcomes]
+        return cls(*_columns(rows, len(fields(cls))))
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    @overload
+    def __getitem__(self, index: int) -> Outcome: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Outcome]: ...
+    def __getitem__(self, index: int | slice) -> Outcome | list[Outcome]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        return Outcome(
+            self.key(index),
+            self.verdicts[index],
+            self.values[index],
+            self.seconds[index],
+            self.causes[index],
+            self.details[index],
+        )
+
+    def key(self, index: int) -> TrialKey:
+        """The place of a trial in the plan."""
+        return TrialKey(self.cells[index], self.blocks[index], self.attempts[index])
+
+    def keys(self) -> list[TrialKey]:
+        """The place of each trial."""
+        return list(map(TrialKey, self.cells, self.blocks, self.attempts))
+
+
+@dataclass(frozen=True)
+class Trials(Sequence[TrialRow]):
+    """Stored trials in the order in which they were made, by column."""
+
+    outcomes: Outcomes
+    figures: list[bytes]
+
+    @classmethod
+    def stored(cls, rows: Sequence[tuple[Any, ...]]) -> Trials:
+        """Those of rows as they are stored: the columns of :class:`Outcomes`, then the figures."""
+        *columns, figures = _columns(rows, len(fields(Outcomes)) + 1)
+        return cls(Outcomes(*columns), list(map(as_bytes, figures)))
+
+    @classmethod
+    def of(cls, rows: Sequence[TrialRow]) -> Trials:
+        """These trials."""
+        return cls(Outcomes.of(row.outcome for row in rows), [row.figures for row in rows])
+
+    def __len__(self) -> int:
+        return len(self.figures)
+
+    @overload
+    def __getitem__(self, index: int) -> TrialRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[TrialRow]: ...
+    def __getitem__(self, index: int | slice) -> TrialRow | list[TrialRow]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        return TrialRow(self.outcomes[index], self.figures[index])
+
+
+def _columns(rows: Sequence[tuple[Any, ...]], count: int) -> list[list[Any]]:
+    """The columns of rows that have so many entries each."""
+    return [list(map(itemgetter(place), rows)) for place in range(count)]
+
+
+def as_bytes(stored: Any) -> bytes:
+    """Bytes as they are stored. SQLite keeps any type in any column: another one, in a damaged
+    store, is read as the bytes of its text, so that whoever decodes them can name the run and the
+    trial."""
+    return stored if isinstance(stored, bytes) else str(stored).encode()
 
 
 class RecordRow(NamedTuple):

@@ -16,6 +16,8 @@ import msgspec
 
 from concurve.definition.study import Rules, Study
 from concurve.formats import Versions, number_alone
+from concurve.secrets import NAMING_OPTIONS
+from concurve.secrets.likely import masked_line
 from concurve.store.consistency import check_study
 from concurve.store.rows import RunRow
 from concurve.terms import Level
@@ -95,4 +97,6 @@ def decode_head(row: RunRow) -> RunHead:
     Raises:
         StoreError: it has a newer format, or cannot be read.
     """
-    return VERSIONS.decode(row.head, row.id)
+    head = VERSIONS.decode(row.head, row.id)
+    # Older versions kept passwords in it.
+    return msgspec.structs.replace(head, again=masked_line(head.again, NAMING_OPTIONS))

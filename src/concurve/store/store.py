@@ -12,10 +12,9 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 
-import sqlalchemy as sa
-
 from concurve.errors import StoreError
-from concurve.store import tables
+from concurve.secrets import KNOWN
+from concurve.store.connections import Connection
 from concurve.store.database import FORMAT_OF_CAMPAIGNS, Database
 from concurve.store.holder import is_gone, own_holder
 from concurve.store.rows import (
@@ -29,8 +28,10 @@ from concurve.store.rows import (
     RecordRow,
     RunRow,
     TrialKey,
-    TrialRow,
+    Trials,
+    as_bytes,
 )
+from concurve.store.tables import insert
 
 #: The reason of what is read as interrupted: its process could not say so itself.
 ENDED = "its process has ended"
@@ -38,34 +39,57 @@ ENDED = "its process has ended"
 #: How the keys begin under which the holders of what is running are stored.
 _HOLDER = "holder "
 
+#: How many trials of a run have their records; and whether one of them has.
+_WHOLE_TRIALS = (
+    "SELECT count(*) FROM concurve_trials JOIN concurve_records "
+    "ON concurve_records.trial = concurve_trials.id WHERE run = :run"
+)
+_WHOLE_TRIAL = f"{_WHOLE_TRIALS} AND cell = :cell AND block = :block AND attempt = :attempt"
+
+_RUN = ", ".join(RunRow._fields)
+_CAMPAIGN = ", ".join(CampaignRow._fields)
+_MEMBER = ", ".join(MemberRow._fields)
+
 
 class Store(Database):
-    """What is stored; open as a :class:`~concurve.store.database.Database`."""
+    """What is stored; open as a :class:`~concurve.store.database.Database`.
+
+    Secrets that are known are hidden in all that is written (:mod:`concurve.secrets`).
+    """
+
+    def __init__(self, url: str | None = None) -> None:
+        super().__init__(url)
+        self._written: dict[str, int] = {}
 
     # -- writing --------------------------------------------------------------------------
 
     def add_run(self, row: RunRow) -> None:
         """Store a new run."""
-        with self._errors("written"), self._engine.begin() as connection:
-            connection.execute(tables.runs.insert().values(row._asdict()))
+        with self._writing() as connection:
+            hidden = row._replace(head=KNOWN.hide_json(row.head))
+            connection.run(insert("concurve_runs", row._fields), **hidden._asdict())
             _hold(connection, row.id, row.state)
 
     def set_state(self, run: str, state: str, reason: str) -> None:
-        """Set the state of a run and the reason for it. This process holds one that is running."""
-        with self._errors("written"), self._engine.begin() as connection:
-            connection.execute(
-                tables.runs.update()
-                .where(tables.runs.c.id == run)
-                .values(state=state, reason=reason)
-            )
+        """Set the state of a run and the reason for it. This process holds one that is running; of
+        one that is complete, what was written is there.
+        """
+        with self._writing() as connection:
+            connection.run(
+                "UPDATE concurve_runs SET state = :state, reason = :reason WHERE id = :run",
+                run=run, state=state, reason=KNOWN.hide(reason),
+            )  # fmt: skip
             _hold(connection, run, state)
+        if run in self._written:
+            self._check_stored(_WHOLE_TRIALS, self._written[run], run=run)
 
     def set_head(self, run: str, head: bytes) -> None:
         """Replace the head of a run: its allowance may grow."""
-        with self._errors("written"), self._engine.begin() as connection:
-            connection.execute(
-                tables.runs.update().where(tables.runs.c.id == run).values(head=head)
-            )
+        with self._writing() as connection:
+            connection.run(
+                "UPDATE concurve_runs SET head = :head WHERE id = :run",
+                run=run, head=KNOWN.hide_json(head),
+            )  # fmt: skip
 
     def add_trial(self, run: str, outcome: Outcome, figures: bytes, record: bytes) -> None:
         """Store one trial, completely or not at all."""
@@ -73,44 +97,58 @@ class Store(Database):
             "run": run,
             **outcome.key._asdict(),
             "verdict": outcome.verdict,
-            "cause": outcome.cause,
-            "detail": outcome.detail,
+            "cause": KNOWN.hide(outcome.cause),
+            "detail": KNOWN.hide(outcome.detail),
             "value": outcome.value,
             "seconds": outcome.seconds,
             "figures": figures,
         }
-        with self._errors("written"), self._engine.begin() as connection:
-            result = connection.execute(tables.trials.insert().values(row))
-            assert result.inserted_primary_key is not None
-            connection.execute(
-                tables.records.insert().values(
-                    trial=result.inserted_primary_key[0], record=zlib.compress(record, 1)
-                )
-            )
+        with self._writing() as connection:
+            connection.run(insert("concurve_trials", row), **row)
+            # Its number is found by its place: no two databases tell it alike.
+            connection.run(
+                "INSERT INTO concurve_records (trial, record) SELECT id, :record "
+                "FROM concurve_trials WHERE run = :run AND cell = :cell AND block = :block "
+                "AND attempt = :attempt",
+                run=run, record=zlib.compress(KNOWN.hide_json(record), 1), **outcome.key._asdict(),
+            )  # fmt: skip
+            if run not in self._written:
+                ((stored,),) = connection.run(_WHOLE_TRIALS, run=run)
+                self._written[run] = stored - 1
+        self._written[run] += 1
+        self._check_stored(_WHOLE_TRIAL, 1, run=run, **outcome.key._asdict())
 
     def add_campaign(self, row: CampaignRow, members: Sequence[MemberRow]) -> None:
         """Store a new campaign with its studies."""
-        rows = [{"campaign": row.id, **member._asdict()} for member in members]
-        with self._errors("written"), self._engine.begin() as connection:
-            connection.execute(tables.campaigns.insert().values(row._asdict()))
+        fields = ("campaign", *MemberRow._fields)
+        with self._writing() as connection:
+            hidden = row._replace(head=KNOWN.hide_json(row.head))
+            connection.run(insert("concurve_campaigns", row._fields), **hidden._asdict())
             _hold(connection, row.id, row.state)
-            connection.execute(tables.members.insert(), rows)
+            connection.run_each(
+                insert("concurve_campaign_studies", fields),
+                [{"campaign": row.id, **member._asdict()} for member in members],
+            )
 
     def set_campaign_state(self, campaign: str, state: str, reason: str) -> None:
         """Set the state of a campaign and the reason for it."""
-        changed = tables.campaigns.update().where(tables.campaigns.c.id == campaign)
-        with self._errors("written"), self._engine.begin() as connection:
-            connection.execute(changed.values(state=state, reason=reason))
+        with self._writing() as connection:
+            connection.run(
+                "UPDATE concurve_campaigns SET state = :state, reason = :reason "
+                "WHERE id = :campaign",
+                campaign=campaign, state=state, reason=KNOWN.hide(reason),
+            )  # fmt: skip
             _hold(connection, campaign, state)
 
     def set_member(self, campaign: str, member: MemberRow) -> None:
         """Store the state of a study of a campaign."""
-        c = tables.members.c
-        changed = tables.members.update().where(
-            c.campaign == campaign, c.position == member.position
-        )
-        with self._errors("written"), self._engine.begin() as connection:
-            connection.execute(changed.values(member._asdict()))
+        hidden = member._replace(reason=KNOWN.hide(member.reason))
+        with self._writing() as connection:
+            connection.run(
+                "UPDATE concurve_campaign_studies SET name = :name, run = :run, state = :state, "
+                "reason = :reason WHERE campaign = :campaign AND position = :position",
+                campaign=campaign, **hidden._asdict(),
+            )  # fmt: skip
 
     # -- reading --------------------------------------------------------------------------
 
@@ -118,13 +156,11 @@ class Store(Database):
         """All campaigns, the newest last."""
         if self._format < FORMAT_OF_CAMPAIGNS:
             return []
-        query = sa.select(tables.campaigns).order_by(
-            tables.campaigns.c.started, tables.campaigns.c.id
-        )
-        if name is not None:
-            query = query.where(tables.campaigns.c.name == name)
-        with self._errors("read"), self._engine.connect() as connection:
-            rows = [CampaignRow(*row) for row in connection.execute(query)]
+        query = f"SELECT {_CAMPAIGN} FROM concurve_campaigns"
+        query += "" if name is None else " WHERE name = :name"
+        with self._reading() as connection:
+            found = connection.run(f"{query} ORDER BY started, id", name=name)
+            rows = [CampaignRow._make((*row[:-1], as_bytes(row[-1]))) for row in found]
             left = _left_behind(connection, [row.id for row in rows if row.state == RUNNING])
         return [
             row._replace(state=INTERRUPTED, reason=ENDED) if row.id in left else row for row in rows
@@ -152,35 +188,32 @@ class Store(Database):
 
     def members(self, campaign: str) -> list[MemberRow]:
         """The studies of a campaign, in order."""
-        c = tables.members.c
         query = (
-            sa.select(c.position, c.name, c.run, c.state, c.reason)
-            .where(c.campaign == campaign)
-            .order_by(c.position)
+            f"SELECT {_MEMBER} FROM concurve_campaign_studies "
+            "WHERE campaign = :campaign ORDER BY position"
         )
-        with self._errors("read"), self._engine.connect() as connection:
-            return [MemberRow(*row) for row in connection.execute(query)]
+        with self._reading() as connection:
+            return [MemberRow(*row) for row in connection.run(query, campaign=campaign)]
 
     def campaign_of(self, run: str) -> CampaignRow | None:
         """The campaign that a run belongs to, if it does."""
         if self._format < FORMAT_OF_CAMPAIGNS:
             return None
         query = (
-            sa.select(tables.campaigns)
-            .join_from(tables.campaigns, tables.members)
-            .where(tables.members.c.run == run)
+            f"SELECT {_CAMPAIGN} FROM concurve_campaigns WHERE id = "
+            "(SELECT min(campaign) FROM concurve_campaign_studies WHERE run = :run)"
         )
-        with self._errors("read"), self._engine.connect() as connection:
-            row = connection.execute(query).first()
-        return None if row is None else CampaignRow(*row)
+        with self._reading() as connection:
+            rows = connection.run(query, run=run)
+        return CampaignRow._make((*rows[0][:-1], as_bytes(rows[0][-1]))) if rows else None
 
     def runs(self, study: str | None = None) -> list[RunRow]:
         """All runs, the newest last."""
-        query = sa.select(tables.runs).order_by(tables.runs.c.started, tables.runs.c.id)
-        if study is not None:
-            query = query.where(tables.runs.c.study == study)
-        with self._errors("read"), self._engine.connect() as connection:
-            rows = [RunRow(*row) for row in connection.execute(query)]
+        query = f"SELECT {_RUN} FROM concurve_runs"
+        query += "" if study is None else " WHERE study = :study"
+        with self._reading() as connection:
+            found = connection.run(f"{query} ORDER BY started, id", study=study)
+            rows = [RunRow._make((*row[:-1], as_bytes(row[-1]))) for row in found]
             left = _left_behind(connection, [row.id for row in rows if row.state == RUNNING])
         return [
             row._replace(state=INTERRUPTED, reason=ENDED) if row.id in left else row for row in rows
@@ -215,41 +248,24 @@ class Store(Database):
             "concurve runs lists them, by id and study; --db names another store",
         )
 
-    def trials(self, run: str) -> list[TrialRow]:
+    def trials(self, run: str) -> Trials:
         """The trials of a run in the order in which they were made, without records."""
-        c = tables.trials.c
         query = (
-            sa.select(c.cell, c.block, c.attempt, c.verdict, c.value, c.seconds, c.cause,
-                      c.detail, c.figures)
-            .where(c.run == run)
-            .order_by(c.id)
-        )  # fmt: skip
-        with self._errors("read"), self._engine.connect() as connection:
-            # All at once: one by one takes twice as long.
-            return [
-                TrialRow(
-                    Outcome(TrialKey(cell, block, attempt), verdict, value, seconds, cause, detail),
-                    figures,
-                )
-                for cell, block, attempt, verdict, value, seconds, cause, detail, figures in (
-                    connection.execute(query).all()
-                )
-            ]
+            "SELECT cell, block, attempt, verdict, value, seconds, cause, detail, figures "
+            "FROM concurve_trials WHERE run = :run ORDER BY id"
+        )
+        with self._reading() as connection:
+            return Trials.stored(connection.run(query, run=run))
 
     def records(self, run: str, cell: int | None = None) -> Iterator[RecordRow]:
         """The raw records of a run, or of one cell of it, in order, one by one."""
-        c = tables.trials.c
+        where = "run = :run" if cell is None else "run = :run AND cell = :cell"
         query = (
-            sa.select(c.cell, c.block, c.attempt, tables.records.c.record)
-            .join_from(tables.trials, tables.records)
-            .where(c.run == run)
-            .order_by(c.id)
+            "SELECT cell, block, attempt, record FROM concurve_trials "
+            f"JOIN concurve_records ON trial = id WHERE {where} ORDER BY id"
         )
-        if cell is not None:
-            query = query.where(c.cell == cell)
-        with self._errors("read"), self._engine.connect() as connection:
-            rows = connection.execution_options(yield_per=256).execute(query)
-            for *key, record in rows:
+        with self._reading() as connection:
+            for *key, record in connection.read(query, run=run, cell=cell):
                 yield RecordRow(TrialKey(*key), _decompressed(record, TrialKey(*key), run))
 
     def first_record(self, run: str) -> bytes | None:
@@ -258,29 +274,32 @@ class Store(Database):
 
     def count(self, run: str) -> int:
         """Number of stored trials of a run."""
-        query = sa.select(sa.func.count()).where(tables.trials.c.run == run)
-        with self._errors("read"), self._engine.connect() as connection:
-            return int(connection.execute(query).scalar_one())
+        query = "SELECT count(*) FROM concurve_trials WHERE run = :run"
+        with self._reading() as connection:
+            return int(connection.run(query, run=run)[0][0])
 
     def has_trials(self, run: str) -> bool:
         """Is the run stored, with at least one trial?"""
         return self.count(run) > 0
 
 
-def _hold(connection: sa.Connection, name: str, state: str) -> None:
+def _hold(connection: Connection, name: str, state: str) -> None:
     """Store this process as the holder of a run or a campaign that is running; of others, none."""
     key = _HOLDER + name
-    connection.execute(tables.meta.delete().where(tables.meta.c.key == key))
+    connection.run('DELETE FROM concurve_meta WHERE "key" = :name', name=key)
     if state == RUNNING:
-        connection.execute(tables.meta.insert().values(key=key, value=own_holder()))
+        connection.run(
+            'INSERT INTO concurve_meta ("key", value) VALUES (:name, :holder)',
+            name=key, holder=own_holder(),
+        )  # fmt: skip
 
 
-def _left_behind(connection: sa.Connection, running: list[str]) -> set[str]:
+def _left_behind(connection: Connection, running: list[str]) -> set[str]:
     """Those of the running ones whose holder has ended."""
     if not running:
         return set()
-    c = tables.meta.c
-    held = connection.execute(sa.select(c.key, c.value).where(c.key.startswith(_HOLDER)))
+    query = 'SELECT "key", value FROM concurve_meta WHERE "key" LIKE :holders'
+    held = connection.run(query, holders=f"{_HOLDER}%")
     gone = {key.removeprefix(_HOLDER) for key, holder in held if is_gone(holder)}
     return gone & set(running)
 

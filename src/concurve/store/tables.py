@@ -1,92 +1,87 @@
-"""The tables of a store."""
+"""The tables of a store, as statements that make those that are missing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-import sqlalchemy as sa
+from concurve.store.connections import Types
 
-METADATA = sa.MetaData()
+META = "concurve_meta"
+"""Keys with their values: the format, and who holds what is running."""
 
-
-class _Bytes(sa.LargeBinary):
-    """Bytes. SQLite keeps any type in any column: another one, in a damaged store, is read as the
-    bytes of its text, so that whoever decodes them can name the run and the trial."""
-
-    def result_processor(self, dialect: sa.Dialect, coltype: object) -> Callable[[Any], bytes]:
-        """Bytes as they are stored."""
-
-        def process(value: Any) -> bytes:
-            if isinstance(value, bytes):
-                return value
-            return bytes(value) if isinstance(value, memoryview) else str(value).encode()
-
-        return process
-
-
-meta = sa.Table(
-    "concurve_meta",
-    METADATA,
-    sa.Column("key", sa.String(40), primary_key=True),
-    sa.Column("value", sa.String(200), nullable=False),
+# Trials are unique by their place in the plan. The run of a campaign's study is written before the
+# run itself, so that every run of a campaign has its campaign.
+_STATEMENTS = (
+    """CREATE TABLE IF NOT EXISTS concurve_meta (
+        "key" VARCHAR(40) NOT NULL,
+        value VARCHAR(200) NOT NULL,
+        PRIMARY KEY ("key")
+    )""",
+    """CREATE TABLE IF NOT EXISTS concurve_runs (
+        id VARCHAR(40) NOT NULL,
+        study VARCHAR(200) NOT NULL,
+        started VARCHAR(40) NOT NULL,
+        state VARCHAR(20) NOT NULL,
+        reason TEXT NOT NULL,
+        head {blob} NOT NULL,
+        PRIMARY KEY (id)
+    )""",
+    "CREATE INDEX IF NOT EXISTS ix_concurve_runs_study ON concurve_runs (study)",
+    """CREATE TABLE IF NOT EXISTS concurve_trials (
+        id {number} NOT NULL,
+        run VARCHAR(40) NOT NULL,
+        cell INTEGER NOT NULL,
+        block INTEGER NOT NULL,
+        attempt INTEGER NOT NULL,
+        verdict VARCHAR(20) NOT NULL,
+        cause TEXT NOT NULL,
+        detail TEXT NOT NULL,
+        value FLOAT,
+        seconds FLOAT NOT NULL,
+        figures {blob} NOT NULL,
+        PRIMARY KEY (id),
+        UNIQUE (run, cell, block, attempt),
+        FOREIGN KEY (run) REFERENCES concurve_runs (id)
+    )""",
+    "CREATE INDEX IF NOT EXISTS concurve_trials_in_order ON concurve_trials (run, id)",
+    """CREATE TABLE IF NOT EXISTS concurve_records (
+        trial INTEGER NOT NULL,
+        record {blob} NOT NULL,
+        PRIMARY KEY (trial),
+        FOREIGN KEY (trial) REFERENCES concurve_trials (id)
+    )""",
+    """CREATE TABLE IF NOT EXISTS concurve_campaigns (
+        id VARCHAR(40) NOT NULL,
+        name VARCHAR(200) NOT NULL,
+        started VARCHAR(40) NOT NULL,
+        state VARCHAR(20) NOT NULL,
+        reason TEXT NOT NULL,
+        head {blob} NOT NULL,
+        PRIMARY KEY (id)
+    )""",
+    "CREATE INDEX IF NOT EXISTS ix_concurve_campaigns_name ON concurve_campaigns (name)",
+    """CREATE TABLE IF NOT EXISTS concurve_campaign_studies (
+        campaign VARCHAR(40) NOT NULL,
+        position INTEGER NOT NULL,
+        name VARCHAR(200) NOT NULL,
+        run VARCHAR(40) NOT NULL,
+        state VARCHAR(20) NOT NULL,
+        reason TEXT NOT NULL,
+        PRIMARY KEY (campaign, position),
+        FOREIGN KEY (campaign) REFERENCES concurve_campaigns (id)
+    )""",
+    """CREATE INDEX IF NOT EXISTS ix_concurve_campaign_studies_run
+        ON concurve_campaign_studies (run)""",
 )
 
-runs = sa.Table(
-    "concurve_runs",
-    METADATA,
-    sa.Column("id", sa.String(40), primary_key=True),
-    sa.Column("study", sa.String(200), nullable=False, index=True),
-    sa.Column("started", sa.String(40), nullable=False),
-    sa.Column("state", sa.String(20), nullable=False),
-    sa.Column("reason", sa.Text, nullable=False),
-    sa.Column("head", _Bytes, nullable=False),
-)
 
-trials = sa.Table(
-    "concurve_trials",
-    METADATA,
-    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
-    sa.Column("run", sa.ForeignKey("concurve_runs.id"), nullable=False),
-    sa.Column("cell", sa.Integer, nullable=False),
-    sa.Column("block", sa.Integer, nullable=False),
-    sa.Column("attempt", sa.Integer, nullable=False),
-    sa.Column("verdict", sa.String(20), nullable=False),
-    sa.Column("cause", sa.Text, nullable=False),
-    sa.Column("detail", sa.Text, nullable=False),
-    sa.Column("value", sa.Float),
-    sa.Column("seconds", sa.Float, nullable=False),
-    sa.Column("figures", _Bytes, nullable=False),
-    sa.UniqueConstraint("run", "cell", "block", "attempt"),
-    sa.Index("concurve_trials_in_order", "run", "id"),
-)
+def making(types: Types) -> Iterator[str]:
+    """The statements that make the tables and indexes that are missing."""
+    return (statement.format(**types._asdict()) for statement in _STATEMENTS)
 
-records = sa.Table(
-    "concurve_records",
-    METADATA,
-    sa.Column("trial", sa.ForeignKey("concurve_trials.id"), primary_key=True),
-    sa.Column("record", _Bytes, nullable=False),
-)
 
-campaigns = sa.Table(
-    "concurve_campaigns",
-    METADATA,
-    sa.Column("id", sa.String(40), primary_key=True),
-    sa.Column("name", sa.String(200), nullable=False, index=True),
-    sa.Column("started", sa.String(40), nullable=False),
-    sa.Column("state", sa.String(20), nullable=False),
-    sa.Column("reason", sa.Text, nullable=False),
-    sa.Column("head", _Bytes, nullable=False),
-)
-
-members = sa.Table(
-    "concurve_campaign_studies",
-    METADATA,
-    sa.Column("campaign", sa.ForeignKey("concurve_campaigns.id"), primary_key=True),
-    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("name", sa.String(200), nullable=False),
-    # Written before the run itself, so that every run of a campaign has its campaign.
-    sa.Column("run", sa.String(40), nullable=False, index=True),
-    sa.Column("state", sa.String(20), nullable=False),
-    sa.Column("reason", sa.Text, nullable=False),
-)
+def insert(table: str, columns: Iterable[str]) -> str:
+    """The statement that stores a row with these columns."""
+    names = list(columns)
+    values = ", ".join(f":{name}" for name in names)
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({values})"

@@ -463,7 +463,11 @@ fn cfq2_counts_requests_once_the_disk_takes_four_at_a_time() {
     }
     scheduler.add(of(2, 4), now);
     scheduler.add(of(1, 5), now);
-    assert_eq!(order(&mut scheduler, now), [5, 4], "fewer requests, though slower ones");
+    assert_eq!(
+        order(&mut scheduler, now),
+        [5, 4],
+        "fewer requests, though slower ones"
+    );
 }
 
 #[test]
@@ -487,7 +491,10 @@ fn cfq2_admits_eight_of_a_process_always_and_then_its_share() {
     }
     assert_eq!(admitted(20, 100, false), 8, "128 for 16 busy ones");
     let request = of(20, 99);
-    assert_eq!(scheduler.admission(&request, false), Admission::NotThisProcess);
+    assert_eq!(
+        scheduler.admission(&request, false),
+        Admission::NotThisProcess
+    );
     let done = served(&mut scheduler, 20);
     scheduler.completed(&done, 0);
     assert_eq!(scheduler.admission(&request, false), Admission::Yes);

@@ -22,6 +22,15 @@ impl Shared {
         self.store.log.wants_spare() || self.store.log.end() >= due
     }
 
+    /// Makes a spare file of the log or a checkpoint, if one is due.
+    pub fn do_due_work(&self) -> Result<(), Fault> {
+        match self.store.log.wants_spare() {
+            true => self.store.log.prepare_spare(),
+            false if self.has_work() => self.checkpoint(),
+            false => Ok(()),
+        }
+    }
+
     /// Makes a checkpoint.
     ///
     /// After it, recovery reads the log from its present end, or from where the oldest running
@@ -113,11 +122,7 @@ fn run(shared: &Shared) {
             return;
         }
         drop(is_stopped);
-        let done = match shared.store.log.wants_spare() {
-            true => shared.store.log.prepare_spare(),
-            false => shared.checkpoint(),
-        };
-        if let Err(fault) = done {
+        if let Err(fault) = shared.do_due_work() {
             shared.fail(fault);
             return;
         }

@@ -99,7 +99,17 @@ pub fn find(storage: &dyn Storage) -> Result<Found, Fault> {
 
 fn is_newer(place: &[u8]) -> bool {
     let digits = place.strip_prefix(MAGIC_OF_ANY).unwrap_or_default();
-    matches!(digits.first(), Some(b'3'..=b'9')) && digits.get(1) == Some(&b'\n')
+    let has_digit = matches!(digits.first(), Some(b'3'..=b'9')) && digits.get(1) == Some(&b'\n');
+    has_digit && !is_ours_but_for_its_digit(place)
+}
+
+/// Whether a place is one of this version whose digit is damaged.
+fn is_ours_but_for_its_digit(place: &[u8]) -> bool {
+    [MAGIC, MAGIC_OF_FORMAT_1].iter().any(|magic| {
+        let mut place = place.to_vec();
+        place[..MAGIC.len()].copy_from_slice(*magic);
+        decode(&place).is_some()
+    })
 }
 
 /// Whether a file is made after the control file.
@@ -197,5 +207,16 @@ mod tests {
             prop_assert_eq!(decode(&garbage), None);
             let _ = is_newer(&garbage);
         }
+    }
+
+    #[test]
+    fn a_damaged_digit_is_no_newer_version() {
+        let mut place = MAGIC.to_vec();
+        place.extend([7; 32]);
+        place.extend(crc32fast::hash(&place).to_le_bytes());
+        place[14] = b'3';
+        assert!(!is_newer(&place));
+        place[20] ^= 1;
+        assert!(is_newer(&place));
     }
 }

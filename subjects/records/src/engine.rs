@@ -99,7 +99,8 @@ impl Engine {
     /// Creates a file of records.
     ///
     /// # Errors
-    /// If there is one of this name, or the definition is invalid.
+    /// If there is one of this name, or the definition is invalid; or if the disk fails: then the engine
+    /// has stopped, and whether the file exists is known after the next start.
     pub fn create_file(&self, name: &str, definition: &FileDefinition) -> Result<(), Fault> {
         self.shared.create_file(name, definition)
     }
@@ -118,8 +119,21 @@ impl Engine {
     }
 
     /// Writes all changed pages, and truncates the log.
+    ///
+    /// # Errors
+    /// If the disk fails; then the engine has stopped.
     pub fn checkpoint(&self) -> Result<(), Fault> {
-        self.shared.checkpoint()
+        let done = self.shared.checkpoint();
+        done.map_err(|fault| self.shared.stopped_by(fault))
+    }
+
+    /// Does what the checkpointer would do now, if anything: for a program of one thread, without one.
+    ///
+    /// # Errors
+    /// As [`Engine::checkpoint`].
+    pub fn do_due_work(&self) -> Result<(), Fault> {
+        let done = self.shared.do_due_work();
+        done.map_err(|fault| self.shared.stopped_by(fault))
     }
 
     /// Checks every record and every key. To be called while no transaction runs.

@@ -40,6 +40,21 @@ impl Fault {
         }
     }
 
+    /// The same fault once more, if it is one of the disk.
+    pub(crate) fn of_the_disk(&self) -> Option<Self> {
+        match self {
+            Fault::Io { what, source } => Some(Fault::Io {
+                what: what.clone(),
+                source: match source.raw_os_error() {
+                    Some(code) => io::Error::from_raw_os_error(code),
+                    None => io::Error::new(source.kind(), source.to_string()),
+                },
+            }),
+            Fault::Damaged(text) => Some(Fault::Damaged(text.clone())),
+            _ => None,
+        }
+    }
+
     /// The status of an operation that met it.
     pub fn status(&self) -> Status {
         match self {

@@ -1,7 +1,7 @@
 //! What a session holds that others may wait for. It lies in the session registry: if the session's
 //! engine dies, another one releases it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use smallvec::SmallVec;
 
@@ -61,8 +61,8 @@ pub struct Parked {
     pub wanted: Wanted,
     /// The outcome once the lock is granted.
     pub granted: LockOutcome,
-    /// When the session last checked for a deadlock.
-    pub checked: Instant,
+    /// When the session last checked for a deadlock, by the storage's clock.
+    pub checked: Duration,
     /// It checks again after this time.
     pub interval: Duration,
 }

@@ -12,7 +12,7 @@ use crate::file::RecordFile;
 use crate::log::record::{Record, SYSTEM, SlotChange};
 use crate::shared::Shared;
 use crate::slots::{Position, State};
-use crate::store::{Store, page_of};
+use crate::store::Store;
 
 impl Shared {
     /// Undoes the changes from `first` on.
@@ -64,7 +64,7 @@ fn undo_one(store: &Store, file: &RecordFile, change: &SlotChange) -> Result<(),
         after: change.before,
         ..*change
     };
-    let mut page = store.write(page_of(change))?;
+    let mut page = store.write(change.page())?;
     store.slot(&page, change.position.slot, file.record_bytes())?;
     store.change(&mut page, &Record::Slot(undone), file.record_bytes());
     Ok(())

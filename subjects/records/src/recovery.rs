@@ -15,12 +15,13 @@ use crate::extents::Extent;
 use crate::file::{self, Header, RecordFile};
 use crate::log::Log;
 use crate::log::files::file_name;
-use crate::log::forced::Mark;
-use crate::log::read::{each_record, survey};
+use crate::log::forced::{Forced, Mark};
+use crate::log::read::{Survey, each_record, erase_after, survey, write_again};
 use crate::log::record::{Record, SYSTEM};
 use crate::options::{EngineOptions, stripes};
 use crate::shared::Shared;
 use crate::storage::Storage;
+use crate::store::Reach;
 
 /// What a start recovered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub struct Recovered {
 ///
 /// # Errors
 /// If something that was acknowledged is damaged or missing: which file, and where. Then nothing was
-/// changed but torn pages, which are mended.
+/// changed but torn pages, which are mended, and the end of the log that is given up.
 pub fn open(
     storage: Arc<dyn Storage>,
     options: EngineOptions,
@@ -69,7 +70,18 @@ fn restore(
     cache.restore_torn(headers.len() as u32)?;
     let files: Vec<RecordFile> = headers.into_iter().map(Header::into_file).collect();
     let pages_lsn = inspect(&cache, &files, &found.extents)?;
-    let end = end_of_log(storage.as_ref(), &last, pages_lsn)?;
+    let survey = survey_log(storage.as_ref(), &last, pages_lsn)?;
+    let end = survey.end;
+    let written = write_again(storage.as_ref(), last.start, end);
+    let written = written.and_then(|()| match survey.behind {
+        0 => Ok(()),
+        _ => erase_after(storage.as_ref(), end),
+    });
+    if written.is_err() {
+        // What the kernel has of it may be gone at the next start.
+        Forced::open(storage.as_ref(), Mark::find(storage.as_ref())?)?.doubt();
+    }
+    written?;
     let control = Control::open(storage.as_ref(), found)?;
     let log = Log::open(Arc::clone(&storage), end, options.log_file_bytes())?;
     let shared = Shared::new(storage, options, cache, log, Checkpoints::new(control));
@@ -133,7 +145,7 @@ fn inspect(cache: &Cache, files: &[RecordFile], extents: &[Extent]) -> Result<u6
 /// changes are on the disk; the file `forced`; or a record that follows, and says that all before it was
 /// forced. If the machine has run since the log was written, nothing of it can be torn: then any record
 /// that follows tells.
-fn end_of_log(storage: &dyn Storage, last: &Checkpoint, pages_lsn: u64) -> Result<u64, Fault> {
+fn survey_log(storage: &dyn Storage, last: &Checkpoint, pages_lsn: u64) -> Result<Survey, Fault> {
     let survey = survey(storage, last.start)?;
     let mark = Mark::find(storage)?;
     check_newest(storage, &mark)?;
@@ -154,7 +166,7 @@ fn end_of_log(storage: &dyn Storage, last: &Checkpoint, pages_lsn: u64) -> Resul
     let (durable, witness) = known.unwrap_or_default();
     let is_untorn = mark.is_of_boot(storage.boot());
     if survey.end >= durable && !(is_untorn && survey.behind > 0) {
-        return Ok(survey.end);
+        return Ok(survey);
     }
     let lost = match durable.saturating_sub(survey.end) {
         0 => "nothing that was written can be torn, because the machine has run since".to_owned(),
@@ -187,7 +199,24 @@ fn redo(
     let mut recovered = Recovered::default();
     let record_bytes = |file: u32| files.get(file as usize).map(RecordFile::record_bytes);
     let storage = shared.storage.as_ref();
+    let mut reach = Reach::default();
+    for file in files {
+        let length = shared.store.cache.disk(file.id).length();
+        let what = || format!("read the file {}", file.path());
+        reach.add(file.id, length.map_err(Fault::io(what))?);
+    }
     each_record(storage, start, end, |record, lsn| {
+        if !reach.covers(record) {
+            let pages = record.pages();
+            let text = format!(
+                "the log before byte {lsn} tells of {}, and the file ends far before that",
+                pages
+                    .iter()
+                    .max()
+                    .map_or_else(String::new, ToString::to_string)
+            );
+            return Err(Fault::Damaged(text));
+        }
         recovered.records += u64::from(!matches!(record, Record::Forced { .. }));
         shared.store.redo(record, lsn, record_bytes)?;
         match record {

@@ -24,7 +24,7 @@ use crate::parameters::TransactionKind;
 use crate::slots::{self, State};
 use crate::status::Status;
 use crate::storage::{Disk, Folder, Storage};
-use crate::store;
+use crate::store::{self, Reach};
 
 /// Records that are inserted in one transaction.
 const BATCH: u64 = 1000;
@@ -173,8 +173,9 @@ impl Damaged {
         }
         let mut open: BTreeMap<u64, Changes> = BTreeMap::new();
         let mut unfit = 0_u64;
+        let mut reach = self.reach()?;
         each_record(from, start, survey.end, |record, lsn| {
-            unfit += u64::from(!self.redo(record, lsn));
+            unfit += u64::from(!(reach.covers(record) && self.redo(record, lsn)));
             match record {
                 Record::Slot(change) if change.transaction != SYSTEM => {
                     open.entry(change.transaction).or_default().push(change);
@@ -196,11 +197,21 @@ impl Damaged {
         Ok(())
     }
 
+    /// Up to where the files reach on the disk.
+    fn reach(&self) -> Result<Reach, Fault> {
+        let mut reach = Reach::default();
+        for (number, (file, disk)) in &self.files {
+            let what = || format!("read the file {}", file.path());
+            reach.add(*number, disk.length().map_err(Fault::io(what))?);
+        }
+        Ok(reach)
+    }
+
     /// Redoes a change of records; false if its page is lost.
     fn redo(&mut self, record: &Record, lsn: u64) -> bool {
         let id = match record {
             Record::Format(id) => *id,
-            Record::Slot(change) => store::page_of(change),
+            Record::Slot(change) => change.page(),
             // Trees are made anew.
             _ => return true,
         };
@@ -228,7 +239,7 @@ impl Damaged {
     }
 
     fn undo(&mut self, change: &SlotChange) {
-        let id = store::page_of(change);
+        let id = change.page();
         let (Some(mut page), Some((file, _))) = (self.page(id), self.files.get(&id.file)) else {
             return;
         };

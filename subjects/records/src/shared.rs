@@ -91,9 +91,20 @@ impl Shared {
         file::check_name(name)?;
         definition.check()?;
         let _guard = self.files_change.lock();
+        if let Some(text) = self.why_failed() {
+            return Err(Fault::Stopped(
+                text,
+                self.check().err().unwrap_or(Status::Io),
+            ));
+        }
         if self.file_named(name).is_some() {
             return Err(Fault::Exists(name.to_owned()));
         }
+        let created = self.make_file(name, definition);
+        created.map_err(|fault| self.stopped_by(fault))
+    }
+
+    fn make_file(&self, name: &str, definition: &FileDefinition) -> Result<(), Fault> {
         let id = self.file_count() as u32;
         let header = file::create(self.storage.as_ref(), id, name, definition)?;
         self.store.cache.add_disk(Arc::clone(&header.disk));
@@ -199,6 +210,14 @@ impl Shared {
             Fault::CacheFull => fault.status(),
             fault => self.stop(fault),
         }
+    }
+
+    /// Stops the engine after a fault of the disk; returns the fault.
+    pub fn stopped_by(&self, fault: Fault) -> Fault {
+        if let Some(kept) = fault.of_the_disk() {
+            self.fail(kept);
+        }
+        fault
     }
 
     /// Stops the engine after any fault, because a change is half done; returns its status.

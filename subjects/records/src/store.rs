@@ -2,6 +2,8 @@
 //!
 //! A log record describes a change, and [`apply`] makes it, at once and again after a crash.
 
+use std::collections::BTreeMap;
+
 use crate::cache::{Cache, PageRead, PageWrite};
 use crate::error::Fault;
 use crate::log::Log;
@@ -127,6 +129,34 @@ pub fn can_redo(record: &Record, page: &Page, record_bytes: usize) -> bool {
     is_sound && is_applicable(record, page, record_bytes)
 }
 
+/// Up to where the files reach while the log is applied to them at a start. Pages are taken one after the
+/// other, so no engine has written a record of a page far behind the end of its file.
+#[derive(Debug, Default)]
+pub struct Reach(BTreeMap<u32, u64>);
+
+/// Operations that failed may have taken pages without a record.
+const PAGES_AHEAD: u64 = 1 << 16;
+
+impl Reach {
+    /// A file has so many bytes.
+    pub fn add(&mut self, file: u32, bytes: u64) {
+        self.0.insert(file, bytes.div_ceil(PAGE_BYTES as u64));
+    }
+
+    /// Whether the pages of a record can be those of files; from now on they are.
+    pub fn covers(&mut self, record: &Record) -> bool {
+        record.pages().into_iter().all(|id| {
+            let pages = self.0.entry(id.file).or_default();
+            let number = u64::from(id.number);
+            let is_near = number <= *pages + PAGES_AHEAD;
+            if is_near {
+                *pages = (*pages).max(number + 1);
+            }
+            is_near
+        })
+    }
+}
+
 /// Whether a change of a slot fits into records of a length, before and after.
 fn fits(change: &SlotChange, record_bytes: usize) -> bool {
     let longest = change.before.len().max(change.after.len());
@@ -135,7 +165,8 @@ fn fits(change: &SlotChange, record_bytes: usize) -> bool {
 }
 
 impl Store {
-    /// Redoes a logged change on each page that does not have it yet.
+    /// Redoes a logged change on each page that does not have it yet. The others are written again, too:
+    /// forcing them to the disk may have failed, and then the kernel shows what the disk does not have.
     ///
     /// `record_bytes` is the length of the records of a file, `None` if there is no such file.
     ///
@@ -165,7 +196,7 @@ impl Store {
                 return Ok(());
             }
             Record::Format(id) | Record::EntryIn(id, ..) | Record::EntryOut(id, ..) => *id,
-            Record::Slot(change) => page_of(change),
+            Record::Slot(change) => change.page(),
         };
         let record_bytes = known(id)?;
         let mut page = self.write(id)?;
@@ -180,8 +211,8 @@ impl Store {
                 u64::from(id.number) * PAGE_BYTES as u64
             )));
         }
+        page.mark_dirty();
         if is_older {
-            page.mark_dirty();
             apply(record, page.page_mut(), record_bytes);
             page.page_mut().set_lsn(lsn);
         }
@@ -190,19 +221,11 @@ impl Store {
 
     fn redo_image(&self, id: PageId, image: &[u8], lsn: u64) -> Result<(), Fault> {
         let mut page = self.write(id)?;
+        page.mark_dirty();
         if page.lsn() < lsn {
-            page.mark_dirty();
             page.page_mut().bytes_mut().copy_from_slice(image);
             page.page_mut().set_lsn(lsn);
         }
         Ok(())
-    }
-}
-
-/// The page that a change of a slot is on.
-pub fn page_of(change: &SlotChange) -> PageId {
-    PageId {
-        file: change.file,
-        number: change.position.page,
     }
 }

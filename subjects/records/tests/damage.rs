@@ -6,8 +6,8 @@
 mod common;
 #[path = "common/damages.rs"]
 mod damages;
-#[path = "common/power.rs"]
-mod power;
+#[path = "common/simulated.rs"]
+mod simulated;
 #[path = "common/small_store.rs"]
 mod small_store;
 
@@ -16,10 +16,21 @@ use std::sync::Arc;
 
 use concurve_records::storage::Storage;
 use damages::{Damage, Files, Judge, every, sample};
-use power::Simulated;
+use simulated::Simulated;
 use small_store::{Truth, make, read};
 
 const SAMPLES: usize = 2_400;
+/// What the names of a store's files begin with.
+const KINDS: [&str; 8] = [
+    "log-",
+    "data-",
+    "gone-",
+    "spare-",
+    "pages.double",
+    "control",
+    "extents-",
+    "forced",
+];
 
 /// The store, an older state of it, and what was acknowledged.
 struct Made {
@@ -74,6 +85,16 @@ fn a_sample_of_single_damages_loses_nothing_silently() {
     let made = made();
     let judge = Judge::new(&made.killed, &made.truth, 1);
     let damages = sample(&made.killed, &made.older, SAMPLES, 20_261_122);
+    let of_a_kind = |kind: &str| {
+        damages
+            .iter()
+            .filter(|it| it.file.starts_with(kind))
+            .count()
+    };
+    for kind in KINDS {
+        assert!(of_a_kind(kind) >= 30, "{kind}: {}", of_a_kind(kind));
+    }
+    assert!(damages.len() >= 2_000);
     judge.all(damages);
 }
 

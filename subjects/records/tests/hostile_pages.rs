@@ -1,39 +1,38 @@
-//! Pages and records of the log with any contents and valid checksums, as no disk makes them: an engine
-//! may refuse them or fail operations, but does not panic and does not hang.
+//! Pages, records of the log and small files with any contents and valid checksums, as no disk makes
+//! them: an engine may refuse them or fail operations, but does not panic, does not hang, and allocates
+//! no more than its cache and its files need.
 
 mod common;
-#[path = "common/power.rs"]
-mod power;
+#[path = "common/simulated.rs"]
+mod simulated;
 #[path = "common/small_store.rs"]
 mod small_store;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
+use concurve_fuzz::{Counting, Draw, Target};
 use concurve_records::page::{PAGE_BYTES, Page};
 use concurve_records::salvage::salvage;
 use concurve_records::storage::Storage;
 use concurve_records::{Engine, Get, LockBias, Status, TransactionKind};
-use power::Simulated;
+use simulated::Simulated;
 use small_store::{make, options};
 
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
 const CASES: u64 = 300;
-const SOAK: Duration = Duration::from_secs(300);
+/// Two caches of 64 pages, the simulated files several times, and as much again.
+const MEMORY_MAX: u64 = 64 << 20;
 /// More reads than the store has records: a ring of leaves returns the same ones for ever.
 const READS_MAX: u32 = 2_000;
+/// Where the header of `pages.double` is, after a batch.
+const HEADER_AT: usize = 64 * PAGE_BYTES;
+/// The control file has two places, each with a checksum.
+const PLACE_BYTES: usize = 512;
 
 type Files = BTreeMap<String, Vec<u8>>;
-
-fn random(seed: u64) -> impl FnMut(usize) -> usize {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    move |below| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 20) as usize % below.max(1)
-    }
-}
 
 fn killed_store() -> Files {
     let simulated = Simulated::new();
@@ -43,21 +42,24 @@ fn killed_store() -> Files {
 }
 
 /// Changes some bytes, often in the header, often to the least or the greatest number.
-fn garble(bytes: &mut [u8], draw: &mut impl FnMut(usize) -> usize) {
-    for _ in 0..1 + draw(4) {
-        let end = if draw(2) == 0 { 64 } else { bytes.len() };
-        let at = draw(end.min(bytes.len()));
-        bytes[at] = match draw(4) {
+fn garble(bytes: &mut [u8], draw: &mut Draw) {
+    for _ in 0..1 + draw.below(4) {
+        let end = if draw.once_in(2) { 64 } else { bytes.len() };
+        let at = draw.below(end.min(bytes.len()));
+        let Some(byte) = bytes.get_mut(at) else {
+            return;
+        };
+        *byte = match draw.below(4) {
             0 => 0,
             1 => 0xff,
-            2 => draw(4) as u8,
-            _ => draw(256) as u8,
+            2 => draw.below(4) as u8,
+            _ => draw.byte(),
         };
     }
 }
 
-fn garble_page(bytes: &mut [u8], draw: &mut impl FnMut(usize) -> usize) {
-    let index = draw(bytes.len() / PAGE_BYTES);
+fn garble_page(bytes: &mut [u8], draw: &mut Draw) {
+    let index = draw.below(bytes.len() / PAGE_BYTES);
     let place = &mut bytes[index * PAGE_BYTES..][..PAGE_BYTES];
     let mut page = Page::blank();
     page.bytes_mut().copy_from_slice(place);
@@ -70,13 +72,13 @@ fn garble_page(bytes: &mut [u8], draw: &mut impl FnMut(usize) -> usize) {
 }
 
 /// Changes the body of one of the records that a file of the log begins with.
-fn garble_log(bytes: &mut [u8], draw: &mut impl FnMut(usize) -> usize) {
+fn garble_log(bytes: &mut [u8], draw: &mut Draw) {
     let number = |at: usize, bytes: &[u8]| {
         let part = bytes.get(at..at + 4)?;
         Some(u32::from_le_bytes(part.try_into().ok()?) as usize)
     };
     let mut at = 0;
-    for _ in 0..draw(80) {
+    for _ in 0..draw.below(80) {
         let next = number(at, bytes).map_or(0, |length| at + 16 + length);
         if next + 16 >= bytes.len() || number(next, bytes) == Some(0) {
             break;
@@ -90,6 +92,28 @@ fn garble_log(bytes: &mut [u8], draw: &mut impl FnMut(usize) -> usize) {
     garble(body, draw);
     let checksum = crc32fast::hash(body);
     bytes[at + 4..at + 8].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// Changes what a checksum after it covers, and the checksum.
+fn garble_sealed(bytes: &mut [u8], draw: &mut Draw) {
+    let is_end = |end: &usize| {
+        let checksum = bytes.get(*end..*end + 4);
+        checksum == Some(&crc32fast::hash(&bytes[..*end]).to_le_bytes())
+    };
+    let Some(end) = (16..bytes.len().min(2_000)).find(is_end) else {
+        return;
+    };
+    garble(&mut bytes[..end], draw);
+    let checksum = crc32fast::hash(&bytes[..end]);
+    bytes[end..end + 4].copy_from_slice(&checksum.to_le_bytes());
+}
+
+fn garble_control(bytes: &mut [u8], draw: &mut Draw) {
+    for place in bytes.chunks_mut(PLACE_BYTES) {
+        if draw.once_in(2) {
+            garble_sealed(place, draw);
+        }
+    }
 }
 
 /// Uses all of a store, whatever its operations answer.
@@ -132,49 +156,42 @@ fn use_all(engine: &Engine) {
     let _ = engine.verify();
 }
 
-fn one(files: &Files, seed: u64) {
-    let mut draw = random(seed);
+fn one(files: &Files, draw: &mut Draw) {
     let mut files = files.clone();
-    let wanted = ["data-", "log-"][draw(2)];
+    let wanted = *draw.pick(&[
+        "data-",
+        "data-",
+        "log-",
+        "log-",
+        "control",
+        "extents-",
+        "forced",
+        "pages.double",
+    ]);
     let names: Vec<&String> = files.keys().filter(|it| it.starts_with(wanted)).collect();
-    let name = names[draw(names.len())].clone();
+    let name = (*draw.pick(&names)).clone();
     let bytes = files.get_mut(&name).unwrap();
     match wanted {
-        "data-" => garble_page(bytes, &mut draw),
-        _ => garble_log(bytes, &mut draw),
+        "data-" => garble_page(bytes, draw),
+        "log-" => garble_log(bytes, draw),
+        "control" => garble_control(bytes, draw),
+        "pages.double" if draw.once_in(2) => garble_page(&mut bytes[..HEADER_AT], draw),
+        "pages.double" => garble_sealed(&mut bytes[HEADER_AT..], draw),
+        _ => garble_sealed(bytes, draw),
     }
     let storage = Simulated::of(&files, 1);
-    let begin = Instant::now();
     if let Ok((engine, _)) = Engine::open_shared_in(Arc::new(storage.share()), options()) {
         use_all(&engine);
     }
     let saved = Arc::new(Simulated::new());
     let _ = salvage(&Simulated::of(&files, 1), saved, options());
-    // Far above what a busy machine makes of some milliseconds.
-    let took = begin.elapsed();
-    assert!(took < Duration::from_secs(60), "seed {seed} took {took:?}");
 }
 
 #[test]
 fn no_contents_with_valid_checksums_make_an_engine_panic() {
     let files = killed_store();
-    for seed in 0..CASES {
-        let tried = std::panic::catch_unwind(|| one(&files, seed));
-        assert!(tried.is_ok(), "seed {seed}");
-    }
-}
-
-#[test]
-#[ignore = "five minutes: make soak"]
-fn none_for_five_minutes() {
-    let files = killed_store();
-    let begin = Instant::now();
-    let first = begin.elapsed().as_nanos() as u64 ^ u64::from(std::process::id()) << 32;
-    for seed in first.. {
-        let tried = std::panic::catch_unwind(|| one(&files, seed));
-        assert!(tried.is_ok(), "seed {seed}");
-        if begin.elapsed() > SOAK {
-            return;
-        }
-    }
+    Target::new(env!("CARGO_PKG_NAME"), "no_contents_with_valid", &[])
+        .cases(CASES)
+        .memory_max(MEMORY_MAX)
+        .run(|_, draw| one(&files, draw));
 }

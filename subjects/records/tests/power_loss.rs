@@ -4,16 +4,17 @@
 mod common;
 #[path = "common/crash_clients.rs"]
 mod crash_clients;
-#[path = "common/power.rs"]
-mod power;
+#[path = "common/simulated.rs"]
+mod simulated;
 
 use std::sync::Arc;
 
 use common::{LATCHINGS, Teller, audit, make_bank, options};
+use concurve_fuzz::Draw;
 use concurve_records::storage::Storage;
 use concurve_records::{Durability, Engine, Latching, Status, TransactionKind};
-use crash_clients::{Acknowledged, check, random, small, work_until_failure};
-use power::{End, Simulated};
+use crash_clients::{Acknowledged, check, small, work_until_failure};
+use simulated::{End, Simulated};
 
 /// Clients work until the storage fails; returns their numbers of acknowledged transactions.
 fn all_work_until_failure(engine: &Engine, from: &Acknowledged, expected: Status) -> Acknowledged {
@@ -53,7 +54,7 @@ fn no_acknowledged_transaction_is_lost_after_a_power_loss() {
     for (at, latching) in LATCHINGS.into_iter().enumerate() {
         for durability in [Durability::Group, Durability::Each, Durability::None] {
             let options = small(latching, durability);
-            let mut storage = Simulated::new();
+            let mut storage = Simulated::seeded(at as u64 + 1000 * durability as u64);
             let (engine, _) = Engine::open_in(Arc::new(storage.share()), options.clone()).unwrap();
             make_bank(&engine);
             engine.close().unwrap();
@@ -65,8 +66,7 @@ fn no_acknowledged_transaction_is_lost_after_a_power_loss() {
                 }
                 let seed = round + 100 * at as u64 + 1000 * durability as u64;
                 let case = format!("{latching:?}, {durability:?}, round {round}");
-                let mut random = random(seed);
-                let end = u64::from(random(400));
+                let end = Draw::new(seed).below(400) as u64;
                 storage.end_after(end, End::PowerLoss);
                 let opened = Engine::open_in(Arc::new(storage.share()), options.clone());
                 // The storage may fail while the engine starts.
@@ -74,7 +74,7 @@ fn no_acknowledged_transaction_is_lost_after_a_power_loss() {
                     make_and_drop_files(&engine, round);
                     acknowledged = all_work_until_failure(&engine, &acknowledged, Status::Io);
                 }
-                storage = storage.after_power_loss(&mut random);
+                storage = storage.after_power_loss();
                 let opened = Engine::open_in(Arc::new(storage.share()), options.clone());
                 let (engine, _) = opened.unwrap_or_else(|fault| panic!("{case}: {fault}"));
                 let is_durable = durability != Durability::None;
@@ -97,8 +97,8 @@ fn a_full_disk_is_an_error_without_damage() {
     for round in 0..20 {
         storage.end_after(u64::MAX, End::Full);
         let (engine, _) = Engine::open_in(Arc::new(storage.share()), options.clone()).unwrap();
-        let mut random = random(round);
-        storage.end_after(20 + u64::from(random(200)), End::Full);
+        let end = 20 + Draw::new(round).below(200) as u64;
+        storage.end_after(end, End::Full);
         acknowledged = all_work_until_failure(&engine, &acknowledged, Status::DiskFull);
         assert!(engine.failure().is_some());
         drop(engine);

@@ -4,8 +4,8 @@
 mod common;
 #[path = "common/crash_clients.rs"]
 mod crash_clients;
-#[path = "common/power.rs"]
-mod power;
+#[path = "common/simulated.rs"]
+mod simulated;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -17,9 +17,10 @@ use std::time::Duration;
 use common::{LATCHINGS, make_bank};
 use concurve_engines::memory::SharedAllocator;
 use concurve_engines::{self as engines, EnginesError, Event, Mode, Plan, Service, Start, serve};
+use concurve_fuzz::Draw;
 use concurve_records::{Durability, Engine, Latching, Status};
-use crash_clients::{Acknowledged, check, random, small, work_until_failure};
-use power::{End, Simulated};
+use crash_clients::{Acknowledged, check, small, work_until_failure};
+use simulated::{End, Simulated};
 
 #[global_allocator]
 static ALLOCATOR: SharedAllocator = SharedAllocator;
@@ -98,8 +99,8 @@ impl Ending<'_> {
         opened.map(|it| it.0).map_err(|fault| fault.to_string())
     }
 
-    fn random(&self) -> impl FnMut(u32) -> u32 {
-        random(self.round + 1000 * self.durability as u64)
+    fn seed(&self) -> u64 {
+        self.round + 1000 * self.durability as u64
     }
 }
 
@@ -110,11 +111,11 @@ impl Service for Ending<'_> {
         if start.generation > 1 {
             return Err("an engine died".to_owned());
         }
-        let storage = Simulated::new();
+        let storage = Simulated::seeded(self.seed());
         let engine = self.open(&storage)?;
         make_bank(&engine);
         engine.close().map_err(|fault| fault.to_string())?;
-        storage.end_after(20 + u64::from(self.random()(400)), self.end);
+        storage.end_after(20 + Draw::new(self.seed()).below(400) as u64, self.end);
         Ok(Shared {
             engine: self.open(&storage).ok(),
             storage,
@@ -142,7 +143,7 @@ impl Service for Ending<'_> {
     fn close(&self, shared: Shared) -> Result<(), String> {
         drop(shared.engine);
         let storage = match self.end {
-            End::PowerLoss => shared.storage.after_power_loss(self.random()),
+            End::PowerLoss => shared.storage.after_power_loss(),
             End::Full => shared.storage.share(),
         };
         storage.end_after(u64::MAX, End::Full);

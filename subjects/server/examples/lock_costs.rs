@@ -14,6 +14,7 @@ use concurve_server::options::ServerArgs;
 use concurve_server::request::{Arguments, Flow};
 use concurve_server::resp::parser::{Limits, Parser as RespParser};
 use concurve_server::session::Session;
+use concurve_server::source::Source;
 use concurve_server::state::SharedState;
 use nix::sys::time::TimeValLike;
 use nix::time::ClockId;
@@ -74,7 +75,7 @@ impl Table {
         let options = options.options().expect("sound options");
         let state =
             SharedState::open(options, 0, Start { generation: 1 }).expect("no file to open");
-        let owner = |id| Session::new(id, 0, false, &state.services);
+        let owner = |id| Session::new(id, 0, Source::UNKNOWN, &state.services);
         let owners = (0..OWNERS).map(owner).collect();
         Self {
             state,

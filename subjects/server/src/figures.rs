@@ -7,6 +7,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::monitor::meter::{Meter, Reading};
 use crate::monitor::phase::Snapshot;
+use crate::net::incidents::Incident;
 use crate::options::{EngineKind, name_of};
 use crate::services::Services;
 use crate::state::SharedState;
@@ -67,10 +68,10 @@ fn work(requests: u64, services: &Services) -> Vec<(&'static str, u64)> {
     work
 }
 
-/// The options of the server, and its clients: a section of INFO.
+/// The options of the server: a section of INFO.
 pub fn server_figures(state: &SharedState) -> Vec<(&'static str, String)> {
     let (options, network) = (&state.options, &state.network);
-    let (threads, clients) = (options.threads, &network.clients);
+    let threads = options.threads;
     let requests = network.requests_per_io_thread();
     let memory = concurve_engines::memory::usage();
     let memory_used = memory.map_or(0, |it| it.used_bytes);
@@ -99,25 +100,26 @@ pub fn server_figures(state: &SharedState) -> Vec<(&'static str, String)> {
         ("requests_per_io_thread", format!("{requests:?}")),
         ("connected_clients", network.connected().to_string()),
         (
-            "connected_clients_peak",
-            clients.peak.load(Relaxed).to_string(),
-        ),
-        (
-            "total_connections_received",
-            clients.accepted.load(Relaxed).to_string(),
-        ),
-        (
-            "rejected_connections",
-            clients.refused.load(Relaxed).to_string(),
-        ),
-        (
-            "closed_by_limits",
-            clients.closed_by_limits.load(Relaxed).to_string(),
-        ),
-        (
             "total_commands_processed",
             requests.iter().sum::<u64>().to_string(),
         ),
         ("keys", state.services.keys.leases.keys().to_string()),
     ]
+}
+
+/// The clients, and how often they met a limit: a section of INFO.
+pub fn client_figures(state: &SharedState) -> Vec<(&'static str, u64)> {
+    let (options, network) = (&state.options, &state.network);
+    let (clients, incidents) = (&network.clients, &network.clients.incidents);
+    let mut figures = vec![
+        ("maxclients", clients.max),
+        ("connected_clients_peak", clients.peak.load(Relaxed)),
+        ("clients_before_login", network.newcomers()),
+        ("total_connections_received", clients.accepted.load(Relaxed)),
+        ("maxmemory_clients", options.client_buffers_max),
+        ("buffered_bytes", network.buffered_bytes()),
+        ("closed_by_limits", incidents.closed_by_limits()),
+    ];
+    figures.extend(Incident::ALL.map(|it| (it.name(), incidents.count(it))));
+    figures
 }

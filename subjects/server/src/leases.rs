@@ -9,6 +9,10 @@ use hashbrown::HashMap;
 /// Expired keys are removed when they are used, and in addition so many with each change of a key.
 const SWEPT_PER_CHANGE: usize = 2;
 
+/// Longest time to live in ms, some 146 million years: PTTL can return it, and it can be added to any
+/// time of the clock.
+pub const LIVES_MS_MAX: u64 = i64::MAX as u64 / 2;
+
 #[derive(Debug)]
 pub struct Leases {
     capacity: usize,

@@ -12,25 +12,29 @@
 //! | [`net`] | sockets, I/O threads and the run queue: they move requests and replies |
 //! | [`session`] | what is remembered of a connection |
 //! | [`services`] | the states of all services, as the options ask for them |
+//! | [`logins`] | the state of logins, which all engines share |
 //! | [`options`] | the command line |
 //! | [`locks`], [`keys`], [`statements`] | the state of a service, which all engines share |
 //! | [`records`] | the state over the record engine, which statements use too |
 //! | [`error`] | why the server did not start, or could not go on |
 //! | [`backup`] | the file of locks that outlive the server |
-//! | [`lock_table`], [`leases`], [`scripts`], [`request`] | the data that services work on, and what is asked |
-//! | [`resp`], [`monitor`], [`slab`] | the protocol; meters; an arena |
+//! | [`lock_table`], [`leases`], [`scripts`], [`guesses`], [`request`] | the data that services work on, and what is asked |
+//! | [`resp`], [`monitor`], [`slab`], [`source`], [`log`] | the protocol; meters; an arena; where a client comes from; lines on standard error |
 //!
-//! The protocol, the lock table and the leases know of no clock, socket or file.
+//! The protocol, the lock table, the leases and the guesses know of no clock, socket or file.
 
 pub mod backup;
 pub mod commands;
 pub mod engine;
 pub mod error;
 pub mod figures;
+pub mod guesses;
 pub mod keys;
 pub mod leases;
 pub mod lock_table;
 pub mod locks;
+pub mod log;
+pub mod logins;
 pub mod monitor;
 pub mod net;
 pub mod options;
@@ -43,6 +47,7 @@ pub mod server;
 pub mod services;
 pub mod session;
 pub mod slab;
+pub mod source;
 pub mod state;
 pub mod statements;
 
@@ -57,7 +62,7 @@ pub fn main() -> ExitCode {
     match served.and_then(server::serve) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("concurve-server: {error}");
+            log::tell(&error);
             ExitCode::from(error.exit_code())
         }
     }

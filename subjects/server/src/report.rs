@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use concurve_reporter::{Reporter, ReporterError};
 
+use crate::net::incidents::Incident;
 use crate::net::network::RequestPath;
 use crate::options::{ServerOptions, ThreadModel, name_of};
 use crate::state::SharedState;
@@ -105,13 +106,14 @@ pub fn end(reporter: &Reporter, state: &SharedState) -> Result<(), ReporterError
         let connections = network.counters[number].connections.load(Relaxed);
         reporter.worker_indicator("worker_connections", connections as f64, None, &worker)?;
     }
+    let clients = &network.clients;
     let figures = [
-        ("accepted", &network.clients.accepted),
-        ("refused", &network.clients.refused),
-        ("closed_by_limits", &network.clients.closed_by_limits),
+        ("accepted", clients.accepted.load(Relaxed)),
+        ("refused", clients.incidents.count(Incident::Refused)),
+        ("closed_by_limits", clients.incidents.closed_by_limits()),
     ];
-    for (name, counter) in figures {
-        reporter.indicator(name, counter.load(Relaxed) as f64, None)?;
+    for (name, count) in figures {
+        reporter.indicator(name, count as f64, None)?;
     }
     if let RequestPath::RunQueue(path) = &network.path {
         let busy_seconds = path.busy_ns.load(Relaxed) as f64 / 1e9;

@@ -1,5 +1,7 @@
 //! The arguments of a request, and the outcome of its execution.
 
+use std::time::Duration;
+
 use concurve_records::command::Words;
 
 use crate::resp::parser::Span;
@@ -17,6 +19,9 @@ pub enum Flow {
     /// It is done, but not durable yet. Nothing was written; the confirmation of its session writes
     /// the reply.
     Unconfirmed,
+    /// It is a password that must not be tried yet. Nothing was written; the caller executes it again
+    /// after this time.
+    Delayed(Duration),
     /// Its reply was written, and the connection is to be closed.
     Close,
 }
@@ -24,7 +29,7 @@ pub enum Flow {
 impl Flow {
     /// Whether the request is to be executed again.
     pub fn is_again(self) -> bool {
-        matches!(self, Flow::Wait | Flow::Parked)
+        matches!(self, Flow::Wait | Flow::Parked | Flow::Delayed(_))
     }
 }
 

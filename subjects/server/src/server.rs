@@ -11,6 +11,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use crate::engine;
 use crate::error::Error;
+use crate::log;
 use crate::net::network::{QueuePath, RequestPath};
 use crate::net::run_queue::RunQueue;
 use crate::net::sockets::Entrance;
@@ -123,6 +124,7 @@ impl Service for Server {
     }
 
     fn close(&self, state: SharedState) -> Result<(), String> {
+        state.network.clients.incidents.tell_all();
         report::end(&self.reporter, &state).map_err(text)?;
         state.services.close().map_err(text)
     }
@@ -131,21 +133,23 @@ impl Service for Server {
         match event {
             Event::Ready { generation: 1 } => {
                 if let Err(error) = report::ready(&self.reporter, &self.options, self.port) {
-                    eprintln!("concurve-server: {error}");
+                    log::tell(error);
                 }
             }
             Event::Ready { generation } => {
-                eprintln!("concurve-server: engines restarted, generation {generation}");
+                log::tell(format_args!("engines restarted, generation {generation}"));
             }
             Event::Replaced { engine, why } => {
-                eprintln!("concurve-server: {why}; there is a new engine {engine}");
+                log::tell(format_args!("{why}; there is a new engine {engine}"));
             }
-            Event::Stopped { why, within } => eprintln!(
-                "concurve-server: {why}, and answers no client; it is killed unless it continues \
+            Event::Stopped { why, within } => log::tell(format_args!(
+                "{why}, and answers no client; it is killed unless it continues \
                  (SIGCONT) within {} s",
                 within.as_secs()
-            ),
-            Event::Lost { why } => eprintln!("concurve-server: {why}; all engines are ended"),
+            )),
+            Event::Lost { why } => {
+                log::tell(format_args!("{why}; all engines are ended"));
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ use concurve_records::Checkpointer;
 use crate::error::Error;
 use crate::keys::KeyService;
 use crate::locks::service::LockService;
+use crate::logins::LoginService;
 use crate::monitor::meter::Meter;
 use crate::options::ServerOptions;
 use crate::records::RecordService;
@@ -13,6 +14,7 @@ use crate::statements::StatementService;
 /// The services.
 #[derive(Debug)]
 pub struct Services {
+    pub logins: LoginService,
     pub locks: LockService,
     pub keys: KeyService,
     /// The record engine, for the services that use it.
@@ -43,7 +45,9 @@ impl Services {
                 Some(DataService::Statements(Box::new(service)))
             }
         };
+        let per_s = options.login.wrong_passwords_per_s;
         Ok(Self {
+            logins: LoginService::new(options.password.clone(), per_s),
             locks: LockService::open(&options.locks)?,
             keys: KeyService::new(options.locks.capacity as usize),
             data,

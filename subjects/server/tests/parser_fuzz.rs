@@ -2,17 +2,21 @@
 //! the server sends the same replies, does not panic, and stores no more than its limits.
 
 use concurve_engines::Start;
+use concurve_fuzz::{Counting, Draw, Target};
 use concurve_server::commands::execute;
 use concurve_server::options::ServerArgs;
 use concurve_server::request::{Arguments, Flow};
 use concurve_server::resp::parser::{Limits, Parser};
 use concurve_server::session::Session;
+use concurve_server::source::Source;
 use concurve_server::state::SharedState;
-use rand::rngs::SmallRng;
-use rand::seq::IndexedRandom;
-use rand::{Rng, SeedableRng};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 const CASES: u64 = 20_000;
+/// Two servers without locks, and their replies.
+const MEMORY_MAX: u64 = 16 << 20;
 
 const LIMITS: Limits = Limits {
     arguments_max: 16,
@@ -60,28 +64,12 @@ const NASTY: &[&[u8]] = &[
     b"\"",
 ];
 
-/// A few requests, damaged a few times.
-fn damaged(draw: &mut SmallRng) -> Vec<u8> {
-    let mut text = Vec::new();
-    for _ in 0..draw.random_range(1..6) {
-        text.extend_from_slice(SEEDS.choose(draw).expect("there are some"));
-    }
-    for _ in 0..draw.random_range(0..5) {
-        let at = draw.random_range(0..=text.len());
-        let end = (at + draw.random_range(0..12)).min(text.len());
-        match draw.random_range(0..6) {
-            0 if at < text.len() => text[at] ^= 1 << draw.random_range(0..8),
-            1 => drop(text.drain(at..end)),
-            2 => drop(text.splice(at..at, NASTY.choose(draw).expect("some").iter().copied())),
-            3 => text.extend_from_within(at..end),
-            4 => text.truncate(at),
-            _ => drop(text.splice(
-                at..end,
-                std::iter::repeat_n(b'7', draw.random_range(0..600)),
-            )),
-        }
-    }
-    text
+/// Requests one after the other.
+fn corpus() -> Vec<Vec<u8>> {
+    let alone = SEEDS.iter().map(|it| it.to_vec());
+    let pairs = SEEDS.iter().zip(SEEDS.iter().skip(1));
+    let pairs = pairs.map(|(one, other)| [*one, *other, *one].concat());
+    alone.chain(pairs).collect()
 }
 
 /// A connection without its socket.
@@ -100,7 +88,7 @@ impl Connection {
         let options = options.options().expect("sound options");
         let state = SharedState::open(options, 0, Start { generation: 1 }).expect("no file");
         Self {
-            session: Session::new(1, 0, false, &state.services),
+            session: Session::new(1, 0, Source::UNKNOWN, &state.services),
             state,
             parser: Parser::default(),
             input: Vec::new(),
@@ -151,26 +139,28 @@ impl Connection {
 
 #[test]
 fn damaged_requests_are_answered_alike_however_they_are_cut() {
-    for case in 0..CASES {
-        let mut draw = SmallRng::seed_from_u64(case);
-        let text = damaged(&mut draw);
-        let mut whole = Connection::new();
-        text.chunks(LIMITS.bytes_max / 2)
-            .for_each(|it| whole.receive(it));
-        let (mut cut, mut rest) = (Connection::new(), &text[..]);
-        while !rest.is_empty() {
-            let length = draw.random_range(1..=PIECE_MAX.min(rest.len()));
-            let (piece, after) = rest.split_at(length);
-            cut.receive(piece);
-            rest = after;
-        }
-        let shown = String::from_utf8_lossy;
-        assert_eq!(
-            shown(&cut.replies),
-            shown(&whole.replies),
-            "case {case}: {text:?}"
-        );
-        assert_eq!(cut.open, whole.open, "case {case}");
-        cut.session.close(&cut.state.services);
+    let corpus = corpus();
+    Target::new(env!("CARGO_PKG_NAME"), "damaged_requests", &corpus)
+        .words(NASTY)
+        .bytes_max(2048)
+        .cases(CASES)
+        .memory_max(MEMORY_MAX)
+        .run(are_answered_alike);
+}
+
+fn are_answered_alike(text: &[u8], draw: &mut Draw) {
+    let mut whole = Connection::new();
+    text.chunks(LIMITS.bytes_max / 2)
+        .for_each(|it| whole.receive(it));
+    let (mut cut, mut rest) = (Connection::new(), text);
+    while !rest.is_empty() {
+        let length = 1 + draw.below(PIECE_MAX.min(rest.len()));
+        let (piece, after) = rest.split_at(length);
+        cut.receive(piece);
+        rest = after;
     }
+    let shown = String::from_utf8_lossy;
+    assert_eq!(shown(&cut.replies), shown(&whole.replies));
+    assert_eq!(cut.open, whole.open);
+    cut.session.close(&cut.state.services);
 }

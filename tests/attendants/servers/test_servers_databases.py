@@ -32,6 +32,7 @@ from concurve.host.temporary import (
 )
 from concurve.measuring import packaged
 from tests.helpers.attended import PATIENCE, Attended, refused
+from tests.helpers.needs import small_file_system
 
 
 def usable(name: str) -> bool:
@@ -47,7 +48,6 @@ NAMES = [
     *(["mariadb"] if usable("mariadb") else []),
 ]
 needs_database = pytest.mark.skipif(not NAMES, reason="neither PostgreSQL nor MariaDB is installed")
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
 
 #: Stands for concurve-load: says that it was called, and makes a table through the URL.
 LOADER = f"""#!{sys.executable}
@@ -432,20 +432,15 @@ def test_another_build_makes_its_own_and_takes_the_place_of_the_older(
     assert len(list(originals().iterdir())) == 2, "of a and of b"
 
 
-@needs_root
 def test_a_full_disk_is_told(tmp_path: Path) -> None:
-    source, small = tmp_path / "source", tmp_path / "small"
+    source = tmp_path / "source"
     source.mkdir()
-    small.mkdir()
     (source / "pages").write_bytes(b"x" * 500_000)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(small)]
-    if subprocess.run(mount, check=False, capture_output=True).returncode != 0:
-        pytest.skip("no file system can be mounted here")
-    try:
-        with pytest.raises(AttendantError, match=r"No space left on device; TMPDIR and"):
-            copy(source, small)
-    finally:
-        subprocess.run(["umount", str(small)], check=True)
+    with (
+        small_file_system(tmp_path / "small", 64 << 10) as small,
+        pytest.raises(AttendantError, match=r"No space left on device; TMPDIR and"),
+    ):
+        copy(source, small)
 
 
 def test_a_folder_lives_as_long_as_its_process(

@@ -28,6 +28,7 @@ from concurve.attendants.volumes.limits import own_groups
 from concurve.attendants.volumes.options import parse
 from concurve.attendants.volumes.steps import Detach, Remove, Unmount, Write, call
 from concurve.errors import HostError
+from tests.helpers.needs import needs_root
 
 PATIENCE = 300.0
 
@@ -118,9 +119,6 @@ def test_changes_are_taken_back_the_last_one_first(tmp_path: Path, journals: Pat
         assert len(path.read_text().splitlines()) == 2
     assert setting.read_text() == "before"
     assert journal_files(journals) == []
-
-
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="not root")
 
 
 def abandoned(journals: Path, *lines: str) -> Path:

@@ -9,6 +9,7 @@ use crate::dataset::DatasetInDatabase;
 use crate::engine::EmbeddedEngine;
 use crate::error::Error;
 use crate::plan::{End, Goal, Load, Pace, Plan, RateSearch, Runners, Spread, Target};
+use crate::protocol::Password;
 use crate::workload::Selection;
 
 /// Rates of an open loop, in transactions a second: a due time is a number of nanoseconds, and no
@@ -108,15 +109,18 @@ impl Arguments {
         }
     }
 
-    fn password(&self) -> Result<Option<String>, Error> {
+    fn password(&self) -> Result<Option<Password>, Error> {
         let Some(variable) = &self.password_from else {
             return Ok(None);
         };
         match std::env::var(variable) {
-            Ok(password) => Ok(Some(password)),
-            Err(_) => Err(Error::Usage(format!(
+            Ok(password) => Ok(Some(Password::new(password))),
+            Err(_) if is_variable(variable) => Err(Error::Usage(format!(
                 "--password-from {variable}: this environment variable is not set"
             ))),
+            Err(_) => Err(Error::Usage(
+                "--password-from takes the name of an environment variable, such as PGPASSWORD, and not the password itself".to_owned(),
+            )),
         }
     }
 
@@ -171,4 +175,11 @@ impl Arguments {
             backlog_max: self.backlog,
         })
     }
+}
+
+/// Whether a text looks like the name of an environment variable: another one may be the password
+/// itself, and is not shown.
+fn is_variable(text: &str) -> bool {
+    let of_a_name = |it: u8| it.is_ascii_uppercase() || it.is_ascii_digit() || it == b'_';
+    text.bytes().all(of_a_name) && !text.starts_with(|it: char| it.is_ascii_digit())
 }

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use nix::unistd::{Uid, User};
 use percent_encoding::percent_decode_str;
 
+use super::password::{holds_password, is_password};
+
 /// Why a password is refused that is part of an address.
 pub const PASSWORD_IN_ADDRESS: &str = "a password on the command line can be seen by others: --password-from VARIABLE names an environment variable with it";
 
@@ -63,10 +65,12 @@ impl Url {
     /// # Errors
     /// What is wrong, without the form to write.
     pub fn parse(rest: &str) -> Result<Self, String> {
+        if holds_password(rest) {
+            return Err(PASSWORD_IN_ADDRESS.to_owned());
+        }
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (host, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (user, host) = match host.rsplit_once('@') {
-            Some((user, _)) if user.contains(':') => return Err(PASSWORD_IN_ADDRESS.to_owned()),
             Some((user, host)) => (decoded(user)?, host),
             None => (own_name()?, host),
         };
@@ -83,7 +87,10 @@ impl Url {
 fn option(text: &str) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once('=')
-        .ok_or_else(|| format!("{text:?} has no value"))?;
+        .ok_or("a setting behind the ? has no value")?;
+    if is_password(name) {
+        return Err(PASSWORD_IN_ADDRESS.to_owned());
+    }
     Ok((decoded(name)?, decoded(value)?))
 }
 
@@ -91,7 +98,8 @@ fn decoded(text: &str) -> Result<String, String> {
     let decoded = percent_decode_str(text).decode_utf8();
     match decoded {
         Ok(decoded) if !decoded.contains('\0') => Ok(decoded.into_owned()),
-        _ => Err(format!("{text:?} is not UTF-8 text")),
+        // Without the text: it may be a secret.
+        _ => Err("a part of it is not UTF-8 text".to_owned()),
     }
 }
 

@@ -4,7 +4,10 @@
 
 mod address;
 mod conversation;
+#[cfg(test)]
+mod fuzz;
 mod mysql;
+mod password;
 mod postgres;
 mod resp;
 
@@ -12,6 +15,7 @@ use std::sync::Arc;
 
 pub use address::Endpoint;
 pub use conversation::{Conversation, Message, Protocol, ProtocolError, Received};
+pub use password::{Password, shown_address};
 
 use crate::workload::{Language, Statement};
 
@@ -127,7 +131,7 @@ impl NamedProtocol {
         matches!(self, Self::Resp(_))
     }
 
-    pub fn set_password(&mut self, password: Option<String>) {
+    pub fn set_password(&mut self, password: Option<Password>) {
         match self {
             Self::Resp(login) => login.password = password,
             Self::Postgres(login) => login.password = password,

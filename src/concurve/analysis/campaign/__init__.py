@@ -41,11 +41,13 @@ def campaign_findings(
     )
     found = [study.run for study in studies if study.run is not None]
     machine = found[0].machine if found else {}
+    said = answers(head.campaign, studies)
     return CampaignFindings(
         campaign=_info(head, row),
         texts=head.campaign.texts,
         glossary=head.campaign.glossary,
-        answers=tuple(answers(studies)),
+        answers=said.said,
+        answered_by=said.study,
         summary=tuple(summary(head, studies, machine)),
         studies=studies,
         deviations=tuple(deviations(studies, machine)),

@@ -1,36 +1,264 @@
-"""What the studies of a campaign say to its question."""
+"""What the studies of a campaign say to its question, and on what that hangs."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+from concurve.analysis.campaign.compared import Compared, Setting, compared
 from concurve.analysis.campaign.summary import name_of
+from concurve.definition.campaign import Answer, Campaign
+from concurve.estimate import Estimate
 from concurve.findings.campaign import StudyFindings
-from concurve.findings.run import Finding, Findings
+from concurve.findings.claims import ClaimFinding
+from concurve.findings.run import Finding, TrialFindings
+from concurve.planning.plan import describe
+from concurve.terms import Level
+from concurve.words import listed
 
-#: The first study answers in so many sentences, each further one in one.
+#: Where a campaign does not say what answers it: its first study answers in so many sentences, each
+#: further one in one.
 OF_THE_FIRST = 4
-#: So many studies are quoted.
+#: So many studies are then quoted.
 STUDIES_QUOTED = 6
 
+#: Two levels whose interval of the ratio lies within 5 % of 1 are alike.
+_ALIKE = 1.05
 
-def answers(studies: Sequence[StudyFindings[Findings]]) -> Iterator[Finding]:
-    """The answers of the first study that has some: its first sentence is that of the campaign. On
-    what it hangs is said by its others, and by the first one of each further study."""
-    said = [(study, _answers(study)) for study in studies]
-    said = [(study, found) for study, found in said if found]
+
+class CampaignAnswers(NamedTuple):
+    """The sentences, that which answers the question first; and the study that it is said of, or
+    empty where none has an answer."""
+
+    said: tuple[Finding, ...]
+    study: str
+
+
+def answers(campaign: Campaign, studies: Sequence[StudyFindings[TrialFindings]]) -> CampaignAnswers:
+    """What the entries of the campaign's ``answer`` say of the studies that have a run; where it
+    has none, or none of these has a figure, what the studies say themselves."""
+    by_name = {study.name: study for study in studies}
+    said = [
+        (asked.study, found)
+        for asked in campaign.answer
+        if asked.study in by_name and (found := list(_said(asked, by_name[asked.study])))
+    ] or list(_of_the_studies(studies))
     if not said:
         why = "none of its studies has an answer yet"
-        yield Finding(kind="warning", sentence=f"The question cannot be answered: {why}.")
+        text = f"The question cannot be answered: {why}."
+        return CampaignAnswers((Finding(kind="warning", sentence=text),), "")
+    (study, first), *others = said
+    sentences = list(first)
+    for name, found in others:
+        lead = name_of(by_name[name])
+        sentences += [f"{lead[:1].upper()}{lead[1:]}: {text}" for text in found]
+    return CampaignAnswers(
+        tuple(Finding(kind="answer", sentence=text) for text in sentences), study
+    )
+
+
+def _said(asked: Answer, study: StudyFindings[TrialFindings]) -> Iterator[str]:
+    """What one entry says of its study; nothing where that has no figures."""
+    if study.run is None:
         return
-    (_, first), *others = said
-    yield from first[:OF_THE_FIRST]
-    for study, found in others[: STUDIES_QUOTED - 1]:
-        name = name_of(study)
-        lead = f"{name[:1].upper()}{name[1:]}"
-        yield Finding(kind="answer", sentence=f"{lead}: {found[0].sentence}")
+    if asked.factor:
+        found = compared(study.run, asked)
+        if found is not None:
+            where = f"With {describe(dict(asked.where))}: " if asked.where else ""
+            text = _answer(asked, found)
+            yield f"{where}{text[0].lower()}{text[1:]}" if where else text
+            yield from _hangs(asked, found)
+    elif not asked.claims:
+        yield from _own(study.run)[:1]
+    for claim in asked.claims:
+        yield from _claim([item for item in study.run.claims if item.claim == claim])
 
 
-def _answers(study: StudyFindings[Findings]) -> list[Finding]:
-    found = study.run.sentences if study.run is not None else ()
-    return [item for item in found if item.kind == "answer"]
+def _of_the_studies(
+    studies: Sequence[StudyFindings[TrialFindings]],
+) -> Iterator[tuple[str, list[str]]]:
+    """The answers of the first study that has some, and the first one of each further study."""
+    quoted = 0
+    for study in studies:
+        found = _own(study.run) if study.run is not None else []
+        if found and quoted < STUDIES_QUOTED:
+            yield study.name, found[: 1 if quoted else OF_THE_FIRST]
+            quoted += 1
+
+
+def _own(run: TrialFindings) -> list[str]:
+    return [item.sentence for item in run.sentences if item.kind == "answer"]
+
+
+# -- the comparison ---------------------------------------------------------------------------
+
+
+def _answer(asked: Answer, found: Compared) -> str:
+    """Which level is best, and in how many of the settings."""
+    settings, label = found.settings, found.label
+    wins = Counter(setting.best for setting in settings if setting.best is not None)
+    doubted = sum(setting.in_doubt for setting in settings)
+    total = f"{len(settings)} settings"
+    doubt = f" {doubted} of {total} are in doubt: the machine was not quiet." if doubted else ""
+    if doubted == len(settings):
+        return f"{_whether(asked, found)} cannot be said: the machine was not quiet."
+    if not wins:
+        return _open(asked, found) + doubt
+    if len(settings) == 1:
+        (setting,) = settings
+        return f"Use {_name(asked, setting.best)}: by {label} {_as_good(asked, setting)}."
+    if len(wins) == 1:
+        ((level, count),) = wins.items()
+        won = [setting for setting in settings if setting.best is not None]
+        if count == len(settings):
+            least, most = min(won, key=_size), max(won, key=_size)
+            return (
+                f"Use {_name(asked, level)}: best by {label} in all {total}, from "
+                f"{_as_good(asked, least)} to {_as_good(asked, most)}."
+            )
+        most = max(won, key=_size)
+        return (
+            f"Use {_name(asked, level)}: best by {label} in {count} of {total}, at most "
+            f"{_as_good(asked, most)}; in the others they cannot be told apart.{doubt}"
+        )
+    counted = listed([f"{_name(asked, level)} in {count}" for level, count in wins.most_common()])
+    left = len(settings) - wins.total() - doubted
+    others = f"; in {left} they cannot be told apart" if left else ""
+    return f"It depends: of {total}, {counted} are best by {label}{others}.{doubt}"
+
+
+def _open(asked: Answer, found: Compared) -> str:
+    """No level is best anywhere."""
+    ratios = [setting.ratio for setting in found.settings if not setting.in_doubt]
+    number = len(found.settings)
+    if len(found.levels) == 2 and all(map(_is_alike, ratios)):
+        names = listed([_name(asked, level) for level in found.levels])
+        where = f" in all {number} settings" if number > 1 else ""
+        return f"It makes no difference: {names} are alike by {found.label}{where}, within 5 %."
+    where = f" in any of {number} settings" if number > 1 else ""
+    return (
+        f"{_whether(asked, found)} cannot be said: they cannot be told apart by "
+        f"{found.label}{where}."
+    )
+
+
+def _whether(asked: Answer, found: Compared) -> str:
+    names = listed([_name(asked, level) for level in found.levels], "or")
+    return f"Whether to use {names}"
+
+
+def _as_good(asked: Answer, setting: Setting) -> str:
+    """``1.05× [1.01, 1.09] as good as processes (clients=8)``."""
+    where = f" ({describe(dict(setting.where))})" if setting.where else ""
+    as_good = "better than"
+    if setting.ratio is not None:
+        as_good = f"{_figure(setting.ratio)} as good as"
+    return f"{as_good} {_name(asked, setting.next)}{where}"
+
+
+def _figure(ratio: Estimate) -> str:
+    interval = ""
+    if ratio.low is not None and ratio.high is not None:
+        interval = f" [{ratio.low:.2f}, {ratio.high:.2f}]"
+    return f"{ratio.value:.2f}×{interval}"
+
+
+def _size(setting: Setting) -> float:
+    return setting.ratio.value if setting.ratio is not None else 0.0
+
+
+def _is_alike(ratio: Estimate | None) -> bool:
+    return (
+        ratio is not None
+        and ratio.low is not None
+        and ratio.high is not None
+        and ratio.low >= 1 / _ALIKE
+        and ratio.high <= _ALIKE
+    )
+
+
+def _name(asked: Answer, level: Level | None) -> str:
+    """What a level is called."""
+    return asked.names.get(str(level), f"{asked.factor}={level}")
+
+
+# -- on what it hangs -------------------------------------------------------------------------
+
+
+def _hangs(asked: Answer, found: Compared) -> Iterator[str]:
+    """Which factor turns the answer, if one does: at its levels others are best."""
+    wins = {setting.best for setting in found.settings if setting.best is not None}
+    if not found.factors or not wins:
+        return
+    factor, by_level = max(
+        ((factor, _by_level(found, factor)) for factor in found.factors),
+        key=lambda item: _told(item[1]),
+    )
+    names = {level: _sole(counts) for level, counts in by_level.items()}
+    best = dict.fromkeys(name for name in names.values() if name is not None)
+    if len(best) > 1:
+        parts = [f"{_name(asked, level)} with {_levels(factor, names, level)}" for level in best]
+        rest = _rest(factor, names)
+        yield f"It hangs on {factor}: {'; '.join(parts)}{rest}."
+    elif len(wins) > 1:
+        yield f"No single factor turns it: {listed(list(found.factors))} do together."
+    elif all(setting.best is not None for setting in found.settings):
+        yield f"It does not hang on {listed(list(found.factors), 'or')}."
+    elif None in names.values() and len(best) == 1:
+        (level,) = best
+        yield (
+            f"It shows with {_levels(factor, names, level)}, and cannot be told with "
+            f"{_levels(factor, names, None)}."
+        )
+
+
+def _by_level(found: Compared, factor: str) -> dict[Level, Counter[Level | None]]:
+    """For each level of a factor, how often each compared level is best, ``None`` for none."""
+    counts: dict[Level, Counter[Level | None]] = {}
+    for setting in found.settings:
+        counts.setdefault(setting.where[factor], Counter())[setting.best] += 1
+    return counts
+
+
+def _sole(counts: Counter[Level | None]) -> Level | None:
+    """The only level that is best somewhere; ``None`` where none is, or several are."""
+    best = [level for level in counts if level is not None]
+    return best[0] if len(best) == 1 else None
+
+
+def _told(by_level: dict[Level, Counter[Level | None]]) -> tuple[int, int]:
+    """How well a factor tells the settings apart: how many levels are the only best one at one of
+    its levels, then in how many settings the most frequent one there is best."""
+    right = sum(counts.most_common(1)[0][1] for counts in by_level.values())
+    soles = {_sole(counts) for counts in by_level.values()} - {None}
+    return len(soles), right
+
+
+def _levels(factor: str, names: dict[Level, Level | None], wanted: Level | None) -> str:
+    """``clients=8, 16 and 32``: the levels of a factor at which this one is best."""
+    own = [str(level) for level, best in names.items() if best == wanted]
+    return f"{factor}={listed(own)}"
+
+
+def _rest(factor: str, names: dict[Level, Level | None]) -> str:
+    return f"; neither with {_levels(factor, names, None)}" if None in names.values() else ""
+
+
+# -- claims -----------------------------------------------------------------------------------
+
+
+def _claim(found: Sequence[ClaimFinding]) -> Iterator[str]:
+    """``Clients of threads do alike: supported in 9 of 14 settings, undecided in 5.``"""
+    if not found:
+        return
+    says = found[0].says.rstrip(".")
+    counts = Counter(item.verdict for item in found)
+    if len(found) == 1:
+        yield f"{says}: {found[0].verdict}."
+        return
+    (first, most), *others = counts.most_common()
+    counted = ", ".join(
+        [f"{first} in {most} of {len(found)} settings", *(f"{name} in {n}" for name, n in others)]
+    )
+    yield f"{says}: {counted}."

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from concurve.findings.campaign import Deviation, StudyFindings
-from concurve.findings.run import Findings
+from concurve.findings.run import Findings, TrialFindings
 from concurve.host.machine_check import inspect
 from concurve.host.same_machine import machine_differences
 
 
-def missing(study: StudyFindings[Findings]) -> str:
+def missing(study: StudyFindings[TrialFindings]) -> str:
     """What became of a study that is not complete."""
     words = {"planned": "has not begun", "begun": "is not finished", "failed": "failed",
              "not run": "was not run"}  # fmt: skip
@@ -21,7 +21,7 @@ def missing(study: StudyFindings[Findings]) -> str:
 
 
 def deviations(
-    studies: Sequence[StudyFindings[Findings]], machine: Mapping[str, Any]
+    studies: Sequence[StudyFindings[TrialFindings]], machine: Mapping[str, Any]
 ) -> Iterator[Deviation]:
     """Of each study, then of the machine."""
     for study in studies:
@@ -51,7 +51,7 @@ def _of_run(name: str, run: Findings) -> Iterator[Deviation]:
             yield Deviation(study=name, kind="not testable", says=says)
 
 
-def _other_machines(studies: Sequence[StudyFindings[Findings]]) -> Iterator[Deviation]:
+def _other_machines(studies: Sequence[StudyFindings[TrialFindings]]) -> Iterator[Deviation]:
     """A campaign may be resumed after a change of the machine."""
     for study in studies[1:]:
         assert study.run is not None and studies[0].run is not None

@@ -14,14 +14,29 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from concurve import words
 from concurve.analysis.claims.answer import Answer, setting_in_words
-from concurve.analysis.claims.exact import distinct, linear, mapping, overlap, same, step
-from concurve.analysis.claims.levels import best_setting, constant_within, order
-from concurve.analysis.claims.ratios import best_ratio, ratio, ratio_of_ratios, speedup, spread
+from concurve.analysis.claims.exact import (
+    distinct,
+    linear,
+    mapping,
+    overlap,
+    ratio_of_steps,
+    same,
+    step,
+)
+from concurve.analysis.claims.levels import best_setting, constant_within, order, steadier
+from concurve.analysis.claims.ratios import (
+    best_ratio,
+    figure,
+    ratio,
+    ratio_of_ratios,
+    speedup,
+    spread,
+)
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import Cell, ClaimTest, Untestable, at_levels, parse_test
 from concurve.definition.study import Claim, Study
-from concurve.definition.units import format_count, format_duration
 from concurve.findings.claims import ClaimFinding
 from concurve.stats.comparison import together
 from concurve.terms import Level
@@ -93,10 +108,10 @@ def _with_what_decides(answer: Answer, block_seconds: float | None) -> Answer:
         return answer
     trials = max(answer.trials, figure.n + 1)
     more = trials - figure.n
-    time = f" (about {format_duration(trials * block_seconds)})" if block_seconds else ""
+    time = f" (about {words.duration(trials * block_seconds)})" if block_seconds else ""
     return answer._replace(
         trials=trials,
-        reason=f"{answer.reason}; {format_count(more, 'more trial')} of each would decide it with "
+        reason=f"{answer.reason}; {words.count(more, 'more trial')} of each would decide it with "
         f"a power of 80 %, if the truth is as measured: --repeats {trials}..{trials} in a new "
         f"run{time}",
     )
@@ -137,6 +152,8 @@ _TESTS: dict[str, Callable[[Any, Samples, float], Answer]] = {
     "speedup": speedup,
     "ratio": ratio,
     "constant_within": constant_within,
+    "steadier": steadier,
+    "figure": figure,
     "best_setting": best_setting,
     "best_ratio": best_ratio,
     "spread": spread,
@@ -148,6 +165,7 @@ _TESTS: dict[str, Callable[[Any, Samples, float], Answer]] = {
 _EXACT: dict[str, Callable[[Any, Samples], Answer]] = {
     "mapping": mapping,
     "step": step,
+    "ratio_of_steps": ratio_of_steps,
     "same": same,
     "linear": linear,
     "distinct": distinct,

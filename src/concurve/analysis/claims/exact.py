@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 
 from concurve.analysis.claims.answer import Answer, bounded, by_level
 from concurve.analysis.samples import MissingError, Samples
-from concurve.definition.claim_kinds import Distinct, Linear, Mapping_, Overlap, Same, Step
+from concurve.definition.claim_kinds import (
+    Distinct,
+    Linear,
+    Mapping_,
+    Overlap,
+    RatioOfSteps,
+    Same,
+    Step,
+)
 from concurve.estimate import Estimate
 from concurve.findings.claims import VerdictName
 from concurve.terms import Level
@@ -50,6 +59,31 @@ def step(test: Step, samples: Samples) -> Answer:
         return exact
     return _counted(exact["of"] - exact["over"], test.at_least, test.at_most,
                     f"from {exact['over']:g} to {exact['of']:g}")  # fmt: skip
+
+
+def ratio_of_steps(test: RatioOfSteps, samples: Samples) -> Answer:
+    """One step over another. Two steps of 0 are equal; one that is not 0 is infinitely many times
+    as far as one of 0."""
+    cells = {
+        "of": test.of,
+        "over": test.over,
+        "than_of": test.than_of,
+        "than_over": test.than_over,
+    }
+    exact = _readings({k: samples.values(cell, test.indicator) for k, cell in cells.items()})
+    if isinstance(exact, Answer):
+        return exact
+    own, other = exact["of"] - exact["over"], exact["than_of"] - exact["than_over"]
+    said = (
+        f"a step of {own:g} (from {exact['over']:g} to {exact['of']:g}) against one of {other:g} "
+        f"(from {exact['than_over']:g} to {exact['than_of']:g})"
+    )
+    if other:
+        return _counted(own / other, test.at_least, test.at_most, said)
+    if not own:
+        return _counted(1.0, test.at_least, test.at_most, said)
+    infinite = math.copysign(math.inf, own)
+    return _counted(infinite, test.at_least, test.at_most, said)._replace(estimate=None)
 
 
 def same(test: Same, samples: Samples) -> Answer:

@@ -2,54 +2,116 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import msgspec
+
 from concurve.analysis.claims.answer import (
     Answer,
+    bounded,
     levels_of,
     lower_is_better,
     setting_in_words,
 )
 from concurve.analysis.samples import MissingError, Samples
-from concurve.definition.claim_kinds import BestSetting, ConstantWithin, Order
+from concurve.definition.claim_kinds import BestSetting, Cell, ConstantWithin, Order, Steadier
 from concurve.estimate import Estimate
 from concurve.findings.claims import VerdictName
 from concurve.stats.best import best_set
-from concurve.stats.blocks import block_ratio, geometric_means
+from concurve.stats.blocks import range_of
 from concurve.terms import Level
 
 
-def constant_within(test: ConstantWithin, samples: Samples, confidence: float) -> Answer:
-    """Each level against the geometric mean of all levels, block by block, simultaneously
-    (Bonferroni)."""
-    levels = levels_of(test.factor, samples)
-    threshold = f"within ±{test.within * 100:g} %"
-    cells = {level: {**test.where, test.factor: level} for level in levels}
-    columns = {level: samples.by_block(cell, test.indicator) for level, cell in cells.items()}
-    middle = geometric_means(list(columns.values()))
-    if middle is None or len(middle) < 2:
-        reason = "fewer than two blocks hold every level with a value above 0"
-        return Answer("undecided", reason, None, threshold)
-    each = 1 - (1 - confidence) / len(levels)
-    worst: tuple[float, Level, Estimate] | None = None
-    inside = True
-    for level, values in columns.items():
-        off = max(
-            samples.ratio_resolution(cells[level], other, test.indicator)
-            for other in cells.values()
+class _Variation(NamedTuple):
+    """The greatest centre over the least one of the levels of a factor: the levels of both, their
+    ratio, the spread of its logarithms, and by which share a ratio may be off."""
+
+    greatest: Level
+    least: Level
+    ratio: Estimate
+    spread: float
+    resolution: float
+
+    @property
+    def share(self) -> Estimate:
+        """The greatest less the least, over the least."""
+        low, high = self.ratio.low, self.ratio.high
+        assert low is not None
+        assert high is not None
+        return msgspec.structs.replace(
+            self.ratio, value=self.ratio.value - 1, low=low - 1, high=high - 1
         )
-        estimate = block_ratio(values, middle, each, samples.is_staged, off)
-        assert estimate is not None
-        assert estimate.low is not None
-        assert estimate.high is not None
-        if estimate.low > 1 + test.within or estimate.high < 1 - test.within:
-            reason = f"{test.factor}={level} lies beyond it"
-            return Answer("refuted", reason, estimate, threshold)
-        inside &= 1 - test.within <= estimate.low and estimate.high <= 1 + test.within
-        distance = abs(estimate.value - 1)
-        if worst is None or distance > worst[0]:
-            worst = (distance, level, estimate)
-    assert worst is not None
-    reason = f"furthest off at {test.factor}={worst[1]}"
-    return Answer("supported" if inside else "undecided", reason, worst[2], threshold)
+
+
+def _variation(
+    factor: str, where: Cell, indicator: str, samples: Samples, confidence: float
+) -> _Variation | None:
+    """How the figures vary over the levels of a factor; ``None`` where fewer than two blocks hold
+    every level, or a value is not above 0.
+
+    Raises:
+        MissingError: a cell or the indicator was not measured, or the factor has one level only.
+    """
+    levels = levels_of(factor, samples)
+    cells = [{**where, factor: level} for level in levels]
+    columns = [samples.by_block(cell, indicator) for cell in cells]
+    off = max(
+        samples.ratio_resolution(cell, other, indicator)
+        for place, cell in enumerate(cells)
+        for other in cells[:place]
+    )
+    found = range_of(columns, confidence, samples.is_staged, off)
+    if found is None:
+        return None
+    return _Variation(levels[found.greatest], levels[found.least], found.ratio, found.spread, off)
+
+
+_NO_VARIATION = "fewer than two blocks hold every level with a value above 0"
+
+
+def constant_within(test: ConstantWithin, samples: Samples, confidence: float) -> Answer:
+    """The greatest centre over the least one, block by block
+    (:func:`~concurve.stats.blocks.range_of`)."""
+    threshold = f"the greatest at most {test.within * 100:g} % above the least"
+    found = _variation(test.factor, test.where, test.indicator, samples, confidence)
+    if found is None:
+        return Answer("undecided", _NO_VARIATION, None, threshold)
+    answer = bounded(found.ratio, None, 1 + test.within, found.spread, found.resolution)
+    seen = f"greatest at {test.factor}={found.greatest}, least at {found.least}"
+    reason = f"{answer.reason}; {seen}" if answer.verdict == "undecided" else seen
+    return answer._replace(reason=reason, estimate=found.share, threshold=threshold)
+
+
+def steadier(test: Steadier, samples: Samples, confidence: float) -> Answer:
+    """The variation of one row of cells less that of the other; both intervals share the error."""
+    threshold = "below 0: it varies less"
+    each = 1 - (1 - confidence) / 2
+    own = _variation(test.factor, test.of, test.indicator, samples, each)
+    other = _variation(test.factor, test.over, test.indicator, samples, each)
+    if own is None or other is None:
+        return Answer("undecided", _NO_VARIATION, None, threshold)
+    here, there = own.share, other.share
+    assert here.low is not None
+    assert here.high is not None
+    assert there.low is not None
+    assert there.high is not None
+    low, high = here.low - there.high, here.high - there.low
+    apart = Estimate(
+        value=here.value - there.value,
+        low=low,
+        high=high,
+        n=min(here.n, there.n),
+        confidence=confidence,
+    )
+    reason = (
+        f"the greatest is {here.value * 100:.3g} % above the least over {test.factor}, "
+        f"and {there.value * 100:.3g} % in {setting_in_words(test.over)}"
+    )
+    if high < 0:
+        return Answer("supported", reason, apart, threshold)
+    if low >= 0:
+        return Answer("refuted", reason, apart, threshold)
+    return Answer("undecided", f"the interval contains 0; {reason}", apart, threshold)
 
 
 def best_setting(test: BestSetting, samples: Samples, confidence: float) -> Answer:

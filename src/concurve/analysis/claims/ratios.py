@@ -1,4 +1,4 @@
-"""Claims on ratios of cells, and on their spread."""
+"""Claims on the figures of cells: their ratios, one alone, and their spread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from concurve.analysis.claims.answer import (
     setting_in_words,
 )
 from concurve.analysis.samples import MissingError, Samples
-from concurve.definition.claim_kinds import BestRatio, Cell, Ratio, RatioOfRatios, Spread
+from concurve.definition.claim_kinds import BestRatio, Cell, Figure, Ratio, RatioOfRatios, Spread
 from concurve.estimate import Estimate
 from concurve.stats import best
 from concurve.stats.blocks import Blocks, block_ratio, quotients
@@ -54,6 +54,15 @@ def _ratio(test: Ratio, top: Cell, bottom: Cell, samples: Samples, confidence: f
 
 def _no_ratio(indicator: str) -> MissingError:
     return MissingError(f"{indicator} is 0 in one of the cells, so there is no ratio")
+
+
+def figure(test: Figure, samples: Samples, confidence: float) -> Answer:
+    """The centre of one cell, in the unit of the indicator."""
+    off = relative(
+        samples.resolution(test.of, test.indicator), samples.values(test.of, test.indicator)
+    )
+    estimate = samples.centre(test.of, test.indicator, confidence)
+    return bounded(estimate, test.at_least, test.at_most, resolution=off)
 
 
 def best_ratio(test: BestRatio, samples: Samples, confidence: float) -> Answer:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from concurve import words
 from concurve.analysis.comparison.sides import Side
-from concurve.definition.units import format_count, format_duration
 from concurve.findings.comparison import CellComparison
 from concurve.stats.power import TOO_COARSE, TRIALS_MAX
 
@@ -65,7 +65,7 @@ def _plan(
             "these differences are about as large as that: another --effect would decide.",
         )
     return (
-        f"{format_count(most - have, 'more trial')} of each would show a difference of {share} "
+        f"{words.count(most - have, 'more trial')} of each would show a difference of {share} "
         f"{_POWER}: --repeats {most}..{most} in a new run (about {_time(most, sides)}).",
         *_by_cpu_time(undecided, most),
     )
@@ -87,7 +87,7 @@ def _time(trials: int, sides: tuple[Side, Side]) -> str:
     """The time of so many blocks of each run that is compared."""
     runs = {run.run.id: run.run for side in sides for run in side.sessions}
     cells = {run.run.id: len(run.cells) for side in sides for run in side.sessions}
-    return format_duration(
+    return words.duration(
         sum(
             trials * cells[name] * run.duration_seconds / max(1, run.trials)
             for name, run in runs.items()

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve import words
 from concurve.analysis.ground import Ground
 from concurve.analysis.run.tables import Table, is_staged
 from concurve.analysis.samples import is_doubtful
-from concurve.definition.units import format_count, format_share
 from concurve.findings.best import BestFinding
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import Protocol
@@ -38,13 +38,16 @@ def best_settings(
     columns: Sequence[Blocks],
     indicator: IndicatorInfo,
     resolutions: Sequence[float] = (),
+    *,
+    advised: bool = True,
 ) -> tuple[BestFinding, ...]:
     """One finding for each group of cells that differ in the work factor only, and one over all
     cells of equal conditions; only the latter where nothing else is chosen. None for an indicator
     without a better direction, or where every factor is a condition.
 
     ``columns`` has the values of each cell by block, and ``resolutions`` by how much they may be
-    off, in the order of the plan; cells without values are left out.
+    off, in the order of the plan; cells without values are left out. ``advised``: say what would
+    decide between the best two settings, which takes as long as all the rest.
     """
     if indicator.better == "neither":
         return ()
@@ -62,9 +65,9 @@ def best_settings(
     found = []
     if plan.work in chosen and len(chosen) > 1:
         others = [name for name in varied if name != plan.work]
-        found = _found(plan, (plan.work,), _alike(measured, others), indicator)
+        found = _found(plan, (plan.work,), _alike(measured, others), indicator, advised)
     met = [name for name in varied if name not in chosen]
-    return tuple(found + _found(plan, chosen, _alike(measured, met), indicator))
+    return tuple(found + _found(plan, chosen, _alike(measured, met), indicator, advised))
 
 
 def _found(
@@ -72,10 +75,11 @@ def _found(
     factors: tuple[str, ...],
     groups: Sequence[list[_Candidate]],
     indicator: IndicatorInfo,
+    advised: bool,
 ) -> list[BestFinding]:
     """The finding of each group; their sets hold together."""
     comparisons = sum(len(group) - 1 for group in groups)
-    each = (_find(plan, factors, group, indicator, comparisons) for group in groups)
+    each = (_find(plan, factors, group, indicator, comparisons, advised) for group in groups)
     return [item for item in each if item is not None]
 
 
@@ -94,6 +98,7 @@ def _find(
     candidates: list[_Candidate],
     indicator: IndicatorInfo,
     comparisons: int,
+    advised: bool,
 ) -> BestFinding | None:
     """``comparisons``: how many all sets of this kind take."""
     if len(candidates) < 2:
@@ -113,7 +118,7 @@ def _find(
         members, key=lambda cell: [_rank(cell[name], levels[name]) for name in work_first]
     )
     confidence = 1 - (1 - staged(0.95, is_staged(plan.rules))) / comparisons
-    decide, trials = _decide(candidates, best, confidence)
+    decide, trials = _decide(candidates, best, confidence) if advised else ("", None)
     leader = candidates[best.leader].cell.parameters
     shared = {
         name: level
@@ -157,12 +162,12 @@ def _decide(
         )
     if found.is_within(EFFECT, confidence):
         return (
-            f"the best two settings lie less than {format_share(EFFECT)} apart: no relevant "
+            f"the best two settings lie less than {words.share(EFFECT)} apart: no relevant "
             "difference",
             None,
         )
     is_close = found.share < EFFECT
-    seem = f"the best two settings seem {format_share(found.share)} apart"
+    seem = f"the best two settings seem {words.share(found.share)} apart"
     if is_close:
         seem = "the best two settings cannot be told apart"
     if found.is_within_resolution(EFFECT):
@@ -171,9 +176,9 @@ def _decide(
     if trials is None:
         return f"{seem}, and spread so much that more trials will hardly decide", None
     trials = max(trials, have + 1)
-    what = f"a difference of {format_share(EFFECT)}" if is_close else "that, if it is true,"
+    what = f"a difference of {words.share(EFFECT)}" if is_close else "that, if it is true,"
     return (
-        f"{seem}; {format_count(trials - have, 'more trial')} of each would show {what} with a "
+        f"{seem}; {words.count(trials - have, 'more trial')} of each would show {what} with a "
         f"power of 80 %: --repeats {trials}..{trials} in a new run",
         trials,
     )
@@ -193,13 +198,16 @@ def best_of(
     tables: Sequence[Table],
     ground: Ground,
     quiet: Sequence[Table] | None = None,
+    *,
+    advised: bool = True,
 ) -> tuple[BestFinding, ...]:
     """The best settings by the ground of a run, cells that were skipped left out. The finding is
     withheld where the ground is in doubt, and where many trials of a figure are not in ``quiet``,
-    the tables of the quiet trials alone."""
+    the tables of the quiet trials alone. ``advised`` as in :func:`best_settings`."""
     info, name = ground.indicator, ground.indicator.name
     columns = _columns(protocol, tables, name)
-    found = best_settings(plan, columns, info, _resolutions(tables, columns, name))
+    resolutions = _resolutions(tables, columns, name)
+    found = best_settings(plan, columns, info, resolutions, advised=advised)
     if ground.doubt:
         return tuple(_in_doubt(item, ground.doubt) for item in found)
     if quiet is None:

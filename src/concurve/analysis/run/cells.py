@@ -17,12 +17,16 @@ from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, CellStatus
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import CellState, Protocol
-from concurve.readings.centres import indicator_centre
+from concurve.readings.centres import indicator_centre, indicator_centres
 from concurve.readings.measures import measure
+from concurve.readings.operations import asked_of
 from concurve.stats.intervals import scaled
 from concurve.store.run_head import RunHead
-from concurve.terms import IndicatorInfo
+from concurve.terms import IndicatorInfo, Level
 from concurve.wire.record import TrialRecord
+
+#: From so many cells on, figures are computed for all of them together.
+MANY = 50
 
 
 def cell_findings(
@@ -42,15 +46,15 @@ def cell_findings(
     staged = is_staged(plan.rules)
     units = {info.name: info.unit for info in infos}
     absent = _absent(first, head.study)
+    centres = _Centres(chosen, units, staged)
+    speedups = _speedups(plan, tables, speed, samples)
     cells = []
     for cell in plan.cells:
         table, state = tables[cell.index], protocol.cells[cell.index]
         indicators = LazyMapping(
             table.used,
-            partial(
-                _centre, table, chosen.quiet[cell.index] if chosen.quiet else None, units, staged
-            ),
-            _derived(plan, cell, tables, speed, samples),
+            partial(centres.of, cell.index),
+            _derived(plan, cell, speedups[cell.index]),
         )
         everything = table.every.get(primary, [])
         in_use = every[cell.index].used.get(primary, [])
@@ -81,18 +85,54 @@ def cell_findings(
     return tuple(cells)
 
 
-def _centre(
-    table: Table, quiet: Table | None, units: Mapping[str, str], staged: bool, name: str
-) -> Estimate:
-    """An indicator of a cell."""
+class _Centres:
+    """The centre of each indicator in each cell. Where there are many cells, an indicator is
+    computed for all of them when one is first read."""
 
-    def of(values: Sequence[float]) -> Estimate:
-        return indicator_centre(name, values, units.get(name, ""), staged, table.resolution(name))
+    def __init__(self, chosen: Chosen, units: Mapping[str, str], staged: bool) -> None:
+        self._chosen = chosen
+        self._units = units
+        self._staged = staged
+        self._are_many = len(chosen.tables) >= MANY and chosen.quiet is None
+        self._known: dict[str, dict[int, Estimate]] = {}
 
-    values = table.used[name]
-    alone = values if quiet is None else quiet.used.get(name, ())
-    found = of(values)
-    return found.doubted(alone) if is_doubtful(len(alone), len(values)) else found
+    def of(self, index: int, name: str) -> Estimate:
+        """An indicator of a cell."""
+        if self._are_many:
+            if name not in self._known:
+                self._known[name] = self._all(name)
+            if index in self._known[name]:
+                return self._known[name][index]
+        return self._alone(index, name)
+
+    def _alone(self, index: int, name: str) -> Estimate:
+        table, quiet = self._chosen.tables[index], self._chosen.quiet
+        values = table.used[name]
+        alone = values if quiet is None else quiet[index].used.get(name, ())
+        found = indicator_centre(
+            name, values, self._units.get(name, ""), self._staged, table.resolution(name)
+        )
+        return found.doubted(alone) if is_doubtful(len(alone), len(values)) else found
+
+    def _all(self, name: str) -> dict[int, Estimate]:
+        """Those of the cells whose trials are all finite: others are refused when they are read."""
+        import numpy as np
+
+        tables, unit = self._chosen.tables, self._units.get(name, "")
+        alike: dict[int, list[int]] = {}
+        for index, table in enumerate(tables):
+            alike.setdefault(len(table.used.get(name, ())), []).append(index)
+        found: dict[int, Estimate] = {}
+        for count, indices in alike.items():
+            if not count:
+                continue
+            rows = np.array([tables[index].used[name] for index in indices])
+            finite = np.isfinite(rows).all(axis=1)
+            some = [index for index, is_finite in zip(indices, finite, strict=True) if is_finite]
+            off = [tables[index].resolution(name) for index in some]
+            centres = indicator_centres(name, rows[finite], unit, self._staged, off)
+            found.update(zip(some, centres, strict=True))
+        return found
 
 
 def _status(state: CellState, protocol: Protocol) -> CellStatus:
@@ -107,23 +147,34 @@ def _absent(first: TrialRecord | None, study: Study) -> dict[str, str]:
     if first is None:
         return {}
     # A trial that went wrong may lack figures that others have.
-    extracts = (msgspec.structs.replace(extract, optional=True) for extract in study.extracts)
-    return dict(measure(first, study.target, tuple(extracts)).absent)
+    asked = asked_of(study)
+    extracts = (msgspec.structs.replace(extract, optional=True) for extract in asked.extracts)
+    return dict(measure(first, asked._replace(extracts=tuple(extracts))).absent)
 
 
-def _derived(
-    plan: Plan, cell: Cell, tables: Sequence[Table], speed: Speed | None, samples: Samples
-) -> dict[str, Estimate]:
-    """Speed-up and efficiency against the base cell, block by block. None in a simulation: they
-    would be those of the simulator; and none where nothing compares the cells. No efficiency if
-    each base cell has the same concurrency as the cells that are compared with it."""
+def _speedups(
+    plan: Plan, tables: Sequence[Table], speed: Speed | None, samples: Samples
+) -> list[Estimate | None]:
+    """The speed-up of each cell over its base, block by block. None in a simulation: it would be
+    that of the simulator; and none where nothing compares the cells."""
+    found: list[Estimate | None] = [None] * len(plan.cells)
     if plan.study.simulation or speed is None:
-        return {}
-    if cell.index == cell.base:
+        return found
+    others = [cell for cell in plan.cells if cell.index != cell.base]
+    pairs = [_sides(plan, cell, speed) for cell in others]
+    ratios = samples.ratios(pairs, speed.indicator.name)
+    for cell, ratio in zip(others, ratios, strict=True):
+        found[cell.index] = ratio
+    for cell in plan.cells:
         n = len(tables[cell.index].used.get(speed.indicator.name, ()))
-        speedup = Estimate(value=1.0, low=1.0, high=1.0, n=n) if n else None
-    else:
-        speedup = _ratio(samples, plan.cells[cell.base], cell, speed)
+        if cell.index == cell.base and n:
+            found[cell.index] = Estimate(value=1.0, low=1.0, high=1.0, n=n)
+    return found
+
+
+def _derived(plan: Plan, cell: Cell, speedup: Estimate | None) -> dict[str, Estimate]:
+    """Speed-up and efficiency against the base cell. No efficiency if each base cell has the same
+    concurrency as the cells that are compared with it."""
     if speedup is None:
         return {}
     derived = {"speedup": scaled(speedup, 1.0, "×")}
@@ -140,21 +191,18 @@ def speedup_among(
     (Bonferroni)."""
     if speed is None:
         return None
-    cell = plan.cells[index]
-    confidence = 1 - 0.05 / comparisons
-    return _ratio(samples, plan.cells[cell.base], cell, speed, confidence)
-
-
-def _ratio(
-    samples: Samples, base: Cell, cell: Cell, speed: Speed, confidence: float = 0.95
-) -> Estimate | None:
-    """How many times as fast as its base a cell is: a time over the cell's, or a rate over the
-    base's."""
-    top, bottom = (cell, base) if speed.is_rate else (base, cell)
+    pair = _sides(plan, plan.cells[index], speed)
     try:
-        return samples.ratio(top.parameters, bottom.parameters, speed.indicator.name, confidence)
+        return samples.ratio(*pair, speed.indicator.name, 1 - 0.05 / comparisons)
     except MissingError:
         return None
+
+
+def _sides(plan: Plan, cell: Cell, speed: Speed) -> tuple[Mapping[str, Level], Mapping[str, Level]]:
+    """The cells whose ratio says how many times as fast as its base a cell is: a time over the
+    cell's, or a rate over the base's."""
+    own, base = cell.parameters, plan.cells[cell.base].parameters
+    return (own, base) if speed.is_rate else (base, own)
 
 
 def _growth(plan: Plan, cell: Cell) -> float | None:

@@ -23,7 +23,7 @@ from concurve.planning.protocol import Protocol
 from concurve.readings.contamination import LATE_READING, MACHINE_WIDE
 from concurve.readings.measures import is_probed
 from concurve.stats.blocks import Blocks
-from concurve.store.rows import TrialKey, TrialRow
+from concurve.store.rows import Outcomes, TrialKey
 from concurve.terms import IndicatorInfo
 
 #: So many quiet blocks are enough; of few blocks, half of them.
@@ -61,15 +61,15 @@ def is_enough(quiet: int, used: int) -> bool:
 def chosen(
     plan: Plan,
     protocol: Protocol,
-    trials: Sequence[TrialRow],
+    outcomes: Outcomes,
     figures: FigureTable,
     in_use: Sequence[bool],
     tables: list[Table],
 ) -> Chosen:
     """The trials of each cell that are its figures, from ``tables`` of all trials in use."""
     if not protocol.doubtful:
-        return Chosen(tables, None, [frozenset()] * len(trials), {})
-    keys = [row.outcome.key for row in trials]
+        return Chosen(tables, None, [frozenset()] * len(outcomes), {})
+    keys = outcomes.keys()
     used = [key for key, is_used in zip(keys, in_use, strict=True) if is_used]
     cells = [cell for cell in range(len(plan.cells)) if not protocol.cells[cell].skipped]
     causes = {key: cause for key, (cause, _) in protocol.doubtful.items()}
@@ -83,7 +83,7 @@ def chosen(
 
     def without(some: Set[TrialKey]) -> list[Table]:
         counts = [it and key not in some for key, it in zip(keys, in_use, strict=True)]
-        return tables_of(plan, trials, figures, counts)
+        return tables_of(plan, outcomes, figures, counts)
 
     probed_aside = wide if is_left(wide) else set()
     other_aside = disturbed if is_left(disturbed) else set()
@@ -103,7 +103,7 @@ def chosen(
     return Chosen(
         figured,
         None if is_quiet else quiet,
-        [aside(index) for index in range(len(trials))],
+        [aside(index) for index in range(len(keys))],
         dict(Counter(key.cell for key in causes)),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 
 import msgspec
 
@@ -32,7 +32,7 @@ from concurve.findings.run import Findings, RunInfo, TrialFindings
 from concurve.planning.plan import Plan, plan_of
 from concurve.planning.protocol import Protocol, replay
 from concurve.store import Store
-from concurve.store.rows import DAMAGED_TRIAL_REMEDY, RunRow, TrialKey, TrialRow
+from concurve.store.rows import DAMAGED_TRIAL_REMEDY, RunRow, TrialKey, Trials
 from concurve.store.run_head import RunHead, decode_head
 from concurve.terms import Factor, IndicatorInfo
 from concurve.wire import decode_record
@@ -53,32 +53,34 @@ class StoredRun:
     row: RunRow
     plan: Plan
     protocol: Protocol
-    trials: Sequence[TrialRow]
+    trials: Trials
     figures: FigureTable
     in_use: Sequence[bool]
 
     @cached_property
     def tables(self) -> list[Table]:
         """The figures by cell."""
-        return tables_of(self.plan, self.trials, self.figures, self.in_use)
+        return tables_of(self.plan, self.trials.outcomes, self.figures, self.in_use)
 
     @cached_property
     def chosen(self) -> Chosen:
         """Which of the trials in use are the figures."""
-        return chosen(self.plan, self.protocol, self.trials, self.figures, self.in_use, self.tables)
+        return chosen(
+            self.plan, self.protocol, self.trials.outcomes, self.figures, self.in_use, self.tables
+        )
 
     @property
     def first_key(self) -> TrialKey | None:
         """The trial that ran first."""
-        return self.trials[0].outcome.key if self.trials else None
+        return self.trials.outcomes.key(0) if self.trials else None
 
     @cached_property
     def used(self) -> dict[int, list[TrialKey]]:
         """The trials in use by cell, in the order in which they were made."""
         used: dict[int, list[TrialKey]] = {}
-        for row, is_used in zip(self.trials, self.in_use, strict=True):
+        for key, is_used in zip(self.trials.outcomes.keys(), self.in_use, strict=True):
             if is_used:
-                used.setdefault(row.outcome.key.cell, []).append(row.outcome.key)
+                used.setdefault(key.cell, []).append(key)
         return used
 
 
@@ -87,19 +89,21 @@ def stored_run(store: Store, row: RunRow) -> StoredRun:
     head = decode_head(row)
     trials = store.trials(row.id)
     plan = plan_of(head)
-    protocol = replay(plan, [trial.outcome for trial in trials], head.id)
+    protocol = replay(plan, trials.outcomes, head.id)
     figures = _figures(row.id, trials)
-    return StoredRun(head, row, plan, protocol, trials, figures, in_use_of(protocol, trials))
+    return StoredRun(
+        head, row, plan, protocol, trials, figures, in_use_of(protocol, trials.outcomes)
+    )
 
 
-def _figures(run: str, trials: Sequence[TrialRow]) -> FigureTable:
+def _figures(run: str, trials: Trials) -> FigureTable:
     """The figures of all trials of a run.
 
     Raises:
         StoreError: those of a trial are damaged.
     """
     try:
-        return decode_figures(trial.figures for trial in trials)
+        return decode_figures(trials.figures)
     except _DAMAGED:
         for trial in trials:
             try:
@@ -122,16 +126,17 @@ def findings_of(store: Store, row: RunRow, best_by: str = "") -> Findings:
         RunError: no trial has that indicator, or which direction is better is not known.
     """
     run = stored_run(store, row)
-    return analyse(run, _first_record(store, run), best_by)
+    return analyse(run, first_record(store, run), best_by)
 
 
 def trial_findings_of(store: Store, row: RunRow, best_by: str = "") -> TrialFindings:
     """The same with the figures of each trial, for what shows or counts single trials."""
     run = stored_run(store, row)
-    return with_trials(analyse(run, _first_record(store, run), best_by), run)
+    return with_trials(analyse(run, first_record(store, run), best_by), run)
 
 
-def _first_record(store: Store, run: StoredRun) -> TrialRecord | None:
+def first_record(store: Store, run: StoredRun) -> TrialRecord | None:
+    """The record of the trial that ran first; ``None`` where none did."""
     if run.first_key is None:
         return None
     first = store.first_record(run.row.id)
@@ -143,8 +148,11 @@ def with_trials(findings: Findings, stored: StoredRun) -> TrialFindings:
     return TrialFindings.of(findings, _dots(stored))
 
 
-def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> Findings:
-    """Findings of a stored run. The record of its first trial says what is absent and why."""
+def analyse(
+    stored: StoredRun, first: TrialRecord | None, best_by: str = "", *, advised: bool = True
+) -> Findings:
+    """Findings of a stored run. The record of its first trial says what is absent and why.
+    ``advised``: best settings say what would decide between them."""
     head, plan, protocol = stored.head, stored.plan, stored.protocol
     indicators = indicator_infos(head, plan, first, stored.tables)
     picked = stored.chosen
@@ -153,7 +161,7 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
     tables, every = picked.tables, stored.tables
     rejects = _rejects(plan, protocol)
     ground = ground_of(head, plan, tables, indicators, best_by)
-    best = best_of(plan, protocol, tables, ground, picked.quiet)
+    best = best_of(plan, protocol, tables, ground, picked.quiet, advised=advised)
     samples = samples_of(head, plan, protocol, tables, indicators, picked.quiet)
     cells = cell_findings(
         plan, protocol, picked, every, samples, indicators, ground.speed, first, head
@@ -173,7 +181,7 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
             rejects,
             stored.row.state,
             best,
-            partial(speedup_among, plan, ground.speed, samples),
+            cache(partial(speedup_among, plan, ground.speed, samples)),
             ground.speed,
             first,
         ),
@@ -192,6 +200,7 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
         primary=head.study.primary,
         asked=tuple(item.name for item in head.study.indicators),
         extracted=tuple(extract.name for extract in head.study.extracts),
+        throughput=ground.throughput,
         indicators=indicators,
         cells=cells,
         sentences=tuple(sorted(said, key=lambda finding: _KINDS.index(finding.kind))),
@@ -232,15 +241,15 @@ def _rejects(plan: Plan, protocol: Protocol) -> tuple[Reject, ...]:
 def _dots(stored: StoredRun) -> tuple[Dot, ...]:
     return tuple(
         Dot(
-            cell=row.outcome.key.cell,
-            block=row.outcome.key.block,
-            attempt=row.outcome.key.attempt,
+            cell=key.cell,
+            block=key.block,
+            attempt=key.attempt,
             used=used,
             values=stored.figures.row(index),
             set_aside=aside,
         )
-        for index, (row, used, aside) in enumerate(
-            zip(stored.trials, stored.in_use, stored.chosen.set_aside, strict=True)
+        for index, (key, used, aside) in enumerate(
+            zip(stored.trials.outcomes.keys(), stored.in_use, stored.chosen.set_aside, strict=True)
         )
     )
 

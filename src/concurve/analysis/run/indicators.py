@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from concurve.analysis.ground import REPORTED
 from concurve.analysis.run.tables import Table
+from concurve.definition.indicator_names import split_name
 from concurve.definition.measured import INDICATORS, MEASURED, fairness_info
+from concurve.definition.purposes import purposes_of
 from concurve.planning.plan import Plan
 from concurve.readings.measures import cpu_info, measure
+from concurve.readings.operations import Asked
 from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo
 from concurve.wire.record import TrialRecord
@@ -20,7 +22,7 @@ def indicator_infos(
     names = dict.fromkeys(name for table in tables for name in table.every)
     units: dict[str, str] = {}
     if first is not None:
-        units = measure(first, head.study.target).units
+        units = measure(first, Asked(purposes_of(head.study))).units
     for extract in head.study.extracts:
         units[extract.name] = extract.unit
     declared = {item.name: item for item in head.study.indicators}
@@ -39,7 +41,8 @@ def indicator_infos(
                 better=asked.better
                 if asked and asked.better != "neither"
                 else (base.better if base else "neither"),
-                note=base.note if base else REPORTED,
+                note=base.note if base else "reported by the program",
+                is_reported=base is None,
             )
         )
     return tuple(infos)
@@ -47,7 +50,7 @@ def indicator_infos(
 
 def _of_role(name: str, own: dict[str, IndicatorInfo]) -> IndicatorInfo | None:
     """``load.cpu_seconds`` is described like ``cpu_seconds``."""
-    role, _, plain = name.rpartition(".")
+    role, plain = split_name(name)
     base = own.get(plain)
     if not role or base is None:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +13,7 @@ from concurve.figures import FigureTable
 from concurve.planning.plan import Plan
 from concurve.planning.protocol import Protocol
 from concurve.stats.blocks import Blocks
-from concurve.store.rows import TrialRow
+from concurve.store.rows import Outcomes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,13 +32,13 @@ class Table(NamedTuple):
 
 
 def tables_of(
-    plan: Plan, trials: Sequence[TrialRow], figures: FigureTable, in_use: Sequence[bool]
+    plan: Plan, outcomes: Outcomes, figures: FigureTable, in_use: Sequence[bool]
 ) -> list[Table]:
     """A table a cell, in the order of the plan."""
     import numpy as np
 
-    cell_of = np.fromiter((row.outcome.key.cell for row in trials), np.intp, len(trials))
-    block_of = np.fromiter((row.outcome.key.block for row in trials), np.intp, len(trials))
+    cell_of = np.array(outcomes.cells, dtype=np.intp)
+    block_of = np.array(outcomes.blocks, dtype=np.intp)
     # The rows of each cell, in the order in which they were made.
     by_cell = np.argsort(cell_of, kind="stable")
     ends = np.searchsorted(cell_of[by_cell], np.arange(len(plan.cells) + 1))
@@ -49,7 +49,8 @@ def tables_of(
         every = _columns(figures, rows)
         used = rows[counts[rows]]
         columns = every if len(used) == len(rows) else _columns(figures, used)
-        tables.append(Table(columns, every, partial(_by_block, figures, block_of, used)))
+        # Ratios of a cell with its base and with others read the same blocks again and again.
+        tables.append(Table(columns, every, cache(partial(_by_block, figures, block_of, used))))
     return tables
 
 
@@ -84,12 +85,16 @@ def _columns(figures: FigureTable, rows: NDArray[np.intp]) -> Mapping[str, list[
     return LazyMapping(places, column)
 
 
-def in_use_of(protocol: Protocol, trials: Sequence[TrialRow]) -> list[bool]:
+def in_use_of(protocol: Protocol, outcomes: Outcomes) -> list[bool]:
     """For each trial, whether it counts in the figures."""
+    if not protocol.rejected:
+        return [True] * len(outcomes)
     used = [cell.used for cell in protocol.cells]
-    keys = (row.outcome.key for row in trials)
     return [
-        block in used[cell] and used[cell][block][0] == attempt for cell, block, attempt in keys
+        block in used[cell] and used[cell][block][0] == attempt
+        for cell, block, attempt in zip(
+            outcomes.cells, outcomes.blocks, outcomes.attempts, strict=True
+        )
     ]
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from concurve.attendants.attendant import AttendantError
+from concurve.host.folders import cache_folder, no_home
 
 KEPT_SECONDS = 14 * 86400
 
@@ -43,9 +44,15 @@ def restore(
 
 
 def originals() -> Path:
-    """The folder of the originals."""
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "concurve" / "data"
+    """The folder of the originals.
+
+    Raises:
+        AttendantError: the user has no folder for them.
+    """
+    cache = cache_folder()
+    if cache is None:
+        raise AttendantError(f"no data can be kept: {no_home()}; XDG_CACHE_HOME names a place")
+    return cache / "concurve" / "data"
 
 
 def _digest(texts: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from concurve.attendants.servers.server import Database, Reading, Session
+from concurve.host.folders import data_folder
 
 if TYPE_CHECKING:
     import psycopg
@@ -167,5 +168,6 @@ class _PostgreSQLSession(Session):
 
 def _roots() -> list[str]:
     """The folders that hold versions side by side: Debian's, then ours."""
-    data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return ["/usr/lib/postgresql", "/opt/concurve/postgresql", f"{data}/concurve/postgresql"]
+    data = data_folder()
+    own = [] if data is None else [f"{data}/concurve/postgresql"]
+    return ["/usr/lib/postgresql", "/opt/concurve/postgresql", *own]

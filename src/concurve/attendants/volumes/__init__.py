@@ -19,6 +19,8 @@ from pathlib import Path
 from concurve.attendants.attendant import AttendantError
 from concurve.attendants.volumes import blocks, file_systems, journal
 from concurve.attendants.volumes.file_systems import FILE_SYSTEMS, USUAL
+from concurve.attendants.volumes.journal import Left
+from concurve.attendants.volumes.steps import Tell, silent
 from concurve.errors import HostError
 
 _PREFIX = "volume-"
@@ -83,16 +85,41 @@ def command(name: str, where: str) -> tuple[str, ...]:
     return (sys.executable, "-m", "concurve.attendants.volumes.attend", *VOLUMES[name])
 
 
-def repair() -> None:
-    """Undo the changes that killed attendants have left.
+def repair(tell: Tell = silent) -> None:
+    """Undo the changes that killed attendants have left; ``tell`` says what is waited for.
 
     Raises:
         HostError: some changes could not be undone.
     """
     try:
-        journal.repair()
+        journal.repair(tell)
     except (AttendantError, OSError) as error:
-        raise HostError(
-            f"a killed run has left a volume: {error}",
-            "end the processes that use it (fuser -vm its folder), then try again",
-        ) from error
+        raise _left_for_good(error) from error
+
+
+def left() -> list[Left]:
+    """What killed attendants have left, without waiting and without undoing it: the volumes of
+    journals, and those of lost journals."""
+    return [*journal.left(), *journal.without_journal()]
+
+
+def repair_all(tell: Tell) -> None:
+    """Undo it all, what no journal mentions too.
+
+    Raises:
+        HostError: some changes could not be undone.
+    """
+    repair(tell)
+    try:
+        for item in journal.without_journal():
+            for step in item.steps:
+                step.do(tell)
+    except (AttendantError, OSError) as error:
+        raise _left_for_good(error) from error
+
+
+def _left_for_good(error: Exception) -> HostError:
+    return HostError(
+        f"a killed run has left a volume: {error}",
+        "end the processes that use it (fuser -vm its folder), then: concurve machine repair",
+    )

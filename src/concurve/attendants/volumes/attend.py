@@ -34,11 +34,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _attend(options: VolumeOptions) -> None:
     # A signal must not interrupt a change of the machine, or its undoing.
     block_stop_signals()
-    repair()
+    repair(_tell)
     check(options)
-    with new_journal() as journal:
+    with new_journal(_tell) as journal:
         _report_ready(make(options, journal), options)
         wait_for_stop()
+
+
+def _tell(text: str) -> None:
+    print(f"volume: {text}", file=sys.stderr, flush=True)
 
 
 def _report_ready(volume: Volume, options: VolumeOptions) -> None:

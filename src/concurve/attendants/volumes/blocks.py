@@ -14,6 +14,7 @@ from concurve.attendants.attendant import AttendantError
 _BLOCK = Path("/sys/class/block")
 _MOUNTS = Path("/proc/self/mountinfo")
 _SWAPS = Path("/proc/swaps")
+_PROC = Path("/proc")
 
 
 class Mount(NamedTuple):
@@ -145,6 +146,15 @@ class Device:
         """Its size."""
         return int((self._folder / "size").read_text(encoding="ascii")) * 512
 
+    @property
+    def backing(self) -> Path | None:
+        """What a loop device is attached to, a file or a device; ``None`` for other devices."""
+        try:
+            text = (self._folder / "loop/backing_file").read_text(encoding="utf-8")
+        except OSError:  # another device, or detached
+            return None
+        return Path(text.rstrip("\n").removesuffix(" (deleted)"))
+
     def partitions(self) -> list[Device]:
         """The partitions of a whole disk."""
         return [Device(path.parent.name) for path in self._folder.glob("*/partition")]
@@ -198,12 +208,43 @@ def root_disks() -> set[str]:
         ) from error
 
 
+def loops() -> list[Device]:
+    """Loop devices that are attached to something."""
+    names = [file.parents[1].name for file in _BLOCK.glob("loop*/loop/backing_file")]
+    return [Device(name) for name in sorted(names)]
+
+
 def loops_over(path: Path) -> list[Device]:
     """Loop devices that are attached to a file or a device."""
+    return [device for device in loops() if device.backing == path]
+
+
+def mounted_from(device: Device) -> list[Path]:
+    """Where a device is mounted, the last mount first."""
+    try:
+        number = device.number
+    except OSError:  # detached
+        return []
+    nodes = (number, str(device.node))
+    return [it.where for it in reversed(mounts()) if it.device in nodes or it.source in nodes]
+
+
+def users_below(folder: Path) -> list[str]:
+    """The processes whose working folder or an open file is in a folder: ``process 4711 (bash)``.
+    Those of other users are seen by root alone."""
     found = []
-    for file in _BLOCK.glob("loop*/loop/backing_file"):
-        with contextlib.suppress(OSError):  # the device was detached
-            backing = file.read_text(encoding="utf-8").rstrip("\n").removesuffix(" (deleted)")
-            if backing == str(path):
-                found.append(Device(file.parents[1].name))
-    return sorted(found, key=lambda device: device.name)
+    for process in _PROC.glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended, or may not be looked at
+            places = [process / "cwd", process / "root", *(process / "fd").iterdir()]
+            if any(_is_below(place, folder) for place in places):
+                name = (process / "comm").read_text(encoding="utf-8", errors="replace").strip()
+                found.append(f"process {process.name} ({name})")
+    return found
+
+
+def _is_below(link: Path, folder: Path) -> bool:
+    try:
+        target = link.readlink()
+    except OSError:  # closed meanwhile
+        return False
+    return target == folder or folder in target.parents

@@ -15,11 +15,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from concurve.attendants.attendant import AttendantError
-from concurve.attendants.volumes.steps import Step
+from concurve.attendants.volumes import blocks
+from concurve.attendants.volumes.steps import PREFIX, Detach, Remove, Step, Tell, silent
 
 #: Names another folder for journals, as tests do.
 VARIABLE = "CONCURVE_VOLUMES"
@@ -31,6 +33,8 @@ _TOOLS_ENDING = ".tools"
 _LETTING_GO_SECONDS = 0.3
 #: Seconds for the tools of a killed process to end. Only a hang takes as long.
 _TOOLS_SECONDS = 60.0
+#: What takes longer is told.
+_TELL_SECONDS = 1.0
 _LOOK_SECONDS = 0.005
 
 
@@ -58,8 +62,9 @@ class Journal:
         self._write(step)
         self._steps[len(self._steps)] = step
 
-    def take_back(self) -> None:
-        """Undo all changes, the last one first, and end the journal.
+    def take_back(self, tell: Tell = silent) -> None:
+        """Undo all changes, the last one first, and end the journal; ``tell`` says what is waited
+        for.
 
         If a step fails, the others are done all the same, and the failed step stays in the journal.
 
@@ -69,7 +74,7 @@ class Journal:
         said = ""
         for number, step in reversed(self._steps.items()):
             try:
-                step.do()
+                step.do(tell)
                 self._write(_Done(number))
             except (OSError, AttendantError) as error:
                 said = said or str(error)
@@ -87,8 +92,9 @@ class Journal:
 
 
 @contextlib.contextmanager
-def new_journal() -> Iterator[Journal]:
-    """A journal of this process; at the end all changes are undone.
+def new_journal(tell: Tell = silent) -> Iterator[Journal]:
+    """A journal of this process; at the end all changes are undone. ``tell`` says what is waited
+    for.
 
     Raises:
         AttendantError: some changes could not be undone.
@@ -105,28 +111,37 @@ def new_journal() -> Iterator[Journal]:
         yield journal
     finally:
         try:
-            journal.take_back()
+            journal.take_back(tell)
         finally:
             os.close(tools)
             os.close(file)
 
 
-def repair() -> int:
-    """Undo the changes of killed processes; return the number of these processes.
+class Left(NamedTuple):
+    """What a killed process has left: its journal, if there is one, and the steps that undo it, in
+    their order."""
+
+    path: Path | None
+    steps: list[Step]
+
+
+def repair(tell: Tell = silent) -> int:
+    """Undo the changes of killed processes; return the number of these processes. ``tell`` says
+    what is waited for.
 
     Raises:
         AttendantError: some changes could not be undone.
     """
     repaired = 0
-    for path in sorted(folder().glob(f"*{_ENDING}")) if os.geteuid() == 0 else ():
+    for path in _journals():
         file = _lock(path, os.O_RDWR | os.O_APPEND, _LETTING_GO_SECONDS)
         if file is None:
             continue
         try:
-            tools = _lock_for_tools(path)
+            tools = _lock_for_tools(path, tell)
             try:
                 _cut(path, file)
-                Journal(path, file).take_back()
+                Journal(path, file).take_back(tell)
                 repaired += 1
             finally:
                 os.close(tools)
@@ -138,9 +153,70 @@ def repair() -> int:
     return repaired
 
 
-def _lock_for_tools(journal: Path) -> int:
+def left() -> list[Left]:
+    """What killed processes have left, without waiting for anything and without undoing it: root
+    alone sees it."""
+    found = []
+    for path in _journals():
+        file = _lock(path, os.O_RDWR | os.O_APPEND, 0.0)
+        if file is None:
+            continue
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                found.append(Left(path, _in_order(path)))
+        finally:
+            os.close(file)
+    return found
+
+
+def _in_order(path: Path) -> list[Step]:
+    """The steps of a journal in the order in which they are done; none if it is damaged."""
+    try:
+        return list(reversed(_left(path).values()))
+    except AttendantError:
+        return []
+
+
+def without_journal() -> list[Left]:
+    """Volumes of processes that have ended, and that no journal mentions: the journal is lost, or
+    is in another folder."""
+    if os.geteuid() != 0:
+        return []
+    mentioned = {text for path in _journals() for text in _texts(path)}
+    files = [device.backing for device in blocks.loops()]
+    found = []
+    for file in dict.fromkeys(file for file in files if file and file.name.startswith(PREFIX)):
+        process = file.name.removeprefix(PREFIX)
+        is_alive = process.isdigit() and Path("/proc", process).exists()
+        if process.isdigit() and not is_alive and str(file) not in mentioned:
+            found.append(Left(None, [Detach(str(file)), Remove(str(file))]))
+    return found
+
+
+def _journals() -> list[Path]:
+    """The journals, which belong to root."""
+    return sorted(folder().glob(f"*{_ENDING}")) if os.geteuid() == 0 else []
+
+
+def _texts(path: Path) -> Iterator[str]:
+    """The paths that a journal mentions."""
+    with contextlib.suppress(FileNotFoundError):
+        for line in path.read_bytes().splitlines():
+            with contextlib.suppress(msgspec.DecodeError):
+                found = msgspec.json.decode(line)
+                yield from (str(value) for value in found.values() if isinstance(value, str))
+
+
+def _lock_for_tools(journal: Path, tell: Tell = silent) -> int:
     """Take the lock that tools inherit, after the tools of a killed process have ended."""
-    tools = _lock(journal.with_suffix(_TOOLS_ENDING), os.O_RDWR | os.O_CREAT, _TOOLS_SECONDS)
+    place = journal.with_suffix(_TOOLS_ENDING)
+    tools = _lock(place, os.O_RDWR | os.O_CREAT, min(_TELL_SECONDS, _TOOLS_SECONDS))
+    if tools is None and _TOOLS_SECONDS > _TELL_SECONDS:
+        tell(
+            "waiting for a tool that a killed run has started, at most "
+            f"{_TOOLS_SECONDS:.0f} s ({journal})"
+        )
+        tools = _lock(place, os.O_RDWR | os.O_CREAT, _TOOLS_SECONDS)
     if tools is None:
         raise AttendantError(f"a tool that a killed run has started is still running ({journal})")
     os.set_inheritable(tools, True)
@@ -171,13 +247,20 @@ def _cut(path: Path, file: int) -> None:
 
 
 def _left(path: Path) -> dict[int, Step]:
-    """Steps that are still to be done, by their numbers."""
+    """Steps that are still to be done, by their numbers; an incomplete last line is none.
+
+    Raises:
+        AttendantError: it is damaged.
+    """
     steps: dict[int, Step] = {}
     count = 0
-    for text in path.read_bytes().splitlines():
-        line = msgspec.json.decode(text, type=Step | _Done)
+    for number, text in enumerate(path.read_bytes().rpartition(b"\n")[0].splitlines(), 1):
+        try:
+            line = msgspec.json.decode(text, type=Step | _Done)
+        except msgspec.MsgspecError as error:
+            raise AttendantError(f"{path}, line {number}: it is damaged: {error}") from error
         if isinstance(line, _Done):
-            del steps[line.step]
+            steps.pop(line.step, None)
         else:
             steps[count] = line
             count += 1

@@ -16,9 +16,15 @@ from concurve.attendants.volumes.file_systems import FileSystem
 from concurve.attendants.volumes.journal import Journal
 from concurve.attendants.volumes.limits import limit
 from concurve.attendants.volumes.options import VolumeOptions
-from concurve.attendants.volumes.steps import Detach, Remove, RemoveEmpty, Unmount, Write, call
-
-_PREFIX = "concurve-volume-"
+from concurve.attendants.volumes.steps import (
+    PREFIX,
+    Detach,
+    Remove,
+    RemoveEmpty,
+    Unmount,
+    Write,
+    call,
+)
 
 
 class Volume(NamedTuple):
@@ -62,7 +68,7 @@ def _on_loops(options: VolumeOptions, journal: Journal) -> Volume:
 def _in_place(options: VolumeOptions, journal: Journal) -> Volume:
     device = Device.beneath(options.on)
     _schedule(device, options, journal)
-    own = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=options.on))
+    own = Path(tempfile.mkdtemp(prefix=PREFIX, dir=options.on))
     journal.intend(Remove(str(own)))
     _mount(options.mount, journal, "--bind", str(own))
     return Volume(device, "as it was found", False)
@@ -72,7 +78,7 @@ def _file(options: VolumeOptions, journal: Journal) -> Path:
     """The file below the loop devices, with all its space allocated: otherwise writes to it would
     make its file system allocate space."""
     # The name contains the process id, and the process removes the file: the name is unique.
-    path = options.on / f"{_PREFIX}{os.getpid()}"
+    path = options.on / f"{PREFIX}{os.getpid()}"
     journal.intend(Remove(str(path)))
     try:
         with path.open("xb") as file:

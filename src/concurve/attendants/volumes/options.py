@@ -36,7 +36,8 @@ class VolumeOptions(NamedTuple):
 
 
 def parse(argv: Sequence[str]) -> VolumeOptions:
-    """Exits with 2 on wrong usage, as ``argparse`` does."""
+    """The options, with paths without symbolic links. Exits with 2 on wrong usage, as ``argparse``
+    does."""
     parser = argparse.ArgumentParser(
         prog="python -m concurve.attendants.volumes.attend",
         description="Mount a new volume under an I/O scheduler until SIGTERM.",
@@ -94,12 +95,21 @@ def parse(argv: Sequence[str]) -> VolumeOptions:
                         metavar="NAME=VALUE",
                         help=f"of the scheduler or the queue; {AS_IT_IS}: as it is")  # fmt: skip
     given = parser.parse_args(argv)
+
+    def resolved(path: Path, option: str) -> Path:
+        """The path without symbolic links, as the kernel names mount points and what loop devices
+        are attached to: by another name they would not be found again."""
+        try:
+            return path.resolve()
+        except (OSError, RuntimeError) as error:  # links in a circle
+            parser.error(f"{option} {path}: {error}")
+
     if given.in_place and given.file_system:
         parser.error("--in-place formats nothing, so it does not go with --file-system")
     return VolumeOptions(
         scheduler=given.scheduler,
-        mount=given.mount.absolute(),
-        on=given.on.absolute(),
+        mount=resolved(given.mount, "--mount"),
+        on=resolved(given.on, "--on"),
         in_place=given.in_place,
         file_system=FILE_SYSTEMS.get(given.file_system, USUAL),
         erase=given.erase,

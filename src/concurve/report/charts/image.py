@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 
 from concurve.report.document import Chart
 
@@ -24,20 +23,15 @@ def to_png(chart: Chart, scale: float = 2.0) -> bytes:
     return bytes(vl_convert.vegalite_to_png(spec, scale=scale))
 
 
-def write_charts(
-    drawn: Iterable[Chart], folder: Path, formats: Sequence[str] = ("svg", "png")
-) -> list[Path]:
-    """Write charts into the folder in each format; the paths written."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for chart in drawn:
+def drawn(
+    charts: Iterable[Chart], formats: Sequence[str] = ("svg", "png")
+) -> Iterator[tuple[str, bytes]]:
+    """Each chart in each format, with the name of its file."""
+    for chart in charts:
         for kind in formats:
-            path = folder / f"{chart.name}.{kind}"
             if kind == "svg":
-                path.write_text(to_svg(chart), encoding="utf-8")
+                yield f"{chart.name}.svg", to_svg(chart).encode()
             elif kind == "png":
-                path.write_bytes(to_png(chart))
+                yield f"{chart.name}.png", to_png(chart)
             else:
                 raise ValueError(f"charts are written as svg or png, not {kind!r}")
-            written.append(path)
-    return written

@@ -132,6 +132,7 @@ class CampaignExport(_Closed, frozen=True):
 
     format: Annotated[int, about(const=FORMAT)]
     campaign: CampaignEntry
+    answers: Annotated[list[FindingEntry], about("What its studies say to its question.")]
     summary: list[FindingEntry]
     verdicts: Verdicts
     agreements: Agreements
@@ -154,6 +155,7 @@ def to_campaign_json(
                 trials=findings.trials,
                 duration_seconds=findings.duration_seconds,
             ),
+            answers=[FindingEntry(**asdict(item)) for item in findings.answers],
             summary=[FindingEntry(**asdict(item)) for item in findings.summary],
             verdicts=findings.verdicts,
             agreements=findings.agreements,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from concurve.findings.campaign import CampaignFindings, CampaignReport, StudyFindings
-from concurve.findings.run import Findings, Report
+from concurve.findings.run import Report, TrialFindings
 from concurve.report import format as fmt
 from concurve.report.charts import hero
 from concurve.report.document import (
@@ -116,13 +116,13 @@ def campaign_document(findings: CampaignReport) -> Document:
     return _document(findings, _full(findings), Detail.FULL)
 
 
-def brief_campaign_document(findings: CampaignFindings[Findings]) -> Document:
+def brief_campaign_document(findings: CampaignFindings[TrialFindings]) -> Document:
     """What became of the studies of a campaign."""
     return _document(findings, _brief(findings), Detail.BRIEF)
 
 
 def _document(
-    findings: CampaignFindings[Findings], found: Iterable[Section], detail: Detail
+    findings: CampaignFindings[TrialFindings], found: Iterable[Section], detail: Detail
 ) -> Document:
     campaign = findings.campaign
     took = f"{fmt.count(findings.trials, 'trial')} in {fmt.duration(findings.duration_seconds)}"
@@ -147,7 +147,7 @@ def _document(
     return at_detail(document, detail)
 
 
-def _head(findings: CampaignFindings[Findings]) -> Iterator[Block]:
+def _head(findings: CampaignFindings[TrialFindings]) -> Iterator[Block]:
     campaign = findings.campaign
     if campaign.title:
         yield Paragraph(campaign.question, detail=Detail.FULL)
@@ -156,7 +156,7 @@ def _head(findings: CampaignFindings[Findings]) -> Iterator[Block]:
         yield Paragraph(campaign.reason, Tone.WARNING, lead=lead, detail=Detail.FULL)
 
 
-def _brief(findings: CampaignFindings[Findings]) -> Iterator[Section]:
+def _brief(findings: CampaignFindings[TrialFindings]) -> Iterator[Section]:
     yield Section("", (List(tuple(map(paragraph, findings.answers))),))
     for study in findings.studies:
         yield Section("", tuple(_study(study)))
@@ -168,7 +168,7 @@ def _brief(findings: CampaignFindings[Findings]) -> Iterator[Section]:
         yield Section("", (Paragraph(text, Tone.SOFT),))
 
 
-def _study(study: StudyFindings[Findings]) -> Iterator[Paragraph]:
+def _study(study: StudyFindings[TrialFindings]) -> Iterator[Paragraph]:
     head = f"{study.name} {study.state}"
     if study.run is not None:
         head += f" {study.run.run.id} {fmt.count(study.run.run.trials, 'trial')}"
@@ -208,7 +208,8 @@ def _full(findings: CampaignReport) -> Iterator[Section]:
 def _overview(findings: CampaignReport) -> Overview:
     """The first sentence answers the question; the chart is that of the study that says it."""
     first, *others = map(paragraph, findings.answers)
-    run = next((study.run for study in findings.studies if study.run is not None), None)
+    studies = sorted(findings.studies, key=lambda study: study.name != findings.answered_by)
+    run = next((study.run for study in studies if study.run is not None), None)
     beside = []
     if others:
         beside.append(Section("On what it hangs", (List(tuple(others)),)))
@@ -229,7 +230,7 @@ def _written(text: str) -> Iterator[Block]:
             yield Paragraph(" ".join(lines))
 
 
-def _summary(findings: CampaignFindings[Findings]) -> Iterator[Block]:
+def _summary(findings: CampaignFindings[TrialFindings]) -> Iterator[Block]:
     yield List(tuple(map(paragraph, findings.summary)))
     studies = findings.studies
     verdicts = (
@@ -260,17 +261,17 @@ def _counted(number: int, name: str) -> Cell:
     return Text(str(number), Tone.BAD) if name in _BAD else Number(str(number), order=number)
 
 
-def _state(study: StudyFindings[Findings]) -> Text:
+def _state(study: StudyFindings[TrialFindings]) -> Text:
     return Text(study.state, Tone.PLAIN if study.state == "complete" else Tone.BAD)
 
 
-def _title(study: StudyFindings[Findings]) -> str:
+def _title(study: StudyFindings[TrialFindings]) -> str:
     """``Test case 1: Degree of scaling``."""
     case = study.test_case
     return f"{case.name}: {case.objective}" if case else f"{study.name}: {study.question}"
 
 
-def _procedure(findings: CampaignFindings[Findings]) -> Iterator[Block]:
+def _procedure(findings: CampaignFindings[TrialFindings]) -> Iterator[Block]:
     campaign, studies = findings.campaign, findings.studies
     yield from _written(findings.texts.procedure)
     yield Paragraph(PROTOCOL)
@@ -288,7 +289,7 @@ def _procedure(findings: CampaignFindings[Findings]) -> Iterator[Block]:
     yield Table((names, *columns, Column("why cells stopped", why)), title="One row a study.")
 
 
-def _procedure_of(study: StudyFindings[Findings]) -> tuple[str, ...]:
+def _procedure_of(study: StudyFindings[TrialFindings]) -> tuple[str, ...]:
     how = study.procedure
     if how is None:
         return ()
@@ -306,7 +307,7 @@ def _procedure_of(study: StudyFindings[Findings]) -> tuple[str, ...]:
     )
 
 
-def _stopped(study: StudyFindings[Findings]) -> Cell:
+def _stopped(study: StudyFindings[TrialFindings]) -> Cell:
     if study.procedure is None:
         return study.state
     stopped = study.procedure.stopped.items()
@@ -317,7 +318,7 @@ def _share(value: float) -> str:
     return f"{100 * value:.3g} %"
 
 
-def _case(study: StudyFindings[Findings]) -> Section:
+def _case(study: StudyFindings[TrialFindings]) -> Section:
     case = study.test_case
     if case is None:
         return Section(study.name, (Paragraph(study.question),))
@@ -390,7 +391,7 @@ def _with_numbers(blocks: Iterable[Block], name: str, numbers: _Numbers) -> Iter
             yield block
 
 
-def _deviations(findings: CampaignFindings[Findings]) -> Iterator[Block]:
+def _deviations(findings: CampaignFindings[TrialFindings]) -> Iterator[Block]:
     yield from _written(findings.texts.deviations)
     found = findings.deviations
     if not found:
@@ -404,7 +405,7 @@ def _deviations(findings: CampaignFindings[Findings]) -> Iterator[Block]:
     yield Table(columns, title="One row a deviation.")
 
 
-def _glossary(findings: CampaignFindings[Findings]) -> Iterator[Block]:
+def _glossary(findings: CampaignFindings[TrialFindings]) -> Iterator[Block]:
     if findings.glossary:
         yield Facts(tuple(findings.glossary.items()))
 

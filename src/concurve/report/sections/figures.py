@@ -12,7 +12,6 @@ from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Findings, Report
 from concurve.report import format as fmt
-from concurve.report.charts import charts, hero
 from concurve.report.document import (
     Cell,
     Column,
@@ -67,6 +66,8 @@ def full(findings: Findings) -> Section:
 
 def drawn(report: Report) -> Section | None:
     """The charts that the overview does not show, side by side, and how to read them."""
+    from concurve.report.charts import charts, hero  # who looks at a table needs none
+
     first = hero(report)
     found = [chart for chart in charts(report) if first is None or chart.name != first.name]
     if not found:
@@ -143,8 +144,18 @@ def _indicators(findings: Findings) -> list[Column]:
         label = info.label or name
         short = label.replace("involuntary", "invol.").replace("voluntary", "vol.")
         make = partial(_entries, findings.cells, name, info.unit, findings.primary)
+        is_filled = any(name in cell.indicators for cell in findings.cells)
         columns.append(
-            Column(label, make, Role.NUMBER, short=short, name=name, note=info.note, wanted=place)
+            Column(
+                label,
+                make,
+                Role.NUMBER,
+                short=short,
+                name=name,
+                note=info.note,
+                wanted=place,
+                is_filled=is_filled,
+            )
         )
     return columns
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.run import Report
 from concurve.report import format as fmt
-from concurve.report.charts.composition import composition
 from concurve.report.document import (
     Bar,
     Block,
@@ -63,6 +62,8 @@ def section(report: Report) -> Section | None:
     explanation = report.explanation
     if explanation is None:
         return None
+    from concurve.report.charts.composition import composition
+
     chart = composition(explanation)
     cells: tuple[Block, ...] = tuple(_cells(explanation))
     curves = _curves(explanation)

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.run import Finding, Findings, Report
 from concurve.report import format as fmt
-from concurve.report.charts import hero
 from concurve.report.document import (
     Block,
     Collapsible,
@@ -20,7 +19,6 @@ from concurve.report.document import (
 )
 from concurve.report.sections import rejected
 from concurve.report.sections.figures import confidence
-from concurve.terms import Level
 
 _TONES = {"answer": Tone.STRONG, "warning": Tone.WARNING, "note": Tone.SOFT}
 # So many warnings are shown; the reader opens or asks for the others.
@@ -44,6 +42,8 @@ def paragraph(item: Finding) -> Paragraph:
 
 def section(report: Report) -> Section:
     """The first section of a full report."""
+    from concurve.report.charts import hero  # who looks at a table needs none
+
     beside = (limit(report), _how_sure(report))
     overview = Overview(
         answers=tuple(_of_kind(report, "answer")),
@@ -53,10 +53,13 @@ def section(report: Report) -> Section:
     return Section("The answer", (overview,), anchor="findings")
 
 
-def answers(findings: Findings) -> Section | None:
-    """The answers alone."""
-    found = tuple(_of_kind(findings, "answer"))
-    return Section("", (List(found),)) if found else None
+def answers(findings: Findings, limit: CellExplanation | None) -> Section | None:
+    """The answers alone, and on a line what limits the recommended setting, where that is known."""
+    found = list(_of_kind(findings, "answer"))
+    line = None if limit is None else limit_line(limit)
+    if line is not None:
+        found.append(line)
+    return Section("", (List(tuple(found)),)) if found else None
 
 
 def warnings(findings: Findings, *, all_of_them: bool = False) -> Iterator[Block]:
@@ -79,36 +82,39 @@ def warnings(findings: Findings, *, all_of_them: bool = False) -> Iterator[Block
 
 
 def limit(report: Report) -> Section | None:
-    """What limits the setting with the most concurrency, among those like the recommended one."""
-    explanation = report.explanation
-    cell = _limited(report, explanation) if explanation is not None else None
+    """What limits the cell that is explained to a reader."""
+    cell = limited(report, report.explanation)
     if cell is None:
         return None
-    named = f"{_LIMITS[cell.cause]} ({cell.limit})." if cell.limit else f"{_LIMITS[cell.cause]}."
-    return Section("What limits it", (Paragraph(cell.evidence, lead=named),))
+    return Section("What limits it", (Paragraph(cell.evidence, lead=_cause(cell)),))
 
 
-def _limited(report: Report, explanation: Explanation) -> CellExplanation | None:
-    """The last cell that has the levels of the recommended setting, apart from the concurrency."""
-    wanted: dict[str, Level] = {}
-    if report.best:
-        best = report.best_overall or report.best[-1]
-        wanted = {**best.group, **best.recommended}
-    alike = [
-        cell
-        for cell in explanation.cells
-        if all(
-            cell.parameters.get(name) == level
-            for name, level in wanted.items()
-            if name != explanation.work
-        )
-    ]
-    return max(alike, key=lambda cell: _amount(cell, explanation.work)) if alike else None
+def limited(findings: Findings, explanation: Explanation | None) -> CellExplanation | None:
+    """The explanation of the cell that is explained to a reader."""
+    wanted = findings.cell_to_explain
+    if wanted is None or explanation is None:
+        return None
+    alike = (cell for cell in explanation.cells if cell.parameters == wanted.parameters)
+    return next(alike, None)
 
 
-def _amount(cell: CellExplanation, work: str | None) -> float:
-    level = cell.parameters.get(work, 0) if work else 0
-    return float(level) if isinstance(level, (int, float)) else 0.0
+def limit_line(cell: CellExplanation) -> Paragraph | None:
+    """The same on a line: the cause, and by how much it costs; ``None`` where none was found."""
+    title = "What limits it"
+    if cell.cause != "none":
+        evidence, _, _ = cell.evidence.partition(": ")
+        cause = _cause(cell)
+        text = f"{cause[:1].lower()}{cause[1:]} {evidence.rstrip('.')}."
+        return Paragraph(text, lead=title)
+    if cell.doubt:
+        return Paragraph(f"no cause is named, because {cell.doubt}.", Tone.SOFT, lead=title)
+    return None
+
+
+def _cause(cell: CellExplanation) -> str:
+    """``Locks.``, or ``The CPUs (2 of 2 busy).``"""
+    cause = _LIMITS[cell.cause]
+    return f"{cause} ({cell.limit})." if cell.limit else f"{cause}."
 
 
 def _how_sure(report: Report) -> Section:

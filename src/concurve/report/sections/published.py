@@ -10,7 +10,6 @@ from concurve.estimate import Estimate
 from concurve.findings.published import Agreement, PublishedComparison, PublishedTable
 from concurve.findings.run import Findings
 from concurve.report import format as fmt
-from concurve.report.charts.published import comparison_chart
 from concurve.report.document import (
     Block,
     Caption,
@@ -103,6 +102,8 @@ def _full(contents: PublishedTable) -> Iterator[Block]:
     summary = f"{len(figures)} figures of the source"
     summary += "" if is_judged else ", none of them compared with ours"
     yield Collapsible(summary, blocks, is_judged, detail=Detail.FULL)
+    from concurve.report.charts.published import comparison_chart
+
     chart = comparison_chart(contents)
     if chart is not None:
         yield chart

@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
-from concurve.findings.explanation import Explanation
+from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.run import Findings, Report
 from concurve.findings.scaling import ScalingFinding
 from concurve.report import format as fmt
@@ -84,10 +84,11 @@ def brief_sections(
     models: Sequence[ScalingFinding],
     explanation: Explanation | None,
     topics: Collection[Topic],
+    limit: CellExplanation | None,
 ) -> Iterator[Section | None]:
     """The sections of a brief report in their order. They take the figures of the cells: nothing
     else is read for them, unless it was asked for."""
-    yield overview.answers(findings)
+    yield overview.answers(findings, limit)
     table = figures.brief(findings)
     said = overview.warnings(findings, all_of_them=set(topics) >= ALL_TOPICS)
     yield replace(table, blocks=(*table.blocks, *said))
@@ -129,10 +130,13 @@ def brief_run_document(
     models: Sequence[ScalingFinding] = (),
     explanation: Explanation | None = None,
     topics: Collection[Topic] = (),
+    limit: CellExplanation | None = None,
 ) -> Document:
     """The brief report of a run, with the topics that were asked for; for these the scaling models
-    and what limits the cells of its claims."""
-    found = brief_sections(findings, models, explanation, topics)
+    and what limits the cells of its claims. ``limit`` explains the cell that a reader is told of
+    first; where it is not given, ``explanation`` does."""
+    limit = limit or overview.limited(findings, explanation)
+    found = brief_sections(findings, models, explanation, topics, limit)
     return _document(findings, found, Detail.BRIEF)
 
 

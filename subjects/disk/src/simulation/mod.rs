@@ -62,7 +62,12 @@ pub struct Simulation {
 
 impl Simulation {
     pub fn new(machine: &Machine, processes: Vec<Box<dyn Process>>) -> Self {
-        let device = || Device::new(Disk::new(machine.disk.clone()), machine.scheduler.build_with(machine.tuned));
+        let device = || {
+            Device::new(
+                Disk::new(machine.disk.clone()),
+                machine.scheduler.build_with(machine.tuned),
+            )
+        };
         let devices: Vec<Device> = (0..machine.disks).map(|_| device()).collect();
         let processes: Vec<SimulatedProcess> =
             processes.into_iter().map(SimulatedProcess::new).collect();

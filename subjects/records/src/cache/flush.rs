@@ -200,11 +200,13 @@ impl Cache {
         let mut page = Page::blank();
         disk.read_at(page.bytes_mut(), place(id))
             .map_err(Fault::io(|| format!("read {id}")))?;
-        if page.is_whole(id) && !page.is_blank() {
-            return Ok(());
-        }
+        // A whole page may be in the kernel's cache alone, and the next batch overwrites its copy.
+        let whole = match page.is_whole(id) && !page.is_blank() {
+            true => &page,
+            false => copy,
+        };
         let what = || format!("mend {id}");
-        disk.write_at(copy.bytes(), place(id))
+        disk.write_at(whole.bytes(), place(id))
             .map_err(Fault::io(what))?;
         disk.sync().map_err(Fault::io(what))
     }

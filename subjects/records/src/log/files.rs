@@ -105,7 +105,10 @@ impl Spares {
             self.count.fetch_sub(1, AcqRel);
             let spare = format!("{PREFIX}{number}");
             storage.rename(&spare, &name).map_err(Fault::io(what))?;
-            storage.open(&name).map_err(Fault::io(what))?
+            let file = storage.open(&name).map_err(Fault::io(what))?;
+            // The caller notes its length, which a process that was killed may have left in the kernel.
+            file.sync().map_err(Fault::io(what))?;
+            file
         } else {
             let file = storage.open(&name).map_err(Fault::io(what))?;
             file.set_length(0).map_err(Fault::io(what))?;

@@ -85,6 +85,11 @@ impl Forced {
         Ok(Self { disk, mark })
     }
 
+    /// Whether the newest file of the log, of which the length is known, begins at a byte.
+    pub fn names(&self, file: u64) -> bool {
+        self.mark.length > 0 && self.mark.file == file
+    }
+
     /// Notes that all before a byte of the log was forced to the disk.
     pub fn note(&mut self, end: u64) -> Result<(), Fault> {
         self.mark.end = end;
@@ -98,6 +103,13 @@ impl Forced {
         self.note(self.mark.end)?;
         let synced = self.disk.sync();
         synced.map_err(Fault::io(|| format!("force the file {NAME} to the disk")))
+    }
+
+    /// Forcing the log to the disk has failed: what was written may be lost though the machine runs on.
+    /// Without this note, the next start may refuse an end that is torn, so it need not succeed.
+    pub fn doubt(&mut self) {
+        self.mark.boot = 0;
+        let _ = self.note(self.mark.end);
     }
 
     /// From now on, nothing that was written is lost as long as the machine runs: what an earlier loss of

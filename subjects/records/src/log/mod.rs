@@ -96,6 +96,10 @@ impl Log {
         let spares = Spares::find(storage.as_ref(), file_bytes)?;
         spares.prepare(storage.as_ref())?;
         let mut forced = remove_after(storage.as_ref(), end)?;
+        if forced.names(end) {
+            // An earlier start has begun here, too; its file is replaced by one that may be shorter.
+            forced.note_file(end, 0)?;
+        }
         let (file, length) = spares.start_file(storage.as_ref(), end)?;
         forced.begin(storage.boot(), end);
         forced.note_file(end, length)?;

@@ -116,6 +116,42 @@ pub fn each_record(
     })
 }
 
+/// Writes the log between two bytes once more, and forces it to the disk.
+///
+/// It may be in the kernel's cache only, and records appended from now on are of no use without it. To
+/// force it is not enough: where that failed once, the kernel takes what it shows for written.
+pub fn write_again(storage: &dyn Storage, start: u64, end: u64) -> Result<(), Fault> {
+    each_piece(storage, start, |piece| {
+        let last = piece.first + piece.bytes.len() as u64;
+        let (from, to) = (piece.first.max(start), last.min(end));
+        if from >= to {
+            return Ok(());
+        }
+        let what = || format!("write the file {} of the log again", piece.name);
+        let at = from - piece.first;
+        let bytes = &piece.bytes[at as usize..(to - piece.first) as usize];
+        let file = storage.open(&piece.name).map_err(Fault::io(what))?;
+        file.write_at(bytes, at).map_err(Fault::io(what))?;
+        file.sync().map_err(Fault::io(what))
+    })
+}
+
+/// Erases what follows a byte in its file: whole records that are given up. The file is used again one
+/// day, and then they would seem to follow a damage.
+pub fn erase_after(storage: &dyn Storage, end: u64) -> Result<(), Fault> {
+    let Some(first) = firsts(storage, end)?.first().copied() else {
+        return Ok(());
+    };
+    let name = file_name(first);
+    let what = || format!("erase the end of the file {name} of the log");
+    let file = storage.open(&name).map_err(Fault::io(what))?;
+    let length = file.length().map_err(Fault::io(what))?;
+    let at = end.saturating_sub(first);
+    let zeros = vec![0; length.saturating_sub(at) as usize];
+    file.write_at(&zeros, at).map_err(Fault::io(what))?;
+    file.sync().map_err(Fault::io(what))
+}
+
 /// Where the files of the log begin that hold it from a byte on.
 pub fn firsts(storage: &dyn Storage, start: u64) -> Result<Vec<u64>, Fault> {
     let names = storage
@@ -154,9 +190,6 @@ fn each_piece(
 fn read_file(storage: &dyn Storage, start: u64) -> Result<Vec<u8>, Fault> {
     let what = || format!("read the file {} of the log", file_name(start));
     let file = storage.open(&file_name(start)).map_err(Fault::io(what))?;
-    // These records may be in the kernel only; records appended from now on are of no use without
-    // them.
-    file.sync().map_err(Fault::io(what))?;
     let length = file.length().map_err(Fault::io(what))?;
     let mut bytes = vec![0; length as usize];
     let read = file.read_at(&mut bytes, 0).map_err(Fault::io(what))?;

@@ -4,6 +4,8 @@
 //! the LSN is the byte of the log where the record begins, so that a leftover record of a reused
 //! file is not taken for a current one. The first byte of the body is its kind.
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::page::{PAGE_BYTES, PageId};
 use crate::slots::{Position, State};
 
@@ -26,6 +28,16 @@ pub struct SlotChange<'a> {
     pub offset: u16,
     pub before: &'a [u8],
     pub after: &'a [u8],
+}
+
+impl SlotChange<'_> {
+    /// The page that the slot is on.
+    pub fn page(&self) -> PageId {
+        PageId {
+            file: self.file,
+            number: self.position.page,
+        }
+    }
 }
 
 /// A record of the log. Each is applied completely or not at all.
@@ -56,6 +68,18 @@ pub enum Record<'a> {
 }
 
 impl<'a> Record<'a> {
+    /// The pages that it changes.
+    pub fn pages(&self) -> SmallVec<[PageId; 4]> {
+        match self {
+            Record::Format(page) | Record::EntryIn(page, ..) | Record::EntryOut(page, ..) => {
+                smallvec![*page]
+            }
+            Record::Slot(change) => smallvec![change.page()],
+            Record::Images(images) => images.iter().map(|(page, _)| *page).collect(),
+            Record::Commit { .. } | Record::Finished { .. } | Record::Forced { .. } => smallvec![],
+        }
+    }
+
     /// Appends the body.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {

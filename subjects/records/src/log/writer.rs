@@ -139,7 +139,11 @@ impl Log {
     fn sync(&self, mut writer: MutexGuard<'_, Writer>) -> Result<(), Fault> {
         self.write(&mut writer)?;
         let end = self.written.load(Ordering::Acquire);
-        let synced = sync_files(&writer).and_then(|()| writer.forced.note(end));
+        let forced = sync_files(&writer);
+        if forced.is_err() {
+            writer.forced.doubt();
+        }
+        let synced = forced.and_then(|()| writer.forced.note(end));
         remember_failure(&mut writer, synced)?;
         writer.unsynced.clear();
         self.syncs.fetch_add(1, Ordering::Relaxed);

@@ -32,14 +32,8 @@ impl Session {
     /// Operation 14: creates a file.
     ///
     /// # Errors
-    /// If there is one of this name, or the definition is invalid.
+    /// As [`Engine::create_file`](crate::Engine::create_file).
     pub fn create_file(&self, name: &str, definition: &FileDefinition) -> Result<(), Fault> {
-        if let Err(status) = self.shared.check() {
-            return Err(Fault::Stopped(
-                self.shared.why_failed().unwrap_or_default(),
-                status,
-            ));
-        }
         self.shared.create_file(name, definition)
     }
 

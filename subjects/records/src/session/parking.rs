@@ -1,7 +1,5 @@
 //! Waiting: for a lock, asleep or parked, and for the log to be on the disk.
 
-use std::time::Instant;
-
 use crate::held::{Parked, Wanted};
 use crate::locks::{CHECK_INTERVAL, LockOutcome, Queued, WaitCell, next_interval};
 use crate::session::active::Active;
@@ -30,7 +28,7 @@ impl Active<'_> {
                     self.held.parked = Some(Parked {
                         wanted,
                         granted,
-                        checked: Instant::now(),
+                        checked: self.shared.storage.now(),
                         interval: CHECK_INTERVAL,
                     });
                     return Err(Status::Waiting);
@@ -65,7 +63,8 @@ impl Active<'_> {
             self.keep(parked.granted, parked.wanted);
             return Ok(());
         }
-        if parked.checked.elapsed() >= parked.interval {
+        let now = self.shared.storage.now();
+        if now.saturating_sub(parked.checked) >= parked.interval {
             let owner = self.registration.number;
             if self
                 .shared
@@ -77,7 +76,7 @@ impl Active<'_> {
                 return Err(Status::Deadlock);
             }
             self.held.parked = Some(Parked {
-                checked: Instant::now(),
+                checked: now,
                 interval: next_interval(parked.interval),
                 ..parked
             });

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 use concurve_latch::Mutex;
 use nix::errno::Errno;
@@ -33,6 +34,7 @@ pub fn boot() -> u64 {
 #[derive(Debug)]
 pub struct Folder {
     place: Arc<Place>,
+    opened: Instant,
     /// Released when the folder is dropped, or the last process ends that has it.
     _lock: Flock<File>,
 }
@@ -79,6 +81,7 @@ impl Folder {
         };
         Ok(Self {
             place: Arc::new(place),
+            opened: Instant::now(),
             _lock: lock,
         })
     }
@@ -134,6 +137,10 @@ impl Storage for Folder {
 
     fn boot(&self) -> u64 {
         boot()
+    }
+
+    fn now(&self) -> Duration {
+        self.opened.elapsed()
     }
 }
 

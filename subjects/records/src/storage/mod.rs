@@ -1,14 +1,16 @@
-//! Where files are stored: a folder, or in tests a simulated disk that loses power.
+//! What the engine asks of the machine: files, and the time. A folder and the machine's clock, or in
+//! tests a simulated disk that fails and loses power, with a simulated clock.
 
 mod descriptors;
 mod folder;
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use folder::{Folder, boot};
 
-/// A set of named files.
+/// A set of named files, and a clock.
 pub trait Storage: Send + Sync + 'static {
     /// Opens a file, and creates an empty one if there is none.
     fn open(&self, name: &str) -> io::Result<Arc<dyn Disk>>;
@@ -22,6 +24,8 @@ pub trait Storage: Send + Sync + 'static {
     /// The same number as long as nothing that was written can be lost, because the machine has run
     /// since; 0 if that is not known.
     fn boot(&self) -> u64;
+    /// The time since some moment, the same in all processes that share the storage.
+    fn now(&self) -> Duration;
 }
 
 /// A file on the disk. Writes are durable after [`Disk::sync`].

@@ -9,16 +9,6 @@ use crate::common::{Teller, audit, options};
 /// The number of acknowledged transactions of each client.
 pub type Acknowledged = BTreeMap<u32, u32>;
 
-pub fn random(seed: u64) -> impl FnMut(u32) -> u32 {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    move |below| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 33) as u32 % below
-    }
-}
-
 /// Small, so that pages are evicted, and there are many checkpoints.
 pub fn small(latching: Latching, durability: Durability) -> EngineOptions {
     EngineOptions {

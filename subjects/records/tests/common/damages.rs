@@ -6,9 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use concurve_fuzz::Draw;
 use concurve_records::salvage::salvage;
 
-use crate::power::Simulated;
+use crate::simulated::Simulated;
 use crate::small_store::{Truth, options, read};
 
 pub type Files = BTreeMap<String, Vec<u8>>;
@@ -113,13 +114,8 @@ fn used(bytes: &[u8]) -> usize {
 /// Damages at random places of random files, the same for the same seed. Half of the places are in
 /// the log.
 pub fn sample(files: &Files, older: &Files, many: usize, seed: u64) -> Vec<Damage> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut draw = move |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 20) as usize % below.max(1)
-    };
+    let mut source = Draw::new(seed);
+    let mut draw = |below: usize| source.below(below);
     let names: Vec<&String> = files.keys().collect();
     let logs: Vec<&String> = files.keys().filter(|it| it.starts_with("log-")).collect();
     let lengths = [1, 4, 16, 100, 512, 4096, 8192];

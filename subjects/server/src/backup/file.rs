@@ -11,6 +11,7 @@ use nix::fcntl::{AT_FDCWD, Flock, FlockArg, RenameFlags, renameat2};
 use super::error::{BackupError, failed};
 use super::held::{HeldLocks, LoadedBackup};
 use super::record::{HEADER, Mark, Record, encode};
+use crate::log;
 
 #[cfg(test)]
 mod tests;
@@ -203,10 +204,10 @@ impl BackupFile {
             Ok(()) => {}
             Err(Errno::EINVAL | Errno::ENOSYS) => {
                 let shown = self.path.display();
-                eprintln!(
-                    "concurve-server: the backup file {shown} will grow: its file system cannot \
-                    exchange the names of two files, so it is never compacted"
-                );
+                log::tell(format_args!(
+                    "the backup file {shown} will grow: its file system cannot exchange the names of \
+                     two files, so it is never compacted"
+                ));
                 self.grows = true;
                 return Ok(());
             }

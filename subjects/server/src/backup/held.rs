@@ -8,6 +8,9 @@ use super::error::BackupError;
 use super::record::{HEADER, HEADER_OF_FORMAT_1, Mark, Record, decode, encode};
 use crate::lock_table::mode::Mode;
 
+#[cfg(test)]
+mod tests;
+
 /// What the server found in the file at its start.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct LoadedBackup {

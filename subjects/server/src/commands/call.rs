@@ -2,7 +2,8 @@
 
 use crate::keys::{KeyService, LeaseService};
 use crate::locks::service::LockService;
-use crate::options::Password;
+use crate::logins::LoginService;
+use crate::net::incidents::Incident;
 use crate::records::RecordService;
 use crate::request::{Arguments, Flow};
 use crate::resp::writer::Writer;
@@ -30,8 +31,8 @@ pub enum Run {
     Keys(Handler<KeyService>),
     Records(Handler<RecordService>),
     Statements(Handler<StatementService>),
-    /// Commands about the connection, which may ask for the server's password.
-    Connection(Handler<Option<Password>>),
+    /// Commands about the connection, which may log in.
+    Connection(Handler<LoginService>),
     /// Commands about the server as a whole.
     Server(Handler<SharedState>),
     /// Commands about the table of commands itself.
@@ -75,6 +76,8 @@ pub struct Fault {
     pub message: String,
     /// The connection ends after it.
     pub closes: bool,
+    /// What is counted with it.
+    pub incidents: &'static [Incident],
 }
 
 impl Fault {
@@ -84,13 +87,19 @@ impl Fault {
             code,
             message,
             closes: false,
+            incidents: &[],
         }
     }
 
     /// One that ends the connection.
-    pub fn closing(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn closing(
+        code: &'static str,
+        message: impl Into<String>,
+        incidents: &'static [Incident],
+    ) -> Self {
         Self {
             closes: true,
+            incidents,
             ..Self::new(code, message)
         }
     }

@@ -15,11 +15,15 @@ use std::sync::atomic::Ordering::Relaxed;
 use concurve_records::command::Refusal;
 use concurve_statements::Answer;
 
+use crate::net::incidents::Incident;
 use crate::request::{Arguments, Flow};
 use crate::resp::writer::Writer;
 use crate::session::Session;
 use crate::state::SharedState;
 use call::{Call, Command, Fault, Handler, Run};
+
+/// Requests without an effect that a client may send before it logs in; some libraries send a few.
+const REFUSED_MAX: u32 = 100;
 
 /// Executes a request as the engine of this number, from 0, and writes its reply.
 pub fn execute(
@@ -29,25 +33,58 @@ pub fn execute(
     arguments: Arguments,
     out: &mut Vec<u8>,
 ) -> Flow {
-    if arguments.is_empty() {
-        return Flow::Done; // an empty line or array: Redis sends no reply either
-    }
-    let reply = Writer::new(&mut *out, session.version);
-    let request = Request {
-        engine,
-        session: &mut *session,
-        arguments,
-        reply,
+    let is_logged_in = session.authenticated;
+    let executed = match arguments.is_empty() {
+        true => Ok(Flow::Done), // an empty line or array: Redis sends no reply either
+        false => {
+            let reply = Writer::new(&mut *out, session.version);
+            let request = Request {
+                engine,
+                session: &mut *session,
+                arguments,
+                reply,
+            };
+            request.execute(state)
+        }
     };
-    request.execute(state).unwrap_or_else(|fault| {
+    if !is_logged_in && session.authenticated {
+        session.begin(&state.services);
+    }
+    let limited = match is_logged_in {
+        true => executed,
+        false => limit(session, executed, arguments.is_empty()),
+    };
+    limited.unwrap_or_else(|fault| {
         let counters = &state.services.locks.counters;
         counters.error_replies.fetch_add(1, Relaxed);
+        let incidents = &state.network.clients.incidents;
+        for incident in fault.incidents {
+            incidents.add(*incident, session.source);
+        }
         Writer::new(out, session.version).error(fault.code, &fault.message);
         match fault.closes {
             true => Flow::Close,
             false => Flow::Done,
         }
     })
+}
+
+/// Ends the connection of a client that sends too many requests without logging in.
+fn limit(
+    session: &mut Session,
+    executed: Result<Flow, Fault>,
+    is_empty: bool,
+) -> Result<Flow, Fault> {
+    session.refused_before_login += u32::from(is_empty || executed.is_err());
+    match executed {
+        Err(fault) if fault.closes => Err(fault),
+        _ if session.refused_before_login > REFUSED_MAX => Err(Fault::closing(
+            "NOAUTH",
+            format!("no login among {REFUSED_MAX} requests"),
+            &[Incident::NotWelcome],
+        )),
+        _ => executed,
+    }
 }
 
 /// Makes the commit of a session durable, and writes its reply. To be called for each session; the
@@ -96,7 +133,7 @@ impl Request<'_> {
                 let statements = statements.ok_or_else(|| not_served("statements"))?;
                 self.on(statements, *handler)
             }
-            Run::Connection(handler) => self.on(&state.options.password, *handler),
+            Run::Connection(handler) => self.on(&state.services.logins, *handler),
             Run::Server(handler) => self.on(state, *handler),
             Run::Table(handler) => self.on(table, *handler),
         }
@@ -134,7 +171,11 @@ impl Request<'_> {
 fn unknown(name: &[u8]) -> Fault {
     // Closes the connection of a browser that a web page has made send requests here.
     if name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:") {
-        return Fault::closing("CROSSPROTOCOL", "this is not an HTTP server");
+        return Fault::closing(
+            "CROSSPROTOCOL",
+            "this is not an HTTP server",
+            &[Incident::Malformed],
+        );
     }
     let name = String::from_utf8_lossy(&name[..name.len().min(64)]).into_owned();
     Fault::usage(format!(

@@ -1,8 +1,9 @@
 //! The scripts of Redlock clients.
 
-use super::call::{Call, Fault, number};
+use super::call::{Call, Fault};
+use super::leases::{MS, time_to_live};
 use crate::keys::KeyService;
-use crate::leases::{Leases, left_ms};
+use crate::leases::{LIVES_MS_MAX, Leases, left_ms};
 use crate::request::Flow;
 use crate::scripts::{Script, recognise};
 
@@ -90,7 +91,7 @@ fn extend(leases: &mut Leases, key: &[u8], lives_ms: u64, replaces: bool, now: u
     let lives_ms = if replaces {
         lives_ms
     } else {
-        lives_ms + left as u64
+        (lives_ms + left as u64).min(LIVES_MS_MAX)
     };
     i64::from(leases.set_end(key, now + lives_ms, now))
 }
@@ -98,5 +99,5 @@ fn extend(leases: &mut Leases, key: &[u8], lives_ms: u64, replaces: bool, now: u
 /// Lua takes a fraction where Redis wants whole milliseconds; clients send `200.0`.
 fn whole_ms(text: &[u8]) -> Result<u64, Fault> {
     let whole = text.split(|byte| *byte == b'.').next().unwrap_or_default();
-    Ok(number(whole, "time")?.min(u64::from(u32::MAX) * 1000))
+    time_to_live(whole, MS)
 }

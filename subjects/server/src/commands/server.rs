@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::call::{Call, Command, CommandTable, Fault};
-use crate::figures::{server_figures, snapshot};
+use crate::figures::{client_figures, server_figures, snapshot};
 use crate::monitor::meter::{Reading, State};
 use crate::monitor::phase::Snapshot;
 use crate::records::RecordService;
@@ -40,6 +40,7 @@ pub fn info(call: &mut Call<SharedState>) -> Result<Flow, Fault> {
 fn sections(state: &SharedState, snapshot: &Snapshot) -> Vec<(&'static str, Lines)> {
     let mut sections = vec![
         ("Server", named(server_figures(state))),
+        ("Clients", named(client_figures(state))),
         ("Activity", activity(snapshot)),
         ("Engines", engines(snapshot)),
         ("Latches", latches(snapshot)),

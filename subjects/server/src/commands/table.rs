@@ -101,7 +101,7 @@ const COMMON: &[Command] = &[
     command!(open "QUIT", 1, "", "Ends the connection", Connection(connection::quit)),
     command!("SELECT", 2, "0", "Selects a database; only 0 exists", Connection(connection::select)),
     command!("CLIENT", -2, "ID | GETNAME | SETNAME name | SETINFO what value", "Shows or sets properties of this connection", Connection(connection::client)),
-    command!("INFO", -1, "[section …]", "The sections Server, Activity, Engines, Latches, and those of the service", Server(server::info)),
+    command!("INFO", -1, "[section …]", "The sections Server, Clients, Activity, Engines, Latches, and those of the service", Server(server::info)),
     command!("PHASE", 2, "BEGIN|END", "Marks a phase whose counts are reported when the server ends", Server(server::phase)),
     command!("COMMAND", -1, "[COUNT | DOCS]", "Lists the commands", Table(server::command)),
     command!("CONFIG", -2, "GET name", "Returns an empty reply, for tools that expect the command", Table(server::config)),

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::net::batch::{Batch, Returned};
+use crate::net::incidents::Incident;
 use crate::net::poller::Ready;
-use crate::options::{ConnectionLimits, Replies};
+use crate::options::{ConnectionLimits, Replies, ServerOptions};
 use crate::request::Flow;
 use crate::resp::parser::{Parser, ProtocolError};
 use crate::resp::writer::{Version, Writer};
 use crate::session::Session;
+use crate::source::Source;
 
 /// First and longest pause between two attempts to take a lock for which a request waits.
 const RETRY_MIN: Duration = Duration::from_millis(1);
@@ -20,6 +22,9 @@ const RETRY_MAX: Duration = Duration::from_millis(64);
 /// only checks for a deadlock.
 const PARKED_MIN: Duration = Duration::from_millis(10);
 const PARKED_MAX: Duration = Duration::from_secs(1);
+/// The same for a password that is not tried yet, because its source has sent many wrong ones.
+const LOGIN_MIN: Duration = Duration::from_millis(50);
+const LOGIN_MAX: Duration = Duration::from_secs(1);
 
 /// Size of the buffer that an idle connection may keep for each direction.
 const KEPT_BYTES_MAX: usize = 16 * 1024;
@@ -27,6 +32,11 @@ const KEPT_BYTES_MAX: usize = 16 * 1024;
 /// A connection of an I/O thread.
 #[derive(Debug)]
 pub struct ClientConnection {
+    /// The number of its client.
+    id: u64,
+    source: Source,
+    since: Instant,
+    is_logged_in: bool,
     stream: Arc<TcpStream>,
     session: SessionPlace,
     parser: Parser,
@@ -47,6 +57,8 @@ pub struct ClientConnection {
     retry: Duration,
     /// When a request was last begun or completed, or a reply was taken.
     progress: Instant,
+    /// Bytes in its buffers when they were last counted.
+    counted: usize,
 }
 
 /// Where the session of a connection is.
@@ -88,6 +100,10 @@ enum Phase {
 impl ClientConnection {
     pub fn new(stream: TcpStream, session: Box<Session>, now: Instant) -> Self {
         Self {
+            id: session.id,
+            source: session.source,
+            since: now,
+            is_logged_in: session.authenticated,
             stream: Arc::new(stream),
             session: SessionPlace::Here(session),
             parser: Parser::default(),
@@ -102,6 +118,33 @@ impl ClientConnection {
             retry_at: None,
             retry: RETRY_MIN,
             progress: now,
+            counted: 0,
+        }
+    }
+
+    /// The number of its client.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub fn source(&self) -> Source {
+        self.source
+    }
+
+    pub fn is_logged_in(&self) -> bool {
+        self.is_logged_in
+    }
+
+    /// Whether it could make room for another client: it has not logged in, and is not ending.
+    pub fn is_newcomer(&self) -> bool {
+        !self.is_logged_in && self.phase != Phase::Broken
+    }
+
+    /// The limits that hold for it now.
+    pub fn limits<'a>(&self, options: &'a ServerOptions) -> &'a ConnectionLimits {
+        match self.is_logged_in {
+            true => &options.limits,
+            false => &options.login.limits,
         }
     }
 
@@ -123,6 +166,41 @@ impl ClientConnection {
     /// Nothing can be read or written any more.
     pub fn set_broken(&mut self) {
         self.phase = Phase::Broken;
+        (self.output, self.written) = (Vec::new(), 0);
+    }
+
+    pub fn is_broken(&self) -> bool {
+        self.phase == Phase::Broken
+    }
+
+    /// Says why the server ends the connection, if the client can be told now.
+    pub fn dismiss(&mut self, incident: Incident) {
+        let why: &[u8] = match incident {
+            Incident::LoginTimeout => b"-NOAUTH no login in time (--login-timeout-s)\r\n",
+            Incident::Displaced => b"-NOAUTH no login so far, and others wait (--clients-max)\r\n",
+            _ => b"",
+        };
+        let can_write = self.has_session() && self.is_writable && self.unwritten() == 0;
+        if can_write && !why.is_empty() {
+            let _ = (&*self.stream).write(why);
+        }
+        self.set_broken();
+    }
+
+    /// Bytes in its buffers: of requests that are not executed, and of replies that are not read.
+    pub fn buffered(&self) -> usize {
+        self.input.len() + self.output.len()
+    }
+
+    /// Counts the bytes in its buffers again; returns by how many they have grown. Those of a
+    /// connection that is ending do not count.
+    pub fn count_buffered(&mut self) -> i64 {
+        let buffered = match self.is_broken() {
+            true => 0,
+            false => self.buffered(),
+        };
+        let before = std::mem::replace(&mut self.counted, buffered);
+        buffered as i64 - before as i64
     }
 
     /// Reads once, if the input has less than the longest request.
@@ -130,6 +208,8 @@ impl ClientConnection {
         if !self.can_read(limits) {
             return;
         }
+        let most = limits.read_bytes_max.min(scratch.len());
+        let scratch = &mut scratch[..most];
         match (&*self.stream).read(scratch) {
             Ok(0) => {
                 self.incoming = Incoming::Ended;
@@ -193,7 +273,8 @@ impl ClientConnection {
         }
     }
 
-    /// Parses its requests into a batch, up to the limit of a turn, and adds its session.
+    /// Parses its requests into a batch, up to the limit of a turn, and adds its session. Returns
+    /// whether what it has sent is sound.
     pub fn submit(
         &mut self,
         number: u32,
@@ -201,11 +282,11 @@ impl ClientConnection {
         replies: Replies,
         limits: &ConnectionLimits,
         now: Instant,
-    ) {
+    ) -> bool {
         if !self.may_execute(limits, now) {
-            return;
+            return true;
         }
-        let (mut submitted, mut requests) = (0, 0);
+        let (mut submitted, mut requests, mut is_sound) = (0, 0, true);
         self.has_unparsed = true;
         while requests < limits.pipeline_max {
             let rest = &self.input[submitted..];
@@ -223,6 +304,7 @@ impl ClientConnection {
                 Err(_) if requests > 0 => break,
                 Err(error) => {
                     self.refuse(&error);
+                    is_sound = false;
                     break;
                 }
             }
@@ -234,6 +316,7 @@ impl ClientConnection {
             let replies_max = limits.output_bytes_max - self.unwritten();
             batch.add_chunk(number, session, self.socket(replies), replies_max);
         }
+        is_sound
     }
 
     /// The session, for a batch, if it is here; it is away afterwards.
@@ -281,8 +364,11 @@ impl ClientConnection {
             } => (is_called, is_awaited),
             SessionPlace::Here(_) => (false, false),
         };
-        for replies in returned.unwritten {
-            self.output.extend_from_slice(replies);
+        self.is_logged_in |= self.session_mut().is_some_and(|it| it.authenticated);
+        if self.phase != Phase::Broken {
+            for replies in returned.unwritten {
+                self.output.extend_from_slice(replies);
+            }
         }
         let progress = returned.progress;
         self.input.drain(..progress.consumed);
@@ -314,6 +400,7 @@ impl ClientConnection {
             Flow::Parked if is_called => Some(now),
             Flow::Parked => Some(now + self.pause(PARKED_MIN, PARKED_MAX)),
             Flow::Wait => Some(now + self.pause(RETRY_MIN, RETRY_MAX)),
+            Flow::Delayed(wait) => Some(now + self.pause(LOGIN_MIN, LOGIN_MAX).max(wait)),
             Flow::Done | Flow::Unconfirmed | Flow::Close => {
                 self.retry = RETRY_MIN;
                 None
@@ -329,7 +416,13 @@ impl ClientConnection {
     }
 
     fn refuse(&mut self, error: &ProtocolError) {
-        let message = format!("Protocol error: {error}");
+        let option = match error {
+            _ if !self.is_logged_in && error.is_limit() => " before the login",
+            ProtocolError::TooManyArguments(..) => " (--arguments-max)",
+            ProtocolError::TooLong(_) => " (--request-bytes-max)",
+            _ => "",
+        };
+        let message = format!("Protocol error: {error}{option}");
         Writer::new(&mut self.output, Version::Two).error("ERR", &message);
         self.phase = Phase::Closing;
     }
@@ -380,6 +473,11 @@ impl ClientConnection {
                 all_written && has_ended && !self.can_go_on(limits, now)
             }
         }
+    }
+
+    /// Whether its client should have logged in by now.
+    pub fn is_late(&self, timeout: Duration, now: Instant) -> bool {
+        !self.is_logged_in && now.duration_since(self.since) > timeout
     }
 
     /// Whether a request is incomplete, or replies are unread, for too long.

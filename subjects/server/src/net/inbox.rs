@@ -21,6 +21,11 @@ pub enum Message {
     /// The session of the connection with this number, or of an earlier one with the same number,
     /// can continue.
     Called(u32),
+    /// Too many clients are connected: the oldest newcomer of this I/O thread is to be closed.
+    MakeRoom,
+    /// The buffers of all clients are too large, and the largest are probably those of a connection
+    /// of this I/O thread.
+    FreeMemory,
 }
 
 pub type IoInbox = Inbox<Message>;

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use crate::error::Error;
 use crate::net::inbox::Message;
+use crate::net::incidents::Incident;
 use crate::net::network::Network;
 use crate::net::poller::{Events, Poller};
 use crate::net::threads::StopSignal;
 
-/// Pause when the process has no descriptor left.
+/// Pause when no client can be accepted, because no descriptor or memory is left.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Accepts for all I/O threads until the engine ends.
@@ -36,32 +37,37 @@ pub fn run(network: &Network, listener: &TcpListener, stop: &StopSignal) -> Resu
             let to = id as usize % network.inboxes.len();
             network.counters[to].open.fetch_add(1, Relaxed);
             network.inboxes[to].send(Message::Connection(stream, id));
+            network.make_room();
         }
     }
     Ok(())
 }
 
-/// The next client that is admitted, and its number; `None` if no client waits.
+/// The next client that is admitted, and its number; `None` if no client waits, or none can be
+/// accepted for the moment.
 pub fn accept(network: &Network, listener: &TcpListener) -> Option<(TcpStream, u64)> {
     loop {
         match listener.accept() {
-            Ok((stream, _)) => {
-                if stream.set_nonblocking(true).is_ok()
-                    && let Some(id) = admit(network, &stream)
-                {
+            Ok((mut stream, address)) => {
+                if stream.set_nonblocking(true).is_err() {
+                    continue;
+                }
+                if let Some(id) = network.admit() {
                     return Some((stream, id));
                 }
+                let source = address.ip().into();
+                network.clients.incidents.add(Incident::Refused, source);
+                let _ = stream.write(b"-ERR max number of clients reached (--clients-max)\r\n");
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
-            Err(_) => std::thread::sleep(PAUSE), // the connection was aborted, or no descriptor is left
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock => return None,
+                // The client has gone.
+                ErrorKind::ConnectionAborted | ErrorKind::Interrupted => {}
+                _ => {
+                    std::thread::sleep(PAUSE);
+                    return None;
+                }
+            },
         }
     }
-}
-
-fn admit(network: &Network, mut stream: &TcpStream) -> Option<u64> {
-    let id = network.clients.admit(network.connected());
-    if id.is_none() {
-        let _ = stream.write(b"-ERR max number of clients reached (--clients-max)\r\n");
-    }
-    id
 }

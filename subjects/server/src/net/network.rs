@@ -1,5 +1,6 @@
 //! The state that the threads of [`net`](super) share.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
@@ -7,14 +8,16 @@ use std::time::Instant;
 use crate::error::Error;
 use crate::net::clients::{Clients, ThreadCounters};
 use crate::net::handover::ConnectionHandover;
-use crate::net::inbox::IoInbox;
+use crate::net::inbox::{IoInbox, Message};
 use crate::net::run_queue::RunQueue;
-use crate::options::{Replies, ServerOptions, ThreadModel};
+use crate::options::{DISPLACED_MAX, Replies, ServerOptions, ThreadModel};
 
 /// Clients, I/O threads, and the path of a request from them to the engines.
 #[derive(Debug)]
 pub struct Network {
     pub clients: Clients,
+    /// Clients must log in.
+    needs_password: bool,
     /// When it was opened.
     since: Instant,
     /// The counters of each I/O thread, or of each engine if engines own the sockets.
@@ -80,6 +83,7 @@ impl Network {
         };
         Ok(Self {
             clients: Clients::new(options.clients_max),
+            needs_password: options.password.is_some(),
             since: Instant::now(),
             counters: (0..io_threads).map(|_| ThreadCounters::default()).collect(),
             inboxes: inboxes?,
@@ -95,6 +99,59 @@ impl Network {
     /// Number of connected clients.
     pub fn connected(&self) -> u64 {
         self.counters.iter().map(|it| it.open.load(Relaxed)).sum()
+    }
+
+    /// Number of connected clients that have not logged in.
+    pub fn newcomers(&self) -> u64 {
+        match self.needs_password {
+            true => self.counters.iter().map(ThreadCounters::newcomers).sum(),
+            false => 0,
+        }
+    }
+
+    /// Bytes that wait for all clients.
+    pub fn buffered_bytes(&self) -> u64 {
+        let threads = self.counters.iter();
+        let bytes: i64 = threads.map(|it| it.buffered_bytes.load(Relaxed)).sum();
+        // Below zero for a moment, while a thread counts.
+        bytes.max(0) as u64
+    }
+
+    /// Admits a client, unless there are too many. Returns its number. Where newcomers are
+    /// connected, one of them makes room for it: see [`Network::make_room`].
+    pub fn admit(&self) -> Option<u64> {
+        let connected = self.connected();
+        let displaced_max = match self.newcomers() {
+            0 => 0,
+            _ => DISPLACED_MAX,
+        };
+        (connected < self.clients.max + displaced_max).then(|| self.clients.count(connected))
+    }
+
+    /// Closes the client that has been connected longest without logging in, if there are too many.
+    /// To be called when a new client is counted.
+    pub fn make_room(&self) {
+        if self.needs_password && self.connected() > self.clients.max {
+            self.inboxes[self.with_oldest_newcomer()].send(Message::MakeRoom);
+        }
+    }
+
+    /// The I/O thread with the newcomer that has been connected longest. If no thread has looked at
+    /// its newcomers yet, the one that was given the most.
+    pub fn with_oldest_newcomer(&self) -> usize {
+        let threads = self.counters.iter().enumerate();
+        let order = |(_, it): &(usize, &ThreadCounters)| {
+            let oldest = it.oldest_newcomer.load(Relaxed);
+            (oldest == 0, oldest, Reverse(it.newcomers()))
+        };
+        threads.min_by_key(order).map_or(0, |(at, _)| at)
+    }
+
+    /// The I/O thread with the connection whose buffers are the largest. Of several that are equal,
+    /// it is the one that asks.
+    pub fn with_largest_buffers(&self, asks: usize) -> usize {
+        let bytes = |at: &usize| (self.counters[*at].largest_bytes.load(Relaxed), *at == asks);
+        (0..self.counters.len()).max_by_key(bytes).unwrap_or(asks)
     }
 
     /// Number of executed requests.

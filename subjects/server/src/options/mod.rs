@@ -1,5 +1,6 @@
 //! The command line, and what it means.
 
+mod clients;
 mod levels;
 mod password;
 mod services;
@@ -9,16 +10,14 @@ mod threads;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Parser;
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::error::Error;
 use crate::locks::service::LockOptions;
 use crate::records::RecordOptions;
-use crate::resp::parser::Limits;
 
+pub use clients::{ConnectionLimits, DISPLACED_MAX, LoginOptions, READ_BYTES};
 pub use levels::{
     Durability, EngineKind, Execution, Idle, Latching, Replies, Service, StatementCaching, name_of,
 };
@@ -26,16 +25,10 @@ pub use password::{PASSWORD_VARIABLE, Password};
 pub use services::StatementOptions;
 pub use threads::ThreadModel;
 
+use clients::ClientArgs;
 use levels::refused;
 use services::{LockArgs, RecordArgs, StatementArgs};
 use threads::ThreadArgs;
-
-/// Default of `--clients-max`.
-const CLIENTS_MAX: u64 = 10_000;
-
-/// Descriptors for everything but clients and I/O threads (which need four each): the listener,
-/// the backup file, the standard streams.
-const OTHER_DESCRIPTORS: u64 = 64;
 
 /// A small server whose concurrency architecture is set by options; any Redis client can use it
 #[derive(Debug, Parser)]
@@ -107,31 +100,8 @@ pub struct ServerArgs {
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
 
-    /// Maximum number of connected clients [default: 10000, or as many as the limit of descriptors
-    /// allows]
-    #[arg(long, value_name = "N")]
-    clients_max: Option<u32>,
-
-    /// Maximum size of a request
-    #[arg(long, value_name = "BYTES", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(64..=1 << 28))]
-    request_bytes_max: u32,
-
-    /// Maximum number of arguments of a request
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
-    arguments_max: u32,
-
-    /// Maximum number of pipelined requests of a client that are executed in one turn
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
-    pipeline_max: u32,
-
-    /// Maximum size of the unread replies of a client; while it is exceeded, its requests wait
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1024..))]
-    output_bytes_max: u32,
-
-    /// Close a connection on which a request stays incomplete, or replies stay unread, for this
-    /// long
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
-    stalled_s: u32,
+    #[command(flatten)]
+    clients: ClientArgs,
 
     #[command(flatten)]
     locks: LockArgs,
@@ -160,19 +130,11 @@ pub struct ServerOptions {
     pub statements: Option<StatementOptions>,
     pub password: Option<Password>,
     pub clients_max: u64,
+    /// Maximum size of the buffers of all clients together.
+    pub client_buffers_max: u64,
     pub limits: ConnectionLimits,
-}
-
-/// Limits on what one client may use.
-#[derive(Debug, Clone, Copy)]
-pub struct ConnectionLimits {
-    pub request: Limits,
-    /// Maximum number of requests that are taken from a client in one turn.
-    pub pipeline_max: usize,
-    /// While the unread replies exceed this many bytes, no further request is executed.
-    pub output_bytes_max: usize,
-    /// How long a request may stay incomplete, or a reply unread.
-    pub stalled: Duration,
+    /// What holds for a client until it has logged in.
+    pub login: LoginOptions,
 }
 
 impl ServerArgs {
@@ -215,17 +177,11 @@ impl ServerArgs {
             shared_memory_bytes: (self.shared_memory as usize) << 20,
             latching: self.latching,
             idle: self.idle,
+            clients_max: self.clients.clients_max(threads.io_threads())?,
+            client_buffers_max: self.clients.buffers_max(),
+            limits: self.clients.limits(),
+            login: self.clients.login(),
             password,
-            clients_max: clients_max(self.clients_max, threads.io_threads())?,
-            limits: ConnectionLimits {
-                request: Limits {
-                    arguments_max: self.arguments_max as usize,
-                    bytes_max: self.request_bytes_max as usize,
-                },
-                pipeline_max: self.pipeline_max as usize,
-                output_bytes_max: self.output_bytes_max as usize,
-                stalled: Duration::from_secs(u64::from(self.stalled_s)),
-            },
         })
     }
 
@@ -273,27 +229,4 @@ impl ServerArgs {
     fn instead(&self, other: &str) -> String {
         format!("{}: say --service {other}", name_of(self.service))
     }
-}
-
-/// The maximum number of clients. Raises the limit of descriptors to what they need. If the hard
-/// limit is too low, the server refuses to start, so that it does not refuse clients later.
-fn clients_max(asked: Option<u32>, io_threads: usize) -> Result<u64, Error> {
-    let limit = getrlimit(Resource::RLIMIT_NOFILE);
-    let (soft, hard) = limit.map_err(Error::io("read the limit of descriptors"))?;
-    let others = OTHER_DESCRIPTORS + 4 * io_threads as u64;
-    let allowed = hard.saturating_sub(others).max(1);
-    let clients_max = asked.map_or(CLIENTS_MAX.min(allowed), u64::from);
-    if clients_max > allowed {
-        return Err(Error::Usage(format!(
-            "--clients-max {clients_max}: the hard limit of {hard} descriptors allows {allowed}; \
-             ask for fewer, or raise the limit (ulimit -Hn)"
-        )));
-    }
-    let needed = clients_max + others;
-    if needed > soft {
-        setrlimit(Resource::RLIMIT_NOFILE, needed.min(hard), hard).map_err(Error::io(format!(
-            "raise the limit of descriptors to {needed}"
-        )))?;
-    }
-    Ok(clients_max)
 }

@@ -1,11 +1,17 @@
 //! The password that clients must give.
 
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use crate::error::Error;
 
 /// The environment variable with the password, if no file is named.
 pub const PASSWORD_VARIABLE: &str = "CONCURVE_PASSWORD";
+
+/// Longest password: a request with it is not too large for a client that has not logged in.
+const BYTES_MAX: usize = 1024;
 
 /// A password; its debug output does not show it.
 #[derive(Clone)]
@@ -21,27 +27,29 @@ impl Password {
     /// Reads the password from the file or from the environment; `None` if neither has one.
     ///
     /// # Errors
-    /// If the file cannot be read, or the password is empty.
+    /// If the file cannot be read, or the password is empty or too long.
     pub fn find(file: Option<&Path>) -> Result<Option<Self>, Error> {
         let text = match file {
             Some(path) => {
                 let action = format!("read the password file {}", path.display());
-                Some(std::fs::read(path).map_err(Error::io(action))?)
+                Some(read(path).map_err(Error::io(action))?)
             }
-            None => std::env::var(PASSWORD_VARIABLE)
-                .ok()
-                .map(String::into_bytes),
+            None => std::env::var_os(PASSWORD_VARIABLE).map(OsStringExt::into_vec),
         };
-        let Some(text) = text else {
-            return Ok(None);
-        };
-        let text = text.trim_ascii_end();
-        if text.is_empty() {
-            return Err(Error::Usage(format!(
+        text.map(|it| Self::check(it.trim_ascii_end())).transpose()
+    }
+
+    fn check(text: &[u8]) -> Result<Self, Error> {
+        match text.len() {
+            0 => Err(Error::Usage(format!(
                 "the password is empty: put one into the file, or unset {PASSWORD_VARIABLE}"
-            )));
+            ))),
+            1..=BYTES_MAX => Ok(Self::new(text)),
+            _ => Err(Error::Usage(format!(
+                "the password is longer than {BYTES_MAX} bytes: name a file that has the password \
+                 alone"
+            ))),
         }
-        Ok(Some(Self::new(text)))
     }
 
     pub fn new(text: &[u8]) -> Self {
@@ -58,6 +66,16 @@ impl Password {
     }
 }
 
+/// What a file contains, up to more than a password and the blanks after it have. The file may be a
+/// device that has no end.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    File::open(path)?
+        .take(4 * BYTES_MAX as u64)
+        .read_to_end(&mut text)?;
+    Ok(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,5 +87,27 @@ mod tests {
         assert!(!password.is(b"secret "));
         assert!(!password.is(b""));
         assert_eq!(format!("{password:?}"), "Password");
+    }
+
+    #[test]
+    fn a_file_has_a_password_of_some_length_or_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("password");
+        for (bytes, is_one) in [
+            (0, false),
+            (1, true),
+            (BYTES_MAX, true),
+            (BYTES_MAX + 1, false),
+        ] {
+            std::fs::write(&path, [&b"x".repeat(bytes)[..], b"\n"].concat()).unwrap();
+            let found = Password::find(Some(&path));
+            assert_eq!(found.is_ok(), is_one, "{bytes} bytes: {found:?}");
+        }
+        for path in ["/dev/zero", "/", "/there/is/none"] {
+            let error = Password::find(Some(Path::new(path)))
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains("password"), "{path}: {error}");
+        }
     }
 }

@@ -102,3 +102,123 @@ fn each_service_has_its_own_options() {
         concurve_records::Durability::Group
     );
 }
+
+/// Each numeric option: the least and the greatest value that it takes, and what else the command line
+/// needs for it.
+const NUMBERS: &[(&str, u64, u64, &str)] = &[
+    ("--port", 0, 65_535, ""),
+    ("--engine-count", 1, 256, ""),
+    ("--io-threads", 1, 256, ""),
+    ("--shared-memory", 16, 65_536, ""),
+    ("--login-timeout-s", 1, u32::MAX as u64, ""),
+    ("--wrong-passwords-per-s", 1, 1_000_000, ""),
+    ("--request-bytes-max", 64, 1 << 28, ""),
+    ("--arguments-max", 1, 1 << 20, ""),
+    ("--pipeline-max", 1, u32::MAX as u64, ""),
+    ("--output-bytes-max", 1024, u32::MAX as u64, ""),
+    ("--maxmemory-clients", 1 << 16, 1 << 44, ""),
+    ("--stalled-s", 1, u32::MAX as u64, ""),
+    ("--capacity", 1, 1_000_000_000, ""),
+    ("--cache-mib", 1, 1 << 20, "--service records --folder x"),
+    (
+        "--checkpoint-mib",
+        1,
+        1 << 20,
+        "--service records --folder x",
+    ),
+    (
+        "--procedure-cache",
+        2,
+        1 << 22,
+        "--service statements --folder x",
+    ),
+    (
+        "--spin",
+        0,
+        u32::MAX as u64,
+        "--service statements --folder x",
+    ),
+];
+
+#[test]
+fn numbers_beyond_their_borders_are_refused_with_the_option_and_the_value() {
+    let parse = |name: &str, value: &str, others: &str| {
+        let words = std::iter::once("concurve-server").chain(others.split_whitespace());
+        let option = format!("{name}={value}");
+        let words = words.map(str::to_owned).chain([option]);
+        let parsed = ServerArgs::try_parse_from(words).map_err(|error| error.to_string());
+        parsed.and_then(|it| it.options().map_err(|error| error.to_string()))
+    };
+    let refused = |name: &str, value: &str| {
+        let error = parse(name, value, "").expect_err(&format!("{name}={value}"));
+        assert!(error.contains(name) && error.contains(value), "{error}");
+    };
+    for (name, least, most, others) in NUMBERS {
+        for value in [least, most] {
+            let parsed = parse(name, &value.to_string(), others);
+            assert!(parsed.is_ok(), "{name}={value}: {parsed:?}");
+        }
+        if *least > 0 {
+            refused(name, &(least - 1).to_string());
+        }
+        refused(name, &(most + 1).to_string());
+    }
+    let others = [
+        ("--clients-max", &["0", "4294967295", "4294967296"][..]),
+        ("--idle", &["spin:0", "spin:1000001", "spin:-1"]),
+    ];
+    let names = NUMBERS.iter().map(|(name, ..)| *name);
+    for name in names.clone().chain(["--clients-max"]) {
+        for value in ["-1", "1.5", "1e3", "x", "99999999999999999999999999"] {
+            refused(name, value);
+        }
+    }
+    for (name, values) in others {
+        values.iter().for_each(|value| refused(name, value));
+    }
+    // A number that is added to the command line is added here, too.
+    let command = ServerArgs::command();
+    let numbers = command.get_arguments().filter(|it| {
+        let default = it.get_default_values().first();
+        let default = default.and_then(|it| it.to_str()).map(str::parse::<u64>);
+        let unit = it
+            .get_value_names()
+            .and_then(|it| it.first())
+            .map(|it| it.as_str());
+        let units = [
+            "N",
+            "MIB",
+            "KIB",
+            "LOCKS",
+            "BYTES",
+            "SECONDS",
+            "CHECKS|only",
+        ];
+        matches!(default, Some(Ok(_))) || unit.is_some_and(|it| units.contains(&it))
+    });
+    for argument in numbers {
+        let name = format!("--{}", argument.get_long().expect("options have names"));
+        let is_known = names.clone().any(|it| it == name) || name == "--clients-max";
+        assert!(is_known, "{name} is missing here");
+    }
+}
+
+#[test]
+fn before_the_login_the_limits_are_small_and_let_a_password_pass() {
+    for line in [
+        &["concurve-server"][..],
+        &["concurve-server", "--request-bytes-max", "64"],
+    ] {
+        let options = ServerArgs::try_parse_from(line).unwrap().options().unwrap();
+        let (login, limits) = (options.login.limits, options.limits);
+        assert!(login.request.bytes_max >= 2048 && login.request.bytes_max <= 16_384);
+        assert!(
+            login.request.arguments_max >= 7,
+            "HELLO 3 AUTH user password SETNAME name"
+        );
+        assert!(
+            login.output_bytes_max <= 1024 && login.output_bytes_max <= limits.output_bytes_max
+        );
+        assert!(login.pipeline_max <= limits.pipeline_max);
+    }
+}

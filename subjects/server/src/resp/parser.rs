@@ -21,10 +21,17 @@ pub enum ProtocolError {
     Length,
     #[error("an argument is not followed by CR LF")]
     Terminator,
-    #[error("the request has {0} arguments, and {1} are allowed (--arguments-max)")]
+    #[error("the request has {0} arguments, and {1} are allowed")]
     TooManyArguments(usize, usize),
-    #[error("the request has more than {0} bytes (--request-bytes-max)")]
+    #[error("the request has more than {0} bytes")]
     TooLong(usize),
+}
+
+impl ProtocolError {
+    /// Whether the request may be well-formed, and only is too large.
+    pub fn is_limit(&self) -> bool {
+        matches!(self, Self::TooManyArguments(..) | Self::TooLong(_))
+    }
 }
 
 /// Start and end of an argument in the buffer.

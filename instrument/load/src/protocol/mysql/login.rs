@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use crate::protocol::address::{Endpoint, Url, tcp};
+use crate::protocol::password::Password;
 
 const PORT: u16 = 3306;
 pub const FORMS: &str = "write mysql://USER@HOST:PORT/DATABASE, or mysql://USER@/DATABASE?socket=/run/mysqld/mysqld.sock for its Unix socket";
@@ -12,7 +13,7 @@ pub const FORMS: &str = "write mysql://USER@HOST:PORT/DATABASE, or mysql://USER@
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Login {
     pub user: String,
-    pub password: Option<String>,
+    pub password: Option<Password>,
     pub database: Option<String>,
     /// Variables of the server, set for each connection.
     pub variables: Vec<(String, String)>,
@@ -22,7 +23,7 @@ pub struct Login {
 
 impl Login {
     pub fn password(&self) -> &str {
-        self.password.as_deref().unwrap_or_default()
+        self.password.as_ref().map_or("", Password::reveal)
     }
 }
 

@@ -7,17 +7,24 @@ use postgres_protocol::message::frontend;
 
 use super::message::{Frame, ServerError, garbage, server_error};
 use crate::protocol::ProtocolError;
+use crate::protocol::password::Password;
 
 const PASSWORD_REMEDY: &str =
     "--password-from VARIABLE names the environment variable with the password";
+const ROUNDS_REMEDY: &str = "is it the right server? At most 1,000,000 are computed: set its \
+     scram_iterations lower, and the password anew";
 const TLS_REMEDY: &str = "no rule of its pg_hba.conf lets this user in without TLS, which is not \
      supported: add one (host, not hostssl), or take the Unix socket";
+
+/// Servers ask for 4,096 rounds by default. Billions, which the protocol allows, take an hour (RFC 5802,
+/// section 9).
+const SCRAM_ROUNDS_MAX: u64 = 1_000_000;
 
 /// The user, the database and the settings of the connections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Login {
     pub user: String,
-    pub password: Option<String>,
+    pub password: Option<Password>,
     pub database: String,
     /// Settings of the server for these sessions, such as `synchronous_commit`.
     pub settings: Vec<(String, String)>,
@@ -79,11 +86,11 @@ impl Authentication {
         if method == 0 {
             return Ok(());
         }
-        let password = login.password.as_deref().ok_or_else(|| {
+        let password = login.password.as_ref().ok_or_else(|| {
             let text = format!("it asks for the password of {:?}", login.user);
             ProtocolError::Login(text, PASSWORD_REMEDY)
         })?;
-        let password = password.as_bytes();
+        let password = password.reveal().as_bytes();
         match method {
             3 => send(out, |it| frontend::password_message(password, it)),
             5 => {
@@ -105,6 +112,11 @@ impl Authentication {
             }
             11 => {
                 let scram = self.scram.as_mut().ok_or_else(|| garbage(body))?;
+                let rounds = scram_rounds(rest);
+                if rounds > SCRAM_ROUNDS_MAX {
+                    let text = format!("SCRAM asks for {rounds} rounds of hashing");
+                    return Err(ProtocolError::Login(text, ROUNDS_REMEDY));
+                }
                 scram.update(rest).map_err(|it| bad_scram(&it))?;
                 send(out, |it| frontend::sasl_response(scram.message(), it));
             }
@@ -119,6 +131,14 @@ impl Authentication {
         }
         Ok(())
     }
+}
+
+/// The number of rounds in the server's first message (`i=`); 0 if there is none, which SCRAM refuses.
+fn scram_rounds(message: &[u8]) -> u64 {
+    let mut parts = message.split(|it| *it == b',');
+    let digits = parts.find_map(|it| it.strip_prefix(b"i="));
+    let digits = digits.and_then(|it| std::str::from_utf8(it).ok());
+    digits.and_then(|it| it.parse().ok()).unwrap_or(0)
 }
 
 fn unknown(method: &str) -> ProtocolError {

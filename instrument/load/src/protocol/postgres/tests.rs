@@ -1,10 +1,12 @@
 //! The conversation, with bytes that a server sent, cut at every place, and with random ones.
 
+use concurve_fuzz::{Draw, Target};
 use proptest::prelude::*;
 
 use super::request::SYNC;
 use super::*;
-use crate::protocol::{Message, ProtocolError};
+use crate::protocol::fuzz::{MEMORY_MAX, converse};
+use crate::protocol::{Message, Password, ProtocolError};
 use crate::workload::{Answer, Parameters, Piece};
 
 fn parameters() -> Parameters {
@@ -23,7 +25,7 @@ fn statements(texts: &[&str]) -> Vec<Statement> {
 fn login(password: Option<&str>) -> Login {
     Login {
         user: "md5_user".to_owned(),
-        password: password.map(str::to_owned),
+        password: password.map(|it| Password::new(it.to_owned())),
         database: "bank".to_owned(),
         settings: Vec::new(),
     }
@@ -356,4 +358,111 @@ proptest! {
         let mut conversation = Postgres::new(&statements, login(Some("x"))).conversation();
         let _ = received(&mut *conversation, &bytes, &mut Vec::new());
     }
+}
+
+/// The server's first message in SCRAM, whose nonce begins with that of the client.
+fn scram_first(out: &[u8], rounds: &str) -> Vec<u8> {
+    let text = String::from_utf8_lossy(out);
+    let nonce = text.split("r=").nth(1).unwrap_or_default();
+    message(
+        b'R',
+        format!("\0\0\0\x0br={nonce}x,s=c2FsdA==,i={rounds}").as_bytes(),
+    )
+}
+
+const SASL: &[u8] = b"\0\0\0\x0aSCRAM-SHA-256\0\0";
+
+#[test]
+fn a_server_that_asks_for_endless_hashing_is_refused() {
+    for (rounds, why) in [
+        ("4096", None),
+        ("1000001", Some("1000001 rounds")),
+        ("4294967295", Some("rounds")),
+    ] {
+        let mut conversation = Postgres::new(&[], login(Some("x"))).conversation();
+        let mut out = Vec::new();
+        received(&mut *conversation, &message(b'R', SASL), &mut out).unwrap();
+        let answered = received(
+            &mut *conversation,
+            &scram_first(&out, rounds),
+            &mut Vec::new(),
+        );
+        match why {
+            None => assert!(answered.is_ok(), "{answered:?}"),
+            Some(why) => assert!(answered.unwrap_err().to_string().contains(why)),
+        }
+    }
+}
+
+/// A conversation in one of its stages, and what the server says next.
+fn at_any_stage(input: &[u8], draw: &mut Draw) {
+    let statements = statements(&["SELECT x FROM t WHERE i = {a}", "UPDATE t SET x = {b}"]);
+    let mut conversation = Postgres::new(&statements, login(Some("x"))).conversation();
+    match draw.below(4) {
+        0 => {
+            conversation.begin(&mut Vec::new());
+        }
+        1 => {
+            let mut out = Vec::new();
+            received(&mut *conversation, &message(b'R', SASL), &mut out).unwrap();
+            let rounds = ["0", "1", "2", "99999999999", "-1", "x"][draw.below(6)];
+            let first = scram_first(&out, rounds);
+            if received(&mut *conversation, &first, &mut Vec::new()).is_err() {
+                return;
+            }
+        }
+        _ => {
+            conversation = connected();
+            for _ in 0..draw.below(4) {
+                conversation.request(0..2, &parameters(), &mut Vec::new());
+            }
+            if draw.once_in(3) {
+                conversation.request_once("SELECT 1", &mut Vec::new());
+            }
+        }
+    }
+    converse(&mut *conversation, input, draw);
+}
+
+#[test]
+fn hostile_servers_do_no_harm() {
+    let deadlock = error("SERROR|VERROR|C40P01|Mdeadlock");
+    let corpus = [
+        welcome(),
+        [
+            message(b'2', b""),
+            row("12"),
+            done("SELECT 1"),
+            done("UPDATE 0"),
+            ready(b'T'),
+        ]
+        .concat(),
+        [deadlock, ready(b'E'), done("ROLLBACK"), ready(b'I')].concat(),
+        [
+            message(b'R', &[0, 0, 0, 5, 1, 2, 3, 4]),
+            message(b'R', &[0; 4]),
+            ready(b'I'),
+        ]
+        .concat(),
+        [message(b'R', SASL), message(b'R', b"\0\0\0\x0cv=c2FsdA==")].concat(),
+        [
+            message(b'G', &[0, 0, 0]),
+            message(b'N', b"VNOTICE\0C00000\0Mhm\0\0"),
+        ]
+        .concat(),
+    ];
+    let words: [&[u8]; 8] = [
+        b"R",
+        b"E",
+        b"Z\0\0\0\x05I",
+        b"Z\0\0\0\x05E",
+        b"t\0\0\0\x06",
+        b"\0\0\0\x04",
+        b"1",
+        b"D",
+    ];
+    Target::new(env!("CARGO_PKG_NAME"), "postgres::tests::hostile", &corpus)
+        .words(&words)
+        .memory_max(MEMORY_MAX)
+        .run(at_any_stage);
 }

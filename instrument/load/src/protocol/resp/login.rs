@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use crate::protocol::address::{Endpoint, PASSWORD_IN_ADDRESS, tcp};
+use crate::protocol::password::{Password, holds_password, is_password};
 
 const PORT: u16 = 6379;
 /// The reference server's port.
@@ -21,7 +22,7 @@ pub struct Login {
     /// RESP 3 instead of 2.
     pub resp3: bool,
     pub user: Option<String>,
-    pub password: Option<String>,
+    pub password: Option<Password>,
     pub database: u32,
     pub service: Service,
 }
@@ -42,9 +43,9 @@ pub enum Service {
 impl Login {
     /// The commands that a connection begins with.
     pub fn commands(&self) -> Vec<Vec<&str>> {
-        let login = self.password.as_deref().map(|password| {
+        let login = self.password.as_ref().map(|password| {
             let user = self.user.as_deref();
-            (user, password)
+            (user, password.reveal())
         });
         let mut commands = Vec::new();
         match (self.resp3, login) {
@@ -85,6 +86,9 @@ pub fn parse_service(service: Service, rest: &str) -> Result<(Endpoint, Login), 
 /// # Errors
 /// What is wrong, without the forms to write.
 pub fn parse_bare(text: &str) -> Result<(Endpoint, Login), String> {
+    if !text.starts_with(['/', '.']) && holds_password(text) {
+        return Err(PASSWORD_IN_ADDRESS.to_owned());
+    }
     let endpoint = match text.contains('/') {
         true => Endpoint::Unix(PathBuf::from(text)),
         false => tcp(text, None)?,
@@ -97,13 +101,16 @@ pub fn parse_bare(text: &str) -> Result<(Endpoint, Login), String> {
 /// # Errors
 /// What is wrong, without the forms to write.
 pub fn parse_url(scheme: &str, rest: &str) -> Result<(Endpoint, Login), String> {
+    if scheme != "unix" && holds_password(rest) {
+        return Err(PASSWORD_IN_ADDRESS.to_owned());
+    }
     let mut login = Login::default();
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     for option in query.split('&').filter(|it| !it.is_empty()) {
         login.resp3 = match option {
             "protocol=2" => false,
             "protocol=3" => true,
-            _ => return Err(format!("{option:?} is not protocol=2 or protocol=3")),
+            _ => return Err(not_an_option(option)),
         };
     }
     if scheme == "unix" {
@@ -117,6 +124,15 @@ pub fn parse_url(scheme: &str, rest: &str) -> Result<(Endpoint, Login), String> 
     let (host, user) = host_and_user(host)?;
     login.user = user;
     Ok((tcp(host, Some(PORT))?, login))
+}
+
+/// An option that there is none of, by its name alone: its value may be a secret.
+fn not_an_option(option: &str) -> String {
+    let name = option.split_once('=').map_or("an option", |it| it.0);
+    match is_password(name) {
+        true => PASSWORD_IN_ADDRESS.to_owned(),
+        false => format!("{name:?} is not protocol=2 or protocol=3"),
+    }
 }
 
 fn host_and_user(text: &str) -> Result<(&str, Option<String>), String> {

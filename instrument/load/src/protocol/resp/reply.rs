@@ -4,6 +4,8 @@ use crate::protocol::ProtocolError;
 
 /// No reply to the requests of a load has a longer line or string.
 const TEXT_BYTES_MAX: usize = 64 << 20;
+/// A whole reply may have so many bytes before it ends.
+const REPLY_BYTES_MAX: usize = TEXT_BYTES_MAX + 64;
 /// Arrays inside arrays, at most.
 const DEPTH_MAX: usize = 16;
 
@@ -19,7 +21,10 @@ pub enum Reply<'a> {
 
 /// The first reply in `input` and its length; `None` if it is not whole.
 pub fn parse(input: &[u8]) -> Result<Option<(Reply<'_>, usize)>, ProtocolError> {
-    parse_at(input, DEPTH_MAX)
+    match parse_at(input, DEPTH_MAX)? {
+        None if input.len() > REPLY_BYTES_MAX => Err(garbage(input)),
+        parsed => Ok(parsed),
+    }
 }
 
 fn parse_at(input: &[u8], depth: usize) -> Result<Option<(Reply<'_>, usize)>, ProtocolError> {
@@ -176,6 +181,18 @@ mod tests {
         }
         let nested = "*1\r\n".repeat(100);
         assert!(parse(nested.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn a_reply_without_end_is_refused() {
+        let mut endless = b"*60000000\r\n".to_vec();
+        let element = [b"$1000\r\n".as_slice(), &[b'x'; 1000], b"\r\n"].concat();
+        while endless.len() <= REPLY_BYTES_MAX {
+            endless.extend_from_slice(&element);
+        }
+        assert!(parse(&endless).is_err());
+        endless.truncate(endless.len() - element.len());
+        assert_eq!(parse(&endless), Ok(None));
     }
 
     proptest! {

@@ -2,9 +2,12 @@
 
 use std::ops::Range;
 
+use concurve_fuzz::Target;
+
 use super::request::put_command;
 use super::{Login, Resp, Service};
-use crate::protocol::{Conversation, Message, Protocol};
+use crate::protocol::fuzz::{MEMORY_MAX, converse};
+use crate::protocol::{Conversation, Message, Password, Protocol};
 use crate::workload::{Answer, Parameters, Piece, Statement};
 
 fn parameters() -> Parameters {
@@ -261,7 +264,7 @@ fn how_connections_begin() {
         let login = Login {
             resp3,
             user,
-            password,
+            password: password.map(Password::new),
             database,
             service,
         };
@@ -287,7 +290,7 @@ fn how_connections_begin() {
 #[test]
 fn a_password_that_is_wrong_or_missing_ends_the_conversation() {
     let login = Login {
-        password: Some("secret".to_owned()),
+        password: Some(Password::new("secret".to_owned())),
         ..Login::default()
     };
     let mut wrong = conversation(&["PING"], login);
@@ -307,4 +310,39 @@ fn an_answer_to_nothing_is_an_error() {
     assert!(conversation.receive(b"+OK\r\n", &mut Vec::new()).is_err());
     let push = ">2\r\n+a\r\n+b\r\n";
     assert_eq!(received(&mut *conversation, push), Message::Intermediate);
+}
+
+#[test]
+fn hostile_servers_do_no_harm() {
+    let said = [
+        "+OK\r\n:-12\r\n$5\r\na\r\nb\r\r\n$-1\r\n*-1\r\n_\r\n#t\r\n,1.5\r\n",
+        "*2\r\n$1\r\na\r\n*1\r\n:1\r\n%1\r\n+a\r\n:1\r\n!5\r\nERR x\r\n",
+        "-ERR no\r\n-NOAUTH x\r\n-KEYNOTFOUND\r\n-WRONGTYPE y\r\n",
+        "|1\r\n+ttl\r\n:5\r\n$1\r\na\r\n>2\r\n+a\r\n+b\r\n~1\r\n:7\r\n(99999999999999999999\r\n",
+    ];
+    let corpus = said.map(|it| it.as_bytes().to_vec());
+    let words: [&[u8]; 9] = [
+        b"\r\n", b"*", b"$", b"*1\r\n", b"|1\r\n", b"$-1\r\n", b">", b"-", b":",
+    ];
+    let services = [Service::Keys, Service::Records, Service::Statements];
+    Target::new(env!("CARGO_PKG_NAME"), "resp::tests::hostile", &corpus)
+        .words(&words)
+        .memory_max(MEMORY_MAX)
+        .run(|input, draw| {
+            let login = Login {
+                service: *draw.pick(&services),
+                database: draw.below(2) as u32,
+                ..Login::default()
+            };
+            let mut conversation = conversation(&["INCR {key}", "GET {key}"], login);
+            let mut out = Vec::new();
+            conversation.begin(&mut out);
+            for _ in 0..draw.below(4) {
+                conversation.request(0..2, &parameters(), &mut out);
+            }
+            if draw.once_in(3) {
+                conversation.request_once("PING", &mut out);
+            }
+            converse(&mut *conversation, input, draw);
+        });
 }

@@ -1,8 +1,10 @@
 //! Bytes as they come: cut anywhere, or wrong.
 
+use concurve_fuzz::Target;
 use proptest::prelude::*;
 
 use super::*;
+use crate::protocol::fuzz::{MEMORY_MAX, converse};
 
 /// Everything that a server says in a log-in and in a transaction, in one piece.
 fn all_said() -> Vec<Vec<u8>> {
@@ -82,4 +84,53 @@ proptest! {
         said.splice(at.., noise);
         let _ = say_in_steps(&mut *conversation, &said, 7);
     }
+}
+
+#[test]
+fn hostile_servers_do_no_harm() {
+    let mut corpus = all_said();
+    corpus.push(mysql());
+    corpus.push(packet(1, SYNTAX));
+    corpus.push(packet(0, KILLED));
+    corpus.push(all_said().concat());
+    let words: [&[u8]; 8] = [
+        b"\xfe",
+        b"\xfe\0\0\x02\0",
+        b"\xff\xbd\x04#40001",
+        b"\0\0\0\x01",
+        b"\xff\xff\xff",
+        b"\xfc\xff\xff",
+        b"\xfd\xff\xff\xff",
+        b"mysql_native_password\0",
+    ];
+    Target::new(
+        env!("CARGO_PKG_NAME"),
+        "mysql::tests::cuts::hostile",
+        &corpus,
+    )
+    .words(&words)
+    .memory_max(MEMORY_MAX)
+    .run(|input, draw| {
+        let mut conversation = conversation(login("secret"));
+        let is_ready = draw.once_in(2);
+        if is_ready {
+            conversation = ready();
+            for _ in 0..draw.below(4) {
+                request(
+                    &mut *conversation,
+                    [BEGIN..COMMIT, SELECT..SELECT + 1][draw.below(2)].clone(),
+                );
+            }
+            if draw.once_in(3) {
+                conversation.request_once("SELECT 1", &mut Vec::new());
+            }
+        }
+        // Up to some point, the server keeps to the protocol.
+        let said = all_said();
+        let kept = if is_ready { 0 } else { draw.below(4) };
+        for said in &said[..kept] {
+            say(&mut *conversation, said);
+        }
+        converse(&mut *conversation, input, draw);
+    });
 }

@@ -7,7 +7,7 @@ mod login;
 use std::ops::Range;
 
 use super::*;
-use crate::protocol::{Message, ProtocolError};
+use crate::protocol::{Message, Password, ProtocolError};
 use crate::workload::{Answer, Parameters, Piece};
 
 const BEGIN: usize = 0;
@@ -46,7 +46,7 @@ fn statements() -> Vec<Statement> {
 fn login(password: &str) -> Login {
     Login {
         user: "me".to_owned(),
-        password: Some(password.to_owned()),
+        password: Some(Password::new(password.to_owned())),
         database: Some("bank".to_owned()),
         ..Login::default()
     }

@@ -1,74 +1,60 @@
-"""``concurve load --attach``: the load as a role of a trial, beside a server that runs already."""
+"""The load as the only role that ends in a trial, beside a server that runs already: what
+``concurve load --attach`` does."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from concurve.cli.streams import tell
 from concurve.definition.units import format_count
-from concurve.engine.local import LocalEngine
-from concurve.errors import HostError, StudyError
+from concurve.engine import Engine
 from concurve.host.attaching import find
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.wire import decode_record
 from concurve.wire.record import RoleRecord, Usage
 from concurve.wire.spec import RoleSpec, TrialSpec
 
-_OPTION = "--attach"
-
-#: Bytes of the load's output that are shown.
+#: Bytes of the load's output that are kept.
 _OUTPUT_BYTES_MAX = 1 << 20
 
 #: Threads that are named.
 _THREADS_NAMED = 4
 
 
-def take_attach(arguments: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
-    """The value of ``--attach``, and the arguments without it.
+class Loaded(NamedTuple):
+    """What the load wrote, its exit code, the record of the server if the load measured, and why
+    the trial failed if the server ended before it."""
+
+    stdout: str
+    stderr: str
+    code: int
+    server: RoleRecord | None
+    server_ended: str = ""
+
+
+def load_attached(
+    engine: Engine, program: str, arguments: Sequence[str], attach: str, where: str
+) -> Loaded:
+    """Put the load on the server. ``where`` names what is attached in messages.
 
     Raises:
-        StudyError: no value, or two of them.
-    """
-    found: list[str] = []
-    rest: list[str] = []
-    given = iter(arguments)
-    for argument in given:
-        if argument == _OPTION:
-            found.append(next(given, ""))
-        elif argument.startswith(f"{_OPTION}="):
-            found.append(argument.partition("=")[2])
-        else:
-            rest.append(argument)
-    if len(found) > 1 or found == [""]:
-        raise StudyError(f"{_OPTION} takes one process", f"{_OPTION} 4711, or unit:NAME")
-    return (found[0] if found else None), tuple(rest)
-
-
-def load_attached(program: str, arguments: Sequence[str], attach: str) -> int:
-    """Put the load on the server, and tell what the attached process used; the exit code is the
-    load's.
-
-    Raises:
-        HostError: there is no such process, or it ended meanwhile.
+        HostError: there is no such process.
         StudyError: the text names no process.
     """
-    server = RoleSpec(name="server", end="serve", attach=find(attach, _OPTION))
+    server = RoleSpec(name="server", end="serve", attach=find(attach, where))
     load = RoleSpec(name="load", argv=(program, *arguments))
     spec = TrialSpec(trial="load", roles=(server, load), output_bytes_max=_OUTPUT_BYTES_MAX)
-    record = decode_record(LocalEngine().run(spec))
+    record = decode_record(engine.run(spec))
     served, loaded = record.roles
-    sys.stdout.write(loaded.stdout.text())
-    sys.stderr.write(loaded.stderr.text())
-    if record.outcome.role == served.name:
-        raise HostError(
-            f"{_OPTION} {attach}: {record.outcome.message}", "the process that runs now"
-        )
-    if loaded.phases:  # else the load failed before it measured
-        for line in server_lines(served):
-            tell(line)
+    failed = record.outcome.role == served.name
     code = None if loaded.exit is None else loaded.exit.code
-    return 1 if code is None else code
+    return Loaded(
+        loaded.stdout.text(),
+        loaded.stderr.text(),
+        1 if code is None else code,
+        served if loaded.phases and not failed else None,
+        record.outcome.message or "it ended" if failed else "",
+    )
 
 
 def server_lines(served: RoleRecord) -> Iterator[str]:

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Question:     Measured with 1 to 8 workers: what is to be expected of 16, and is it true?
+# Needs:        Python
+# Right answer: The interval of the prediction and that of the measurement overlap.
+. "$(dirname "$0")/../common.sh"
+cp "$HERE/workers.py" .
+
+measure() { # NAME LEVELS
+    concurve sweep --name "$1" -P workers "$2" --effort quick --max-time 70s --primary rate_per_second -- \
+        python3 workers.py {workers}
+}
+
+measure small 1,2,3,4,6,8
+concurve export small --format csv -o small.csv
+concurve fit small.csv --x workers --y rate_per_second --predict 16
+concurve fit small.csv --x workers --y rate_per_second --predict 16 --json >fit.json
+
+# Twice as many as were measured; one more level, so that there is something to compare with.
+measure large 8,16
+check predicted fit.json large --factor workers --at 16 --by rate_per_second

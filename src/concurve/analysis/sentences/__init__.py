@@ -1,0 +1,46 @@
+"""The findings of a run as sentences: answers, warnings and notes."""
+
+from __future__ import annotations
+
+from concurve.analysis import against_base
+from concurve.analysis.against_base import Among
+from concurve.analysis.ground import WALL, Speed
+from concurve.analysis.sentences.answers import answers_of
+from concurve.analysis.sentences.gains import greatest
+from concurve.analysis.sentences.notes import notes_of
+from concurve.analysis.sentences.warnings import warnings_of
+from concurve.findings.best import BestFinding
+from concurve.findings.cells import CellFindings, Reject
+from concurve.findings.run import Finding
+from concurve.planning.protocol import Protocol
+from concurve.store.run_head import RunHead
+from concurve.wire.record import TrialRecord
+
+
+def sentences(
+    head: RunHead,
+    protocol: Protocol,
+    cells: tuple[CellFindings, ...],
+    rejects: tuple[Reject, ...],
+    state: str,
+    best: tuple[BestFinding, ...],
+    among: Among,
+    speed: Speed | None = None,
+    first: TrialRecord | None = None,
+) -> list[Finding]:
+    """First the answers, then the warnings that make them doubtful, those that matter most first,
+    then notes on how to read them. ``speed`` is what speed-ups are measured by."""
+    plan = protocol.plan
+    by = speed.by(head.study.primary) if speed else ""
+    answers, further = answers_of(plan, list(greatest(plan, cells, among, by, best)), best)
+    # A speed-up by wall time says nothing where the study asks for another figure.
+    if speed and (not by or speed.indicator.name != WALL):
+        compared = list(against_base.sentences(plan, cells, among, by))
+        answers = [*answers, *compared] if len(compared) > 1 else [*compared, *answers]
+    warnings = warnings_of(head, protocol, cells, rejects, state, first)
+    notes = [*further, *notes_of(plan, cells, speed)]
+    return [
+        *(Finding(kind="answer", sentence=text) for text in answers),
+        *(Finding(kind="warning", sentence=text) for text in warnings),
+        *(Finding(kind="note", sentence=text) for text in notes),
+    ]

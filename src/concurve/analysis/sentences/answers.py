@@ -1,0 +1,216 @@
+"""The answers of a run: by how much its settings are faster, and which one to use."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from concurve import words
+from concurve.analysis.sentences.gains import Greatest
+from concurve.analysis.sentences.naming import is_counted, own
+from concurve.estimate import Estimate
+from concurve.findings.best import BestFinding
+from concurve.findings.cells import CellFindings
+from concurve.planning.plan import Plan, describe
+from concurve.terms import Level
+
+#: The greatest speed-up is named for each group, up to this many groups.
+GROUPS_NAMED = 6
+
+#: A sentence names at most this many settings of a best set.
+SETTINGS_NAMED = 6
+
+
+#: Speed-ups are by one of these; a recommendation by another one says so.
+_TIMES = ("wall_seconds", "seconds_per_operation")
+
+#: The first words of the sentences here; others are names, and keep their letters.
+_OPENINGS = ("No", "Use", "Which", "Run")
+
+
+def answers_of(
+    plan: Plan, found: list[Greatest], best: tuple[BestFinding, ...]
+) -> tuple[list[str], list[str]]:
+    """The setting to use over all cells; then, for each group of the other factors, the greatest
+    speed-up and the setting to use. For many groups how often each is said, and the single ones
+    apart: the answers and the further sentences."""
+    whole = [item for item in best if len(best) > 1 and not item.group]
+    # The best of all settings under a condition comes before the best level of the work factor.
+    by_choice = sorted(best, key=lambda item: -len(item.factors))
+    of_groups = {
+        describe(item.group) if item.group else "": item for item in by_choice if item not in whole
+    }
+    gains = {item.group: item for item in found}
+    answers = [_use(plan, item) for item in whole]
+    if len(gains) > GROUPS_NAMED:
+        answers += _of_many(plan, found)
+        gains = {}
+    # What puts all settings in doubt is said once.
+    is_said = any(item.doubt for item in whole)
+    each = [
+        _of_group(plan, group, gains.get(group), of_groups.get(group), is_said)
+        for group in dict.fromkeys((*of_groups, *gains))
+    ]
+    chosen = max((len(item.factors) for item in best if item.group), default=0)
+    groups = [
+        item for item in best if item.group and len(item.factors) == chosen and not item.doubt
+    ]
+    if len(groups) <= GROUPS_NAMED:
+        return [*answers, *each], []
+    counts = Counter(describe(item.recommended) for item in groups)
+    settings = words.listed([f"{name} under {count}" for name, count in counts.most_common()])
+    return [f"Of {len(groups)} conditions, use {settings}.", *answers], each
+
+
+def _of_group(
+    plan: Plan, group: str, gain: Greatest | None, best: BestFinding | None, is_said: bool
+) -> str:
+    """The greatest speed-up of a group, and the setting to use; ``is_said``: that figures are in
+    doubt, and why."""
+    said = []
+    if gain is not None:
+        if gain.speedup.in_doubt and is_said:
+            said.append(_seems(plan, gain, ", in doubt"))
+            best = None if best is not None and best.doubt else best
+        elif gain.speedup.in_doubt:
+            said.append(_withheld(plan, gain, best is not None and bool(best.doubt)))
+            best = None if best is not None and best.doubt else best
+        else:
+            said.append(_gain(plan, gain) if gain.is_gain else _no_gain(plan, gain))
+    if best is not None:
+        said.append(_use(plan, best, gain))
+    text = " ".join(said)
+    return f"With {group}: {_uncapitalised(text)}" if group else text
+
+
+def _of_many(plan: Plan, found: list[Greatest]) -> list[str]:
+    gains = [item for item in found if item.is_gain and not item.speedup.in_doubt]
+    doubted = [item for item in found if item.speedup.in_doubt]
+    answers = []
+    if gains:
+        most = max(gains, key=lambda item: item.speedup.value)
+        answers.append(f"With {most.group}: {_uncapitalised(_gain(plan, most))}")
+    none = len(found) - len(gains) - len(doubted)
+    if none:
+        answers.append(
+            f"Under {none} of {len(found)} conditions no cell is significantly faster than the "
+            f"base cell{found[0].by}."
+        )
+    if doubted:
+        answers.append(
+            f"Under {len(doubted)} of {len(found)} conditions the greatest speed-up is in doubt: "
+            "the machine was not quiet."
+        )
+    return answers
+
+
+def _gain(plan: Plan, item: Greatest) -> str:
+    """``2 threads are 2.02× as fast as 1 [1.92, 2.11].``"""
+    is_one, subject = _subject(plan, item.cell)
+    return (
+        f"{subject} {'is' if is_one else 'are'} {_times(item.speedup)} as fast as "
+        f"{_base(plan, item)}{_interval(item.speedup)}{item.by}."
+    )
+
+
+def _withheld(plan: Plan, item: Greatest, is_last: bool) -> str:
+    """A speed-up that rests on trials in doubt; ``is_last``: no setting is recommended either."""
+    sides = [cell for cell in (item.cell, item.base) if cell.doubtful]
+    counts = " and ".join(
+        f"{cell.doubtful} of {words.count(cell.trials, 'trial')} of {own(plan, cell)}"
+        for cell in sides
+    )
+    recommended = "No setting is recommended; run" if is_last else "Run"
+    return (
+        f"Which setting is fastest cannot be said: the machine was not quiet during {counts}. "
+        f"{_seems(plan, item)} {recommended} it again on a quiet machine."
+    )
+
+
+def _seems(plan: Plan, item: Greatest, doubt: str = "") -> str:
+    is_one, subject = _subject(plan, item.cell)
+    return (
+        f"{subject} {'seems' if is_one else 'seem'} {_times(item.speedup)} as fast as "
+        f"{_base(plan, item)}{_interval(item.speedup)}{item.by}{doubt}."
+    )
+
+
+def _no_gain(plan: Plan, item: Greatest) -> str:
+    base = _base(plan, item)
+    other = "setting"
+    if plan.work and base == str(item.base.parameters[plan.work]):
+        other = f"number of {plan.work}"
+    return f"No {other} is significantly faster than {base}{item.by}."
+
+
+def _subject(plan: Plan, cell: CellFindings) -> tuple[bool, str]:
+    """A cell as the subject of a sentence, and whether it is singular: ``2 threads`` where the
+    factor is the name of what it counts, else ``n=2``."""
+    level = cell.parameters[plan.work] if plan.work else ""
+    if plan.work and is_counted(plan.work, level) and level != 1:
+        return False, f"{level} {plan.work}"
+    return True, own(plan, cell)
+
+
+def _use(plan: Plan, item: BestFinding, gain: Greatest | None = None) -> str:
+    """The recommended setting of a best set, and which others are as good: ``Use 2; 4 and 8 are not
+    significantly better.`` The sentence on the ``gain`` stands before it, if there is one."""
+    by = "" if item.indicator in _TIMES else f" (by {item.label})"
+    if item.doubt:
+        return f"No setting is recommended{by}: {item.doubt}."
+    members = sorted(item.settings, key=lambda setting: [*map(_order, setting.values())])
+    others = [_setting(plan, item, setting) for setting in members if setting != item.recommended]
+    name = _setting(plan, item, item.recommended)
+    noun = f" {plan.work}" if gain is None and not name.count("=") else ""
+    advice = f"Use {name}{noun}{by}"
+    # That no other setting is faster than this one was said.
+    is_said = gain is not None and not gain.is_gain and item.indicator in _TIMES
+    if not others or (
+        is_said and gain and item.recommended.items() <= gain.base.parameters.items()
+    ):
+        return f"{advice}."
+    is_short = len(others) <= SETTINGS_NAMED and len(item.factors) == 1
+    names = words.listed(others) if is_short else words.count(len(others), "other")
+    return f"{advice}; {names} {'is' if len(others) == 1 else 'are'} not significantly better."
+
+
+def _setting(plan: Plan, item: BestFinding, setting: dict[str, Level]) -> str:
+    """A member of a best set: its level alone, where the factor names what it counts."""
+    levels = list(setting.items())
+    if len(levels) == 1 and levels[0][0] == plan.work and is_counted(*levels[0]):
+        return str(levels[0][1])
+    return describe(setting)
+
+
+def _order(level: Level) -> tuple[bool, float, str]:
+    """Numbers by size, then words."""
+    return (True, 0.0, level) if isinstance(level, str) else (False, level, "")
+
+
+def _uncapitalised(text: str) -> str:
+    """A sentence that follows a colon."""
+    first, _, _ = text.partition(" ")
+    return text[:1].lower() + text[1:] if first in _OPENINGS else text
+
+
+def _base(plan: Plan, item: Greatest) -> str:
+    """The base of a cell, with its levels that differ from those of the cell's group; its level
+    alone, where nothing else differs and the factor names what it counts."""
+    other = {
+        name: level
+        for name, level in item.base.parameters.items()
+        if name != plan.work and level != item.cell.parameters[name]
+    }
+    if plan.work and not other and is_counted(plan.work, item.base.parameters[plan.work]):
+        return str(item.base.parameters[plan.work])
+    itself = own(plan, item.base)
+    return f"{describe(other)} {itself}" if plan.work and other else itself
+
+
+def _times(estimate: Estimate) -> str:
+    return f"{estimate.value:.2f}×"
+
+
+def _interval(estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return " (one trial, no interval)"
+    return f" [{estimate.low:.2f}, {estimate.high:.2f}]"

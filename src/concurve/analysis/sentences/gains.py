@@ -1,0 +1,110 @@
+"""Which speed-up of each group of cells a run's answer names, and whether it is a gain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import NamedTuple
+
+from concurve.analysis.against_base import Among
+from concurve.analysis.sentences.naming import varied
+from concurve.estimate import Estimate
+from concurve.findings.best import BestFinding
+from concurve.findings.cells import CellFindings
+from concurve.planning.plan import Plan, describe
+
+
+class Greatest(NamedTuple):
+    """The speed-up of a group's recommended setting, if it is significantly above 1, being chosen
+    from all speed-ups of the run (``is_gain``), else the greatest that is; where none is, the
+    greatest. ``by`` says by what, where the study asks for another indicator. ``speedup`` has the
+    interval that decided, which holds for the choice among all speed-ups."""
+
+    group: str
+    cell: CellFindings
+    base: CellFindings
+    is_gain: bool
+    by: str
+    speedup: Estimate
+
+
+def greatest(
+    plan: Plan,
+    cells: tuple[CellFindings, ...],
+    among: Among,
+    by: str,
+    best: tuple[BestFinding, ...],
+) -> Iterator[Greatest]:
+    """That of each group in which speed-ups compare several cells."""
+    compared, recommended = speedups_compared(cells), _recommended(cells, best)
+    for group, members in _groups(plan, cells).items():
+        measured = [
+            cell
+            for cell in members
+            if "speedup" in cell.indicators and _same_conditions(plan, cell, cells)
+        ]
+        if len(measured) < 2 or all(cell.index == cell.base for cell in measured):
+            continue
+        ranking = sorted(measured, key=lambda cell: -cell.indicators["speedup"].value)
+        # A setting leaves the best set by the same test: both say the same of it. So what is
+        # recommended is named, where it is a gain too.
+        preferred = (cell for cell in ranking if cell.index in recommended)
+        gains = (cell for cell in chain(preferred, ranking) if _is_gain(cell, compared, among))
+        gain = next(gains, None)
+        # That none is faster is not said either where one of them is in doubt.
+        doubted = (cell for cell in ranking if cell.indicators["speedup"].in_doubt)
+        most = gain or next(doubted, ranking[0])
+        base = cells[most.index if most.base is None else most.base]
+        yield Greatest(group, most, base, gain is not None, by, _judged(most, compared, among))
+
+
+def speedups_compared(cells: tuple[CellFindings, ...]) -> int:
+    """The speed-ups that an answer is chosen from."""
+    return sum(cell.index != cell.base and "speedup" in cell.indicators for cell in cells)
+
+
+def _recommended(cells: tuple[CellFindings, ...], best: tuple[BestFinding, ...]) -> set[int]:
+    """The cells that are recommended settings."""
+    whole = {frozenset(cell.parameters.items()): cell.index for cell in cells}
+    found: set[int] = set()
+    for item in best:
+        wanted = {**item.group, **item.recommended}
+        index = whole.get(frozenset(wanted.items()))
+        if item.doubt:
+            continue
+        if index is not None:
+            found.add(index)
+        else:  # factors of one level are not named
+            found |= {c.index for c in cells if wanted.items() <= c.parameters.items()}
+    return found
+
+
+def _is_gain(cell: CellFindings, compared: int, among: Among) -> bool:
+    """Is its speed-up significantly above 1, being one of so many?"""
+    alone = cell.indicators["speedup"]
+    if cell.index == cell.base or alone.low is None or alone.low <= 1.0:
+        return False
+    speedup = _judged(cell, compared, among)
+    return speedup.low is not None and speedup.low > 1.0
+
+
+def _judged(cell: CellFindings, compared: int, among: Among) -> Estimate:
+    """The speed-up of a cell with the interval that holds for the choice among so many."""
+    alone = cell.indicators["speedup"]
+    return alone if cell.index == cell.base else among(cell.index, compared) or alone
+
+
+def _same_conditions(plan: Plan, cell: CellFindings, cells: tuple[CellFindings, ...]) -> bool:
+    """Does the base have the same conditions? Otherwise a user cannot choose between the two."""
+    base = cells[cell.index if cell.base is None else cell.base].parameters
+    return all(cell.parameters[name] == base[name] for name in plan.study.conditions)
+
+
+def _groups(plan: Plan, cells: tuple[CellFindings, ...]) -> dict[str, list[CellFindings]]:
+    """Cells that share the levels of all factors but the work factor."""
+    groups: dict[str, list[CellFindings]] = {}
+    for cell in cells:
+        others = {k: v for k, v in cell.parameters.items() if plan.work and k != plan.work}
+        name = describe(varied(plan, others)) if varied(plan, others) else ""
+        groups.setdefault(name, []).append(cell)
+    return groups

@@ -1,0 +1,45 @@
+"""How to read the figures of a run."""
+
+from __future__ import annotations
+
+from concurve.analysis.ground import Speed
+from concurve.analysis.sentences.gains import speedups_compared
+from concurve.findings.cells import CellFindings
+from concurve.planning.plan import Plan
+from concurve.readings.measures import MEASURE_PHASE
+
+#: The run time is named beside the measured phase if it is this many times as long.
+START_UP_FACTOR = 1.02
+
+
+def notes_of(plan: Plan, cells: tuple[CellFindings, ...], speed: Speed | None) -> list[str]:
+    """Notes on what times and speed-ups are, and on their intervals."""
+    notes = []
+    if any(_has_start_up(cell) for cell in cells):
+        notes.append(
+            f"Times are those of the phase '{MEASURE_PHASE}' that the program marked; run_seconds "
+            "includes the start-up."
+        )
+    if speed is None or not any("speedup" in cell.indicators for cell in cells):
+        return notes
+    if plan.work_grows:
+        notes.append(
+            f"Speed-up is by {speed.indicator.label}, against the base cell of each group; "
+            f"efficiency is speed-up over the ratio of {plan.work}."
+        )
+    elif plan.work:
+        base = ", ".join(f"{name}={level}" for name, level in plan.study.base.items())
+        notes.append(
+            f"Speed-up is by {speed.indicator.label}, against {base} at the same {plan.work}."
+        )
+    if (compared := speedups_compared(cells)) > 1:
+        notes.append(
+            f"The intervals of the answer hold for all {compared} speed-ups together, from which "
+            "it is chosen; so they are wider than those of the tables."
+        )
+    return notes
+
+
+def _has_start_up(cell: CellFindings) -> bool:
+    run, wall = cell.indicators.get("run_seconds"), cell.indicators.get("wall_seconds")
+    return run is not None and wall is not None and run.value > START_UP_FACTOR * wall.value

@@ -1,0 +1,168 @@
+"""What makes the answers of a run doubtful, what matters most first."""
+
+from __future__ import annotations
+
+from concurve import words
+from concurve.analysis.sentences.naming import name
+from concurve.findings.cells import CellFindings, Reject
+from concurve.planning.plan import Plan, describe
+from concurve.planning.protocol import Protocol, StopReason
+from concurve.readings.refused import refused_lines
+from concurve.store.run_head import RunHead
+from concurve.wire.record import TrialRecord
+
+#: Why cells end that were to reach a precision.
+_FOR_PRECISION = (StopReason.PRECISION, StopReason.CAP, StopReason.TIME)
+
+
+def warnings_of(
+    head: RunHead,
+    protocol: Protocol,
+    cells: tuple[CellFindings, ...],
+    rejects: tuple[Reject, ...],
+    state: str,
+    first: TrialRecord | None,
+) -> list[str]:
+    """All warnings; ``first`` is the record of the trial that ran first."""
+    plan = protocol.plan
+    return [
+        *_unfinished(head, protocol, state),
+        *_not_measured(head, protocol, state),
+        *_skipped(plan, cells),
+        *_doubtful(head, plan, cells, rejects),
+        *_left_out(head),
+        *_imprecise(head, protocol, cells),
+        *_refused(first),
+    ]
+
+
+def _left_out(head: RunHead) -> list[str]:
+    return [f"Not measured: {item.factor}={item.level}. {item.says}." for item in head.left_out]
+
+
+def _unfinished(head: RunHead, protocol: Protocol, state: str) -> list[str]:
+    planned, used = protocol.planned(), sum(len(cell.used) for cell in protocol.cells)
+    if state == "complete" or (used == planned and protocol.done):
+        return []  # nothing to resume: every cell has its trials, or was skipped
+    so_far = f"{words.count_of(used, planned, 'trial')} {words.verb(used)} in"
+    if state == "running":
+        return [f"This run goes on: {so_far}."]
+    how = {"interrupted": "was interrupted", "failed": "failed"}.get(state, "is not complete")
+    return [f"This run {how}: {so_far}; concurve resume {head.id} goes on."]
+
+
+def _not_measured(head: RunHead, protocol: Protocol, state: str) -> list[str]:
+    """What the time allowance left out, by name, and what to do."""
+    missing = [describe(protocol.plan.cells[cell].parameters) for cell in protocol.unmeasured()]
+    if state != "complete" or not missing:
+        return []
+    return [
+        f"Not measured within the time allowance of "
+        f"{words.duration(head.rules.time_allowed_seconds)}: {', '.join(missing)}. On a quieter "
+        f"machine more may fit; concurve resume {head.id} --max-time "
+        f"{protocol.seconds_for_all():.0f}s goes on."
+    ]
+
+
+def _skipped(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
+    return [
+        f"{name(plan, cell.parameters)} was skipped: {cell.note}."
+        for cell in cells
+        if cell.status == "skipped"
+    ]
+
+
+def _has_interval(cell: CellFindings, primary: str) -> bool:
+    estimate = cell.indicators.get(primary)
+    return estimate is not None and estimate.low is not None
+
+
+def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...]) -> list[str]:
+    """Cells whose printed interval is wider than the precision asked for, though they got all their
+    trials; none where the number of trials was fixed, or for a figure in doubt, which is said."""
+    plan, primary = protocol.plan, head.study.primary
+    asked = plan.rules.precision
+    ended = [
+        cell
+        for cell in cells
+        if protocol.cells[cell.index].stop in _FOR_PRECISION and not _is_in_doubt(cell, primary)
+    ]
+    without = [cell for cell in ended if cell.trials and not _has_interval(cell, primary)]
+    printed = [cell for cell in ended if _has_interval(cell, primary)]
+    wide = [cell for cell in printed if round(_precision(cell, primary) - asked, 3) > 0]
+    if not wide and not without:
+        return []
+    begun = (
+        f"{words.count_of(len(wide) + len(without), len(cells), 'cell')} did not reach the "
+        f"precision asked for (±{asked * 100:.0f} %)"
+    )
+    if without:
+        have = words.verb(len(without), "has", "have")
+        return [f"{begun}; {len(without)} of them {have} no interval, for want of trials."]
+    worst = max(wide, key=lambda cell: _precision(cell, primary))
+    reached = _precision(worst, primary)
+    found = f"{begun}; the widest is {name(plan, worst.parameters)} with ±{reached * 100:.1f} %."
+    coarse = sum(_is_coarse(cell, primary, asked) for cell in wide)
+    if not coarse:
+        return [found]
+    where = "" if coarse == len(wide) else f" of {coarse} of them"
+    return [
+        f"{found} The step of the clock{where} alone is as wide: longer trials, or a finer clock."
+    ]
+
+
+def _is_coarse(cell: CellFindings, primary: str, asked: float) -> bool:
+    """Is its clock too coarse for this precision?"""
+    off = cell.resolutions.get(primary, 0.0)
+    return off > 0 and off >= asked * abs(cell.indicators[primary].value)
+
+
+def _precision(cell: CellFindings, primary: str) -> float:
+    estimate = cell.indicators.get(primary)
+    return (estimate.precision or 0.0) if estimate else 0.0
+
+
+def _doubtful(
+    head: RunHead, plan: Plan, cells: tuple[CellFindings, ...], rejects: tuple[Reject, ...]
+) -> list[str]:
+    """How many trials are in doubt, and what became of them."""
+    doubtful = [reject for reject in rejects if reject.used]
+    if not doubtful:
+        return []
+    in_doubt = {cell.index for cell in cells if _is_in_doubt(cell, head.study.primary)}
+    aside = [reject for reject in doubtful if reject.cell not in in_doubt]
+    found = []
+    if aside:
+        which = f"{words.count(len(aside), 'trial')} {words.verb(len(aside))}"
+        found.append(
+            f"{which} in doubt because the machine was not quiet; the figures are those of the "
+            "quiet trials, or medians that so few do not move."
+        )
+    if in_doubt:
+        worst = max(
+            (cells[index] for index in in_doubt), key=lambda cell: cell.doubtful / cell.trials
+        )
+        first = next(reject for reject in doubtful if reject.cell == worst.index)
+        more = len(in_doubt) - 1
+        others = f", as {words.verb(more)} {words.count(more, 'other cell')}" if more else ""
+        begun = f"{name(plan, worst.parameters)} is in doubt{others}"
+        if len(in_doubt) == len(cells) > 1:
+            begun = f"All {len(cells)} cells are in doubt"
+        cause = first.detail.partition(": ")[0]
+        found.append(
+            f"{begun}: the machine was not quiet during {worst.doubtful} of "
+            f"{words.count(worst.trials, 'trial')} of {name(plan, worst.parameters)} ({cause}). "
+            "Such figures have the mark ?; run again on a quiet machine."
+        )
+    return found
+
+
+def _refused(first: TrialRecord | None) -> list[str]:
+    """What the programs of the first trial reported in vain; the others ran the same programs."""
+    said = "" if first is None else refused_lines(first)
+    return [f"In the first trial {said}."] if said else []
+
+
+def _is_in_doubt(cell: CellFindings, primary: str) -> bool:
+    figure = cell.indicators.get(primary)
+    return figure is not None and figure.in_doubt

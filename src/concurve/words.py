@@ -1,0 +1,94 @@
+"""Numbers in sentences: counts with their nouns, lists, durations, shares, short figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+#: What stands for a figure that is none.
+MISSING = "–"
+
+#: Parts of a second, each up to where three digits would be rounded to 1e+03.
+_PARTS = ((0.9995e-6, 1e9, "ns"), (0.9995e-3, 1e6, "µs"), (0.9995, 1e3, "ms"))
+
+
+def count(number: int, singular: str, plural: str = "") -> str:
+    """A count with its noun: ``1 trial``, ``12,000 trials``, ``2 studies``."""
+    return f"{number:,} {singular if number == 1 else plural or plural_of(singular)}"
+
+
+def count_of(number: int, total: int, singular: str, plural: str = "") -> str:
+    """A part of a count: ``2 of 3 studies``; ``1 study`` of a single one."""
+    if number == total == 1:
+        return count(1, singular)
+    return f"{number:,} of {count(total, singular, plural)}"
+
+
+def plural_of(singular: str) -> str:
+    """``trials`` of ``trial``, ``studies`` of ``study``."""
+    if singular.endswith("y") and singular[-2:-1] not in "aeiou":
+        return f"{singular[:-1]}ies"
+    return f"{singular}s"
+
+
+def verb(number: int, one: str = "is", many: str = "are") -> str:
+    """The verb that follows a count: ``is`` after 1, else ``are``; or another pair."""
+    return one if number == 1 else many
+
+
+def listed(names: Sequence[str], last: str = "and") -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
+
+
+def duration(seconds: float) -> str:
+    """A duration: ``24.6 µs``, ``850 ms``, ``9.9 s``, ``71 s``, ``3 min 20 s``, ``2 h 05 min``,
+    ``3 d 2 h``; a dash for what is none."""
+    if not math.isfinite(seconds) or seconds < 0:
+        return MISSING
+    for below, in_a_second, unit in _PARTS:
+        if 0 < seconds < below:
+            return f"{seconds * in_a_second:.3g} {unit}"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 89.5:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours < 24 else f"{hours // 24} d {hours % 24} h"
+
+
+def quantity(value: float, unit: str) -> str:
+    """A figure with its unit to three digits: ``1.15 s``, ``24.6 µs``, ``12,300 1/s``."""
+    if unit == "s":
+        for below, in_a_second, part in _PARTS:
+            if 0 < value < below:
+                return f"{_three_digits(value * in_a_second)} {part}"
+    return f"{_three_digits(value)} {unit}".rstrip()
+
+
+def _three_digits(value: float) -> str:
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{decimals}f}"
+
+
+def share(part: float) -> str:
+    """A difference as a share, to two digits: ``0.34 %``, ``2.1 %``, ``120 %``."""
+    percent = 100 * part
+    digits = 0 if percent >= 10 else 1 if percent >= 1 else 2
+    return f"{percent:.{digits}f} %"
+
+
+def percent(part: float) -> str:
+    """A part of a whole, in prose: ``51 %``, ``0.4 %``."""
+    value = 100 * part
+    return f"{value:.0f} %" if value >= 9.95 else f"{value:.1f} %"
+
+
+def whole_percent(part: float) -> str:
+    """A part of a whole in whole percent, for tables; a very small one as ``<1 %``."""
+    return "<1 %" if 0 < part < 0.005 else f"{100 * part:.0f} %"

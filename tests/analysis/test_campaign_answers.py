@@ -1,0 +1,128 @@
+"""What answers the question of a campaign: which level of a factor is best, and what turns that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from concurve.analysis.campaign.answers import answers
+from concurve.analysis.campaign.compared import compared
+from concurve.definition.campaign import Answer, Campaign
+from concurve.findings.campaign import StudyFindings
+from concurve.findings.run import TrialFindings
+from concurve.store import Store
+from tests.helpers.made import made_run
+
+NAMES = {"a": "threads", "b": "processes"}
+MODE = Answer(study="modes", factor="mode", names=NAMES)
+
+Seconds = Callable[..., float]
+
+
+def run_of(seconds: Seconds, cv: float = 0.01, **factors: Any) -> TrialFindings:
+    return made_run(Store(), seconds, cv=cv, mode=("a", "b"), **factors)
+
+
+def study(run: TrialFindings | None, name: str = "modes") -> StudyFindings[TrialFindings]:
+    return StudyFindings(
+        name=name, question="?", test_case=None, state="complete", reason="", run=run
+    )
+
+
+def said(asked: Answer, run: TrialFindings) -> list[str]:
+    """The sentences on a campaign of one study."""
+    campaign = Campaign(name="c", question="?", studies=(), answer=(asked,))
+    found = answers(campaign, [study(run)])
+    assert found.study == "modes"
+    assert {item.kind for item in found.said} == {"answer"}
+    return [item.sentence for item in found.said]
+
+
+def test_one_level_that_is_best_everywhere() -> None:
+    first, hangs = said(MODE, run_of(lambda mode, _: 2.0 if mode == "a" else 1.0, clients=(1, 8)))
+    assert first.startswith("Use processes: best by wall time in all 2 settings, from ")
+    assert "as good as threads (clients=" in first
+    assert hangs == "It does not hang on clients."
+
+
+def test_a_factor_that_turns_the_answer_is_named() -> None:
+    def seconds(mode: str, clients: str, size: str) -> float:
+        return 2.0 if (mode == "a") == (int(clients) < 8) else 1.0
+
+    first, hangs = said(MODE, run_of(seconds, clients=(1, 2, 8), size=(10, 20)))
+    assert (
+        first == "It depends: of 6 settings, processes in 4 and threads in 2 are best by wall time."
+    )
+    assert hangs == ("It hangs on clients: processes with clients=1 and 2; threads with clients=8.")
+
+
+def test_two_factors_that_turn_it_together() -> None:
+    def seconds(mode: str, clients: str, size: str) -> float:
+        return 2.0 if (mode == "a") == (clients == size) else 1.0
+
+    _, hangs = said(MODE, run_of(seconds, clients=(1, 2), size=(1, 2)))
+    assert hangs == "No single factor turns it: clients and size do together."
+
+
+def test_where_it_cannot_be_told() -> None:
+    def seconds(mode: str, clients: str) -> float:
+        return 2.0 if mode == "a" and clients == "8" else 1.0
+
+    first, hangs = said(MODE, run_of(seconds, clients=(1, 8)))
+    assert first.startswith("Use processes: best by wall time in 1 of 2 settings, at most ")
+    assert first.endswith("; in the others they cannot be told apart.")
+    assert hangs == "It shows with clients=8, and cannot be told with clients=1."
+
+
+@pytest.mark.parametrize(
+    ("cv", "says"),
+    [
+        (0.0005, "It makes no difference: threads and processes are alike by wall time in all 2 "
+         "settings, within 5 %."),
+        (0.3, "Whether to use threads or processes cannot be said: they cannot be told apart by "
+         "wall time in any of 2 settings."),
+    ],
+)  # fmt: skip
+def test_no_level_is_better(cv: float, says: str) -> None:
+    assert said(MODE, run_of(lambda *_: 1.0, cv=cv, clients=(1, 8))) == [says]
+
+
+def test_a_single_setting() -> None:
+    (first,) = said(MODE, run_of(lambda mode: 2.0 if mode == "a" else 1.0))
+    assert first.startswith("Use processes: by wall time ")
+    assert first.endswith("] as good as threads.")
+
+
+def test_where_the_comparison_is_confined() -> None:
+    asked = Answer(study="modes", factor="mode", where={"clients": 8})
+    (first,) = said(asked, run_of(lambda mode, _: 2.0 if mode == "a" else 1.0, clients=(1, 8)))
+    assert first.startswith("With clients=8: use mode=b: by wall time ")
+
+
+def test_a_level_that_the_study_does_not_have_compares_nothing() -> None:
+    run = run_of(lambda mode: 1.0)
+    assert compared(run, Answer(study="modes", factor="mode", where={"clients": 9})) is None
+    assert compared(run, Answer(study="modes", factor="other")) is None
+
+
+def test_the_first_study_with_figures_leads_and_the_others_follow_by_name() -> None:
+    run = run_of(lambda mode: 2.0 if mode == "a" else 1.0)
+    asked = tuple(
+        Answer(study=name, factor="mode", names=NAMES) for name in ("missing", "one", "two")
+    )
+    campaign = Campaign(name="c", question="?", studies=(), answer=asked)
+    found = answers(campaign, [study(run, "two"), study(None, "missing"), study(run, "one")])
+    assert found.study == "one"
+    first, second = (item.sentence for item in found.said)
+    assert first.startswith("Use processes: ")
+    assert second.startswith("Two: Use processes: ")
+
+
+def test_without_an_entry_the_studies_answer_themselves() -> None:
+    run = run_of(lambda mode, n: 1.0 / int(n), n=(1, 2))
+    campaign = Campaign(name="c", question="?", studies=())
+    found = answers(campaign, [study(run)])
+    own = [item.sentence for item in run.sentences if item.kind == "answer"]
+    assert found.said[0].sentence == own[0]

@@ -1,0 +1,91 @@
+"""Numbers in sentences: counts with their nouns and verbs, lists, durations, shares."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from concurve import words
+
+
+@pytest.mark.parametrize(
+    ("number", "singular", "text"),
+    [
+        (0, "trial", "0 trials"),
+        (1, "trial", "1 trial"),
+        (12_000, "trial", "12,000 trials"),
+        (2, "study", "2 studies"),
+        (1, "study", "1 study"),
+        (3, "day", "3 days"),
+        (2, "more warning", "2 more warnings"),
+    ],
+)
+def test_a_count_has_its_noun(number: int, singular: str, text: str) -> None:
+    assert words.count(number, singular) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "total", "text"),
+    [
+        (1, 1, "1 study is"),
+        (0, 1, "0 of 1 study are"),
+        (1, 2, "1 of 2 studies is"),
+        (2, 2, "2 of 2 studies are"),
+        (0, 6, "0 of 6 studies are"),
+    ],
+)
+def test_a_part_of_a_count_has_its_noun_and_its_verb(number: int, total: int, text: str) -> None:
+    assert f"{words.count_of(number, total, 'study')} {words.verb(number)}" == text
+
+
+def test_another_plural_and_another_verb() -> None:
+    assert words.count(2, "index", "indices") == "2 indices"
+    assert [words.verb(number, "has", "have") for number in (0, 1, 2)] == ["have", "has", "have"]
+
+
+def test_a_list_reads_as_one() -> None:
+    assert words.listed(["a"]) == "a"
+    assert words.listed(["a", "b"]) == "a and b"
+    assert words.listed(["a", "b", "c"], "or") == "a, b or c"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (3.14e-9, "3.14 ns"),
+        (24.6e-6, "24.6 µs"),
+        (0.04, "40 ms"),
+        (0.85, "850 ms"),
+        (0.9996, "1.0 s"),
+        (3.24, "3.2 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
+        (12.4, "12 s"),
+        (89.4, "89 s"),
+        (89.6, "1 min 30 s"),
+        (120, "2 min"),
+        (130, "2 min 10 s"),
+        (3599.9, "1 h 00 min"),
+        (7500, "2 h 05 min"),
+        (180_000, "2 d 2 h"),
+        (math.inf, "–"),
+        (-1.0, "–"),
+    ],
+)
+def test_a_duration(seconds: float, text: str) -> None:
+    assert words.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("part", "share", "percent", "whole"),
+    [
+        (0.0034, "0.34 %", "0.3 %", "<1 %"),
+        (0.021, "2.1 %", "2.1 %", "2 %"),
+        (0.51, "51 %", "51 %", "51 %"),
+        (0.0, "0.00 %", "0.0 %", "0 %"),
+    ],
+)
+def test_shares(part: float, share: str, percent: str, whole: str) -> None:
+    found = (words.share(part), words.percent(part), words.whole_percent(part))
+    assert found == (share, percent, whole)

@@ -1,0 +1,186 @@
+"""The judge of the examples: what it takes for right, for withheld, and for wrong."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CHECK = ROOT / "examples" / "check.py"
+
+pytestmark = pytest.mark.skipif(not CHECK.exists(), reason="not a checkout")
+
+
+def load_script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("check", CHECK)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+check = load_script() if CHECK.exists() else ModuleType("check")
+
+
+def run_with(best: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    """The JSON of a run of 1, 2 and 4 workers on two CPUs."""
+    run = {
+        "factors": [{"name": "workers", "levels": [1, 2, 4]}],
+        "machine": {"cpus_allowed": [0, 1], "cgroup": {"version": 1}},
+        "state": "complete",
+        "reason": "",
+    }
+    found: dict[str, Any] = {"run": run, "findings": [], "cells": [], **more}
+    if best is not None:
+        found["best"] = best
+    return found
+
+
+def a_set(recommended: Any, indicator: str = "rate", **more: Any) -> dict[str, Any]:
+    return {"indicator": indicator, "factors": ["workers"], "recommended": recommended, **more}
+
+
+@pytest.mark.parametrize(
+    ("best", "right", "kind"),
+    [
+        (a_set(2), "2,4", "right"),
+        (a_set(2), "cpus..", "right"),
+        (a_set(4), "cpus..", "right"),
+        (a_set(1), "cpus..", "WRONG"),
+        (a_set(1), "more", "WRONG"),
+        (a_set(2), "more", "right"),
+        (a_set(2, "wall_seconds"), "2,4", "WRONG"),
+        (a_set(1, doubt="the machine was not quiet"), "2", "cannot be said"),
+        (None, "2", "WRONG"),
+    ],
+)
+def test_a_recommendation(best: dict[str, Any] | None, right: str, kind: str) -> None:
+    verdict = check.best(run_with(best), "rate", right, {})
+    assert verdict.kind == kind
+    assert verdict.exit_code == (kind == "WRONG")
+
+
+def test_no_recommendation_needs_a_reason() -> None:
+    warned = run_with(findings=[{"kind": "warning", "sentence": "Only one cell was measured."}])
+    verdict = check.best(warned, "rate", "2", {})
+    assert verdict.kind == "cannot be said" and "Only one cell" in verdict.says
+
+
+def test_a_recommendation_under_a_condition() -> None:
+    sets = [a_set(4, group={"sync": "none"}), a_set(2, group={"sync": "lock"})]
+    run = run_with(best_by_condition=sets)
+    assert check.best(run, "rate", "cpus..", {"sync": "none"}).kind == "right"
+    assert check.best(run, "rate", "1", {"sync": "lock"}).kind == "WRONG"
+
+
+@pytest.mark.parametrize(
+    ("machine", "cpus"),
+    [
+        ({"cpus_allowed": [0, 1, 2]}, 3),
+        ({"cpus_allowed": [0, 1, 2], "cgroup": {"cpu_max": "150000 100000"}}, 1.5),
+        ({"cpus_allowed": [0, 1], "cgroup": {"cpu_max": "max 100000"}}, 2),
+        ({"cpus_allowed": [0, 1], "cgroup": {"cpu_quota_us": "100000"}}, 1),
+        ({"cpus_allowed": [0, 1], "cgroup": {"cpu_quota_us": "-1"}}, 2),
+    ],
+)
+def test_the_granted_cpus(machine: dict[str, Any], cpus: float) -> None:
+    assert check.granted_cpus({"machine": machine}) == cpus
+
+
+def test_where_no_level_has_enough_the_greatest_is_right() -> None:
+    assert check.right_levels("cpus..", ["1", "2"], 8) == ["2"]
+    assert check.right_levels("more", ["1", "2"], 1) == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "doubt", "kind"),
+    [
+        ("lock", "", "right"),
+        ("cpu", "", "WRONG"),
+        ("none", "", "cannot be said"),
+        ("contamination", "", "cannot be said"),
+        ("cpu", "the machine was not quiet", "cannot be said"),
+    ],
+)
+def test_a_cause(name: str, doubt: str, kind: str) -> None:
+    cell = {"parameters": {"workers": 4}, "cause": name, "evidence": "it waits"}
+    if doubt:
+        cell["doubt"] = doubt
+    explained = {"cells": [cell], "missing": {}}
+    assert check.cause(explained, {"workers": "4"}, ["lock"]).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "kind"),
+    [
+        (["slower"], "right"),
+        (["slower", "undecided"], "cannot be said"),
+        (["undecided", "faster"], "WRONG"),
+        (["same"], "WRONG"),
+        ([], "WRONG"),
+    ],
+)
+def test_a_comparison(verdicts: list[str], kind: str) -> None:
+    cells = [
+        {"parameters": {"n": n}, "verdict": verdict, "ratio": {"value": 1.04}}
+        for n, verdict in enumerate(verdicts)
+    ]
+    assert check.compared({"new": "new", "cells": cells}, ["slower"]).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "measured", "kind"),
+    [
+        (90.0, 110.0, {"value": 115.0, "low": 109.0, "high": 121.0}, "right"),
+        (90.0, 110.0, {"value": 120.0, "low": 115.0, "high": 125.0}, "WRONG"),
+        (90.0, 110.0, {"value": 120.0, "low": 115.0, "high": 125.0, "in_doubt": True},
+         "cannot be said"),
+        (90.0, None, {"value": 120.0}, "cannot be said"),
+        (90.0, 110.0, {"value": 120.0}, "WRONG"),
+    ],
+)  # fmt: skip
+def test_a_prediction(low: float, high: float | None, measured: dict[str, Any], kind: str) -> None:
+    fit = {
+        "predictions": [{"n": 16.0, "low": low, "high": high}],
+        "warnings": ["too few levels"],
+        "notes": [],
+    }
+    cell = {"parameters": {"workers": 16}, "indicators": {"rate": measured}, "absent": {}}
+    verdict = check.predicted(fit, run_with(cells=[cell]), "workers", 16.0, "rate")
+    assert verdict.kind == kind
+
+
+def row(block: int, wall: str = "1.0", used: str = "yes") -> dict[str, str]:
+    return {"cell": "0", "block": str(block), "attempt": "0", "used": used, "wall_seconds": wall}
+
+
+@pytest.mark.parametrize(
+    ("after", "kind"),
+    [
+        ([row(0), row(1)], "right"),
+        ([row(0, used="no"), row(1)], "right"),
+        ([row(1)], "WRONG"),
+        ([row(0, wall="2.0"), row(1)], "WRONG"),
+        ([row(0), row(0)], "WRONG"),
+    ],
+)
+def test_a_resumed_run(after: list[dict[str, str]], kind: str) -> None:
+    assert check.resumed([row(0)], after, run_with()).kind == kind
+
+
+def test_a_resumed_run_that_did_not_end() -> None:
+    run = run_with()
+    run["run"]["state"] = "interrupted"
+    assert check.resumed([row(0)], [row(0), row(1)], run).kind == "WRONG"
+
+
+def test_what_cannot_be_read_is_no_right_answer(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    asked = ["predicted", str(tmp_path / "none"), "x", "--factor", "n", "--at", "2", "--by", "r"]
+    assert check.main(asked) == 1
+    assert capsys.readouterr().out.startswith("WRONG: ")

@@ -1,0 +1,89 @@
+"""Is a program noticed that has changed since its run began?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from concurve.host.machine import describe_file
+from concurve.measuring.changed_programs import changed_programs
+from concurve.measuring.heads import new_head
+from concurve.measuring.laboratory import Runner, Silence
+from concurve.store import Store
+from concurve.store.run_head import RunHead, decode_head
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
+
+
+def head_of(programs: dict[str, Any]) -> RunHead:
+    head = new_head(small_study(), "quick", 1, "concurve sweep again")
+    return msgspec.structs.replace(head, programs=programs)
+
+
+def renderer(folder: Path, content: str = "one") -> Path:
+    path = folder / "renderer"
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def test_a_program_that_is_the_same_is_not_named(tmp_path: Path) -> None:
+    path = renderer(tmp_path)
+    facts = {"command": "renderer", **describe_file(path)}
+    path.touch()
+    assert list(changed_programs(head_of({"target": facts}))) == []
+
+
+def test_a_program_that_was_built_again_is_named(tmp_path: Path) -> None:
+    facts = describe_file(renderer(tmp_path))
+    renderer(tmp_path, "two")
+    (said,) = changed_programs(head_of({"target": facts}))
+    assert f"{tmp_path}/renderer (role target) has changed since the run began" in said
+    assert said.endswith(": concurve sweep again")
+
+
+def test_a_program_that_is_gone_is_named(tmp_path: Path) -> None:
+    path = renderer(tmp_path)
+    facts = describe_file(path)
+    path.unlink()
+    (said,) = changed_programs(head_of({"target": facts}))
+    assert "(role target) is gone since the run began" in said
+
+
+def test_the_java_of_a_packaged_program_counts_too(tmp_path: Path) -> None:
+    jar = describe_file(renderer(tmp_path))
+    java = describe_file(renderer(tmp_path, "java"))
+    (said,) = changed_programs(head_of({"target": {**jar, "java": java}}))
+    assert "has changed" in said
+    assert list(changed_programs(head_of({"target": {**java, "java": java}}))) == []
+
+
+def test_what_was_not_readable_or_runs_already_is_not_judged() -> None:
+    programs = {
+        "target": {"command": "renderer", "absent": "not found on PATH"},
+        "server": {"attached": "process 4711", "path": "/gone", "sha256": "0"},
+        "other": {"path": "/gone", "absent": "content not readable: denied"},
+    }
+    assert list(changed_programs(head_of(programs))) == []
+
+
+class Notes(Silence):
+    """Keeps the remarks."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.said.append(text)
+
+
+def test_a_run_that_is_resumed_says_it(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "s.db"))
+    facts = describe_file(renderer(tmp_path))
+    first, second = Notes(), Notes()
+    Runner(head_of({"target": facts}), store, FakeEngine(), first, FakeClock()).start()
+    renderer(tmp_path, "two")
+    head = decode_head(store.find_run("last"))
+    Runner(head, store, FakeEngine(), second, FakeClock()).resume()
+    assert not any("has changed" in said for said in first.said)
+    assert [said for said in second.said if "has changed since the run began" in said]

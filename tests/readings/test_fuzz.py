@@ -1,0 +1,45 @@
+"""Outputs of tools with any contents: each figure is read, or missed with its reason."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from pathlib import Path
+
+import pytest
+
+from concurve.definition.extracting import parse_extract, tools
+from concurve.readings.extraction import MissedExtractError, extracted
+from concurve.wire.record import Output, RoleRecord
+from tests.helpers.fuzzing import fuzz
+
+pytestmark = pytest.mark.fuzz
+
+OUTPUTS = Path(__file__).parent / "outputs"
+
+
+def test_outputs_of_known_tools() -> None:
+    corpus = [path.read_bytes() for path in sorted(OUTPUTS.glob("*.txt"))]
+    found = [item.extract for tool in tools() for item in parse_extract(tool)]
+
+    def parse(data: bytes) -> None:
+        role = RoleRecord(name="target", stdout=Output(head=data.decode(errors="replace")))
+        for extract in found:
+            with contextlib.suppress(MissedExtractError):
+                assert math.isfinite(extracted(extract, role))
+
+    words = [
+        b"ms",
+        b"us",
+        b"\xc2\xb5s",
+        b"MiB/s",
+        b"k",
+        b"%",
+        b"1,234,567",
+        b" ",
+        b"\n",
+        b".",
+        b"e",
+        b"-",
+    ]
+    fuzz(parse, corpus, words)
