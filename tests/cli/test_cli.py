@@ -553,7 +553,8 @@ def test_a_control_that_is_refused_names_the_capability(lab: Lab) -> None:
     script = (
         "import os, sys; import concurve.cli, concurve.cli.measuring, concurve.report.terminal, "
         "concurve.definition.study_line, concurve.host.machine, "
-        "concurve.measuring.hooks, concurve.measuring.laboratory; "
+        "concurve.measuring.hooks, concurve.measuring.laboratory, sysconfig; "
+        "sysconfig.get_paths(); "
         "from concurve.store import Store; Store(':memory:').close(); "
         "os.setgroups([]); os.setgid(65534); os.setuid(65534); "
         "sys.argv[0] = 'concurve'; concurve.cli.main()"

@@ -239,8 +239,8 @@ from concurve.errors import StoreError
 from concurve.store import Store
 from tests.store.test_store import filled, outcome, row
 from concurve.figures import encode_figures
-import sqlalchemy.dialects.sqlite
-Store(":memory:").close()
+encode_figures({{}})
+filled(":memory:", 1).close()
 os.setgid(65534); os.setuid(65534)
 path = sys.argv[1]
 store = filled(path, 3)

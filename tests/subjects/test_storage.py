@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -241,7 +242,7 @@ def test_a_reader_beside_writers_runs_under_each_scheduler(lab: real.Lab) -> Non
 
 
 @needs_volumes
-def test_a_run_that_is_killed_is_repaired_by_the_next_one(lab: real.Lab) -> None:
+def test_what_a_killed_run_has_left_is_told_and_repaired(lab: real.Lab) -> None:
     tiny_study(lab, "mixed")
     text = (lab.folder / "study.toml").read_text(encoding="utf-8")
     (lab.folder / "long.toml").write_text(text.replace("seconds = 0.2", "seconds = 600"))
@@ -249,10 +250,13 @@ def test_a_run_that_is_killed_is_repaired_by_the_next_one(lab: real.Lab) -> None
     mount = lab.folder / "mount"
     real.wait_until((mount / "reader-1").exists, "the volume with its files")
     for pid in lab.alive():
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # ended with its parent
+            os.kill(pid, signal.SIGKILL)
     running.communicate(timeout=real.PATIENCE)
     assert lab.wait_until_alone() == {}
     assert any(entry.where == mount for entry in blocks.mounts())
     done = lab.run("sweep", "--repeats", "1", "--", "true")
     assert done.returncode == 0, done.stderr
+    assert "concurve machine repair" in done.stderr, "it needs no volume, and leaves this one"
+    assert lab.run("machine", "repair").returncode == 0
     assert_taken_back(lab)

@@ -36,8 +36,6 @@ _PLACE_MIN = -_DIGITS_MAX
 _EXACT_FROM = 1e-12
 # Precise enough to round any float to the decimal place of any other.
 _EXACT = Context(prec=700)
-# Floats below this have fewer digits.
-_NORMAL_FROM = 1e-300
 # Integers stay whole up to this size without an interval.
 _WHOLE_MAX = 10**15
 
@@ -253,10 +251,8 @@ def _steers(char: str) -> bool:
 
 def _exponent(value: float) -> int:
     """Power of ten of the first digit."""
-    if abs(value) < _NORMAL_FROM:
-        return Decimal(repr(abs(value))).adjusted()
-    # Seventeen digits tell any two of these apart, so none is rounded up to the next power.
-    return int(f"{abs(value):.16e}".partition("e")[2])
+    # By the shortest digits that mean it: in seventeen, 1e-12 begins with a 9.
+    return Decimal(repr(abs(value))).adjusted()
 
 
 def _place(value: float, half: float) -> int:
