@@ -39,13 +39,14 @@ _ATTACH = "--attach"
 def verb(arguments: tuple[str, ...]) -> None:
     """Become the load generator: signals, the terminal and the exit code are its own."""
     from concurve.cli.hiding import check_marked
-    from concurve.cli.load_hidden import load_hidden, take_secrets
+    from concurve.cli.load_hidden import load_hidden
     from concurve.host.native import binary
     from concurve.measuring.packaged import PROGRAMS
-    from concurve.secrets import KNOWN
+    from concurve.secrets import KNOWN, NAMING_OPTIONS
 
     program = binary(PROGRAMS["load"])
-    secrets, rest = take_secrets(arguments)
+    (secret,) = NAMING_OPTIONS
+    secrets, rest = _take(secret, arguments)
     check_marked(secrets, ())
     attach, rest = take_attach(rest)
     if attach is not None:
@@ -65,19 +66,25 @@ def take_attach(arguments: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
     """
     from concurve.errors import StudyError
 
+    found, rest = _take(_ATTACH, arguments)
+    if len(found) > 1 or found == [""]:
+        raise StudyError(f"{_ATTACH} takes one process", f"{_ATTACH} 4711, or unit:NAME")
+    return (found[0] if found else None), rest
+
+
+def _take(option: str, arguments: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """The values of an option that the load generator does not know, and the other arguments."""
     found: list[str] = []
     rest: list[str] = []
     given = iter(arguments)
     for argument in given:
-        if argument == _ATTACH:
+        if argument == option:
             found.append(next(given, ""))
-        elif argument.startswith(f"{_ATTACH}="):
+        elif argument.startswith(f"{option}="):
             found.append(argument.partition("=")[2])
         else:
             rest.append(argument)
-    if len(found) > 1 or found == [""]:
-        raise StudyError(f"{_ATTACH} takes one process", f"{_ATTACH} 4711, or unit:NAME")
-    return (found[0] if found else None), tuple(rest)
+    return found, tuple(rest)
 
 
 def _attached(program: str, arguments: Sequence[str], attach: str) -> int:

@@ -10,24 +10,6 @@ from collections.abc import Sequence
 from typing import IO, TextIO
 
 from concurve.errors import HostError
-from concurve.secrets import NAMING_OPTIONS
-
-(_OPTION,) = NAMING_OPTIONS
-
-
-def take_secrets(arguments: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """The values of ``--secret``, and the arguments without them."""
-    found: list[str] = []
-    rest: list[str] = []
-    given = iter(arguments)
-    for argument in given:
-        if argument == _OPTION:
-            found.append(next(given, ""))
-        elif argument.startswith(f"{_OPTION}="):
-            found.append(argument.partition("=")[2])
-        else:
-            rest.append(argument)
-    return found, tuple(rest)
 
 
 def load_hidden(program: str, arguments: Sequence[str]) -> int:

@@ -14,15 +14,8 @@ from concurve.errors import StudyError
 from concurve.terms import Level
 
 
-class AnswerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An entry, as it is written."""
-
-    study: str
-    factor: str = ""
-    by: str = ""
-    where: dict[str, Level] = {}
-    names: dict[str, str] = {}
-    claims: tuple[str, ...] = ()
+class AnswerTable(Answer, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An answer, as it is written: a key that is not known is a mistake."""
 
 
 def answers_of(
