@@ -130,3 +130,15 @@ def wait_until(happened: Callable[[], bool], what: str) -> None:
     while not happened():
         assert time.monotonic() < deadline, f"{what} did not come in {PATIENCE:.0f} s"
         time.sleep(0.02)
+
+
+def stop(pid: int) -> None:
+    """Stop a process. The signal takes effect some time after it was sent: waits until each thread
+    has stopped."""
+
+    def has_stopped() -> bool:
+        stats = [task.read_text() for task in Path(f"/proc/{pid}/task").glob("*/stat")]
+        return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
+
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(has_stopped, f"the stop of process {pid}")

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from concurve.host import native
+from tests.helpers.real import stop
 from tests.helpers.resp import (
     DEADLINE_S,
     Client,
@@ -137,7 +138,7 @@ def test_an_end_that_comes_with_the_last_bytes_is_noticed(server: Server, last: 
     watcher, quitter = Client(server.port), Client(server.port)
     quitter("LOCK", "Q", "a", "E")
     for process in server.processes():
-        os.kill(process, signal.SIGSTOP)
+        stop(process)
     quitter.socket.sendall(last)
     quitter.socket.shutdown(socket.SHUT_WR)
     for process in server.processes():

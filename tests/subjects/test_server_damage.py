@@ -19,7 +19,7 @@ import pytest
 from concurve.host import native
 from tests.helpers.engine_kills import PROCESSES
 from tests.helpers.needs import small_file_system
-from tests.helpers.real import wait_until
+from tests.helpers.real import stop, wait_until
 from tests.helpers.resp import DEADLINE_S, Client, ReplyError, Server, missing, serving
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
@@ -322,7 +322,7 @@ def of_service(service: str, folder: Path) -> tuple[str, ...]:
 def test_a_stopped_engine_gets_no_clients_and_is_replaced(tmp_path: Path, service: str) -> None:
     with serving(*PROCESSES, *of_service(service, tmp_path)) as server:
         stopped = server.engines()[0]
-        os.kill(stopped, signal.SIGSTOP)
+        stop(stopped)
         answered = []
 
         def ask() -> None:
@@ -349,7 +349,7 @@ def test_a_server_with_a_stopped_process_ends_on_request(
     tmp_path: Path, which: int, service: str
 ) -> None:
     with serving(*PROCESSES, *of_service(service, tmp_path)) as server:
-        os.kill(server.processes()[which], signal.SIGSTOP)
+        stop(server.processes()[which])
         time.sleep(0.1)
         begin = time.monotonic()
         stderr = server.end()
@@ -367,11 +367,11 @@ def test_engines_that_are_threads_stop_and_continue_with_their_process(
         serving(*model, *of_service(service, tmp_path)) as server,
         contextlib.closing(Client(server.port)) as client,
     ):
-        os.kill(server.process.pid, signal.SIGSTOP)
+        stop(server.process.pid)
         client.send("PING")
         os.kill(server.process.pid, signal.SIGCONT)
         assert client.reply() == "PONG"
-        os.kill(server.process.pid, signal.SIGSTOP)
+        stop(server.process.pid)
         server.process.send_signal(signal.SIGTERM)
         os.kill(server.process.pid, signal.SIGCONT)
         server.process.wait(DEADLINE_S)
@@ -381,7 +381,7 @@ def test_engines_that_are_threads_stop_and_continue_with_their_process(
 def test_an_engine_that_continues_is_kept() -> None:
     with serving(*PROCESSES) as server:
         engines = server.engines()
-        os.kill(engines[0], signal.SIGSTOP)
+        stop(engines[0])
         time.sleep(1)
         os.kill(engines[0], signal.SIGCONT)
         time.sleep(6)
