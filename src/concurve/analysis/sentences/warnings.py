@@ -28,9 +28,9 @@ def warnings_of(
     return [
         *_unfinished(head, protocol, state),
         *_not_measured(head, protocol, state),
+        *_left_out(head),
         *_skipped(plan, cells),
         *_doubtful(head, plan, cells, rejects),
-        *_left_out(head),
         *_imprecise(head, protocol, cells),
         *_refused(first),
     ]
