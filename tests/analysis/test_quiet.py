@@ -37,10 +37,14 @@ CLAIM = Claim(
 )
 
 
-def run_with(disturbed: dict[str, int], slower: float = 1.5) -> Report:
+def run_with(
+    disturbed: dict[str, int], slower: float = 1.5, conditions: tuple[str, ...] = ()
+) -> Report:
     """A run whose last trials of a cell are disturbed: so many by its threads."""
     rules = Rules(repeats_min=TRIALS, repeats_max=TRIALS, redo_max=0, redo_share=0.0)
-    study = msgspec.structs.replace(small_study(rules, threads=(1, 2)), claims=(CLAIM,))
+    study = msgspec.structs.replace(
+        small_study(rules, threads=(1, 2)), claims=(CLAIM,), conditions=conditions
+    )
 
     def is_disturbed(spec: TrialSpec) -> bool:
         block = int(spec.trial.split("/")[-2])

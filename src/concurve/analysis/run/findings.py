@@ -182,6 +182,7 @@ def analyse(
             stored.row.state,
             best,
             cache(partial(speedup_among, plan, ground.speed, samples)),
+            ground.indicator,
             ground.speed,
             first,
         ),
