@@ -39,7 +39,8 @@ def measured(plan: Plan, cells: Sequence[CellFindings], asked: IndicatorInfo) ->
     if plan.work is not None:
         yield (
             f"Which level of {plan.work} is best cannot be said: only "
-            f"{plan.work}={plan.cells[0].parameters[plan.work]} was measured."
+            f"{plan.work}={plan.cells[0].parameters[plan.work]} was measured. Measure "
+            "another one in a run of its own, then: concurve compare RUN RUN."
         )
 
 
