@@ -144,8 +144,6 @@ def _base_depends() -> Report:
     )  # fmt: skip
 
 
-
-
 @kind("figure-of-the-only-cell", "Wall time")
 def _only_cell() -> Report:
     return made_run(Store(), halved, threads=(2,))

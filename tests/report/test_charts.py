@@ -111,19 +111,18 @@ def test_each_figure_that_is_extracted_has_its_chart() -> None:
 def test_several_recommended_settings_have_rings_and_no_words() -> None:
     """Words beside several would cover each other and the curves."""
 
-    def drawn(**factors: tuple[Level, ...]) -> tuple[Chart, str]:
-        conditions = tuple(name for name in factors if name != "threads")
-        made = made_run(
-            Store(), lambda *levels: 1.0 / int(levels[-1]), conditions=conditions, **factors
-        )
+    def drawn(made: Report) -> tuple[Chart, str]:
         chart = hero(made)
         assert chart is not None
         return chart, to_svg(chart)
 
-    chart, picture = drawn(threads=(1, 2))
+    chart, picture = drawn(made_run(Store(), lambda n: 1.0 / int(n), threads=(1, 2)))
     assert "recommended" in picture
     assert RINGS not in chart.remarks
-    chart, picture = drawn(load=(1, 2, 3), threads=(1, 2))
+    several = made_run(
+        Store(), lambda load, n: 1.0 / int(n), conditions=("load",), load=(1, 2, 3), threads=(1, 2)
+    )
+    chart, picture = drawn(several)
     assert "recommended" not in picture
     assert RINGS in chart.remarks
 

@@ -45,7 +45,7 @@ class Role(Enum):
     KEY = auto()
     """The key of a row, such as the level of a factor."""
     NAME = auto()
-    """The name of a row, which no view cuts or leaves out; empty where it is that of the row above."""
+    """The name of a row, which no view cuts or leaves out; empty for that of the row above."""
     TEXT = auto()
     NUMBER = auto()
     BAR = auto()

@@ -9,8 +9,12 @@ fast views and can be recomputed from the records. Each trial is one transaction
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import msgspec
 
 from concurve.errors import StoreError
 from concurve.secrets import KNOWN
@@ -45,6 +49,9 @@ _WHOLE_TRIALS = (
     "ON concurve_records.trial = concurve_trials.id WHERE run = :run"
 )
 _WHOLE_TRIAL = f"{_WHOLE_TRIALS} AND cell = :cell AND block = :block AND attempt = :attempt"
+
+#: So many rows are read at once where all are read: they stay in the cache of the CPU.
+_ROWS_AT_ONCE = 500
 
 _RUN = ", ".join(RunRow._fields)
 _CAMPAIGN = ", ".join(CampaignRow._fields)
@@ -256,6 +263,25 @@ class Store(Database):
         )
         with self._reading() as connection:
             return Trials.stored(connection.run(query, run=run))
+
+    def fingerprint(self, run: str) -> bytes:
+        """A digest of all that :meth:`trials` and :meth:`first_record` read of a run, in a fraction
+        of the time that it takes to make trials of it."""
+        trials = (
+            "SELECT id, cell, block, attempt, verdict, value, seconds, cause, detail, figures "
+            "FROM concurve_trials WHERE run = :run ORDER BY id"
+        )
+        first = (
+            "SELECT record FROM concurve_records WHERE trial = "
+            "(SELECT min(id) FROM concurve_trials WHERE run = :run)"
+        )
+        digest = hashlib.blake2b(digest_size=32)
+        with self._reading() as connection:
+            for query in (trials, first):
+                rows = connection.read(query, run=run)
+                while some := list(islice(rows, _ROWS_AT_ONCE)):
+                    digest.update(msgspec.msgpack.encode(some))
+        return digest.digest()
 
     def records(self, run: str, cell: int | None = None) -> Iterator[RecordRow]:
         """The raw records of a run, or of one cell of it, in order, one by one."""

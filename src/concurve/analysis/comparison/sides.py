@@ -64,7 +64,9 @@ def _levels(runs: Sequence[Findings]) -> dict[str, tuple[Level, ...]]:
     """The levels of each factor in all these runs."""
     named = dict.fromkeys(name for run in runs for cell in run.cells for name in cell.parameters)
     return {
-        name: tuple(dict.fromkeys(cell.parameters.get(name, "") for run in runs for cell in run.cells))
+        name: tuple(
+            dict.fromkeys(cell.parameters.get(name, "") for run in runs for cell in run.cells)
+        )
         for name in named
     }
 
