@@ -246,7 +246,7 @@ def _layers(subject: _Subject, marks: _Marks) -> list[Any]:
         .mark_line(strokeDash=[5, 4], strokeWidth=1.4, color=SOFT, clip=True, aria=False)
         .encode(y=y),
         rows_where("datum.kind == 'ideal' && datum.end")
-        .mark_text(text="ideal", align="left", dx=6, dy=8, fontSize=12, color=SOFT, aria=False)
+        .mark_text(text="ideal", align="left", dx=10, dy=-8, fontSize=12, color=SOFT, aria=False)
         .encode(y=y),
     ]
     return [

@@ -88,8 +88,9 @@ def recommended(rows: Any, place: Any, *, is_named: bool) -> list[Any]:
     ).encode(y=place)
     if not is_named:
         return [rings]
+    # Right below: the ideal line rises beyond, and beside the best setting curves are level.
     word = rows.mark_text(
-        text="recommended", align="left", baseline="bottom", dx=9, dy=-8, fontSize=12,
+        text="recommended", align="left", baseline="top", dx=9, dy=8, fontSize=12,
         fontWeight=600, color=INK, aria=False,
     ).encode(y=place)  # fmt: skip
     return [rings, word]

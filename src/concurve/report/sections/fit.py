@@ -67,7 +67,14 @@ def _models(fit: Fit) -> Iterator[Block]:
         ("last left out", Role.NUMBER, 2),
     )  # fmt: skip
     columns = (
-        Column(title, [row[number] for row in rows], role, name=title, wanted=wanted)
+        Column(
+            title,
+            [row[number] for row in rows],
+            role,
+            name=title,
+            wanted=wanted,
+            is_filled=title != "AICc (none)",
+        )  # fmt: skip
         for number, (title, role, wanted) in enumerate(headings)
     )
     title = "One row a parameter."
