@@ -74,7 +74,7 @@ def _models(fit: Fit) -> Iterator[Block]:
             name=title,
             wanted=wanted,
             is_filled=title != "AICc (none)",
-        )  # fmt: skip
+        )
         for number, (title, role, wanted) in enumerate(headings)
     )
     title = "One row a parameter."
