@@ -240,8 +240,10 @@ def test_a_few_trials_in_doubt_do_not_move_a_median() -> None:
 def test_a_comparison_of_figures_in_doubt_is_undecided() -> None:
     """Also where they differ greatly: the machine may have made the difference."""
     report = busy((1, 2), lambda block, n: n == 2 or block % 2 == 0, "steal")
-    (cell,) = compare_levels(report, "threads").cells
+    compared = compare_levels(report, "threads")
+    (cell,) = compared.cells
     assert cell.verdict == "undecided"
+    assert "A new run on a quiet machine decides" in compared.advice[-1]
     assert "the machine was not quiet" in cell.note
     assert cell.ratio is not None
     assert cell.ratio.in_doubt
