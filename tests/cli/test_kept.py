@@ -10,7 +10,7 @@ import pytest
 
 from concurve import brief
 from concurve.cli import kept, showing
-from concurve.errors import StoreError
+from concurve.errors import RunError, StoreError
 from concurve.store import Store
 from tests.helpers.made import made_run
 
@@ -164,3 +164,8 @@ def test_what_is_kept_does_not_grow_without_end(
     show()
     assert len(list(file.parent.iterdir())) == 2
     assert file.exists()
+
+
+def test_an_option_that_is_no_text_is_refused_as_any_other(show: Callable[..., str]) -> None:
+    with pytest.raises(RunError, match="no trial has the indicator"):
+        show(best_by="\udcff")

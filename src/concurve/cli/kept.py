@@ -42,9 +42,10 @@ class Place:
 
     def __init__(self, folder: Path, store: Store, row: RunRow, asked: Iterable[str]) -> None:
         self._file = folder / f"{row.id}.json"
-        own = (sys.version, *_code(), *asked, *row[:-1])
-        digest = hashlib.blake2b(msgspec.msgpack.encode(own), digest_size=32)
-        digest.update(row.head)
+        digest = hashlib.blake2b(row.head, digest_size=32)
+        for text in (sys.version, *_code(), *asked, *row[:-1]):
+            # What the command line gives need be no text in any encoding.
+            digest.update(text.encode(errors="surrogatepass") + b"\0")
         digest.update(store.fingerprint(row.id))
         self._key = digest.hexdigest()
 
@@ -95,8 +96,9 @@ def _code() -> Iterator[str]:
     for folder, folders, names in os.walk(package):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
         for name in sorted(names):
-            found = os.stat(f"{folder}/{name}")  # noqa: PTH116
-            yield f"{folder}/{name} {found.st_size} {found.st_mtime_ns}"
+            with contextlib.suppress(FileNotFoundError):  # of an editor, gone by now
+                found = os.stat(f"{folder}/{name}")  # noqa: PTH116
+                yield f"{folder}/{name} {found.st_size} {found.st_mtime_ns}"
 
 
 def _remove_oldest(folder: Path) -> None:
