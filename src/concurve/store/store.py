@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from concurve.errors import StoreError
 from concurve.secrets import KNOWN
@@ -60,6 +61,7 @@ class Store(Database):
     def __init__(self, url: str | None = None) -> None:
         super().__init__(url)
         self._written: dict[str, int] = {}
+        self._added: dict[str, str] = {}
 
     # -- writing --------------------------------------------------------------------------
 
@@ -69,6 +71,7 @@ class Store(Database):
             hidden = row._replace(head=KNOWN.hide_json(row.head))
             connection.run(insert("concurve_runs", row._fields), **hidden._asdict())
             _hold(connection, row.id, row.state)
+        self._added[row.id] = "concurve_runs"
 
     def set_state(self, run: str, state: str, reason: str) -> None:
         """Set the state of a run and the reason for it. This process holds one that is running; of
@@ -118,6 +121,13 @@ class Store(Database):
         self._written[run] += 1
         self._check_stored(_WHOLE_TRIAL, 1, run=run, **outcome.key._asdict())
 
+    def _written_rows(self) -> Iterator[tuple[str, dict[str, Any], int]]:
+        """What this process has stored is there: its runs, campaigns and trials."""
+        for name, table in self._added.items():
+            yield f"SELECT count(*) FROM {table} WHERE id = :name", {"name": name}, 1
+        for run, count in self._written.items():
+            yield _WHOLE_TRIALS, {"run": run}, count
+
     def add_campaign(self, row: CampaignRow, members: Sequence[MemberRow]) -> None:
         """Store a new campaign with its studies."""
         fields = ("campaign", *MemberRow._fields)
@@ -125,6 +135,7 @@ class Store(Database):
             hidden = row._replace(head=KNOWN.hide_json(row.head))
             connection.run(insert("concurve_campaigns", row._fields), **hidden._asdict())
             _hold(connection, row.id, row.state)
+            self._added[row.id] = "concurve_campaigns"
             connection.run_each(
                 insert("concurve_campaign_studies", fields),
                 [{"campaign": row.id, **member._asdict()} for member in members],
