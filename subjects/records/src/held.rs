@@ -18,6 +18,8 @@ pub struct Held {
     pub is_admitted: bool,
     /// The lock in whose queue it is.
     pub parked: Option<Parked>,
+    /// How many changes and locks it had when memory was looked at.
+    pub looked_at: usize,
     /// Its commit is in the log up to this byte, and maybe not on the disk.
     pub unconfirmed: Option<u64>,
 }

@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 
+use crate::definition::Key;
 use crate::file::RecordFile;
 use crate::locks::WaitCell;
 use crate::registry::Registration;
@@ -130,6 +131,13 @@ impl Session {
     pub fn insert(&mut self, file: FileHandle, record: &[u8]) -> Result<(), Status> {
         let (mut active, local) = self.active_and_local();
         active.statement(local, file, LockBias::None, |work| work.insert(record))
+    }
+
+    /// The length of the file's records, and of their keys together.
+    pub(crate) fn sizes(&self, file: FileHandle) -> Result<(u64, u64), Status> {
+        let file = &self.local.file(file)?.file;
+        let keys: usize = file.definition.keys.iter().map(Key::bytes).sum();
+        Ok((file.record_bytes() as u64, keys as u64))
     }
 
     /// Operation 3: changes the record that was read last. If this changes its value of the key by

@@ -20,6 +20,7 @@ impl Active<'_> {
         self.confirm()?;
         self.shared.check()?;
         local.file(file)?;
+        self.held.check_memory()?;
         let done = self.try_until_done(local, file, bias, operation);
         if self.in_transaction() || done == Err(Status::Waiting) {
             return done;

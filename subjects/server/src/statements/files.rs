@@ -125,6 +125,8 @@ impl RecordFiles<'_> {
         let mut record = record(&values, self.catalogue.file(file).record_bytes);
         let file = self.handle(file)?;
         if self.opened.midway.take().is_none() {
+            let records = keys.end().saturating_sub(*keys.start()).saturating_add(1);
+            self.session.check_room(file, records)?;
             self.session.begin(TransactionKind::Exclusive)?;
         }
         for number in keys {
