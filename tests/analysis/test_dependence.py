@@ -187,8 +187,10 @@ def test_every_level_has_its_ratio_to_the_base_and_the_assumption_that_counts_is
 
 
 def judged(verdict: VerdictName, cache: Level) -> ClaimFinding:
-    return ClaimFinding(id=f"slower-{cache}", says="as takes longer.", source="", kind="ratio",
-                        verdict=verdict, reason="", claim="slower", setting={"cache": cache})  # fmt: skip
+    return ClaimFinding(
+        id=f"slower-{cache}", says="as takes longer.", source="", kind="ratio", verdict=verdict,
+        reason="", claim="slower", setting={"cache": cache},
+    )  # fmt: skip
 
 
 def test_one_picture_and_its_table_have_ratios_and_verdicts_over_the_assumption() -> None:
@@ -203,7 +205,7 @@ def test_one_picture_and_its_table_have_ratios_and_verdicts_over_the_assumption(
     chart, table = section.blocks
     assert isinstance(chart, Chart) and isinstance(table, Table)
     assert [column.title for column in table.columns] == [
-        "cache", "as / cfq", "noop / cfq", "slower",
+        "cache", "as / cfq", "noop / cfq", "claim slower",
     ]  # fmt: skip
     verdicts = [cell[0].text for cell in table.columns[3].cells if isinstance(cell, tuple)]
     assert verdicts == ["cannot be decided", "supported"]

@@ -9,9 +9,7 @@ import msgspec
 from concurve.estimate import Estimate
 from concurve.terms import Level
 
-VerdictName = Literal[
-    "supported", "refuted", "undecided", "cannot be decided", "not testable here"
-]
+VerdictName = Literal["supported", "refuted", "undecided", "cannot be decided", "not testable here"]
 
 
 class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):

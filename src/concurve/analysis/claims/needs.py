@@ -70,9 +70,7 @@ def _held(own: Answer, needs: Needs, found: Variation, cells: _Cells) -> Answer:
         return own._replace(verdict="undecided", reason=reason, trials=alike.trials)
     if cells.missing:
         names = listed([_named(cell, [*cells.there, *cells.missing]) for cell in cells.missing])
-        return own._replace(
-            verdict="undecided", reason=f"{seen}; {names} was not run", trials=None
-        )
+        return own._replace(verdict="undecided", reason=f"{seen}; {names} was not run", trials=None)
     return own._replace(
         verdict="cannot be decided",
         reason=f"what it compares makes no difference here: {seen}",

@@ -79,9 +79,7 @@ def _rows(items: Sequence[AssumedRatio], curves: Sequence[str]) -> list[dict[str
     return rows
 
 
-def _drawn(
-    rows: list[dict[str, Any]], curves: list[str], items: Sequence[AssumedRatio]
-) -> Any:
+def _drawn(rows: list[dict[str, Any]], curves: list[str], items: Sequence[AssumedRatio]) -> Any:
     """From the back: the band of ratios that decide nothing, 1, the source's lines, curves,
     intervals, points."""
     import altair as alt

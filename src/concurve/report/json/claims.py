@@ -93,7 +93,9 @@ class DependenceEntry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
     family: Annotated[int, about("Changes that hold together with 95 % (Holm).")] = 0
 
 
-class AssumedRatioEntry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class AssumedRatioEntry(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """The ratio of two levels of a factor in a simulation, at one level of an assumption."""
 
     indicator: str
@@ -103,7 +105,7 @@ class AssumedRatioEntry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_
     assumption: str
     at: Annotated[Level, about("The level of the assumption.")]
     settings: Positive
-    ratio: Annotated[Indicator, about(type="object")]
+    ratio: Annotated[Indicator | None, about(type="object")]
     published: Annotated[float | None, about("The ratio that the source has.")] = None
     alike_within: Annotated[
         float, about("Ratios closer to 1 than by this share decide no claim; 0: none says so.")

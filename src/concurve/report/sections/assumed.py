@@ -61,8 +61,8 @@ def _verdicts(
         for level in at:
             counts = Counter(c.verdict for c in own if c.setting[assumption] == level)
             shown = tuple(
-                Text(f"{verdict} ({number})" if number > 1 else verdict, TONES[verdict])
+                Text(verdict if counts.total() == 1 else f"{verdict} ({number})", TONES[verdict])
                 for verdict, number in counts.most_common()
             )
             cells.append(shown or Missing("it was not judged"))
-        yield Column(name, cells, short=name)
+        yield Column(f"claim {name}", cells)
