@@ -74,6 +74,11 @@ NO_FIGURE: dict[str, dict[str, str]] = {
     ),
     "kernel-mode/mariadb": dict.fromkeys(["pool-uses-more", "pool-even"], "not in the source"),
     "kernel-mode/postgresql": {"processes-uneven": "not in the source"},
+    "io-schedulers/overview": dict.fromkeys(
+        ["order-of-requests", "deadline-favours-reads", "as-becomes-deadline", "one-head",
+         "cfq-classes", "cfq-nice"],
+        "a sentence of the overview, without a figure",
+    ),
     "io-schedulers/load": {"heirs": "heirs of what the source measured"},
     "io-schedulers/postgresql": {"heirs": "heirs of what the source measured"},
     "io-schedulers/mixed": {"favours-reads": "a sentence of the overview, without a figure"},

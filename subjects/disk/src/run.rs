@@ -113,7 +113,10 @@ fn streams(options: &StreamOptions, sectors: u64) -> Result<Vec<Stream>, Error> 
                     Pattern::Random => (0, sectors),
                 },
                 requests: options.requests,
-                priority: Priority::NORMAL,
+                priority: match direction {
+                    Direction::Read => Priority::of_nice(options.reader_class, options.reader_nice),
+                    Direction::Write => Priority::NORMAL,
+                },
                 seed: options.seed.wrapping_add(number),
             });
         }
