@@ -87,6 +87,7 @@ NO_FIGURE: dict[str, dict[str, str]] = {
         "tc07-1": "table 21 has no CPU time, and figure 14 is a picture",
         "tc07-2": "figure 15 is a picture",
         "tc07-4b": "a set-up of ours",
+        "tc07-7": "table 22 has the affinity as a set-up, and no reading of it",
     },
     "java-threads/tc10": {
         "tc10-3-forkjoin": "JOMP's threads always wait busily: there is no run without",

@@ -26,6 +26,9 @@ from concurve.stats.blocks import Blocks, block_ratio, geometric_means, quotient
 from concurve.stats.comparison import together
 from concurve.terms import Level
 
+Each = Sequence[str] | Mapping[str, Sequence[Level]]
+"""The factors at whose levels a claim is judged; as a mapping with these levels, none for all."""
+
 
 class _Sides(NamedTuple):
     """The geometric means of the indicator in the ratio's numerator and denominator, by block."""
@@ -59,7 +62,7 @@ def dependences(study: Study, samples: Samples) -> tuple[Dependence, ...]:
     for claim in study.claims:
         test = parse_test(claim, "study")
         if isinstance(test, Ratio):
-            columns = {factor: list(samples.levels(factor)) for factor in test.each}
+            columns = _columns(test.each, samples)
             for factor, levels in columns.items():
                 if len(levels) > 1:
                     found += _of(claim, test, columns, factor, samples)
@@ -81,7 +84,7 @@ def assumed_ratios(study: Study, samples: Samples) -> tuple[AssumedRatio, ...]:
         return ()
     found: list[AssumedRatio] = []
     for compared in _comparisons(study):
-        columns = {name: list(samples.levels(name)) for name in compared.each}
+        columns = _columns(compared.each, samples)
         along = [
             list(_along(compared, columns, name, samples))
             for name in columns
@@ -185,7 +188,7 @@ class _Comparison(NamedTuple):
     factor: str
     base: Level
     where: Cell
-    each: Sequence[str]
+    each: Each
     published: dict[Level, float]
     alike_within: float
 
@@ -210,7 +213,7 @@ def _comparisons(study: Study) -> list[_Comparison]:
                 factor=factor,
                 base=test.over[factor],
                 where=where,
-                each=tuple(test.each),
+                each=test.each,
                 published={},
                 alike_within=0.0 if test.needs is None else test.needs.differ_by,
             ),
@@ -251,6 +254,12 @@ def _along(
                     published=compared.published.get(level),
                     alike_within=compared.alike_within,
                 )
+
+
+def _columns(each: Each, samples: Samples) -> dict[str, list[Level]]:
+    """The levels at which a claim is judged, by factor."""
+    named = each if isinstance(each, Mapping) else dict.fromkeys(each, ())
+    return {name: list(levels or samples.levels(name)) for name, levels in named.items()}
 
 
 def _settings(columns: Mapping[str, Sequence[Level]]) -> list[Cell]:

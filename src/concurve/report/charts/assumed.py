@@ -64,6 +64,7 @@ def _rows(items: Sequence[AssumedRatio], curves: Sequence[str]) -> list[dict[str
         text = f"{curve}, {fmt.clean(item.assumption)}={fmt.level(item.at)}: {shown}"
         row: dict[str, Any] = {"kind": "point", "series": curve, "x": place, "text": text}
         row["value"] = item.ratio.value
+        row["joined"] = isinstance(item.at, (int, float))
         if item.ratio.low is not None and item.ratio.high is not None:
             row |= {"low": item.ratio.low, "high": item.ratio.high}
         rows.append(row)
@@ -118,7 +119,7 @@ def _drawn(rows: list[dict[str, Any]], curves: list[str], items: Sequence[Assume
         of_source.transform_filter("datum.last")
         .mark_text(align="right", baseline="bottom", dy=-3, fontSize=12, color=INK)
         .encode(y=y, text="text:N"),
-        rows_where("datum.kind == 'point'")
+        rows_where("datum.kind == 'point' && datum.joined")
         .mark_line(strokeWidth=1.8, aria=False).encode(y=y, color=color),
         rows_where("datum.kind == 'point' && isValid(datum.low)")
         .mark_rule(strokeWidth=2.2, aria=False).encode(y=low, y2="high:Q", color=color),
