@@ -184,6 +184,11 @@ def improvements(study: Study, column: str, draw: int) -> Iterator[Printed]:
 
 def of_other_cells(key: str, study: Study) -> Iterator[Printed]:
     """What the source measured once and says of several cells, or in another test case."""
+    if key == "enqueue-io-threads":
+        # What was created was held: it fills the lock table.
+        for one in in_cells(study):
+            if one.indicator == "lock_granted":
+                yield one._replace(indicator="lock_locks_peak")
     if key == "java-threads/tc02":
         # One process, PID 2572, in all rows of table 13: its threads were made while it ran.
         for one in in_cells(study):
