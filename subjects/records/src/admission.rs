@@ -9,13 +9,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::thread;
 use std::time::Duration;
 
 use concurve_latch::{Class, Condvar, Mutex, MutexGuard};
 
 use crate::classes;
+use crate::counted::{AtomicBool, AtomicUsize};
 
 /// The first session in the queue lets the others continue for this time: about a time slice of the
 /// scheduler.

@@ -53,6 +53,7 @@ mod checkpointer;
 mod classes;
 pub mod command;
 mod control;
+mod counted;
 pub mod definition;
 pub mod engine;
 pub mod error;
@@ -83,6 +84,7 @@ mod verify;
 
 pub use checkpointer::Checkpointer;
 pub use control::CONTROL_FILE;
+pub use counted::shared_writes;
 pub use definition::{FileDefinition, Key, Segment, SegmentKind};
 pub use engine::Engine;
 pub use error::Fault;

@@ -64,3 +64,9 @@ pub fn admission(options: &EngineOptions) -> Admission {
         (Latching::File | Latching::Record, Durability::None) => Admission::for_cpus(),
     }
 }
+
+/// Whether sessions read pages without latches where nobody changes them. With coarser latching,
+/// operations wait for each other anyway.
+pub fn is_latch_free(latching: Latching) -> bool {
+    latching == Latching::Record
+}

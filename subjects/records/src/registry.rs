@@ -1,8 +1,8 @@
 //! The open sessions, and where in the log the transaction of each begins.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use concurve_latch::Mutex;
 use crossbeam_utils::CachePadded;
@@ -21,6 +21,9 @@ pub struct Registration {
     /// none.
     pub first_lsn: AtomicU64,
     pub counts: SessionCounts,
+    /// It has no transaction, waits for nothing, and has nothing to confirm. Written by the session's own
+    /// thread alone, or by the successor of its engine.
+    pub is_at_rest: AtomicBool,
     pub held: Mutex<Held>,
 }
 
@@ -48,6 +51,7 @@ impl Registry {
             engine: concurve_latch::engine(),
             first_lsn: AtomicU64::new(u64::MAX),
             counts: SessionCounts::default(),
+            is_at_rest: AtomicBool::new(true),
             held: classes::session().mutex(Held::default()),
         }));
         match free {

@@ -5,9 +5,9 @@
 //! that dies in an operation dies holding a latch, and the next generation of engines recovers from
 //! the log. If one dies between operations, its successor calls [`Shared::end_sessions_of`].
 
+use crate::counted::{AtomicBool, AtomicU64};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use concurve_latch::{Mutex, MutexGuard, RwLock};
 

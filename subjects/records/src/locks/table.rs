@@ -4,10 +4,10 @@ use std::hash::BuildHasher;
 
 use concurve_latch::{Mutex, MutexGuard};
 use crossbeam_utils::CachePadded;
-use hashbrown::hash_map::Entry;
 
 use crate::classes;
-use crate::locks::lock::{Holder, Lock, LockOutcome, Mode, Owner, Waiter};
+use crate::locks::exclusive::ExclusiveCounts;
+use crate::locks::lock::{Lock, LockOutcome, Mode, Owner, Waiter};
 use crate::locks::name::LockName;
 use crate::table::{Hashing, Table};
 
@@ -34,8 +34,9 @@ pub(super) type Stripe = Table<LockName, Lock>;
 pub struct LockTable {
     pub(super) stripes: Box<[CachePadded<Mutex<Stripe>>]>,
     hasher: Hashing,
+    exclusives: ExclusiveCounts,
     /// Locked after stripes.
-    pub(super) waits: Mutex<Waits>,
+    pub(super) waits: CachePadded<Mutex<Waits>>,
 }
 
 impl LockTable {
@@ -46,12 +47,17 @@ impl LockTable {
         Self {
             stripes: (0..stripes).map(stripe).collect(),
             hasher: Hashing::default(),
-            waits: class.mutex(Waits::default()),
+            exclusives: ExclusiveCounts::new(),
+            waits: CachePadded::new(class.mutex(Waits::default())),
         }
     }
 
+    pub(super) fn hash(&self, name: &LockName) -> usize {
+        self.hasher.hash_one(name) as usize >> 20
+    }
+
     pub(super) fn index(&self, name: &LockName) -> usize {
-        (self.hasher.hash_one(name) as usize >> 20) & (self.stripes.len() - 1)
+        self.hash(name) & (self.stripes.len() - 1)
     }
 
     pub(super) fn stripe(&self, name: &LockName) -> MutexGuard<'_, Stripe> {
@@ -60,16 +66,30 @@ impl LockTable {
 
     /// Takes a lock if it is available now.
     pub fn try_lock(&self, owner: Owner, name: LockName, mode: Mode) -> LockOutcome {
-        match self.stripe(&name).entry(name) {
-            Entry::Vacant(place) => {
-                let modes = mode as u8;
-                let mut lock = Lock::default();
-                lock.holders.push(Holder { owner, modes });
-                place.insert(lock);
-                LockOutcome::New
-            }
-            Entry::Occupied(mut place) => place.get_mut().try_lock(owner, mode),
-        }
+        let hash = self.hash(&name);
+        let mut stripe = self.stripe(&name);
+        let lock = stripe.entry(name).or_default();
+        self.change(hash, lock, |lock| lock.try_lock(owner, mode))
+    }
+
+    /// Changes the holders of a lock. To be called while the stripe is latched.
+    pub(super) fn change<R>(
+        &self,
+        hash: usize,
+        lock: &mut Lock,
+        change: impl FnOnce(&mut Lock) -> R,
+    ) -> R {
+        let before = lock.is_exclusive();
+        let done = change(lock);
+        self.exclusives.note(hash, before, lock.is_exclusive());
+        done
+    }
+
+    /// Whether no session holds a lock exclusively, by one look without a latch. If it says no, the
+    /// lock may be free all the same.
+    #[inline]
+    pub fn is_not_exclusive(&self, name: &LockName) -> bool {
+        self.exclusives.is_none(self.hash(name))
     }
 
     /// Which sessions have read a gap in which an owner inserts.
@@ -90,12 +110,15 @@ impl LockTable {
 
     /// Releases a lock, and grants it to waiters.
     pub fn release(&self, owner: Owner, name: LockName) {
+        let hash = self.hash(&name);
         let mut stripe = self.stripe(&name);
         let Some(lock) = stripe.get_mut(&name) else {
             return;
         };
-        lock.holders.retain(|it| it.owner != owner);
-        self.serve(lock);
+        self.change(hash, lock, |lock| {
+            lock.holders.retain(|it| it.owner != owner)
+        });
+        self.serve(hash, lock);
         if lock.is_unused() {
             stripe.remove(&name);
             // After a long transaction the table is large, which would cost the others cache
@@ -108,13 +131,14 @@ impl LockTable {
 
     /// Grants the lock to waiters, in the order of the queue. To be called while the stripe is
     /// latched.
-    pub(super) fn serve(&self, lock: &mut Lock) {
+    pub(super) fn serve(&self, hash: usize, lock: &mut Lock) {
         while let Some(first) = lock.queue.front() {
             if !lock.allows(first.owner, first.mode) {
                 break;
             }
             let Waiter { owner, mode, cell } = lock.queue.pop_front().expect("it has a front");
-            lock.grant(owner, mode);
+            // Before the owner learns of it.
+            self.change(hash, lock, |lock| lock.grant(owner, mode));
             self.waits.lock().remove(&owner);
             cell.grant();
         }

@@ -66,9 +66,10 @@ impl LockTable {
         mode: Mode,
         cell: &Arc<WaitCell>,
     ) -> Queued {
+        let hash = self.hash(&name);
         let mut stripe = self.stripe(&name);
         let lock = stripe.entry(name).or_default();
-        match lock.try_lock(owner, mode) {
+        match self.change(hash, lock, |lock| lock.try_lock(owner, mode)) {
             LockOutcome::Busy => {}
             outcome => return Queued::Granted(outcome),
         }
@@ -126,7 +127,7 @@ impl LockTable {
         self.waits.lock().remove(&owner);
         let lock = stripe.get_mut(&name).expect("a waiter is in a queue");
         lock.queue.retain(|it| it.owner != owner);
-        self.serve(lock);
+        self.serve(self.hash(&name), lock);
         if lock.is_unused() {
             stripe.remove(&name);
         }

@@ -1,9 +1,11 @@
 //! Reading records.
 
+use crate::definition::Key;
 use crate::error::Stop;
+use crate::file::RecordFile;
 use crate::locks::Mode;
 use crate::session::work::Work;
-use crate::session::{Get, LockBias};
+use crate::session::{Current, Get, LockBias};
 use crate::slots::{POSITION_BYTES, Position, State};
 use crate::status::Status;
 
@@ -12,14 +14,14 @@ const LEAST: u8 = 0;
 const GREATEST: u8 = 0xff;
 
 /// The start and the direction of a search.
-struct Search {
-    key: usize,
-    direction: Direction,
+pub(super) struct Search {
+    pub key: usize,
+    pub direction: Direction,
     /// The record must have the value of the bound.
     is_exact: bool,
 }
 
-enum Direction {
+pub(super) enum Direction {
     /// From a bound on, inclusive, or exclusive if `greater`.
     Forward { bound: Vec<u8>, greater: bool },
     /// Before a bound, or from the end.
@@ -30,7 +32,7 @@ impl Work<'_> {
     /// Finds a record, locks it, and makes it the position.
     pub fn get(&mut self, get: Get, bias: LockBias) -> Result<(), Stop> {
         self.enter()?;
-        let mut search = self.search(get)?;
+        let mut search = Search::new(self.file, self.current.as_ref(), get)?;
         let mode = match bias {
             LockBias::None => Mode::Shared,
             _ => Mode::Exclusive,
@@ -44,63 +46,6 @@ impl Work<'_> {
             }
             search.go_on_from(entry);
         }
-    }
-
-    fn search(&self, get: Get) -> Result<Search, Status> {
-        let search = |key, direction| Search {
-            key,
-            direction,
-            is_exact: false,
-        };
-        let forward = |bound, greater| Direction::Forward { bound, greater };
-        let backward = |bound| Direction::Backward { bound };
-        Ok(match get {
-            Get::Equal(key, value) => Search {
-                is_exact: true,
-                ..search(key, forward(self.bound(key, value, LEAST)?, false))
-            },
-            Get::AtLeast(key, value) => search(key, forward(self.bound(key, value, LEAST)?, false)),
-            Get::Greater(key, value) => {
-                search(key, forward(self.bound(key, value, GREATEST)?, true))
-            }
-            Get::Less(key, value) => search(key, backward(Some(self.bound(key, value, LEAST)?))),
-            Get::AtMost(key, value) => {
-                search(key, backward(Some(self.bound(key, value, GREATEST)?)))
-            }
-            Get::First(key) => {
-                self.key(key)?;
-                search(key, forward(vec![0; self.file.tree(key).compared], false))
-            }
-            Get::Last(key) => {
-                self.key(key)?;
-                search(key, backward(None))
-            }
-            Get::Next | Get::Previous => {
-                let current = self.current.as_ref().ok_or(Status::InvalidPosition)?;
-                let entry = current.entry.clone();
-                let direction = match get {
-                    Get::Next => forward(entry, true),
-                    _ => backward(Some(entry)),
-                };
-                search(current.key, direction)
-            }
-        })
-    }
-
-    fn key(&self, key: usize) -> Result<&crate::definition::Key, Status> {
-        let keys = &self.file.definition.keys;
-        keys.get(key).ok_or(Status::InvalidKeyNumber)
-    }
-
-    fn bound(&self, key: usize, value: &[u8], position: u8) -> Result<Vec<u8>, Status> {
-        let definition = self.key(key)?;
-        if value.len() != definition.bytes() {
-            return Err(Status::KeyLength);
-        }
-        let mut bound = Vec::with_capacity(value.len() + POSITION_BYTES);
-        definition.normalise(value, &mut bound);
-        bound.extend([position; POSITION_BYTES]);
-        Ok(bound)
     }
 
     /// The next entry of the search, its record locked; the gaps on the way are locked too.
@@ -146,7 +91,7 @@ impl Work<'_> {
             self.shared
                 .store
                 .slot(&page, position.slot, self.file.record_bytes())?;
-        if state != State::Live || !self.has_value(key, record, entry) {
+        if state != State::Live || !self.file.has_value(key, record, entry) {
             return Ok(false);
         }
         let current = self.current.get_or_insert_default();
@@ -155,15 +100,49 @@ impl Work<'_> {
         replace(&mut current.record, record);
         Ok(true)
     }
-
-    fn has_value(&self, key: usize, record: &[u8], entry: &[u8]) -> bool {
-        let value = &entry[..entry.len() - POSITION_BYTES];
-        self.file.definition.keys[key].has_value(record, value)
-    }
 }
 
 impl Search {
-    fn wants(&self, entry: &[u8]) -> bool {
+    /// The search of a read in a file, from a session's position in it.
+    pub fn new(file: &RecordFile, current: Option<&Current>, get: Get) -> Result<Self, Status> {
+        let search = |key, direction| Search {
+            key,
+            direction,
+            is_exact: false,
+        };
+        let bound = |key, value, position| bound(file, key, value, position);
+        let forward = |bound, greater| Direction::Forward { bound, greater };
+        let backward = |bound| Direction::Backward { bound };
+        Ok(match get {
+            Get::Equal(key, value) => Search {
+                is_exact: true,
+                ..search(key, forward(bound(key, value, LEAST)?, false))
+            },
+            Get::AtLeast(key, value) => search(key, forward(bound(key, value, LEAST)?, false)),
+            Get::Greater(key, value) => search(key, forward(bound(key, value, GREATEST)?, true)),
+            Get::Less(key, value) => search(key, backward(Some(bound(key, value, LEAST)?))),
+            Get::AtMost(key, value) => search(key, backward(Some(bound(key, value, GREATEST)?))),
+            Get::First(key) => {
+                check_key(file, key)?;
+                search(key, forward(vec![0; file.tree(key).compared], false))
+            }
+            Get::Last(key) => {
+                check_key(file, key)?;
+                search(key, backward(None))
+            }
+            Get::Next | Get::Previous => {
+                let current = current.ok_or(Status::InvalidPosition)?;
+                let entry = current.entry.clone();
+                let direction = match get {
+                    Get::Next => forward(entry, true),
+                    _ => backward(Some(entry)),
+                };
+                search(current.key, direction)
+            }
+        })
+    }
+
+    pub fn wants(&self, entry: &[u8]) -> bool {
         let value = entry.len() - POSITION_BYTES;
         match &self.direction {
             Direction::Forward { bound, .. } if self.is_exact => bound[..value] == entry[..value],
@@ -181,12 +160,29 @@ impl Search {
         };
     }
 
-    fn nothing(&self) -> Status {
+    /// The status if there is no such entry.
+    pub fn nothing(&self) -> Status {
         match self.is_exact {
             true => Status::KeyNotFound,
             false => Status::EndOfFile,
         }
     }
+}
+
+fn check_key(file: &RecordFile, key: usize) -> Result<&Key, Status> {
+    let keys = &file.definition.keys;
+    keys.get(key).ok_or(Status::InvalidKeyNumber)
+}
+
+fn bound(file: &RecordFile, key: usize, value: &[u8], position: u8) -> Result<Vec<u8>, Status> {
+    let definition = check_key(file, key)?;
+    if value.len() != definition.bytes() {
+        return Err(Status::KeyLength);
+    }
+    let mut bound = Vec::with_capacity(value.len() + POSITION_BYTES);
+    definition.normalise(value, &mut bound);
+    bound.extend([position; POSITION_BYTES]);
+    Ok(bound)
 }
 
 fn replace(to: &mut Vec<u8>, from: &[u8]) {

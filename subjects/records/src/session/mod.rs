@@ -17,6 +17,7 @@ mod get;
 mod parking;
 mod statement;
 mod transaction;
+mod unlocked;
 mod values;
 mod work;
 mod write;
@@ -47,6 +48,8 @@ struct LocalState {
     cell: Arc<WaitCell>,
     files: Vec<OpenFile>,
     waiting: Waiting,
+    /// Where a record is read to that becomes the position if it is there.
+    spare: Current,
 }
 
 struct OpenFile {
@@ -78,6 +81,7 @@ impl Session {
                 cell: Arc::new(WaitCell::new(None)),
                 files: Vec::new(),
                 waiting: Waiting::default(),
+                spare: Current::default(),
             },
         }
     }
@@ -116,9 +120,13 @@ impl Session {
     /// [`Status::KeyNotFound`] for [`Get::Equal`], [`Status::EndOfFile`] for the others, if there is
     /// no such record; the position stays as it was.
     pub fn get(&mut self, file: FileHandle, get: Get, bias: LockBias) -> Result<&[u8], Status> {
-        let (mut active, local) = self.active_and_local();
-        active.statement(local, file, bias, |work| work.get(get, bias))?;
-        drop(active);
+        match self.get_unlocked(file, get, bias) {
+            Some(done) => done?,
+            None => {
+                let (mut active, local) = self.active_and_local();
+                active.statement(local, file, bias, |work| work.get(get, bias))?;
+            }
+        }
         let current = self.local.files[file.0].current.as_ref();
         Ok(current.map_or(&[], |it| &it.record))
     }

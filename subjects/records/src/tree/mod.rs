@@ -5,11 +5,17 @@
 //! exclusively; if the leaf is full, it starts again, and latches all nodes exclusively that the
 //! split will change ([`split`]). The latching order is from the root down and from left to right.
 //!
+//! With latching by record, nodes are read without latches first ([`look`]): optimistic lock coupling.
+//! A node's version is taken before its parent's is checked again, so the node was the right one then.
+//! Only where that fails, or for what is changed, are nodes latched.
+//!
 //! Nodes are never merged: an empty leaf stays, and takes entries again.
 //!
-//! Bayer and Schkolnick, Concurrency of Operations on B-Trees, Acta Informatica 9 (1977).
+//! Bayer and Schkolnick, Concurrency of Operations on B-Trees, Acta Informatica 9 (1977). Leis,
+//! Haubenschild and Neumann, Optimistic Lock Coupling, IEEE Data Engineering Bulletin 42 (2019).
 
 pub mod check;
+mod look;
 mod search;
 mod split;
 
@@ -17,8 +23,9 @@ use crate::cache::{PageRead, PageWrite};
 use crate::error::{Fault, Stop};
 use crate::log::record::Record;
 use crate::node;
-use crate::page::{Page, PageId};
+use crate::page::{PageBytes, PageHeader, PageId};
 use crate::store::Store;
+pub use crate::tree::look::Found;
 
 /// Allocates pages.
 pub trait Pages {
@@ -61,7 +68,7 @@ impl Tree {
     }
 
     /// What else stands on a page that a tree refers to is damage.
-    fn check_node(&self, page: &Page) -> Result<(), Fault> {
+    fn check_node(&self, page: &PageBytes) -> Result<(), Fault> {
         if node::is_node(page, self.compared) {
             return Ok(());
         }
@@ -70,7 +77,7 @@ impl Tree {
     }
 
     /// A child must be on the level below its parent, or a search would not end.
-    fn check_level(&self, page: &Page, level: u8) -> Result<(), Fault> {
+    fn check_level(&self, page: &PageBytes, level: u8) -> Result<(), Fault> {
         if page.level() == level {
             return Ok(());
         }
@@ -112,7 +119,7 @@ impl Tree {
         Ok(())
     }
 
-    fn is_at(&self, leaf: &Page, index: usize, entry: &[u8]) -> bool {
+    fn is_at(&self, leaf: &PageBytes, index: usize, entry: &[u8]) -> bool {
         index < leaf.count() && node::entry(leaf, index, self.compared) == entry
     }
 

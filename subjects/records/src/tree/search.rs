@@ -2,7 +2,7 @@
 
 use crate::error::{Fault, Stop};
 use crate::node;
-use crate::page::Page;
+use crate::page::{PageBytes, PageHeader};
 use crate::store::Store;
 use crate::tree::Tree;
 
@@ -69,7 +69,7 @@ impl Tree {
         }
     }
 
-    fn count_before(&self, page: &Page, bound: Option<&[u8]>) -> usize {
+    fn count_before(&self, page: &PageBytes, bound: Option<&[u8]>) -> usize {
         bound.map_or(page.count(), |bound| {
             node::lower_bound(page, self.compared, bound)
         })
@@ -80,7 +80,7 @@ impl Tree {
     pub(super) fn with_entry_from<R>(
         &self,
         store: &Store,
-        leaf: &Page,
+        leaf: &PageBytes,
         index: usize,
         visit: impl FnOnce(Option<&[u8]>) -> Result<R, Stop>,
     ) -> Result<R, Stop> {
