@@ -149,6 +149,12 @@ impl<const BYTES: usize, const WORDS: usize> VersionedWrite<'_, BYTES, WORDS> {
         self.ends_valid
     }
 
+    /// From now on, until the latch is released, nobody reads the bytes without it. Each change does the
+    /// same; this is for who must know before the first one that all later readers will wait.
+    pub fn begin_change(&mut self) {
+        self.bytes.version.begin_change();
+    }
+
     /// From now on, until [`VersionedWrite::validate`], nobody reads the bytes without the latch.
     pub fn invalidate(&mut self) {
         self.bytes.version.begin_change();
@@ -235,8 +241,15 @@ impl<const WORDS: usize> Snapshot<'_, WORDS> {
     #[inline]
     pub fn copy(&self, at: usize, to: &mut [u8]) {
         let (whole, tail) = to.as_chunks_mut::<8>();
+        let shift = at % 8 * 8;
+        let mut low = u64::from_le(self.word(at / 8));
         for (step, bytes) in whole.iter_mut().enumerate() {
-            *bytes = self.number(at + 8 * step).to_be_bytes();
+            let high = u64::from_le(self.word(at / 8 + step + 1));
+            *bytes = match shift {
+                0 => low.to_le_bytes(),
+                _ => (low >> shift | high << (64 - shift)).to_le_bytes(),
+            };
+            low = high;
         }
         let last = self.number(at + 8 * whole.len()).to_be_bytes();
         tail.copy_from_slice(&last[..tail.len()]);

@@ -85,6 +85,12 @@ impl Admission {
         }
     }
 
+    /// Whether so many sessions must wait for each other: without need, nothing is counted, so that
+    /// their CPUs share no cache line.
+    pub fn is_needed(&self, sessions: usize) -> bool {
+        self.slots.is_some_and(|slots| sessions > slots)
+    }
+
     /// Waits for a free slot, and takes it.
     pub fn enter(&self) {
         if self.slots.is_none() || self.try_enter() {
@@ -193,6 +199,14 @@ mod tests {
         admission.leave();
         assert!(admission.try_enter());
         assert!(!admission.try_enter());
+    }
+
+    #[test]
+    fn as_many_sessions_as_slots_need_no_admission() {
+        let admission = Admission::with_slots(Some(2));
+        assert!(!admission.is_needed(2));
+        assert!(admission.is_needed(3));
+        assert!(!Admission::unlimited().is_needed(1000));
     }
 
     #[test]

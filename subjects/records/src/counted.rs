@@ -102,6 +102,7 @@ macro_rules! number {
 }
 
 word!(AtomicBool, bool);
+number!(AtomicU16, u16);
 number!(AtomicU32, u32);
 number!(AtomicU64, u64);
 number!(AtomicUsize, usize);

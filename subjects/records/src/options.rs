@@ -44,15 +44,26 @@ impl EngineOptions {
     }
 }
 
-/// Stripes of the page table and of the lock table, if several operations run at once. More stripes
+/// Stripes of the page table, and of the locks of a file, if several operations run at once. More stripes
 /// cause less contention, and use more of a CPU's cache.
-const STRIPES: usize = 16;
+pub const STRIPES: usize = 16;
+/// Files whose locks are in different stripes, with latching by record.
+const FILES_APART: usize = 16;
 
-/// The number of stripes of tables.
-pub fn stripes(latching: Latching) -> usize {
+/// The number of stripes of the page table.
+pub fn page_stripes(latching: Latching) -> usize {
     match latching {
         Latching::Global => 1,
         Latching::File | Latching::Record => STRIPES,
+    }
+}
+
+/// The number of stripes of the lock table.
+pub fn lock_stripes(latching: Latching) -> usize {
+    match latching {
+        Latching::Global => 1,
+        Latching::File => STRIPES,
+        Latching::Record => STRIPES * FILES_APART,
     }
 }
 

@@ -23,6 +23,11 @@ impl Store {
         self.cache.read(&self.log, id)
     }
 
+    /// Whether pages may be read without latches.
+    pub fn is_latch_free(&self) -> bool {
+        self.cache.is_latch_free()
+    }
+
     /// The page without a latch.
     pub fn look(&self, id: PageId) -> Result<PageLook<'_>, Obstacle> {
         self.cache.look(id)

@@ -243,6 +243,11 @@ impl<'a> PageWrite<'a> {
         self.pin.mark_dirty();
     }
 
+    /// Nobody reads the page without its latch any more, until it is unlatched.
+    pub fn begin_change(&mut self) {
+        self.page.begin_change();
+    }
+
     /// The page has its contents: it is valid once it is unlatched.
     pub fn validate(&mut self) {
         self.page.validate();

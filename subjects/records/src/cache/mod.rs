@@ -11,7 +11,7 @@ mod frame;
 mod table;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{self, Ordering::Relaxed};
 
 use concurve_latch::{Mutex, RwLock};
 
@@ -24,7 +24,7 @@ use crate::classes;
 use crate::counted::{AtomicU64, AtomicUsize};
 use crate::error::Fault;
 use crate::log::Log;
-use crate::options::{Latching, is_latch_free, stripes};
+use crate::options::{Latching, is_latch_free, page_stripes};
 use crate::page::{PAGE_BYTES, Page, PageId, PageMut};
 use crate::storage::{Disk, Storage};
 use crossbeam_utils::CachePadded;
@@ -46,7 +46,8 @@ const HIT_WORDS: usize = 64;
 pub struct Cache {
     frames: Box<[CachePadded<Frame>]>,
     table: PageTable,
-    hits: Box<[CachePadded<AtomicU64>]>,
+    /// Each is used by one thread, unless there are more threads than words.
+    hits: Box<[CachePadded<atomic::AtomicU64>]>,
     /// Pages are found without latching a stripe of the table.
     is_latch_free: bool,
     clock: CachePadded<Clock>,
@@ -71,7 +72,7 @@ impl Cache {
         let frames = (0..pages.max(PAGES_MIN)).map(|_| CachePadded::new(Frame::new(page)));
         let frames: Box<[_]> = frames.collect();
         Ok(Self {
-            table: PageTable::new(class, frames.len(), stripes(latching)),
+            table: PageTable::new(class, frames.len(), page_stripes(latching)),
             frames,
             hits: (0..HIT_WORDS).map(|_| CachePadded::default()).collect(),
             is_latch_free: is_latch_free(latching),
@@ -120,6 +121,11 @@ impl Cache {
     pub fn look(&self, id: PageId) -> Result<PageLook<'_>, Obstacle> {
         let index = self.table.find(&self.frames, id);
         self.frames[index.ok_or(Obstacle::Other)?].look(id)
+    }
+
+    /// Whether pages may be read by [`Cache::look`].
+    pub fn is_latch_free(&self) -> bool {
+        self.is_latch_free
     }
 
     /// How many requested pages were in memory, and how many were read; without those of

@@ -1,8 +1,8 @@
 //! Which records and files are locked exclusively, for readers that take no lock.
 //!
-//! Each name of a lock has a word, and shares it with other names. The word counts the exclusive
-//! locks of its names, and is changed under the latch of their stripe. So a name whose word is 0 is
-//! not locked exclusively; if it is not 0, it may be the lock of another name.
+//! Each name of a lock has a word in its stripe of the lock table, and shares it with other names. The
+//! word counts the exclusive locks of its names, and is changed under the latch of the stripe. So a
+//! name whose word is 0 is not locked exclusively; if it is not 0, it may be the lock of another name.
 //!
 //! Why a reader need not write anything: who changes a record holds its lock (or that of the whole
 //! file) exclusively from before the first change until the transaction has committed and its log is
@@ -11,21 +11,17 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::counted::AtomicU32;
+use crate::counted::AtomicU16;
 
-/// A power of two, and not less than the stripes of the lock table.
-const WORDS: usize = 1 << 14;
+/// In one cache line, beside the latch of the stripe.
+const WORDS: usize = 32;
 
-#[derive(Debug)]
-pub(super) struct ExclusiveCounts(Box<[AtomicU32]>);
+#[derive(Debug, Default)]
+pub(super) struct ExclusiveCounts([AtomicU16; WORDS]);
 
 impl ExclusiveCounts {
-    pub fn new() -> Self {
-        Self((0..WORDS).map(|_| AtomicU32::new(0)).collect())
-    }
-
-    fn word(&self, hash: usize) -> &AtomicU32 {
-        &self.0[hash & (WORDS - 1)]
+    fn word(&self, hash: usize) -> &AtomicU16 {
+        &self.0[hash % WORDS]
     }
 
     /// Whether no name with this hash is locked exclusively.
@@ -40,7 +36,12 @@ impl ExclusiveCounts {
         let word = self.word(hash);
         let count = word.load(Relaxed);
         match (before, now) {
-            (false, true) => word.store(count + 1, Release),
+            (false, true) => {
+                let more = count
+                    .checked_add(1)
+                    .expect("the locks of a word fill the memory first");
+                word.store(more, Release);
+            }
             (true, false) => word.store(count - 1, Release),
             _ => {}
         }

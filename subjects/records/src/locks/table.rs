@@ -9,6 +9,7 @@ use crate::classes;
 use crate::locks::exclusive::ExclusiveCounts;
 use crate::locks::lock::{Lock, LockOutcome, Mode, Owner, Waiter};
 use crate::locks::name::LockName;
+use crate::options::STRIPES;
 use crate::table::{Hashing, Table};
 
 /// A stripe without locks frees its memory if its capacity is larger than this.
@@ -30,11 +31,26 @@ pub(super) type Waits = Table<Owner, LockName>;
 
 pub(super) type Stripe = Table<LockName, Lock>;
 
+/// A part of the table: its locks, and which of them are exclusive, in lines of their own.
+#[derive(Debug)]
+pub(super) struct StripeLatch {
+    locks: Mutex<Stripe>,
+    exclusives: ExclusiveCounts,
+}
+
+// One or two neighbouring cache lines, which CPUs fetch together.
+const _: () = assert!(size_of::<StripeLatch>() <= 128);
+
+impl StripeLatch {
+    pub fn lock(&self) -> MutexGuard<'_, Stripe> {
+        self.locks.lock()
+    }
+}
+
 /// All locks.
 pub struct LockTable {
-    pub(super) stripes: Box<[CachePadded<Mutex<Stripe>>]>,
+    pub(super) stripes: Box<[CachePadded<StripeLatch>]>,
     hasher: Hashing,
-    exclusives: ExclusiveCounts,
     /// Locked after stripes.
     pub(super) waits: CachePadded<Mutex<Waits>>,
 }
@@ -43,21 +59,34 @@ impl LockTable {
     /// A table of that many stripes: a power of two.
     pub fn new(stripes: usize) -> Self {
         let class = classes::locks();
-        let stripe = |_| CachePadded::new(class.mutex(Stripe::default()));
+        let stripe = |_| {
+            CachePadded::new(StripeLatch {
+                locks: class.mutex(Stripe::default()),
+                exclusives: ExclusiveCounts::default(),
+            })
+        };
         Self {
             stripes: (0..stripes).map(stripe).collect(),
             hasher: Hashing::default(),
-            exclusives: ExclusiveCounts::new(),
             waits: CachePadded::new(class.mutex(Waits::default())),
         }
     }
 
-    pub(super) fn hash(&self, name: &LockName) -> usize {
+    /// The locks of a file are in as many stripes as a table for several operations at once has at
+    /// least. With more stripes, those of several files are in different ones.
+    pub(super) fn index(&self, name: &LockName) -> usize {
+        let of_file = self.hasher.hash_one(name.file_number()) as usize >> 20;
+        let of_name = self.hash(name) % STRIPES;
+        (of_file * STRIPES + of_name) & (self.stripes.len() - 1)
+    }
+
+    fn hash(&self, name: &LockName) -> usize {
         self.hasher.hash_one(name) as usize >> 20
     }
 
-    pub(super) fn index(&self, name: &LockName) -> usize {
-        self.hash(name) & (self.stripes.len() - 1)
+    /// Where in its stripe exclusive locks of a name are counted.
+    fn word(&self, name: &LockName) -> usize {
+        self.hash(name) / STRIPES
     }
 
     pub(super) fn stripe(&self, name: &LockName) -> MutexGuard<'_, Stripe> {
@@ -66,22 +95,22 @@ impl LockTable {
 
     /// Takes a lock if it is available now.
     pub fn try_lock(&self, owner: Owner, name: LockName, mode: Mode) -> LockOutcome {
-        let hash = self.hash(&name);
         let mut stripe = self.stripe(&name);
         let lock = stripe.entry(name).or_default();
-        self.change(hash, lock, |lock| lock.try_lock(owner, mode))
+        self.change(&name, lock, |lock| lock.try_lock(owner, mode))
     }
 
     /// Changes the holders of a lock. To be called while the stripe is latched.
     pub(super) fn change<R>(
         &self,
-        hash: usize,
+        name: &LockName,
         lock: &mut Lock,
         change: impl FnOnce(&mut Lock) -> R,
     ) -> R {
         let before = lock.is_exclusive();
         let done = change(lock);
-        self.exclusives.note(hash, before, lock.is_exclusive());
+        let exclusives = &self.stripes[self.index(name)].exclusives;
+        exclusives.note(self.word(name), before, lock.is_exclusive());
         done
     }
 
@@ -89,7 +118,9 @@ impl LockTable {
     /// lock may be free all the same.
     #[inline]
     pub fn is_not_exclusive(&self, name: &LockName) -> bool {
-        self.exclusives.is_none(self.hash(name))
+        self.stripes[self.index(name)]
+            .exclusives
+            .is_none(self.word(name))
     }
 
     /// Which sessions have read a gap in which an owner inserts.
@@ -110,15 +141,14 @@ impl LockTable {
 
     /// Releases a lock, and grants it to waiters.
     pub fn release(&self, owner: Owner, name: LockName) {
-        let hash = self.hash(&name);
         let mut stripe = self.stripe(&name);
         let Some(lock) = stripe.get_mut(&name) else {
             return;
         };
-        self.change(hash, lock, |lock| {
+        self.change(&name, lock, |lock| {
             lock.holders.retain(|it| it.owner != owner)
         });
-        self.serve(hash, lock);
+        self.serve(&name, lock);
         if lock.is_unused() {
             stripe.remove(&name);
             // After a long transaction the table is large, which would cost the others cache
@@ -131,14 +161,14 @@ impl LockTable {
 
     /// Grants the lock to waiters, in the order of the queue. To be called while the stripe is
     /// latched.
-    pub(super) fn serve(&self, hash: usize, lock: &mut Lock) {
+    pub(super) fn serve(&self, name: &LockName, lock: &mut Lock) {
         while let Some(first) = lock.queue.front() {
             if !lock.allows(first.owner, first.mode) {
                 break;
             }
             let Waiter { owner, mode, cell } = lock.queue.pop_front().expect("it has a front");
             // Before the owner learns of it.
-            self.change(hash, lock, |lock| lock.grant(owner, mode));
+            self.change(name, lock, |lock| lock.grant(owner, mode));
             self.waits.lock().remove(&owner);
             cell.grant();
         }

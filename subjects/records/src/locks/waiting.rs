@@ -66,10 +66,9 @@ impl LockTable {
         mode: Mode,
         cell: &Arc<WaitCell>,
     ) -> Queued {
-        let hash = self.hash(&name);
         let mut stripe = self.stripe(&name);
         let lock = stripe.entry(name).or_default();
-        match self.change(hash, lock, |lock| lock.try_lock(owner, mode)) {
+        match self.change(&name, lock, |lock| lock.try_lock(owner, mode)) {
             LockOutcome::Busy => {}
             outcome => return Queued::Granted(outcome),
         }
@@ -127,7 +126,7 @@ impl LockTable {
         self.waits.lock().remove(&owner);
         let lock = stripe.get_mut(&name).expect("a waiter is in a queue");
         lock.queue.retain(|it| it.owner != owner);
-        self.serve(self.hash(&name), lock);
+        self.serve(&name, lock);
         if lock.is_unused() {
             stripe.remove(&name);
         }

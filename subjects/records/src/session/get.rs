@@ -6,8 +6,9 @@ use crate::file::RecordFile;
 use crate::locks::Mode;
 use crate::session::work::Work;
 use crate::session::{Current, Get, LockBias};
-use crate::slots::{POSITION_BYTES, Position, State};
+use crate::slots::{self, POSITION_BYTES, Position, State};
 use crate::status::Status;
+use crate::tree::Found;
 
 /// Bytes of a position that is less than all others, and of one that is greater.
 const LEAST: u8 = 0;
@@ -51,24 +52,66 @@ impl Work<'_> {
     /// The next entry of the search, its record locked; the gaps on the way are locked too.
     fn find(&mut self, search: &Search, mode: Mode) -> Result<Option<Vec<u8>>, Stop> {
         let store = &self.shared.store;
-        let (tree, key) = (self.file.tree(search.key), search.key);
+        let tree = self.file.tree(search.key);
         match &search.direction {
             Direction::Forward { bound, greater } => {
+                if let Some(found) = self.find_by_look(search, bound, *greater, mode)? {
+                    return Ok(found);
+                }
                 tree.first_from(store, bound, *greater, |entry| {
-                    let wanted = entry.filter(|entry| search.wants(entry));
-                    // At most one record has a value of a key without duplicates: if the search
-                    // found it, it has read no gap.
-                    if wanted.is_none() || !search.is_exact || self.has_duplicates(key) {
-                        self.lock_gap_read(key, entry)?;
-                    }
-                    self.lock_found(wanted, mode)
+                    self.lock_first(search, entry, mode)
                 })
             }
             Direction::Backward { bound } => tree.last_before(store, bound.as_deref(), |seen| {
-                self.lock_gap_read(key, seen.follower)?;
+                self.lock_gap_read(search.key, seen.follower)?;
                 self.lock_found(seen.found, mode)
             }),
         }
+    }
+
+    /// As a forward search that latches the leaf, but without its latch: the locks are taken, and then
+    /// the leaf must be as it was read. `None` if it is not found in this way; the locks stay.
+    fn find_by_look(
+        &mut self,
+        search: &Search,
+        bound: &[u8],
+        greater: bool,
+        mode: Mode,
+    ) -> Result<Option<Option<Vec<u8>>>, Stop> {
+        let store = &self.shared.store;
+        if !store.is_latch_free() {
+            return Ok(None);
+        }
+        let tree = self.file.tree(search.key);
+        let mut entry = std::mem::take(&mut self.spare.entry);
+        let looked = tree.look_for_first(store, bound, greater, &mut entry);
+        let looked = looked.and_then(|(found, leaves)| leaves.check().map(|()| (found, leaves)));
+        let Ok((found, leaves)) = looked else {
+            self.spare.entry = entry;
+            return Ok(None);
+        };
+        let found = (found == Found::Entry).then_some(&entry[..]);
+        let locked = self.lock_first(search, found, mode);
+        self.spare.entry = entry;
+        let locked = locked?;
+        self.registration.counts.cache_hits.add(leaves.pages);
+        Ok(leaves.check().is_ok().then_some(locked))
+    }
+
+    /// Locks what a forward search finds first.
+    fn lock_first(
+        &mut self,
+        search: &Search,
+        entry: Option<&[u8]>,
+        mode: Mode,
+    ) -> Result<Option<Vec<u8>>, Stop> {
+        let wanted = entry.filter(|entry| search.wants(entry));
+        // At most one record has a value of a key without duplicates: if the search found it, it has
+        // read no gap.
+        if wanted.is_none() || !search.is_exact || self.has_duplicates(search.key) {
+            self.lock_gap_read(search.key, entry)?;
+        }
+        self.lock_found(wanted, mode)
     }
 
     fn has_duplicates(&self, key: usize) -> bool {
@@ -83,22 +126,40 @@ impl Work<'_> {
         Ok(Some(entry.to_vec()))
     }
 
-    /// Makes the record of an entry the position; false if the entry is stale.
+    /// Makes the record of an entry the position; false if the entry is stale. The record is locked.
     fn read(&mut self, key: usize, entry: &[u8]) -> Result<bool, Stop> {
         let position = Position::of_entry(entry);
-        let page = self.shared.store.read(self.file.page(position.page))?;
-        let (state, record) =
-            self.shared
-                .store
-                .slot(&page, position.slot, self.file.record_bytes())?;
-        if state != State::Live || !self.file.has_value(key, record, entry) {
+        let state = match self.look_at_record(position) {
+            Some(state) => state,
+            None => {
+                let store = &self.shared.store;
+                let page = store.read(self.file.page(position.page))?;
+                let (state, record) = store.slot(&page, position.slot, self.file.record_bytes())?;
+                replace(&mut self.spare.record, record);
+                state
+            }
+        };
+        if state != State::Live || !self.file.has_value(key, &self.spare.record, entry) {
             return Ok(false);
         }
         let current = self.current.get_or_insert_default();
         current.key = key;
         replace(&mut current.entry, entry);
-        replace(&mut current.record, record);
+        std::mem::swap(&mut current.record, &mut self.spare.record);
         Ok(true)
+    }
+
+    /// A record without the latch of its page; `None` if that is not possible now.
+    fn look_at_record(&mut self, position: Position) -> Option<State> {
+        let store = &self.shared.store;
+        if !store.is_latch_free() {
+            return None;
+        }
+        let page = store.look(self.file.page(position.page)).ok()?;
+        let (slot, record_bytes) = (position.slot, self.file.record_bytes());
+        let state = slots::look(&page, slot, record_bytes, &mut self.spare.record)?;
+        self.registration.counts.cache_hits.add(1);
+        page.is_current().then_some(state)
     }
 }
 

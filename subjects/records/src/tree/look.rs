@@ -176,6 +176,36 @@ impl Tree {
         Ok(node)
     }
 
+    /// The number of the leaf where a bound belongs, and its parent. While the parent has not changed, no
+    /// other leaf is the right one. `None` for the parent: the leaf is the root, if that has no children.
+    pub(super) fn look_for_leaf<'a>(
+        &self,
+        store: &'a Store,
+        bound: &[u8],
+    ) -> Result<(u32, Option<PageLook<'a>>), Obstacle> {
+        let mut node = self.look(store, self.root.number)?;
+        if node.level == 0 {
+            return Ok((self.root.number, None));
+        }
+        loop {
+            let number = node.child(node.count_before(bound, true));
+            if !node.page.is_current() {
+                return Err(Obstacle::Change);
+            }
+            if node.level == 1 {
+                return Ok((number, Some(node.page)));
+            }
+            let child = self.look(store, number)?;
+            if !node.page.is_current() {
+                return Err(Obstacle::Change);
+            }
+            if child.level != node.level - 1 {
+                return Err(child.obstacle());
+            }
+            node = child;
+        }
+    }
+
     /// The first entry that is not less than `bound`, or, with `greater`, that is greater: copied to
     /// `entry`. The result counts if [`Seen::check`] succeeds afterwards.
     ///

@@ -19,13 +19,18 @@ mod look;
 mod search;
 mod split;
 
-use crate::cache::{PageRead, PageWrite};
+use std::ops::Deref;
+
+use crate::cache::{Obstacle, PageRead, PageWrite};
 use crate::error::{Fault, Stop};
 use crate::log::record::Record;
 use crate::node;
 use crate::page::{PageBytes, PageHeader, PageId};
 use crate::store::Store;
 pub use crate::tree::look::Found;
+
+/// So often is a descent without latches begun again because a node changed.
+const ATTEMPTS: usize = 4;
 
 /// Allocates pages.
 pub trait Pages {
@@ -102,6 +107,8 @@ impl Tree {
             drop(leaf);
             return self.insert_by_split(store, pages, entry, follower);
         }
+        // Who locks a gap after it was found free here finds the leaf changed.
+        leaf.begin_change();
         self.with_entry_from(store, &leaf, index, &mut *follower)?;
         let record = Record::EntryIn(leaf.id(), index as u16, entry);
         store.change(&mut leaf, &record, 0);
@@ -123,8 +130,38 @@ impl Tree {
         index < leaf.count() && node::entry(leaf, index, self.compared) == entry
     }
 
+    /// The leaf where a bound belongs, latched by `latch`, and no node above it; `None` if it is not found
+    /// in this way.
+    fn leaf_by_look<L: Deref<Target = PageBytes>>(
+        &self,
+        store: &Store,
+        bound: &[u8],
+        latch: impl Fn(u32) -> Result<L, Fault>,
+    ) -> Result<Option<L>, Fault> {
+        if !store.is_latch_free() {
+            return Ok(None);
+        }
+        for _ in 0..ATTEMPTS {
+            let (number, parent) = match self.look_for_leaf(store, bound) {
+                Ok(found) => found,
+                Err(Obstacle::Change) => continue,
+                Err(Obstacle::Other) => break,
+            };
+            let leaf = latch(number)?;
+            // It cannot be split any more, and was not before if its parent is as it was.
+            if leaf.level() == 0 && parent.is_none_or(|it| it.is_current()) {
+                return Ok(Some(leaf));
+            }
+        }
+        Ok(None)
+    }
+
     /// The leaf where an entry belongs, latched exclusively.
     fn leaf_to_change<'a>(&self, store: &'a Store, entry: &[u8]) -> Result<PageWrite<'a>, Fault> {
+        let latch = |number| self.node_to_change(store, number);
+        if let Some(leaf) = self.leaf_by_look(store, entry, latch)? {
+            return Ok(leaf);
+        }
         loop {
             let root = self.node(store, self.root.number)?;
             if root.level() == 0 {

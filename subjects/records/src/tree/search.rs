@@ -25,10 +25,16 @@ impl Tree {
         greater: bool,
         visit: impl FnOnce(Option<&[u8]>) -> Result<R, Stop>,
     ) -> Result<R, Stop> {
-        let root = self.node(store, self.root.number)?;
-        let leaf = self.descend(store, root, 0, |node| {
-            node::upper_bound(node, self.compared, bound)
-        })?;
+        let latch = |number| self.node(store, number);
+        let leaf = match self.leaf_by_look(store, bound, latch)? {
+            Some(leaf) => leaf,
+            None => {
+                let root = self.node(store, self.root.number)?;
+                self.descend(store, root, 0, |node| {
+                    node::upper_bound(node, self.compared, bound)
+                })?
+            }
+        };
         let index = if greater {
             node::upper_bound(&leaf, self.compared, bound)
         } else {

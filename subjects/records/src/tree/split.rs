@@ -23,11 +23,12 @@ impl Tree {
         follower: Follower,
     ) -> Result<(), Stop> {
         let mut path = self.path_to_change(store, entry)?;
-        let leaf = path.last().expect("a path has a leaf");
+        let leaf = path.last_mut().expect("a path has a leaf");
         let index = node::lower_bound(leaf, self.compared, entry);
         if self.is_at(leaf, index, entry) {
             return Ok(());
         }
+        leaf.begin_change();
         self.with_entry_from(store, leaf, index, &mut *follower)?;
         let mut changes = Vec::new();
         let mut carried = Some(entry.to_vec());
