@@ -68,6 +68,8 @@ fn reads_outside_of_transactions_write_nothing_that_others_use() {
     // Without the thread of the checkpointer.
     let (engine, _) = Engine::open_shared(folder.path(), options).unwrap();
     make_bank(&engine);
+    // A spare file of the log, which each commit would ask for.
+    engine.do_due_work().unwrap();
     let mut teller = Teller::new(&engine, 1).unwrap();
     teller.transact().unwrap();
     let nothing = Writes::default();
@@ -139,6 +141,12 @@ fn reads_outside_of_transactions_write_nothing_that_others_use() {
         session.end().unwrap();
     });
     assert!(in_transaction.words > 0 && !in_transaction.latches.is_empty());
+    session.begin(TransactionKind::Concurrent).unwrap();
+    let in_one = writes("read of another record in a transaction", |round| {
+        ask(&mut session, accounts, Get::Equal(0, &key(round))).unwrap();
+    });
+    session.end().unwrap();
+    assert!(in_one.all() < in_transaction.all());
     let updates = writes("update of one record, outside of a transaction", |round| {
         let get = Get::Equal(0, &key(round));
         let mut record = session.get(accounts, get, LockBias::None).unwrap().to_vec();
