@@ -46,7 +46,7 @@ impl EngineOptions {
 
 /// Stripes of the page table, and of the locks of a file, if several operations run at once. More stripes
 /// cause less contention, and use more of a CPU's cache.
-pub const STRIPES: usize = 16;
+const STRIPES: usize = 16;
 /// Files whose locks are in different stripes, with latching by record.
 const FILES_APART: usize = 16;
 
@@ -58,12 +58,12 @@ pub fn page_stripes(latching: Latching) -> usize {
     }
 }
 
-/// The number of stripes of the lock table.
-pub fn lock_stripes(latching: Latching) -> usize {
+/// The number of stripes for the locks of a file, and how many times that the lock table has.
+pub fn lock_stripes(latching: Latching) -> (usize, usize) {
     match latching {
-        Latching::Global => 1,
-        Latching::File => STRIPES,
-        Latching::Record => STRIPES * FILES_APART,
+        Latching::Global => (1, 1),
+        Latching::File => (STRIPES, 1),
+        Latching::Record => (STRIPES, FILES_APART),
     }
 }
 

@@ -6,6 +6,8 @@
 
 use std::ops::{Deref, Range};
 
+use concurve_latch::Snapshot;
+
 /// Length of a page in bytes.
 pub const PAGE_BYTES: usize = 8192;
 /// Where the body begins.
@@ -38,6 +40,12 @@ pub mod kind {
 
 /// The bytes of a page, owned or in the cache.
 pub type PageBytes = [u8; PAGE_BYTES];
+
+/// The words of a page in the cache.
+pub const PAGE_WORDS: usize = PAGE_BYTES / 8;
+
+/// A page in the cache as it is read without latch and pin.
+pub type PageLook<'a> = Snapshot<'a, PAGE_WORDS>;
 
 /// What the header of a page says.
 pub trait PageHeader {

@@ -5,7 +5,6 @@
 //! that dies in an operation dies holding a latch, and the next generation of engines recovers from
 //! the log. If one dies between operations, its successor calls [`Shared::end_sessions_of`].
 
-use crate::counted::{AtomicBool, AtomicU64};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -17,6 +16,7 @@ use crate::cache::Cache;
 use crate::checkpoint::Checkpoints;
 use crate::classes;
 use crate::control::Checkpoint;
+use crate::counted::{AtomicBool, AtomicU64};
 use crate::definition::FileDefinition;
 use crate::error::Fault;
 use crate::extents::Extent;
@@ -56,8 +56,9 @@ impl Shared {
         log: Log,
         checkpoints: Checkpoints,
     ) -> Self {
+        let (of_file, files) = lock_stripes(options.latching);
         Self {
-            locks: LockTable::new(lock_stripes(options.latching)),
+            locks: LockTable::new(of_file, files),
             admission: admission(&options),
             options,
             store: Store { cache, log },

@@ -1,7 +1,6 @@
 //! Data pages: slots of one length, each a state and a record.
 
-use crate::cache::PageLook;
-use crate::page::{BODY, PAGE_BYTES, PageBytes, PageHeader, PageMut, kind};
+use crate::page::{BODY, PAGE_BYTES, PageBytes, PageHeader, PageLook, PageMut, kind};
 
 /// The state of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

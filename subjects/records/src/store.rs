@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::cache::{Cache, Obstacle, PageLook, PageRead, PageWrite};
+use crate::cache::{Cache, Obstacle, PageRead, PageWrite};
 use crate::error::Fault;
 use crate::log::Log;
 use crate::log::record::{Record, SlotChange};
 use crate::node;
-use crate::page::{BODY, PAGE_BYTES, Page, PageBytes, PageHeader, PageId, PageMut, kind};
+use crate::page::{BODY, PAGE_BYTES, Page, PageBytes, PageHeader, PageId, PageLook, PageMut, kind};
 use crate::slots::{self, State};
 
 /// The cache and the log, which depend on each other.

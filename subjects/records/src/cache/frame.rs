@@ -3,23 +3,29 @@
 use std::ops::{Deref, Range};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use concurve_latch::{Class, Snapshot, Versioned, VersionedRead, VersionedWrite};
+use concurve_latch::{Class, Versioned, VersionedRead, VersionedWrite};
 
-use crate::cache::Obstacle;
 use crate::counted::{AtomicBool, AtomicU32, AtomicU64};
-use crate::page::{PAGE_BYTES, PageBytes, PageId, PageMut};
+use crate::page::{PAGE_BYTES, PAGE_WORDS, PageBytes, PageId, PageLook, PageMut};
 
 /// The number of no page.
 const NO_PAGE: u64 = u64::MAX;
 /// In `pins`: the frame belongs to one thread, which gives it another page or none.
 const CLAIMED: u32 = 1 << 31;
 
-const WORDS: usize = PAGE_BYTES / 8;
+/// Why something cannot be read without latches now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Obstacle {
+    /// A page changes, or has changed.
+    Change,
+    /// A page is not in memory, or is not what it should be, or somebody may hold a lock.
+    Other,
+}
 
 /// Stored as `CachePadded`, because all CPUs count pins.
 pub struct Frame {
     /// The page; valid unless it is being read from the disk, or could not be read.
-    page: Versioned<PAGE_BYTES, WORDS>,
+    page: Versioned<PAGE_BYTES, PAGE_WORDS>,
     /// Changes only while the page is not valid.
     id: AtomicU64,
     /// The next frame in a chain of the page table, from 1; 0: none.
@@ -171,7 +177,7 @@ impl Frame {
     }
 
     /// The page, latched shared if that is possible now. It must be pinned.
-    pub fn try_read(&self) -> Option<VersionedRead<'_, PAGE_BYTES, WORDS>> {
+    pub fn try_read(&self) -> Option<VersionedRead<'_, PAGE_BYTES, PAGE_WORDS>> {
         self.page.try_read()
     }
 }
@@ -179,9 +185,6 @@ impl Frame {
 fn number(id: PageId) -> u64 {
     u64::from(id.file) << 32 | u64::from(id.number)
 }
-
-/// A page as it is read without latch and pin.
-pub type PageLook<'a> = Snapshot<'a, WORDS>;
 
 /// Keeps a page in its frame.
 pub struct Pin<'a>(&'a Frame);
@@ -203,7 +206,7 @@ impl Drop for Pin<'_> {
 /// A page latched for reading, shared.
 pub struct PageRead<'a> {
     // Dropped in this order: the latch before the pin.
-    page: VersionedRead<'a, PAGE_BYTES, WORDS>,
+    page: VersionedRead<'a, PAGE_BYTES, PAGE_WORDS>,
     _pin: Pin<'a>,
 }
 
@@ -226,7 +229,7 @@ impl Deref for PageRead<'_> {
 /// A page latched for changing, exclusively.
 pub struct PageWrite<'a> {
     // Dropped in this order: the latch before the pin.
-    page: VersionedWrite<'a, PAGE_BYTES, WORDS>,
+    page: VersionedWrite<'a, PAGE_BYTES, PAGE_WORDS>,
     pin: Pin<'a>,
 }
 

@@ -18,14 +18,14 @@ use concurve_latch::{Mutex, RwLock};
 use crate::cache::double::DoubleWrite;
 use crate::cache::flush::Flusher;
 use crate::cache::frame::{Frame, Pin};
-pub use crate::cache::frame::{PageLook, PageRead, PageWrite};
+pub use crate::cache::frame::{Obstacle, PageRead, PageWrite};
 use crate::cache::table::PageTable;
 use crate::classes;
 use crate::counted::{AtomicU64, AtomicUsize};
 use crate::error::Fault;
 use crate::log::Log;
 use crate::options::{Latching, is_latch_free, page_stripes};
-use crate::page::{PAGE_BYTES, Page, PageId, PageMut};
+use crate::page::{PAGE_BYTES, Page, PageId, PageLook, PageMut};
 use crate::storage::{Disk, Storage};
 use crossbeam_utils::CachePadded;
 
@@ -250,15 +250,6 @@ impl Cache {
         frame.clear();
         true
     }
-}
-
-/// Why something cannot be read without latches now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Obstacle {
-    /// A page changes, or has changed.
-    Change,
-    /// A page is not in memory, or is not what it should be, or somebody may hold a lock.
-    Other,
 }
 
 /// Where a page comes from.

@@ -9,7 +9,6 @@ use crate::classes;
 use crate::locks::exclusive::ExclusiveCounts;
 use crate::locks::lock::{Lock, LockOutcome, Mode, Owner, Waiter};
 use crate::locks::name::LockName;
-use crate::options::STRIPES;
 use crate::table::{Hashing, Table};
 
 /// A stripe without locks frees its memory if its capacity is larger than this.
@@ -50,14 +49,17 @@ impl StripeLatch {
 /// All locks.
 pub struct LockTable {
     pub(super) stripes: Box<[CachePadded<StripeLatch>]>,
+    /// The stripes that have the locks of a file.
+    of_file: usize,
     hasher: Hashing,
     /// Locked after stripes.
     pub(super) waits: CachePadded<Mutex<Waits>>,
 }
 
 impl LockTable {
-    /// A table of that many stripes: a power of two.
-    pub fn new(stripes: usize) -> Self {
+    /// A table with so many stripes for the locks of a file, and so many times that for different files:
+    /// two powers of two.
+    pub fn new(of_file: usize, files: usize) -> Self {
         let class = classes::locks();
         let stripe = |_| {
             CachePadded::new(StripeLatch {
@@ -66,18 +68,17 @@ impl LockTable {
             })
         };
         Self {
-            stripes: (0..stripes).map(stripe).collect(),
+            stripes: (0..of_file * files).map(stripe).collect(),
+            of_file,
             hasher: Hashing::default(),
             waits: CachePadded::new(class.mutex(Waits::default())),
         }
     }
 
-    /// The locks of a file are in as many stripes as a table for several operations at once has at
-    /// least. With more stripes, those of several files are in different ones.
     pub(super) fn index(&self, name: &LockName) -> usize {
-        let of_file = self.hasher.hash_one(name.file_number()) as usize >> 20;
-        let of_name = self.hash(name) % STRIPES;
-        (of_file * STRIPES + of_name) & (self.stripes.len() - 1)
+        let file = self.hasher.hash_one(name.file_number()) as usize >> 20;
+        let of_name = self.hash(name) & (self.of_file - 1);
+        (file * self.of_file + of_name) & (self.stripes.len() - 1)
     }
 
     fn hash(&self, name: &LockName) -> usize {
@@ -86,7 +87,7 @@ impl LockTable {
 
     /// Where in its stripe exclusive locks of a name are counted.
     fn word(&self, name: &LockName) -> usize {
-        self.hash(name) / STRIPES
+        self.hash(name) / self.of_file
     }
 
     pub(super) fn stripe(&self, name: &LockName) -> MutexGuard<'_, Stripe> {

@@ -8,9 +8,9 @@ use std::cmp::Ordering;
 
 use smallvec::SmallVec;
 
-use crate::cache::{Obstacle, PageLook};
+use crate::cache::Obstacle;
 use crate::node::{self, CHILD_BYTES};
-use crate::page::{BODY, kind};
+use crate::page::{BODY, PageLook, kind};
 use crate::store::Store;
 use crate::tree::Tree;
 
