@@ -35,12 +35,13 @@ help: ## List the goals
 tools: # A missing tool is named with the command that installs it
 	@scripts/check-tools.sh $(PYTHON)
 
+# Without bytecode: Python compiles what is imported when it is, and that is a small part.
 $(STAMPS)/venv: pyproject.toml constraints.txt | tools
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing the Python packages into $(VENV)"
 	@$(BIN)/pip install --quiet --constraint constraints.txt hatchling editables maturin
-	@$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[postgresql]'
-	@$(BIN)/pip install --quiet --constraint constraints.txt $$($(BIN)/python scripts/requirements.py dev)
+	@$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --no-build-isolation --editable '.[postgresql]'
+	@$(BIN)/pip install --quiet --no-compile --constraint constraints.txt $$($(BIN)/python scripts/requirements.py dev)
 	@mkdir -p $(STAMPS) && touch $@
 
 # zig is 100 MB: where it cannot be had, build-wheels.sh does without, and says what that means.
@@ -133,7 +134,8 @@ lint: $(STAMPS)/venv ## Check formatting, lint, types and the contract of import
 	@$(BIN)/lint-imports
 	@$(BIN)/python scripts/import_circles.py
 	@cargo fmt --all --check
-	@cargo clippy --workspace --all-targets --quiet -- -D warnings
+	@# The profile of the tests: what the compiler itself runs, and the C of others, is there already.
+	@cargo clippy --workspace --all-targets --profile checked --quiet -- -D warnings
 
 format: $(STAMPS)/venv ## Format all code
 	@$(BIN)/ruff format .

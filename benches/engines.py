@@ -36,6 +36,17 @@ BRANCHES = 960
 far more at such rates: one for each transaction a second (TPC-B, clause 4.2)."""
 FEW_BRANCHES = 96
 """One for each session: they wait for each other's records, whatever the latches are."""
+SCALING_BRANCHES = 16
+ROUNDS_SCALING = 15
+SCALING = {
+    ("read", 1): 1.9,
+    ("read", 16): 1.9,
+    ("tpcb-rw3", 16): 1.85,
+    ("tpcb-rw3", 1): 1.5,
+    ("update", 1): 1.7,
+}
+"""Two sessions over one, at least, by workload and sets of files: each has a set of its own, or
+they share one."""
 ACCOUNTS = 96_000
 """Of all branches: every engine holds everything in memory."""
 OVER_SQLITE = 3.0
@@ -71,6 +82,7 @@ class Case(NamedTuple):
     workload: str
     sessions: int
     branches: int = BRANCHES
+    files: int = 1
 
     def text(self) -> str:
         """Its short description."""
@@ -100,6 +112,9 @@ def figures(quick: bool) -> Iterator[Figure]:
                 bound=Bound(low=AT_MOST_SESSIONS)
             )
         yield many_sessions(place, "none", FEW_BRANCHES, beside)
+        scaling = 2 if quick else ROUNDS_SCALING
+        for (workload, files), low in SCALING.items():
+            yield two_sessions(place, workload, files, low, scaling)
 
 
 def beside_sqlite(place: Place, case: Case, rounds: int) -> Iterator[Figure]:
@@ -156,6 +171,20 @@ def many_sessions(place: Place, durability: str, branches: int, rounds: int) -> 
     )
 
 
+def two_sessions(place: Place, workload: str, files: int, low: float, rounds: int) -> Figure:
+    """What a second session gains, each on a CPU of its own if there are two."""
+    cases = {n: Case("none", workload, n, SCALING_BRANCHES, files) for n in (1, 2)}
+    sides = {str(n): partial(rate, place, case, "records") for n, case in cases.items()}
+    found = interleaved(rounds, sides)
+    sets = "one set of files" if files == 1 else "a set of files each"
+    return Figure(
+        f"records: 2 sessions / 1, {workload}, {sets}",
+        f"transactions per second, the median of {rounds} pairs",
+        median_of_ratios(found["2 rate"], found["1 rate"]),
+        Bound(low=low) if len(os.sched_getaffinity(0)) > 1 else None,
+    )
+
+
 def measure(place: Place, case: Case, engines: list[str], rounds: int) -> dict[str, list[float]]:
     """Transactions a second of each engine, a value a round."""
     found = interleaved(rounds, {engine: partial(rate, place, case, engine) for engine in engines})
@@ -189,7 +218,7 @@ def rate(place: Place, case: Case, engine: str) -> Mapping[str, float]:
 def template(place: Place, case: Case, engine: str) -> Path:
     """A folder with an engine's data, made when it is first asked for."""
     kind = SAME_DATA.get(engine, engine)
-    made = place.folder / f"{kind}-{case.workload}-{case.branches}"
+    made = place.folder / f"{kind}-{case.workload}-{case.branches}-{case.files}"
     if not made.exists():
         made.mkdir()
         run([*command(made, case, kind), "--init-only"])
@@ -202,6 +231,7 @@ def command(folder: Path, case: Case, engine: str) -> list[str]:
     return [
         str(native.binary("concurve-load")), address, "--workload", case.workload,
         "--scale", str(case.branches), "--accounts", str(ACCOUNTS // case.branches),
+        "--files", str(case.files),
     ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ Everything here is also behind ``import concurve``.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from concurve.brief import figures_of
 from concurve.definition.beside_line import Beside
 from concurve.definition.catalogue import find_study
 from concurve.definition.controls import ControlsTemplate
+from concurve.definition.hiding import check_marked, hidden
 from concurve.definition.pointing import Pointing, point
 from concurve.definition.study import EFFORTS, Hooks, Study, with_java
 from concurve.definition.study_check import with_rules
@@ -40,6 +42,8 @@ from concurve.host.granted import granted_cpus
 from concurve.measuring.heads import draw_seed, new_head, with_allowance
 from concurve.measuring.laboratory import Runner
 from concurve.report.csv import Rows, cell_rows, trial_rows
+from concurve.secrets import KNOWN, references
+from concurve.secrets.known import CHARS_MIN
 from concurve.store import Store
 from concurve.store.run_head import decode_head
 from concurve.terms import Level
@@ -115,14 +119,15 @@ class Run:
             options = Options(indicators=tuple(indicators), effect=effect)
             return compare_levels(self.findings, factor, (str(base), str(new)), options)
 
-    def resume(self, max_time: str | None = None) -> Run:
+    def resume(self, max_time: str | None = None, *, secrets: Sequence[str] = ()) -> Run:
         """Measure what is missing after a stop; as ``concurve resume``. ``max_time`` is another
-        time allowance of the whole run.
+        time allowance of the whole run. ``secrets`` are as for :func:`run`.
 
         Raises:
             ConcurveError: the machine does not allow it, or the run failed.
         """
-        with _in_python():
+        with _in_python(secrets):
+            check_marked(secrets, ())
             head = decode_head(self._store.find_run(self.id))
             if max_time is not None:
                 head = with_allowance(head, parse_duration(max_time, "--max-time"))
@@ -178,18 +183,23 @@ def run(
     precision: str | None = None,
     timeout: str | None = None,
     max_time: str | None = None,
+    secrets: Sequence[str] = (),
     db: str | None = None,
 ) -> Run:
     """Run a packaged study by name, or one from a ``.toml`` file; as ``concurve run``.
 
     ``levels`` replace those of factors (``--set``). ``target`` is a command for the measured role;
     ``attach`` and ``server`` (a URL) name a server that runs already, ``counters`` where one
-    elsewhere shows its figures.
+    elsewhere shows its figures. ``secrets`` are what ``--secret`` takes: names of variables of the
+    environment or of factors, or ``"NAME=TEXT"``; what they name is hidden in all that is stored
+    and shown.
 
     Raises:
         ConcurveError: the study or the machine does not allow it, or the run failed.
     """
-    with _in_python():
+    with _in_python(secrets):
+        _mark_levels(secrets, levels or {})
+        target, server, counters = map(_hidden_command, (target, server, counters))
         cpus = granted_cpus()
         at = Pointing(
             levels=tuple(
@@ -201,7 +211,8 @@ def run(
         found = point(find_study(str(study), cpus), at, cpus)
         rules = rules_from_options(_text(repeats), precision, timeout, max_time)
         found = with_rules(found, rules)
-        return _measure(found if java is None else with_java(found, java), effort, seed, db)
+        chosen = found if java is None else with_java(found, java)
+        return _measure(chosen, effort, seed, secrets, db)
 
 
 def sweep(
@@ -232,6 +243,7 @@ def sweep(
     precision: str | None = None,
     timeout: str | None = None,
     max_time: str | None = None,
+    secrets: Sequence[str] = (),
     db: str | None = None,
 ) -> Run:
     """Measure a command over all combinations of its parameters' levels; as ``concurve sweep``.
@@ -241,28 +253,31 @@ def sweep(
     the URL of one elsewhere, with ``counters`` for where it shows its figures: a URL, or a command.
     ``attach`` names a server that runs already: the number of its process, ``"unit:NAME"`` or
     ``"container:NAME"``. ``extracts`` are texts as for ``--extract``: ``"pgbench"``,
-    ``"server.rss=(\\d+)::lower"``. ``work_amount`` is ``"scales"`` where each worker brings its own
+    ``"server.rss=(\\d+)::lower"``. ``secrets`` are as for :func:`run`.
+    ``work_amount`` is ``"scales"`` where each worker brings its own
     work, ``"fixed"`` where all cells do the same. ``base`` are levels of the cell that others are
     compared with.
 
     Raises:
         ConcurveError: the command or the machine does not allow it, or the run failed.
     """
-    with _in_python():
+    with _in_python(secrets):
         for what, given in (("command", command), ("background", background),
                             ("extracts", extracts), ("conditions", conditions)):  # fmt: skip
             if isinstance(given, str):
                 raise StudyError(f"{what}: a text instead of a list of texts", f"[{given!r}]")
         if not command:
             raise StudyError("command: it is empty", '["./mine", "--threads", "{threads}"]')
+        _mark_levels(secrets, parameters)
+        server, counters = map(_hidden_command, (server, counters))
         study = sweep_study(
-            command,
+            KNOWN.hide_words(command),
             [(factor, _levels_text(factor, levels)) for factor, levels in parameters.items()],
             granted_cpus(),
             controls=ControlsTemplate(cpus=_text(cpus), nice=_text(nice), policy=policy),
-            env=env,
+            env={name: KNOWN.hide_variable(name, value) for name, value in (env or {}).items()},
             hooks=hooks,
-            background=background,
+            background=list(map(KNOWN.hide_likely, background)),
             beside=_beside(server, ready, ready_within, attach, counters),
             extracts=extracts,
             primary=primary,
@@ -273,7 +288,7 @@ def sweep(
             rules=rules_from_options(_text(repeats), precision, timeout, max_time),
             name=name,
         )
-        return _measure(study, effort, seed, db)
+        return _measure(study, effort, seed, secrets, db)
 
 
 def load(name: str = "last", db: str | None = None) -> Run:
@@ -283,14 +298,14 @@ def load(name: str = "last", db: str | None = None) -> Run:
         StoreError: none or several fit.
     """
     with _in_python():
-        store = Store.existing(db)
+        store = Store.existing(_hidden_place(db))
         return Run(store, store.find_run(name).id)
 
 
 def runs(study: str | None = None, db: str | None = None) -> list[Run]:
     """The stored runs, the newest last."""
     with _in_python():
-        store = Store.existing(db)
+        store = Store.existing(_hidden_place(db))
         return [Run(store, row.id) for row in store.runs(study)]
 
 
@@ -330,7 +345,7 @@ def history(
         ConcurveError: no such run or indicator.
     """
     with _in_python():
-        store = Store.existing(db)
+        store = Store.existing(_hidden_place(db))
         rows = [row for row in store.runs(study) if store.has_trials(row.id)]
         return history_of([findings_of(store, row) for row in rows], indicator, across_machines)
 
@@ -362,10 +377,13 @@ def fit(
         return fit_numbers(numbers, predict, absolute=False, confidence=confidence, cpus=cpus)
 
 
-def _measure(study: Study, effort: str, seed: int | None, db: str | None) -> Run:
+def _measure(
+    study: Study, effort: str, seed: int | None, secrets: Sequence[str], db: str | None
+) -> Run:
     if effort not in EFFORTS:
         raise StudyError(f"no effort {effort!r}", f"one of {', '.join(EFFORTS)}")
-    store = Store(db)
+    study = hidden(study, check_marked(secrets, [factor.name for factor in study.factors]))
+    store = Store(_hidden_place(db))
     head = new_head(study, effort, draw_seed() if seed is None else seed, "from Python")
     Runner(head, store, LocalEngine()).start()
     return Run(store, head.id)
@@ -379,6 +397,28 @@ def _frame(table: Rows) -> pd.DataFrame:
 
 def _text(given: str | int | None) -> str | None:
     return None if given is None else str(given)
+
+
+def _mark_levels(secrets: Sequence[str], parameters: Mapping[str, Levels]) -> None:
+    """Know the levels of parameters that are marked."""
+    for name in secrets:
+        given = parameters.get(name, ())
+        for level in given.split(",") if isinstance(given, str) else map(str, given):
+            if len(level.strip()) >= CHARS_MIN and not references(level):
+                KNOWN.add(name.upper(), level.strip())
+
+
+def _hidden_command(given: Command | None) -> Command | None:
+    """A command with references in place of its secrets."""
+    if given is None or isinstance(given, str):
+        return given and KNOWN.hide_likely(given)
+    return KNOWN.hide_words(given)
+
+
+def _hidden_place(db: str | None) -> str | None:
+    """The place of a store with references in place of its passwords."""
+    KNOWN.hide_store(os.environ.get("CONCURVE_DB", ""))
+    return db and KNOWN.hide_store(db)
 
 
 def _levels_text(name: str, levels: Sequence[Level] | str) -> str:
@@ -419,7 +459,7 @@ def _beside(
 
 #: The parameters whose names are not those of the options, and the options that have none.
 _PARAMETERS = {"extract": "extracts", "condition": "conditions", "set": "levels",
-               "indicator": "indicators"}  # fmt: skip
+               "indicator": "indicators", "secret": "secrets"}  # fmt: skip
 _HOOKS = ("setup", "prepare", "conclude", "cleanup", "check")
 _SAME = ("cpus", "nice", "policy", "env", "background", "server", "ready", "ready-within", "attach",
          "counters", "primary", "work", "base", "name", "effort", "precision", "repeats", "timeout",
@@ -440,12 +480,18 @@ _OPTION = re.compile(
 
 
 @contextmanager
-def _in_python() -> Iterator[None]:
-    """Errors name parameters of functions where the command line has options."""
+def _in_python(secrets: Sequence[str] = ()) -> Iterator[None]:
+    """Errors name parameters of functions where the command line has options. Secrets are known
+    from here on, those of the environment and those that are marked, and no error holds one."""
+    if isinstance(secrets, str):
+        raise StudyError("secrets: a text instead of a list of names", '["API_TOKEN"]')
+    KNOWN.add_environment()
+    for text in secrets:
+        KNOWN.add_marked(text)
     try:
         yield
     except ConcurveError as error:
-        error.reword(_python_words)
+        error.reword(lambda text: _python_words(KNOWN.hide(text)))
         raise
 
 

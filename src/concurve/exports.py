@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import tempfile
 from pathlib import Path
 from typing import Literal
@@ -13,6 +12,7 @@ from concurve.assemble import RawRecords, campaign_of, raw_trials, report_of
 from concurve.errors import ConcurveError
 from concurve.findings.campaign import CampaignReport
 from concurve.findings.run import Report
+from concurve.permissions import file_mode, folder_mode
 from concurve.report.csv import cells
 from concurve.report.document import Document
 from concurve.report.sections.campaign import campaign_document
@@ -65,13 +65,14 @@ def check_writable(path: Path) -> None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file completely: first under another name in its folder, then renamed. A new file is
-    for its owner alone, one that is there keeps its permissions.
+    """Write a file completely: first under another name in its folder, then renamed. It is for its
+    owner alone, unless ``CONCURVE_FILE_MODE`` says otherwise.
 
     Raises:
         ConcurveError: it could not be written; an older file is unchanged.
     """
     check_writable(path)
+    mode = file_mode()
     temporary = None
     try:
         with tempfile.NamedTemporaryFile(
@@ -79,8 +80,7 @@ def write(path: Path, content: bytes) -> None:
         ) as f:
             temporary = Path(f.name)
             f.write(content)
-        if path.exists():
-            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
+        temporary.chmod(mode)
         temporary.replace(path)
     except OSError as error:
         if temporary is not None:
@@ -219,7 +219,7 @@ def _write_charts(document: Document, folder: Path) -> list[Path]:
     from concurve.report.charts.image import drawn
 
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=folder_mode(), parents=True, exist_ok=True)
     except OSError as error:
         raise ConcurveError(
             f"the folder {folder} cannot be made: {error.strerror}", "a place you may write to"

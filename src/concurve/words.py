@@ -62,11 +62,25 @@ def duration(seconds: float) -> str:
 
 def quantity(value: float, unit: str) -> str:
     """A figure with its unit to three digits: ``1.15 s``, ``24.6 µs``, ``12,300 1/s``."""
-    if unit == "s":
-        for below, in_a_second, part in _PARTS:
-            if 0 < value < below:
-                return f"{_three_digits(value * in_a_second)} {part}"
-    return f"{_three_digits(value)} {unit}".rstrip()
+    size, shown = _scale(value, unit)
+    return f"{_three_digits(value * size)} {shown}".rstrip()
+
+
+def quantity_with_interval(value: float, low: float | None, high: float | None, unit: str) -> str:
+    """The same with its interval: ``24.6 µs [24.1, 25.2]``."""
+    size, _ = _scale(value, unit)
+    span = "(one trial, no interval)"
+    if low is not None and high is not None:
+        span = f"[{_three_digits(low * size)}, {_three_digits(high * size)}]"
+    return f"{quantity(value, unit)} {span}"
+
+
+def _scale(value: float, unit: str) -> tuple[float, str]:
+    """How many of the unit that is shown make one of the unit that is given, and that unit."""
+    for below, in_a_second, part in _PARTS if unit == "s" else ():
+        if 0 < value < below:
+            return in_a_second, part
+    return 1.0, unit
 
 
 def _three_digits(value: float) -> str:

@@ -312,7 +312,7 @@ def test_where_nothing_is_chosen_nothing_is_recommended(store: Store) -> None:
     """Nor is a speed-up reported over a cell of another load."""
     found = made_run(store, lambda load: 1 + float(load), conditions=("load",), load=(0, 1))
     assert found.best == ()
-    assert sentences(found) == ""
+    assert not {"Use", "recommended", "fast"} & set(sentences(found).split())
 
 
 def test_the_work_factor_counts_first_and_words_by_their_place(store: Store) -> None:

@@ -419,3 +419,22 @@ def test_the_table_fits_and_the_json_is_as_described(store: Store) -> None:
     assert written["cells"][0]["verdict"] == "slower"
     assert written["method"] == "ranks"
     assert set(written["cells"][0]["ratio"]) == {"value", "low", "high", "n"}
+
+
+def test_runs_that_differ_in_one_setting_are_compared_by_it(store: Store) -> None:
+    """A server that runs already has one setting a run: its levels are what is compared."""
+
+    def run(seed: int, threads: int) -> TrialFindings:
+        return made_run(
+            store, lambda clients, io: 1.0 / int(io), seed=seed, clients=(1, 2), io=(threads,)
+        )
+
+    found = compare_runs([run(1, 1)], [run(2, 2)])
+    assert [cell.parameters for cell in found.cells] == [{"clients": 1}, {"clients": 2}]
+    assert {cell.verdict for cell in found.cells} == {"faster"}
+    assert found.base.endswith("(io=1)") and found.new.endswith("(io=2)")
+    alike = compare_runs([run(3, 2)], [run(4, 2)])
+    assert [cell.parameters for cell in alike.cells] == [
+        {"clients": 1, "io": 2},
+        {"clients": 2, "io": 2},
+    ]

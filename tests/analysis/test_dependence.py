@@ -10,14 +10,15 @@ from pathlib import Path
 import jsonschema  # type: ignore[import-untyped]
 import msgspec
 
-from concurve.analysis.dependence import dependences, sentences
+from concurve.analysis.dependence import assumed_ratios, dependences, sentences
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.study import Claim
-from concurve.findings.claims import Dependence
-from concurve.report.document import Paragraph, Table
+from concurve.findings.claims import AssumedRatio, ClaimFinding, Dependence, VerdictName
+from concurve.report.document import Chart, Paragraph, Table
 from concurve.report.html import to_html
 from concurve.report.json.export import to_json
 from concurve.report.markdown import to_markdown
+from concurve.report.sections import assumed as over_assumption
 from concurve.report.sections import dependence as shown
 from concurve.report.sections.run import Topic, brief_run_document, run_document
 from concurve.report.terminal import lines
@@ -133,3 +134,93 @@ def test_every_view_shows_the_same_rows() -> None:
     assert [item["level"] for item in exported["dependences"]] == [0, 8192, 1, 4, 16]
     assert "dependences" not in json.loads(to_json(sample()))
     assert shown.section(sample()) is None
+
+
+# -- ratios over an assumption ----------------------------------------------------------------
+
+THREE: dict[str, tuple[Level, ...]] = {**FACTORS, "scheduler": ("cfq", "as", "noop")}
+
+
+def ratios(simulation: bool = True, lacks: Level = "") -> tuple[AssumedRatio, ...]:
+    """noop takes as long as cfq; the claim is about as alone."""
+    claim = Claim(
+        id="slower",
+        says="as takes longer.",
+        kind="ratio",
+        test={
+            "indicator": "simulated_seconds",
+            "of": {"scheduler": "as"},
+            "over": {"scheduler": "cfq"},
+            "each": ["depth", "cache", "layout"],
+            "at_least": 1.0,
+            "published": 1.028,
+            "needs": {"cells": [{"scheduler": "noop"}, {"scheduler": "cfq"}], "differ_by": 0.02},
+        },
+    )
+    study = msgspec.structs.replace(
+        small_study(None, **THREE), claims=(claim,), simulation=simulation
+    )
+
+    def blocks(parameters: Mapping[str, Level], indicator: str) -> Mapping[int, float]:
+        if parameters["scheduler"] == lacks:
+            raise MissingError("it was not run")
+        return {block: seconds(parameters, block) for block in range(BLOCKS)}
+
+    samples = Samples(blocks, lambda name: THREE[name], lambda _: "lower")
+    return assumed_ratios(study, samples)
+
+
+def test_every_level_has_its_ratio_to_the_base_and_the_assumption_that_counts_is_first() -> None:
+    found = ratios()
+    assert [item.assumption for item in found][:4] == ["cache"] * 4, "depth is the first of `each`"
+    rows = {(item.level, item.assumption, item.at): item for item in found}
+    assert len(rows) == len(found) == 2 * (2 + 3)
+    truth = {("as", 0): RATIO, ("as", 8192): RATIO * CACHE, ("noop", 0): 1.0, ("noop", 8192): 1.0}
+    for (level, at), expected in truth.items():
+        item = rows[level, "cache", at]
+        assert item.base == "cfq" and item.settings == 3 and item.alike_within == 0.02
+        assert item.published == (1.028 if level == "as" else None)
+        assert item.ratio.low is not None and item.ratio.high is not None
+        assert item.ratio.low - 0.003 < expected < item.ratio.high + 0.003
+    assert ratios(simulation=False) == ()
+    assert {item.level for item in ratios(lacks="noop")} == {"as"}
+
+
+def judged(verdict: VerdictName, cache: Level) -> ClaimFinding:
+    return ClaimFinding(
+        id=f"slower-{cache}", says="as takes longer.", source="", kind="ratio", verdict=verdict,
+        reason="", claim="slower", setting={"cache": cache},
+    )  # fmt: skip
+
+
+def test_one_picture_and_its_table_have_ratios_and_verdicts_over_the_assumption() -> None:
+    findings = msgspec.structs.replace(
+        sample(),
+        assumed_ratios=ratios(),
+        claims=(judged("cannot be decided", 0), judged("supported", 8192)),
+    )
+    section = over_assumption.section(findings)
+    assert section is not None
+    assert section.title == "Verdicts as a function of cache"
+    chart, table = section.blocks
+    assert isinstance(chart, Chart) and isinstance(table, Table)
+    assert [column.title for column in table.columns] == [
+        "cache", "as / cfq", "noop / cfq", "claim slower",
+    ]  # fmt: skip
+    verdicts = [cell[0].text for cell in table.columns[3].cells if isinstance(cell, tuple)]
+    assert verdicts == ["cannot be decided", "supported"]
+    drawn = json.dumps(chart.spec.to_dict())
+    assert "source, as: 1.028" in drawn
+    assert all(f"{level}, cache={at}: " in chart.alternative
+               for level in ("as", "noop") for at in (0, 8192))  # fmt: skip
+    assert "as, cache" in to_html(run_document(findings))
+    terminal = "\n".join(
+        line.plain for line in lines(brief_run_document(findings, topics=[Topic.CLAIMS]), 80)
+    )
+    assert "cannot be decided" in terminal
+    exported = json.loads(to_json(findings))
+    schema = Path(__file__).parents[2] / "schema" / "export.schema.json"
+    jsonschema.validate(exported, json.loads(schema.read_text(encoding="utf-8")))
+    assert exported["assumed_ratios"][0]["published"] == 1.028
+    assert exported["claims"][0]["setting"] == {"cache": 0}
+    assert over_assumption.section(sample()) is None

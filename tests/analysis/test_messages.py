@@ -144,6 +144,34 @@ def _base_depends() -> Report:
     )  # fmt: skip
 
 
+@kind("figure-of-the-only-cell", "Wall time")
+def _only_cell() -> Report:
+    return made_run(Store(), halved, threads=(2,))
+
+
+@kind("only-level", "Which level of threads")
+def _only_level() -> Report:
+    return made_run(Store(), halved, threads=(2,))
+
+
+@kind("figures-under-conditions", "Wall time")
+def _conditions_alone() -> Report:
+    return made_run(
+        Store(), lambda load, n: float(load) / 1e4 / int(n), conditions=("load",), load=(1, 2),
+        threads=(4,),
+    )  # fmt: skip
+
+
+@kind("figures-under-many-conditions", "Wall time")
+def _many_conditions_alone() -> Report:
+    return made_run(Store(), float, conditions=("load",), load=tuple(range(1, 9)))
+
+
+@kind("figures-in-doubt", "The machine was not quiet")
+def _figures_in_doubt() -> Report:
+    return run_with({"1": 25, "2": 25}, conditions=("threads",))
+
+
 @kind("note-on-speed-up", "Speed-up is by")
 def _note() -> Report:
     return made_run(Store(), halved, threads=(1, 2))

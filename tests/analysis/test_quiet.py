@@ -37,10 +37,14 @@ CLAIM = Claim(
 )
 
 
-def run_with(disturbed: dict[str, int], slower: float = 1.5) -> Report:
+def run_with(
+    disturbed: dict[str, int], slower: float = 1.5, conditions: tuple[str, ...] = ()
+) -> Report:
     """A run whose last trials of a cell are disturbed: so many by its threads."""
     rules = Rules(repeats_min=TRIALS, repeats_max=TRIALS, redo_max=0, redo_share=0.0)
-    study = msgspec.structs.replace(small_study(rules, threads=(1, 2)), claims=(CLAIM,))
+    study = msgspec.structs.replace(
+        small_study(rules, threads=(1, 2)), claims=(CLAIM,), conditions=conditions
+    )
 
     def is_disturbed(spec: TrialSpec) -> bool:
         block = int(spec.trial.split("/")[-2])
@@ -236,8 +240,10 @@ def test_a_few_trials_in_doubt_do_not_move_a_median() -> None:
 def test_a_comparison_of_figures_in_doubt_is_undecided() -> None:
     """Also where they differ greatly: the machine may have made the difference."""
     report = busy((1, 2), lambda block, n: n == 2 or block % 2 == 0, "steal")
-    (cell,) = compare_levels(report, "threads").cells
+    compared = compare_levels(report, "threads")
+    (cell,) = compared.cells
     assert cell.verdict == "undecided"
+    assert "A new run on a quiet machine decides" in compared.advice[-1]
     assert "the machine was not quiet" in cell.note
     assert cell.ratio is not None
     assert cell.ratio.in_doubt

@@ -81,3 +81,60 @@ def test_the_package_itself_is_imported_at_once() -> None:
     assert {"run", "sweep", "load", "runs"} <= set(concurve.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         concurve.nonsense  # noqa: B018
+
+
+def planted_run(**given: Any) -> concurve.Run:
+    """A run of a command that prints what it was given."""
+    return concurve.sweep(
+        ["sh", "-c", "echo $0 $API_TOKEN $MARKED", "{word}", "--password", "Pl4nt3d-option"],
+        {"word": ["Pl4nt3d-level-1", "Pl4nt3d-level-2"]},
+        env={"API_TOKEN": "Pl4nt3d-variable"},
+        repeats="2",
+        seed=1,
+        **given,
+    )
+
+
+def test_secrets_are_hidden_as_from_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MARKED", "Pl4nt3d-marked")
+    monkeypatch.setenv("OTHER_TOKEN", "Pl4nt3d-inherited")
+    db = tmp_path / "secrets.db"
+    run = planted_run(secrets=["MARKED", "word"], db=str(db))
+    for ending in (".html", ".md", ".csv", ".json"):
+        assert "Pl4nt3d" not in run.write(tmp_path / f"run{ending}").read_text()
+    assert "Pl4nt3d" not in str(run.records()) + str(run.frame()) + str(run.findings)
+    assert b"Pl4nt3d" not in db.read_bytes()
+    printed = run.records()[0].roles[0].stdout.text()
+    assert printed.split() == ["{secret:WORD}", "{secret:API_TOKEN}", "{secret:MARKED}"]
+    again = run.resume(secrets=["MARKED"])
+    assert len(again.records()) == len(run.records())
+
+
+@pytest.mark.parametrize(
+    ("secrets", "says"),
+    [
+        (["NO_SUCH_VARIABLE"], "secrets NO_SUCH_VARIABLE: neither a variable"),
+        (["x=abc"], "fewer than 4 characters"),
+        (["a b"], "no name of a variable"),
+        ("MARKED", "a text instead of a list"),
+    ],
+)
+def test_wrong_secrets_are_refused(secrets: Any, says: str, tmp_path: Path) -> None:
+    with pytest.raises(concurve.ConcurveError, match=says):
+        planted_run(secrets=secrets, db=str(tmp_path / "s.db"))
+
+
+def test_no_error_holds_a_secret(tmp_path: Path) -> None:
+    db = str(tmp_path / "s.db")
+    for call in (
+        lambda: concurve.sweep(["no-such", "--password", "Pl4nt3d-a"], {}, db=db),
+        lambda: concurve.sweep(["true"], {}, server="s --token Pl4nt3d-b", db=db),
+        lambda: concurve.sweep(["true"], {}, cpus="Pl4nt3d-c", secrets=["X=Pl4nt3d-c"], db=db),
+        lambda: concurve.runs(db="postgresql://me:Pl4nt3d-d@127.0.0.1:1/x"),
+        lambda: concurve.runs(db="postgresql://127.0.0.1:1/x?password=Pl4nt3d-e"),
+    ):
+        with pytest.raises(concurve.ConcurveError) as refused:
+            call()
+        assert "Pl4nt3d" not in str(refused.value) + refused.value.what + refused.value.remedy

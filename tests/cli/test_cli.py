@@ -369,6 +369,8 @@ REFUSALS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
     "a bad policy": (2, ("--policy", "speedy", "--", "true"), ("'speedy'", "fifo:P or rr:P")),
     "a bad nice value": (2, ("--nice", "99", "--", "true"), ("'99'", "-20 to 19")),
     "a repeated level": (2, ("-P", "n", "1,1", "--", "echo", "{n}"), ("-P n: level 1", "once")),
+    "a parameter and its levels in one word": (
+        2, ("-P", "n=1,2", "--", "echo", "{n}"), ("-P n=1,2: ", "two words", "-P n 1,2")),
     "no levels": (2, ("-P", "n", "", "--", "echo", "{n}"), ("-P n: an empty level", "1..16")),
     "a placeholder without a parameter": (
         2, ("-P", "threads", "1", "--", "echo", "{thread}"), ("{thread}", "{threads}?")),

@@ -216,3 +216,24 @@ def test_a_missing_file_is_refused(
 ) -> None:
     error = refusal(capsys, monkeypatch, "no-such-file.csv", "--x", "n", "--y", "x")
     assert "no-such-file.csv: No such file" in error
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 120])
+def test_rows_say_of_what_they_are_at_any_width(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = fit(CISCO, *CISCO_COLUMNS, "--predict", "64").splitlines()
+    assert all(len(line) <= width for line in lines)
+    assert not [line for line in lines if line.startswith((":", ","))]
+    found = fit_json(CISCO, *CISCO_COLUMNS)
+    for model in found["models"]:
+        for parameter in model["parameters"]:
+            rows = [line for line in lines if parameter in line.replace(":", " ").split()]
+            assert rows, (model["name"], parameter)
+
+
+def test_a_narrow_table_names_what_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    said = fit(CISCO, *CISCO_COLUMNS)
+    assert "not shown: " in said and "(--json)" in said

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from concurve.cli.hiding import check_marked, hide_words
+from concurve.cli.hiding import hide_words
+from concurve.definition.hiding import check_marked
 from concurve.errors import StudyError
 from concurve.secrets import Secrets
 from concurve.store import Store
@@ -231,13 +232,17 @@ def test_files_are_for_their_owner(planted: Planted) -> None:
     folder = planted.lab.folder
     for name in ("concurve.db", *EXPORTS.values()):
         assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600, name
-    shared = folder / "shared.md"
-    shared.touch()
-    shared.chmod(0o644)
-    planted.run("shared", "report", "planted", "-o", "shared.md")
+    told = {"own.md": {}, "shared.md": {"CONCURVE_FILE_MODE": "640"}}
+    for name, environment in told.items():
+        (folder / name).touch()
+        (folder / name).chmod(0o644)
+        planted.run(name, "report", "planted", "-o", name, **environment)
+    planted.run("refused", "report", "planted", "-o", "own.md", CONCURVE_FILE_MODE="rw")
     planted.end()
-    assert stat.S_IMODE(shared.stat().st_mode) == 0o644, "a file that is there keeps its own"
-    assert shared.stat().st_size > 500
+    for name, mode in (("own.md", 0o600), ("shared.md", 0o640)):
+        assert stat.S_IMODE((folder / name).stat().st_mode) == mode
+        assert (folder / name).stat().st_size > 500
+    assert "CONCURVE_FILE_MODE=rw: no permissions" in planted.outputs["refused"]
 
 
 def test_other_users_do_not_see_them_in_the_command_line(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from concurve.definition.campaign import Campaign
-from concurve.definition.study import Study
+from concurve.definition.study import EffortName, Study
 from concurve.planning.plan import make_plan, trial_spec
 
 
@@ -15,9 +15,11 @@ def study_of(campaign: Campaign, name: str) -> Study:
     return next(member.study for member in campaign.studies if member.name == name)
 
 
-def argv(study: Study, **levels: Any) -> dict[str, tuple[str, ...]]:
-    """The command line of each role in the first cell with these levels, on 8 CPUs."""
-    plan = make_plan(study, "normal", 1)
+def argv(
+    study: Study, effort: EffortName = "normal", /, **levels: Any
+) -> dict[str, tuple[str, ...]]:
+    """The command line of each role in the first cell of an effort with these levels, on 8 CPUs."""
+    plan = make_plan(study, effort, 1)
     cell = next(cell for cell in plan.cells if levels.items() <= cell.parameters.items())
     spec = trial_spec(plan, cell, "t", tuple(range(8)), _program, 4711, folder="/t")
     return {role.name: role.argv for role in spec.roles}

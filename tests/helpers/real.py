@@ -16,6 +16,7 @@ from pathlib import Path
 
 from concurve.errors import HostError
 from concurve.host import native
+from tests.helpers import forked
 
 #: The command line, beside the Python that runs the tests.
 CONCURVE = str(Path(sys.executable).parent / "concurve")
@@ -86,13 +87,14 @@ class Lab:
         )
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run ``concurve`` to its end."""
-        process = self.start(*arguments, **environment)
-        try:
-            stdout, stderr = process.communicate(timeout=PATIENCE)
-        finally:
-            process.kill()
-        return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
+        """Run ``concurve`` to its end, in a process that need not import it."""
+        return forked.run(
+            CONCURVE,
+            arguments,
+            env=self.environment(**environment),
+            cwd=self.folder,
+            timeout=PATIENCE,
+        )
 
     def alive(self) -> dict[int, str]:
         """Command lines of the living processes that carry our mark."""

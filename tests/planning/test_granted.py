@@ -19,6 +19,7 @@ from concurve.host import machine
 from concurve.measuring import heads, packaged
 from concurve.planning.granted import granted
 from concurve.planning.plan import make_plan, plan_of, trial_spec
+from concurve.terms import IndicatorInfo
 from tests.helpers.fakes import small_study
 
 
@@ -139,10 +140,11 @@ def test_a_run_says_what_it_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(plan_of(head).cells) == 4
     from concurve.planning.protocol import replay
 
+    wall = IndicatorInfo(name="wall_seconds", label="wall time")
     said = [
         item.sentence
         for item in sentences(
-            head, replay(plan_of(head), [], "r"), (), (), "complete", (), lambda *_: None
+            head, replay(plan_of(head), [], "r"), (), (), "complete", (), lambda *_: None, wall
         )
     ]
     assert any(

@@ -11,7 +11,7 @@ import msgspec
 
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, Dot, Reject
-from concurve.findings.claims import ClaimFinding, Dependence
+from concurve.findings.claims import AssumedRatio, ClaimFinding, Dependence
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.published import Agreement, PublishedComparison, PublishedTable
 from concurve.findings.run import Finding, Report, RunInfo
@@ -373,12 +373,27 @@ def judged() -> Report:
                 id="many", says=f"A hundred threads do no harm. {HOSTILE}", source="§4",
                 kind="ratio", verdict="not testable here", reason="threads=100 was not run",
             ),
+            ClaimFinding(
+                id="pinned-8192", says="Pinned threads are faster.", source="§5",
+                kind="ratio", verdict="cannot be decided", threshold="at most 1",
+                reason="what it compares makes no difference here", claim="pinned",
+                estimate=Estimate(value=0.998, low=0.994, high=1.002, n=5),
+                setting={"cache": 8192}, differ_by=0.03,
+                differ=Estimate(value=0.004, low=0.0, high=0.009, n=5),
+            ),
         ),
         dependences=(
             Dependence(claim="halves", says="Two threads halve the time.", factor="cache", level=0,
                        settings=3, ratio=ratio),
             Dependence(claim="halves", says="Two threads halve the time.", factor="cache",
                        level=8192, settings=3, ratio=ratio, change=Estimate(value=1.05)),
+        ),
+        assumed_ratios=tuple(
+            AssumedRatio(indicator="wall_seconds", factor="threads", base=1, level=2,
+                         assumption="cache", at=at, settings=3, published=0.512,
+                         alike_within=0.03,
+                         ratio=Estimate(value=value, low=value - 0.01, high=value + 0.01, n=5))
+            for at, value in ((0, 0.51), (8192, 0.998))
         ),
         published=(
             PublishedTable(number="7", title="Times", rows=("time",),

@@ -8,8 +8,10 @@ import msgspec
 
 from concurve.definition.study import Rules
 from concurve.findings.run import Report
-from concurve.report.charts import charts
+from concurve.report.charts import charts, hero
 from concurve.report.charts.image import to_svg
+from concurve.report.charts.style import RINGS
+from concurve.report.document import Chart
 from concurve.store import Store
 from concurve.terms import Factor, Level
 from tests.helpers.made import figures_alone, made_run
@@ -104,3 +106,29 @@ def test_each_figure_that_is_extracted_has_its_chart() -> None:
     assert names[0].startswith("tps")
     assert sum(name.startswith("latency") for name in names) == 1
     assert len(set(names)) == len(names)
+
+
+def test_several_recommended_settings_have_rings_and_no_words() -> None:
+    """Words beside several would cover each other and the curves."""
+
+    def drawn(made: Report) -> tuple[Chart, str]:
+        chart = hero(made)
+        assert chart is not None
+        return chart, to_svg(chart)
+
+    chart, picture = drawn(made_run(Store(), lambda n: 1.0 / int(n), threads=(1, 2)))
+    assert "recommended" in picture
+    assert RINGS not in chart.remarks
+    several = made_run(
+        Store(), lambda load, n: 1.0 / int(n), conditions=("load",), load=(1, 2, 3), threads=(1, 2)
+    )
+    chart, picture = drawn(several)
+    assert "recommended" not in picture
+    assert RINGS in chart.remarks
+
+
+def test_rings_of_a_chart_of_cells_are_explained() -> None:
+    chart = hero(made_run(Store(), lambda kind: float(len(kind)), kind=("a", "bb", "ccc")))
+    assert chart is not None and RINGS in chart.remarks
+    unchosen = hero(made_run(Store(), lambda kind: 1.0, conditions=("kind",), kind=("a", "b")))
+    assert unchosen is not None and RINGS not in unchosen.remarks

@@ -7,6 +7,7 @@ import copy
 import html
 import json
 import pickle
+import re
 import shlex
 import urllib.parse
 
@@ -55,6 +56,87 @@ def test_every_form_is_hidden(form) -> None:  # type: ignore[no-untyped-def]
     text = known.hide(f"before {form(S)} behind")
     assert "Pl4nt3d" not in text and "{secret:PASSWORD}" in text
     assert form(S) not in text
+
+
+LONG = "Pl4nt3d-w/o+rd&'%?>~é-and-more"
+
+#: How a text stands in an output.
+FORMS = [
+    lambda it: it,
+    lambda it: urllib.parse.quote(it, safe=""),
+    lambda it: re.sub("%..", lambda code: code[0].lower(), urllib.parse.quote(it, safe="")),
+    lambda it: json.dumps(it)[1:-1],
+    lambda it: base64.b64encode(it.encode()).decode(),
+    lambda it: base64.urlsafe_b64encode(it.encode()).decode(),
+]
+
+
+def record_of(output: bytes, half: int) -> bytes:
+    """A record with a copy of an output, as the runner bounds it."""
+    head, rest = output[:half], output[half:]
+    tail = rest[-half:]
+    parts = {
+        "bytes": len(output), "head": head.decode(errors="replace"),
+        "tail": tail.decode(errors="replace"), "dropped": len(rest) - len(tail),
+    }  # fmt: skip
+    return json.dumps({"roles": [{"stdout": parts}]}).encode()
+
+
+def leaked(text: str, form: str, chars: int = 5) -> bool:
+    """Does the text have so many characters of the form in a row?"""
+    return any(form[at : at + chars] in text for at in range(len(form) - chars + 1))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_part_of_a_secret_stays_at_a_cut(form) -> None:  # type: ignore[no-untyped-def]
+    known = Secrets({})
+    known.add("PASSWORD", LONG)
+    stands = form(LONG)
+    raw = stands.encode()
+    for half in (200, 10_000):  # the middle is dropped; nothing is
+        for at in range(-2, len(raw) + 3):
+            for place in ("head", "tail"):
+                before = half - at if place == "head" else 3000 - half - at
+                output = b"." * before + raw + b"." * (3000 - before - len(raw))
+                if half == 10_000:
+                    output = b"." * (half - at) + raw + b"." * 50
+                hidden = known.hide_json(record_of(output, half)).decode()
+                assert not leaked(json.dumps(json.loads(hidden), ensure_ascii=False), stands)
+                assert not leaked(json.loads(hidden)["roles"][0]["stdout"]["head"], stands)
+
+
+def test_what_is_cut_without_a_secret_stays_as_it_is() -> None:
+    known = Secrets({})
+    known.add("PASSWORD", LONG)
+    record = record_of(b"rate=17\n" * 200, 100)
+    assert known.hide_json(record) == record
+
+
+@pytest.mark.parametrize("before", ["", "a", "ab", "abc", "user:"])
+def test_a_secret_inside_of_base64_is_hidden(before: str) -> None:
+    known = Secrets({})
+    known.add("PASSWORD", LONG)
+    encoded = base64.b64encode(f"{before}{LONG} and more".encode()).decode()
+    inside = base64.b64encode((before + LONG).encode()).decode()[-20:-4]
+    assert inside in encoded and inside not in known.hide(f"Authorization: Basic {encoded}")
+
+
+def test_each_line_of_a_secret_of_several_lines_is_hidden() -> None:
+    lines = ["-----BEGIN PRIVATE KEY-----", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "-----END-----"]
+    known = Secrets({})
+    known.add("PRIVATE_KEY", "\n".join(lines))
+    for text in ("\n".join(lines), f"  {lines[1]}", lines[1]):
+        assert lines[1] not in known.hide(text)
+    assert known.hide(lines[0]) == lines[0]
+
+
+def test_the_beginning_of_a_secret_at_the_end_of_a_message_is_hidden() -> None:
+    known = Secrets({})
+    known.add("PASSWORD", LONG)
+    for at in range(2, len(LONG)):
+        text = "." * (400 - at) + LONG[:at]
+        hidden = json.loads(known.hide_json(json.dumps({"message": text}).encode()))
+        assert hidden["message"] == "." * (400 - at) + "{secret:PASSWORD}"
 
 
 def test_a_reference_is_revealed_once_and_others_stay() -> None:

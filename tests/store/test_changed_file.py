@@ -3,6 +3,7 @@ never ends well with data lost, and says where they are."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -11,6 +12,8 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -165,6 +168,87 @@ def test_a_store_that_stays_is_not_suspected(tmp_path: Path) -> None:
     assert sorted(tmp_path.glob("*recovered*")) == []
 
 
+def sqlite(path: Path, *statements: str) -> None:
+    """What another client does."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement).fetchall()
+
+
+def hold(path: Path, begin: str, seconds: float) -> None:
+    """Another client begins a transaction, and ends it after a while."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection.execute(begin)
+    connection.execute("SELECT count(*) FROM concurve_trials").fetchall()
+
+    def end() -> None:
+        connection.execute("COMMIT")
+        connection.close()
+
+    threading.Timer(seconds, end).start()
+
+
+def grow(path: Path) -> None:
+    """Much of the file becomes free: runs of others are deleted."""
+    sqlite(
+        path,
+        "CREATE TABLE IF NOT EXISTS concurve_other (b BLOB)",
+        "INSERT INTO concurve_other VALUES (randomblob(2000000))",
+        "DELETE FROM concurve_other",
+        "PRAGMA wal_checkpoint(TRUNCATE)",
+    )
+
+
+#: What other clients of SQLite may do to a store that a run writes to.
+MAINTENANCE: dict[str, Callable[[Path], object]] = {
+    "vacuum": lambda path: sqlite(path, "VACUUM"),
+    "vacuum and checkpoint": lambda path: sqlite(path, "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"),
+    "checkpoint truncate": lambda path: sqlite(path, "PRAGMA wal_checkpoint(TRUNCATE)"),
+    "checkpoint restart": lambda path: sqlite(path, "PRAGMA wal_checkpoint(RESTART)"),
+    "analyze": lambda path: sqlite(path, "ANALYZE", "PRAGMA optimize"),
+    "reindex": lambda path: sqlite(path, "REINDEX"),
+    "an index": lambda path: sqlite(
+        path, "CREATE INDEX IF NOT EXISTS other ON concurve_trials (verdict)"
+    ),
+    "a copy": lambda path: sqlite(path, f"VACUUM INTO '{path}-{time.monotonic_ns()}'"),
+    "a check": lambda path: sqlite(path, "PRAGMA integrity_check"),
+    "a reader": lambda path: hold(path, "BEGIN", 0.3),
+    "a writer": lambda path: hold(path, "BEGIN IMMEDIATE", 1.5),
+    "an exclusive writer": lambda path: hold(path, "BEGIN EXCLUSIVE", 1.5),
+    "another run": lambda path: filled(str(path)).close(),
+    "another setting": lambda path: suppressed(lambda: sqlite(path, "PRAGMA journal_mode=DELETE")),
+}
+
+
+def suppressed(call: Callable[[], None]) -> None:
+    with contextlib.suppress(sqlite3.Error):
+        call()
+
+
+@pytest.mark.parametrize("what", MAINTENANCE)
+def test_maintenance_by_other_clients_ends_no_run(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "s.db"
+    store = Store(str(path))
+    grow(path)
+    runner = run_with(store, Damaging(3, lambda: MAINTENANCE[what](path)))
+    assert store.count(runner.head.id) == len(list(store.records(runner.head.id))) == TRIALS
+    store.close()
+    assert sorted(tmp_path.glob("*recovered*")) == []
+
+
+def test_a_shorter_file_without_the_run_is_another_one(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    store = Store(str(path))
+    grow(path)
+
+    def forget() -> None:
+        sqlite(path, "DELETE FROM concurve_runs WHERE study = 'small'", "VACUUM",
+               "PRAGMA wal_checkpoint(TRUNCATE)")  # fmt: skip
+
+    with pytest.raises(StoreError, match="was cut from"):
+        run_with(store, Damaging(3, forget))
+
+
 def test_a_deleted_store_is_not_made_anew_by_its_reader(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     filled(str(path)).close()
@@ -182,9 +266,24 @@ def test_a_new_store_is_for_its_owner(tmp_path: Path) -> None:
     for file in (path, Path(f"{path}-wal")):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
     store.close()
-    path.chmod(0o640)
-    Store(str(path)).close()
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640, "its owner has chosen"
+
+
+@pytest.mark.parametrize(("told", "mode"), [(None, 0o600), ("640", 0o640)])
+def test_a_store_of_an_older_version_is_for_its_owner_once_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str | None, mode: int
+) -> None:
+    if told is not None:
+        monkeypatch.setenv("CONCURVE_FILE_MODE", told)
+    path = tmp_path / "s.db"
+    filled(str(path)).close()
+    path.chmod(0o644)
+    Store.existing(str(path)).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644, "who reads it changes nothing"
+    store = Store(str(path))
+    store.set_state(store.runs()[0].id, "interrupted", "stopped")
+    for file in (path, Path(f"{path}-wal")):
+        assert stat.S_IMODE(file.stat().st_mode) == mode
+    store.close()
 
 
 @pytest.fixture

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import concurve
+from concurve.definition.claim_kinds import parse_test
 from concurve.definition.study_file import load_study
 from concurve.errors import HostError
 from concurve.host import native
@@ -84,3 +86,34 @@ def test_the_same_seed_simulates_the_same(lab: real.Lab) -> None:
         exported = json.loads((lab.folder / file).read_text(encoding="utf-8"))
         means.append([c["indicators"]["simulated_seconds"]["value"] for c in exported["cells"]])
     assert means[0] == means[1]
+
+
+def test_claims_on_the_order_need_that_schedulers_differ() -> None:
+    """By the source's smaller difference, noop beside the three: at the source's time all are
+    alike, and the model has nothing to say."""
+    least = min(other / 25908 for other in (26645, 28217)) - 1
+    for claim in load_study(FILE, 2).claims:
+        needs = parse_test(claim, claim.id).needs
+        assert needs is not None
+        assert [cell["scheduler"] for cell in needs.cells] == ["noop", "cfq2", "as", "deadline"]
+        assert needs.differ_by == round(least, 3)
+
+
+def test_the_overview_is_simulated_with_options_that_the_simulator_has() -> None:
+    study = load_study(FILE.parents[1] / "overview" / "study.toml", 2)
+    assert study.simulation
+    options = {
+        word
+        for name in ("scheduler", "load")
+        for parts in study.level_parts[name].values()
+        for value in parts.values()
+        for word in (value if isinstance(value, (list, tuple)) else [value])
+        if str(word).startswith("--")
+    }
+    assert {"--reader-nice", "--reader-class", "--antic-expire-ms"} <= options
+    if missing() is None:
+        said = subprocess.run(
+            [str(native.binary("concurve-disk")), "streams", "--help"],
+            capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        assert {word for word in options if str(word) not in said} == set()

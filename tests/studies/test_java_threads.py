@@ -303,7 +303,14 @@ def test_the_set_ups_of_tables_21_to_24(campaign: Campaign) -> None:
     study = studies(campaign)["tc07"]
     found = {
         setup: [(role.name, role.controls.cpus) for role in roles(study, setup=setup)]
-        for setup in ("free", "cpu1", "cpu1-load-free", "cpu1-load-cpu0", "cpu1-loads-free")
+        for setup in (
+            "free",
+            "cpu1",
+            "cpu1-load-free",
+            "cpu1-load-cpu0",
+            "cpu1-loads-free",
+            "cpu1-while-running",
+        )
     }
     assert found == {
         "free": [("target", (0, 1))],
@@ -311,7 +318,9 @@ def test_the_set_ups_of_tables_21_to_24(campaign: Campaign) -> None:
         "cpu1-load-free": [("load", (0, 1)), ("target", (1,))],
         "cpu1-load-cpu0": [("load", (0,)), ("target", (1,))],
         "cpu1-loads-free": [("load", (0, 1)), ("target", (1,))],
+        "cpu1-while-running": [("target", (0, 1))],
     }
+    assert target(study, setup="cpu1-while-running").argv[:2] == ("sh", "-c")
     load, target_ = roles(study, setup="cpu1-loads-free")
     assert (load.argv[2:4], target_.argv[-4:-2]) == (("--threads", "4"), ("--threads", "2"))
 

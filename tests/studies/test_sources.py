@@ -74,6 +74,11 @@ NO_FIGURE: dict[str, dict[str, str]] = {
     ),
     "kernel-mode/mariadb": dict.fromkeys(["pool-uses-more", "pool-even"], "not in the source"),
     "kernel-mode/postgresql": {"processes-uneven": "not in the source"},
+    "io-schedulers/overview": dict.fromkeys(
+        ["order-of-requests", "deadline-favours-reads", "as-becomes-deadline", "one-head",
+         "cfq-classes", "cfq-nice"],
+        "a sentence of the overview, without a figure",
+    ),
     "io-schedulers/load": {"heirs": "heirs of what the source measured"},
     "io-schedulers/postgresql": {"heirs": "heirs of what the source measured"},
     "io-schedulers/mixed": {"favours-reads": "a sentence of the overview, without a figure"},
@@ -82,6 +87,7 @@ NO_FIGURE: dict[str, dict[str, str]] = {
         "tc07-1": "table 21 has no CPU time, and figure 14 is a picture",
         "tc07-2": "figure 15 is a picture",
         "tc07-4b": "a set-up of ours",
+        "tc07-7": "table 22 has the affinity as a set-up, and no reading of it",
     },
     "java-threads/tc10": {
         "tc10-3-forkjoin": "JOMP's threads always wait busily: there is no run without",
@@ -178,6 +184,11 @@ def improvements(study: Study, column: str, draw: int) -> Iterator[Printed]:
 
 def of_other_cells(key: str, study: Study) -> Iterator[Printed]:
     """What the source measured once and says of several cells, or in another test case."""
+    if key == "enqueue-io-threads":
+        # What was created was held: it fills the lock table.
+        for one in in_cells(study):
+            if one.indicator == "lock_granted":
+                yield one._replace(indicator="lock_locks_peak")
     if key == "java-threads/tc02":
         # One process, PID 2572, in all rows of table 13: its threads were made while it ran.
         for one in in_cells(study):

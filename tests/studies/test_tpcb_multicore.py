@@ -112,7 +112,7 @@ def test_servers_have_their_data_from_their_attendants(campaign: Campaign) -> No
     assert roles["load"][1] == roles["verify"][1]
     roles = argv(study_of(campaign, "mariadb"), threads="pool-of-threads")
     assert "--thread-handling=pool-of-threads" in roles["target"]
-    roles = argv(study_of(campaign, "service"), latching="file")
+    roles = argv(study_of(campaign, "service"), "rigorous", latching="file")
     assert roles["target"][roles["target"].index("--latching") + 1] == "file"
 
 

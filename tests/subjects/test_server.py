@@ -426,6 +426,7 @@ def test_the_report_channel_has_facts_and_figures() -> None:
     assert figures["worker_requests", "io-1"] == figures["worker_requests", "io-2"] == 1
     assert figures["worker_busy_seconds", None] > 0
     assert (figures["lock_locks_peak", None], figures["lock_arguments_peak", None]) == (2, 1)
+    assert 100 <= figures["lock_memory_peak", None] <= 2 * 64 + 128
     assert server.facts()["io_threads_active"] == 2
 
 

@@ -13,12 +13,13 @@ ROOT = Path(__file__).parents[2]
 #: Each crate of the instrument, lowest first, and the crates of the instrument that it may use.
 INSTRUMENT: dict[str, set[str]] = {
     "clock": set(),
+    "files": set(),
     "fuzz": {"clock"},
     "reporter": {"clock"},
     "wire": {"reporter"},
     "probe": set(),
     "trial": {"clock", "reporter", "wire", "probe"},
-    "load": {"clock", "reporter"},
+    "load": {"clock", "files", "reporter"},
 }
 
 #: Each subject, lowest first, and the subjects that it may use.
@@ -37,8 +38,9 @@ SUBJECTS: dict[str, set[str]] = {
 #: What the tests of a subject use besides: they run its latches between processes.
 SUBJECTS_FOR_TESTS = {"records": {"engines"}, "statements": {"engines"}}
 
-#: What a subject may use of the instrument: it tells the time, reports, and asks the system.
-OFFERED_TO_SUBJECTS = {"clock", "reporter", "probe"}
+#: What a subject may use of the instrument: it tells the time, writes files, reports, and asks the
+#: system.
+OFFERED_TO_SUBJECTS = {"clock", "files", "reporter", "probe"}
 
 #: What the tests of every crate may use, and no program.
 FOR_TESTS_ALONE = {"fuzz"}

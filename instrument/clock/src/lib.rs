@@ -6,6 +6,12 @@ pub fn monotonic_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// Time since boot, sleep of the machine included (`CLOCK_BOOTTIME`): what start times of processes
+/// count.
+pub fn boottime_ns() -> u64 {
+    read(libc::CLOCK_BOOTTIME)
+}
+
 /// Wall-clock time since the epoch.
 pub fn realtime_ns() -> u64 {
     read(libc::CLOCK_REALTIME)

@@ -51,6 +51,7 @@ pub fn main() -> ExitCode {
 }
 
 fn load(arguments: &Arguments) -> Result<ExitCode, Error> {
+    concurve_files::keep_new_files_private().map_err(|it| Error::Usage(it.to_string()))?;
     let plan = Arc::new(arguments.plan()?);
     raise_open_file_limit(&plan)?;
     let stop = Stop::new().map_err(Error::Signals)?;

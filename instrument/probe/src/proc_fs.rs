@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::proc_stat::CpuTicks;
 use crate::psi::Pressure;
@@ -12,9 +12,6 @@ use crate::schedstat::Schedstat;
 use crate::syscall::{Doing, Kind};
 use crate::task::{Stat, Status};
 use crate::{ProbeError, Result, cpu_list, descriptor, proc_stat, psi, schedstat, syscall, task};
-
-/// The parent of all threads of the kernel.
-const KTHREADD: u32 = 2;
 
 /// A `/proc` file system.
 #[derive(Debug, Clone)]
@@ -33,14 +30,10 @@ impl ProcFs {
         Self { root: root.into() }
     }
 
-    /// All CPUs' ticks since boot.
-    pub fn cpu_ticks(&self) -> Result<CpuTicks> {
-        proc_stat::parse(&self.text("stat")?)
-    }
-
-    /// Each online CPU's ticks since boot.
-    pub fn cpu_ticks_each(&self) -> Result<BTreeMap<u32, CpuTicks>> {
-        proc_stat::parse_each(&self.text("stat")?)
+    /// CPU ticks since boot: of all CPUs together, and of each that is online.
+    pub fn cpu_ticks(&self) -> Result<(CpuTicks, BTreeMap<u32, CpuTicks>)> {
+        let text = self.text("stat")?;
+        Ok((proc_stat::parse(&text)?, proc_stat::parse_each(&text)?))
     }
 
     /// Stall totals of `cpu`, `io` or `memory`.
@@ -113,21 +106,6 @@ impl ProcFs {
             }
         }
         Ok(children)
-    }
-
-    /// CPU time of each kernel thread, in ns, by its number; empty where they are not visible, as in a
-    /// container.
-    pub fn kernel_threads(&self) -> BTreeMap<u32, u64> {
-        // Only the kernel's own kthreadd has this number and no parent.
-        if !self.stat(KTHREADD).is_ok_and(|it| it.parent == 0) {
-            return BTreeMap::new();
-        }
-        let threads = self.children(KTHREADD).unwrap_or_default();
-        let times = threads.into_iter().filter_map(|pid| {
-            let account = self.thread_schedstat(pid, pid).ok()?;
-            Some((pid, account.cpu_ns))
-        });
-        times.collect()
     }
 
     /// Numbers of all processes that are visible, the greatest first: mostly the newest, and the
@@ -223,10 +201,35 @@ impl ProcFs {
 
     fn text(&self, path: &str) -> Result<String> {
         let path = self.root.join(path);
+        let bytes = read_whole(&path)
+            .map_err(|error| ProbeError::system(format!("read {}", path.display()), error))?;
         // Names of programs may hold any bytes.
-        fs::read(&path)
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .map_err(|error| ProbeError::system(format!("read {}", path.display()), error))
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+}
+
+/// Most files of `/proc` are shorter.
+const CHUNK: usize = 4096;
+
+/// Reads a file in as few calls as possible. The standard library asks for its length first, which is 0
+/// for files of `/proc`, and then reads 32 bytes at a time: twice as many calls, in each trial for each
+/// process of the machine.
+fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mut bytes = Vec::new();
+    loop {
+        let length = bytes.len();
+        bytes.resize(length + CHUNK, 0);
+        let read = match file.read(&mut bytes[length..]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            Ok(0) => {
+                bytes.truncate(length);
+                return Ok(bytes);
+            }
+            other => other?,
+        };
+        bytes.truncate(length + read);
     }
 }
 
@@ -294,33 +297,6 @@ mod tests {
         assert!(proc_fs.open_schedstat(own, own).unwrap().read().is_some());
         assert!(proc_fs.open_last_pid().unwrap().read().is_some());
         assert!(!proc_fs.cpus_online().unwrap().is_empty());
-    }
-
-    #[test]
-    fn threads_of_the_kernel_are_those_of_process_2_without_a_parent() {
-        let root = std::env::temp_dir().join(format!("concurve-kernel-{}", std::process::id()));
-        let write = |path: &str, text: &str| {
-            let path = root.join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        };
-        let stat = |parent: u32| {
-            let zeros = "0 ".repeat(48);
-            format!("2 (kthreadd) S {parent} {zeros}")
-        };
-        write("2/stat", &stat(0));
-        write("2/task/2/children", "7 9");
-        write("7/task/7/schedstat", "1500 3 4");
-        write("9/task/9/schedstat", "20 3 4");
-        let proc_fs = ProcFs::new(&root);
-        assert_eq!(
-            proc_fs.kernel_threads(),
-            BTreeMap::from([(7, 1500), (9, 20)])
-        );
-        // In a container the number may belong to an ordinary process.
-        write("2/stat", &stat(1));
-        assert!(proc_fs.kernel_threads().is_empty());
-        std::fs::remove_dir_all(root).unwrap();
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub struct Stat {
     pub state: char,
     pub parent: u32,
     pub group: u32,
+    /// A thread of the kernel.
+    pub is_kernel: bool,
     pub threads: u32,
     pub nice: i32,
     /// User and system time of all its threads, those that ended included, in ticks of `USER_HZ`.
@@ -40,6 +42,9 @@ pub struct Stat {
     pub rss_pages: u64,
     pub policy: Option<Policy>,
 }
+
+/// Among the flags of a task: a thread of the kernel (`PF_KTHREAD`).
+const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// Parses `/proc/PID/stat`. The name may hold spaces and parentheses: it ends at the last one.
 pub fn parse_stat(text: &str) -> Result<Stat> {
@@ -52,6 +57,7 @@ pub fn parse_stat(text: &str) -> Result<Stat> {
     fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
         text.parse().ok()
     }
+    let flags: u64 = number(field(9)?).ok_or_else(wrong)?;
     let user_ticks: u64 = number(field(14)?).ok_or_else(wrong)?;
     let system_ticks: u64 = number(field(15)?).ok_or_else(wrong)?;
     let policy_number: u32 = number(field(41)?).ok_or_else(wrong)?;
@@ -62,6 +68,7 @@ pub fn parse_stat(text: &str) -> Result<Stat> {
         state: field(3)?.chars().next().ok_or_else(wrong)?,
         parent: number(field(4)?).ok_or_else(wrong)?,
         group: number(field(5)?).ok_or_else(wrong)?,
+        is_kernel: flags & KERNEL_THREAD != 0,
         nice: number(field(19)?).ok_or_else(wrong)?,
         cpu_ticks: user_ticks + system_ticks,
         threads: number(field(20)?).ok_or_else(wrong)?,
@@ -170,8 +177,16 @@ mod tests {
         assert_eq!((stat.nice, stat.threads, stat.started_ticks), (5, 4, 93001));
         assert_eq!((stat.state, stat.rss_pages), ('S', 912));
         assert_eq!(stat.cpu_ticks, 12 + 3);
+        assert!(!stat.is_kernel);
         let policy = stat.policy.unwrap();
         assert_eq!((policy.class, policy.priority), (PolicyClass::Rr, 7));
+    }
+
+    #[test]
+    fn stat_of_a_thread_of_the_kernel() {
+        let zeros = "0 ".repeat(41);
+        let stat = parse_stat(&format!("30 (kworker/0:1) I 2 0 0 0 -1 69238880 {zeros}")).unwrap();
+        assert!(stat.is_kernel);
     }
 
     #[test]

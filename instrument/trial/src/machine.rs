@@ -22,17 +22,12 @@ pub struct Snapshot {
     ticks: Option<CpuTicks>,
     ticks_each: BTreeMap<u32, CpuTicks>,
     psi: BTreeMap<String, u64>,
-    /// CPU time of the kernel's threads.
-    kernel_ns: BTreeMap<u32, u64>,
-    roles: usize,
     absent: Absent,
 }
 
 impl Snapshot {
-    /// Reads the counters. Kernel threads, which cost some µs each, are read only if there are several
-    /// `roles`, such as a volume, a server and its load: a trial of one program is to cost little, and
-    /// whole ticks of them must do ([`Others::since`]).
-    pub fn take(proc_fs: &ProcFs, roles: usize) -> Self {
+    /// Reads the counters.
+    pub fn take(proc_fs: &ProcFs) -> Self {
         let mut absent = Absent::new();
         let mut psi = BTreeMap::new();
         for resource in ["cpu", "io", "memory"] {
@@ -48,37 +43,21 @@ impl Snapshot {
                 }
             }
         }
-        let ticks = proc_fs.cpu_ticks();
-        if let Err(error) = &ticks {
-            for name in ["busy_ns", "steal_ns", "foreign_cpu_ns"] {
-                absent.insert(name.into(), error.to_string());
+        let (ticks, ticks_each) = match proc_fs.cpu_ticks() {
+            Ok((all, each)) => (Some(all), each),
+            Err(error) => {
+                for name in ["busy_ns", "busy_ns_by_cpu", "steal_ns", "foreign_cpu_ns"] {
+                    absent.insert(name.into(), error.to_string());
+                }
+                (None, BTreeMap::new())
             }
-        }
-        let ticks_each = proc_fs.cpu_ticks_each();
-        if let Err(error) = &ticks_each {
-            absent.insert("busy_ns_by_cpu".into(), error.to_string());
-        }
+        };
         Self {
-            ticks: ticks.ok(),
-            ticks_each: ticks_each.unwrap_or_default(),
+            ticks,
+            ticks_each,
             psi,
-            kernel_ns: match roles {
-                1 => BTreeMap::new(),
-                _ => proc_fs.kernel_threads(),
-            },
-            roles,
             absent,
         }
-    }
-
-    /// CPU time of the kernel's threads since an earlier snapshot. It counts as the trial's own:
-    /// they write back what the roles wrote, handle their packets, and drive their loop devices.
-    fn kernel_since(&self, earlier: &Self) -> u64 {
-        let used = self.kernel_ns.iter().map(|(pid, now)| {
-            let before = earlier.kernel_ns.get(pid).copied().unwrap_or(0);
-            now.saturating_sub(before)
-        });
-        used.sum()
     }
 
     /// Differences since `self`; `own_cpu_ns` is what the roles and the runner used, `others` were there
@@ -93,7 +72,6 @@ impl Snapshot {
         proc_fs: &ProcFs,
     ) -> MachineRecord {
         let tick_ns = process::tick_ns();
-        let own_cpu_ns = own_cpu_ns + end.kernel_since(&self);
         let mut absent = self.absent;
         let mut record = MachineRecord {
             cpus: None,
@@ -136,10 +114,10 @@ impl Snapshot {
         let capacity_ns = wall_ns * u64::from(record.cpus.unwrap_or(1));
         let noticed_ns = (FOREIGN_TICKS_MIN * tick_ns).max(capacity_ns / FOREIGN_PART_MIN);
         if let Some(foreign_ns) = record.foreign_cpu_ns.filter(|it| *it >= noticed_ns) {
-            let used = Others::take(proc_fs).without(is_own).since(others, tick_ns);
-            // With several roles the kernel's threads were read, more exactly, and are left out already.
-            let kernel_ns = if self.roles == 1 { used.kernel_ns } else { 0 };
-            let foreign_ns = foreign_ns.saturating_sub(kernel_ns);
+            let used = Others::take(proc_fs).without(is_own).since(others, proc_fs);
+            // The kernel's threads count as the trial's own: they write back what the roles wrote, handle
+            // their packets, and drive their loop devices.
+            let foreign_ns = foreign_ns.saturating_sub(used.kernel_ns);
             record.foreign_cpu_ns = Some(foreign_ns);
             if foreign_ns >= noticed_ns {
                 record.foreign_low_priority_ns = Some(used.low_priority_ns.min(foreign_ns));

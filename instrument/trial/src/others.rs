@@ -1,26 +1,32 @@
 //! Processes outside the trial: which of them used the CPUs meanwhile.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use concurve_clock as clock;
 use concurve_probe::proc_fs::ProcFs;
+use concurve_probe::process;
 use concurve_probe::task::{PolicyClass, Stat};
 use concurve_wire::record::ForeignProcess;
 
 /// CPU time that one pass over the processes may take; there is one before the trial, and one after it
-/// if others used the machine.
+/// if others used the machine, in which the files of those that did are read as well.
 const PASS_NS_MAX: u64 = 1_400_000;
+/// The runner asks what a pass has taken once in so many processes.
+const CLOCK_EVERY: usize = 16;
 /// So many processes are named.
 const NAMED_MAX: usize = 3;
-/// The parent of all threads of the kernel.
-const KTHREADD: u32 = 2;
 
-/// CPU time of processes at one time.
+/// CPU time of processes at one time, by the clock that the kernel has of each: to ask it takes a
+/// twentieth of the time that reading a file of `/proc` takes.
 #[derive(Debug, Default)]
 pub struct Others {
-    seen: BTreeMap<u32, Stat>,
+    /// In ns, by the number of the process.
+    cpu_ns: BTreeMap<u32, u64>,
     /// How many there were.
     total: usize,
+    /// When, in ticks after boot.
+    at_ticks: u64,
 }
 
 /// What others used between two times.
@@ -30,102 +36,170 @@ pub struct Used {
     pub most: Vec<ForeignProcess>,
     /// CPU time at low priority, of all of them.
     pub low_priority_ns: u64,
-    /// CPU time of the kernel's threads, in whole ticks of each. They are none of these processes.
+    /// CPU time of the kernel's threads. They are none of these processes.
     pub kernel_ns: u64,
     /// Why processes may be missing.
     pub missing: Option<String>,
 }
 
 impl Others {
-    /// Reads all processes but this one, or as many as the time is enough for.
+    /// Asks the clocks of all processes but this one, or of as many as the time is enough for.
     pub fn take(proc_fs: &ProcFs) -> Self {
-        Self::take_within(proc_fs, PASS_NS_MAX)
+        let at_ticks = clock::boottime_ns() / process::tick_ns();
+        Self::take_within(proc_fs, process::cpu_ns, at_ticks, PASS_NS_MAX)
     }
 
-    fn take_within(proc_fs: &ProcFs, ns_max: u64) -> Self {
-        let begin_ns = clock::process_cpu_ns();
+    fn take_within(
+        proc_fs: &ProcFs,
+        cpu_ns_of: impl Fn(u32) -> Option<u64>,
+        at_ticks: u64,
+        ns_max: u64,
+    ) -> Self {
+        let mut pass = Pass::begin(ns_max);
+        let own = std::process::id();
         let mut pids = proc_fs.processes().unwrap_or_default();
-        pids.retain(|pid| *pid != std::process::id());
-        let mut seen = BTreeMap::new();
+        pids.retain(|pid| *pid != own);
+        let mut cpu_ns = BTreeMap::new();
         for pid in pids.iter().copied() {
-            if clock::process_cpu_ns() - begin_ns >= ns_max {
+            if pass.is_over() {
                 break;
             }
-            if let Ok(stat) = proc_fs.stat(pid) {
-                seen.insert(pid, stat);
+            if let Some(ns) = cpu_ns_of(pid) {
+                cpu_ns.insert(pid, ns);
             }
         }
         Self {
-            seen,
+            cpu_ns,
             total: pids.len(),
+            at_ticks,
         }
     }
 
     /// Leaves out the processes of attached roles.
     pub fn without(mut self, is_own: impl Fn(u32) -> bool) -> Self {
-        let before = self.seen.len();
-        self.seen.retain(|pid, _| !is_own(*pid));
-        self.total -= before - self.seen.len();
+        let before = self.cpu_ns.len();
+        self.cpu_ns.retain(|pid, _| !is_own(*pid));
+        self.total -= before - self.cpu_ns.len();
         self
     }
 
     fn is_complete(&self) -> bool {
         // Some end while they are read.
-        self.seen.len() * 10 >= self.total * 9
+        self.cpu_ns.len() * 10 >= self.total * 9
     }
 
     /// What was used since `earlier`.
-    pub fn since(&self, earlier: &Self, tick_ns: u64) -> Used {
-        let all: Vec<(&Stat, u64)> = self
-            .seen
-            .values()
-            .filter_map(|now| {
-                let before = match earlier.seen.get(&now.pid) {
-                    Some(before) if before.started_ticks == now.started_ticks => before.cpu_ticks,
-                    // Born meanwhile, if all were read that lived then.
-                    _ if earlier.is_complete() => 0,
-                    _ => return None,
-                };
-                let ticks = now.cpu_ticks.saturating_sub(before);
-                (ticks > 0).then_some((now, ticks * tick_ns))
-            })
+    pub fn since(&self, earlier: &Self, proc_fs: &ProcFs) -> Used {
+        self.since_within(earlier, proc_fs, PASS_NS_MAX)
+    }
+
+    fn since_within(&self, earlier: &Self, proc_fs: &ProcFs, ns_max: u64) -> Used {
+        // Those that used most first: the time may not be enough to read the files of all.
+        let mut busiest: Vec<(u64, u32)> = self
+            .cpu_ns
+            .iter()
+            .map(|(pid, now)| (gained(earlier.cpu_ns.get(pid), *now), *pid))
+            .filter(|(ns, _)| *ns > 0)
             .collect();
-        let (kernel, mut used): (Vec<_>, Vec<_>) =
-            all.into_iter().partition(|(stat, _)| is_kernel(stat));
-        used.sort_by_key(|(stat, cpu_ns)| (std::cmp::Reverse(*cpu_ns), stat.pid));
-        let low = used.iter().filter(|(stat, _)| is_low_priority(stat));
+        busiest.sort_by_key(|(ns, pid)| (Reverse(*ns), *pid));
+        let mut pass = Pass::begin(ns_max);
+        let (mut used, mut read) = (Used::default(), 0);
+        for (ns, pid) in busiest.iter().copied() {
+            if pass.is_over() {
+                break;
+            }
+            read += 1;
+            let Ok(stat) = proc_fs.stat(pid) else {
+                continue;
+            };
+            let Some(ns) = self.own_since(earlier, &stat, ns) else {
+                continue;
+            };
+            if stat.is_kernel {
+                used.kernel_ns += ns;
+                continue;
+            }
+            if is_low_priority(&stat) {
+                used.low_priority_ns += ns;
+            }
+            used.most.push(named(&stat, ns));
+        }
+        used.most.sort_by_key(|it| (Reverse(it.cpu_ns), it.pid));
         let least = [earlier, self].into_iter().find(|it| !it.is_complete());
-        Used {
-            low_priority_ns: low.map(|(_, cpu_ns)| cpu_ns).sum(),
-            kernel_ns: kernel.iter().map(|(_, cpu_ns)| cpu_ns).sum(),
-            missing: match least {
-                Some(pass) => Some(format!(
-                    "{} of {} processes were read in {:.1} ms",
-                    pass.seen.len(),
-                    pass.total,
-                    PASS_NS_MAX as f64 / 1e6
-                )),
-                None if used.is_empty() => {
-                    Some("those that used the CPUs have ended, or are not visible here".into())
-                }
-                None => None,
-            },
-            most: used.into_iter().take(NAMED_MAX).map(named).collect(),
+        let took_ms = ns_max as f64 / 1e6;
+        used.missing = match least {
+            Some(pass) => Some(format!(
+                "{} of {} processes were read in {took_ms:.1} ms",
+                pass.cpu_ns.len(),
+                pass.total,
+            )),
+            None if read < busiest.len() => Some(format!(
+                "of {} processes that used the CPUs, the {read} that used most were read in \
+                 {took_ms:.1} ms",
+                busiest.len(),
+            )),
+            None if used.most.is_empty() => {
+                Some("those that used the CPUs have ended, or are not visible here".into())
+            }
+            None => None,
+        };
+        used.most.truncate(NAMED_MAX);
+        used
+    }
+
+    /// What a process used since `earlier`, of which the clock of its number says `ns`; none if that
+    /// is not known.
+    fn own_since(&self, earlier: &Self, stat: &Stat, ns: u64) -> Option<u64> {
+        let is_new = stat.started_ticks > earlier.at_ticks;
+        match earlier.cpu_ns.contains_key(&stat.pid) {
+            // The number was another process's then.
+            true if is_new => self.cpu_ns.get(&stat.pid).copied(),
+            true => Some(ns),
+            // Born meanwhile, if not merely left out of the earlier pass.
+            false => (is_new || earlier.is_complete()).then_some(ns),
         }
     }
 }
 
-fn named((stat, cpu_ns): (&Stat, u64)) -> ForeignProcess {
+/// What a clock has gained. One that is behind is that of another process, which is new.
+fn gained(before_ns: Option<&u64>, now_ns: u64) -> u64 {
+    match before_ns {
+        Some(before_ns) if *before_ns <= now_ns => now_ns - before_ns,
+        _ => now_ns,
+    }
+}
+
+/// A pass over processes that may take so much CPU time.
+struct Pass {
+    begin_ns: u64,
+    ns_max: u64,
+    count: usize,
+}
+
+impl Pass {
+    fn begin(ns_max: u64) -> Self {
+        Self {
+            begin_ns: clock::process_cpu_ns(),
+            ns_max,
+            count: 0,
+        }
+    }
+
+    /// To be asked before each process.
+    fn is_over(&mut self) -> bool {
+        let is_due = self.count.is_multiple_of(CLOCK_EVERY);
+        self.count += 1;
+        is_due && clock::process_cpu_ns() - self.begin_ns >= self.ns_max
+    }
+}
+
+fn named(stat: &Stat, cpu_ns: u64) -> ForeignProcess {
     ForeignProcess {
         pid: stat.pid,
         name: stat.name.clone(),
         nice: stat.nice,
         cpu_ns,
     }
-}
-
-fn is_kernel(stat: &Stat) -> bool {
-    stat.pid == KTHREADD || stat.parent == KTHREADD
 }
 
 fn is_low_priority(stat: &Stat) -> bool {
@@ -135,107 +209,154 @@ fn is_low_priority(stat: &Stat) -> bool {
 
 #[cfg(test)]
 mod tests {
-    //! A made-up `/proc`.
+    //! A made-up `/proc`, with made-up clocks.
 
+    use std::collections::HashMap;
     use std::path::PathBuf;
 
     use super::*;
 
-    const TICK_NS: u64 = 10_000_000;
+    const MS: u64 = 1_000_000;
+    /// Flags of tasks.
+    const USER: u64 = 0x0040_0000;
+    const KERNEL: u64 = 0x0420_8040;
+    /// The time of the earlier pass.
+    const BEFORE_TICKS: u64 = 50;
 
-    struct Made(PathBuf);
+    struct Made {
+        root: PathBuf,
+        clocks: HashMap<u32, u64>,
+    }
 
     impl Made {
         fn new(name: &str) -> Self {
             let name = format!("concurve-others-{name}-{}", std::process::id());
-            Self(std::env::temp_dir().join(name))
+            Self {
+                root: std::env::temp_dir().join(name),
+                clocks: HashMap::new(),
+            }
         }
 
-        fn process(&self, pid: u32, parent: u32, nice: i32, cpu: (u64, u64), started: u64) {
-            let folder = self.0.join(pid.to_string());
+        fn process(&mut self, pid: u32, flags: u64, nice: i32, cpu_ms: u64, started: u64) {
+            self.clocks.insert(pid, cpu_ms * MS);
+            let folder = self.root.join(pid.to_string());
             std::fs::create_dir_all(&folder).unwrap();
-            let (user, system) = cpu;
             let text = format!(
-                "{pid} (hog {pid}) R {parent} 1 1 0 -1 0 0 0 0 0 {user} {system} 0 0 20 {nice} 1 0 \
-                 {started} 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+                "{pid} (hog {pid}) R 1 1 1 0 -1 {flags} 0 0 0 0 0 0 0 0 20 {nice} 1 0 {started} 0 \
+                 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
             );
             std::fs::write(folder.join("stat"), text).unwrap();
         }
 
         fn take(&self) -> Others {
-            Others::take_within(&ProcFs::new(&self.0), u64::MAX)
+            self.take_within(u64::MAX)
+        }
+
+        fn take_within(&self, ns_max: u64) -> Others {
+            let clock_of = |pid: u32| self.clocks.get(&pid).copied();
+            Others::take_within(&self.proc_fs(), clock_of, BEFORE_TICKS, ns_max)
+        }
+
+        fn since(&self, before: &Others) -> Used {
+            self.take().since_within(before, &self.proc_fs(), u64::MAX)
+        }
+
+        fn proc_fs(&self) -> ProcFs {
+            ProcFs::new(&self.root)
         }
     }
 
     impl Drop for Made {
         fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
+            let _ = std::fs::remove_dir_all(&self.root);
         }
     }
 
-    fn pids(used: &Used) -> Vec<u32> {
-        used.most.iter().map(|it| it.pid).collect()
+    fn used_ms(used: &Used) -> Vec<(u32, u64)> {
+        used.most
+            .iter()
+            .map(|it| (it.pid, it.cpu_ns / MS))
+            .collect()
     }
 
     #[test]
     fn those_that_used_most_are_named() {
-        let made = Made::new("most");
+        let mut made = Made::new("most");
         for pid in 10..15 {
-            made.process(pid, 1, 0, (100, 0), 5);
+            made.process(pid, USER, 0, 1000, 5);
         }
         let before = made.take();
-        made.process(10, 1, 0, (103, 0), 5);
-        made.process(11, 1, 19, (120, 5), 5);
-        made.process(12, 1, 0, (140, 0), 5);
-        made.process(13, 1, 5, (101, 0), 5);
-        let used = made.take().since(&before, TICK_NS);
-        assert_eq!(pids(&used), [12, 11, 10]);
+        made.process(10, USER, 0, 1030, 5);
+        made.process(11, USER, 19, 1250, 5);
+        made.process(12, USER, 0, 1400, 5);
+        made.process(13, USER, 5, 1010, 5);
+        let used = made.since(&before);
+        assert_eq!(used_ms(&used), [(12, 400), (11, 250), (10, 30)]);
         let hog = &used.most[1];
         assert_eq!((hog.name.as_str(), hog.nice), ("hog 11", 19));
-        assert_eq!(hog.cpu_ns, 25 * TICK_NS);
-        assert_eq!(used.low_priority_ns, 26 * TICK_NS, "those not named too");
+        assert_eq!(used.low_priority_ns, 260 * MS, "those not named too");
         assert_eq!(used.missing, None);
     }
 
     #[test]
     fn a_process_that_was_born_meanwhile_counts_whole() {
-        let made = Made::new("born");
-        made.process(10, 1, 0, (100, 0), 5);
+        let mut made = Made::new("born");
+        made.process(10, USER, 0, 1000, 5);
+        made.process(12, USER, 0, 10, 5);
         let before = made.take();
-        made.process(10, 1, 0, (7, 0), 90);
-        made.process(11, 1, 0, (8, 0), 91);
-        let used = made.take().since(&before, TICK_NS);
-        let times: Vec<u64> = used.most.iter().map(|it| it.cpu_ns / TICK_NS).collect();
-        assert_eq!((pids(&used), times), (vec![11, 10], vec![8, 7]));
+        made.process(10, USER, 0, 70, 90);
+        made.process(11, USER, 0, 80, 91);
+        // A new process of a number that was there, which has used more than the old one.
+        made.process(12, USER, 0, 60, 92);
+        let used = made.since(&before);
+        assert_eq!(used_ms(&used), [(11, 80), (10, 70), (12, 60)]);
     }
 
     #[test]
     fn the_kernels_threads_are_no_processes_outside() {
-        let made = Made::new("kernel");
-        made.process(30, KTHREADD, 0, (1, 0), 5);
+        let mut made = Made::new("kernel");
+        made.process(30, KERNEL, 0, 10, 5);
         let before = made.take();
-        made.process(30, KTHREADD, 0, (9, 0), 5);
-        let used = made.take().since(&before, TICK_NS);
-        assert_eq!(pids(&used), [0; 0]);
-        assert_eq!(used.kernel_ns, 8 * TICK_NS);
+        made.process(30, KERNEL, 0, 90, 5);
+        let used = made.since(&before);
+        assert_eq!(used_ms(&used), []);
+        assert_eq!(used.kernel_ns, 80 * MS);
         assert!(used.missing.unwrap().contains("ended, or are not visible"));
     }
 
     #[test]
     fn a_pass_that_was_cut_short_says_so_and_invents_nothing() {
-        let made = Made::new("cut");
-        made.process(10, 1, 0, (100, 0), 5);
-        let before = Others::take_within(&ProcFs::new(&made.0), 0);
-        let used = made.take().since(&before, TICK_NS);
+        let mut made = Made::new("cut");
+        made.process(10, USER, 0, 1000, 5);
+        let before = made.take_within(0);
+        let used = made.since(&before);
         assert_eq!(
-            pids(&used),
-            [0; 0],
+            used_ms(&used),
+            [],
             "whether it used all of it now, nobody knows"
         );
-        assert!(
-            used.missing
-                .unwrap()
-                .starts_with("0 of 1 processes were read")
-        );
+        let missing = used.missing.unwrap();
+        assert!(missing.starts_with("0 of 1 processes were read"));
+    }
+
+    #[test]
+    fn too_many_to_read_their_files_are_said() {
+        let mut made = Made::new("many");
+        made.process(10, USER, 0, 1000, 5);
+        let before = made.take();
+        made.process(10, USER, 0, 1500, 5);
+        let used = made.take().since_within(&before, &made.proc_fs(), 0);
+        assert_eq!(used_ms(&used), []);
+        let missing = used.missing.unwrap();
+        assert!(missing.starts_with("of 1 processes that used the CPUs, the 0 that used most"));
+    }
+
+    #[test]
+    fn the_kernels_clocks_say_what_a_process_used() {
+        let others = Others::take(&ProcFs::default());
+        let parent = nix::unistd::getppid().as_raw() as u32;
+        assert!(others.cpu_ns[&parent] > 0);
+        assert!(!others.cpu_ns.contains_key(&std::process::id()));
+        assert!(others.is_complete());
     }
 }

@@ -42,10 +42,20 @@ impl Excerpt {
     }
 
     /// The line that most likely says why a program failed; none if all are blank. The first that
-    /// begins with `error`, since usage and hints follow it; otherwise the last.
+    /// begins with `error`, since usage and hints follow it; otherwise the last. If the middle was
+    /// dropped, the line that the tail begins with is left out: its own beginning is missing, so whoever
+    /// hides secrets in it might not know one by its end.
     pub fn telling_line(&self) -> Option<String> {
         let mut kept = self.head.clone();
-        kept.extend(&self.tail);
+        let is_whole = self.bytes == (self.head.len() + self.tail.len()) as u64;
+        let skipped = match is_whole {
+            true => 0,
+            false => {
+                let end = self.tail.iter().position(|byte| *byte == b'\n');
+                end.unwrap_or(self.tail.len())
+            }
+        };
+        kept.extend(self.tail.iter().skip(skipped));
         let text = String::from_utf8_lossy(&kept);
         let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
         lines()
@@ -109,6 +119,26 @@ mod tests {
         excerpt.push(&[b'a', 0xff, b'\n', b'\n']);
         assert_eq!(excerpt.telling_line().unwrap(), "a\u{fffd}");
         assert_eq!(excerpt.finish().head, "a\u{fffd}\n\n");
+    }
+
+    #[test]
+    fn a_line_without_its_beginning_tells_nothing() {
+        let telling_line = |text: &str| {
+            let mut excerpt = Excerpt::new(20);
+            excerpt.push(text.as_bytes());
+            excerpt.telling_line()
+        };
+        assert_eq!(telling_line("one\nerror: ").unwrap(), "error:");
+        let cut = "first line\npassword=word\nend\n";
+        assert_eq!(telling_line(cut).unwrap(), "end");
+        assert_eq!(
+            telling_line("begin-and-a-password-at-the-end").unwrap(),
+            "begin-and-"
+        );
+        assert_eq!(
+            telling_line("error: abcdefgh secret\nusage").unwrap(),
+            "error: abc"
+        );
     }
 
     #[test]

@@ -20,11 +20,14 @@ from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import Cell, Ratio, parse_test
 from concurve.definition.study import Claim, Study
 from concurve.estimate import Estimate
-from concurve.findings.claims import Dependence
+from concurve.findings.claims import AssumedRatio, Dependence
 from concurve.findings.run import Finding
 from concurve.stats.blocks import Blocks, block_ratio, geometric_means, quotients
 from concurve.stats.comparison import together
 from concurve.terms import Level
+
+Each = Sequence[str] | Mapping[str, Sequence[Level]]
+"""The factors at whose levels a claim is judged; as a mapping with these levels, none for all."""
 
 
 class _Sides(NamedTuple):
@@ -59,7 +62,7 @@ def dependences(study: Study, samples: Samples) -> tuple[Dependence, ...]:
     for claim in study.claims:
         test = parse_test(claim, "study")
         if isinstance(test, Ratio):
-            columns = {factor: list(samples.levels(factor)) for factor in test.each}
+            columns = _columns(test.each, samples)
             for factor, levels in columns.items():
                 if len(levels) > 1:
                     found += _of(claim, test, columns, factor, samples)
@@ -70,6 +73,26 @@ def dependences(study: Study, samples: Samples) -> tuple[Dependence, ...]:
         msgspec.structs.replace(one.item, change=changed.get(index), family=len(tested))
         for index, one in enumerate(found)
     )
+
+
+def assumed_ratios(study: Study, samples: Samples) -> tuple[AssumedRatio, ...]:
+    """For each factor of which claims compare levels with one of them, the ratio of every other
+    level of it to that one, at each level of each assumption with several in this run. Empty if the
+    study is no simulation; what lacks a cell is left out. Of each comparison the assumption whose
+    levels change a ratio most comes first."""
+    if not study.simulation:
+        return ()
+    found: list[AssumedRatio] = []
+    for compared in _comparisons(study):
+        columns = _columns(compared.each, samples)
+        along = [
+            list(_along(compared, columns, name, samples))
+            for name in columns
+            if len(columns[name]) > 1
+        ]
+        for ratios in sorted(along, key=_span, reverse=True):
+            found += ratios
+    return tuple(found)
 
 
 def sentences(found: Sequence[Dependence]) -> Iterator[Finding]:
@@ -98,9 +121,7 @@ def _of(
     samples: Samples,
 ) -> list[_Compared]:
     others = {name: levels for name, levels in columns.items() if name != factor}
-    settings = [
-        dict(zip(others, levels, strict=True)) for levels in itertools.product(*others.values())
-    ]
+    settings = _settings(others)
     found: list[_Compared] = []
     first: Blocks | None = None
     for level in columns[factor]:
@@ -154,3 +175,103 @@ def _change(item: Dependence) -> float:
 
 def _first(rows: Sequence[Dependence], factor: str) -> Dependence:
     return next(item for item in rows if item.factor == factor)
+
+
+# -- ratios over an assumption ----------------------------------------------------------------
+
+
+class _Comparison(NamedTuple):
+    """What claims compare: levels of ``factor`` with its level ``base``, in the cells ``where``.
+    ``published`` has the source's ratio of a level."""
+
+    indicator: str
+    factor: str
+    base: Level
+    where: Cell
+    each: Each
+    published: dict[Level, float]
+    alike_within: float
+
+
+def _comparisons(study: Study) -> list[_Comparison]:
+    """The comparisons of a study, each once."""
+    found: dict[tuple[str, ...], _Comparison] = {}
+    for claim in study.claims:
+        test = parse_test(claim, "study")
+        if not isinstance(test, Ratio) or not test.each:
+            continue
+        varied = [name for name in test.of if test.of[name] != test.over.get(name)]
+        if len(varied) != 1 or test.of.keys() != test.over.keys():
+            continue
+        (factor,) = varied
+        where = {name: level for name, level in test.over.items() if name != factor}
+        key = (test.indicator, factor, str(test.over[factor]), str(sorted(where.items())))
+        compared = found.setdefault(
+            key,
+            _Comparison(
+                indicator=test.indicator,
+                factor=factor,
+                base=test.over[factor],
+                where=where,
+                each=test.each,
+                published={},
+                alike_within=0.0 if test.needs is None else test.needs.differ_by,
+            ),
+        )
+        if test.published is not None and claim.kind == "ratio":
+            compared.published[test.of[factor]] = test.published
+    return list(found.values())
+
+
+def _along(
+    compared: _Comparison, columns: Mapping[str, Sequence[Level]], name: str, samples: Samples
+) -> Iterator[AssumedRatio]:
+    """The ratios of a comparison over the levels of one assumption."""
+    for level in samples.levels(compared.factor):
+        if level == compared.base:
+            continue
+        of = {**compared.where, compared.factor: level}
+        over = {**compared.where, compared.factor: compared.base}
+        for at in columns[name]:
+            settings = _settings({**columns, name: [at]})
+            try:
+                above, below = (
+                    _means(cell, settings, compared.indicator, samples) for cell in (of, over)
+                )
+            except MissingError:
+                continue
+            ratio = block_ratio(above, below, is_staged=samples.is_staged)
+            if ratio is not None:
+                yield AssumedRatio(
+                    indicator=compared.indicator,
+                    factor=compared.factor,
+                    base=compared.base,
+                    level=level,
+                    assumption=name,
+                    at=at,
+                    settings=len(settings),
+                    ratio=ratio,
+                    published=compared.published.get(level),
+                    alike_within=compared.alike_within,
+                )
+
+
+def _columns(each: Each, samples: Samples) -> dict[str, list[Level]]:
+    """The levels at which a claim is judged, by factor."""
+    named = each if isinstance(each, Mapping) else dict.fromkeys(each, ())
+    return {name: list(levels or samples.levels(name)) for name, levels in named.items()}
+
+
+def _settings(columns: Mapping[str, Sequence[Level]]) -> list[Cell]:
+    """Every combination of the levels of some factors."""
+    return [
+        dict(zip(columns, levels, strict=True)) for levels in itertools.product(*columns.values())
+    ]
+
+
+def _span(ratios: Sequence[AssumedRatio]) -> float:
+    """By how much a ratio changes at most over the levels of an assumption, as a logarithm."""
+    logs: dict[Level, list[float]] = {}
+    for item in ratios:
+        logs.setdefault(item.level, []).append(math.log(item.ratio.value))
+    return max((max(values) - min(values) for values in logs.values()), default=0.0)

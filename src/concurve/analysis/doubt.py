@@ -50,7 +50,8 @@ def _table(found: PublishedTable, alone: PublishedTable) -> PublishedTable:
 
 
 def _claim(found: ClaimFinding, alone: ClaimFinding) -> ClaimFinding:
-    judged = found.verdict in ("supported", "refuted") and not KINDS[found.kind].exact
+    verdicts = ("supported", "refuted", "cannot be decided")
+    judged = found.verdict in verdicts and not KINDS[found.kind].exact
     if not judged or found.verdict == alone.verdict:
         return found
     doubt = _doubt(found.verdict, alone.verdict == "not testable here")

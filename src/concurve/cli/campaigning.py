@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 
 from concurve import words
-from concurve.cli.hiding import check_marked
 from concurve.cli.measuring import Choices, wait_as_asked
 from concurve.cli.showing import note, show_campaign
 from concurve.definition.campaign import (
@@ -20,7 +19,7 @@ from concurve.definition.campaign import (
     with_java_everywhere,
     with_rules_everywhere,
 )
-from concurve.definition.hiding import hidden
+from concurve.definition.hiding import check_marked, hidden
 from concurve.definition.study_line import rules_from_options
 from concurve.engine.local import LocalEngine
 from concurve.errors import CampaignError, ConcurveError, StoreError

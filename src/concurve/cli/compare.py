@@ -77,8 +77,8 @@ def verb(
 ) -> None:  # fmt: skip
     """Print the comparison, then judge it by ``--fail-on``."""
     from concurve.analysis.comparison.options import Options
-    from concurve.cli.hiding import check_marked
     from concurve.cli.showing import print_document
+    from concurve.definition.hiding import check_marked
     from concurve.definition.units import parse_share
     from concurve.errors import VerdictError
     from concurve.report.json.comparison import to_json

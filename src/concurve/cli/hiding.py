@@ -14,13 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from concurve.cli.streams import hide_in_output
-from concurve.errors import StudyError
 from concurve.secrets import KNOWN, NAMING_OPTIONS, references
-from concurve.secrets.known import CHARS_MIN, Secrets
-from concurve.secrets.likely import in_text, of_value
-
-#: The name of a store's password: no study needs it.
-STORE_PASSWORD = "STORE_PASSWORD"
+from concurve.secrets.known import Secrets
+from concurve.secrets.likely import of_value
 
 #: The verbs that read a store or start programs.
 VERBS = frozenset({
@@ -52,14 +48,14 @@ def hide_secrets(verb: str) -> None:
 def hide_words(words: Sequence[str], environment: Mapping[str, str], known: Secrets) -> list[str]:
     """The words of a command line of ours with references in place of its secrets."""
     known.add_environment()
-    _add_store(environment.get("CONCURVE_DB", ""), known)
+    known.hide_store(environment.get("CONCURVE_DB", ""))
     for name in marked(words):
         _add_marked(name, words, environment, known)
     hidden = []
     for option, before, value in _values(words):
         text = value
         if option == "--db":
-            text = _add_store(value, known)
+            text = known.hide_store(value)
         elif option == "--env":
             name, _, given = value.partition("=")
             text = f"{name}={known.add(name, given)}" if of_value(name, given) else value
@@ -72,47 +68,15 @@ def marked(words: Sequence[str]) -> list[str]:
     return [it.value for it in _values(words) if it.option in NAMING_OPTIONS]
 
 
-def check_marked(names: Sequence[str], parameters: Sequence[str]) -> list[str]:
-    """What ``--secret`` names must be there; those of them that are parameters.
-
-    Raises:
-        StudyError: a name is neither a variable that is set nor a parameter, or a value is so
-            short that it would be found everywhere.
-    """
-    for text in names:
-        name, equals, value = text.partition("=")
-        shown = value or os.environ.get(name, "")
-        if not name.isidentifier():
-            raise StudyError("--secret: no name of a variable or of a parameter", "--secret NAME")
-        if not equals and name not in parameters and not shown:
-            raise StudyError(
-                f"--secret {name}: neither a variable of the environment that is set, nor a "
-                "parameter",
-                f"export {name}=… before; or --secret NAME=TEXT for a text of the command",
-            )
-        if name not in parameters and len(shown) < CHARS_MIN and not references(shown):
-            raise StudyError(
-                f"--secret {name}: a text of fewer than {CHARS_MIN} characters would be found "
-                "everywhere",
-                "a longer one",
-            )
-    return [name for name in names if name in parameters]
-
-
 def _add_marked(
     text: str, words: Sequence[str], environment: Mapping[str, str], known: Secrets
 ) -> None:
     """Know what a ``--secret`` names: a text, the levels of a parameter, or a variable."""
-    name, equals, value = text.partition("=")
-    levels = list(_levels_of(name, words))
-    if equals:
-        if value and not references(value):
-            known.add(name, value)
-    elif levels:
-        for level in levels:
-            known.add(name.upper(), level)
-    elif len(environment.get(name, "")) >= CHARS_MIN:
-        known.add(name, environment[name])
+    levels = list(_levels_of(text, words))
+    for level in levels:
+        known.add(text.upper(), level)
+    if not levels:
+        known.add_marked(text, environment)
 
 
 def _levels_of(parameter: str, words: Sequence[str]) -> Iterator[str]:
@@ -128,14 +92,6 @@ def _levels_of(parameter: str, words: Sequence[str]) -> Iterator[str]:
         for text in texts:
             levels = [level.strip() for level in text.split(",")]
             yield from (level for level in levels if level and not references(level))
-
-
-def _add_store(url: str, known: Secrets) -> str:
-    """The place of a store with references in place of its passwords."""
-    for item in reversed(in_text(url) if "://" in url else []):
-        here = known.add(STORE_PASSWORD, url[item.start : item.end])
-        url = url[: item.start] + here + url[item.end :]
-    return url
 
 
 class _Word(NamedTuple):

@@ -38,8 +38,8 @@ _ATTACH = "--attach"
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def verb(arguments: tuple[str, ...]) -> None:
     """Become the load generator: signals, the terminal and the exit code are its own."""
-    from concurve.cli.hiding import check_marked
     from concurve.cli.load_hidden import load_hidden
+    from concurve.definition.hiding import check_marked
     from concurve.host.native import binary
     from concurve.measuring.packaged import PROGRAMS
     from concurve.secrets import KNOWN, NAMING_OPTIONS

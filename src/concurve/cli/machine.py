@@ -111,8 +111,9 @@ def repair(dry_run: bool) -> None:
         return
     for item in left:
         tell(f"a volume of a killed run ({item.path or 'its journal is lost'}):")
-        for step in item.steps:
-            tell(f"  {step.says}")
+        for line in (item.damage, *(step.says for step in item.steps)):
+            if line:
+                tell(f"  {line}")
     if not dry_run:
         volumes.repair_all(note)
         tell("undone")

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from concurve.cli.hiding import check_marked
 from concurve.cli.showing import note, show_run
-from concurve.definition.hiding import hidden
+from concurve.definition.hiding import check_marked, hidden
 from concurve.definition.study import Study, unused_factors, with_java
 from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import rules_from_options

@@ -61,8 +61,8 @@ def verb(
 ) -> None:
     """Measure what is missing of a stored run or campaign."""
     from concurve.cli.campaigning import campaign_to_resume, resume_campaign
-    from concurve.cli.hiding import check_marked
     from concurve.cli.measuring import Exports, measure
+    from concurve.definition.hiding import check_marked
     from concurve.definition.units import parse_duration
     from concurve.measuring.heads import with_allowance
     from concurve.store import Store

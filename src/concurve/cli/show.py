@@ -9,8 +9,9 @@ import click
 from concurve.cli import options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
+    from concurve.report.sections.run import Topic
     from concurve.store import Store
     from concurve.store.rows import CampaignRow
 
@@ -47,13 +48,10 @@ def verb(
     run: str, json: bool, best_by: str, models: bool, everything: bool, db: str | None, **more: bool
 ) -> None:
     """Print a run or a campaign as a table or as JSON."""
-    from concurve.brief import figures_of
     from concurve.cli.showing import show_run
-    from concurve.report.sections.run import ALL_TOPICS, Topic
     from concurve.store import Store
 
     asked = {name for name, wanted in {**more, "models": models}.items() if wanted}
-    topics = ALL_TOPICS if everything else {Topic(name) for name in asked}
     store = Store.existing(db)
     campaign = store.find_campaign(run)
     if campaign is not None:
@@ -62,12 +60,23 @@ def verb(
             options_of_runs = ["all"]
         _show_campaign(store, campaign, json, best_by, models, options_of_runs)
     elif json:
+        from concurve.brief import figures_of
         from concurve.report.json.export import figures_to_json
 
         found = figures_of(store, store.find_run(run), best_by, models=models)
         print(figures_to_json(found.findings, found.scaling).decode())
     else:
-        show_run(store, run, best_by=best_by, topics=topics)
+        show_run(store, run, best_by=best_by, topics=_topics(asked, everything))
+
+
+def _topics(asked: Collection[str], everything: bool) -> Collection[Topic]:
+    """The topics that were asked for."""
+    if not asked and not everything:
+        return ()
+    # Only here: an answer that is kept is shown without what makes one.
+    from concurve.report.sections.run import ALL_TOPICS, Topic
+
+    return ALL_TOPICS if everything else {Topic(name) for name in asked}
 
 
 def _show_campaign(

@@ -6,15 +6,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from concurve.cli.kept import place_of
 from concurve.cli.streams import say
 from concurve.report import terminal
+from concurve.report.console import print_lines
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from concurve.report.console import Line
     from concurve.report.document import Document
     from concurve.report.sections.run import Topic
     from concurve.store import Store
+    from concurve.store.rows import RunRow
 
 
 def note(text: str) -> None:
@@ -36,14 +40,34 @@ def show_run(
 ) -> None:
     """Print a stored run; ``best_by`` names an indicator by which settings are the best,
     ``topics`` what is printed beside the answer and the table."""
+    if topics or report is not None:
+        print_document(_run_document(store, store.find_run(run), best_by, topics), report)
+    else:
+        _show_answer(store, store.find_run(run), best_by)
+
+
+def _show_answer(store: Store, row: RunRow, best_by: str) -> None:
+    """Print the answer of a run and its table; those of very many trials are kept."""
+
+    def made(width: int) -> list[Line]:
+        place = place_of(store, row, (best_by, str(width)))
+        kept = None if place is None else place.read()
+        if kept is not None:
+            return kept
+        found = list(terminal.lines(_run_document(store, row, best_by, ()), width))
+        if place is not None:
+            place.write(found)
+        return found
+
+    print_lines(made)
+
+
+def _run_document(store: Store, row: RunRow, best_by: str, topics: Collection[Topic]) -> Document:
     from concurve.brief import figures_of
     from concurve.report.sections.run import Topic, brief_run_document
 
-    found = figures_of(
-        store, store.find_run(run), best_by, models=Topic.MODELS in topics, brief=True
-    )
-    document = brief_run_document(found.findings, found.scaling, topics=topics, limit=found.limit)
-    print_document(document, report)
+    found = figures_of(store, row, best_by, models=Topic.MODELS in topics, brief=True)
+    return brief_run_document(found.findings, found.scaling, topics=topics, limit=found.limit)
 
 
 def show_campaign(store: Store, campaign: str, report: Path | None = None) -> None:

@@ -9,6 +9,8 @@ import click
 from concurve.cli import completing, options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from concurve.definition.study import Study
 
 #: The tools of ``definition/known_outputs.toml``, written here so that no verb waits for that file.
@@ -191,6 +193,7 @@ def verb(
     from concurve.host.granted import granted_cpus
 
     names = [name for name, _ in parameters]
+    _refuse_one_word(names)
     counted, amount = study_line.split_work(work, names)
     study = study_line.sweep_study(
         command,
@@ -217,6 +220,22 @@ def verb(
     )
     _tell(study, counted, conditions)
     measure_study(study, Choices(**common))
+
+
+def _refuse_one_word(names: Sequence[str]) -> None:
+    """Refuse ``-P threads=1,2``, which takes the next word, often ``--``, for the levels.
+
+    Raises:
+        StudyError: a name holds a ``=``.
+    """
+    from concurve.errors import StudyError
+
+    for name in names:
+        if "=" in name:
+            raise StudyError(
+                f"-P {name}: a parameter and its levels are two words",
+                f"-P {name.replace('=', ' ', 1)}",
+            )
 
 
 def _tell(study: Study, work: str | None, conditions: tuple[str, ...]) -> None:

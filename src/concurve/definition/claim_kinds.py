@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from typing import ClassVar
 
 import msgspec
@@ -16,14 +17,32 @@ from concurve.terms import Level
 Cell = dict[str, Level]
 
 
+class Needs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What must differ before a claim can be decided at all: the greatest figure of the ``cells``
+    lies above the least one by more than the share ``differ_by``.
+
+    A comparison that shows no difference says something only where it could have shown one (assay
+    sensitivity: ICH E10, 2000, section 1.5).
+    """
+
+    cells: tuple[Cell, ...]
+    differ_by: float
+
+    def at_levels(self, levels: Cell) -> Needs:
+        """The same with every cell narrowed to ``levels``."""
+        cells = tuple({**cell, **levels} for cell in self.cells)
+        return msgspec.structs.replace(self, cells=cells)
+
+
 class ClaimTest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of the kinds of claims; ``published`` is the source's figure, shown beside ours.
 
     A claim is judged at each level of the factors ``each``, with a verdict for every one; as a
-    table ``each`` names the levels, none for all. ``exact``: the kind is about readings that no
-    other process on the machine can change, such as a priority; :mod:`concurve.analysis.doubt`
-    leaves its verdicts as they are. ``ranks``: the kind asks which is better, so its indicator
-    needs a better direction.
+    table ``each`` names the levels, none for all. ``needs``: cells whose figures of ``indicator``
+    must differ; where they are alike, the claim cannot be decided. ``exact``: the kind is about
+    readings that no other process on the machine can change, such as a priority;
+    :mod:`concurve.analysis.doubt` leaves its verdicts as they are. ``ranks``: the kind asks which
+    is better, so its indicator needs a better direction.
     """
 
     exact: ClassVar[bool] = False
@@ -32,6 +51,7 @@ class ClaimTest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     published: float | None = None
     indicator: str = "wall_seconds"
     each: tuple[str, ...] | dict[str, tuple[Level, ...]] = ()
+    needs: Needs | None = None
 
 
 class Bounded(ClaimTest, frozen=True, kw_only=True):
@@ -244,6 +264,8 @@ def at_levels(test: ClaimTest, levels: Cell) -> ClaimTest:
             changed[field] = {**value, **levels}
         elif field in _CELLS_FIELDS:
             changed[field] = tuple({**cell, **levels} for cell in value)
+        elif isinstance(value, Needs):
+            changed[field] = value.at_levels(levels)
     return msgspec.structs.replace(test, each=(), **changed)
 
 
@@ -301,6 +323,26 @@ def check_claims(study: Study, origins: Origins) -> None:
                 f"{where}: claims {claim.id!r}: needs either over or over_value",
                 "over = { cpus = 1 }, or over_value = 0.255",
             )
+        if test.needs is not None:
+            _check_needs(test, test.needs, f"{where}: claims {claim.id!r}: needs")
+
+
+def _check_needs(test: ClaimTest, needs: Needs, where: str) -> None:
+    if test.exact or isinstance(test, Untestable):
+        raise StudyError(
+            f"{where}: a claim of its kind needs no other cells",
+            "remove needs, or take a kind on figures that vary, such as ratio",
+        )
+    if len({msgspec.json.encode(cell, order="sorted") for cell in needs.cells}) < 2:
+        raise StudyError(
+            f"{where}: cells: at least two different ones are compared",
+            'cells = [{ scheduler = "noop" }, { scheduler = "cfq" }]',
+        )
+    if not 0 < needs.differ_by < math.inf:
+        raise StudyError(
+            f"{where}: differ_by: {needs.differ_by:g} is no share above 0",
+            "differ_by = 0.02, if figures that are less than 2 % apart count as alike",
+        )
 
 
 def _factors_of(test: ClaimTest) -> list[str]:
@@ -312,6 +354,8 @@ def _factors_of(test: ClaimTest) -> list[str]:
             cells.append(value)
         elif field in _CELLS_FIELDS:
             cells.extend(value)
+        elif isinstance(value, Needs):
+            cells.extend(value.cells)
         elif field == "each":
             names.extend(value)
         elif field in _FACTOR_FIELDS:

@@ -12,6 +12,7 @@ from pathlib import Path
 from concurve.definition.catalogue import campaigns, entries, near_packaged
 from concurve.definition.study_file import CAMPAIGN_NAME, PUBLISHED_NAME
 from concurve.errors import StudyError
+from concurve.permissions import file_mode, folder_mode
 
 STUDY_NAME = "study.toml"
 
@@ -36,7 +37,8 @@ def copy_packaged(name: str, folder: Path) -> Path:
             for path, text in files.items():
                 (made / path).parent.mkdir(parents=True, exist_ok=True)
                 (made / path).write_text(text, encoding="utf-8")
-            made.chmod(0o755)
+            for place in (made, *made.rglob("*")):
+                place.chmod(folder_mode() if place.is_dir() else file_mode())
             made.replace(folder)
         except OSError:
             shutil.rmtree(made, ignore_errors=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import os
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -58,6 +59,33 @@ def _hidden_once(study: Study, marked: Collection[str], known: Secrets) -> Study
             for extract in study.extracts
         ),
     )  # fmt: skip
+
+
+def check_marked(marks: Sequence[str], factors: Collection[str]) -> list[str]:
+    """What ``--secret`` names must be there; those of the names that are factors.
+
+    Raises:
+        StudyError: a name is neither a variable that is set nor a factor, or a value is so short
+            that it would be found everywhere.
+    """
+    for text in marks:
+        name, equals, value = text.partition("=")
+        shown = value or os.environ.get(name, "")
+        if not name.isidentifier():
+            raise StudyError("--secret: no name of a variable or of a parameter", "--secret NAME")
+        if not equals and name not in factors and not shown:
+            raise StudyError(
+                f"--secret {name}: neither a variable of the environment that is set, nor a "
+                "parameter",
+                f"export {name}=… before; or --secret NAME=TEXT for a text of the command",
+            )
+        if name not in factors and len(shown) < CHARS_MIN and not references(shown):
+            raise StudyError(
+                f"--secret {name}: a text of fewer than {CHARS_MIN} characters would be found "
+                "everywhere",
+                "a longer one",
+            )
+    return [name for name in marks if name in factors]
 
 
 def secrets_of(study: Study) -> list[str]:

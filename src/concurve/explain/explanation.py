@@ -22,7 +22,7 @@ from concurve.explain.sentences import sentence
 from concurve.explain.verdict import Verdict
 from concurve.explain.waiting import KINDS
 from concurve.findings.cells import CellFindings
-from concurve.findings.explanation import CellExplanation, Explanation
+from concurve.findings.explanation import REPORT_TRIALS, CellExplanation, Explanation
 from concurve.findings.run import Findings
 from concurve.planning.plan import describe
 from concurve.readings.operations import Asked, Counted, asked_of
@@ -32,8 +32,6 @@ from concurve.store.run_head import RunHead
 
 #: At most this many records of a cell are read: more would hardly change an estimate.
 TRIALS_READ = 200
-#: Reports of runs with more trials omit this section; ``concurve explain`` still reads them.
-REPORT_TRIALS = 5_000
 #: A cause in doubt is named if so many quiet trials of a cell say the same: one has no spread.
 QUIET_TRIALS_MIN = 2
 #: What an operation is, by what is counted.

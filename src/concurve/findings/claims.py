@@ -9,7 +9,7 @@ import msgspec
 from concurve.estimate import Estimate
 from concurve.terms import Level
 
-VerdictName = Literal["supported", "refuted", "undecided", "not testable here"]
+VerdictName = Literal["supported", "refuted", "undecided", "cannot be decided", "not testable here"]
 
 
 class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +21,11 @@ class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
     ``family`` is the number of claims whose verdicts hold together with 95 %; the ``estimate`` has
     the interval that decided among them. 0: no error is to be shared, or nothing was tested.
     ``trials``: how many of each cell would decide an undecided claim with a power of 80 %, if the
-    truth is as estimated."""
+    truth is as estimated.
+
+    ``setting`` has the levels at which it was judged, of the factors of its ``each``. Where a claim
+    needs cells to differ by more than the share ``differ_by``, ``differ`` says by which share they
+    do: the greatest less the least, over the least."""
 
     id: str
     says: str
@@ -38,6 +42,9 @@ class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
     doubt: str = ""
     family: int = 0
     trials: int | None = None
+    setting: dict[str, Level] = {}
+    differ: Estimate | None = None
+    differ_by: float | None = None
 
 
 class Dependence(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,3 +61,22 @@ class Dependence(msgspec.Struct, frozen=True, kw_only=True):
     ratio: Estimate
     change: Estimate | None = None
     family: int = 0
+
+
+class AssumedRatio(msgspec.Struct, frozen=True, kw_only=True):
+    """The ratio of the ``indicator`` of a simulation at a ``level`` of ``factor`` to that at its
+    level ``base``, where an ``assumption`` is ``at`` one of its levels: the geometric mean over all
+    ``settings`` of the others, each interval at 95 % by itself. ``published``: the ratio that the
+    source has, if a claim names one; ``alike_within``: ratios that lie closer to 1 than by this
+    share decide no claim, 0 if none says so."""
+
+    indicator: str
+    factor: str
+    base: Level
+    level: Level
+    assumption: str
+    at: Level
+    settings: int
+    ratio: Estimate
+    published: float | None = None
+    alike_within: float = 0.0

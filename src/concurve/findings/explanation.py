@@ -10,6 +10,9 @@ import msgspec
 from concurve.estimate import Estimate
 from concurve.terms import Level
 
+#: Reports of runs with more trials do not say what limits a cell; ``concurve explain`` still does.
+REPORT_TRIALS = 5_000
+
 Cause = Literal["cpu", "lock", "coherency", "io", "client", "contamination", "none"]
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from concurve.findings.best import BestFinding
 from concurve.findings.cells import CellFindings, Dot, Reject
-from concurve.findings.claims import ClaimFinding, Dependence
+from concurve.findings.claims import AssumedRatio, ClaimFinding, Dependence
 from concurve.findings.explanation import Explanation
 from concurve.findings.published import PublishedTable
 from concurve.findings.scaling import ScalingFinding
@@ -91,6 +91,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     roles: tuple[str, ...]
     claims: tuple[ClaimFinding, ...] = ()
     dependences: tuple[Dependence, ...] = ()
+    assumed_ratios: tuple[AssumedRatio, ...] = ()
     best: tuple[BestFinding, ...] = ()
     published: tuple[PublishedTable, ...] = ()
     test_case: TestCase | None = None

@@ -102,10 +102,11 @@ def shell(
                 "a hook that ends by itself, or --max-time with more time for it; then "
                 "concurve resume last",
             ) from None
-        return Ended(code, KNOWN.hide(_tail(out)), KNOWN.hide(_tail(errors)))
+        return Ended(code, _tail(out), _tail(errors))
 
 
 def _tail(file: IO[bytes]) -> str:
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - _TAIL_BYTES))
-    return file.read().decode(errors="replace")
+    """The last part of what was printed, without secrets."""
+    begin = max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES)
+    file.seek(begin)
+    return KNOWN.hide_cut(file.read().decode(errors="replace"), begins=begin > 0)

@@ -44,6 +44,8 @@ class Role(Enum):
 
     KEY = auto()
     """The key of a row, such as the level of a factor."""
+    NAME = auto()
+    """The name of a row, which no view cuts or leaves out; empty for that of the row above."""
     TEXT = auto()
     NUMBER = auto()
     BAR = auto()
@@ -204,7 +206,7 @@ class Table:
     where columns do not fit, a row is written as a sentence. ``crossed``: the first two
     columns may become the rows and the columns of a matrix whose entries are the rest. ``sortable``
     tables are long, and a reader may sort them by any column. ``legend`` says how to read the
-    columns that a view shows.
+    columns that a view shows, ``more`` which option gives those that a narrow view leaves out.
     """
 
     columns: tuple[Column, ...]
@@ -214,6 +216,7 @@ class Table:
     crossed: bool = False
     sortable: bool = False
     legend: Callable[[Sequence[Column]], str] | None = None
+    more: str = "--export-csv"
     detail: Detail | None = None
 
     @property

@@ -49,6 +49,8 @@ _STYLES = {
 }
 _GAP = "  "
 _INDENT = "  "
+# What a row is called by.
+_HEADS = (Role.KEY, Role.NAME)
 # Texts in the columns of levels are cut if these columns take more than this share of the width.
 _KEY_SHARE = 0.6
 _KEY_WIDTH_MIN = 6
@@ -136,16 +138,21 @@ def _lower(title: str) -> str:
 
 def _as_text(table: Table, width: int) -> Iterator[Line]:
     """Each row as a sentence: its key, then the other entries with their headings as words."""
+    names: dict[int, str] = {}
     for tone, row in table.rows():
         columns = list(zip(table.columns, map(_plain, row), strict=True))
-        head = ": ".join(text for column, text in columns if column.role is Role.KEY and text)
+        for place, (column, text) in enumerate(columns):
+            if column.role is Role.NAME and not text:
+                columns[place] = column, names.get(place, "")
+            names[place] = columns[place][1]
+        head = ": ".join(text for column, text in columns if column.role in _HEADS and text)
         rest = ", ".join(
             f"{column.short or column.title} {text}".strip()
             for column, text in columns
-            if column.role is not Role.KEY and text not in ("", fmt.MISSING)
+            if column.role not in _HEADS and text not in ("", fmt.MISSING)
         )
-        together = f"{head}: {rest}"
-        if rest and cell_len(together) <= width:
+        together = f"{head}: {rest}" if head and rest else head or rest
+        if cell_len(together) <= width:
             yield Line(together, _STYLES[tone])
         else:
             yield from wrapped(Line(head, _STYLES[tone]), width)
@@ -202,20 +209,20 @@ def _grid(table: Table, width: int) -> Iterator[Line]:
         yield from wrapped(Line(fmt.clean(f"factors left out here: {names}"), "dim"), width)
     named = [fmt.clean(column.name) for column in left_out if column.name]
     if named:
-        yield from wrapped(Line(_left_out(named, width), "dim"), width)
+        yield from wrapped(Line(_left_out(named, width, table.more), "dim"), width)
     legend = table.legend([item.column for item in shown]) if table.legend else ""
     yield from wrapped(Line(fmt.clean(legend), "dim"), width)
 
 
-def _left_out(names: Sequence[str], width: int) -> str:
+def _left_out(names: Sequence[str], width: int, option: str) -> str:
     """``not shown: efficiency, cpu_seconds and 45 more (--export-csv)``: as many names as fit on a
     line."""
     for some in range(min(len(names), _NAMES_MAX), 0, -1):
         more = f" and {len(names) - some} more" if some < len(names) else ""
-        text = f"not shown: {', '.join(names[:some])}{more} (--export-csv)"
+        text = f"not shown: {', '.join(names[:some])}{more} ({option})"
         if cell_len(text) <= width:
             return text
-    return f"{len(names)} more figures: --export-csv"
+    return f"{len(names)} more figures: {option}"
 
 
 def _body(table: Table, rows: Sequence[str]) -> Iterator[Line]:
@@ -298,7 +305,7 @@ def _drawn(column: Column, size: int = _BAR_WIDTH) -> _Drawn:
     if column.role is Role.NUMBER:
         return _Drawn(column, _right([title, *_numbers(column.cells)]))
     texts = [_plain(cell) for cell in column.cells]
-    is_right = column.role is Role.KEY and all(map(_is_number, texts))
+    is_right = column.role in _HEADS and all(map(_is_number, texts))
     return _Drawn(column, _right([title, *texts]) if is_right else [title, *texts])
 
 

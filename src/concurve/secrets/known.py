@@ -13,7 +13,7 @@ import os
 import re
 import shlex
 import urllib.parse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from concurve.errors import StudyError
@@ -23,6 +23,9 @@ from concurve.secrets.secret import Secret, reference, references, replaced
 #: A shorter value is hidden where it stands, and not looked for elsewhere: it would be found in
 #: words and numbers that have nothing to do with it.
 CHARS_MIN = 4
+
+#: The name of a store's password: no study needs it.
+STORE_PASSWORD = "STORE_PASSWORD"
 
 #: A value of the environment is looked for in all texts only if it is no ordinary word.
 _ENVIRONMENT_CHARS_MIN = 8
@@ -43,6 +46,25 @@ _STRUCTURE = frozenset({
 
 #: Keys whose objects have levels, which may be secret, as their own keys.
 _LEVELS_AS_KEYS = "meanings"
+
+#: Keys of a bounded copy of an output: its first part, its last part, and how many bytes between
+#: them were dropped.
+_HEAD, _TAIL, _DROPPED = "head", "tail", "dropped"
+
+#: Keys whose texts may be the beginning of a longer one, if they have so many characters.
+_BEGINNINGS, _BEGINNING_CHARS = frozenset({"excerpt", "message"}), 120
+
+#: A part of a secret at a cut is hidden from so many characters on.
+_PART_CHARS_MIN = 2
+
+#: What decoding leaves of a character that was cut.
+_HALF_CHARACTER = "\N{REPLACEMENT CHARACTER}"
+
+#: Of a part of a text that is encoded in Base64, so many characters are looked for.
+_BASE64_CHARS_MIN = 10
+
+#: A line of a secret of several lines is looked for by itself if it has so many characters.
+_LINE_CHARS_MIN = 12
 
 
 class Secrets:
@@ -75,6 +97,16 @@ class Secrets:
             is_word = value.isalpha() or value.isdigit() or len(value) < _ENVIRONMENT_CHARS_MIN
             if not is_word and of_value(name, value):
                 self.add(name, value)
+
+    def add_marked(self, text: str, environment: Mapping[str, str] | None = None) -> None:
+        """Know what a mark names: a text as ``NAME=TEXT``, or a variable of the environment, if it
+        is there."""
+        found = self._environment if environment is None else environment
+        name, equals, value = text.partition("=")
+        if equals and value and not references(value):
+            self.add(name, value)
+        elif not equals and len(found.get(name, "")) >= CHARS_MIN:
+            self.add(name, found[name])
 
     def require(self, names: Iterable[str], what: str) -> None:
         """Know these secrets, from the environment if need be.
@@ -145,11 +177,41 @@ class Secrets:
         hidden = [self._with_references(word, of_word) for word, of_word in pairs]
         return tuple(map(self.hide, hidden))
 
+    def hide_store(self, url: str) -> str:
+        """The same for the place of a store: a file, or a URL with passwords."""
+        for item in reversed(in_text(url) if "://" in url else []):
+            here = self.add(STORE_PASSWORD, url[item.start : item.end])
+            url = url[: item.start] + here + url[item.end :]
+        return url
+
     def hide_variable(self, name: str, value: str) -> str:
         """The same for the value of a variable."""
         if of_value(name, value):
             return self.add(name, value)
         return self.hide_likely(value)
+
+    def hide_cut(self, text: str, begins: bool = False, ends: bool = False) -> str:
+        """The same for a part of a longer text: what is before its beginning was cut away if
+        ``begins``, what is behind its end if ``ends``. A secret may stand across the cut, so a part
+        of one there is hidden, too."""
+        text = self.hide(text)
+        if begins:
+            text = self._without_end_of_secret(text)
+        return self._without_begin_of_secret(text) if ends else text
+
+    def _without_begin_of_secret(self, text: str) -> str:
+        """The text with a reference in place of the beginning of a secret at its end."""
+        whole = text.rstrip(_HALF_CHARACTER)
+        found = [(_overlap(whole, value), name) for value, name in self._names.items()]
+        length, name = max(found, default=(0, ""))
+        return text if length < _PART_CHARS_MIN else whole[: len(whole) - length] + reference(name)
+
+    def _without_end_of_secret(self, text: str) -> str:
+        """The text with a reference in place of the end of a secret at its beginning."""
+        whole = text.lstrip(_HALF_CHARACTER)
+        found = [(_overlap(value, whole), name) for value, name in self._names.items()]
+        length, name = max(found, default=(0, ""))
+        return text if length < _PART_CHARS_MIN else reference(name) + whole[length:]
 
     def hide_json(self, data: bytes) -> bytes:
         """JSON with references in place of the secrets in its texts; as it is if it has none.
@@ -167,17 +229,34 @@ class Secrets:
 
     def _hidden(self, value: Any, key: str) -> Any:
         if isinstance(value, str):
-            return value if key in _STRUCTURE else self.hide(value)
+            is_cut = key in _BEGINNINGS and len(value) >= _BEGINNING_CHARS
+            return value if key in _STRUCTURE else self.hide_cut(value, ends=is_cut)
         if isinstance(value, list):
             return [self._hidden(item, key) for item in value]
         if not isinstance(value, dict):
             return value
-        if key == _LEVELS_AS_KEYS:
+        if value.keys() >= {_HEAD, _TAIL, _DROPPED}:
+            value = {**value, **self._hidden_output(value)}
+        elif key == _LEVELS_AS_KEYS:
             return {
                 factor: {self.hide(level): self._hidden(part, "") for level, part in parts.items()}
                 for factor, parts in value.items()
             }
         return {name: self._hidden(item, name) for name, item in value.items()}
+
+    def _hidden_output(self, output: dict[str, Any]) -> dict[str, str]:
+        """The two parts of a copy of an output. If nothing between them was dropped, not even a
+        part of a character, a secret may stand across: then all of it becomes the first part."""
+        head, tail = str(output[_HEAD]), str(output[_TAIL])
+        if output[_DROPPED] or head.endswith(_HALF_CHARACTER):
+            return {
+                _HEAD: self.hide_cut(head, ends=True),
+                _TAIL: self.hide_cut(tail, begins=True),
+            }
+        apart, whole = self.hide(head) + self.hide(tail), self.hide(head + tail)
+        if apart == whole:
+            return {_HEAD: self.hide(head), _TAIL: self.hide(tail)}
+        return {_HEAD: whole, _TAIL: ""}
 
     def _with_references(self, text: str, found: Sequence[Found]) -> str:
         for item in reversed(found):
@@ -210,9 +289,35 @@ def _variants(value: str) -> set[str]:
         json.dumps(value, ensure_ascii=False)[1:-1],
         repr(value)[1:-1],
         quoted[1:-1] if quoted.startswith("'") else quoted,
-        base64.b64encode(raw).decode(),
     }
+    found |= {re.sub("%[0-9A-F]{2}", lambda code: code[0].lower(), it) for it in found}
+    in_base64 = {base64.b64encode(raw).decode(), *_inside_base64(raw)}
+    found |= in_base64 | {it.translate(_URL_SAFE) for it in in_base64}
+    if "\n" in value:
+        lines = (line.strip() for line in value.splitlines())
+        found |= {it for it in lines if len(it) >= _LINE_CHARS_MIN and not it.startswith("-----")}
     return {variant for variant in found if len(variant) >= CHARS_MIN}
+
+
+_BASE64 = re.compile("[A-Za-z0-9+/]*[+/][A-Za-z0-9+/]*=*")
+_URL_SAFE = str.maketrans("+/", "-_")
+
+
+def _inside_base64(raw: bytes) -> Iterator[str]:
+    """The bytes as they stand in the Base64 of a longer text (RFC 4648, 4), such as
+    ``USER:PASSWORD`` in a header of HTTP: without the characters that others have a part in, at
+    each of three places."""
+    for before in range(3):
+        encoded = base64.b64encode(bytes(before) + raw).decode()
+        inside = encoded[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
+        if len(inside) >= _BASE64_CHARS_MIN:
+            yield inside
+
+
+def _overlap(first: str, second: str) -> int:
+    """The length of the longest end of ``first`` that is a beginning of ``second``."""
+    most = min(len(first), len(second))
+    return next((n for n in range(most, 0, -1) if first.endswith(second[:n])), 0)
 
 
 def _pattern_of(names: Iterable[str]) -> re.Pattern[str]:

@@ -39,8 +39,9 @@ class Connection(Protocol):
     def read(self, statement: str, **parameters: Any) -> Iterator[Row]:
         """The rows of a query one by one: together they may not fit into memory."""
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """What is written inside is stored as a whole, or not at all."""
+    def transaction(self, is_patient: bool = False) -> AbstractContextManager[None]:
+        """What is written inside is stored as a whole, or not at all. Who ``is_patient`` waits long
+        for other clients that keep the store locked: what is to be written would be lost."""
 
     def lock_creation(self) -> None:
         """Lock out other processes that create the store, until the transaction ends."""

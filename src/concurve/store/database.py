@@ -7,8 +7,10 @@ and has no campaigns.
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Self
@@ -16,6 +18,7 @@ from typing import Any, Self
 from concurve.errors import StoreError
 from concurve.store import tables
 from concurve.store.connections import Connection
+from concurve.store.file import StoreFile, patiently
 from concurve.store.place import check_there, default_url, open_place, remedy
 from concurve.store.sqlite import SqliteConnection
 
@@ -53,6 +56,7 @@ class Database:
         self.url = _given(url)
         self._connections, self._file = open_place(self.url)
         self._lost: StoreError | None = None
+        self._is_private = False
         try:
             self._open()
         except StoreError:
@@ -156,20 +160,42 @@ class Database:
             StoreError: it cannot be written, or its path leads to another file by now.
         """
         self._check_file()
+        if self._file is not None and not self._is_private:
+            self._file.keep_private()
+            self._is_private = True
         with (
             self._errors("written"),
             self._connections.use() as connection,
-            connection.transaction(),
+            connection.transaction(is_patient=True),
         ):
             yield connection
         self._check_file()
 
     def _check_file(self) -> None:
         """Refuse to go on with a file that nobody would find again; what it holds is saved."""
-        if self._lost is None and self._file is not None and (what := self._file.changed()):
-            self._lost = self._lost_error(what)
+        if self._lost is None and self._file is not None and (change := self._file.changed()):
+            if change.is_shorter and self._is_in_order(self._file):
+                self._file.accept()
+            else:
+                self._lost = self._lost_error(change.says)
         if self._lost is not None:
             raise self._lost
+
+    def _is_in_order(self, file: StoreFile) -> bool:
+        """Is a file that became shorter whole, with all that was written to it? Then another client
+        has put it in order."""
+        with self._errors("read back"):
+            if not file.is_sound():
+                return False
+            with file.reading() as reading:
+                return all(
+                    patiently(functools.partial(_first, reading, query, parameters)) >= least
+                    for query, parameters, least in self._written_rows()
+                )
+
+    def _written_rows(self) -> Iterator[tuple[str, dict[str, Any], int]]:
+        """Queries of how much there is, their parameters, and how much was written."""
+        yield from ()
 
     def _lost_error(self, what: str) -> StoreError:
         """The error of a store that is not as it was; what is still there is saved."""
@@ -200,7 +226,7 @@ class Database:
                     ((stored,),) = connection.run(query, **parameters)
             else:
                 with self._file.reading() as reading:
-                    (stored,) = reading.execute(query, parameters).fetchone()
+                    stored = patiently(functools.partial(_first, reading, query, parameters))
         if stored < least and self._lost is None:
             what = f"has {stored} of {least} trials that were written to it"
             if self._file is None:
@@ -218,6 +244,11 @@ class Database:
             raise StoreError(
                 f"the store {self.shown()} could not be {verb}: {text}", remedy(text)
             ) from error
+
+
+def _first(reading: sqlite3.Connection, query: str, parameters: dict[str, Any]) -> int:
+    """The number that a query gives."""
+    return int(reading.execute(query, parameters).fetchone()[0])
 
 
 def _make_tables(connection: Connection) -> None:

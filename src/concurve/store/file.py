@@ -14,18 +14,35 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import time
 import urllib.parse
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
-#: Files of a store are for its owner: records hold what programs printed.
-MODE = 0o600
+from concurve.permissions import file_mode, keep_private
 
-#: Seconds to wait for another process that writes.
-_BUSY_SECONDS = 20.0
+#: Seconds to wait for another client that keeps the store locked: who reads, and who has measured
+#: something that would be lost.
+READING_SECONDS = 20.0
+WRITING_SECONDS = 600.0
+
+#: Seconds of each attempt, in which nothing else is done, not even an interrupt.
+_LOOK_SECONDS = 1.0
+
+Given = TypeVar("Given")
 
 #: The files that SQLite keeps beside a database whose writer is connected.
 _LOG = "-wal"
+_SHARED_MEMORY = "-shm"
+
+
+class Change(NamedTuple):
+    """What has become of a file, in words. If it has only become shorter, another client may have
+    put it in order (``VACUUM``, a checkpoint), or somebody has cut it: its contents tell."""
+
+    says: str
+    is_shorter: bool = False
 
 
 class _Watched:
@@ -43,21 +60,26 @@ class _Watched:
                 status = self._path.stat()
                 self._identity = (status.st_dev, status.st_ino)
 
-    def changed(self) -> str:
-        """What has become of it since, in words; empty if it is there and no shorter."""
+    def changed(self) -> Change | None:
+        """What has become of it since; ``None`` if it is there and no shorter."""
         self.see()
         if self._identity is None:
-            return ""
+            return None
         try:
             status = self._path.stat()
         except OSError:
-            return "was deleted or moved, or its folder was"
+            return Change("was deleted or moved, or its folder was")
         if (status.st_dev, status.st_ino) != self._identity:
-            return "was replaced by another file"
+            return Change("was replaced by another file")
         if status.st_size < self._bytes:
-            return f"was cut from {self._bytes} to {status.st_size} bytes"
+            says = f"was cut from {self._bytes} to {status.st_size} bytes"
+            return Change(says, is_shorter=True)
         self._bytes = status.st_size
-        return ""
+        return None
+
+    def accept(self) -> None:
+        """Take the present length for the right one."""
+        self._bytes = 0
 
 
 class StoreFile:
@@ -73,8 +95,15 @@ class StoreFile:
 
     def make(self) -> None:
         """Make the file if it is not there; where that fails, opening it says why."""
+        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
         with contextlib.suppress(OSError):
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, MODE))
+            os.close(os.open(self.path, flags, file_mode()))
+
+    def keep_private(self) -> None:
+        """Give the file and those beside it their permissions: an older version made them for all
+        users, and records hold what programs printed."""
+        for ending in ("", _LOG, _SHARED_MEMORY):
+            keep_private(Path(f"{self.path}{ending}"))
 
     def connect(self) -> sqlite3.Connection:
         """A connection; it makes no file.
@@ -85,7 +114,7 @@ class StoreFile:
         connection = sqlite3.connect(
             _uri(self._opened, self._query),
             uri=True,
-            timeout=_BUSY_SECONDS,
+            timeout=_LOOK_SECONDS,
             check_same_thread=False,
         )
         self._file.see()
@@ -124,19 +153,41 @@ class StoreFile:
             self._copy.cleanup()
             self._copy = None
 
-    def changed(self) -> str:
-        """What has become of the file since it was opened, in words; empty if it is as it was."""
+    def changed(self) -> Change | None:
+        """What has become of the file and its log since they were opened; ``None`` if they are as
+        they were."""
         if self._opened != self.path:
-            return ""
-        log = self._log.changed()
-        return self._file.changed() or (
-            log and f"lost its log: the file that ends with {_LOG} {log}"
-        )
+            return None
+        file, log = self._file.changed(), self._log.changed()
+        if log is not None:
+            log = log._replace(says=f"lost its log: the file that ends with {_LOG} {log.says}")
+        both = [change for change in (file, log) if change is not None]
+        return min(both, key=lambda change: change.is_shorter, default=None)
+
+    def accept(self) -> None:
+        """Take the present lengths for the right ones."""
+        self._file.accept()
+        self._log.accept()
+
+    def is_sound(self) -> bool:
+        """Does a new connection find the file whole?
+
+        Raises:
+            sqlite3.Error: another client keeps it locked.
+        """
+        try:
+            with self.reading() as reading:
+                found = patiently(lambda: reading.execute("PRAGMA quick_check(1)").fetchone())
+                return bool(found == ("ok",))
+        except sqlite3.Error as error:
+            if is_busy(error):
+                raise
+            return False
 
     def reading(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
         """A connection that reads what is in the file now, whatever other ones remember."""
         return contextlib.closing(
-            sqlite3.connect(_uri(self.path, "mode=ro"), uri=True, timeout=_BUSY_SECONDS)
+            sqlite3.connect(_uri(self.path, "mode=ro"), uri=True, timeout=_LOOK_SECONDS)
         )
 
     def rescue(self, opened: sqlite3.Connection) -> Path | None:
@@ -167,6 +218,27 @@ class StoreFile:
                 )
                 os.close(descriptor)
                 yield Path(name)
+
+
+def patiently(call: Callable[[], Given], seconds: float = WRITING_SECONDS) -> Given:
+    """What a call gives, once no other client keeps the store locked.
+
+    Raises:
+        sqlite3.Error: the call failed otherwise, or it is still locked after so many seconds.
+    """
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return call()
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() > end:
+                raise
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Does another client keep the store locked? The lower byte of a code is its kind."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _uri(path: Path, query: str) -> str:

@@ -49,7 +49,7 @@ class PostgresqlConnection:
             cursor.execute(_named(statement), parameters)
             yield from cursor
 
-    def transaction(self) -> AbstractContextManager[Any]:
+    def transaction(self, is_patient: bool = False) -> AbstractContextManager[Any]:
         """What is written inside is stored as a whole, or not at all."""
         return self._connection.transaction()
 

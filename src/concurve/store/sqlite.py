@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from concurve.store.connections import Row, Types
-from concurve.store.file import StoreFile
+from concurve.store.file import READING_SECONDS, WRITING_SECONDS, StoreFile, patiently
 
 ERROR = sqlite3.Error
 """What SQLite raises."""
@@ -30,7 +30,9 @@ class SqliteConnection:
 
     def run(self, statement: str, **parameters: Any) -> list[Row]:
         """Execute a statement; all its rows."""
-        return self._connection.execute(statement, parameters).fetchall()
+        return patiently(
+            lambda: self._connection.execute(statement, parameters).fetchall(), READING_SECONDS
+        )
 
     def run_each(self, statement: str, many: Iterable[Mapping[str, Any]]) -> None:
         """Execute a statement once with each of these parameters."""
@@ -42,13 +44,14 @@ class SqliteConnection:
             yield from cursor
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, is_patient: bool = False) -> Iterator[None]:
         """What is written inside is stored as a whole, or not at all."""
+        seconds = WRITING_SECONDS if is_patient else READING_SECONDS
         # Immediate: another writer is waited for here, and never met half-way.
-        self._connection.execute("BEGIN IMMEDIATE")
+        patiently(lambda: self._connection.execute("BEGIN IMMEDIATE"), seconds)
         try:
             yield
-            self._connection.execute("COMMIT")
+            patiently(lambda: self._connection.execute("COMMIT"), seconds)
         except BaseException:
             with suppress(sqlite3.Error):  # an error of the disk has rolled it back already
                 self._connection.rollback()

@@ -9,8 +9,13 @@ fast views and can be recomputed from the records. Each trial is one transaction
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
 
 from concurve.errors import StoreError
 from concurve.secrets import KNOWN
@@ -46,6 +51,9 @@ _WHOLE_TRIALS = (
 )
 _WHOLE_TRIAL = f"{_WHOLE_TRIALS} AND cell = :cell AND block = :block AND attempt = :attempt"
 
+#: So many rows are read at once where all are read: they stay in the cache of the CPU.
+_ROWS_AT_ONCE = 500
+
 _RUN = ", ".join(RunRow._fields)
 _CAMPAIGN = ", ".join(CampaignRow._fields)
 _MEMBER = ", ".join(MemberRow._fields)
@@ -60,6 +68,7 @@ class Store(Database):
     def __init__(self, url: str | None = None) -> None:
         super().__init__(url)
         self._written: dict[str, int] = {}
+        self._added: dict[str, str] = {}
 
     # -- writing --------------------------------------------------------------------------
 
@@ -69,6 +78,7 @@ class Store(Database):
             hidden = row._replace(head=KNOWN.hide_json(row.head))
             connection.run(insert("concurve_runs", row._fields), **hidden._asdict())
             _hold(connection, row.id, row.state)
+        self._added[row.id] = "concurve_runs"
 
     def set_state(self, run: str, state: str, reason: str) -> None:
         """Set the state of a run and the reason for it. This process holds one that is running; of
@@ -118,6 +128,13 @@ class Store(Database):
         self._written[run] += 1
         self._check_stored(_WHOLE_TRIAL, 1, run=run, **outcome.key._asdict())
 
+    def _written_rows(self) -> Iterator[tuple[str, dict[str, Any], int]]:
+        """What this process has stored is there: its runs, campaigns and trials."""
+        for name, table in self._added.items():
+            yield f"SELECT count(*) FROM {table} WHERE id = :name", {"name": name}, 1
+        for run, count in self._written.items():
+            yield _WHOLE_TRIALS, {"run": run}, count
+
     def add_campaign(self, row: CampaignRow, members: Sequence[MemberRow]) -> None:
         """Store a new campaign with its studies."""
         fields = ("campaign", *MemberRow._fields)
@@ -125,6 +142,7 @@ class Store(Database):
             hidden = row._replace(head=KNOWN.hide_json(row.head))
             connection.run(insert("concurve_campaigns", row._fields), **hidden._asdict())
             _hold(connection, row.id, row.state)
+            self._added[row.id] = "concurve_campaigns"
             connection.run_each(
                 insert("concurve_campaign_studies", fields),
                 [{"campaign": row.id, **member._asdict()} for member in members],
@@ -256,6 +274,25 @@ class Store(Database):
         )
         with self._reading() as connection:
             return Trials.stored(connection.run(query, run=run))
+
+    def fingerprint(self, run: str) -> bytes:
+        """A digest of all that :meth:`trials` and :meth:`first_record` read of a run, in a fraction
+        of the time that it takes to make trials of it."""
+        trials = (
+            "SELECT id, cell, block, attempt, verdict, value, seconds, cause, detail, figures "
+            "FROM concurve_trials WHERE run = :run ORDER BY id"
+        )
+        first = (
+            "SELECT record FROM concurve_records WHERE trial = "
+            "(SELECT min(id) FROM concurve_trials WHERE run = :run)"
+        )
+        digest = hashlib.blake2b(digest_size=32)
+        with self._reading() as connection:
+            for query in (trials, first):
+                rows = connection.read(query, run=run)
+                while some := list(islice(rows, _ROWS_AT_ONCE)):
+                    digest.update(msgspec.msgpack.encode(some))
+        return digest.digest()
 
     def records(self, run: str, cell: int | None = None) -> Iterator[RecordRow]:
         """The raw records of a run, or of one cell of it, in order, one by one."""

@@ -9,7 +9,7 @@ use crate::disk::seek::{SeekCurve, Shape};
 use crate::error::Error;
 use crate::machine::{Layout, Machine};
 use crate::page_cache::PageCacheTunables;
-use crate::request::SECTOR_BYTES;
+use crate::request::{Class, SECTOR_BYTES};
 use crate::scheduler::cfq2::Order;
 use crate::scheduler::kind::{Kind, Tuned};
 use crate::time::{Time, milliseconds};
@@ -196,6 +196,14 @@ pub struct StreamOptions {
     /// Size of a request
     #[arg(long, value_name = "KIB", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=512))]
     pub request_kib: u32,
+
+    /// Nice level of the readers, from which cfq and bfq take their I/O level
+    #[arg(long, value_name = "NICE", default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i8).range(-20..=19))]
+    pub reader_nice: i8,
+
+    /// I/O class of the readers, by which cfq serves them
+    #[arg(long, value_enum, default_value_t = Class::BestEffort)]
+    pub reader_class: Class,
 
     /// Number of requests of each process
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]

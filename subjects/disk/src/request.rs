@@ -1,5 +1,7 @@
 //! What processes submit to a volume, and what passes through the queue of a device.
 
+use clap::ValueEnum;
+
 use crate::time::Time;
 
 /// Bytes of a sector, everywhere in this crate.
@@ -22,10 +24,13 @@ pub struct Priority {
 }
 
 /// Classes in the order in which they are served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum)]
 pub enum Class {
+    /// Before all others
     RealTime,
+    /// As a process has it that asks for nothing
     BestEffort,
+    /// Only when nobody else has a request
     Idle,
 }
 
@@ -35,6 +40,16 @@ impl Priority {
         class: Class::BestEffort,
         level: 4,
     };
+
+    /// That of a process of a class at a nice level, from −20 to 19: as the kernel derives it, five
+    /// nice levels are one I/O level.
+    pub fn of_nice(class: Class, nice: i8) -> Self {
+        let level = (nice.clamp(-20, 19) + 20) / 5;
+        Self {
+            class,
+            level: level.unsigned_abs(),
+        }
+    }
 }
 
 /// An input or output of a process, on the volume.
@@ -94,5 +109,21 @@ impl Request {
         self.direction == other.direction
             && self.sync == other.sync
             && self.sectors + other.sectors <= limit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn five_nice_levels_are_one_io_level() {
+        let level = |nice| Priority::of_nice(Class::BestEffort, nice).level;
+        assert_eq!(
+            [-20, -16, -15, 0, 4, 5, 15, 19].map(level),
+            [0, 0, 1, 4, 4, 5, 7, 7]
+        );
+        assert_eq!(Priority::of_nice(Class::BestEffort, 0), Priority::NORMAL);
+        assert_eq!(Priority::of_nice(Class::Idle, 0).class, Class::Idle);
     }
 }

@@ -113,10 +113,45 @@ fn streams(options: &StreamOptions, sectors: u64) -> Result<Vec<Stream>, Error> 
                     Pattern::Random => (0, sectors),
                 },
                 requests: options.requests,
-                priority: Priority::NORMAL,
+                priority: match direction {
+                    Direction::Read => Priority::of_nice(options.reader_class, options.reader_nice),
+                    Direction::Write => Priority::NORMAL,
+                },
                 seed: options.seed.wrapping_add(number),
             });
         }
     }
     Ok(streams)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The mean time of a read beside four writers, in milliseconds.
+    fn read_ms(scheduler: &str, reader: [&str; 2]) -> f64 {
+        let words =
+            "disk streams --disks 1 --random-readers 1 --writers 4 --depth 32 --requests 400";
+        let options = Options::parse_from(
+            words
+                .split(' ')
+                .chain(["--scheduler", scheduler])
+                .chain(reader),
+        );
+        let Workload::Streams(options) = &options.workload else {
+            unreachable!("it says streams");
+        };
+        let (machine, processes) = streaming(options).unwrap();
+        Simulation::new(&machine, processes).run().mean_read() / 1e6
+    }
+
+    #[test]
+    fn cfq_serves_readers_by_class_and_nice_level_and_noop_does_not() {
+        let (first, last) = (["--reader-nice", "-20"], ["--reader-nice", "19"]);
+        let (real_time, idle) = (["--reader-class", "real-time"], ["--reader-class", "idle"]);
+        for (ahead, behind) in [(first, last), (real_time, idle)] {
+            assert!(read_ms("cfq", ahead) < 0.9 * read_ms("cfq", behind));
+            assert!((read_ms("noop", ahead) - read_ms("noop", behind)).abs() < 1e-9);
+        }
+    }
 }

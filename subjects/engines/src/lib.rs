@@ -17,6 +17,7 @@
 
 mod error;
 pub mod memory;
+mod panics;
 mod processes;
 mod service;
 mod signals;
@@ -24,6 +25,7 @@ mod stop;
 mod threads;
 
 pub use error::EnginesError;
+pub use panics::end_at_panics;
 pub use service::{Engine, Event, Mode, Plan, Service, Start};
 
 /// Runs a service until its engines have ended, or SIGTERM or SIGINT arrives.

@@ -261,6 +261,18 @@ fn a_panic_starts_a_new_generation_or_ends_the_threads() {
 }
 
 #[test]
+fn a_panic_of_any_thread_is_one_of_its_engine_although_nobody_waits_for_it() {
+    let folder = folder();
+    let mut program = Program::start(&["thread-panics", "processes", "2"], folder.path());
+    assert_eq!(program.wait_for("lost"), "lost: engine 1 panicked");
+    program.wait_for("ready 2");
+    program.ask_to_end();
+    program.must_succeed();
+    let error = Program::start(&["thread-panics", "threads", "2"], folder.path()).must_fail();
+    assert!(error.starts_with("the thread helper panicked"), "{error}");
+}
+
+#[test]
 fn an_engine_that_keeps_dying_is_not_started_for_ever() {
     let folder = folder();
     for fault in ["keeps-dying", "keeps-dying-free"] {

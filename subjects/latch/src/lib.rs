@@ -18,6 +18,7 @@
 //! [`EXIT_LATCH_LOST`], after half a second at most ([`check_failure_every`]). A latch whose holder
 //! panicked is broken: a thread that wants it panics too.
 
+mod atomic;
 mod board;
 mod class;
 mod condvar;
@@ -27,6 +28,8 @@ mod rwlock;
 mod seat;
 mod section;
 mod thread;
+mod version;
+mod versioned;
 mod waiting;
 
 pub use board::{EXIT_LATCH_LOST, check_failure_every, fail, is_failed, spin_by_default};
@@ -38,3 +41,4 @@ pub use rwlock::{RawRwLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use seat::SEATS;
 pub use section::Section;
 pub use thread::{engine, reap, renew, seat_number, set_engine_of_process, set_engine_of_thread};
+pub use versioned::{Snapshot, Versioned, VersionedRead, VersionedWrite};

@@ -63,7 +63,7 @@ impl PngFile {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false);
-        let file = options.open(path).map_err(|source| Error::Png {
+        let file = concurve_files::open(&options, path).map_err(|source| Error::Png {
             path: path.into(),
             reason: format!("cannot be opened for writing: {source}"),
         })?;

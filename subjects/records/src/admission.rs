@@ -9,13 +9,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::thread;
 use std::time::Duration;
 
 use concurve_latch::{Class, Condvar, Mutex, MutexGuard};
 
 use crate::classes;
+use crate::counted::{AtomicBool, AtomicUsize};
 
 /// The first session in the queue lets the others continue for this time: about a time slice of the
 /// scheduler.
@@ -83,6 +83,12 @@ impl Admission {
             queued: AtomicUsize::new(0),
             class: classes::admission(),
         }
+    }
+
+    /// Whether so many sessions must wait for each other: without need, nothing is counted, so that
+    /// their CPUs share no cache line.
+    pub fn is_needed(&self, sessions: usize) -> bool {
+        self.slots.is_some_and(|slots| sessions > slots)
     }
 
     /// Waits for a free slot, and takes it.
@@ -193,6 +199,14 @@ mod tests {
         admission.leave();
         assert!(admission.try_enter());
         assert!(!admission.try_enter());
+    }
+
+    #[test]
+    fn as_many_sessions_as_slots_need_no_admission() {
+        let admission = Admission::with_slots(Some(2));
+        assert!(!admission.is_needed(2));
+        assert!(admission.is_needed(3));
+        assert!(!Admission::unlimited().is_needed(1000));
     }
 
     #[test]

@@ -48,6 +48,16 @@ impl Changes {
         self.list.len()
     }
 
+    /// The memory that they take.
+    pub fn memory_bytes(&self) -> u64 {
+        (self.list.capacity() * size_of::<Change>() + self.bytes.capacity()) as u64
+    }
+
+    /// The memory that a change takes at least, if it inserts a record of so many bytes.
+    pub fn memory_bytes_of(record_bytes: u64) -> u64 {
+        size_of::<Change>() as u64 + record_bytes
+    }
+
     pub fn clear(&mut self) {
         self.list.clear();
         self.bytes.clear();

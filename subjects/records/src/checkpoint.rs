@@ -1,12 +1,12 @@
 //! The schedule of checkpoints.
 
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use concurve_latch::{Condvar, Mutex};
 
 use crate::classes;
 use crate::control::Control;
+use crate::counted::AtomicU64;
 
 /// The last checkpoint, and when the next one is due.
 pub struct Checkpoints {

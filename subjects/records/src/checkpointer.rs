@@ -8,6 +8,7 @@ use crate::control::Checkpoint;
 use crate::error::Fault;
 use crate::extents::Extent;
 use crate::shared::Shared;
+use crate::status::Status;
 
 impl Shared {
     /// To be called when the log has grown to a byte: wakes the checkpointer if there is work.
@@ -90,7 +91,13 @@ impl Checkpointer {
         shared.checkpoints.set_stopped(false);
         let thread = std::thread::Builder::new().name("checkpointer".to_owned());
         let of_thread = Arc::clone(shared);
-        let started = thread.spawn(move || run(&of_thread));
+        let started = thread.spawn(move || {
+            let work = std::panic::AssertUnwindSafe(|| run(&of_thread));
+            if std::panic::catch_unwind(work).is_err() {
+                let why = "the thread of checkpoints panicked; standard error says where";
+                of_thread.stop(Fault::Stopped(why.to_owned(), Status::Io));
+            }
+        });
         Ok(Self {
             shared: Arc::clone(shared),
             thread: Some(
@@ -104,7 +111,6 @@ impl Drop for Checkpointer {
     fn drop(&mut self) {
         self.shared.checkpoints.set_stopped(true);
         if let Some(thread) = self.thread.take() {
-            // After a panic of that thread, the latches that it held are broken, and report it.
             let _ = thread.join();
         }
     }
@@ -126,5 +132,89 @@ fn run(shared: &Shared) {
             shared.fail(fault);
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::storage::{Disk, Folder, Storage};
+    use crate::{Engine, EngineOptions, FileDefinition};
+
+    /// A folder in which the checkpointer can open, rename or remove nothing without a panic, once that is
+    /// set.
+    struct Panicking(Folder, Arc<AtomicBool>);
+
+    impl Panicking {
+        fn check(&self) {
+            let is_it = std::thread::current().name() == Some("checkpointer");
+            assert!(!is_it || !self.1.load(Relaxed), "as it was asked to");
+        }
+    }
+
+    impl Storage for Panicking {
+        fn open(&self, name: &str) -> io::Result<Arc<dyn Disk>> {
+            self.check();
+            self.0.open(name)
+        }
+
+        fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+            self.check();
+            self.0.rename(from, to)
+        }
+
+        fn remove(&self, name: &str) -> io::Result<()> {
+            self.check();
+            self.0.remove(name)
+        }
+
+        fn names(&self) -> io::Result<Vec<String>> {
+            self.0.names()
+        }
+
+        fn sync_names(&self) -> io::Result<()> {
+            self.check();
+            self.0.sync_names()
+        }
+
+        fn boot(&self) -> u64 {
+            self.0.boot()
+        }
+
+        fn now(&self) -> Duration {
+            self.0.now()
+        }
+    }
+
+    #[test]
+    fn a_panic_of_the_checkpointer_stops_the_engine() {
+        let place = tempfile::tempdir().unwrap();
+        let panics = Arc::new(AtomicBool::new(false));
+        let storage = Panicking(Folder::open(place.path()).unwrap(), Arc::clone(&panics));
+        let options = EngineOptions {
+            checkpoint_bytes: 1 << 16,
+            ..EngineOptions::default()
+        };
+        let (engine, _) = Engine::open_in(Arc::new(storage), options).unwrap();
+        let file = FileDefinition {
+            record_bytes: 1000,
+            keys: Vec::new(),
+        };
+        engine.create_file("f", &file).unwrap();
+        let mut session = engine.session();
+        let opened = session.open("f").unwrap();
+        panics.store(true, Relaxed);
+        // The log grows until the thread makes a new file of it.
+        for _ in 0..100_000 {
+            if session.insert(opened, &[b'x'; 1000]).is_err() {
+                break;
+            }
+        }
+        let why = engine.failure().unwrap();
+        assert!(why.contains("checkpoints panicked"), "{why}");
     }
 }

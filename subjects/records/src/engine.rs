@@ -150,13 +150,14 @@ impl Engine {
     pub fn statistics(&self) -> Statistics {
         let shared = &self.shared;
         let (cache_hits, cache_misses) = shared.store.cache.hits_and_misses();
+        let of_sessions = shared.sessions.statistics();
         Statistics {
             log_syncs: shared.store.log.syncs(),
             log_bytes: shared.store.log.bytes_written(),
-            cache_hits,
+            cache_hits: cache_hits + of_sessions.cache_hits,
             cache_misses,
             checkpoints: shared.checkpoints.made.load(Relaxed),
-            ..shared.sessions.statistics()
+            ..of_sessions
         }
     }
 

@@ -5,17 +5,17 @@
 //! number, and its pages as long as the log refers to them.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
 use concurve_latch::Mutex;
 
 use crate::classes;
+use crate::counted::AtomicU64;
 use crate::definition::FileDefinition;
 use crate::error::Fault;
 use crate::extents::Extent;
 use crate::free_space::FreeSpace;
-use crate::page::{BODY, PAGE_BYTES, Page, PageId, kind};
+use crate::page::{BODY, PAGE_BYTES, Page, PageBytes, PageHeader, PageId, kind};
 use crate::slots::{self, POSITION_BYTES, Position, State};
 use crate::storage::{Disk, Storage};
 use crate::tree::Tree;
@@ -95,6 +95,12 @@ impl RecordFile {
             root: self.page(1 + key as u32),
             compared: self.definition.keys[key].bytes() + POSITION_BYTES,
         }
+    }
+
+    /// Whether a record has the value of an entry of a key's tree.
+    pub fn has_value(&self, key: usize, record: &[u8], entry: &[u8]) -> bool {
+        let value = &entry[..entry.len() - POSITION_BYTES];
+        self.definition.keys[key].has_value(record, value)
     }
 
     /// The entry of a record in a key's tree.
@@ -309,7 +315,7 @@ impl RecordFile {
         Ok(lsn)
     }
 
-    fn free_slots(&self, page: &Page) -> impl Iterator<Item = Position> {
+    fn free_slots(&self, page: &PageBytes) -> impl Iterator<Item = Position> {
         let slots = 0..slots::slots_per_page(self.record_bytes()) as u16;
         slots
             .filter(|slot| {

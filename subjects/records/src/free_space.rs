@@ -4,12 +4,12 @@
 //! last transaction is finished in the log, so that an undo never finds the record of another
 //! transaction.
 
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use concurve_latch::Mutex;
 
 use crate::classes;
+use crate::counted::AtomicU32;
 use crate::slots::Position;
 use crate::tree::Pages;
 use crossbeam_utils::CachePadded;

@@ -18,6 +18,8 @@ pub struct Held {
     pub is_admitted: bool,
     /// The lock in whose queue it is.
     pub parked: Option<Parked>,
+    /// How many changes and locks it had when memory was looked at.
+    pub looked_at: usize,
     /// Its commit is in the log up to this byte, and maybe not on the disk.
     pub unconfirmed: Option<u64>,
 }
@@ -32,9 +34,43 @@ pub struct Transaction {
     pub changes: Changes,
     /// It leaves stale key entries or ghosts, whether it commits or not.
     pub needs_purge: bool,
-    pub locks: Vec<LockName>,
+    pub locks: Vec<HeldLock>,
     /// Files that it has locked, as a whole or in part.
     pub files: SmallVec<[u32; 8]>,
+}
+
+/// A lock that is held until the transaction ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeldLock {
+    pub name: LockName,
+    /// The mode in which it was taken last.
+    pub mode: Mode,
+}
+
+/// So many of the locks that were taken last are looked through before the lock table is asked.
+const RECENT: usize = 16;
+
+impl Transaction {
+    /// Whether it is known, without the lock table, that a lock is held in a mode.
+    pub fn holds(&self, name: LockName, mode: Mode) -> bool {
+        let wanted = HeldLock { name, mode };
+        self.locks.iter().rev().take(RECENT).any(|it| *it == wanted)
+    }
+
+    /// Remembers a lock that was taken.
+    pub fn keep(&mut self, outcome: LockOutcome, name: LockName, mode: Mode) {
+        if outcome == LockOutcome::New {
+            self.locks.push(HeldLock { name, mode });
+        } else if let Some(lock) = self
+            .locks
+            .iter_mut()
+            .rev()
+            .take(RECENT)
+            .find(|it| it.name == name)
+        {
+            lock.mode = mode;
+        }
+    }
 }
 
 /// A lock that a session keeps until it releases it.
@@ -43,6 +79,7 @@ pub struct KeptLock {
     /// The number of the file.
     pub file: u32,
     pub name: LockName,
+    pub mode: Mode,
     pub is_single: bool,
 }
 

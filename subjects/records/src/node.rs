@@ -4,7 +4,7 @@
 //! is the least such pair of a child, and the number of that child. Entries less than the first one
 //! are below the page's first child.
 
-use crate::page::{BODY, PAGE_BYTES, Page, kind};
+use crate::page::{BODY, PAGE_BYTES, Page, PageBytes, PageHeader, PageMut, kind};
 
 /// Length of the number of a child.
 pub const CHILD_BYTES: usize = 4;
@@ -19,32 +19,32 @@ pub fn capacity(compared: usize, level: u8) -> usize {
     (PAGE_BYTES - BODY) / entry_bytes(compared, level)
 }
 
-pub fn is_full(page: &Page, compared: usize) -> bool {
+pub fn is_full(page: &PageBytes, compared: usize) -> bool {
     page.count() >= capacity(compared, page.level())
 }
 
 /// Whether a page is a node whose entries are all on it.
-pub fn is_node(page: &Page, compared: usize) -> bool {
+pub fn is_node(page: &PageBytes, compared: usize) -> bool {
     page.kind() == kind::NODE && page.count() <= capacity(compared, page.level())
 }
 
 /// The part of an entry that is compared.
-pub fn entry(page: &Page, index: usize, compared: usize) -> &[u8] {
+pub fn entry(page: &PageBytes, index: usize, compared: usize) -> &[u8] {
     let at = BODY + index * entry_bytes(compared, page.level());
     &page.bytes()[at..at + compared]
 }
 
 /// Index of the first entry that is not less than `bound`.
-pub fn lower_bound(page: &Page, compared: usize, bound: &[u8]) -> usize {
+pub fn lower_bound(page: &PageBytes, compared: usize, bound: &[u8]) -> usize {
     partition(page, compared, |entry| entry < bound)
 }
 
 /// Index of the first entry that is greater than `bound`.
-pub fn upper_bound(page: &Page, compared: usize, bound: &[u8]) -> usize {
+pub fn upper_bound(page: &PageBytes, compared: usize, bound: &[u8]) -> usize {
     partition(page, compared, |entry| entry <= bound)
 }
 
-fn partition(page: &Page, compared: usize, before: impl Fn(&[u8]) -> bool) -> usize {
+fn partition(page: &PageBytes, compared: usize, before: impl Fn(&[u8]) -> bool) -> usize {
     let (mut low, mut high) = (0, page.count());
     while low < high {
         let middle = (low + high) / 2;
@@ -58,7 +58,7 @@ fn partition(page: &Page, compared: usize, before: impl Fn(&[u8]) -> bool) -> us
 }
 
 /// The child at an index of an inner node; 0 is the one before the first entry.
-pub fn child(page: &Page, index: usize, compared: usize) -> u32 {
+pub fn child(page: &PageBytes, index: usize, compared: usize) -> u32 {
     if index == 0 {
         return page.first_child();
     }
@@ -67,7 +67,7 @@ pub fn child(page: &Page, index: usize, compared: usize) -> u32 {
 }
 
 /// All entries, one after another.
-pub fn entries(page: &Page, compared: usize) -> &[u8] {
+pub fn entries(page: &PageBytes, compared: usize) -> &[u8] {
     let end = BODY + page.count() * entry_bytes(compared, page.level());
     &page.bytes()[BODY..end]
 }
@@ -82,19 +82,18 @@ pub fn set_entries(page: &mut Page, compared: usize, entries: &[u8]) {
 }
 
 /// Inserts an entry at an index.
-pub fn insert(page: &mut Page, index: usize, entry: &[u8]) {
+pub fn insert(page: &mut impl PageMut, index: usize, entry: &[u8]) {
     let count = page.count();
     let (at, end) = (BODY + index * entry.len(), BODY + count * entry.len());
-    let bytes = page.bytes_mut();
-    bytes.copy_within(at..end, at + entry.len());
-    bytes[at..at + entry.len()].copy_from_slice(entry);
+    page.shift(at..end, at + entry.len());
+    page.put(at, entry);
     page.set_count(count + 1);
 }
 
 /// Removes the entry at an index.
-pub fn remove(page: &mut Page, index: usize, entry_bytes: usize) {
+pub fn remove(page: &mut impl PageMut, index: usize, entry_bytes: usize) {
     let count = page.count();
     let (at, end) = (BODY + index * entry_bytes, BODY + count * entry_bytes);
-    page.bytes_mut().copy_within(at + entry_bytes..end, at);
+    page.shift(at + entry_bytes..end, at);
     page.set_count(count - 1);
 }

@@ -44,15 +44,26 @@ impl EngineOptions {
     }
 }
 
-/// Stripes of the page table and of the lock table, if several operations run at once. More stripes
+/// Stripes of the page table, and of the locks of a file, if several operations run at once. More stripes
 /// cause less contention, and use more of a CPU's cache.
 const STRIPES: usize = 16;
+/// Files whose locks are in different stripes, with latching by record.
+const FILES_APART: usize = 16;
 
-/// The number of stripes of tables.
-pub fn stripes(latching: Latching) -> usize {
+/// The number of stripes of the page table.
+pub fn page_stripes(latching: Latching) -> usize {
     match latching {
         Latching::Global => 1,
         Latching::File | Latching::Record => STRIPES,
+    }
+}
+
+/// The number of stripes for the locks of a file, and how many times that the lock table has.
+pub fn lock_stripes(latching: Latching) -> (usize, usize) {
+    match latching {
+        Latching::Global => (1, 1),
+        Latching::File => (STRIPES, 1),
+        Latching::Record => (STRIPES, FILES_APART),
     }
 }
 
@@ -63,4 +74,10 @@ pub fn admission(options: &EngineOptions) -> Admission {
         (Latching::Global, _) | (_, Durability::Group | Durability::Each) => Admission::unlimited(),
         (Latching::File | Latching::Record, Durability::None) => Admission::for_cpus(),
     }
+}
+
+/// Whether sessions read pages without latches where nobody changes them. With coarser latching,
+/// operations wait for each other anyway.
+pub fn is_latch_free(latching: Latching) -> bool {
+    latching == Latching::Record
 }

@@ -4,6 +4,10 @@
 //! at 5, count u16 at 6, LSN u64 at 8, file u32 at 16, number u32 at 20, right u32 at 24, first
 //! child u32 at 28. [`slots`](crate::slots) and [`node`](crate::node) describe the body.
 
+use std::ops::{Deref, Range};
+
+use concurve_latch::Snapshot;
+
 /// Length of a page in bytes.
 pub const PAGE_BYTES: usize = 8192;
 /// Where the body begins.
@@ -34,9 +38,116 @@ pub mod kind {
     pub const NODE: u8 = 3;
 }
 
-/// The bytes of a page.
+/// The bytes of a page, owned or in the cache.
+pub type PageBytes = [u8; PAGE_BYTES];
+
+/// The words of a page in the cache.
+pub const PAGE_WORDS: usize = PAGE_BYTES / 8;
+
+/// A page in the cache as it is read without latch and pin.
+pub type PageLook<'a> = Snapshot<'a, PAGE_WORDS>;
+
+/// What the header of a page says.
+pub trait PageHeader {
+    fn bytes(&self) -> &PageBytes;
+
+    fn kind(&self) -> u8 {
+        self.bytes()[4]
+    }
+
+    /// Height of a node above the leaves.
+    fn level(&self) -> u8 {
+        self.bytes()[5]
+    }
+
+    /// The number of entries of a node.
+    fn count(&self) -> usize {
+        usize::from(u16_at(self.bytes(), 6))
+    }
+
+    /// The end of the log record that changed the page last.
+    fn lsn(&self) -> u64 {
+        u64::from_le_bytes(self.bytes()[8..16].try_into().expect("eight bytes"))
+    }
+
+    fn id(&self) -> PageId {
+        PageId {
+            file: u32_at(self.bytes(), 16),
+            number: u32_at(self.bytes(), 20),
+        }
+    }
+
+    /// The next leaf, 0 for none.
+    fn right(&self) -> u32 {
+        u32_at(self.bytes(), 24)
+    }
+
+    /// The child of an inner node with the entries less than its first one.
+    fn first_child(&self) -> u32 {
+        u32_at(self.bytes(), 28)
+    }
+}
+
+impl PageHeader for PageBytes {
+    fn bytes(&self) -> &PageBytes {
+        self
+    }
+}
+
+/// A page that can be changed.
+pub trait PageMut: Deref<Target = PageBytes> {
+    /// Changes bytes from a place on.
+    fn put(&mut self, at: usize, bytes: &[u8]);
+
+    /// Copies bytes to another place, which may overlap theirs.
+    fn shift(&mut self, from: Range<usize>, to: usize);
+
+    /// Clears the page and sets its kind.
+    fn format(&mut self, id: PageId, kind: u8) {
+        self.put(0, &[0; PAGE_BYTES]);
+        self.put(4, &[kind]);
+        self.put(16, &id.file.to_le_bytes());
+        self.put(20, &id.number.to_le_bytes());
+    }
+
+    fn set_count(&mut self, count: usize) {
+        self.put(6, &(count as u16).to_le_bytes());
+    }
+
+    fn set_lsn(&mut self, lsn: u64) {
+        self.put(8, &lsn.to_le_bytes());
+    }
+}
+
+/// A page in memory of its own.
 #[derive(Clone)]
-pub struct Page(Box<[u8; PAGE_BYTES]>);
+pub struct Page(Box<PageBytes>);
+
+impl Deref for Page {
+    type Target = PageBytes;
+
+    fn deref(&self) -> &PageBytes {
+        &self.0
+    }
+}
+
+impl PageMut for Page {
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        self.0[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn shift(&mut self, from: Range<usize>, to: usize) {
+        self.0.copy_within(from, to);
+    }
+}
+
+impl From<&PageBytes> for Page {
+    fn from(bytes: &PageBytes) -> Self {
+        let mut page = Self::blank();
+        page.0.copy_from_slice(bytes);
+        page
+    }
+}
 
 impl Page {
     pub fn blank() -> Self {
@@ -51,108 +162,48 @@ impl Page {
         page
     }
 
-    /// Clears the page and sets its kind.
-    pub fn format(&mut self, id: PageId, kind: u8) {
-        self.0.fill(0);
-        self.0[4] = kind;
-        self.put_u32(16, id.file);
-        self.put_u32(20, id.number);
-    }
-
-    pub fn bytes(&self) -> &[u8; PAGE_BYTES] {
-        &self.0
-    }
-
-    pub fn bytes_mut(&mut self) -> &mut [u8; PAGE_BYTES] {
+    pub fn bytes_mut(&mut self) -> &mut PageBytes {
         &mut self.0
-    }
-
-    pub fn kind(&self) -> u8 {
-        self.0[4]
-    }
-
-    /// Height of a node above the leaves.
-    pub fn level(&self) -> u8 {
-        self.0[5]
     }
 
     pub fn set_level(&mut self, level: u8) {
         self.0[5] = level;
     }
 
-    /// The number of entries of a node.
-    pub fn count(&self) -> usize {
-        usize::from(self.u16(6))
-    }
-
-    pub fn set_count(&mut self, count: usize) {
-        self.0[6..8].copy_from_slice(&(count as u16).to_le_bytes());
-    }
-
-    /// The end of the log record that changed the page last.
-    pub fn lsn(&self) -> u64 {
-        u64::from_le_bytes(self.0[8..16].try_into().expect("eight bytes"))
-    }
-
-    pub fn set_lsn(&mut self, lsn: u64) {
-        self.0[8..16].copy_from_slice(&lsn.to_le_bytes());
-    }
-
-    pub fn id(&self) -> PageId {
-        PageId {
-            file: self.u32(16),
-            number: self.u32(20),
-        }
-    }
-
-    /// The next leaf, 0 for none.
-    pub fn right(&self) -> u32 {
-        self.u32(24)
-    }
-
     pub fn set_right(&mut self, number: u32) {
-        self.put_u32(24, number);
-    }
-
-    /// The child of an inner node with the entries less than its first one.
-    pub fn first_child(&self) -> u32 {
-        self.u32(28)
+        self.put(24, &number.to_le_bytes());
     }
 
     pub fn set_first_child(&mut self, number: u32) {
-        self.put_u32(28, number);
+        self.put(28, &number.to_le_bytes());
     }
 
     /// Sets the checksum, before the page is written to the disk.
     pub fn seal(&mut self) {
         let checksum = crc32fast::hash(&self.0[4..]);
-        self.put_u32(0, checksum);
+        self.put(0, &checksum.to_le_bytes());
     }
 
     /// The checksum that [`Page::seal`] has set.
     pub fn checksum(&self) -> u32 {
-        self.u32(0)
+        u32_at(&self.0, 0)
     }
 
     /// Whether a page that was read from the disk is intact, or was never written.
     pub fn is_whole(&self, id: PageId) -> bool {
-        let is_sealed = self.u32(0) == crc32fast::hash(&self.0[4..]) && self.id() == id;
+        let is_sealed = self.checksum() == crc32fast::hash(&self.0[4..]) && self.id() == id;
         is_sealed || self.is_blank()
     }
 
     pub fn is_blank(&self) -> bool {
         self.kind() == kind::BLANK && self.0.iter().all(|it| *it == 0)
     }
+}
 
-    fn u16(&self, at: usize) -> u16 {
-        u16::from_le_bytes(self.0[at..at + 2].try_into().expect("two bytes"))
-    }
+fn u16_at(bytes: &PageBytes, at: usize) -> u16 {
+    u16::from_le_bytes(bytes[at..at + 2].try_into().expect("two bytes"))
+}
 
-    fn u32(&self, at: usize) -> u32 {
-        u32::from_le_bytes(self.0[at..at + 4].try_into().expect("four bytes"))
-    }
-
-    fn put_u32(&mut self, at: usize, value: u32) {
-        self.0[at..at + 4].copy_from_slice(&value.to_le_bytes());
-    }
+fn u32_at(bytes: &PageBytes, at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }

@@ -18,7 +18,7 @@ use crate::log::files::file_name;
 use crate::log::forced::{Forced, Mark};
 use crate::log::read::{Survey, each_record, erase_after, survey, write_again};
 use crate::log::record::{Record, SYSTEM};
-use crate::options::{EngineOptions, stripes};
+use crate::options::EngineOptions;
 use crate::shared::Shared;
 use crate::storage::Storage;
 use crate::store::Reach;
@@ -59,11 +59,7 @@ fn restore(
     let last = found.last.unwrap_or_default();
     let headers = file::find(storage.as_ref())?;
     check_files(&headers, &found)?;
-    let cache = Cache::new(
-        storage.as_ref(),
-        options.cache_pages,
-        stripes(options.latching),
-    )?;
+    let cache = Cache::new(storage.as_ref(), options.cache_pages, options.latching)?;
     for header in &headers {
         cache.add_disk(Arc::clone(&header.disk));
     }

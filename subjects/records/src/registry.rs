@@ -1,8 +1,8 @@
 //! The open sessions, and where in the log the transaction of each begins.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
 use concurve_latch::Mutex;
 use crossbeam_utils::CachePadded;
@@ -20,12 +20,41 @@ pub struct Registration {
     /// No record of its transaction is before this byte of the log; `u64::MAX` if it has written
     /// none.
     pub first_lsn: AtomicU64,
+    pub numbers: OwnNumbers,
     pub counts: SessionCounts,
+    /// It has no transaction, waits for nothing, and has nothing to confirm. Written by the session's own
+    /// thread alone, or by the successor of its engine.
+    pub is_at_rest: AtomicBool,
     pub held: Mutex<Held>,
+}
+
+/// Numbers of transactions that a session takes at a time.
+pub const NUMBERS: u64 = 256;
+
+/// Numbers of transactions that a session has taken. Written by its own thread alone.
+#[derive(Debug, Default)]
+pub struct OwnNumbers {
+    next: AtomicU64,
+    end: AtomicU64,
+}
+
+impl OwnNumbers {
+    /// The next number; `take` returns the first of [`NUMBERS`] new ones.
+    pub fn next(&self, take: impl FnOnce() -> u64) -> u64 {
+        let mut next = self.next.load(Relaxed);
+        if next == self.end.load(Relaxed) {
+            next = take();
+            self.end.store(next + NUMBERS, Relaxed);
+        }
+        self.next.store(next + 1, Relaxed);
+        next
+    }
 }
 
 pub struct Registry {
     entries: Mutex<Vec<Option<Arc<CachePadded<Registration>>>>>,
+    /// How many there are.
+    count: CachePadded<AtomicUsize>,
     /// Sums of the sessions that have ended.
     ended: Mutex<Statistics>,
 }
@@ -35,6 +64,7 @@ impl Registry {
         let class = classes::files();
         Self {
             entries: class.mutex(Vec::new()),
+            count: CachePadded::default(),
             ended: class.mutex(Statistics::default()),
         }
     }
@@ -47,13 +77,16 @@ impl Registry {
             number: number as u32,
             engine: concurve_latch::engine(),
             first_lsn: AtomicU64::new(u64::MAX),
+            numbers: OwnNumbers::default(),
             counts: SessionCounts::default(),
+            is_at_rest: AtomicBool::new(true),
             held: classes::session().mutex(Held::default()),
         }));
         match free {
             Some(index) => entries[index] = Some(Arc::clone(&entry)),
             None => entries.push(Some(Arc::clone(&entry))),
         }
+        self.count.fetch_add(1, Relaxed);
         entry
     }
 
@@ -61,7 +94,13 @@ impl Registry {
         let mut entries = self.entries.lock();
         if let Some(entry) = entries[number as usize].take() {
             entry.counts.add_to(&mut self.ended.lock());
+            self.count.fetch_sub(1, Relaxed);
         }
+    }
+
+    /// How many sessions there are.
+    pub fn count(&self) -> usize {
+        self.count.load(Relaxed)
     }
 
     /// The sessions of an engine.

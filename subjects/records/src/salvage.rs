@@ -19,7 +19,7 @@ use crate::log::forced::Mark;
 use crate::log::read::{each_record, firsts, survey};
 use crate::log::record::{Record, SYSTEM, SlotChange};
 use crate::options::{EngineOptions, Latching};
-use crate::page::{PAGE_BYTES, Page, PageId, kind};
+use crate::page::{PAGE_BYTES, Page, PageHeader, PageId, PageMut, kind};
 use crate::parameters::TransactionKind;
 use crate::slots::{self, State};
 use crate::status::Status;

@@ -7,23 +7,24 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use concurve_latch::{Mutex, MutexGuard, RwLock};
+use crossbeam_utils::CachePadded;
 
 use crate::admission::Admission;
 use crate::cache::Cache;
 use crate::checkpoint::Checkpoints;
 use crate::classes;
 use crate::control::Checkpoint;
+use crate::counted::{AtomicBool, AtomicU64};
 use crate::definition::FileDefinition;
 use crate::error::Fault;
 use crate::extents::Extent;
 use crate::file::{self, RecordFile};
 use crate::locks::LockTable;
 use crate::log::Log;
-use crate::options::{EngineOptions, Latching, admission, stripes};
-use crate::registry::Registry;
+use crate::options::{EngineOptions, Latching, admission, lock_stripes};
+use crate::registry::{NUMBERS, OwnNumbers, Registry};
 use crate::status::Status;
 use crate::storage::Storage;
 use crate::store::Store;
@@ -42,7 +43,7 @@ pub struct Shared {
     files_change: Mutex<()>,
     /// Latched during an operation, with global latching.
     operation_latch: Mutex<()>,
-    transactions: AtomicU64,
+    transactions: CachePadded<AtomicU64>,
     failure: Mutex<Option<Fault>>,
     has_failed: AtomicBool,
 }
@@ -55,8 +56,9 @@ impl Shared {
         log: Log,
         checkpoints: Checkpoints,
     ) -> Self {
+        let (of_file, files) = lock_stripes(options.latching);
         Self {
-            locks: LockTable::new(stripes(options.latching)),
+            locks: LockTable::new(of_file, files),
             admission: admission(&options),
             options,
             store: Store { cache, log },
@@ -66,7 +68,7 @@ impl Shared {
             files: classes::files().rwlock(Vec::new()),
             files_change: classes::files().mutex(()),
             operation_latch: classes::operation().mutex(()),
-            transactions: AtomicU64::new(1),
+            transactions: CachePadded::new(AtomicU64::new(1)),
             failure: classes::files().mutex(None),
             has_failed: AtomicBool::new(false),
         }
@@ -181,9 +183,9 @@ impl Shared {
         mutex.map(|it| it.lock())
     }
 
-    /// The number of a new transaction.
-    pub fn new_transaction(&self) -> u64 {
-        self.transactions.fetch_add(1, Relaxed)
+    /// The number of a new transaction. A session takes some at a time.
+    pub fn new_transaction(&self, own: &OwnNumbers) -> u64 {
+        own.next(|| self.transactions.fetch_add(NUMBERS, Relaxed))
     }
 
     /// Fails if the engine cannot continue.

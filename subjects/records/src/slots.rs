@@ -1,6 +1,6 @@
 //! Data pages: slots of one length, each a state and a record.
 
-use crate::page::{BODY, PAGE_BYTES, Page, kind};
+use crate::page::{BODY, PAGE_BYTES, PageBytes, PageHeader, PageLook, PageMut, kind};
 
 /// The state of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ fn start(slot: u16, record_bytes: usize) -> usize {
 }
 
 /// A slot's state and record; `None` if the page has no such slot, or another state stands there.
-pub fn read(page: &Page, slot: u16, record_bytes: usize) -> Option<(State, &[u8])> {
+pub fn read(page: &PageBytes, slot: u16, record_bytes: usize) -> Option<(State, &[u8])> {
     if page.kind() != kind::DATA {
         return None;
     }
@@ -77,9 +77,29 @@ pub fn read(page: &Page, slot: u16, record_bytes: usize) -> Option<(State, &[u8]
     Some((State::from_byte(*state)?, record))
 }
 
+/// A slot's state as it is read without a latch; its record is copied to a buffer.
+pub fn look(
+    page: &PageLook,
+    slot: u16,
+    record_bytes: usize,
+    record: &mut Vec<u8>,
+) -> Option<State> {
+    let mut start_of_page = [0; 8];
+    page.copy(0, &mut start_of_page);
+    let at = start(slot, record_bytes);
+    if start_of_page[4] != kind::DATA || at + 1 + record_bytes > PAGE_BYTES {
+        return None;
+    }
+    let mut state = [0];
+    page.copy(at, &mut state);
+    record.resize(record_bytes, 0);
+    page.copy(at + 1, record);
+    State::from_byte(state[0])
+}
+
 /// Changes a slot's state, and its record from a byte on.
 pub fn write(
-    page: &mut Page,
+    page: &mut impl PageMut,
     slot: u16,
     record_bytes: usize,
     state: State,
@@ -87,7 +107,6 @@ pub fn write(
     part: &[u8],
 ) {
     let at = start(slot, record_bytes);
-    let bytes = page.bytes_mut();
-    bytes[at] = state as u8;
-    bytes[at + 1 + offset..at + 1 + offset + part.len()].copy_from_slice(part);
+    page.put(at, &[state as u8]);
+    page.put(at + 1 + offset, part);
 }

@@ -65,6 +65,8 @@ pub struct SessionCounts {
     pub aborts: Count,
     pub lock_waits: Count,
     pub deadlocks: Count,
+    /// Pages that were in the cache, and were read without a latch.
+    pub cache_hits: Count,
 }
 
 impl SessionCounts {
@@ -74,5 +76,6 @@ impl SessionCounts {
         sum.aborts += self.aborts.now();
         sum.lock_waits += self.lock_waits.now();
         sum.deadlocks += self.deadlocks.now();
+        sum.cache_hits += self.cache_hits.now();
     }
 }

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::cache::{Cache, PageRead, PageWrite};
+use crate::cache::{Cache, Obstacle, PageRead, PageWrite};
 use crate::error::Fault;
 use crate::log::Log;
 use crate::log::record::{Record, SlotChange};
 use crate::node;
-use crate::page::{BODY, PAGE_BYTES, Page, PageId, kind};
+use crate::page::{BODY, PAGE_BYTES, Page, PageBytes, PageHeader, PageId, PageLook, PageMut, kind};
 use crate::slots::{self, State};
 
 /// The cache and the log, which depend on each other.
@@ -23,6 +23,16 @@ impl Store {
         self.cache.read(&self.log, id)
     }
 
+    /// Whether pages may be read without latches.
+    pub fn is_latch_free(&self) -> bool {
+        self.cache.is_latch_free()
+    }
+
+    /// The page without a latch.
+    pub fn look(&self, id: PageId) -> Result<PageLook<'_>, Obstacle> {
+        self.cache.look(id)
+    }
+
     pub fn write(&self, id: PageId) -> Result<PageWrite<'_>, Fault> {
         self.cache.write(&self.log, id)
     }
@@ -34,7 +44,7 @@ impl Store {
     /// A slot's state and record.
     pub fn slot<'a>(
         &self,
-        page: &'a Page,
+        page: &'a PageBytes,
         slot: u16,
         record_bytes: usize,
     ) -> Result<(State, &'a [u8]), Fault> {
@@ -51,8 +61,8 @@ impl Store {
     pub fn change(&self, page: &mut PageWrite, record: &Record, record_bytes: usize) {
         page.mark_dirty();
         let lsn = self.log.append(record);
-        apply(record, page.page_mut(), record_bytes);
-        page.page_mut().set_lsn(lsn);
+        apply(record, page, record_bytes);
+        page.set_lsn(lsn);
     }
 
     /// Logs new contents of several pages as one record, and writes them to the pages.
@@ -64,14 +74,14 @@ impl Store {
         let record = Record::Images(images.collect());
         let lsn = self.log.append(&record);
         for (page, image) in pages {
-            page.page_mut().bytes_mut().copy_from_slice(image.bytes());
-            page.page_mut().set_lsn(lsn);
+            page.put(0, image.bytes());
+            page.set_lsn(lsn);
         }
     }
 }
 
 /// Makes a logged change of one page.
-pub fn apply(record: &Record, page: &mut Page, record_bytes: usize) {
+pub fn apply(record: &Record, page: &mut impl PageMut, record_bytes: usize) {
     match record {
         Record::Format(id) => page.format(*id, kind::DATA),
         Record::Slot(change) => slots::write(
@@ -97,7 +107,7 @@ pub fn apply(record: &Record, page: &mut Page, record_bytes: usize) {
 
 /// Whether a record of the log can be applied to a page: a page that is blank, or another one than the
 /// log knows, is damaged.
-fn is_applicable(record: &Record, page: &Page, record_bytes: usize) -> bool {
+fn is_applicable(record: &Record, page: &PageBytes, record_bytes: usize) -> bool {
     let node_has = |entry_bytes: usize, entries: usize, index: usize| {
         page.kind() == kind::NODE
             && index < entries
@@ -121,7 +131,7 @@ fn is_applicable(record: &Record, page: &Page, record_bytes: usize) -> bool {
 }
 
 /// Whether a record can be applied to a page of a file with records of a length.
-pub fn can_redo(record: &Record, page: &Page, record_bytes: usize) -> bool {
+pub fn can_redo(record: &Record, page: &PageBytes, record_bytes: usize) -> bool {
     let is_sound = match record {
         Record::Slot(change) => fits(change, record_bytes),
         _ => true,
@@ -213,8 +223,8 @@ impl Store {
         }
         page.mark_dirty();
         if is_older {
-            apply(record, page.page_mut(), record_bytes);
-            page.page_mut().set_lsn(lsn);
+            apply(record, &mut page, record_bytes);
+            page.set_lsn(lsn);
         }
         Ok(())
     }
@@ -223,8 +233,8 @@ impl Store {
         let mut page = self.write(id)?;
         page.mark_dirty();
         if page.lsn() < lsn {
-            page.page_mut().bytes_mut().copy_from_slice(image);
-            page.page_mut().set_lsn(lsn);
+            page.put(0, image);
+            page.set_lsn(lsn);
         }
         Ok(())
     }

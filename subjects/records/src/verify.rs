@@ -2,7 +2,7 @@
 
 use crate::error::Fault;
 use crate::file::RecordFile;
-use crate::page::{PageId, kind};
+use crate::page::{PageHeader, PageId, kind};
 use crate::purge::is_valid_entry;
 use crate::slots::{self, State};
 use crate::store::Store;

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use concurve_fuzz::{Counting, Draw, Target};
-use concurve_records::page::{PAGE_BYTES, Page};
+use concurve_records::page::{PAGE_BYTES, Page, PageHeader, PageMut};
 use concurve_records::salvage::salvage;
 use concurve_records::storage::Storage;
 use concurve_records::{Engine, Get, LockBias, Status, TransactionKind};

@@ -26,12 +26,17 @@ use services::{ACKNOWLEDGED, CLIENTS, ENGINES, HISTORY, acknowledged, histories}
 static ALLOCATOR: SharedAllocator = SharedAllocator;
 
 const KILLS: usize = 12;
+const READERS_KILLED: usize = 20;
 
 fn main() -> ExitCode {
     if let (Ok(service), Some(folder)) = (std::env::var(SERVICE), std::env::var_os(FOLDER)) {
         return services::serve(&service, Path::new(&folder));
     }
-    let tests: [(&str, fn()); 4] = [
+    let tests: [(&str, fn()); 5] = [
+        (
+            "a_process_that_is_killed_while_it_reads_has_held_nothing",
+            a_process_that_is_killed_while_it_reads_has_held_nothing,
+        ),
         (
             "transactions_of_processes_have_a_serial_order",
             transactions_of_processes_have_a_serial_order,
@@ -138,6 +143,22 @@ fn no_acknowledged_transaction_is_lost_whichever_process_is_killed() {
             "{acknowledged}, {found}"
         );
     }
+}
+
+fn a_process_that_is_killed_while_it_reads_has_held_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut program = Program::start("reader", folder.path());
+    let reader = || fs::read_to_string(folder.path().join("reads")).unwrap_or_default();
+    let mut last = String::new();
+    for _ in 0..READERS_KILLED {
+        program.wait_until(|| reader() != last);
+        last = reader();
+        assert!(program.kill_process(last.parse().unwrap()));
+        let line = program.wait_for(&["replaced", "lost"]);
+        assert!(line.starts_with("replaced 2"), "{line}");
+    }
+    program.wait_until(|| reader() != last);
+    program.end();
 }
 
 fn locks_of_a_dead_process_are_released() {

@@ -58,7 +58,12 @@ use clap::Parser;
 /// Entry point of the binary. The exit code is 0 if it was stopped, 1 if it failed, 2 if it was
 /// used wrongly.
 pub fn main() -> ExitCode {
-    let served = options::ServerArgs::parse().options();
+    concurve_engines::end_at_panics("concurve-server");
+    let options = options::ServerArgs::parse();
+    let private = concurve_files::keep_new_files_private();
+    let served = private
+        .map_err(|it| error::Error::Usage(it.to_string()))
+        .and_then(|()| options.options());
     match served.and_then(server::serve) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

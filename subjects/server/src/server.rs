@@ -38,6 +38,8 @@ pub fn serve(options: ServerOptions) -> Result<(), Error> {
     {
         return records::save(records, to);
     }
+    options.check_caches()?;
+    concurve_records::limit_memory(concurve_engines::memory::left);
     let reporter = Reporter::from_environment()?;
     let (listener, port) = bind(&options)?;
     let plan = Plan {

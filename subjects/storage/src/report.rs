@@ -1,7 +1,6 @@
 //! Shows results: on the report channel of a trial, as text, and as CSV.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -107,5 +106,5 @@ pub fn write_times(path: &Path, outcome: &load::Outcome) -> Result<(), Error> {
             text.push_str(&line);
         }
     }
-    fs::write(path, text).map_err(Error::io("write the times to", path))
+    concurve_files::write(path, text).map_err(Error::io("write the times to", path))
 }

@@ -25,6 +25,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<(), Error> {
+    concurve_files::keep_new_files_private().map_err(|it| Error::Usage(it.to_string()))?;
     let reporter = Reporter::from_environment()?;
     match &options.work {
         Work::Export(options) => run_export(options),

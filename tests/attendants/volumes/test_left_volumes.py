@@ -24,6 +24,7 @@ from concurve.attendants.volumes.journal import repair
 from concurve.attendants.volumes.options import parse
 from concurve.cli import app
 from concurve.definition.study import Role, Rules
+from concurve.errors import HostError
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner, Silence, uses_volume
 from concurve.planning.plan import make_plan
@@ -39,6 +40,7 @@ from tests.attendants.volumes.test_volumes import (  # noqa: F401
     mounted,
     needs_loops,
 )
+from tests.helpers.damages import damages
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.needs import needs_root
 
@@ -180,7 +182,61 @@ def test_a_damaged_journal_is_told_and_keeps_no_other_run_from_running(
     with pytest.raises(AttendantError, match="line 1: it is damaged"):
         repair()
     assert [item.path for item in volumes.left()] == [path]
+    shown = CliRunner().invoke(app, ["machine", "repair", "--dry-run"])
+    assert f"the journal {path}, line 1: it is damaged" in shown.output
+    refused = CliRunner().invoke(app, ["machine", "repair"]).exception
+    assert isinstance(refused, HostError) and "then delete the file" in refused.remedy
     path.unlink()
+
+
+def lines_of(tmp_path: Path) -> bytes:
+    """A journal as it is written."""
+    path = tmp_path / "written.journal"
+    file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND)
+    written = journal.Journal(path, file)
+    for step in (
+        steps.Remove(str(tmp_path / "a")),
+        steps.Write(str(tmp_path / "setting"), "before"),
+        steps.RemoveEmpty(str(tmp_path / "b")),
+    ):
+        written.intend(step)
+    os.close(file)
+    text = path.read_bytes()
+    path.unlink()
+    return text
+
+
+@needs_root
+def test_no_damage_of_a_journal_undoes_anything_else_or_ends_in_a_traceback(
+    journals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = lines_of(tmp_path)
+    done: list[str] = []
+    for kind in (steps.Write, steps.Unmount, steps.Detach, steps.Remove, steps.RemoveEmpty):
+        monkeypatch.setattr(kind, "do", lambda step, tell=None: done.append(step.says))
+    path = abandoned(journals, "")
+    path.write_bytes(whole)
+    meant = {step.says for item in volumes.left() for step in item.steps}
+    assert len(meant) == 3
+    refused = 0
+    for damaged in damages(whole, 17, 400):
+        path.write_bytes(damaged)
+        for words in (["machine", "repair", "--dry-run"], ["machine", "repair"]):
+            result = CliRunner().invoke(app, words)
+            if result.exception is not None:
+                assert isinstance(result.exception, HostError), result.exception
+                assert str(path) in result.exception.what and "delete" in result.exception.remedy
+                refused += 1
+        assert set(done) <= meant
+    path.unlink(missing_ok=True)
+    assert refused > 200
+
+
+def test_what_a_journal_of_an_older_version_says_is_read(tmp_path: Path) -> None:
+    step = steps.Write(str(tmp_path / "setting"), "before")
+    path = tmp_path / "old.journal"
+    path.write_bytes(msgspec.json.encode(step) + b"\n")
+    assert list(journal._left(path).values()) == [step]
 
 
 def test_which_studies_have_volumes() -> None:

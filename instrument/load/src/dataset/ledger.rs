@@ -64,7 +64,7 @@ impl Ledger {
         temporary.push(".part");
         let text = serde_json::to_string_pretty(self).expect("texts and numbers are JSON");
         let write = || {
-            let mut file = std::fs::File::create(&temporary)?;
+            let mut file = concurve_files::create(temporary.as_ref())?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             std::fs::rename(&temporary, path)

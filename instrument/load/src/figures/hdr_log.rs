@@ -13,7 +13,7 @@ use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
 use crate::counts::tally::Interval;
 use crate::error::Error;
-use crate::figures::private_file::create_private;
+
 use crate::plan::Plan;
 
 /// The log has maxima in milliseconds; histograms hold nanoseconds.
@@ -30,7 +30,8 @@ pub struct HdrLog {
 impl HdrLog {
     /// Creates the file, before anything is measured.
     pub fn create(path: &Path, plan: &Plan, interval_ns: u64) -> Result<Self, Error> {
-        let file = create_private(path).map_err(|error| Error::HdrLog(path.to_owned(), error))?;
+        let file =
+            concurve_files::create(path).map_err(|error| Error::HdrLog(path.to_owned(), error))?;
         let kinds = plan.workload.kinds();
         Ok(Self {
             path: path.to_owned(),

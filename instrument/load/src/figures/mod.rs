@@ -5,7 +5,6 @@ pub mod distribution;
 pub mod hdr_log;
 pub mod intervals;
 pub mod json;
-mod private_file;
 pub mod progress;
 pub mod report;
 pub mod request_log;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::counts::requests::RequestTimes;
 use crate::error::Error;
-use crate::figures::private_file::create_private;
+
 use crate::plan::Plan;
 
 /// A log that is being written.
@@ -19,8 +19,8 @@ pub struct RequestLog {
 impl RequestLog {
     /// Creates the file with its first line, before anything is measured.
     pub fn create(path: &Path, plan: &Plan) -> Result<Self, Error> {
-        let file =
-            create_private(path).map_err(|error| Error::RequestLog(path.to_owned(), error))?;
+        let file = concurve_files::create(path)
+            .map_err(|error| Error::RequestLog(path.to_owned(), error))?;
         let kinds = plan.workload.kinds();
         let mut log = Self {
             path: path.to_owned(),

@@ -66,7 +66,7 @@ fn machine(trial: &mut Trial, wall_ns: u64, runner_cpu_ns: u64) -> MachineRecord
     let of_roles = of_roles + attached.sum::<u64>();
     let own_cpu_ns = runner_cpu_ns + trial.probing_cpu_ns + trial.unattributed_cpu_ns + of_roles;
     let proc_fs = &trial.host.proc_fs;
-    let end = Snapshot::take(proc_fs, trial.roles.len());
+    let end = Snapshot::take(proc_fs);
     let is_own = |pid: u32| {
         let mut attached = trial.roles.iter().filter_map(|role| role.attached.as_ref());
         attached.any(|attached| attached.has(pid))

@@ -151,7 +151,7 @@ impl Trial {
             return;
         }
         self.others = Others::take(&self.host.proc_fs);
-        self.machine_begin = Some(Snapshot::take(&self.host.proc_fs, self.spec.roles.len()));
+        self.machine_begin = Some(Snapshot::take(&self.host.proc_fs));
         self.runner_cpu_begin_ns = clock::process_cpu_ns();
         self.started_unix_ns = clock::realtime_ns();
     }

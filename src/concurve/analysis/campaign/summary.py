@@ -74,11 +74,13 @@ def _claims(counts: Mapping[VerdictName, int], claims: int) -> str:
     total = sum(counts.values())
     tested = f", tested in {words.count(total, 'setting')}," if total != claims else ""
     supported = counts.get("supported", 0)
+    without = counts.get("cannot be decided", 0)
+    more = f"; {without} cannot be decided by what was run" if without else ""
     of = "Of the claim" if claims == 1 else f"Of the {claims} claims"
     return (
         f"{of} of the source{tested} {supported} {words.verb(supported)} supported, "
         f"{counts.get('refuted', 0)} refuted, {counts.get('undecided', 0)} undecided and "
-        f"{counts.get('not testable here', 0)} not testable here."
+        f"{counts.get('not testable here', 0)} not testable here{more}."
     )
 
 

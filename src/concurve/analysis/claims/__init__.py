@@ -3,8 +3,9 @@
 A verdict is ``supported`` or ``refuted`` only where the interval leaves no doubt; otherwise
 ``undecided``. All verdicts of a study hold together with 95 %
 (:func:`~concurve.stats.comparison.together`), except those on exact readings, which have no error.
-A claim whose cells are missing in this run (fewer CPUs, a shorter effort, a skipped cell) is ``not
-testable here``, with the reason.
+A claim that ``needs`` cells to differ which are alike ``cannot be decided``
+(:mod:`concurve.analysis.claims.needs`). One whose cells are missing in this run (fewer CPUs, a
+shorter effort, a skipped cell) is ``not testable here``, with the reason.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from concurve.analysis.claims.exact import (
     step,
 )
 from concurve.analysis.claims.levels import best_setting, constant_within, order, steadier
+from concurve.analysis.claims.needs import where_they_differ
 from concurve.analysis.claims.ratios import (
     best_ratio,
     figure,
@@ -54,7 +56,11 @@ class _AtLevels(NamedTuple):
         try:
             if self.claim.kind in _EXACT:
                 return _EXACT[self.claim.kind](self.test, samples)
-            return _TESTS[self.claim.kind](self.test, samples, confidence)
+            test = partial(_TESTS[self.claim.kind], self.test, samples)
+            if self.test.needs is None:
+                return test(confidence)
+            needs, indicator = self.test.needs, self.test.indicator
+            return where_they_differ(test, needs, indicator, samples, confidence)
         except MissingError as missing:
             return Answer("not testable here", str(missing), None, "")
 
@@ -134,6 +140,9 @@ def _finding(one: _AtLevels, answer: Answer, family: int, samples: Samples) -> C
         cell=getattr(test, "of", {}),
         family=family,
         trials=answer.trials,
+        setting=levels,
+        differ=answer.differ,
+        differ_by=None if test.needs is None else test.needs.differ_by,
     )
 
 

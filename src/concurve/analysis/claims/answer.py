@@ -18,7 +18,8 @@ class Answer(NamedTuple):
     """A verdict with its reason; the test compared the ``estimate`` with the ``threshold``.
 
     ``trials``: how many of each cell would decide with a power of 80 %, if the truth is as
-    estimated, where that can be computed.
+    estimated, where that can be computed. ``differ``: by which share the cells lie apart that the
+    claim needs to differ.
     """
 
     verdict: VerdictName
@@ -26,6 +27,7 @@ class Answer(NamedTuple):
     estimate: Estimate | None
     threshold: str
     trials: int | None = None
+    differ: Estimate | None = None
 
 
 def bounded(

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import msgspec
-
 from concurve.analysis.claims.answer import (
     Answer,
     bounded,
@@ -13,60 +9,24 @@ from concurve.analysis.claims.answer import (
     lower_is_better,
     setting_in_words,
 )
+from concurve.analysis.claims.variation import NO_VARIATION, Variation, variation
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import BestSetting, Cell, ConstantWithin, Order, Steadier
 from concurve.estimate import Estimate
 from concurve.findings.claims import VerdictName
 from concurve.stats.best import best_set
-from concurve.stats.blocks import range_of
-from concurve.terms import Level
-
-
-class _Variation(NamedTuple):
-    """The greatest centre over the least one of the levels of a factor: the levels of both, their
-    ratio, the spread of its logarithms, and by which share a ratio may be off."""
-
-    greatest: Level
-    least: Level
-    ratio: Estimate
-    spread: float
-    resolution: float
-
-    @property
-    def share(self) -> Estimate:
-        """The greatest less the least, over the least."""
-        low, high = self.ratio.low, self.ratio.high
-        assert low is not None
-        assert high is not None
-        return msgspec.structs.replace(
-            self.ratio, value=self.ratio.value - 1, low=low - 1, high=high - 1
-        )
 
 
 def _variation(
     factor: str, where: Cell, indicator: str, samples: Samples, confidence: float
-) -> _Variation | None:
-    """How the figures vary over the levels of a factor; ``None`` where fewer than two blocks hold
-    every level, or a value is not above 0.
+) -> Variation | None:
+    """How the figures vary over the levels of a factor, whose indices are those of the cells.
 
     Raises:
         MissingError: a cell or the indicator was not measured, or the factor has one level only.
     """
-    levels = levels_of(factor, samples)
-    cells = [{**where, factor: level} for level in levels]
-    columns = [samples.by_block(cell, indicator) for cell in cells]
-    off = max(
-        samples.ratio_resolution(cell, other, indicator)
-        for place, cell in enumerate(cells)
-        for other in cells[:place]
-    )
-    found = range_of(columns, confidence, samples.is_staged, off)
-    if found is None:
-        return None
-    return _Variation(levels[found.greatest], levels[found.least], found.ratio, found.spread, off)
-
-
-_NO_VARIATION = "fewer than two blocks hold every level with a value above 0"
+    cells = [{**where, factor: level} for level in levels_of(factor, samples)]
+    return variation(cells, indicator, samples, confidence)
 
 
 def constant_within(test: ConstantWithin, samples: Samples, confidence: float) -> Answer:
@@ -75,9 +35,10 @@ def constant_within(test: ConstantWithin, samples: Samples, confidence: float) -
     threshold = f"the greatest at most {test.within * 100:g} % above the least"
     found = _variation(test.factor, test.where, test.indicator, samples, confidence)
     if found is None:
-        return Answer("undecided", _NO_VARIATION, None, threshold)
+        return Answer("undecided", NO_VARIATION, None, threshold)
     answer = bounded(found.ratio, None, 1 + test.within, found.spread, found.resolution)
-    seen = f"greatest at {test.factor}={found.greatest}, least at {found.least}"
+    levels = levels_of(test.factor, samples)
+    seen = f"greatest at {test.factor}={levels[found.greatest]}, least at {levels[found.least]}"
     reason = f"{answer.reason}; {seen}" if answer.verdict == "undecided" else seen
     return answer._replace(reason=reason, estimate=found.share, threshold=threshold)
 
@@ -89,7 +50,7 @@ def steadier(test: Steadier, samples: Samples, confidence: float) -> Answer:
     own = _variation(test.factor, test.of, test.indicator, samples, each)
     other = _variation(test.factor, test.over, test.indicator, samples, each)
     if own is None or other is None:
-        return Answer("undecided", _NO_VARIATION, None, threshold)
+        return Answer("undecided", NO_VARIATION, None, threshold)
     here, there = own.share, other.share
     assert here.low is not None
     assert here.high is not None

@@ -10,6 +10,10 @@ from concurve.findings.comparison import CellComparison
 from concurve.stats.power import TOO_COARSE, TRIALS_MAX
 
 _POWER = "with a power of 80 %"
+_QUIET = (
+    "A new run on a quiet machine decides what is in doubt: --wait-quiet 5m waits for one, and "
+    "concurve doctor says what disturbs."
+)
 
 
 def advice(
@@ -19,7 +23,8 @@ def advice(
     effect: float,
 ) -> tuple[str, ...]:
     """Sentences on the cells that are undecided; none where none is. ``coarse``: is the step of a
-    cell's clock as large as the effect? A cell without an interval has a note instead.
+    cell's clock as large as the effect? A cell without an interval has a note instead, and one in
+    doubt is decided by no number of trials.
 
     The numbers follow from the spreads alone, never from the differences that were seen: a run is
     planned for the effect of interest.
@@ -32,7 +37,9 @@ def advice(
     undecided = [cell for cell, is_coarse in open_ if not is_coarse]
     beyond = len(open_) - len(undecided)
     said = _coarse(beyond, len(open_), effect) if beyond else ()
-    return (*said, *_plan(undecided, sides, effect)) if undecided else said
+    plan = _plan(undecided, sides, effect) if undecided else ()
+    is_doubted = any(cell.ratio is not None and cell.ratio.in_doubt for cell in cells)
+    return (*said, *plan, *((_QUIET,) if is_doubted else ()))
 
 
 def _coarse(beyond: int, of: int, effect: float) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from concurve.analysis.comparison.options import DEFAULTS, Options, indicators_o
 from concurve.analysis.comparison.sides import (
     Pair,
     Side,
+    apart,
     common_cells,
     factors_of,
     machines,
@@ -32,6 +33,7 @@ from concurve.analysis.comparison.sides import (
     states,
     studies,
     varying,
+    without,
 )
 from concurve.errors import ComparisonError
 from concurve.findings.comparison import Comparison
@@ -45,7 +47,8 @@ def compare_runs(
     base: Sequence[TrialFindings], new: Sequence[TrialFindings], options: Options = DEFAULTS
 ) -> Comparison:
     """Each cell of ``new`` over the same cell of ``base``. Several runs on a side are sessions
-    of one experiment.
+    of one experiment. A factor of one level on each side, another on each, is what is compared:
+    the settings of a server, say, that ran before either.
 
     Raises:
         ComparisonError: no cell in common, other units, another machine, no such indicator.
@@ -56,7 +59,8 @@ def compare_runs(
             f"run {min(twice)} is on both sides",
             "two runs, or --factor NAME --levels BASE,NEW inside one",
         )
-    sides = side_of(side_name(base), base), side_of(side_name(new), new)
+    names = apart(base, new)
+    sides = side_of(side_name(base, names), base, names), side_of(side_name(new, names), new, names)
     common, unmatched = common_cells(*sides)
     if not common:
         raise ComparisonError(
@@ -64,7 +68,7 @@ def compare_runs(
             f"{factors_of(base[0])} against {factors_of(new[0])}",
             "runs over the same factors and levels",
         )
-    pairs = [Pair(dict(sides[1].cells[0][key].parameters), key, key) for key in common]
+    pairs = [Pair(without(sides[1].cells[0][key].parameters, names), key, key) for key in common]
     warnings = [
         *machines([*base, *new], options.across_machines),
         *studies(base[0], new[0]),

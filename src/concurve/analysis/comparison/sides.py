@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from concurve.errors import ComparisonError
@@ -16,7 +16,8 @@ _NAMED_MAX = 3
 
 
 class Side(NamedTuple):
-    """The sessions (runs) of one side, and the cells of each by parameters."""
+    """The sessions (runs) of one side, and the cells of each by parameters, without those of the
+    factors that tell the sides apart."""
 
     name: str
     sessions: tuple[TrialFindings, ...]
@@ -31,17 +32,43 @@ class Pair(NamedTuple):
     new: frozenset[tuple[str, Level]]
 
 
-def side_of(name: str, sessions: Sequence[TrialFindings]) -> Side:
-    """Runs as a side of that name."""
+def side_of(name: str, sessions: Sequence[TrialFindings], apart: Collection[str] = ()) -> Side:
+    """Runs as a side of that name; the factors ``apart`` do not name its cells."""
     cells = tuple(
-        {frozenset(cell.parameters.items()): cell for cell in run.cells} for run in sessions
+        {frozenset(without(cell.parameters, apart).items()): cell for cell in run.cells}
+        for run in sessions
     )
     return Side(name, tuple(sessions), cells)
 
 
-def side_name(sessions: Sequence[Findings]) -> str:
-    """The runs of a side by their ids."""
-    return ", ".join(run.run.id for run in sessions)
+def side_name(sessions: Sequence[Findings], apart: Collection[str] = ()) -> str:
+    """The runs of a side by their ids, with their levels of the factors ``apart``."""
+    ids = ", ".join(run.run.id for run in sessions)
+    own = {name: level for name, (level, *_) in _levels(sessions).items() if name in apart}
+    return f"{ids} ({_setting(own)})" if own else ids
+
+
+def apart(base: Sequence[Findings], new: Sequence[Findings]) -> tuple[str, ...]:
+    """The factors that tell the sides apart: of one level on each side, and not of the same."""
+    one, other = _levels(base), _levels(new)
+    common = [name for name in one if name in other]
+    return tuple(n for n in common if len(one[n]) == len(other[n]) == 1 and one[n] != other[n])
+
+
+def without(parameters: Mapping[str, Level], names: Collection[str]) -> dict[str, Level]:
+    """The levels of the other factors."""
+    return {name: level for name, level in parameters.items() if name not in names}
+
+
+def _levels(runs: Sequence[Findings]) -> dict[str, tuple[Level, ...]]:
+    """The levels of each factor in all these runs."""
+    named = dict.fromkeys(name for run in runs for cell in run.cells for name in cell.parameters)
+    return {
+        name: tuple(
+            dict.fromkeys(cell.parameters.get(name, "") for run in runs for cell in run.cells)
+        )
+        for name in named
+    }
 
 
 def common_cells(base: Side, new: Side) -> tuple[list[frozenset[tuple[str, Level]]], list[str]]:

@@ -12,7 +12,7 @@ from functools import cache, cached_property, partial
 
 import msgspec
 
-from concurve.analysis.dependence import dependences
+from concurve.analysis.dependence import assumed_ratios, dependences
 from concurve.analysis.dependence import sentences as dependence_sentences
 from concurve.analysis.doubt import claims_in_doubt, published_in_doubt
 from concurve.analysis.ground import ground_of
@@ -182,6 +182,7 @@ def analyse(
             stored.row.state,
             best,
             cache(partial(speedup_among, plan, ground.speed, samples)),
+            ground.indicator,
             ground.speed,
             first,
         ),
@@ -209,6 +210,7 @@ def analyse(
         roles=tuple(role.name for role in head.study.roles),
         claims=claims_in_doubt(head.study, samples, samples.quiet, _block_seconds(plan, protocol)),
         dependences=depends,
+        assumed_ratios=assumed_ratios(head.study, samples),
         best=best,
         published=published_in_doubt(head.study, samples, samples.quiet, plan.cells[0].parameters),
         test_case=head.study.test_case,

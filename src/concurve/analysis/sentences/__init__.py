@@ -7,6 +7,7 @@ from concurve.analysis.against_base import Among
 from concurve.analysis.ground import WALL, Speed
 from concurve.analysis.sentences.answers import answers_of
 from concurve.analysis.sentences.gains import greatest
+from concurve.analysis.sentences.measured import measured
 from concurve.analysis.sentences.notes import notes_of
 from concurve.analysis.sentences.warnings import warnings_of
 from concurve.findings.best import BestFinding
@@ -14,6 +15,7 @@ from concurve.findings.cells import CellFindings, Reject
 from concurve.findings.run import Finding
 from concurve.planning.protocol import Protocol
 from concurve.store.run_head import RunHead
+from concurve.terms import IndicatorInfo
 from concurve.wire.record import TrialRecord
 
 
@@ -25,11 +27,13 @@ def sentences(
     state: str,
     best: tuple[BestFinding, ...],
     among: Among,
+    asked: IndicatorInfo,
     speed: Speed | None = None,
     first: TrialRecord | None = None,
 ) -> list[Finding]:
     """First the answers, then the warnings that make them doubtful, those that matter most first,
-    then notes on how to read them. ``speed`` is what speed-ups are measured by."""
+    then notes on how to read them. ``asked`` is the indicator that the study asks for, ``speed``
+    what speed-ups are measured by."""
     plan = protocol.plan
     by = speed.by(head.study.primary) if speed else ""
     answers, further = answers_of(plan, list(greatest(plan, cells, among, by, best)), best)
@@ -37,6 +41,8 @@ def sentences(
     if speed and (not by or speed.indicator.name != WALL):
         compared = list(against_base.sentences(plan, cells, among, by))
         answers = [*answers, *compared] if len(compared) > 1 else [*compared, *answers]
+    if not answers:
+        answers = list(measured(plan, cells, asked))
     warnings = warnings_of(head, protocol, cells, rejects, state, first)
     notes = [*further, *notes_of(plan, cells, speed)]
     return [

@@ -19,7 +19,7 @@ from pathlib import Path
 from concurve.attendants.attendant import AttendantError
 from concurve.attendants.volumes import blocks, file_systems, journal
 from concurve.attendants.volumes.file_systems import FILE_SYSTEMS, USUAL
-from concurve.attendants.volumes.journal import Left
+from concurve.attendants.volumes.journal import DamagedError, Left
 from concurve.attendants.volumes.steps import Tell, silent
 from concurve.errors import HostError
 
@@ -114,11 +114,13 @@ def repair_all(tell: Tell) -> None:
         for item in journal.without_journal():
             for step in item.steps:
                 step.do(tell)
-    except (AttendantError, OSError) as error:
+    except (AttendantError, OSError, ValueError) as error:
         raise _left_for_good(error) from error
 
 
 def _left_for_good(error: Exception) -> HostError:
+    if isinstance(error, DamagedError):
+        return HostError(f"a killed run has left a volume: {error}", error.remedy)
     return HostError(
         f"a killed run has left a volume: {error}",
         "end the processes that use it (fuser -vm its folder), then: concurve machine repair",

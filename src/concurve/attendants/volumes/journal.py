@@ -1,9 +1,9 @@
 """The journal of a volume: the step that undoes each change, written before the change is made.
 
-A file of lines of JSON, locked by the process whose volume it is. The lock ends with the process,
-however it ends; the next attendant that finds a journal without a lock does its steps. A
-second lock is inherited by the tools that the process starts (``losetup``, ``mount``), which may
-outlive it: the steps are done once these tools have ended.
+A file of lines of JSON, each with its checksum, locked by the process whose volume it is. The lock
+ends with the process, however it ends; the next attendant that finds a journal without a lock does
+its steps. A second lock is inherited by the tools that the process starts (``losetup``, ``mount``),
+which may outlive it: the steps are done once these tools have ended.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import fcntl
 import os
 import tempfile
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -27,6 +28,12 @@ from concurve.attendants.volumes.steps import PREFIX, Detach, Remove, Step, Tell
 VARIABLE = "CONCURVE_VOLUMES"
 _FOLDER = Path("/run/concurve/volumes")
 _ENDING = ".journal"
+
+#: What a damaged line raises.
+_UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+
+#: What stands between a line and its checksum.
+_CHECKSUM = b" #"
 _TOOLS_ENDING = ".tools"
 
 #: Seconds for a child between fork and exec to close the lock that it inherited.
@@ -41,6 +48,14 @@ _LOOK_SECONDS = 0.005
 def folder() -> Path:
     """The folder of journals. Like mounts and settings of devices, they do not survive a reboot."""
     return Path(os.environ.get(VARIABLE) or _FOLDER)
+
+
+class DamagedError(AttendantError):
+    """A journal that cannot be read."""
+
+    remedy = (
+        "undo by hand what its other lines name (umount, losetup --detach), then delete the file"
+    )
 
 
 class _Done(msgspec.Struct, frozen=True, tag="done"):
@@ -76,7 +91,7 @@ class Journal:
             try:
                 step.do(tell)
                 self._write(_Done(number))
-            except (OSError, AttendantError) as error:
+            except (OSError, ValueError, AttendantError) as error:
                 said = said or str(error)
         if said:
             raise AttendantError(
@@ -87,7 +102,8 @@ class Journal:
         self._path.with_suffix(_TOOLS_ENDING).unlink(missing_ok=True)
 
     def _write(self, line: Step | _Done) -> None:
-        os.write(self._file, msgspec.json.encode(line) + b"\n")
+        text = msgspec.json.encode(line)
+        os.write(self._file, b"%s%s%08x\n" % (text, _CHECKSUM, zlib.crc32(text)))
         os.fsync(self._file)
 
 
@@ -119,10 +135,11 @@ def new_journal(tell: Tell = silent) -> Iterator[Journal]:
 
 class Left(NamedTuple):
     """What a killed process has left: its journal, if there is one, and the steps that undo it, in
-    their order."""
+    their order; or why they are not known."""
 
     path: Path | None
     steps: list[Step]
+    damage: str = ""
 
 
 def repair(tell: Tell = silent) -> int:
@@ -163,18 +180,18 @@ def left() -> list[Left]:
             continue
         try:
             with contextlib.suppress(FileNotFoundError):
-                found.append(Left(path, _in_order(path)))
+                found.append(_left_by(path))
         finally:
             os.close(file)
     return found
 
 
-def _in_order(path: Path) -> list[Step]:
-    """The steps of a journal in the order in which they are done; none if it is damaged."""
+def _left_by(path: Path) -> Left:
+    """What the journal of a killed process says."""
     try:
-        return list(reversed(_left(path).values()))
-    except AttendantError:
-        return []
+        return Left(path, list(reversed(_left(path).values())))
+    except DamagedError as error:
+        return Left(path, [], str(error))
 
 
 def without_journal() -> list[Left]:
@@ -195,15 +212,19 @@ def without_journal() -> list[Left]:
 
 def _journals() -> list[Path]:
     """The journals, which belong to root."""
-    return sorted(folder().glob(f"*{_ENDING}")) if os.geteuid() == 0 else []
+    if os.geteuid() != 0:
+        return []
+    return sorted(path for path in folder().glob(f"*{_ENDING}") if path.is_file())
 
 
 def _texts(path: Path) -> Iterator[str]:
     """The paths that a journal mentions."""
     with contextlib.suppress(FileNotFoundError):
         for line in path.read_bytes().splitlines():
-            with contextlib.suppress(msgspec.DecodeError):
-                found = msgspec.json.decode(line)
+            with contextlib.suppress(*_UNREADABLE):
+                found = msgspec.json.decode(
+                    line.rpartition(_CHECKSUM)[0] or line, type=dict[str, Any]
+                )
                 yield from (str(value) for value in found.values() if isinstance(value, str))
 
 
@@ -246,19 +267,37 @@ def _cut(path: Path, file: int) -> None:
     os.ftruncate(file, path.read_bytes().rfind(b"\n") + 1)
 
 
+def _decoded(text: bytes, where: str) -> Step | _Done:
+    """A line.
+
+    Raises:
+        DamagedError: it is damaged. What it says is not done: it may name anything.
+    """
+    line, mark, checksum = text.rpartition(_CHECKSUM)
+    try:
+        if mark and checksum != b"%08x" % zlib.crc32(line):
+            raise ValueError("its checksum is another one")
+        # An older version has written no checksums.
+        found: Step | _Done = msgspec.json.decode(line if mark else text, type=Step | _Done)
+    except _UNREADABLE as error:
+        raise DamagedError(
+            f"{where}: it is damaged ({error}), so nothing of it is undone"
+        ) from error
+    return found
+
+
 def _left(path: Path) -> dict[int, Step]:
     """Steps that are still to be done, by their numbers; an incomplete last line is none.
 
     Raises:
-        AttendantError: it is damaged.
+        DamagedError: it is damaged.
     """
     steps: dict[int, Step] = {}
     count = 0
-    for number, text in enumerate(path.read_bytes().rpartition(b"\n")[0].splitlines(), 1):
-        try:
-            line = msgspec.json.decode(text, type=Step | _Done)
-        except msgspec.MsgspecError as error:
-            raise AttendantError(f"{path}, line {number}: it is damaged: {error}") from error
+    for number, text in enumerate(path.read_bytes().rpartition(b"\n")[0].split(b"\n"), 1):
+        if not text and number == 1:
+            break  # nothing was intended
+        line = _decoded(text, f"the journal {path}, line {number}")
         if isinstance(line, _Done):
             steps.pop(line.step, None)
         else:

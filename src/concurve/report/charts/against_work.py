@@ -21,7 +21,7 @@ from concurve.report.charts.marks import (
     point_of,
 )
 from concurve.report.charts.series import Series, alternative, capital, divided, file_name
-from concurve.report.charts.style import SOFT, recommended, signs, styled
+from concurve.report.charts.style import RINGS, SOFT, recommended, signs, styled
 from concurve.report.document import Chart
 from concurve.terms import Factor
 
@@ -69,6 +69,11 @@ class _Marks(NamedTuple):
     log: bool
     remarks: tuple[str, ...]
 
+    @property
+    def best(self) -> int:
+        """How many recommended settings are marked."""
+        return sum(point["best"] for point in self.points)
+
 
 def against_work(
     findings: Report, work: Factor, name: str, *, marks_best: bool = False
@@ -83,11 +88,12 @@ def against_work(
     marks = _marks(findings, subject)
     other = _with_other_axes(subject, marks)
     heading = f"{capital(subject.label)} against {fmt.clean(work.name)}"
+    rings = (RINGS,) if marks.best > 1 else ()
     return Chart(
         name=file_name(f"{name}-by-{work.name}"),
         title=heading,
         alternative=alternative(heading, marks.points, series, subject.scale),
-        remarks=(*remarks, *marks.remarks),
+        remarks=(*rings, *remarks, *marks.remarks),
         wide=len(subject.panels) > 1,
         draw=lambda: styled(_drawn(subject, marks)),
         curves=tuple(subject.labels) if len(subject.labels) > 1 else (),
@@ -240,7 +246,7 @@ def _layers(subject: _Subject, marks: _Marks) -> list[Any]:
         .mark_line(strokeDash=[5, 4], strokeWidth=1.4, color=SOFT, clip=True, aria=False)
         .encode(y=y),
         rows_where("datum.kind == 'ideal' && datum.end")
-        .mark_text(text="ideal", align="left", dx=6, dy=8, fontSize=12, color=SOFT, aria=False)
+        .mark_text(text="ideal", align="left", dx=10, dy=-8, fontSize=12, color=SOFT, aria=False)
         .encode(y=y),
     ]
     return [
@@ -261,5 +267,5 @@ def _layers(subject: _Subject, marks: _Marks) -> list[Any]:
         rows_where("datum.kind == 'point' && isValid(datum.value)")
         .mark_point(filled=True, size=38, opacity=1, clip=True)
         .encode(y=y, color=color, shape=shape, **texts),
-        *(recommended(rows_where("datum.best"), y) if subject.marks_best else []),
+        *(recommended(rows_where("datum.best"), y, is_named=marks.best == 1) if marks.best else []),
     ]

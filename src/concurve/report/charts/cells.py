@@ -11,7 +11,7 @@ from concurve.report import format as fmt
 from concurve.report.charts.axes import LOG_SPAN, axis_title, scale_of
 from concurve.report.charts.marks import cut_intervals, dots_of, is_recommended, point_of
 from concurve.report.charts.series import Series, alternative, capital, file_name, row_labels
-from concurve.report.charts.style import INK, PALETTE, styled
+from concurve.report.charts.style import INK, PALETTE, RINGS, styled
 from concurve.report.document import Chart
 
 
@@ -38,11 +38,12 @@ def of_cells(findings: TrialFindings, name: str, *, marks_best: bool = False) ->
     for cell, point in zip(cells, rows.points, strict=True):
         point["best"] = marks_best and is_recommended(findings, cell)
     title = f"{capital(label)} of each cell" if len(cells) > 1 else capital(label)
+    rings = (RINGS,) if any(point["best"] for point in rows.points) else ()
     return Chart(
         name=file_name(f"{name}-by-cell"),
         title=title,
         alternative=alternative(title, rows.points, rows.series, scale),
-        remarks=rows.remarks,
+        remarks=(*rings, *rows.remarks),
         wide=True,
         draw=lambda: styled(_drawn(rows, label, scale)),
     )

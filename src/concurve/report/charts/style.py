@@ -32,6 +32,9 @@ SHAPES = (
 
 INK, SOFT, GRID = "#222428", "#5f6470", "#e3e5ea"
 
+#: What the rings of a chart are, said below it where no word stands beside them.
+RINGS = "A ring marks each recommended setting."
+
 
 def styled(chart: Any) -> Any:
     """The look that all charts share."""
@@ -76,18 +79,21 @@ def signs(domain: list[str], labels: dict[str, Any]) -> tuple[Any, Any]:
     return color, shape
 
 
-def recommended(rows: Any, place: Any) -> list[Any]:
-    """A ring around each recommended setting, and its name; ``place`` is the other position."""
-    return [
-        rows.mark_point(
-            filled=False, size=230, strokeWidth=1.6, opacity=1, stroke=INK, shape="circle",
-            aria=False,
-        ).encode(y=place),
-        rows.mark_text(
-            text="recommended", align="left", baseline="bottom", dx=9, dy=-8, fontSize=12,
-            fontWeight=600, color=INK, aria=False,
-        ).encode(y=place),
-    ]  # fmt: skip
+def recommended(rows: Any, place: Any, *, is_named: bool) -> list[Any]:
+    """A ring around each recommended setting; ``place`` is its other position. ``is_named``: the
+    word stands beside it. Several words would cover each other and the curves: :data:`RINGS` says
+    below the chart what the rings are."""
+    rings = rows.mark_point(
+        filled=False, size=230, strokeWidth=1.6, opacity=1, stroke=INK, shape="circle", aria=False
+    ).encode(y=place)
+    if not is_named:
+        return [rings]
+    # Right below: the ideal line rises beyond, and beside the best setting curves are level.
+    word = rows.mark_text(
+        text="recommended", align="left", baseline="top", dx=9, dy=8, fontSize=12,
+        fontWeight=600, color=INK, aria=False,
+    ).encode(y=place)  # fmt: skip
+    return [rings, word]
 
 
 def _taken(values: Sequence[str], domain: Sequence[str]) -> list[str]:

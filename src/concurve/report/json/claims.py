@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from concurve.fields import Positive, about
-from concurve.findings.claims import ClaimFinding, Dependence, VerdictName
+from concurve.findings.claims import AssumedRatio, ClaimFinding, Dependence, VerdictName
 from concurve.findings.published import Agreement, Compare
 from concurve.findings.run import Findings
 from concurve.report.json.figures import Indicator, indicator_of
@@ -37,6 +37,21 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     ] = 0
     trials: Annotated[
         Positive | None, about("Trials of each cell that would decide with a power of 80 %.")
+    ] = None
+    setting: Annotated[
+        dict[str, Level], about("Levels of the factors at each of which the claim is judged.")
+    ] = {}
+    differ: Annotated[
+        Indicator | None,
+        about(
+            "By which share the cells lie apart that the claim needs to differ: the greatest less "
+            "the least, over the least.",
+            type="object",
+        ),
+    ] = None
+    differ_by: Annotated[
+        float | None,
+        about("Where these lie no further apart than by this share, the claim cannot be decided."),
     ] = None
 
 
@@ -78,6 +93,25 @@ class DependenceEntry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
     family: Annotated[int, about("Changes that hold together with 95 % (Holm).")] = 0
 
 
+class AssumedRatioEntry(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """The ratio of two levels of a factor in a simulation, at one level of an assumption."""
+
+    indicator: str
+    factor: str
+    base: Annotated[Level, about("The level of the factor that the ratio is to.")]
+    level: Level
+    assumption: str
+    at: Annotated[Level, about("The level of the assumption.")]
+    settings: Positive
+    ratio: Annotated[Indicator | None, about(type="object")]
+    published: Annotated[float | None, about("The ratio that the source has.")] = None
+    alike_within: Annotated[
+        float, about("Ratios closer to 1 than by this share decide no claim; 0: none says so.")
+    ] = 0.0
+
+
 def claim_of(claim: ClaimFinding) -> Claim:
     """A claim as it is exported."""
     return Claim(
@@ -95,6 +129,9 @@ def claim_of(claim: ClaimFinding) -> Claim:
         doubt=claim.doubt,
         family=claim.family,
         trials=claim.trials,
+        setting=claim.setting,
+        differ=indicator_of(claim.differ) if claim.differ else None,
+        differ_by=claim.differ_by,
     )
 
 
@@ -108,6 +145,22 @@ def dependence_of(item: Dependence) -> DependenceEntry:
         ratio=indicator_of(item.ratio),
         change=indicator_of(item.change) if item.change else None,
         family=item.family,
+    )
+
+
+def assumed_ratio_of(item: AssumedRatio) -> AssumedRatioEntry:
+    """A ratio at a level of an assumption, as it is exported."""
+    return AssumedRatioEntry(
+        indicator=item.indicator,
+        factor=item.factor,
+        base=item.base,
+        level=item.level,
+        assumption=item.assumption,
+        at=item.at,
+        settings=item.settings,
+        ratio=indicator_of(item.ratio),
+        published=item.published,
+        alike_within=item.alike_within,
     )
 
 

@@ -22,9 +22,11 @@ from concurve.findings.scaling import ScalingFinding
 from concurve.report.json.best import Best, BestSet, best_by_condition, best_overall
 from concurve.report.json.cells import Cell, Trial, cell_of
 from concurve.report.json.claims import (
+    AssumedRatioEntry,
     Claim,
     DependenceEntry,
     Published,
+    assumed_ratio_of,
     claim_of,
     dependence_of,
     published_figures,
@@ -81,6 +83,15 @@ class Export(msgspec.Struct, frozen=True):
             "For a simulation: how the ratio of each claim depends on each assumption alone, as "
             "the geometric mean over all settings of the others, and divided by that at its first "
             "level. Left out for other studies, and if no assumption has several levels.",
+            minItems=1,
+        ),
+    ]
+    assumed_ratios: Annotated[
+        list[AssumedRatioEntry] | msgspec.UnsetType,
+        about(
+            "For a simulation: the ratio of each level of a compared factor to that which the "
+            "claims compare it with, at each level of each assumption, as the geometric mean over "
+            "all settings of the others. Left out as dependences are.",
             minItems=1,
         ),
     ]
@@ -171,6 +182,7 @@ def _export(
         findings.sentences,
         [claim_of(claim) for claim in findings.claims],
         [dependence_of(item) for item in findings.dependences] or msgspec.UNSET,
+        [assumed_ratio_of(item) for item in findings.assumed_ratios] or msgspec.UNSET,
         best_overall(findings),
         best_by_condition(findings),
         _models(scaling),

@@ -65,7 +65,9 @@ COMPARED = (
 )
 
 _STATES = {"complete": Tone.STRONG, "failed": Tone.BAD, "not run": Tone.BAD}
-_VERDICTS = ("supported", "refuted", "undecided", "not testable here")
+_VERDICTS = ("supported", "refuted", "undecided", "cannot be decided", "not testable here")
+#: Has a column only where a claim has it.
+_SELDOM = "cannot be decided"
 _AGREEMENTS = ("agrees", "differs", "undecided")
 _BAD = ("refuted", "differs")
 # At most this many sentences of a run are shown unfolded.
@@ -237,6 +239,7 @@ def _summary(findings: CampaignFindings[TrialFindings]) -> Iterator[Block]:
         Column(name, [_counted(study.verdicts.get(name, 0), name) for study in studies],  # type: ignore[call-overload]
                Role.NUMBER)
         for name in _VERDICTS
+        if name != _SELDOM or any(name in study.verdicts for study in studies)
     )  # fmt: skip
     agreements = (
         Column(f"figures: {name}", [_counted(study.agreements.get(name, 0), name)  # type: ignore[call-overload]

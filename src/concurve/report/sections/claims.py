@@ -11,10 +11,11 @@ from concurve.findings.run import Findings, Report
 from concurve.report import format as fmt
 from concurve.report.document import Column, Paragraph, Role, Section, Table, Text, Tone
 
-_TONES = {
+TONES = {
     "supported": Tone.GOOD,
     "refuted": Tone.BAD,
     "undecided": Tone.WARNING,
+    "cannot be decided": Tone.SOFT,
     "not testable here": Tone.SOFT,
 }
 
@@ -33,7 +34,7 @@ def brief(findings: Findings, explanation: Explanation | None = None) -> Section
     limits = [_limit(claim, findings.primary, explanation) for claim in claims]
     columns = [
         Column(
-            "verdict", [Text(claim.verdict, _TONES[claim.verdict]) for claim in claims], Role.KEY
+            "verdict", [Text(claim.verdict, TONES[claim.verdict]) for claim in claims], Role.KEY
         ),
         Column("claim", [claim.says for claim in claims], Role.KEY),
         Column("where", [claim.source for claim in claims]),
@@ -43,7 +44,7 @@ def brief(findings: Findings, explanation: Explanation | None = None) -> Section
     ]
     if any(limits):
         columns.append(Column("what limits it", limits, short="what limits it:"))
-    tones = tuple(_TONES[claim.verdict] for claim in claims)
+    tones = tuple(TONES[claim.verdict] for claim in claims)
     table = Table(tuple(columns), tones, title="One row a claim.", as_text=True)
     return Section(
         "Claims of the source",
@@ -57,7 +58,7 @@ def brief(findings: Findings, explanation: Explanation | None = None) -> Section
 def counted(claims: Sequence[ClaimFinding]) -> str:
     """How many claims have each verdict: ``1 supported, 3 undecided``."""
     found: Counter[str] = Counter(claim.verdict for claim in claims)
-    return ", ".join(f"{found[name]} {name}" for name in _TONES if found[name])
+    return ", ".join(f"{found[name]} {name}" for name in TONES if found[name])
 
 
 def _together(claims: Sequence[ClaimFinding]) -> Iterator[Paragraph]:
@@ -77,7 +78,8 @@ def _measured(claim: ClaimFinding) -> tuple[Text, ...]:
     if figure is None:
         return (Text(claim.reason),)
     shown = fmt.estimate(figure, fmt.scale_for([figure.value], figure.unit)).text
-    why = claim.doubt or (claim.reason if claim.verdict == "undecided" else "")
+    is_open = claim.verdict in ("undecided", "cannot be decided")
+    why = claim.doubt or (claim.reason if is_open else "")
     return (Text(shown), Text(why, Tone.SOFT)) if why else (Text(shown),)
 
 

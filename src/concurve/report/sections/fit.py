@@ -60,16 +60,25 @@ def _models(fit: Fit) -> Iterator[Block]:
             rows.append((model, name, *_figure(figure), *rest))
             tones.append(Tone.PLAIN if item.name == result.chosen else Tone.SOFT)
     aicc = "AICc" if result.criterion == "aicc" else "AICc (none)"
+    # What fits beside the parameters is shown in the order of the numbers.
     headings = (
-        ("model", Role.TEXT), ("parameter", Role.TEXT), ("value", Role.NUMBER),
-        ("given the model", Role.TEXT), (aicc, Role.NUMBER), ("weight", Role.NUMBER),
-        ("last left out", Role.NUMBER),
+        ("model", Role.NAME, 0), ("parameter", Role.NAME, 0), ("value", Role.NUMBER, 0),
+        ("given the model", Role.TEXT, 0), (aicc, Role.NUMBER, 3), ("weight", Role.NUMBER, 1),
+        ("last left out", Role.NUMBER, 2),
     )  # fmt: skip
     columns = (
-        Column(title, [row[number] for row in rows], role)
-        for number, (title, role) in enumerate(headings)
+        Column(
+            title,
+            [row[number] for row in rows],
+            role,
+            name=title,
+            wanted=wanted,
+            is_filled=title != "AICc (none)",
+        )
+        for number, (title, role, wanted) in enumerate(headings)
     )
-    yield Table(tuple(columns), tuple(tones), title="One row a parameter.")
+    title = "One row a parameter."
+    yield Table(tuple(columns), tuple(tones), title=title, more="--json")
     yield Paragraph(f"* chosen: {result.best.formula}", Tone.SOFT)
 
 
@@ -106,7 +115,7 @@ def _expected(fit: Fit) -> Iterator[Section]:
     if fit.expectations:
         figures = [_figure(item.figure) for item in fit.expectations]
         columns = (
-            Column(fit.n_name, [f"{item.n:g}" for item in fit.expectations], Role.NUMBER),
+            Column(fit.n_name, [f"{item.n:g}" for item in fit.expectations], Role.NAME),
             Column(f"expected {fit.x_name}", [value for value, _ in figures], Role.NUMBER),
             Column("band", [band for _, band in figures]),
         )

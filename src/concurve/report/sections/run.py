@@ -23,6 +23,7 @@ from concurve.report.document import (
     at_detail,
 )
 from concurve.report.sections import (
+    assumed,
     claims,
     dependence,
     figures,
@@ -69,6 +70,7 @@ FULL = (
     Part(limits.section),
     Part(figures.full),
     Part(claims.section),
+    Part(assumed.section),
     Part(dependence.section),
     Part(published.section),
     Part(scaling.section),
@@ -94,6 +96,7 @@ def brief_sections(
     yield replace(table, blocks=(*table.blocks, *said))
     if Topic.CLAIMS in topics:
         yield claims.brief(findings, explanation)
+        yield assumed.section(findings)
         yield dependence.section(findings)
     if Topic.PUBLISHED in topics:
         yield published.section(findings)

@@ -25,5 +25,5 @@ mod units;
 pub use allocator::SharedAllocator;
 pub(crate) use shared::reserving;
 pub use shared::{
-    Usage, allocate_shared, contains, exhaustion, is_exhausted, is_open, open, usage,
+    Usage, allocate_shared, contains, exhaustion, is_exhausted, is_open, left, open, usage,
 };

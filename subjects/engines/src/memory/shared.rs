@@ -131,6 +131,26 @@ pub fn contains<T>(value: &T) -> bool {
     Arena::get().is_some_and(|it| it.contains(place))
 }
 
+/// How many bytes of the shared memory are left, and of the machine's memory: pages are allocated when they
+/// are touched. All that can be counted, if it is not open.
+pub fn left() -> u64 {
+    let Some(arena) = Arena::get() else {
+        return u64::MAX;
+    };
+    let used = arena.units.lock().used_bytes();
+    ((arena.bytes - used) as u64).min(available().unwrap_or(u64::MAX))
+}
+
+/// What the kernel says that programs may still allocate (proc(5), meminfo).
+fn available() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find_map(|it| it.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
+
 /// How much of the shared memory is in use, if it is open.
 pub fn usage() -> Option<Usage> {
     let arena = Arena::get()?;

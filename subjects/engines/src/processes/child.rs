@@ -43,6 +43,7 @@ pub fn start(work: impl FnOnce() -> i32) -> Result<Pid, EnginesError> {
         ForkResult::Parent { child } => Ok(child),
         ForkResult::Child => {
             let work = AssertUnwindSafe(|| {
+                crate::panics::set_status(PANICKED);
                 let _ = prctl::set_pdeathsig(Signal::SIGKILL);
                 // The parent may have died before that.
                 if getppid() == parent {

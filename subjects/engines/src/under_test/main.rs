@@ -22,6 +22,9 @@ fn main() -> ExitCode {
     let [service, mode, engines, folder, rest @ ..] = &arguments[..] else {
         panic!("SERVICE threads|processes ENGINES FOLDER [MIB]")
     };
+    if service == "thread-panics" {
+        concurve_engines::end_at_panics("error");
+    }
     let mode = match mode.as_str() {
         "threads" => Mode::Threads,
         "processes" => Mode::Processes,

@@ -52,6 +52,13 @@ impl Service for Misbehaving {
         match self.fault.as_str() {
             "fails" => return Err("the disk is full: make room".to_owned()),
             "panics" if shared.generation == 1 => panic!("as it was asked to"),
+            // Nobody joins it, and it holds nothing.
+            "thread-panics" if shared.generation == 1 => {
+                let thread = std::thread::Builder::new().name("helper".to_owned());
+                let panics = || panic!("as it was asked to");
+                drop(thread.spawn(panics).map_err(|it| it.to_string())?);
+                wait_for_ever();
+            }
             "dies-free" if engine.predecessors == 0 => die(),
             "dies-holding" if shared.generation == 1 => {
                 let _held = shared.latch.lock();

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use crate::error::Fault;
-use crate::page::{PAGE_BYTES, Page, PageId};
+use crate::page::{PAGE_BYTES, Page, PageHeader, PageId};
 use crate::storage::{Disk, Storage};
 
 const NAME: &str = "pages.double";

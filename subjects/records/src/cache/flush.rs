@@ -5,7 +5,7 @@
 //! torn in its place is intact in `pages.double`. The log is forced before the pages whose changes
 //! it describes.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::cache::Cache;
 use crate::cache::double::{BATCH, DoubleWrite};
@@ -13,7 +13,7 @@ use crate::cache::frame::Pin;
 use crate::error::Fault;
 use crate::extents::{BLANK_MAX, Extent};
 use crate::log::Log;
-use crate::page::{BODY, PAGE_BYTES, Page, PageId};
+use crate::page::{BODY, PAGE_BYTES, Page, PageHeader, PageId};
 use crate::storage::Storage;
 
 /// The right to write pages: two batches at once would overwrite each other in the double write
@@ -41,7 +41,7 @@ impl Cache {
         let mut rest: Vec<usize> = (0..self.frames.len()).collect();
         while !rest.is_empty() {
             let held = latch();
-            let mut flusher = self.flusher.lock();
+            let mut flusher = self.files.flusher.lock();
             let (batch, after) = self.collect(&rest);
             drop(held);
             if batch.is_empty() {
@@ -55,8 +55,8 @@ impl Cache {
 
     /// Writes one batch, so that some pages can be evicted; false if none could be written.
     pub(super) fn flush_some(&self, log: &Log) -> Result<bool, Fault> {
-        let mut flusher = self.flusher.lock();
-        let hand = self.hand.load(Acquire) % self.frames.len();
+        let mut flusher = self.files.flusher.lock();
+        let hand = self.clock.hand.load(Relaxed) % self.frames.len();
         let frames: Vec<usize> = (hand..self.frames.len()).chain(0..hand).collect();
         let (batch, _) = self.collect(&frames);
         let some = !batch.is_empty();
@@ -85,25 +85,26 @@ impl Cache {
     /// The frame's page, if it changed.
     fn copy(&self, index: usize) -> Result<Option<Copied<'_>>, Busy> {
         let frame = &self.frames[index];
-        if !frame.is_dirty.load(Acquire) {
+        if !frame.is_dirty() {
             return Ok(None);
         }
         let Some(id) = frame.id() else {
             return Ok(None);
         };
         let pin = {
-            let stripe = self.stripe(id);
-            if stripe.frames.get(&id) != Some(&index) {
+            let _stripe = self.table.stripe(id);
+            if !frame.has(id) {
                 return Ok(None);
             }
-            frame.pins.fetch_add(1, AcqRel);
-            Pin(frame)
+            frame.pin_in_table()
         };
-        let content = frame.content.try_read().ok_or(Busy)?;
-        if !frame.is_dirty.swap(false, AcqRel) {
+        let page = frame.try_read().ok_or(Busy)?;
+        if !frame.take_dirty() {
             return Ok(None);
         }
-        Ok(Some((pin, content.page.clone())))
+        let copy = Page::from(&*page);
+        drop(page);
+        Ok(Some((pin, copy)))
     }
 
     fn write_batch(
@@ -118,7 +119,7 @@ impl Cache {
         let written = self.write_pages(log, flusher, &mut batch);
         if written.is_err() {
             for (pin, _) in &batch {
-                pin.0.is_dirty.store(true, Release);
+                pin.mark_dirty();
             }
         }
         written
@@ -152,7 +153,7 @@ impl Cache {
 
     /// At a start: restores torn pages from the double write buffer.
     pub fn restore_torn(&self, files: u32) -> Result<(), Fault> {
-        let flusher = self.flusher.lock();
+        let flusher = self.files.flusher.lock();
         let copies = flusher.double.read()?;
         let mut copies = copies.iter().filter(|it| it.id().file < files);
         copies.try_for_each(|copy| self.restore(copy.id(), copy))
@@ -162,7 +163,7 @@ impl Cache {
     /// noted last.
     pub fn extent(&self, before: Extent) -> Result<Extent, Fault> {
         // No page is being written, and all that were are forced to the disk.
-        let _flusher = self.flusher.lock();
+        let _flusher = self.files.flusher.lock();
         let disk = self.disk(before.file);
         let what = || format!("read the file {}", before.name);
         let length = disk.length().map_err(Fault::io(what))?;

@@ -1,42 +1,49 @@
 //! A frame of the cache, which holds one page, and the guards that latch it.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-use concurve_latch::{Class, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use concurve_latch::{Class, Versioned, VersionedRead, VersionedWrite};
 
-use crate::page::{Page, PageId};
+use crate::counted::{AtomicBool, AtomicU32, AtomicU64};
+use crate::page::{PAGE_BYTES, PAGE_WORDS, PageBytes, PageId, PageLook, PageMut};
 
 /// The number of no page.
 const NO_PAGE: u64 = u64::MAX;
+/// In `pins`: the frame belongs to one thread, which gives it another page or none.
+const CLAIMED: u32 = 1 << 31;
+
+/// Why something cannot be read without latches now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Obstacle {
+    /// A page changes, or has changed.
+    Change,
+    /// A page is not in memory, or is not what it should be, or somebody may hold a lock.
+    Other,
+}
 
 /// Stored as `CachePadded`, because all CPUs count pins.
 pub struct Frame {
-    pub content: RwLock<Content>,
+    /// The page; valid unless it is being read from the disk, or could not be read.
+    page: Versioned<PAGE_BYTES, PAGE_WORDS>,
+    /// Changes only while the page is not valid.
     id: AtomicU64,
-    /// Users that rely on the page being here. A frame is claimed by the change from 0 to 1.
-    pub pins: AtomicU32,
+    /// The next frame in a chain of the page table, from 1; 0: none.
+    pub next: AtomicU32,
+    /// Users that rely on the page being here, and [`CLAIMED`].
+    pins: AtomicU32,
     /// The page differs from the disk. Set before its log record is appended.
-    pub is_dirty: AtomicBool,
+    is_dirty: AtomicBool,
     /// Used since the clock hand passed.
-    pub used: AtomicBool,
-}
-
-pub struct Content {
-    pub page: Page,
-    /// The page was read successfully.
-    pub is_valid: bool,
+    used: AtomicBool,
 }
 
 impl Frame {
     pub fn new(class: Class) -> Self {
         Self {
-            content: class.rwlock(Content {
-                page: Page::blank(),
-                is_valid: false,
-            }),
+            page: Versioned::new(class),
             id: AtomicU64::new(NO_PAGE),
+            next: AtomicU32::new(0),
             pins: AtomicU32::new(0),
             is_dirty: AtomicBool::new(false),
             used: AtomicBool::new(false),
@@ -51,32 +58,82 @@ impl Frame {
         })
     }
 
-    /// Pins the page. To be called while its stripe is latched.
-    pub fn pin(&self) -> Pin<'_> {
-        self.pins.fetch_add(1, AcqRel);
-        // A store each time would invalidate the cache line for other CPUs.
+    #[inline]
+    pub fn has(&self, id: PageId) -> bool {
+        self.id.load(Acquire) == number(id)
+    }
+
+    pub fn is_dirty(&self) -> bool {
+        self.is_dirty.load(Acquire)
+    }
+
+    /// Whether it was dirty; now it is not.
+    pub fn take_dirty(&self) -> bool {
+        self.is_dirty.swap(false, AcqRel)
+    }
+
+    pub fn mark_dirty(&self) {
+        self.is_dirty.store(true, Release);
+    }
+
+    /// A store each time would invalidate the cache line for other CPUs.
+    #[inline]
+    fn mark_used(&self) {
         if !self.used.load(Relaxed) {
             self.used.store(true, Relaxed);
         }
+    }
+
+    /// Whether the page is not in use, and was not used since the last call.
+    pub fn is_idle(&self) -> bool {
+        if self.pins.load(Relaxed) > 0 {
+            return false;
+        }
+        let is_used = self.used.load(Relaxed);
+        if is_used {
+            self.used.store(false, Relaxed);
+        }
+        !is_used
+    }
+
+    /// Pins the page, if it is in this frame.
+    #[inline]
+    pub fn pin(&self, id: PageId) -> Option<Pin<'_>> {
+        let before = self.pins.fetch_add(1, AcqRel);
+        let pin = Pin(self);
+        // Who claims the frame afterwards finds it pinned.
+        if before & CLAIMED != 0 || !self.has(id) {
+            return None;
+        }
+        self.mark_used();
+        Some(pin)
+    }
+
+    /// Pins the page. To be called while the stripe is latched in whose table it stands: then nobody
+    /// assigns another page to the frame.
+    pub fn pin_in_table(&self) -> Pin<'_> {
+        self.pins.fetch_add(1, AcqRel);
+        self.mark_used();
         Pin(self)
     }
 
-    /// Claims the frame, if its page is not pinned.
+    /// Begins to read the page without latch and pin, if it is in this frame.
+    #[inline]
+    pub fn look(&self, id: PageId) -> Result<PageLook<'_>, Obstacle> {
+        let seen = self.page.snapshot().ok_or(Obstacle::Change)?;
+        if !self.has(id) {
+            return Err(Obstacle::Other);
+        }
+        self.mark_used();
+        Ok(seen)
+    }
+
+    /// Claims the frame and pins it, if it is not pinned.
     pub fn claim(&self) -> bool {
-        self.pins.compare_exchange(0, 1, AcqRel, Relaxed).is_ok()
-    }
-
-    /// Assigns a page to a claimed frame.
-    pub fn take(&self, id: PageId) {
-        let number = u64::from(id.file) << 32 | u64::from(id.number);
-        self.id.store(number, Release);
-        self.used.store(true, Relaxed);
-    }
-
-    /// Releases a claimed frame, empty.
-    pub fn free(&self) {
-        self.id.store(NO_PAGE, Release);
-        self.pins.fetch_sub(1, AcqRel);
+        let claimed = CLAIMED | 1;
+        self.pins
+            .compare_exchange(0, claimed, AcqRel, Relaxed)
+            .is_ok()
     }
 
     /// Claims the frame, if it has no page.
@@ -87,14 +144,58 @@ impl Frame {
         // Another thread may have assigned a page since the check.
         let is_empty = self.id().is_none();
         if !is_empty {
-            self.pins.fetch_sub(1, AcqRel);
+            self.give_back();
         }
         is_empty
     }
+
+    /// Ends a claim; the frame keeps what it has.
+    pub fn give_back(&self) {
+        self.pins.fetch_sub(CLAIMED | 1, AcqRel);
+    }
+
+    /// Makes a claimed frame empty.
+    pub fn clear(&self) {
+        self.page.write().invalidate();
+        self.id.store(NO_PAGE, Release);
+    }
+
+    /// Assigns a page to a claimed frame, which is empty; the claim ends. The page is not valid until
+    /// its contents are put to what is returned.
+    pub fn take(&self, id: PageId) -> PageWrite<'_> {
+        let page = self.page.write();
+        self.id.store(number(id), Release);
+        self.used.store(true, Relaxed);
+        self.pins.fetch_sub(CLAIMED, AcqRel);
+        let pin = Pin(self);
+        PageWrite { page, pin }
+    }
+
+    /// Empties a pinned frame, whose page could not be read.
+    pub fn give_up(&self) {
+        self.id.store(NO_PAGE, Release);
+    }
+
+    /// The page, latched shared if that is possible now. It must be pinned.
+    pub fn try_read(&self) -> Option<VersionedRead<'_, PAGE_BYTES, PAGE_WORDS>> {
+        self.page.try_read()
+    }
+}
+
+fn number(id: PageId) -> u64 {
+    u64::from(id.file) << 32 | u64::from(id.number)
 }
 
 /// Keeps a page in its frame.
-pub struct Pin<'a>(pub &'a Frame);
+pub struct Pin<'a>(&'a Frame);
+
+impl Deref for Pin<'_> {
+    type Target = Frame;
+
+    fn deref(&self) -> &Frame {
+        self.0
+    }
+}
 
 impl Drop for Pin<'_> {
     fn drop(&mut self) {
@@ -105,54 +206,76 @@ impl Drop for Pin<'_> {
 /// A page latched for reading, shared.
 pub struct PageRead<'a> {
     // Dropped in this order: the latch before the pin.
-    content: RwLockReadGuard<'a, Content>,
+    page: VersionedRead<'a, PAGE_BYTES, PAGE_WORDS>,
     _pin: Pin<'a>,
 }
 
 impl<'a> PageRead<'a> {
     /// `None` if the page could not be read.
     pub fn latch(pin: Pin<'a>) -> Option<Self> {
-        let content = pin.0.content.read();
-        content.is_valid.then_some(Self { content, _pin: pin })
+        let page = pin.0.page.read();
+        page.is_valid().then_some(Self { page, _pin: pin })
     }
 }
 
 impl Deref for PageRead<'_> {
-    type Target = Page;
+    type Target = PageBytes;
 
-    fn deref(&self) -> &Page {
-        &self.content.page
+    fn deref(&self) -> &PageBytes {
+        &self.page
     }
 }
 
 /// A page latched for changing, exclusively.
 pub struct PageWrite<'a> {
-    content: RwLockWriteGuard<'a, Content>,
+    // Dropped in this order: the latch before the pin.
+    page: VersionedWrite<'a, PAGE_BYTES, PAGE_WORDS>,
     pin: Pin<'a>,
 }
 
 impl<'a> PageWrite<'a> {
     /// `None` if the page could not be read.
     pub fn latch(pin: Pin<'a>) -> Option<Self> {
-        let content = pin.0.content.write();
-        content.is_valid.then_some(Self { content, pin })
+        let page = pin.0.page.write();
+        page.is_valid().then_some(Self { page, pin })
     }
 
     /// To be called before the change is logged: a checkpoint that begins after that record must
     /// see that the page is dirty.
     pub fn mark_dirty(&self) {
-        self.pin.0.is_dirty.store(true, Release);
+        self.pin.mark_dirty();
     }
 
-    pub fn page_mut(&mut self) -> &mut Page {
-        &mut self.content.page
+    /// Nobody reads the page without its latch any more, until it is unlatched.
+    pub fn begin_change(&mut self) {
+        self.page.begin_change();
+    }
+
+    /// The page has its contents: it is valid once it is unlatched.
+    pub fn validate(&mut self) {
+        self.page.validate();
+    }
+
+    /// Releases the latch, and keeps the pin.
+    pub fn unlatch(self) -> Pin<'a> {
+        self.pin
     }
 }
 
 impl Deref for PageWrite<'_> {
-    type Target = Page;
+    type Target = PageBytes;
 
-    fn deref(&self) -> &Page {
-        &self.content.page
+    fn deref(&self) -> &PageBytes {
+        &self.page
+    }
+}
+
+impl PageMut for PageWrite<'_> {
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        self.page.put(at, bytes);
+    }
+
+    fn shift(&mut self, from: Range<usize>, to: usize) {
+        self.page.shift(from, to);
     }
 }

@@ -1,31 +1,32 @@
 //! The page cache (L1): a fixed number of pages in memory.
 //!
-//! A page is found through a stripe of the page table, pinned, and then latched, shared or
-//! exclusive, by the guard that is returned. Pins are only added while the stripe is latched, so a
-//! page without pins can be removed under the stripe alone. The clock algorithm chooses pages that
-//! were not used since the clock hand passed.
+//! A page is found through the page table, pinned, and then latched, shared or exclusive, by the guard
+//! that is returned. With latching by record it can also be read without all that ([`Cache::look`]):
+//! nobody else is delayed, and what was read counts only if the page has not changed in the meantime.
+//! The clock algorithm chooses pages to evict that were not used since the clock hand passed.
 
 mod double;
 mod flush;
 mod frame;
+mod table;
 
-use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{self, Ordering::Relaxed};
 
-use concurve_latch::{Mutex, MutexGuard, RwLock};
+use concurve_latch::{Mutex, RwLock};
 
 use crate::cache::double::DoubleWrite;
 use crate::cache::flush::Flusher;
-use crate::cache::frame::Frame;
-pub use crate::cache::frame::{PageRead, PageWrite};
+use crate::cache::frame::{Frame, Pin};
+pub use crate::cache::frame::{Obstacle, PageRead, PageWrite};
+use crate::cache::table::PageTable;
 use crate::classes;
+use crate::counted::{AtomicU64, AtomicUsize};
 use crate::error::Fault;
 use crate::log::Log;
-use crate::page::{PAGE_BYTES, Page, PageId};
+use crate::options::{Latching, is_latch_free, page_stripes};
+use crate::page::{PAGE_BYTES, Page, PageId, PageLook, PageMut};
 use crate::storage::{Disk, Storage};
-use crate::table::{Hashing, Table};
 use crossbeam_utils::CachePadded;
 
 /// The whole copies of the pages that were written last, at a start.
@@ -38,51 +39,62 @@ pub const PAGES_MIN: usize = 64;
 /// Rounds of the clock hand before the cache counts as full.
 const ROUNDS: usize = 1000;
 
-/// The frames of some pages, and the number of hits.
-#[derive(Default)]
-struct Stripe {
-    frames: Table<PageId, usize>,
-    hits: u64,
-}
+/// Words in which hits are counted; a thread uses the one of its seat.
+const HIT_WORDS: usize = 64;
 
 /// The pages in memory.
 pub struct Cache {
     frames: Box<[CachePadded<Frame>]>,
-    /// The page table.
-    table: Box<[CachePadded<Mutex<Stripe>>]>,
-    hasher: Hashing,
+    table: PageTable,
+    /// Each is used by one thread, unless there are more threads than words.
+    hits: Box<[CachePadded<atomic::AtomicU64>]>,
+    /// Pages are found without latching a stripe of the table.
+    is_latch_free: bool,
+    clock: CachePadded<Clock>,
+    files: CachePadded<Files>,
+}
+
+/// Where the next page is looked for that can be evicted.
+struct Clock {
     hand: AtomicUsize,
     misses: AtomicU64,
+}
+
+struct Files {
     disks: RwLock<Vec<Arc<dyn Disk>>>,
     flusher: Mutex<Flusher>,
 }
 
 impl Cache {
-    /// A cache of so many pages, whose table has so many stripes: a power of two.
-    pub fn new(storage: &dyn Storage, pages: usize, stripes: usize) -> Result<Self, Fault> {
+    /// A cache of so many pages.
+    pub fn new(storage: &dyn Storage, pages: usize, latching: Latching) -> Result<Self, Fault> {
         let (page, class) = (classes::page(), classes::cache());
-        let stripe = |_| CachePadded::new(class.mutex(Stripe::default()));
+        let frames = (0..pages.max(PAGES_MIN)).map(|_| CachePadded::new(Frame::new(page)));
+        let frames: Box<[_]> = frames.collect();
         Ok(Self {
-            frames: (0..pages.max(PAGES_MIN))
-                .map(|_| CachePadded::new(Frame::new(page)))
-                .collect(),
-            table: (0..stripes).map(stripe).collect(),
-            hasher: Hashing::default(),
-            hand: AtomicUsize::new(0),
-            misses: AtomicU64::new(0),
-            disks: class.rwlock(Vec::new()),
-            flusher: classes::flush().mutex(Flusher::open(storage)?),
+            table: PageTable::new(class, frames.len(), page_stripes(latching)),
+            frames,
+            hits: (0..HIT_WORDS).map(|_| CachePadded::default()).collect(),
+            is_latch_free: is_latch_free(latching),
+            clock: CachePadded::new(Clock {
+                hand: AtomicUsize::new(0),
+                misses: AtomicU64::new(0),
+            }),
+            files: CachePadded::new(Files {
+                disks: class.rwlock(Vec::new()),
+                flusher: classes::flush().mutex(Flusher::open(storage)?),
+            }),
         })
     }
 
     /// Adds the file with the next number, from 0.
     pub fn add_disk(&self, disk: Arc<dyn Disk>) {
-        self.disks.write().push(disk);
+        self.files.disks.write().push(disk);
     }
 
     /// The file with this number, which exists.
     pub fn disk(&self, file: u32) -> Arc<dyn Disk> {
-        Arc::clone(&self.disks.read()[file as usize])
+        Arc::clone(&self.files.disks.read()[file as usize])
     }
 
     /// The page, latched shared.
@@ -103,78 +115,104 @@ impl Cache {
         PageWrite::latch(pin).ok_or_else(|| unreadable(id))
     }
 
-    /// How many requested pages were in memory, and how many were read.
+    /// The page as it can be read without latch and pin. To be called with latching by record only. Who
+    /// uses what it says counts the hit.
+    #[inline]
+    pub fn look(&self, id: PageId) -> Result<PageLook<'_>, Obstacle> {
+        let index = self.table.find(&self.frames, id);
+        self.frames[index.ok_or(Obstacle::Other)?].look(id)
+    }
+
+    /// Whether pages may be read by [`Cache::look`].
+    pub fn is_latch_free(&self) -> bool {
+        self.is_latch_free
+    }
+
+    /// How many requested pages were in memory, and how many were read; without those of
+    /// [`Cache::look`].
     pub fn hits_and_misses(&self) -> (u64, u64) {
-        let stripes = self.table.iter();
-        let hits = stripes.map(|it| it.lock().hits).sum();
-        (hits, self.misses.load(Relaxed))
+        let hits: u64 = self.hits.iter().map(|it| it.load(Relaxed)).sum();
+        (hits + self.table.hits(), self.clock.misses.load(Relaxed))
     }
 
-    fn stripe(&self, id: PageId) -> MutexGuard<'_, Stripe> {
-        // The hash table of a stripe uses the lowest and the highest bits of the hash.
-        let hash = self.hasher.hash_one(id) as usize >> 20;
-        self.table[hash & (self.table.len() - 1)].lock()
+    fn count_hit(&self) {
+        let seat = concurve_latch::seat_number();
+        self.hits[seat % HIT_WORDS].fetch_add(1, Relaxed);
     }
 
-    fn pin(&self, log: &Log, id: PageId, source: Source) -> Result<frame::Pin<'_>, Fault> {
-        {
-            let mut stripe = self.stripe(id);
-            if let Some(index) = stripe.frames.get(&id).copied() {
-                stripe.hits += 1;
-                return Ok(self.frames[index].pin());
+    /// Pins the page, if it is in memory.
+    fn pin_resident(&self, id: PageId) -> Option<Pin<'_>> {
+        if self.is_latch_free {
+            let index = self.table.find(&self.frames, id);
+            if let Some(pin) = index.and_then(|it| self.frames[it].pin(id)) {
+                self.count_hit();
+                return Some(pin);
             }
+        }
+        let mut stripe = self.table.stripe(id);
+        let index = stripe.find(&self.frames, id)?;
+        stripe.count_hit();
+        Some(self.frames[index].pin_in_table())
+    }
+
+    fn pin(&self, log: &Log, id: PageId, source: Source) -> Result<Pin<'_>, Fault> {
+        if let Some(pin) = self.pin_resident(id) {
+            return Ok(pin);
         }
         let index = self.claim(log)?;
         let frame = &self.frames[index];
-        let mut stripe = self.stripe(id);
-        if let Some(other) = stripe.frames.get(&id) {
-            frame.free();
-            return Ok(self.frames[*other].pin());
+        let stripe = self.table.stripe(id);
+        if let Some(other) = stripe.find(&self.frames, id) {
+            frame.give_back();
+            return Ok(self.frames[other].pin_in_table());
         }
         // The page is in the table before it is read: others that need it wait for its latch.
-        let mut content = frame.content.write();
-        stripe.frames.insert(id, index);
+        let mut page = frame.take(id);
+        stripe.add(&self.frames, id, index);
         drop(stripe);
-        frame.take(id);
         let loaded = match source {
-            Source::Disk => self.load(id, &mut content.page),
-            Source::Blank => {
-                content.page.bytes_mut().fill(0);
-                Ok(())
-            }
+            Source::Disk => self.load(id),
+            Source::Blank => Ok(Page::blank()),
         };
-        content.is_valid = loaded.is_ok();
-        drop(content);
-        if let Err(fault) = loaded {
-            self.stripe(id).frames.remove(&id);
-            // Waiting threads find it invalid; the frame is free when the last one has unpinned it.
-            frame.free();
-            return Err(fault);
+        match loaded {
+            Ok(contents) => {
+                page.put(0, &contents[..]);
+                page.validate();
+                Ok(page.unlatch())
+            }
+            Err(fault) => {
+                let pin = page.unlatch();
+                let stripe = self.table.stripe(id);
+                stripe.remove(&self.frames, id, index);
+                // Waiting threads find it invalid; the frame is free when the last one has unpinned
+                // it.
+                pin.give_up();
+                Err(fault)
+            }
         }
-        Ok(frame::Pin(frame))
     }
 
-    fn load(&self, id: PageId, page: &mut Page) -> Result<(), Fault> {
-        self.misses.fetch_add(1, Relaxed);
+    fn load(&self, id: PageId) -> Result<Page, Fault> {
+        self.clock.misses.fetch_add(1, Relaxed);
         let at = u64::from(id.number) * PAGE_BYTES as u64;
-        let bytes = page.bytes_mut();
+        let mut page = Page::blank();
         let read = self
             .disk(id.file)
-            .read_at(bytes, at)
+            .read_at(page.bytes_mut(), at)
             .map_err(Fault::io(|| format!("read {id}")))?;
-        bytes[read..].fill(0);
+        page.bytes_mut()[read..].fill(0);
         if !page.is_whole(id) {
             let text = format!("{id} is damaged on the disk, from byte {at} of the file on");
             return Err(Fault::Damaged(text));
         }
-        Ok(())
+        Ok(page)
     }
 
-    /// An empty frame, pinned.
+    /// An empty frame, claimed.
     fn claim(&self, log: &Log) -> Result<usize, Fault> {
         for round in 0..ROUNDS {
             for _ in 0..self.frames.len() {
-                let index = self.hand.fetch_add(1, Relaxed) % self.frames.len();
+                let index = self.clock.hand.fetch_add(1, Relaxed) % self.frames.len();
                 if self.evict(index) {
                     return Ok(index);
                 }
@@ -190,21 +228,26 @@ impl Cache {
     /// Claims a frame, if its page can be evicted.
     fn evict(&self, index: usize) -> bool {
         let frame = &self.frames[index];
-        if frame.pins.load(Relaxed) > 0 || frame.used.swap(false, Relaxed) {
+        if !frame.is_idle() {
             return false;
         }
         let Some(id) = frame.id() else {
             return frame.claim_empty();
         };
-        if frame.is_dirty.load(Acquire) {
+        if frame.is_dirty() {
             return false;
         }
-        let mut stripe = self.stripe(id);
-        if stripe.frames.get(&id) != Some(&index) || frame.is_dirty.load(Acquire) || !frame.claim()
-        {
+        let stripe = self.table.stripe(id);
+        if !frame.has(id) || !frame.claim() {
             return false;
         }
-        stripe.frames.remove(&id);
+        // Nobody changes the page any more; who had pinned it may have changed it until now.
+        if frame.is_dirty() {
+            frame.give_back();
+            return false;
+        }
+        stripe.remove(&self.frames, id, index);
+        frame.clear();
         true
     }
 }

@@ -17,6 +17,11 @@ impl Client {
         rest: &[u8],
     ) -> Result<(), Status> {
         if !std::mem::take(&mut self.is_unfinished) {
+            let records = numbers
+                .end()
+                .saturating_sub(*numbers.start())
+                .saturating_add(1);
+            self.session.check_room(file, records)?;
             self.session.begin(TransactionKind::Exclusive)?;
         }
         for number in numbers {

@@ -93,6 +93,11 @@ impl Lock {
         }
     }
 
+    /// Whether an owner holds it exclusively.
+    pub fn is_exclusive(&self) -> bool {
+        self.holders.iter().any(|it| it.has(Mode::Exclusive))
+    }
+
     pub fn is_unused(&self) -> bool {
         self.holders.is_empty() && self.queue.is_empty()
     }

@@ -5,6 +5,7 @@
 //! (two-phase locking), so a deadlock never resolves itself: [`deadlock`] detects it.
 
 mod deadlock;
+mod exclusive;
 mod lock;
 mod name;
 mod table;

@@ -41,6 +41,11 @@ impl LockName {
         Self { file, space, id }
     }
 
+    /// The number of its file.
+    pub fn file_number(&self) -> u32 {
+        self.file
+    }
+
     pub fn is_file(&self) -> bool {
         self.space == 0
     }

@@ -68,7 +68,7 @@ impl LockTable {
     ) -> Queued {
         let mut stripe = self.stripe(&name);
         let lock = stripe.entry(name).or_default();
-        match lock.try_lock(owner, mode) {
+        match self.change(&name, lock, |lock| lock.try_lock(owner, mode)) {
             LockOutcome::Busy => {}
             outcome => return Queued::Granted(outcome),
         }
@@ -126,7 +126,7 @@ impl LockTable {
         self.waits.lock().remove(&owner);
         let lock = stripe.get_mut(&name).expect("a waiter is in a queue");
         lock.queue.retain(|it| it.owner != owner);
-        self.serve(lock);
+        self.serve(&name, lock);
         if lock.is_unused() {
             stripe.remove(&name);
         }

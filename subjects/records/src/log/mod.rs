@@ -12,11 +12,12 @@ pub mod record;
 mod writer;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use concurve_latch::{Condvar, Mutex};
 
 use crate::classes;
+use crate::counted::AtomicU64;
 use crate::error::Fault;
 use crate::log::files::{Spares, file_name, file_start};
 use crate::log::forced::{Forced, Mark};

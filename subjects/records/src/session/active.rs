@@ -1,5 +1,7 @@
 //! A session during an operation.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use concurve_latch::MutexGuard;
 
 use crate::held::Held;
@@ -40,6 +42,18 @@ impl<'a> Active<'a> {
         let owner = self.registration.number;
         for kept in std::mem::take(&mut self.held.kept) {
             self.shared.locks.release(owner, kept.name);
+        }
+    }
+}
+
+impl Drop for Active<'_> {
+    fn drop(&mut self) {
+        let held = &self.held;
+        let is_at_rest =
+            held.transaction.kind.is_none() && held.parked.is_none() && held.unconfirmed.is_none();
+        let last = self.registration.is_at_rest.load(Relaxed);
+        if last != is_at_rest {
+            self.registration.is_at_rest.store(is_at_rest, Relaxed);
         }
     }
 }

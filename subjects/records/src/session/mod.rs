@@ -17,6 +17,7 @@ mod get;
 mod parking;
 mod statement;
 mod transaction;
+mod unlocked;
 mod values;
 mod work;
 mod write;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 
+use crate::definition::Key;
 use crate::file::RecordFile;
 use crate::locks::WaitCell;
 use crate::registry::Registration;
@@ -47,6 +49,8 @@ struct LocalState {
     cell: Arc<WaitCell>,
     files: Vec<OpenFile>,
     waiting: Waiting,
+    /// Where a record is read to that becomes the position if it is there.
+    spare: Current,
 }
 
 struct OpenFile {
@@ -78,6 +82,7 @@ impl Session {
                 cell: Arc::new(WaitCell::new(None)),
                 files: Vec::new(),
                 waiting: Waiting::default(),
+                spare: Current::default(),
             },
         }
     }
@@ -116,9 +121,13 @@ impl Session {
     /// [`Status::KeyNotFound`] for [`Get::Equal`], [`Status::EndOfFile`] for the others, if there is
     /// no such record; the position stays as it was.
     pub fn get(&mut self, file: FileHandle, get: Get, bias: LockBias) -> Result<&[u8], Status> {
-        let (mut active, local) = self.active_and_local();
-        active.statement(local, file, bias, |work| work.get(get, bias))?;
-        drop(active);
+        match self.get_unlocked(file, get, bias) {
+            Some(done) => done?,
+            None => {
+                let (mut active, local) = self.active_and_local();
+                active.statement(local, file, bias, |work| work.get(get, bias))?;
+            }
+        }
         let current = self.local.files[file.0].current.as_ref();
         Ok(current.map_or(&[], |it| &it.record))
     }
@@ -130,6 +139,13 @@ impl Session {
     pub fn insert(&mut self, file: FileHandle, record: &[u8]) -> Result<(), Status> {
         let (mut active, local) = self.active_and_local();
         active.statement(local, file, LockBias::None, |work| work.insert(record))
+    }
+
+    /// The length of the file's records, and of their keys together.
+    pub(crate) fn sizes(&self, file: FileHandle) -> Result<(u64, u64), Status> {
+        let file = &self.local.file(file)?.file;
+        let keys: usize = file.definition.keys.iter().map(Key::bytes).sum();
+        Ok((file.record_bytes() as u64, keys as u64))
     }
 
     /// Operation 3: changes the record that was read last. If this changes its value of the key by

@@ -41,7 +41,10 @@ impl Active<'_> {
 
     fn keep(&mut self, outcome: LockOutcome, wanted: Wanted) {
         match (outcome, wanted.keep) {
-            (LockOutcome::New, true) => self.held.transaction.locks.push(wanted.name),
+            (outcome, true) => self
+                .held
+                .transaction
+                .keep(outcome, wanted.name, wanted.mode),
             (LockOutcome::New, false) => {
                 let owner = self.registration.number;
                 self.shared.locks.release(owner, wanted.name);

@@ -1,7 +1,7 @@
 //! One operation: retried while it must wait, and undone as a whole if it fails.
 
 use crate::error::Stop;
-use crate::held::{Held, KeptLock, Wanted};
+use crate::held::{Held, HeldLock, KeptLock, Wanted};
 use crate::locks::LockName;
 use crate::session::active::Active;
 use crate::session::work::Work;
@@ -20,6 +20,7 @@ impl Active<'_> {
         self.confirm()?;
         self.shared.check()?;
         local.file(file)?;
+        self.held.check_memory()?;
         let done = self.try_until_done(local, file, bias, operation);
         if self.in_transaction() || done == Err(Status::Waiting) {
             return done;
@@ -104,10 +105,11 @@ impl Active<'_> {
             return;
         }
         // The lock on the part of the file stays with that on the record.
-        kept.extend(transaction.locks.drain(..).map(|name| KeptLock {
+        kept.extend(transaction.locks.drain(..).map(|lock| KeptLock {
             opened,
             file,
-            name,
+            name: lock.name,
+            mode: lock.mode,
             is_single: bias.is_single(),
         }));
     }
@@ -134,9 +136,9 @@ impl Active<'_> {
         if !kept.iter().any(|it| of_file(it) && !it.name.is_file()) {
             released.extend(kept.extract_if(.., |it| of_file(it)));
         }
-        for KeptLock { name, .. } in released {
+        for KeptLock { name, mode, .. } in released {
             if is_kept_longer {
-                transaction.locks.push(name);
+                transaction.locks.push(HeldLock { name, mode });
             } else {
                 self.shared.locks.release(self.registration.number, name);
             }

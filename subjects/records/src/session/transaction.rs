@@ -57,7 +57,11 @@ impl Active<'_> {
         if self.in_transaction() {
             return Err(Status::TransactionActive);
         }
-        if let Waiting::Sleeps = local.waiting {
+        let is_needed = self
+            .shared
+            .admission
+            .is_needed(self.shared.sessions.count());
+        if let (Waiting::Sleeps, true) = (&local.waiting, is_needed) {
             self.shared.admission.enter();
             self.held.is_admitted = true;
         }
@@ -114,8 +118,10 @@ impl Active<'_> {
             ..
         } = &mut *self.held;
         let _latch = self.shared.latch_operation(None);
-        for name in transaction.locks.drain(..) {
-            self.shared.locks.release(self.registration.number, name);
+        for lock in transaction.locks.drain(..) {
+            self.shared
+                .locks
+                .release(self.registration.number, lock.name);
         }
         transaction.id = SYSTEM;
         transaction.kind = None;

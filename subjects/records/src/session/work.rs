@@ -19,6 +19,8 @@ pub(super) struct Work<'a> {
     pub shared: &'a Shared,
     pub file: &'a RecordFile,
     pub current: &'a mut Option<Current>,
+    /// Where a record is read to that becomes the position if it is there.
+    pub spare: &'a mut Current,
     pub registration: &'a Registration,
     pub transaction: &'a mut Transaction,
 }
@@ -30,6 +32,7 @@ impl<'a> Work<'a> {
             shared: active.shared,
             file: &open.file,
             current: &mut open.current,
+            spare: &mut local.spare,
             registration: active.registration,
             transaction: &mut active.held.transaction,
         }
@@ -66,19 +69,20 @@ impl<'a> Work<'a> {
     }
 
     fn take(&mut self, name: LockName, mode: Mode) -> Result<(), Stop> {
-        match self
-            .shared
-            .locks
-            .try_lock(self.registration.number, name, mode)
-        {
-            LockOutcome::New => self.transaction.locks.push(name),
-            LockOutcome::Held => {}
+        if self.transaction.holds(name, mode) {
+            return Ok(());
+        }
+        let owner = self.registration.number;
+        match self.shared.locks.try_lock(owner, name, mode) {
             LockOutcome::Busy => {
                 let keep = true;
-                return Err(Stop::Wait { name, mode, keep });
+                Err(Stop::Wait { name, mode, keep })
+            }
+            outcome => {
+                self.transaction.keep(outcome, name, mode);
+                Ok(())
             }
         }
-        Ok(())
     }
 
     /// Takes a lock in the file without waiting, unless the whole file is locked.
@@ -129,7 +133,7 @@ impl<'a> Work<'a> {
     /// The number of the transaction, assigned at its first change.
     pub fn number(&mut self) -> u64 {
         if self.transaction.id == SYSTEM {
-            self.transaction.id = self.shared.new_transaction();
+            self.transaction.id = self.shared.new_transaction(&self.registration.numbers);
             // Not after its first record.
             let lsn = self.shared.store.log.written();
             self.registration.first_lsn.store(lsn, SeqCst);

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use concurve_latch::Mutex;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, OFlag};
+use nix::sys::statvfs::statvfs;
 
 use crate::classes;
 use crate::error::Fault;
@@ -94,7 +95,7 @@ impl Storage for Folder {
         let mut files = self.place.files.lock();
         // Without waiting for the other end, if it is a pipe.
         options.custom_flags(OFlag::O_NONBLOCK.bits());
-        let opened = options.open(self.place.path.join(name))?;
+        let opened = concurve_files::open(&options, &self.place.path.join(name))?;
         if !opened.metadata()?.is_file() {
             return Err(io::Error::other("it is no regular file"));
         }
@@ -133,6 +134,11 @@ impl Storage for Folder {
 
     fn sync_names(&self) -> io::Result<()> {
         File::open(&self.place.path)?.sync_all()
+    }
+
+    fn free_bytes(&self) -> io::Result<u64> {
+        let found = statvfs(&self.place.path)?;
+        Ok(found.blocks_available() as u64 * found.fragment_size() as u64)
     }
 
     fn boot(&self) -> u64 {
@@ -214,4 +220,32 @@ fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
         }
     }
     Ok(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn files_are_for_their_owner_also_those_of_an_older_version() {
+        let place = tempfile::tempdir().unwrap();
+        let mode = |name: &str| {
+            let status = std::fs::metadata(place.path().join(name)).unwrap();
+            status.permissions().mode() & 0o7777
+        };
+        std::fs::write(place.path().join("old"), b"text").unwrap();
+        for before in [0o644, 0o666] {
+            let permissions = Permissions::from_mode(before);
+            std::fs::set_permissions(place.path().join("old"), permissions).unwrap();
+            let folder = Folder::open(place.path()).unwrap();
+            folder.open("new").unwrap();
+            folder.open("old").unwrap();
+            assert_eq!([mode("new"), mode("old")], [0o600, 0o600]);
+            folder.rename("new", "old").unwrap();
+            assert_eq!(mode("old"), 0o600);
+        }
+    }
 }

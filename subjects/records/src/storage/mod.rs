@@ -21,6 +21,10 @@ pub trait Storage: Send + Sync + 'static {
     fn names(&self) -> io::Result<Vec<String>>;
     /// Makes the names durable.
     fn sync_names(&self) -> io::Result<()>;
+    /// How many bytes may still be written.
+    fn free_bytes(&self) -> io::Result<u64> {
+        Ok(u64::MAX)
+    }
     /// The same number as long as nothing that was written can be lost, because the machine has run
     /// since; 0 if that is not known.
     fn boot(&self) -> u64;

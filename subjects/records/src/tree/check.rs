@@ -2,7 +2,7 @@
 
 use crate::error::Fault;
 use crate::node;
-use crate::page::{Page, kind};
+use crate::page::{Page, PageBytes, PageHeader, kind};
 use crate::store::Store;
 use crate::tree::Tree;
 
@@ -40,7 +40,7 @@ impl Walk<'_> {
         low: Option<&[u8]>,
         high: Option<&[u8]>,
     ) -> Result<(), Fault> {
-        let page = self.store.read(self.tree.page(number))?.clone();
+        let page = Page::from(&*self.store.read(self.tree.page(number))?);
         let compared = self.tree.compared;
         demand(&page, page.kind() == kind::NODE, "is no node")?;
         demand(&page, page.id().number == number, "says it is another page")?;
@@ -87,7 +87,7 @@ impl Walk<'_> {
     }
 }
 
-fn demand(page: &Page, holds: bool, text: &str) -> Result<(), Fault> {
+fn demand(page: &PageBytes, holds: bool, text: &str) -> Result<(), Fault> {
     if holds {
         return Ok(());
     }

@@ -5,20 +5,32 @@
 //! exclusively; if the leaf is full, it starts again, and latches all nodes exclusively that the
 //! split will change ([`split`]). The latching order is from the root down and from left to right.
 //!
+//! With latching by record, nodes are read without latches first ([`look`]): optimistic lock coupling.
+//! A node's version is taken before its parent's is checked again, so the node was the right one then.
+//! Only where that fails, or for what is changed, are nodes latched.
+//!
 //! Nodes are never merged: an empty leaf stays, and takes entries again.
 //!
-//! Bayer and Schkolnick, Concurrency of Operations on B-Trees, Acta Informatica 9 (1977).
+//! Bayer and Schkolnick, Concurrency of Operations on B-Trees, Acta Informatica 9 (1977). Leis,
+//! Haubenschild and Neumann, Optimistic Lock Coupling, IEEE Data Engineering Bulletin 42 (2019).
 
 pub mod check;
+mod look;
 mod search;
 mod split;
 
-use crate::cache::{PageRead, PageWrite};
+use std::ops::Deref;
+
+use crate::cache::{Obstacle, PageRead, PageWrite};
 use crate::error::{Fault, Stop};
 use crate::log::record::Record;
 use crate::node;
-use crate::page::{Page, PageId};
+use crate::page::{PageBytes, PageHeader, PageId};
 use crate::store::Store;
+pub use crate::tree::look::Found;
+
+/// So often is a descent without latches begun again because a node changed.
+const ATTEMPTS: usize = 4;
 
 /// Allocates pages.
 pub trait Pages {
@@ -61,7 +73,7 @@ impl Tree {
     }
 
     /// What else stands on a page that a tree refers to is damage.
-    fn check_node(&self, page: &Page) -> Result<(), Fault> {
+    fn check_node(&self, page: &PageBytes) -> Result<(), Fault> {
         if node::is_node(page, self.compared) {
             return Ok(());
         }
@@ -70,7 +82,7 @@ impl Tree {
     }
 
     /// A child must be on the level below its parent, or a search would not end.
-    fn check_level(&self, page: &Page, level: u8) -> Result<(), Fault> {
+    fn check_level(&self, page: &PageBytes, level: u8) -> Result<(), Fault> {
         if page.level() == level {
             return Ok(());
         }
@@ -95,6 +107,8 @@ impl Tree {
             drop(leaf);
             return self.insert_by_split(store, pages, entry, follower);
         }
+        // Who locks a gap after it was found free here finds the leaf changed.
+        leaf.begin_change();
         self.with_entry_from(store, &leaf, index, &mut *follower)?;
         let record = Record::EntryIn(leaf.id(), index as u16, entry);
         store.change(&mut leaf, &record, 0);
@@ -112,12 +126,42 @@ impl Tree {
         Ok(())
     }
 
-    fn is_at(&self, leaf: &Page, index: usize, entry: &[u8]) -> bool {
+    fn is_at(&self, leaf: &PageBytes, index: usize, entry: &[u8]) -> bool {
         index < leaf.count() && node::entry(leaf, index, self.compared) == entry
+    }
+
+    /// The leaf where a bound belongs, latched by `latch`, and no node above it; `None` if it is not found
+    /// in this way.
+    fn leaf_by_look<L: Deref<Target = PageBytes>>(
+        &self,
+        store: &Store,
+        bound: &[u8],
+        latch: impl Fn(u32) -> Result<L, Fault>,
+    ) -> Result<Option<L>, Fault> {
+        if !store.is_latch_free() {
+            return Ok(None);
+        }
+        for _ in 0..ATTEMPTS {
+            let (number, parent) = match self.look_for_leaf(store, bound) {
+                Ok(found) => found,
+                Err(Obstacle::Change) => continue,
+                Err(Obstacle::Other) => break,
+            };
+            let leaf = latch(number)?;
+            // It cannot be split any more, and was not before if its parent is as it was.
+            if leaf.level() == 0 && parent.is_none_or(|it| it.is_current()) {
+                return Ok(Some(leaf));
+            }
+        }
+        Ok(None)
     }
 
     /// The leaf where an entry belongs, latched exclusively.
     fn leaf_to_change<'a>(&self, store: &'a Store, entry: &[u8]) -> Result<PageWrite<'a>, Fault> {
+        let latch = |number| self.node_to_change(store, number);
+        if let Some(leaf) = self.leaf_by_look(store, entry, latch)? {
+            return Ok(leaf);
+        }
         loop {
             let root = self.node(store, self.root.number)?;
             if root.level() == 0 {

@@ -2,7 +2,7 @@
 
 use crate::error::{Fault, Stop};
 use crate::node;
-use crate::page::Page;
+use crate::page::{PageBytes, PageHeader};
 use crate::store::Store;
 use crate::tree::Tree;
 
@@ -25,10 +25,16 @@ impl Tree {
         greater: bool,
         visit: impl FnOnce(Option<&[u8]>) -> Result<R, Stop>,
     ) -> Result<R, Stop> {
-        let root = self.node(store, self.root.number)?;
-        let leaf = self.descend(store, root, 0, |node| {
-            node::upper_bound(node, self.compared, bound)
-        })?;
+        let latch = |number| self.node(store, number);
+        let leaf = match self.leaf_by_look(store, bound, latch)? {
+            Some(leaf) => leaf,
+            None => {
+                let root = self.node(store, self.root.number)?;
+                self.descend(store, root, 0, |node| {
+                    node::upper_bound(node, self.compared, bound)
+                })?
+            }
+        };
         let index = if greater {
             node::upper_bound(&leaf, self.compared, bound)
         } else {
@@ -69,7 +75,7 @@ impl Tree {
         }
     }
 
-    fn count_before(&self, page: &Page, bound: Option<&[u8]>) -> usize {
+    fn count_before(&self, page: &PageBytes, bound: Option<&[u8]>) -> usize {
         bound.map_or(page.count(), |bound| {
             node::lower_bound(page, self.compared, bound)
         })
@@ -80,7 +86,7 @@ impl Tree {
     pub(super) fn with_entry_from<R>(
         &self,
         store: &Store,
-        leaf: &Page,
+        leaf: &PageBytes,
         index: usize,
         visit: impl FnOnce(Option<&[u8]>) -> Result<R, Stop>,
     ) -> Result<R, Stop> {

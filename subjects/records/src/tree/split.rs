@@ -6,7 +6,7 @@
 use crate::cache::PageWrite;
 use crate::error::{Fault, Stop};
 use crate::node;
-use crate::page::{Page, kind};
+use crate::page::{Page, PageBytes, PageHeader, kind};
 use crate::store::Store;
 use crate::tree::{Follower, Pages, Tree};
 
@@ -23,11 +23,12 @@ impl Tree {
         follower: Follower,
     ) -> Result<(), Stop> {
         let mut path = self.path_to_change(store, entry)?;
-        let leaf = path.last().expect("a path has a leaf");
+        let leaf = path.last_mut().expect("a path has a leaf");
         let index = node::lower_bound(leaf, self.compared, entry);
         if self.is_at(leaf, index, entry) {
             return Ok(());
         }
+        leaf.begin_change();
         self.with_entry_from(store, leaf, index, &mut *follower)?;
         let mut changes = Vec::new();
         let mut carried = Some(entry.to_vec());
@@ -78,7 +79,7 @@ impl Tree {
         let at = index * entry.len();
         entries.splice(at..at, entry.iter().copied());
         if !node::is_full(&node, self.compared) {
-            let mut image = Page::clone(&node);
+            let mut image = Page::from(&*node);
             node::set_entries(&mut image, self.compared, &entries);
             changes.push((node, image));
             return Ok(None);
@@ -91,7 +92,7 @@ impl Tree {
         }
         let number = pages.new_page();
         let right = store.create(self.page(number))?;
-        let (mut left_image, mut right_image) = (Page::clone(&node), self.image(number, &node));
+        let (mut left_image, mut right_image) = (Page::from(&*node), self.image(number, &node));
         right_image.set_right(node.right());
         right_image.set_first_child(split.first_child);
         node::set_entries(&mut right_image, self.compared, split.right);
@@ -133,7 +134,7 @@ impl Tree {
     }
 
     /// An empty node of the same level as another one.
-    fn image(&self, number: u32, like: &Page) -> Page {
+    fn image(&self, number: u32, like: &PageBytes) -> Page {
         let mut image = Page::formatted(self.page(number), kind::NODE);
         image.set_level(like.level());
         image
@@ -141,7 +142,13 @@ impl Tree {
 
     /// Divides the entries between two nodes. At the end of the tree, where ascending numbers are
     /// inserted, the left node stays full.
-    fn halves<'e>(&self, node: &Page, entries: &'e [u8], bytes: usize, is_last: bool) -> Split<'e> {
+    fn halves<'e>(
+        &self,
+        node: &PageBytes,
+        entries: &'e [u8],
+        bytes: usize,
+        is_last: bool,
+    ) -> Split<'e> {
         let count = entries.len() / bytes;
         let is_leaf = node.level() == 0;
         let middle = if is_last { count - 1 } else { count / 2 };

@@ -15,7 +15,7 @@ use concurve_records::{
 };
 
 use crate::common::history::{Client, Seen, make_file};
-use crate::common::{Teller, audit, balance, make_bank, options};
+use crate::common::{ACCOUNTS, Teller, audit, balance, make_bank, options};
 
 pub const ENGINES: u32 = 3;
 /// Clients of each engine.
@@ -40,6 +40,7 @@ pub fn serve(service: &str, folder: &Path) -> ExitCode {
         "bank group" => engines::serve(&plan, &Bank(folder, Durability::Group)),
         "history" => engines::serve(&plan, &History(folder)),
         "successor" => engines::serve(&plan, &Successor(folder)),
+        "reader" => engines::serve(&plan, &Reader(folder)),
         other => panic!("no service {other}"),
     };
     match served {
@@ -303,13 +304,74 @@ impl Service for Successor {
     }
 }
 
-impl Successor {
-    fn write(&self, name: &str, text: &str) {
-        let (part, whole) = (self.0.join("part"), self.0.join(name));
-        std::fs::write(&part, text).unwrap();
-        std::fs::rename(part, whole).unwrap();
+/// Writes a file of the test at once.
+fn write(folder: &Path, name: &str, text: &str) {
+    let (part, whole) = (folder.join("part"), folder.join(name));
+    std::fs::write(&part, text).unwrap();
+    std::fs::rename(part, whole).unwrap();
+}
+
+/// The second engine does nothing but read outside of transactions.
+struct Reader(PathBuf);
+
+impl Service for Reader {
+    type Shared = Shared;
+
+    fn open(&self, _: Start) -> Result<Shared, String> {
+        let options = options(Latching::Record, Durability::None);
+        let shared = Shared::open(&self.0, options, ACKNOWLEDGED)?;
+        make_bank(&shared.engine);
+        Ok(shared)
     }
 
+    fn run(&self, shared: &Shared, engine: &engines::Engine) -> Result<(), String> {
+        shared.run(engine, |client| {
+            if client == CLIENTS {
+                return self.read(shared, engine).map_err(|it| it.to_string());
+            }
+            while !engine.is_stopping() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Ok(())
+        })
+    }
+
+    fn close(&self, shared: Shared) -> Result<(), String> {
+        shared.close()
+    }
+
+    fn on_event(&self, event: &Event) {
+        print(event);
+    }
+}
+
+impl Reader {
+    fn read(&self, shared: &Shared, engine: &engines::Engine) -> Result<(), Status> {
+        let mut session = shared.engine.session();
+        let file = session.open("accounts")?;
+        for round in 0_u32.. {
+            // It holds no latch from now on: what it allocates is of few sizes.
+            if round == 1000 {
+                write(&self.0, "reads", &std::process::id().to_string());
+            }
+            if round > 1000 && engine.is_stopping() {
+                break;
+            }
+            let value = (round % ACCOUNTS).to_le_bytes();
+            for get in [
+                Get::Equal(0, &value),
+                Get::AtMost(0, &value),
+                Get::First(0),
+                Get::Next,
+            ] {
+                session.get(file, get, LockBias::None)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Successor {
     fn hold(&self, shared: &Shared, engine: &engines::Engine) -> Result<(), Status> {
         let mut session = shared.engine.session();
         let file = session.open("accounts")?;
@@ -318,7 +380,7 @@ impl Successor {
         let mut record = session.get(file, first, LockBias::MultipleWait)?.to_vec();
         record[4] = 1;
         session.update(file, &record)?;
-        self.write("holds", &std::process::id().to_string());
+        write(&self.0, "holds", &std::process::id().to_string());
         while !engine.is_stopping() {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -332,7 +394,7 @@ impl Successor {
         let mut session = shared.engine.session();
         let file = session.open("accounts")?;
         session.begin(TransactionKind::Concurrent)?;
-        self.write("asks", "yes");
+        write(&self.0, "asks", "yes");
         let record = session.get(file, Get::First(0), LockBias::MultipleWait)?;
         let balance = balance(record);
         session.end()?;
@@ -342,7 +404,7 @@ impl Successor {
         while shared.engine.statistics().checkpoints == before {
             std::thread::sleep(Duration::from_millis(1));
         }
-        self.write("got", &balance.to_string());
+        write(&self.0, "got", &balance.to_string());
         Ok(())
     }
 }

@@ -71,6 +71,7 @@ impl BackupFile {
         file.read_to_end(&mut bytes).map_err(when("read it"))?;
         let boot = concurve_records::storage::boot();
         let read = HeldLocks::read(&bytes, path, boot)?;
+        concurve_files::keep_private(&file).map_err(when("set the permissions of it"))?;
         if read.length == 0 {
             // The other file is made after the header is written.
             if has_other {
@@ -87,9 +88,11 @@ impl BackupFile {
         file.set_len(length)
             .map_err(when("truncate its torn end"))?;
         file.seek(SeekFrom::End(0)).map_err(when("seek in it"))?;
+        let other = open_locked(&other)?;
+        concurve_files::keep_private(&other).map_err(when("set the permissions of it"))?;
         let mut backup = Self {
             path: path.to_owned(),
-            files: [file, open_locked(&other)?],
+            files: [file, other],
             current: 0,
             grows: false,
             has_mark: !read.is_of_format_1,
@@ -271,12 +274,9 @@ fn check_kind(path: &Path) -> Result<(), BackupError> {
 /// Opens or creates a file, and locks it against other servers.
 fn open_locked(path: &Path) -> Result<Flock<File>, BackupError> {
     check_kind(path)?;
-    let opened = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path);
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let opened = concurve_files::open_as_it_is(&options, path);
     lock(
         opened.map_err(|source| failed(path, "open it", source))?,
         path,

@@ -1,6 +1,9 @@
 //! How much of the lock table is in use, counted over all partitions.
 
+use std::mem::size_of;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::lock_table::entry::{Entry, Group};
 
 /// The capacity of the lock table, and what is in use.
 #[derive(Debug)]
@@ -59,6 +62,14 @@ impl TableUsage {
 
     pub fn arguments(&self) -> &Gauge {
         &self.arguments
+    }
+
+    /// Bytes of the most locks and of the most arguments held so far; without the room that is kept
+    /// for more, and without the indexes.
+    pub fn memory_peak(&self) -> u64 {
+        let bytes = |gauge: &Gauge, each: usize| gauge.peak() * each as u64;
+        bytes(&self.locks, size_of::<Option<Entry>>())
+            + bytes(&self.arguments, size_of::<Option<Group>>())
     }
 
     /// Counts one more lock, if the capacity allows it; false if not.

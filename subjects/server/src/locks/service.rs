@@ -186,6 +186,7 @@ impl LockService {
             ("locks", locks.now()),
             ("locks_peak", locks.peak()),
             ("capacity", self.usage.capacity()),
+            ("memory_peak", self.usage.memory_peak()),
             ("arguments", arguments.now()),
             ("arguments_peak", arguments.peak()),
             ("owners", owners),

@@ -137,6 +137,30 @@ pub struct ServerOptions {
     pub login: LoginOptions,
 }
 
+impl ServerOptions {
+    /// Refuses caches that the shared memory cannot hold: they are allocated at the start.
+    ///
+    /// # Errors
+    /// If they are too large together.
+    pub fn check_caches(&self) -> Result<(), Error> {
+        let pages = self.records.as_ref().map_or(0, |it| it.engine.cache_pages);
+        let of_records = pages * concurve_records::page::PAGE_BYTES;
+        let of_statements = self
+            .statements
+            .map_or(0, |it| (it.procedure_cache_kib as usize) << 10);
+        let needed = of_records + of_statements;
+        if needed < self.shared_memory_bytes {
+            return Ok(());
+        }
+        Err(Error::Usage(format!(
+            "caches of {} MiB do not fit into a --shared-memory of {} MiB: raise it, or lower \
+             --cache-mib and --procedure-cache",
+            needed.div_ceil(1 << 20),
+            self.shared_memory_bytes >> 20
+        )))
+    }
+}
+
 impl ServerArgs {
     /// Checks the options against each other and against the machine.
     ///

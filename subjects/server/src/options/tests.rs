@@ -222,3 +222,36 @@ fn before_the_login_the_limits_are_small_and_let_a_password_pass() {
         assert!(login.pipeline_max <= limits.pipeline_max);
     }
 }
+
+#[test]
+fn caches_that_the_shared_memory_cannot_hold_are_refused() {
+    let options = |line: &str| {
+        let words = std::iter::once("concurve-server").chain(line.split_whitespace());
+        ServerArgs::try_parse_from(words).unwrap().options()
+    };
+    for (line, is_refused) in [
+        (
+            "--service records --folder x --cache-mib 60 --shared-memory 64",
+            false,
+        ),
+        (
+            "--service records --folder x --cache-mib 64 --shared-memory 64",
+            true,
+        ),
+        (
+            "--service records --folder x --cache-mib 1048576 --shared-memory 65536",
+            true,
+        ),
+        (
+            "--service statements --folder x --procedure-cache 4194304 --shared-memory 64",
+            true,
+        ),
+        ("--service locks --shared-memory 16", false),
+    ] {
+        let found = options(line).unwrap().check_caches();
+        assert_eq!(found.is_err(), is_refused, "{line}");
+        if let Err(error) = found {
+            assert!(error.to_string().contains("raise it, or lower"), "{error}");
+        }
+    }
+}

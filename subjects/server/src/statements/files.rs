@@ -125,6 +125,11 @@ impl RecordFiles<'_> {
         let mut record = record(&values, self.catalogue.file(file).record_bytes);
         let file = self.handle(file)?;
         if self.opened.midway.take().is_none() {
+            let records = match keys.is_empty() {
+                true => 0,
+                false => keys.end().abs_diff(*keys.start()).saturating_add(1),
+            };
+            self.session.check_room(file, records)?;
             self.session.begin(TransactionKind::Exclusive)?;
         }
         for number in keys {

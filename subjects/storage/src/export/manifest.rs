@@ -75,7 +75,7 @@ impl Manifest {
                 .expect("a string takes all");
         }
         let path = self.folder.join(NAME);
-        fs::write(&path, text).map_err(Error::io("write", &path))
+        concurve_files::write(&path, text).map_err(Error::io("write", &path))
     }
 
     pub fn bytes(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! Creates an export set: random tables from a seed.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -72,7 +72,7 @@ fn write_file(
     seed: u64,
     number: &mut u32,
 ) -> Result<ExportFile, Error> {
-    let file = File::create(path).map_err(Error::io("make", path))?;
+    let file = concurve_files::create(path).map_err(Error::io("make", path))?;
     let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
     let mut rows = 0;
     let mut bytes = HEADING.len() as u64 + 1;

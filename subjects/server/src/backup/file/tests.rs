@@ -145,3 +145,46 @@ fn every_commit_after_a_failed_write_tells_why_that_failed() {
     assert!(first.contains("append to it: Bad file"), "{first}");
     assert_eq!(backup.commit().unwrap_err().to_string(), first);
 }
+
+#[test]
+fn both_files_are_for_their_owner_also_those_of_an_older_version() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("locks");
+    let files = [path.clone(), other_path(&path)];
+    let set = |to: u32| {
+        for file in &files {
+            std::fs::set_permissions(file, PermissionsExt::from_mode(to)).unwrap();
+        }
+    };
+    let are_private = || {
+        files.iter().all(|file| {
+            let mode = std::fs::metadata(file).unwrap().permissions().mode();
+            mode & 0o7777 == 0o600
+        })
+    };
+    let (mut backup, _) = open(&path);
+    assert!(are_private());
+    backup.note(&record("a", 1));
+    backup.commit().unwrap();
+    drop(backup);
+    set(0o644);
+    let (mut backup, _) = open(&path);
+    assert!(are_private());
+    backup.compact().unwrap();
+    assert!(are_private());
+    assert_eq!(held(&backup), [("a".to_owned(), 1)]);
+}
+
+#[test]
+fn a_file_that_is_refused_keeps_its_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hosts");
+    std::fs::write(&path, "127.0.0.1 localhost\n").unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+    let error = BackupFile::open(&path, Durability::Process).unwrap_err();
+    assert!(matches!(error, BackupError::Foreign { .. }));
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o644);
+}

@@ -1,0 +1,121 @@
+//! The page table: which frame has a page.
+//!
+//! Chains of frames, one for each hash of pages. A chain changes only while its stripe is latched, so
+//! who latches it finds a page if it is there. Who does not may miss it, and checks with the frame
+//! what was found.
+
+use std::hash::BuildHasher;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use concurve_latch::{Class, Mutex, MutexGuard};
+use crossbeam_utils::CachePadded;
+
+use crate::cache::frame::Frame;
+use crate::counted::AtomicU32;
+use crate::page::PageId;
+use crate::table::Hashing;
+
+/// A search without the latch gives up after so many frames: while chains change, it may follow
+/// parts of several.
+const STEPS_MAX: usize = 32;
+
+pub struct PageTable {
+    /// The first frame of each chain, from 1; 0: none. A power of two.
+    heads: Box<[AtomicU32]>,
+    /// Each with the number of hits that were found under its latch.
+    stripes: Box<[CachePadded<Mutex<u64>>]>,
+    hasher: Hashing,
+}
+
+/// The right to change the chains of a stripe.
+pub struct Stripe<'a> {
+    table: &'a PageTable,
+    hits: MutexGuard<'a, u64>,
+}
+
+impl PageTable {
+    /// A table for so many frames, with so many stripes: a power of two.
+    pub fn new(class: Class, frames: usize, stripes: usize) -> Self {
+        let heads = frames.max(stripes).next_power_of_two();
+        Self {
+            heads: (0..heads).map(|_| AtomicU32::new(0)).collect(),
+            stripes: (0..stripes)
+                .map(|_| CachePadded::new(class.mutex(0)))
+                .collect(),
+            hasher: Hashing::default(),
+        }
+    }
+
+    fn hash(&self, id: PageId) -> usize {
+        self.hasher.hash_one(id) as usize >> 20
+    }
+
+    fn head(&self, id: PageId) -> &AtomicU32 {
+        &self.heads[self.hash(id) & (self.heads.len() - 1)]
+    }
+
+    /// How many pages were found under latches of stripes.
+    pub fn hits(&self) -> u64 {
+        self.stripes.iter().map(|it| *it.lock()).sum()
+    }
+
+    /// Latches the stripe of a page.
+    pub fn stripe(&self, id: PageId) -> Stripe<'_> {
+        let stripe = &self.stripes[self.hash(id) & (self.stripes.len() - 1)];
+        Stripe {
+            table: self,
+            hits: stripe.lock(),
+        }
+    }
+
+    /// The frame that seems to have a page.
+    #[inline]
+    pub fn find(&self, frames: &[CachePadded<Frame>], id: PageId) -> Option<usize> {
+        self.search(frames, id, STEPS_MAX)
+    }
+
+    #[inline]
+    fn search(&self, frames: &[CachePadded<Frame>], id: PageId, steps: usize) -> Option<usize> {
+        let mut next = self.head(id).load(Acquire);
+        for _ in 0..steps {
+            let index = (next as usize).checked_sub(1)?;
+            let frame = &frames[index];
+            if frame.has(id) {
+                return Some(index);
+            }
+            next = frame.next.load(Acquire);
+        }
+        None
+    }
+}
+
+impl Stripe<'_> {
+    pub fn count_hit(&mut self) {
+        *self.hits += 1;
+    }
+
+    /// The frame that has a page.
+    pub fn find(&self, frames: &[CachePadded<Frame>], id: PageId) -> Option<usize> {
+        self.table.search(frames, id, usize::MAX)
+    }
+
+    /// Adds a frame, which has the page.
+    pub fn add(&self, frames: &[CachePadded<Frame>], id: PageId, index: usize) {
+        let head = self.table.head(id);
+        frames[index].next.store(head.load(Relaxed), Relaxed);
+        head.store(index as u32 + 1, Release);
+    }
+
+    /// Removes a frame.
+    pub fn remove(&self, frames: &[CachePadded<Frame>], id: PageId, index: usize) {
+        let mut link = self.table.head(id);
+        while let Some(at) = (link.load(Relaxed) as usize).checked_sub(1) {
+            let next = &frames[at].next;
+            if at == index {
+                link.store(next.load(Relaxed), Release);
+                return;
+            }
+            link = next;
+        }
+    }
+}
