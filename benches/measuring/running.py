@@ -56,7 +56,7 @@ def wall_seconds(argv: Sequence[str], stdin: str = os.devnull) -> float:
         (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
     ]
     begin = time.perf_counter_ns()
-    pid = os.posix_spawn(argv[0], list(argv), os.environ, file_actions=actions)
+    pid = os.posix_spawnp(argv[0], list(argv), os.environ, file_actions=actions)
     _, status = os.waitpid(pid, 0)
     taken = time.perf_counter_ns() - begin
     if os.waitstatus_to_exitcode(status) != 0:

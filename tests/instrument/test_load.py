@@ -147,10 +147,11 @@ def test_a_log_that_a_library_reads(url: str, tmp_path: Path) -> None:
         (name, kind["latency_ns"]) for name, kind in kinds.items()
     ]:
         for name, percentile in (("p50", 50), ("p99", 99), ("max", 100)):
-            # One library rounds the rank, the other takes the next one: neighbours count.
-            one = 100 / found[tag].get_total_count()
-            low = found[tag].get_value_at_percentile(max(0, percentile - one))
-            high = found[tag].get_value_at_percentile(min(100, percentile + one))
+            # One library rounds the rank, the other takes the next one: neighbours count. Half a
+            # rank more, since a percentile that is the neighbour's own may be rounded back.
+            more = 150 / found[tag].get_total_count()
+            low = found[tag].get_value_at_percentile(max(0, percentile - more))
+            high = found[tag].get_value_at_percentile(min(100, percentile + more))
             assert low * 0.998 <= latency[name] <= high * 1.002
 
 

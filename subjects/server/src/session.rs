@@ -1,6 +1,8 @@
 //! The state of a connection between its requests.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use concurve_records::Waiting;
 use concurve_records::command::Client;
@@ -19,6 +21,9 @@ pub struct Session {
     pub source: Source,
     pub version: Version,
     pub authenticated: bool,
+    /// The same, for its connection: the reply to the login may be sent while the session is still
+    /// on its way back.
+    shown: Arc<AtomicBool>,
     pub wrong_passwords: u32,
     /// Requests before the login that were refused or did nothing.
     pub refused_before_login: u32,
@@ -51,6 +56,7 @@ impl Session {
             source,
             version: Version::default(),
             authenticated: false,
+            shown: Arc::default(),
             wrong_passwords: 0,
             refused_before_login: 0,
             name: Box::default(),
@@ -60,10 +66,21 @@ impl Session {
             waiting: OnWait::default(),
         };
         if !services.logins.needs_password() {
-            session.authenticated = true;
+            session.authenticate();
             session.begin(services);
         }
         session
+    }
+
+    /// Lets its client in. To be called before the reply is written.
+    pub fn authenticate(&mut self) {
+        self.authenticated = true;
+        self.shown.store(true, Relaxed);
+    }
+
+    /// Whether its client has been let in, for those that do not own the session.
+    pub fn login(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.shown)
     }
 
     /// Sets the function that is called when a parked request can continue. To be called before the

@@ -71,7 +71,7 @@ fn log_in(
     };
     match call.service.attempt(session.source, before, user, password) {
         Attempt::Right => {
-            session.authenticated = true;
+            session.authenticate();
             return Ok(None);
         }
         Attempt::MustWait(wait) => return Ok(Some(wait)),

@@ -3,6 +3,8 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use crate::net::batch::{Batch, Returned};
@@ -36,7 +38,10 @@ pub struct ClientConnection {
     id: u64,
     source: Source,
     since: Instant,
+    /// Its login is counted: known since its session came back.
     is_logged_in: bool,
+    /// Its client has logged in, wherever its session is.
+    login: Arc<AtomicBool>,
     stream: Arc<TcpStream>,
     session: SessionPlace,
     parser: Parser,
@@ -104,6 +109,7 @@ impl ClientConnection {
             source: session.source,
             since: now,
             is_logged_in: session.authenticated,
+            login: session.login(),
             stream: Arc::new(stream),
             session: SessionPlace::Here(session),
             parser: Parser::default(),
@@ -135,14 +141,19 @@ impl ClientConnection {
         self.is_logged_in
     }
 
+    /// Whether its client has logged in, also while its session has not come back yet.
+    fn has_logged_in(&self) -> bool {
+        self.login.load(Relaxed)
+    }
+
     /// Whether it could make room for another client: it has not logged in, and is not ending.
     pub fn is_newcomer(&self) -> bool {
-        !self.is_logged_in && self.phase != Phase::Broken
+        !self.has_logged_in() && self.phase != Phase::Broken
     }
 
     /// The limits that hold for it now.
     pub fn limits<'a>(&self, options: &'a ServerOptions) -> &'a ConnectionLimits {
-        match self.is_logged_in {
+        match self.has_logged_in() {
             true => &options.limits,
             false => &options.login.limits,
         }
@@ -417,7 +428,7 @@ impl ClientConnection {
 
     fn refuse(&mut self, error: &ProtocolError) {
         let option = match error {
-            _ if !self.is_logged_in && error.is_limit() => " before the login",
+            _ if !self.has_logged_in() && error.is_limit() => " before the login",
             ProtocolError::TooManyArguments(..) => " (--arguments-max)",
             ProtocolError::TooLong(_) => " (--request-bytes-max)",
             _ => "",
@@ -477,7 +488,7 @@ impl ClientConnection {
 
     /// Whether its client should have logged in by now.
     pub fn is_late(&self, timeout: Duration, now: Instant) -> bool {
-        !self.is_logged_in && now.duration_since(self.since) > timeout
+        !self.has_logged_in() && now.duration_since(self.since) > timeout
     }
 
     /// Whether a request is incomplete, or replies are unread, for too long.
