@@ -82,7 +82,7 @@ site: $(STAMPS)/venv ## Write the documentation as a site to build/site; a broke
 
 check: $(STAMPS)/venv lint ## Lint, and run the tests that need no server and no program (two minutes)
 	@$(BIN)/python -m pytest -q --numprocesses 2 -m "not real and not simulation and not postgresql and not soak"
-	@cargo test --workspace --lib --profile checked --quiet
+	@cargo test --workspace --lib --profile checked --quiet -- --skip simulated::
 
 # Side by side: an installation waits for the network, and tests wait for processes.
 test: ## Run the tests of every language

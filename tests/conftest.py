@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import fcntl
 import os
 import pwd
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from concurve.secrets import KNOWN
 from tests.helpers import postgres as server
 from tests.helpers.real import STEERING
 
@@ -47,6 +49,15 @@ def pytest_configure() -> None:
 def pytest_unconfigure() -> None:
     """Remove the lock of the modules' fixtures."""
     Path(os.environ["CONCURVE_LOCK"]).unlink(missing_ok=True)
+
+
+@pytest.fixture(autouse=True)
+def secrets_of_its_own() -> Iterator[None]:
+    """What one test makes the process know is hidden in no other."""
+    known = vars(KNOWN)
+    before = {name: copy.copy(value) for name, value in known.items()}
+    yield
+    known |= before
 
 
 #: Folders whose tests start programs, servers or devices, and fixtures that do so.

@@ -220,3 +220,13 @@ def test_all_levels_of_a_marked_factor_are_hidden() -> None:
     assert kept.factors[0].levels == ("{secret:WORD}", "{secret:WORD_2}")
     with pytest.raises(StudyError, match="--secret word: a level of fewer than 4 characters"):
         hidden(small_study(word=("abc",)), ["word"], Secrets({}))
+
+
+def test_what_is_hidden_twice_is_hidden_once() -> None:
+    """A secret may be a word of the references themselves."""
+    secrets = Secrets({})
+    for name, value in (("WORD", "secret"), ("NAME", "WORD"), ("OTHER", "swordfish")):
+        secrets.add(name, value)
+    once = secrets.hide("the secret is swordfish, in a WORD")
+    assert once == "the {secret:WORD} is {secret:OTHER}, in a {secret:NAME}"
+    assert secrets.hide(once) == once

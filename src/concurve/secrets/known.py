@@ -18,7 +18,7 @@ from typing import Any
 
 from concurve.errors import StudyError
 from concurve.secrets.likely import Found, in_text, in_words, is_likely, of_value
-from concurve.secrets.secret import Secret, reference, references, replaced
+from concurve.secrets.secret import REFERENCE, Secret, reference, references, replaced
 
 #: A shorter value is hidden where it stands, and not looked for elsewhere: it would be found in
 #: words and numbers that have nothing to do with it.
@@ -162,7 +162,12 @@ class Secrets:
             return text
         if self._pattern is None:
             self._pattern = _pattern_of(self._names)
-        return self._pattern.sub(lambda match: reference(self._names[match[0]]), text)
+        return self._pattern.sub(self._reference_for, text)
+
+    def _reference_for(self, match: re.Match[str]) -> str:
+        """A reference stays as it is: a secret may be a word of it."""
+        name = self._names.get(match[0])
+        return match[0] if name is None else reference(name)
 
     def hide_likely(self, text: str) -> str:
         """The same for a text of a study, of which what is likely a secret is known from then
@@ -322,8 +327,8 @@ def _overlap(first: str, second: str) -> int:
 
 def _pattern_of(names: Iterable[str]) -> re.Pattern[str]:
     """Any of the values, the longest first. An ordinary word is one by itself alone, and a number
-    is no part of another one."""
-    parts = []
+    is no part of another one. References are matched, too, so that nothing inside of one is."""
+    parts = [REFERENCE.pattern]
     for value in sorted(names, key=lambda it: (-len(it), it)):
         text = re.escape(value)
         if value.isdigit():

@@ -9,7 +9,8 @@ from typing import NoReturn
 #: What is shown of a secret that has no name.
 MASK = "***"
 
-_REFERENCE = re.compile(r"\{secret:([A-Za-z_][A-Za-z0-9_]*)\}")
+#: A reference, and the name in it.
+REFERENCE = re.compile(r"\{secret:([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class Secret:
@@ -53,9 +54,9 @@ def reference(name: str) -> str:
 
 def references(text: str) -> list[str]:
     """The names of the secrets that a text refers to, each once, in order."""
-    return list(dict.fromkeys(_REFERENCE.findall(text)))
+    return list(dict.fromkeys(REFERENCE.findall(text)))
 
 
 def replaced(text: str, values: dict[str, str]) -> str:
     """The text with the values in place of the references to these names; others stay."""
-    return _REFERENCE.sub(lambda match: values.get(match[1], match[0]), text)
+    return REFERENCE.sub(lambda match: values.get(match[1], match[0]), text)
