@@ -138,6 +138,8 @@ fn run(shared: &Shared) {
 #[cfg(test)]
 mod tests {
     use std::io;
+    use std::mem::ManuallyDrop;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 
@@ -200,20 +202,25 @@ mod tests {
             ..EngineOptions::default()
         };
         let (engine, _) = Engine::open_in(Arc::new(storage), options).unwrap();
+        // Neither is closed: the checkpointer may have panicked with a latch that this would take.
+        let engine = ManuallyDrop::new(engine);
         let file = FileDefinition {
             record_bytes: 1000,
             keys: Vec::new(),
         };
         engine.create_file("f", &file).unwrap();
-        let mut session = engine.session();
+        let mut session = ManuallyDrop::new(engine.session());
         let opened = session.open("f").unwrap();
         panics.store(true, Relaxed);
-        // The log grows until the thread makes a new file of it.
-        for _ in 0..100_000 {
-            if session.insert(opened, &[b'x'; 1000]).is_err() {
-                break;
+        // The log grows until the thread makes a new file of it. Whoever waits for a latch of a thread
+        // that panicked panics, too.
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            for _ in 0..100_000 {
+                if session.insert(opened, &[b'x'; 1000]).is_err() {
+                    break;
+                }
             }
-        }
+        }));
         let why = engine.failure().unwrap();
         assert!(why.contains("checkpoints panicked"), "{why}");
     }
