@@ -141,10 +141,12 @@ def test_every_view_shows_the_same_rows() -> None:
 THREE: dict[str, tuple[Level, ...]] = {**FACTORS, "scheduler": ("cfq", "as", "noop")}
 
 
-def ratios(simulation: bool = True, lacks: Level = "") -> tuple[AssumedRatio, ...]:
-    """noop takes as long as cfq; the claim is about as alone."""
-    claim = Claim(
-        id="slower",
+def claimed(differ_by: float | None) -> Claim:
+    """as takes longer than cfq, which needs that noop and cfq lie so far apart."""
+    cells = [{"scheduler": "noop"}, {"scheduler": "cfq"}]
+    needs = {} if differ_by is None else {"needs": {"cells": cells, "differ_by": differ_by}}
+    return Claim(
+        id=f"slower-{differ_by}",
         says="as takes longer.",
         kind="ratio",
         test={
@@ -154,11 +156,17 @@ def ratios(simulation: bool = True, lacks: Level = "") -> tuple[AssumedRatio, ..
             "each": ["depth", "cache", "layout"],
             "at_least": 1.0,
             "published": 1.028,
-            "needs": {"cells": [{"scheduler": "noop"}, {"scheduler": "cfq"}], "differ_by": 0.02},
+            **needs,
         },
     )
+
+
+def ratios(
+    simulation: bool = True, lacks: Level = "", needed: tuple[float | None, ...] = (0.02,)
+) -> tuple[AssumedRatio, ...]:
+    """noop takes as long as cfq; the claims are about as alone."""
     study = msgspec.structs.replace(
-        small_study(None, **THREE), claims=(claim,), simulation=simulation
+        small_study(None, **THREE), claims=tuple(map(claimed, needed)), simulation=simulation
     )
 
     def blocks(parameters: Mapping[str, Level], indicator: str) -> Mapping[int, float]:
@@ -184,6 +192,11 @@ def test_every_level_has_its_ratio_to_the_base_and_the_assumption_that_counts_is
         assert item.ratio.low - 0.003 < expected < item.ratio.high + 0.003
     assert ratios(simulation=False) == ()
     assert {item.level for item in ratios(lacks="noop")} == {"as"}
+
+
+def test_ratios_that_decide_no_claim_are_those_of_any_claim_that_needs_a_difference() -> None:
+    for needed, within in (((None,), None), ((None, 0.02), 0.02), ((0.05, 0.02), 0.02)):
+        assert {item.alike_within for item in ratios(needed=needed)} == {within}
 
 
 def judged(verdict: VerdictName, cache: Level) -> ClaimFinding:

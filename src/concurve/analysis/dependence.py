@@ -182,7 +182,8 @@ def _first(rows: Sequence[Dependence], factor: str) -> Dependence:
 
 class _Comparison(NamedTuple):
     """What claims compare: levels of ``factor`` with its level ``base``, in the cells ``where``.
-    ``published`` has the source's ratio of a level."""
+    ``published`` has the source's ratio of a level, ``differences`` the shares by which claims need
+    cells to differ."""
 
     indicator: str
     factor: str
@@ -190,7 +191,7 @@ class _Comparison(NamedTuple):
     where: Cell
     each: Each
     published: dict[Level, float]
-    alike_within: float
+    differences: list[float]
 
 
 def _comparisons(study: Study) -> list[_Comparison]:
@@ -215,9 +216,11 @@ def _comparisons(study: Study) -> list[_Comparison]:
                 where=where,
                 each=test.each,
                 published={},
-                alike_within=0.0 if test.needs is None else test.needs.differ_by,
+                differences=[],
             ),
         )
+        if test.needs is not None:
+            compared.differences.append(test.needs.differ_by)
         if test.published is not None and claim.kind == "ratio":
             compared.published[test.of[factor]] = test.published
     return list(found.values())
@@ -252,7 +255,7 @@ def _along(
                     settings=len(settings),
                     ratio=ratio,
                     published=compared.published.get(level),
-                    alike_within=compared.alike_within,
+                    alike_within=min(compared.differences, default=None),
                 )
 
 

@@ -68,7 +68,7 @@ class AssumedRatio(msgspec.Struct, frozen=True, kw_only=True):
     level ``base``, where an ``assumption`` is ``at`` one of its levels: the geometric mean over all
     ``settings`` of the others, each interval at 95 % by itself. ``published``: the ratio that the
     source has, if a claim names one; ``alike_within``: ratios that lie closer to 1 than by this
-    share decide no claim, 0 if none says so."""
+    share decide no claim, if one says so."""
 
     indicator: str
     factor: str
@@ -79,4 +79,4 @@ class AssumedRatio(msgspec.Struct, frozen=True, kw_only=True):
     settings: int
     ratio: Estimate
     published: float | None = None
-    alike_within: float = 0.0
+    alike_within: float | None = None

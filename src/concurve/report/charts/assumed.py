@@ -37,7 +37,7 @@ def assumed(items: Sequence[AssumedRatio], label: str) -> Chart:
     ]
     if any(row["kind"] == "published" for row in rows):
         remarks.append("Dashed: the source's ratio.")
-    if first.alike_within:
+    if first.alike_within is not None:
         remarks.append(
             f"Grey: within {first.alike_within * 100:g} % of 1. Where all figures lie so close "
             "together, claims cannot be decided."
@@ -87,7 +87,7 @@ def _drawn(rows: list[dict[str, Any]], curves: list[str], items: Sequence[Assume
 
     first = items[0]
     levels = [fmt.level(level) for level in dict.fromkeys(item.at for item in items)]
-    band = 1 + first.alike_within
+    band = 1 + (first.alike_within or 0.0)
     ends = [row[key] for row in rows for key in ("value", "low", "high") if key in row]
     domain = [min(*ends, 1 / band) / _MARGIN, max(*ends, band) * _MARGIN]
     y_scale = alt.Scale(type="log", domain=domain, nice=False)

@@ -108,8 +108,8 @@ class AssumedRatioEntry(
     ratio: Annotated[Indicator | None, about(type="object")]
     published: Annotated[float | None, about("The ratio that the source has.")] = None
     alike_within: Annotated[
-        float, about("Ratios closer to 1 than by this share decide no claim; 0: none says so.")
-    ] = 0.0
+        float | None, about("Ratios closer to 1 than by this share decide no claim.")
+    ] = None
 
 
 def claim_of(claim: ClaimFinding) -> Claim:
