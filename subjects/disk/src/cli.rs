@@ -25,6 +25,10 @@ use crate::workload::load::{Assumptions, Writing};
 pub struct Options {
     #[command(subcommand)]
     pub workload: Workload,
+
+    /// Write what the disks do to this file: a line of JSON for each event
+    #[arg(long, value_name = "FILE", global = true)]
+    pub events: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -13,6 +13,8 @@ pub enum Error {
     Usage(String),
     #[error("cannot simulate the trace {}: {source}", path.display())]
     Trace { path: PathBuf, source: TraceError },
+    #[error("the events cannot be written to {}: {source}; name a writable file with --events", path.display())]
+    Events { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Report(#[from] ReporterError),
 }
@@ -42,7 +44,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
-            Self::Trace { .. } | Self::Report(_) => 1,
+            Self::Trace { .. } | Self::Events { .. } | Self::Report(_) => 1,
         }
     }
 }

@@ -13,6 +13,7 @@ mod cli;
 pub mod device;
 pub mod disk;
 pub mod error;
+pub mod event_file;
 pub mod machine;
 pub mod page_cache;
 mod report;

@@ -1,6 +1,5 @@
 //! Runs the program: options → workload → simulation → report.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -10,6 +9,7 @@ use concurve_reporter::Reporter;
 
 use crate::cli::{LoadOptions, Options, StreamOptions, TraceOptions, Workload, between};
 use crate::error::Error;
+use crate::event_file::EventFile;
 use crate::machine::Machine;
 use crate::report;
 use crate::request::{Direction, Priority};
@@ -37,9 +37,17 @@ fn run(options: &Options) -> Result<(), Error> {
         Workload::Streams(options) => streaming(options)?,
         Workload::Trace(options) => replaying(options)?,
     };
+    let events = options.events.as_deref().map(EventFile::open).transpose()?;
     let begun = Instant::now();
     reporter.begin("measure")?;
-    let account = Simulation::new(&machine, processes).run();
+    let simulation = Simulation::new(&machine, processes);
+    let account = match events {
+        Some(mut events) => {
+            events.disks(&machine, simulation.cylinders());
+            simulation.run_told(events)?
+        }
+        None => simulation.run(),
+    };
     reporter.end("measure")?;
     report::report(&machine, &account, &reporter)?;
     print!("{}", report::table(&machine, &account, begun.elapsed()));
@@ -63,7 +71,7 @@ fn loading(options: &LoadOptions) -> Result<Prepared, Error> {
 fn replaying(options: &TraceOptions) -> Result<Prepared, Error> {
     let machine = options.machine.machine()?;
     let read = || {
-        let text = BufReader::new(File::open(&options.file)?);
+        let text = BufReader::new(concurve_files::open_named(&options.file)?);
         trace::processes(text, machine.sectors())
     };
     let processes = read().map_err(|source| Error::Trace {

@@ -99,6 +99,12 @@ impl Engine {
         self.stop.request();
     }
 
+    /// A function that does what [`Engine::stop_all`] does: for threads that have no engine.
+    pub fn stopper(&self) -> impl Fn() + Send + Sync + use<> {
+        let stop = self.stop.clone();
+        move || stop.request()
+    }
+
     /// Becomes readable when the engine is to return, and stays so. Not to be read from.
     pub fn stop_descriptor(&self) -> BorrowedFd<'_> {
         self.stop.descriptor()

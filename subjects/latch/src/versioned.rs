@@ -75,6 +75,7 @@ impl<const BYTES: usize, const WORDS: usize> Versioned<BYTES, WORDS> {
     }
 
     /// Takes the latch shared, if it is available now.
+    #[inline]
     pub fn try_read(&self) -> Option<VersionedRead<'_, BYTES, WORDS>> {
         let latch = self.latch.try_read()?;
         Some(VersionedRead {
@@ -92,6 +93,17 @@ impl<const BYTES: usize, const WORDS: usize> Versioned<BYTES, WORDS> {
             ends_valid: self.version.is_valid(),
             _latch: latch,
         }
+    }
+
+    /// Takes the latch exclusively, if it is available now.
+    #[inline]
+    pub fn try_write(&self) -> Option<VersionedWrite<'_, BYTES, WORDS>> {
+        let latch = self.latch.try_write()?;
+        Some(VersionedWrite {
+            bytes: self,
+            ends_valid: self.version.is_valid(),
+            _latch: latch,
+        })
     }
 
     /// Begins to read without the latch; `None` while the bytes change, or if they are not valid.
@@ -353,6 +365,19 @@ mod tests {
         bytes.write().validate();
         assert!(!before.is_current());
         assert!(bytes.read().is_valid());
+    }
+
+    #[test]
+    fn a_latch_that_is_taken_is_not_waited_for() {
+        let bytes = valid();
+        let read = bytes.read();
+        assert!(bytes.try_read().is_some() && bytes.try_write().is_none());
+        drop(read);
+        let mut write = bytes.try_write().unwrap();
+        write.put(0, &[1]);
+        assert!(bytes.try_read().is_none() && bytes.try_write().is_none());
+        drop(write);
+        assert!(bytes.snapshot().is_some_and(|it| it.number(0) >> 56 == 1));
     }
 
     #[test]

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use concurve_reporter::Reporter;
 
-use crate::cut::Grain;
+use crate::cut::{Cut, Grain};
 use crate::error::Error;
 use crate::handout::Sync;
 use crate::image::{Image, PngFile};
 use crate::kernel::Path;
+use crate::live::LiveFile;
 use crate::location::{Depth, Location, SIDE_MAX};
 use crate::report;
 use crate::view::View;
@@ -70,6 +71,11 @@ struct Options {
     #[arg(long, value_name = "FILE")]
     png: Option<PathBuf>,
 
+    /// Keep the picture in this file while it is computed: the iteration counts as 32-bit numbers, line
+    /// by line, then the thread of each pixel as a 16-bit number
+    #[arg(long, value_name = "FILE")]
+    live: Option<PathBuf>,
+
     /// Print the lines of the document's Listing 1 instead of `key value` lines
     #[arg(long)]
     listing: bool,
@@ -94,19 +100,35 @@ pub(crate) fn run() -> Result<(), Error> {
     let options = Options::parse();
     let view = options.view()?;
     let png = options.png.as_deref().map(PngFile::open).transpose()?;
+    let live = options.live.as_deref().map(LiveFile::open).transpose()?;
     let reporter = Reporter::from_environment()?;
     let compute_options = options.compute_options();
     report::facts(&reporter, facts(&view, &compute_options))?;
-    let image = Image::new(view.width, view.height);
+    let image = image(&view, &compute_options, live.is_some());
     let mut output = Output {
         view,
         listing: options.listing,
         reporter,
     };
-    workers::compute(view, compute_options, options.repeat, &image, &mut output)?;
+    let mut compute =
+        || workers::compute(view, compute_options, options.repeat, &image, &mut output);
+    match live {
+        Some(file) => file.beside(&image, compute),
+        None => compute(),
+    }?;
     match png {
         Some(file) => file.write(&image, view.iterations),
         None => Ok(()),
+    }
+}
+
+/// The picture; for a program that shows it, also which worker computes what.
+fn image(view: &View, options: &ComputeOptions, is_shown: bool) -> Image {
+    let image = Image::new(view.width, view.height);
+    if is_shown {
+        image.with_owners(Cut::new(*view, options.grain))
+    } else {
+        image
     }
 }
 

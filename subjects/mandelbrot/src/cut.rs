@@ -73,6 +73,17 @@ impl Cut {
         self.columns * self.rows
     }
 
+    /// The units that line `y` of the picture goes through, from the left: the number of each, and how
+    /// many pixels of the line are its.
+    pub fn units_of_line(&self, y: u32) -> impl Iterator<Item = (u64, u32)> + use<> {
+        let first = u64::from(y / self.unit_height) * self.columns;
+        let (width, unit_width) = (self.view.width, self.unit_width);
+        (0..self.columns as u32).map(move |column| {
+            let pixels = unit_width.min(width - column * unit_width);
+            (first + u64::from(column), pixels)
+        })
+    }
+
     /// The unit of this number.
     #[must_use]
     pub fn unit(&self, number: u64) -> Unit {

@@ -24,6 +24,12 @@ pub enum Error {
     #[error("picture {}: {reason}; name a writable file with --png", path.display())]
     Png { path: PathBuf, reason: String },
 
+    #[error("live picture {}: {source}; name a writable file with --live", path.display())]
+    Live {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+
     #[error(
         "threads: {created} of {requested} could be created, then: {source}; \
          the limit that bit: {limit}; ask for fewer with --threads, or raise that limit"

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 
 use crate::cut::{Cut, Unit};
+use crate::owners::Owners;
 use crate::view::Point;
 
 /// How units of work are assigned to threads.
@@ -81,6 +82,8 @@ impl Handout {
     pub fn points(&self, worker: usize) -> Points<'_> {
         Points {
             handout: self,
+            worker,
+            owners: None,
             place: worker as u64,
             unit: Unit::EMPTY,
             x: 0,
@@ -99,10 +102,11 @@ impl Handout {
         }
     }
 
-    /// The next unit for a worker that has computed `pixels_done` pixels since it last asked.
-    fn claim(&self, place: &mut u64, pixels_done: u64) -> Option<Unit> {
+    /// The number of the next unit for a worker that has computed `pixels_done` pixels since it last
+    /// asked.
+    fn claim(&self, place: &mut u64, pixels_done: u64) -> Option<u64> {
         let units = self.cut.units();
-        let number = match &self.shared {
+        match &self.shared {
             Shared::Nothing { workers } => {
                 let mine = *place;
                 *place += workers;
@@ -116,8 +120,7 @@ impl Handout {
             }
             Shared::Locked(next) => advance(&mut lock(next), units),
             Shared::Atomic(next) => compare_and_swap(next, units),
-        };
-        number.map(|number| self.cut.unit(number))
+        }
     }
 }
 
@@ -150,6 +153,9 @@ fn compare_and_swap(next: &AtomicU64, units: u64) -> Option<u64> {
 #[derive(Debug)]
 pub struct Points<'a> {
     handout: &'a Handout,
+    worker: usize,
+    /// Where it notes the units that it takes, if somebody wants to know.
+    owners: Option<&'a Owners>,
     /// Next place in this worker's static share.
     place: u64,
     unit: Unit,
@@ -161,7 +167,13 @@ pub struct Points<'a> {
     pixels: u64,
 }
 
-impl Points<'_> {
+impl<'a> Points<'a> {
+    /// The same pixels; the worker notes the units that it takes.
+    #[must_use]
+    pub fn noted(self, owners: Option<&'a Owners>) -> Self {
+        Self { owners, ..self }
+    }
+
     /// Pixels that this worker was given.
     #[must_use]
     pub fn pixels(&self) -> u64 {
@@ -178,7 +190,11 @@ impl Iterator for Points<'_> {
             let pixels_done = std::mem::take(&mut self.unit_pixels);
             self.unit = Unit::EMPTY;
             (self.x, self.y) = (0, 0);
-            self.unit = self.handout.claim(&mut self.place, pixels_done)?;
+            let number = self.handout.claim(&mut self.place, pixels_done)?;
+            if let Some(owners) = self.owners {
+                owners.take(number, self.worker);
+            }
+            self.unit = self.handout.cut.unit(number);
         }
         let view = &self.handout.cut.view;
         let point = view.point(self.unit.x + self.x, self.unit.y + self.y);

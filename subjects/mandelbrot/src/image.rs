@@ -5,7 +5,9 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::cut::Cut;
 use crate::error::Error;
+use crate::owners::Owners;
 
 /// Iteration counts, line by line from the top left.
 ///
@@ -15,6 +17,7 @@ use crate::error::Error;
 pub struct Image {
     width: u32,
     counts: Vec<AtomicU32>,
+    owners: Option<Owners>,
 }
 
 impl Image {
@@ -25,13 +28,33 @@ impl Image {
         Self {
             width,
             counts: counts.take(pixels).collect(),
+            owners: None,
         }
+    }
+
+    /// The same, with a note of which worker computes what, for units of work cut like this.
+    #[must_use]
+    pub fn with_owners(self, cut: Cut) -> Self {
+        let owners = Some(Owners::new(cut));
+        Self { owners, ..self }
+    }
+
+    /// Which worker computes what, if it is noted.
+    #[must_use]
+    pub fn owners(&self) -> Option<&Owners> {
+        self.owners.as_ref()
     }
 
     /// Stores the iteration count of a pixel.
     #[inline]
     pub fn set(&self, index: usize, count: u32) {
         self.counts[index].store(count, Ordering::Relaxed);
+    }
+
+    /// Number of its pixels.
+    #[must_use]
+    pub fn pixels(&self) -> usize {
+        self.counts.len()
     }
 
     /// Iteration counts of all pixels.

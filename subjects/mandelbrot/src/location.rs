@@ -57,6 +57,9 @@ pub struct Fault {
     remedy: &'static str,
 }
 
+/// Longest bookmark file.
+const BYTES_MAX: u64 = 1 << 20;
+
 /// Greatest width and height: an image of four bytes a pixel must fit into memory.
 pub const SIDE_MAX: u32 = 16_384;
 
@@ -72,7 +75,8 @@ impl Location {
     /// # Errors
     /// The file cannot be read, or a line of it is at fault.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::LocationUnreadable {
+        let text = concurve_files::read_named_text(path, BYTES_MAX);
+        let text = text.map_err(|source| Error::LocationUnreadable {
             path: path.into(),
             source,
         })?;
@@ -175,7 +179,21 @@ fn key_of(line: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use concurve_fuzz::Target;
+
     use super::*;
+
+    #[test]
+    fn any_text_is_a_location_or_refused() {
+        let corpus = [BUILT_IN.as_bytes().to_vec()];
+        let words: [&[u8]; 6] = [b"x_min", b"width", b"=", b"nan", b"1e999", b"\xe2\x88\x92"];
+        Target::new(env!("CARGO_PKG_NAME"), "location::tests::any_text", &corpus)
+            .words(&words)
+            .run(|text, _| match parse(&String::from_utf8_lossy(text)) {
+                Ok(location) => assert!(location.nonsense().is_none()),
+                Err(fault) => assert!(!fault.to_string().is_empty()),
+            });
+    }
 
     #[test]
     fn the_built_in_location_has_the_size_of_the_document() {

@@ -150,7 +150,7 @@ impl SharedState<'_> {
         while self.barrier.enter() {
             let handout = self.handout().expect("set before opening");
             let begin_ns = monotonic_ns();
-            let mut points = handout.points(worker);
+            let mut points = handout.points(worker).noted(self.image.owners());
             let iterations =
                 self.options
                     .path

@@ -3,11 +3,13 @@
 //! With more running threads than CPUs, the kernel preempts threads in the middle of transactions,
 //! and the locks of a preempted one stop the others until it runs again. So a transaction is
 //! admitted only if a CPU is available for it; the others wait while they hold no locks. A session
-//! that leaves may enter again without waiting, until the first session in the queue has waited for
-//! a time slice: a context switch costs as much as a transaction.
+//! whose transaction has ended keeps its slot for the next one, until the first session in the queue has
+//! waited for a time slice: a context switch costs as much as a transaction. Who needs a slot takes one
+//! that is kept. So a session that begins one transaction after the other writes to no word of others.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::thread;
 use std::time::Duration;
@@ -30,12 +32,34 @@ pub struct Admission {
     slots: Option<usize>,
     /// More than `slots` while some admitted sessions are idle.
     limit: AtomicUsize,
+    /// Slots that are in use or kept.
     admitted: AtomicUsize,
     /// The first in the queue has waited long enough: the next session that leaves admits it.
     is_requested: AtomicBool,
     queue: Mutex<VecDeque<Arc<Ticket>>>,
     queued: AtomicUsize,
     class: Class,
+}
+
+/// What a session has of the slots: its own thread changes it, and others take what is kept.
+#[derive(Debug, Default)]
+pub struct Slot(AtomicU8);
+
+const NONE: u8 = 0;
+const IN_USE: u8 = 1;
+/// Its transaction has ended, and the next one goes on with it.
+const KEPT: u8 = 2;
+
+impl Slot {
+    /// Takes the slot of a session that runs no transaction, if it keeps one.
+    pub fn take_kept(&self) -> bool {
+        self.change(KEPT, NONE)
+    }
+
+    fn change(&self, from: u8, to: u8) -> bool {
+        let is_so = self.0.load(Relaxed) == from;
+        is_so && self.0.compare_exchange(from, to, AcqRel, Relaxed).is_ok()
+    }
 }
 
 /// A waiting session sleeps on its ticket.
@@ -91,11 +115,19 @@ impl Admission {
         self.slots.is_some_and(|slots| sessions > slots)
     }
 
-    /// Waits for a free slot, and takes it.
-    pub fn enter(&self) {
-        if self.slots.is_none() || self.try_enter() {
+    /// Goes on with the slot that the session has kept, or waits for one. `take_kept` takes one that another
+    /// session keeps, if there is one.
+    pub fn enter(&self, slot: &Slot, take_kept: impl Fn() -> bool) {
+        if self.slots.is_none() || slot.change(KEPT, IN_USE) {
             return;
         }
+        if !self.try_enter() && !take_kept() {
+            self.queue_up(take_kept);
+        }
+        slot.0.store(IN_USE, Release);
+    }
+
+    fn queue_up(&self, take_kept: impl Fn() -> bool) {
         let mut queue = self.queue.lock();
         let state = match queue.is_empty() {
             true => TicketState::First,
@@ -108,10 +140,10 @@ impl Admission {
         queue.push_back(Arc::clone(&ticket));
         self.queued.store(queue.len(), Release);
         drop(queue);
-        self.wait(&ticket);
+        self.wait(&ticket, take_kept);
     }
 
-    fn wait(&self, ticket: &Ticket) {
+    fn wait(&self, ticket: &Ticket, take_kept: impl Fn() -> bool) {
         let mut state = ticket.state.lock();
         let is_queued = |it: &mut TicketState| *it == TicketState::Queued;
         ticket.changed.wait_while(&mut state, is_queued);
@@ -127,27 +159,38 @@ impl Admission {
                 slices = 0;
             }
             // The ticket is unlocked: an admitting thread locks the queue before the ticket.
-            MutexGuard::unlocked(&mut state, || self.request());
+            MutexGuard::unlocked(&mut state, || self.request(&take_kept));
         }
     }
 
-    /// Admits the first in the queue: at once, or when a session leaves.
-    fn request(&self) {
-        if self.admitted.load(Relaxed) < self.limit.load(Relaxed) {
+    /// Admits the first in the queue: at once, or when a transaction ends.
+    fn request(&self, take_kept: &impl Fn() -> bool) {
+        if take_kept() {
+            self.free_slot(true);
+        } else if self.admitted.load(Relaxed) < self.limit.load(Relaxed) {
             self.admit_first();
         } else {
             self.is_requested.store(true, Release);
         }
     }
 
-    /// Frees the slot; the session will enter again soon.
-    pub fn leave(&self) {
-        self.free_slot(self.is_requested.load(Relaxed));
+    /// The transaction has ended: the session keeps its slot, unless another one has waited long enough.
+    pub fn leave(&self, slot: &Slot) {
+        if slot.0.load(Relaxed) != IN_USE {
+            return;
+        }
+        if self.is_requested.load(Relaxed) {
+            self.give_up(slot);
+        } else {
+            slot.0.store(KEPT, Release);
+        }
     }
 
-    /// Frees the slot before the session sleeps.
-    pub fn leave_to_sleep(&self) {
-        self.free_slot(self.queued.load(Acquire) > 0);
+    /// Frees the slot that a session may have, before it sleeps or ends.
+    pub fn give_up(&self, slot: &Slot) {
+        if slot.0.load(Relaxed) != NONE && slot.0.swap(NONE, AcqRel) != NONE {
+            self.free_slot(self.queued.load(Acquire) > 0);
+        }
     }
 
     fn free_slot(&self, admits_next: bool) {
@@ -190,15 +233,49 @@ impl Admission {
 mod tests {
     use super::*;
 
+    fn nothing_kept() -> bool {
+        false
+    }
+
+    fn take_kept_of(slots: &[Slot]) -> bool {
+        slots.iter().any(Slot::take_kept)
+    }
+
     #[test]
     fn no_more_are_admitted_than_there_are_slots() {
         let admission = Admission::with_slots(Some(2));
-        admission.enter();
-        admission.enter();
+        let slots = [Slot::default(), Slot::default()];
+        slots
+            .iter()
+            .for_each(|it| admission.enter(it, nothing_kept));
         assert!(!admission.try_enter());
-        admission.leave();
+        // They keep their slots, and go on with them.
+        slots.iter().for_each(|it| admission.leave(it));
+        assert!(!admission.try_enter());
+        slots
+            .iter()
+            .for_each(|it| admission.enter(it, nothing_kept));
+        admission.give_up(&slots[0]);
+        admission.give_up(&slots[0]);
         assert!(admission.try_enter());
         assert!(!admission.try_enter());
+    }
+
+    #[test]
+    fn a_slot_that_is_kept_is_taken_by_who_needs_one() {
+        let admission = Admission::with_slots(Some(1));
+        let slots = [Slot::default(), Slot::default()];
+        let take_kept = || take_kept_of(&slots);
+        for _ in 0..3 {
+            for slot in &slots {
+                admission.enter(slot, take_kept);
+                assert!(!take_kept());
+                admission.leave(slot);
+                assert_eq!(admission.admitted.load(Relaxed), 1);
+            }
+        }
+        slots.iter().for_each(|it| admission.give_up(it));
+        assert_eq!(admission.admitted.load(Relaxed), 0);
     }
 
     #[test]
@@ -212,16 +289,18 @@ mod tests {
     #[test]
     fn every_waiter_is_admitted() {
         let admission = Admission::with_slots(Some(2));
+        let slots: [Slot; 16] = Default::default();
         thread::scope(|scope| {
-            for _ in 0..16 {
+            for slot in &slots {
                 scope.spawn(|| {
                     for round in 0..500 {
-                        admission.enter();
+                        admission.enter(slot, || take_kept_of(&slots));
                         match round % 3 {
-                            0 => admission.leave_to_sleep(),
-                            _ => admission.leave(),
+                            0 => admission.give_up(slot),
+                            _ => admission.leave(slot),
                         }
                     }
+                    admission.give_up(slot);
                 });
             }
         });
@@ -232,31 +311,55 @@ mod tests {
     #[test]
     fn an_idle_admitted_session_does_not_block_others() {
         let admission = Admission::with_slots(Some(1));
-        admission.enter();
+        let idle = Slot::default();
+        admission.enter(&idle, nothing_kept);
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
+                    let slot = Slot::default();
                     for _ in 0..20 {
-                        admission.enter();
-                        admission.leave();
+                        admission.enter(&slot, nothing_kept);
+                        admission.leave(&slot);
                     }
+                    admission.give_up(&slot);
                 });
             }
         });
-        admission.leave();
+        admission.give_up(&idle);
         assert_eq!(admission.admitted.load(Relaxed), 0);
         // Afterwards there are no more slots than before.
         assert_eq!(admission.limit.load(Relaxed), 1);
     }
 
     #[test]
+    fn a_session_that_keeps_its_slot_and_does_nothing_does_not_block_others() {
+        let admission = Admission::with_slots(Some(1));
+        let (idle, slot) = (Slot::default(), Slot::default());
+        admission.enter(&idle, nothing_kept);
+        thread::scope(|scope| {
+            // It queues up, because nothing is kept yet, and looks again after each time slice.
+            scope.spawn(|| admission.enter(&slot, || idle.take_kept()));
+            while admission.queued.load(Acquire) == 0 {
+                thread::yield_now();
+            }
+            admission.is_requested.store(false, Relaxed);
+            admission.leave(&idle);
+        });
+        assert!(!idle.take_kept());
+        admission.give_up(&slot);
+        assert_eq!(admission.admitted.load(Relaxed), 0);
+    }
+
+    #[test]
     fn without_a_limit_nothing_is_counted() {
         let admission = Admission::unlimited();
+        let slot = Slot::default();
         for _ in 0..3 {
-            admission.enter();
+            admission.enter(&slot, nothing_kept);
         }
         assert_eq!(admission.admitted.load(Relaxed), 0);
-        admission.leave();
-        admission.leave_to_sleep();
+        admission.leave(&slot);
+        admission.give_up(&slot);
+        assert_eq!(admission.admitted.load(Relaxed), 0);
     }
 }

@@ -1,12 +1,12 @@
 //! The schedule of checkpoints.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use concurve_latch::{Condvar, Mutex};
 
 use crate::classes;
 use crate::control::Control;
-use crate::counted::AtomicU64;
+use crate::counted::{AtomicBool, AtomicU64};
 
 /// The last checkpoint, and when the next one is due.
 pub struct Checkpoints {
@@ -21,6 +21,8 @@ pub struct Checkpoints {
     pub is_stopped: Mutex<bool>,
     /// Notified when there is work for the checkpointer.
     pub called: Condvar,
+    /// It was called, and has not looked for work since: to call it again would only cost a latch.
+    is_called: AtomicBool,
 }
 
 impl Checkpoints {
@@ -33,14 +35,23 @@ impl Checkpoints {
             made: AtomicU64::new(0),
             is_stopped: class.mutex(false),
             called: Condvar::new(),
+            is_called: AtomicBool::new(false),
         }
     }
 
     /// Wakes the checkpointer.
     pub fn wake(&self) {
+        if self.is_called.load(SeqCst) || self.is_called.swap(true, SeqCst) {
+            return;
+        }
         // Under the mutex: the checkpointer sees the work, or is asleep.
         drop(self.is_stopped.lock());
         self.called.notify_one();
+    }
+
+    /// To be called by the checkpointer before it looks for work.
+    pub fn begin_to_look(&self) {
+        self.is_called.store(false, SeqCst);
     }
 
     /// Requests a checkpoint from the checkpointer.

@@ -34,6 +34,11 @@ pub fn locks() -> Class {
     Class::named("record locks")
 }
 
+/// Locks on parts of files, if they have latches of their own.
+pub fn file_locks() -> Class {
+    Class::named("file locks")
+}
+
 /// Free slots and pages.
 pub fn free_space() -> Class {
     Class::named("free room")
@@ -57,6 +62,11 @@ pub fn cache() -> Class {
 /// Writing the log to the disk.
 pub fn log_writer() -> Class {
     Class::named("log writer")
+}
+
+/// What a session has gathered for the log.
+pub fn gathered() -> Class {
+    Class::named("gathered log")
 }
 
 /// The log's buffer.

@@ -19,7 +19,7 @@ pub fn shared_writes() -> u64 {
 }
 
 #[inline]
-fn write() {
+pub(crate) fn write() {
     if cfg!(debug_assertions) {
         WRITES.set(WRITES.get() + 1);
     }

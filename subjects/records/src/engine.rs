@@ -161,6 +161,11 @@ impl Engine {
         }
     }
 
+    /// How many pages are in the cache, and how many it can hold.
+    pub fn cached_pages(&self) -> (usize, usize) {
+        self.shared.store.cache.pages_and_room()
+    }
+
     /// The number of locks that are held or waited for.
     pub fn locks(&self) -> usize {
         self.shared.locks.count()
@@ -175,6 +180,13 @@ impl Engine {
     /// it.
     pub fn failure(&self) -> Option<String> {
         self.shared.why_failed()
+    }
+
+    /// Has this called once the engine cannot continue: by whichever thread or process has met the fault, also
+    /// by that of the checkpoints, while latches may be held. It may be called several times. Only the first
+    /// function counts: of processes that share the engine, each may pass the same.
+    pub fn when_stopped(&self, call: impl Fn() + Send + Sync + 'static) {
+        self.shared.when_stopped(call);
     }
 
     /// Ends the engine with a checkpoint. Operations of remaining sessions fail.

@@ -14,8 +14,6 @@ pub struct Held {
     pub transaction: Transaction,
     /// Locks of reads with a bias outside of transactions.
     pub kept: Vec<KeptLock>,
-    /// The admission limit counts it; it must leave before it sleeps.
-    pub is_admitted: bool,
     /// The lock in whose queue it is.
     pub parked: Option<Parked>,
     /// How many changes and locks it had when memory was looked at.

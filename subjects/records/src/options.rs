@@ -1,7 +1,10 @@
 //! The options of an engine.
 
+use std::thread;
+
 use crate::admission::Admission;
-use crate::log::Durability;
+use crate::locks::Stripes;
+use crate::log::{Durability, LogOptions};
 
 /// The granularity of latching. The results of operations are the same with each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,9 +41,14 @@ impl Default for EngineOptions {
 }
 
 impl EngineOptions {
-    /// Length of a file of the log: there are several between two checkpoints.
-    pub(crate) fn log_file_bytes(&self) -> u64 {
-        (self.checkpoint_bytes / 4).clamp(1 << 16, 1 << 24)
+    pub(crate) fn log_options(&self) -> LogOptions {
+        let is_fine = self.latching == Latching::Record;
+        LogOptions {
+            // There are several files between two checkpoints.
+            file_bytes: (self.checkpoint_bytes / 4).clamp(1 << 16, 1 << 24),
+            gathers: is_fine,
+            is_in_memory: is_fine && self.durability == Durability::None,
+        }
     }
 }
 
@@ -58,12 +66,29 @@ pub fn page_stripes(latching: Latching) -> usize {
     }
 }
 
-/// The number of stripes for the locks of a file, and how many times that the lock table has.
-pub fn lock_stripes(latching: Latching) -> (usize, usize) {
-    match latching {
+/// The stripes of the lock table.
+pub fn lock_stripes(latching: Latching) -> Stripes {
+    let (of_file, files) = match latching {
         Latching::Global => (1, 1),
         Latching::File => (STRIPES, 1),
         Latching::Record => (STRIPES, FILES_APART),
+    };
+    Stripes {
+        of_file,
+        files,
+        is_fine: latching == Latching::Record,
+    }
+}
+
+/// How often a session that may sleep looks whether a lock is free again, before it sleeps. Where locks are
+/// kept for some microseconds, to sleep and be woken takes longer. Not where they are kept until the log is
+/// forced, nor on one CPU, where the owner cannot go on meanwhile.
+pub fn lock_looks(options: &EngineOptions) -> u32 {
+    let are_short = options.latching == Latching::Record && options.durability == Durability::None;
+    let has_cpus = thread::available_parallelism().is_ok_and(|it| it.get() > 1);
+    match are_short && has_cpus {
+        true => 200,
+        false => 0,
     }
 }
 

@@ -79,9 +79,10 @@ fn restore(
     }
     written?;
     let control = Control::open(storage.as_ref(), found)?;
-    let log = Log::open(Arc::clone(&storage), end, options.log_file_bytes())?;
+    let log = Log::open(Arc::clone(&storage), end, options.log_options())?;
     let shared = Shared::new(storage, options, cache, log, Checkpoints::new(control));
     let (open, mut recovered) = redo(&shared, &files, last.start, end)?;
+    shared.store.log.begin_to_gather();
     finish(&shared, files, open, &mut recovered)?;
     Ok((shared, recovered))
 }

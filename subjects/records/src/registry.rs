@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use concurve_latch::Mutex;
 use crossbeam_utils::CachePadded;
 
+use crate::admission::Slot;
 use crate::classes;
 use crate::held::Held;
 use crate::statistics::{SessionCounts, Statistics};
@@ -20,11 +21,15 @@ pub struct Registration {
     /// No record of its transaction is before this byte of the log; `u64::MAX` if it has written
     /// none.
     pub first_lsn: AtomicU64,
+    /// Where in the log its last commit ends; 0: it has none.
+    pub last_commit: AtomicU64,
     pub numbers: OwnNumbers,
     pub counts: SessionCounts,
     /// It has no transaction, waits for nothing, and has nothing to confirm. Written by the session's own
     /// thread alone, or by the successor of its engine.
     pub is_at_rest: AtomicBool,
+    /// Whether the admission limit counts it.
+    pub slot: Slot,
     pub held: Mutex<Held>,
 }
 
@@ -77,9 +82,11 @@ impl Registry {
             number: number as u32,
             engine: concurve_latch::engine(),
             first_lsn: AtomicU64::new(u64::MAX),
+            last_commit: AtomicU64::new(0),
             numbers: OwnNumbers::default(),
             counts: SessionCounts::default(),
             is_at_rest: AtomicBool::new(true),
+            slot: Slot::default(),
             held: classes::session().mutex(Held::default()),
         }));
         match free {
@@ -101,6 +108,12 @@ impl Registry {
     /// How many sessions there are.
     pub fn count(&self) -> usize {
         self.count.load(Relaxed)
+    }
+
+    /// Takes the slot of a session that runs no transaction, if there is one.
+    pub fn take_kept_slot(&self) -> bool {
+        let entries = self.entries.lock();
+        entries.iter().flatten().any(|it| it.slot.take_kept())
     }
 
     /// The sessions of an engine.

@@ -33,6 +33,14 @@ fn memory_left() -> u64 {
     MEMORY_LEFT.get().map_or(u64::MAX, |left| left())
 }
 
+/// Refuses what would keep so many more bytes, if the memory does not hold them.
+pub fn check_memory_for(bytes: u64) -> Result<(), Status> {
+    match memory_left() < bytes.saturating_add(SPARE_BYTES) {
+        true => Err(Status::NoMemory),
+        false => Ok(()),
+    }
+}
+
 impl Held {
     /// Refuses the next operation if the memory might not hold what the session keeps until its transaction
     /// ends. Looks now and then: a list that is full doubles, and is copied.
@@ -46,9 +54,7 @@ impl Held {
             return Ok(());
         }
         let more = 2 * (self.transaction.changes.memory_bytes() + locks as u64 * LOCK_BYTES);
-        if memory_left() < more + SPARE_BYTES {
-            return Err(Status::NoMemory);
-        }
+        check_memory_for(more)?;
         self.looked_at = kept;
         Ok(())
     }
@@ -69,9 +75,6 @@ impl Session {
             return Err(Status::DiskFull);
         }
         let memory = records.saturating_mul(Changes::memory_bytes_of(record_bytes));
-        if memory_left().saturating_sub(SPARE_BYTES) < memory {
-            return Err(Status::NoMemory);
-        }
-        Ok(())
+        check_memory_for(memory)
     }
 }

@@ -23,30 +23,42 @@ use crate::extents::Extent;
 use crate::file::{self, RecordFile};
 use crate::locks::LockTable;
 use crate::log::Log;
-use crate::options::{EngineOptions, Latching, admission, lock_stripes};
+use crate::options::{EngineOptions, Latching, admission, lock_looks, lock_stripes};
 use crate::registry::{NUMBERS, OwnNumbers, Registry};
 use crate::status::Status;
 use crate::storage::Storage;
 use crate::store::Store;
+
+/// Most files at a time, and most that a folder ever had: a file that was dropped keeps its number.
+const FILES_MAX: usize = 10_000;
+const FILES_EVER_MAX: u64 = 65_536;
 
 /// The state that all sessions share.
 pub struct Shared {
     pub options: EngineOptions,
     pub store: Store,
     pub locks: LockTable,
+    /// How often a lock is looked at before a session sleeps for it.
+    pub lock_looks: u32,
     pub sessions: Registry,
-    pub admission: Admission,
-    pub checkpoints: Checkpoints,
+    pub admission: CachePadded<Admission>,
+    pub checkpoints: CachePadded<Checkpoints>,
     pub storage: Arc<dyn Storage>,
-    files: RwLock<Vec<Arc<RecordFile>>>,
+    files: CachePadded<RwLock<Vec<Arc<RecordFile>>>>,
     /// Latched while a file is made or dropped.
-    files_change: Mutex<()>,
+    files_change: CachePadded<Mutex<()>>,
     /// Latched during an operation, with global latching.
-    operation_latch: Mutex<()>,
+    operation_latch: CachePadded<Mutex<()>>,
     transactions: CachePadded<AtomicU64>,
     failure: Mutex<Option<Fault>>,
+    /// Each operation reads it: so what is written often has lines of its own.
     has_failed: AtomicBool,
+    /// Called when the engine has stopped after a fault.
+    when_stopped: Mutex<Option<WhenStopped>>,
 }
+
+/// What is done when an engine has stopped.
+type WhenStopped = Box<dyn Fn() + Send + Sync>;
 
 impl Shared {
     pub fn new(
@@ -56,21 +68,22 @@ impl Shared {
         log: Log,
         checkpoints: Checkpoints,
     ) -> Self {
-        let (of_file, files) = lock_stripes(options.latching);
         Self {
-            locks: LockTable::new(of_file, files),
-            admission: admission(&options),
+            locks: LockTable::new(lock_stripes(options.latching)),
+            lock_looks: lock_looks(&options),
+            admission: CachePadded::new(admission(&options)),
             options,
             store: Store { cache, log },
             sessions: Registry::new(),
-            checkpoints,
+            checkpoints: CachePadded::new(checkpoints),
             storage,
-            files: classes::files().rwlock(Vec::new()),
-            files_change: classes::files().mutex(()),
-            operation_latch: classes::operation().mutex(()),
+            files: CachePadded::new(classes::files().rwlock(Vec::new())),
+            files_change: CachePadded::new(classes::files().mutex(())),
+            operation_latch: CachePadded::new(classes::operation().mutex(())),
             transactions: CachePadded::new(AtomicU64::new(1)),
             failure: classes::files().mutex(None),
             has_failed: AtomicBool::new(false),
+            when_stopped: classes::files().mutex(None),
         }
     }
 
@@ -102,8 +115,25 @@ impl Shared {
         if self.file_named(name).is_some() {
             return Err(Fault::Exists(name.to_owned()));
         }
+        self.check_files()?;
         let created = self.make_file(name, definition);
         created.map_err(|fault| self.stopped_by(fault))
+    }
+
+    /// Refuses one more file, if there are as many as can be.
+    fn check_files(&self) -> Result<(), Fault> {
+        if self.files().len() >= FILES_MAX {
+            return Err(Fault::Definition(format!(
+                "there are {FILES_MAX} files, and no more are possible: drop some"
+            )));
+        }
+        if self.file_count() >= FILES_EVER_MAX {
+            return Err(Fault::Definition(format!(
+                "the folder has had {FILES_EVER_MAX} files, dropped ones included, and no more are possible: \
+                 start with a new folder"
+            )));
+        }
+        Ok(())
     }
 
     fn make_file(&self, name: &str, definition: &FileDefinition) -> Result<(), Fault> {
@@ -176,7 +206,7 @@ impl Shared {
         file: Option<&'a RecordFile>,
     ) -> Option<MutexGuard<'a, ()>> {
         let mutex = match self.options.latching {
-            Latching::Global => Some(&self.operation_latch),
+            Latching::Global => Some(&*self.operation_latch),
             Latching::File => file.map(|it| &it.operation_latch),
             Latching::Record => None,
         };
@@ -227,6 +257,65 @@ impl Shared {
         let status = fault.status();
         self.failure.lock().get_or_insert(fault);
         self.has_failed.store(true, SeqCst);
+        self.tell_that_stopped();
         status
+    }
+
+    /// Has this called once the engine has stopped; only the first such call counts.
+    pub fn when_stopped(&self, call: impl Fn() + Send + Sync + 'static) {
+        self.when_stopped
+            .lock()
+            .get_or_insert_with(|| Box::new(call));
+        if self.has_failed.load(SeqCst) {
+            self.tell_that_stopped();
+        }
+    }
+
+    fn tell_that_stopped(&self) {
+        if let Some(call) = &*self.when_stopped.lock() {
+            call();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use super::*;
+
+    /// What CPUs fetch together.
+    const LINES: usize = 128;
+
+    #[test]
+    fn what_each_operation_reads_shares_no_line_with_what_others_write() {
+        let line = |offset: usize| offset / LINES;
+        let read = [
+            ("options", line(offset_of!(Shared, options))),
+            ("has_failed", line(offset_of!(Shared, has_failed))),
+            ("storage", line(offset_of!(Shared, storage))),
+        ];
+        let written = [
+            ("transactions", line(offset_of!(Shared, transactions))),
+            ("admission", line(offset_of!(Shared, admission))),
+            ("checkpoints", line(offset_of!(Shared, checkpoints))),
+            ("files", line(offset_of!(Shared, files))),
+            ("store", line(offset_of!(Shared, store))),
+            ("locks", line(offset_of!(Shared, locks))),
+            ("sessions", line(offset_of!(Shared, sessions))),
+        ];
+        println!("{read:?}, {written:?}");
+        for (name, line) in read {
+            let same = written.iter().find(|it| it.1 == line);
+            assert_eq!(same, None, "{name}");
+        }
+        // What is written in these is in lines of their own, too.
+        let alignments = [
+            align_of::<Shared>(),
+            align_of::<Store>(),
+            align_of::<LockTable>(),
+            align_of::<Registry>(),
+        ];
+        assert!(alignments.iter().all(|it| *it >= LINES));
     }
 }

@@ -60,8 +60,8 @@ pub enum Status {
     /// All pages of the cache are in use: make the cache larger.
     #[error("100: no page of the cache is free")]
     NoCacheBuffer,
-    /// The transaction keeps more than the memory holds: make it smaller.
-    #[error("101: the memory does not hold what the transaction has changed and locked")]
+    /// A transaction or a comparison keeps more than the memory holds: make it smaller.
+    #[error("101: the memory does not hold what the statement and its transaction keep")]
     NoMemory,
     /// Not a status of Btrieve, and only for sessions that share a thread ([`Waiting::Parks`]): the
     /// session is in the queue of a lock. Repeat the operation when the waker is called.

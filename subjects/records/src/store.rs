@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use crate::cache::{Cache, Obstacle, PageRead, PageWrite};
 use crate::error::Fault;
-use crate::log::Log;
 use crate::log::record::{Record, SlotChange};
+use crate::log::{Log, buffer_of};
 use crate::node;
 use crate::page::{BODY, PAGE_BYTES, Page, PageBytes, PageHeader, PageId, PageLook, PageMut, kind};
 use crate::slots::{self, State};
@@ -59,14 +59,55 @@ impl Store {
 
     /// Logs a change of one page, and makes it.
     pub fn change(&self, page: &mut PageWrite, record: &Record, record_bytes: usize) {
+        self.publish_gathered(page);
         page.mark_dirty();
         let lsn = self.log.append(record);
         apply(record, page, record_bytes);
         page.set_lsn(lsn);
     }
 
-    /// Logs new contents of several pages as one record, and writes them to the pages.
-    pub fn replace(&self, pages: &mut [(PageWrite, Page)]) {
+    /// Makes a change of a slot in a session's transaction, whose record the session gathers, if the log is
+    /// kept so. Then its LSN is not known yet: who writes the page to the disk says how much of the log the
+    /// page has.
+    pub fn change_slot(
+        &self,
+        session: u32,
+        page: &mut PageWrite,
+        change: &SlotChange,
+        record_bytes: usize,
+    ) {
+        let record = Record::Slot(*change);
+        if !self.log.gathers() {
+            return self.change(page, &record, record_bytes);
+        }
+        page.mark_dirty();
+        self.log.gather(buffer_of(session), &record);
+        apply(&record, page, record_bytes);
+    }
+
+    /// The same for an insert of an entry into a leaf. Its records must stand in the log in the order of
+    /// its changes: so what another session has gathered is appended before.
+    pub fn insert_entry(&self, session: u32, leaf: &mut PageWrite, index: usize, entry: &[u8]) {
+        let record = Record::EntryIn(leaf.id(), index as u16, entry);
+        if !self.log.gathers() {
+            return self.change(leaf, &record, 0);
+        }
+        let buffer = buffer_of(session);
+        if let Some(other) = leaf.gather_in(buffer) {
+            self.log.publish(other);
+        }
+        leaf.mark_dirty();
+        self.log.gather(buffer, &record);
+        apply(&record, leaf, 0);
+    }
+
+    /// Logs new contents of several pages as one record of a session, and writes them to the pages.
+    pub fn replace(&self, session: u32, pages: &mut [(PageWrite, Page)]) {
+        // What the session has gathered comes before.
+        self.log.publish(buffer_of(session));
+        for (page, _) in pages.iter() {
+            self.publish_gathered(page);
+        }
         let images = pages.iter().map(|(page, image)| {
             page.mark_dirty();
             (image.id(), &image.bytes()[..])
@@ -76,6 +117,13 @@ impl Store {
         for (page, image) in pages {
             page.put(0, image.bytes());
             page.set_lsn(lsn);
+        }
+    }
+
+    /// Appends the records of a node that were gathered, before another one of it.
+    fn publish_gathered(&self, page: &PageWrite) {
+        if let Some(buffer) = page.take_gathered() {
+            self.log.publish(buffer);
         }
     }
 }

@@ -46,7 +46,10 @@ pub enum Error {
         to: PathBuf,
         source: Fault,
     },
-    #[error("the record engine stopped: {0}")]
+    #[error(
+        "the record engine stopped: {0}; repair the cause and start the server again: it recovers what was \
+         acknowledged"
+    )]
     RecordsStopped(String),
     #[error(transparent)]
     Report(#[from] ReporterError),

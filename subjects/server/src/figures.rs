@@ -58,6 +58,36 @@ fn statement_counts(service: &StatementService) -> Vec<(&'static str, u64)> {
     ]
 }
 
+/// What has a limit: how much of it is in use now, and how much there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Utilisation {
+    pub name: &'static str,
+    pub used: u64,
+    pub size: u64,
+}
+
+/// How full the caches of the service are, or its lock table: a section of INFO.
+pub fn utilisations(services: &Services) -> Vec<Utilisation> {
+    let mut found = Vec::new();
+    let mut add = |name, used, size| found.push(Utilisation { name, used, size });
+    if let Some(service) = services.statements() {
+        let pages = service.statements.pages();
+        let used = pages.saturating_sub(service.statements.free_pages());
+        add("procedure cache", used as u64, pages as u64);
+    }
+    match services.records() {
+        Some(records) => {
+            let (pages, room) = records.engine.cached_pages();
+            add("record cache", pages as u64, room as u64);
+        }
+        None => {
+            let (locks, capacity) = services.locks.used_and_capacity();
+            add("lock table", locks, capacity);
+        }
+    }
+    found
+}
+
 fn work(requests: u64, services: &Services) -> Vec<(&'static str, u64)> {
     let mut work = vec![("requests", requests)];
     if let Some(records) = services.records() {

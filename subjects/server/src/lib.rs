@@ -18,6 +18,7 @@
 //! | [`records`] | the state over the record engine, which statements use too |
 //! | [`error`] | why the server did not start, or could not go on |
 //! | [`backup`] | the file of locks that outlive the server |
+//! | [`keeping`] | whether the memory holds more for clients |
 //! | [`lock_table`], [`leases`], [`scripts`], [`guesses`], [`request`] | the data that services work on, and what is asked |
 //! | [`resp`], [`monitor`], [`slab`], [`source`], [`log`] | the protocol; meters; an arena; where a client comes from; lines on standard error |
 //!
@@ -29,6 +30,7 @@ pub mod engine;
 pub mod error;
 pub mod figures;
 pub mod guesses;
+pub mod keeping;
 pub mod keys;
 pub mod leases;
 pub mod lock_table;
@@ -58,13 +60,24 @@ use clap::Parser;
 /// Entry point of the binary. The exit code is 0 if it was stopped, 1 if it failed, 2 if it was
 /// used wrongly.
 pub fn main() -> ExitCode {
+    main_with(records::open_folder)
+}
+
+/// The same with another storage for the record engine, as tests need it.
+pub fn main_with(storage: records::OpenStorage) -> ExitCode {
     concurve_engines::end_at_panics("concurve-server");
     let options = options::ServerArgs::parse();
     let private = concurve_files::keep_new_files_private();
     let served = private
         .map_err(|it| error::Error::Usage(it.to_string()))
         .and_then(|()| options.options());
-    match served.and_then(server::serve) {
+    let served = served.and_then(|mut options| {
+        if let Some(records) = &mut options.records {
+            records.storage = storage;
+        }
+        server::serve(options)
+    });
+    match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             log::tell(&error);

@@ -2,16 +2,31 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use concurve_records::salvage::salvage_folder;
-use concurve_records::{Checkpointer, Engine, Recovered};
+use concurve_records::storage::{Folder, Storage};
+use concurve_records::{Checkpointer, Engine, Fault, Recovered};
 
 use crate::error::Error;
+
+/// Opens the storage of a folder.
+pub type OpenStorage = fn(&Path) -> Result<Arc<dyn Storage>, Fault>;
+
+/// The folder itself.
+///
+/// # Errors
+/// As [`Folder::open`].
+pub fn open_folder(path: &Path) -> Result<Arc<dyn Storage>, Fault> {
+    Ok(Arc::new(Folder::open(path)?))
+}
 
 /// Where records are kept, and how.
 #[derive(Debug, Clone)]
 pub struct RecordOptions {
     pub folder: PathBuf,
+    /// How the folder is opened: tests let calls of the disk fail.
+    pub storage: OpenStorage,
     /// Into which folder to save what is whole, instead of serving.
     pub salvage: Option<PathBuf>,
     pub engine: concurve_records::EngineOptions,
@@ -62,7 +77,8 @@ impl RecordService {
     /// # Errors
     /// If the folder cannot be used.
     pub fn open(options: &RecordOptions) -> Result<Self, Error> {
-        let opened = Engine::open_shared(&options.folder, options.engine.clone());
+        let storage = (options.storage)(&options.folder);
+        let opened = storage.and_then(|it| Engine::open_shared_in(it, options.engine.clone()));
         let (engine, recovered) = opened.map_err(|source| Error::Records {
             folder: options.folder.clone(),
             source,
@@ -87,14 +103,23 @@ impl RecordService {
         figures
     }
 
+    /// Fails if the engine has stopped after a fault.
+    ///
+    /// # Errors
+    /// Why it has.
+    pub fn check(&self) -> Result<(), Error> {
+        match self.engine.failure() {
+            Some(why) => Err(Error::RecordsStopped(why)),
+            None => Ok(()),
+        }
+    }
+
     /// Closes the engine, so that the next start has nothing to recover.
     ///
     /// # Errors
     /// If the engine has stopped before, or cannot be closed.
     pub fn close(self) -> Result<(), Error> {
-        if let Some(why) = self.engine.failure() {
-            return Err(Error::RecordsStopped(why));
-        }
+        self.check()?;
         let closed = self.engine.close();
         closed.map_err(|fault| Error::RecordsStopped(fault.to_string()))
     }

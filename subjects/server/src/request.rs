@@ -59,6 +59,14 @@ impl<'a> Arguments<'a> {
         self.spans.is_empty()
     }
 
+    /// The length of the request, without what frames it.
+    pub fn bytes_used(&self) -> usize {
+        self.spans
+            .iter()
+            .map(|(start, end)| (end - start) as usize)
+            .sum()
+    }
+
     pub fn get(&self, at: usize) -> Option<&'a [u8]> {
         let (start, end) = *self.spans.get(at)?;
         self.bytes.get(start as usize..end as usize)

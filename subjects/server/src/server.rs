@@ -38,7 +38,7 @@ pub fn serve(options: ServerOptions) -> Result<(), Error> {
     {
         return records::save(records, to);
     }
-    options.check_caches()?;
+    options.check_memory(concurve_engines::memory::machine_bytes())?;
     concurve_records::limit_memory(concurve_engines::memory::left);
     let reporter = Reporter::from_environment()?;
     let (listener, port) = bind(&options)?;
@@ -119,10 +119,13 @@ impl Service for Server {
     }
 
     fn run(&self, state: &SharedState, engine: &Engine) -> Result<(), String> {
+        state.services.when_stopped(engine.stopper());
         if engine.predecessors > 0 {
             state.end_sessions_of(engine.number as usize - 1);
         }
-        self.serve(state, engine).map_err(text)
+        let served = self.serve(state, engine);
+        // Engines are asked to stop, too, if a service has: then its reason is that of the server.
+        state.services.check().and(served).map_err(text)
     }
 
     fn close(&self, state: SharedState) -> Result<(), String> {

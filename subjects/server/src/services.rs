@@ -68,6 +68,22 @@ impl Services {
         }
     }
 
+    /// Has this called once a service cannot continue, whichever thread or process has noticed it: also one
+    /// that serves no client, such as that of the checkpoints.
+    pub fn when_stopped(&self, call: impl Fn() + Send + Sync + 'static) {
+        if let Some(records) = self.records() {
+            records.engine.when_stopped(call);
+        }
+    }
+
+    /// Fails if a service cannot continue.
+    ///
+    /// # Errors
+    /// Why it has stopped.
+    pub fn check(&self) -> Result<(), Error> {
+        self.records().map_or(Ok(()), RecordService::check)
+    }
+
     /// Starts the threads of services, until the result is dropped.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use concurve_engines::Start;
 use concurve_latch::{Class, Mutex};
 
 use crate::error::Error;
+use crate::keeping::AtStart;
 use crate::monitor::meter::{Meter, Meters};
 use crate::monitor::phase::Phase;
 use crate::net::network::Network;
@@ -28,6 +29,8 @@ pub struct SharedState {
     /// Engines that died in this generation, and were replaced.
     pub engine_deaths: AtomicU64,
     pub port: u16,
+    /// What the memory had in use then.
+    pub memory_at_start: AtStart,
 }
 
 /// The meters of all threads, and the measured phase.
@@ -43,9 +46,12 @@ impl SharedState {
     /// # Errors
     /// If a file cannot be used, or the system has no descriptors left.
     pub fn open(options: ServerOptions, port: u16, start: Start) -> Result<Self, Error> {
+        let services = Services::open(&options)?;
+        let network = Network::open(&options)?;
         Ok(Self {
-            services: Services::open(&options)?,
-            network: Network::open(&options)?,
+            services,
+            network,
+            memory_at_start: AtStart::now(),
             monitoring: Monitoring::new(options.threads),
             generation: start.generation,
             engine_deaths: AtomicU64::new(0),

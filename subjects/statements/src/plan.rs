@@ -21,11 +21,13 @@ pub enum Operand {
 /// An operation. Keys are values of the first key of the file; fields are numbered from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
-    /// Reads a field of the record with this key.
+    /// Reads a field of the record with this key; `for_update`: and locks the record until the end of
+    /// the transaction, so that of two which will update it one waits.
     Get {
         file: FileId,
         field: usize,
         key: Operand,
+        for_update: bool,
     },
     /// Adds to a field of the record with this key.
     Add {
@@ -82,9 +84,15 @@ pub enum Answer {
 pub trait Files {
     type Error: From<StatementError>;
 
-    /// The value of a field; `None` if there is no record with this key.
-    fn get(&mut self, file: FileId, field: usize, key: Value)
-    -> Result<Option<Value>, Self::Error>;
+    /// The value of a field; `None` if there is no record with this key. `for_update` locks the record
+    /// until the end of the transaction; outside of one, until the statement has ended.
+    fn get(
+        &mut self,
+        file: FileId,
+        field: usize,
+        key: Value,
+        for_update: bool,
+    ) -> Result<Option<Value>, Self::Error>;
 
     /// Adds to a field; returns its new value, or `None` if there is no record with this key.
     fn add(
@@ -131,7 +139,12 @@ impl Plan {
         };
         let found = |it: Option<Value>| it.map_or(Answer::NotFound, Answer::Value);
         Ok(match &self.operation {
-            Operation::Get { file, field, key } => found(files.get(*file, *field, value(*key))?),
+            Operation::Get {
+                file,
+                field,
+                key,
+                for_update,
+            } => found(files.get(*file, *field, value(*key), *for_update)?),
             Operation::Add {
                 file,
                 field,

@@ -1,7 +1,7 @@
 //! The language of statements, and its compiler.
 //!
 //! ```text
-//! GET file field KEY value
+//! GET file field KEY value [FOR UPDATE]
 //! ADD file field value KEY value
 //! INSERT file value value …
 //! DELETE file KEY value
@@ -57,7 +57,7 @@ pub fn compile<C: Catalogue>(text: &str, catalogue: &C) -> Result<Plan, Statemen
     };
     let operation = words.operation()?;
     if let Some(word) = words.word()? {
-        return Err(words.wrong(&format!("unexpected '{word}' after the end")));
+        return Err(words.unexpected(word));
     }
     Ok(Plan {
         operation,
@@ -73,8 +73,13 @@ impl<'a, C: Catalogue> Words<'a, C> {
             "GET" => {
                 let (columns, field) = self.file_and_field()?;
                 let key = self.after("KEY")?;
-                let file = columns.file;
-                Ok(Operation::Get { file, field, key })
+                let for_update = self.for_update()?;
+                Ok(Operation::Get {
+                    file: columns.file,
+                    field,
+                    key,
+                    for_update,
+                })
             }
             "ADD" => {
                 let (columns, field) = self.file_and_field()?;
@@ -163,12 +168,29 @@ impl<'a, C: Catalogue> Words<'a, C> {
     }
 
     fn after(&mut self, keyword: &str) -> Result<Operand, StatementError> {
+        self.keyword(keyword)?;
+        self.value()
+    }
+
+    /// Whether the statement ends with `FOR UPDATE`.
+    fn for_update(&mut self) -> Result<bool, StatementError> {
+        match self.word()? {
+            None => Ok(false),
+            Some(word) if word.eq_ignore_ascii_case("FOR") => {
+                self.keyword("UPDATE")?;
+                Ok(true)
+            }
+            Some(word) => Err(self.unexpected(word)),
+        }
+    }
+
+    fn keyword(&mut self, keyword: &str) -> Result<(), StatementError> {
         let word = self.next(keyword)?;
         if !word.eq_ignore_ascii_case(keyword) {
             let why = format!("'{word}' instead of {keyword}");
             return Err(self.wrong(&why));
         }
-        self.value()
+        Ok(())
     }
 
     fn value(&mut self) -> Result<Operand, StatementError> {
@@ -184,6 +206,10 @@ impl<'a, C: Catalogue> Words<'a, C> {
                 Err(self.wrong(&why))
             }
         }
+    }
+
+    fn unexpected(&self, word: &str) -> StatementError {
+        self.wrong(&format!("unexpected '{word}' after the end"))
     }
 
     fn wrong(&self, why: &str) -> StatementError {

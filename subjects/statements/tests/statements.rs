@@ -58,6 +58,10 @@ fn each_operation_has_its_effect() {
             Answer::Value(17)
         );
         assert_eq!(run("GET accounts balance KEY ?", &[3]), Answer::NotFound);
+        assert_eq!(
+            run("GET accounts balance KEY ? for update /* it */", &[1]),
+            Answer::Value(17)
+        );
         assert_eq!(run("ADD tellers balance ? KEY 9", &[1]), Answer::NotFound);
         assert_eq!(run("COUNT accounts FROM ? TO ?", &[1, 2]), Answer::Total(2));
         assert_eq!(run("COUNT accounts FROM 2 TO ?", &[9]), Answer::Total(1));
@@ -100,6 +104,18 @@ fn invalid_statements_are_refused_with_the_reason() {
         (
             "GET accounts balance KEY",
             "'GET accounts balance KEY': it ends where a value is expected",
+        ),
+        (
+            "GET accounts balance KEY 1 FOR",
+            "'GET accounts balance KEY 1 FOR': it ends where UPDATE is expected",
+        ),
+        (
+            "GET accounts balance KEY 1 FOR SHARE",
+            "'GET accounts balance KEY 1 FOR SHARE': 'SHARE' instead of UPDATE",
+        ),
+        (
+            "GET accounts balance KEY 1 2",
+            "'GET accounts balance KEY 1 2': unexpected '2' after the end",
         ),
         (
             "DELETE accounts KEY 1 2",

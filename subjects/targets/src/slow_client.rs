@@ -1,6 +1,5 @@
 //! A client that does not keep its server busy.
 
-use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::PathBuf;
@@ -59,9 +58,10 @@ impl SlowClient {
 
     fn port(&self) -> Result<u16, Error> {
         let path = self.port_file.display();
-        let text = fs::read_to_string(&self.port_file).map_err(Error::io(|| {
-            format!("read {path} (is request-server ready?)")
-        }))?;
+        let text =
+            concurve_files::read_named_text(&self.port_file, 64).map_err(Error::io(|| {
+                format!("read {path} (is request-server ready?)")
+            }))?;
         text.trim()
             .parse()
             .map_err(|_| Error::Usage(format!("{path} holds no port, but {text:?}")))

@@ -70,8 +70,9 @@ pub struct Disk {
     commands: Vec<Command>,
     cache: WriteCache,
     at_work: Option<Work>,
-    /// Where the arm is.
+    /// Where the arm is, and where it was before what it does now.
     cylinder: u32,
+    came_from: u32,
     head: u32,
     read_ahead: Option<ReadAhead>,
     /// Total time busy.
@@ -93,6 +94,16 @@ enum Work {
     Destaging(Command),
 }
 
+/// What the arm does now: a request, and the cylinders from which and to which it goes.
+/// `is_reported`: the request was reported as done before, and is written out of the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Serving {
+    pub request: Request,
+    pub from: u32,
+    pub to: u32,
+    pub is_reported: bool,
+}
+
 /// The result of accepting a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepted {
@@ -110,6 +121,7 @@ impl Disk {
             commands: Vec::new(),
             at_work: None,
             cylinder: 0,
+            came_from: 0,
             head: 0,
             read_ahead: None,
             busy: 0,
@@ -147,6 +159,30 @@ impl Disk {
         let end = self.serve(&command, now);
         self.busy += end - now;
         Some(end)
+    }
+
+    /// What the arm does now, if anything.
+    pub fn serving(&self) -> Option<Serving> {
+        let (command, is_reported) = match self.at_work? {
+            Work::Command(command) => (command, false),
+            Work::Destaging(command) => (command, true),
+        };
+        Some(Serving {
+            request: command.request,
+            from: self.came_from,
+            to: self.cylinder,
+            is_reported,
+        })
+    }
+
+    /// Number of its cylinders.
+    pub fn cylinders(&self) -> u32 {
+        self.geometry.cylinders()
+    }
+
+    /// The cylinder of a sector.
+    pub fn cylinder_of(&self, sector: u64) -> u32 {
+        self.geometry.place(sector).cylinder
     }
 
     /// Ends the current work: the request that is done; `None` if it was reported as done before.
@@ -206,6 +242,7 @@ impl Disk {
     fn serve(&mut self, command: &Command, now: Time) -> Time {
         let request = &command.request;
         let begin = command.ready.max(now);
+        self.came_from = self.cylinder;
         if let Some(ahead) = self.read_ahead_for(request) {
             let read = ahead.reaches(&self.geometry, request.end());
             if let Some(ahead) = &mut self.read_ahead {

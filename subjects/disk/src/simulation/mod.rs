@@ -9,6 +9,8 @@ mod in_flight;
 use crate::account::Account;
 use crate::device::{Device, Effect};
 use crate::disk::Disk;
+use crate::error::Error;
+use crate::event_file::EventFile;
 use crate::machine::{Machine, Volume};
 use crate::request::{Io, ProcessId, Request};
 use crate::time::Time;
@@ -57,6 +59,8 @@ pub struct Simulation {
     finishing: Vec<Option<Request>>,
     effects: Vec<Effect>,
     actions: Actions,
+    /// Gets what the disks do, if somebody wants to know.
+    told: Option<EventFile>,
     pub account: Account,
 }
 
@@ -83,11 +87,36 @@ impl Simulation {
             finishing: Vec::new(),
             effects: Vec::new(),
             actions: Actions::default(),
+            told: None,
         }
+    }
+
+    /// Number of cylinders of each disk.
+    pub fn cylinders(&self) -> u32 {
+        self.devices
+            .first()
+            .map_or(0, |device| device.disk.cylinders())
     }
 
     /// Runs until all processes have ended and all that they wrote is on the disks.
     pub fn run(mut self) -> Account {
+        self.run_all();
+        self.closed_account()
+    }
+
+    /// The same, and tells what the disks do.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn run_told(mut self, told: EventFile) -> Result<Account, Error> {
+        self.told = Some(told);
+        self.run_all();
+        let told = self.told.take().expect("it was given");
+        told.end(self.account.end)?;
+        Ok(self.closed_account())
+    }
+
+    fn run_all(&mut self) {
         for process in 0..self.processes.len() {
             self.resume(process);
         }
@@ -106,7 +135,6 @@ impl Simulation {
                 Event::Wake { .. } => {}
             }
         }
-        self.closed_account()
     }
 
     fn closed_account(mut self) -> Account {
@@ -199,6 +227,10 @@ impl Simulation {
                 ticket: self.pieces.add(id),
             };
             touched |= 1 << piece.disk;
+            if let Some(told) = &mut self.told {
+                let cylinder = self.devices[piece.disk].disk.cylinder_of(request.sector);
+                told.arrived(self.now, piece.disk, &request, cylinder);
+            }
             self.devices[piece.disk].submit(request, self.now, &mut self.effects);
             self.apply_effects(piece.disk);
         }
@@ -216,10 +248,25 @@ impl Simulation {
         let mut effects = std::mem::take(&mut self.effects);
         for effect in effects.drain(..) {
             match effect {
-                Effect::Merged { into, gone } => self.pieces.join(into, gone),
-                Effect::ArmDone(time) => self.events.schedule(time, Event::ArmDone { device }),
+                Effect::Merged { into, gone } => {
+                    self.pieces.join(into, gone);
+                    if let Some(told) = &mut self.told {
+                        told.merged(self.now, device, gone, into);
+                    }
+                }
+                Effect::ArmDone(time) => {
+                    self.events.schedule(time, Event::ArmDone { device });
+                    if let Some(told) = &mut self.told
+                        && let Some(serving) = self.devices[device].disk.serving()
+                    {
+                        told.served(self.now, device, &serving, time);
+                    }
+                }
                 Effect::QueryAt(time) => self.events.schedule(time, Event::Query { device }),
                 Effect::Done(time, request) => {
+                    if let Some(told) = &mut self.told {
+                        told.cached(self.now, device, &request);
+                    }
                     self.finishing.push(Some(request));
                     let place = self.finishing.len() - 1;
                     self.events.schedule(time, Event::Done { device, place });

@@ -18,6 +18,8 @@ use crate::error::TraceError;
 use crate::request::{Direction, Io};
 use crate::time::Time;
 
+/// The largest I/O of the kernel: 4 GiB.
+const SECTORS_MAX: u64 = 1 << 23;
 /// The largest I/O that a process submits: 512 KiB, the largest request.
 const PART_SECTORS: u64 = 1024;
 
@@ -47,7 +49,7 @@ pub fn processes(text: impl BufRead, sectors: u64) -> Result<Vec<Box<dyn Process
             Some(_) => {}
             None => device = Some(of.to_owned()),
         }
-        let sector = queued.sector + queued.sectors;
+        let sector = queued.sector.saturating_add(queued.sectors);
         if sector > sectors {
             let line = index + 1;
             return Err(TraceError::Beyond {
@@ -79,7 +81,7 @@ fn parse(line: &str) -> Option<(&str, u64, Queued)> {
     let sector = words.next()?.parse().ok()?;
     let plus = words.next()?;
     let sectors = words.next()?.parse().ok()?;
-    if action != "Q" || plus != "+" || sectors == 0 {
+    if action != "Q" || plus != "+" || !(1..=SECTORS_MAX).contains(&sectors) {
         return None;
     }
     let direction = match (kind.contains('R'), kind.contains('W')) {
@@ -101,7 +103,10 @@ fn parse(line: &str) -> Option<(&str, u64, Queued)> {
 fn nanoseconds(seconds: &str) -> Option<Time> {
     let (whole, part) = seconds.split_once('.')?;
     let part = format!("{part:0<9}");
-    Some(whole.parse::<Time>().ok()? * 1_000_000_000 + part.get(..9)?.parse::<Time>().ok()?)
+    let whole: Time = whole.parse().ok()?;
+    whole
+        .checked_mul(1_000_000_000)?
+        .checked_add(part.get(..9)?.parse().ok()?)
 }
 
 struct Replay {
@@ -153,6 +158,8 @@ fn ask(queued: &Queued, actions: &mut Actions) {
 
 #[cfg(test)]
 mod tests {
+    use concurve_fuzz::Target;
+
     use super::*;
 
     /// Two processes, one of whose writes is not sync; and lines that are no requests.
@@ -208,6 +215,31 @@ CPU1 (8,0):
         assert!(said(two).contains("on 8,0 and on 8,16"));
         let far = "8,0 0 1 0.1 7 Q R 99999 + 8 [a]\n";
         assert!(said(far).contains("line 1: sector 100007 is beyond the 100000"));
+    }
+
+    #[test]
+    fn any_text_is_a_trace_or_refused() {
+        let corpus = [
+            TRACE.as_bytes().to_vec(),
+            b"8,0 0 1 0.1 7 Q R 99999 + 8 [a]\n".to_vec(),
+        ];
+        let words: [&[u8]; 6] = [b"8,0", b"Q", b"RW", b"+", b".", b"18446744073709551615"];
+        Target::new(
+            env!("CARGO_PKG_NAME"),
+            "workload::trace::tests::any_text",
+            &corpus,
+        )
+        .words(&words)
+        .run(|text, _| {
+            // Far away, so that most of what is asked for is done.
+            for mut process in processes(text, 1 << 40).into_iter().flatten() {
+                for time in [0, 1 << 30, Time::MAX] {
+                    let mut actions = Actions::default();
+                    process.step(time, &mut actions);
+                    assert!(actions.ios.iter().all(|it| it.sectors > 0));
+                }
+            }
+        });
     }
 
     #[test]

@@ -16,6 +16,7 @@
 
 mod allocator;
 mod arena;
+mod machine;
 mod pool;
 mod shared;
 mod sizes;
@@ -23,6 +24,7 @@ mod thread_cache;
 mod units;
 
 pub use allocator::SharedAllocator;
+pub use machine::machine_bytes;
 pub(crate) use shared::reserving;
 pub use shared::{
     Usage, allocate_shared, contains, exhaustion, is_exhausted, is_open, left, open, usage,

@@ -10,6 +10,7 @@ use concurve_latch::{Class, Mutex};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
 use crate::memory::arena::{ALIGN_MAX, Arena};
+use crate::memory::machine::left_of_machine;
 use crate::memory::pool::{Pool, Region};
 use crate::memory::sizes::{SIZES, UNIT, block_bytes};
 use crate::memory::units::UNITS_MAX;
@@ -138,17 +139,8 @@ pub fn left() -> u64 {
         return u64::MAX;
     };
     let used = arena.units.lock().used_bytes();
-    ((arena.bytes - used) as u64).min(available().unwrap_or(u64::MAX))
-}
-
-/// What the kernel says that programs may still allocate (proc(5), meminfo).
-fn available() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find_map(|it| it.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib << 10)
+    let left = (arena.bytes - used) as u64;
+    left.min(left_of_machine(used as u64))
 }
 
 /// How much of the shared memory is in use, if it is open.

@@ -1,10 +1,13 @@
 //! The double write buffer: the file `pages.double`, which has a copy of each page of the batch that
 //! was written last.
 //!
-//! The copies stand one after another; behind the places of a full batch a header says which they are:
-//! `magic 16 bytes, count: u32`, then `file: u32, number: u32, checksum: u32` for each copy, and a CRC-32
-//! of that. Only a page of that batch can be torn in its place; the copies of larger batches before it,
-//! which are still in the file, are older than their pages.
+//! It begins with a header, which has a page of its own: `magic 16 bytes, count: u32`, then `file: u32,
+//! number: u32, checksum: u32` for each copy, and a CRC-32 of that. The copies follow one after another.
+//! Only a page of that batch can be torn in its place; the copies of larger batches before it, which are
+//! still in the file, are older than their pages.
+//!
+//! Earlier formats are read: up to 64 copies, with the header behind the places of all of them (2), or
+//! without a header (1).
 
 use std::sync::Arc;
 
@@ -13,12 +16,17 @@ use crate::page::{PAGE_BYTES, Page, PageHeader, PageId};
 use crate::storage::{Disk, Storage};
 
 const NAME: &str = "pages.double";
-const MAGIC: &[u8; 16] = b"concurve batch1\n";
-/// Pages that are written together.
-pub const BATCH: usize = 64;
-/// Where the header is.
-const HEADER_AT: u64 = (BATCH * PAGE_BYTES) as u64;
+const MAGIC: &[u8; 16] = b"concurve batch3\n";
+const MAGIC_OF_FORMAT_2: &[u8; 16] = b"concurve batch1\n";
+/// Pages that are written together, at most: each batch costs a force of the log, of this file, and of
+/// the files of its pages.
+pub const BATCH: usize = 512;
+/// In formats 1 and 2.
+const BATCH_BEFORE: usize = 64;
+/// Where the header is in format 2.
+const HEADER_AT_BEFORE: u64 = (BATCH_BEFORE * PAGE_BYTES) as u64;
 const HEADER_BYTES_MAX: usize = 16 + 4 + 12 * BATCH + 4;
+const _: () = assert!(HEADER_BYTES_MAX <= PAGE_BYTES, "the header has one page");
 
 /// A page, and the checksum of its copy.
 type Listed = (PageId, u32);
@@ -37,47 +45,72 @@ impl DoubleWrite {
     /// Writes the copies of a batch durably.
     pub fn write<'a>(&self, pages: impl Iterator<Item = &'a Page>) -> Result<(), Fault> {
         let what = || format!("write the file {NAME}");
-        let (mut copies, mut listed) = (Vec::new(), Vec::new());
+        let (mut bytes, mut listed) = (vec![0; PAGE_BYTES], Vec::new());
         for page in pages {
-            copies.extend_from_slice(page.bytes());
+            bytes.extend_from_slice(page.bytes());
             listed.push((page.id(), page.checksum()));
         }
-        let written = self.disk.write_at(&copies, 0);
-        let written = written.and_then(|()| self.disk.write_at(&encode(&listed), HEADER_AT));
+        let header = encode(&listed);
+        bytes[..header.len()].copy_from_slice(&header);
+        let written = self.disk.write_at(&bytes, 0);
         written.map_err(Fault::io(what))?;
         self.disk.sync().map_err(Fault::io(what))
     }
 
     /// The whole copies of the last batch.
     pub fn read(&self) -> Result<Vec<Page>, Fault> {
+        let header = self.header_at(0)?;
+        if !header.starts_with(MAGIC) {
+            return self.read_before();
+        }
+        let listed = decode(MAGIC, BATCH, &header).unwrap_or_default();
+        let mut pages = Vec::new();
+        for (index, listed) in listed.iter().enumerate() {
+            let copy = self.copy_at(((index + 1) * PAGE_BYTES) as u64)?;
+            pages.extend(copy.filter(|copy| (copy.id(), copy.checksum()) == *listed));
+        }
+        Ok(pages)
+    }
+
+    /// The whole copies of the last batch, in format 1 or 2.
+    fn read_before(&self) -> Result<Vec<Page>, Fault> {
         let what = || format!("read the file {NAME}");
         let length = self.disk.length().map_err(Fault::io(what))?;
-        let mut header = vec![0; HEADER_BYTES_MAX];
-        let read = self.disk.read_at(&mut header, HEADER_AT);
-        let read = read.map_err(Fault::io(what))?;
-        let listed = decode(&header[..read]);
-        // Format 1 had no header.
-        let is_of_format_1 = length <= HEADER_AT;
+        let header = self.header_at(HEADER_AT_BEFORE)?;
+        let listed = decode(MAGIC_OF_FORMAT_2, BATCH_BEFORE, &header);
         let mut pages: Vec<Page> = Vec::new();
-        for index in 0..BATCH {
-            let mut copy = Page::blank();
-            let at = (index * PAGE_BYTES) as u64;
-            let read = self.disk.read_at(copy.bytes_mut(), at);
-            let read = read.map_err(Fault::io(what))?;
-            let id = copy.id();
-            if read < PAGE_BYTES || copy.is_blank() || !copy.is_whole(id) {
+        for index in 0..BATCH_BEFORE {
+            let Some(copy) = self.copy_at((index * PAGE_BYTES) as u64)? else {
                 continue;
-            }
+            };
+            let id = copy.id();
             let is_of_batch = match &listed {
                 Some(listed) => listed.get(index) == Some(&(id, copy.checksum())),
                 // The first copy of a page is the newest.
-                None => is_of_format_1 && pages.iter().all(|it| it.id() != id),
+                None => length <= HEADER_AT_BEFORE && pages.iter().all(|it| it.id() != id),
             };
             if is_of_batch {
                 pages.push(copy);
             }
         }
         Ok(pages)
+    }
+
+    fn header_at(&self, at: u64) -> Result<Vec<u8>, Fault> {
+        let mut header = vec![0; HEADER_BYTES_MAX];
+        let read = self.disk.read_at(&mut header, at);
+        let read = read.map_err(Fault::io(|| format!("read the file {NAME}")))?;
+        header.truncate(read);
+        Ok(header)
+    }
+
+    /// The copy at a byte, if it is whole.
+    fn copy_at(&self, at: u64) -> Result<Option<Page>, Fault> {
+        let mut copy = Page::blank();
+        let read = self.disk.read_at(copy.bytes_mut(), at);
+        let read = read.map_err(Fault::io(|| format!("read the file {NAME}")))?;
+        let is_whole = read == PAGE_BYTES && !copy.is_blank() && copy.is_whole(copy.id());
+        Ok(is_whole.then_some(copy))
     }
 }
 
@@ -93,14 +126,14 @@ fn encode(listed: &[Listed]) -> Vec<u8> {
     out
 }
 
-fn decode(bytes: &[u8]) -> Option<Vec<Listed>> {
+fn decode(magic: &[u8; 16], most: usize, bytes: &[u8]) -> Option<Vec<Listed>> {
     let number = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-    if !bytes.starts_with(MAGIC) {
+    if !bytes.starts_with(magic) {
         return None;
     }
     let count = number(16)? as usize;
-    let end = 20 + 12 * count.min(BATCH);
-    if count > BATCH || crc32fast::hash(bytes.get(..end)?) != number(end)? {
+    let end = 20 + 12 * count.min(most);
+    if count > most || crc32fast::hash(bytes.get(..end)?) != number(end)? {
         return None;
     }
     let listed = (0..count).map(|index| {
@@ -122,7 +155,7 @@ mod tests {
         #[test]
         fn a_header_is_read_back_and_a_damaged_one_is_not(
             listed in proptest::collection::vec((any::<u32>(), any::<u32>(), any::<u32>()), 0..=BATCH),
-            garbage in proptest::collection::vec(any::<u8>(), 0..900),
+            garbage in proptest::collection::vec(any::<u8>(), 0..9000),
             at: usize, flip in 1..=255_u8,
         ) {
             let listed: Vec<Listed> = listed
@@ -130,12 +163,12 @@ mod tests {
                 .map(|(file, number, checksum)| (PageId { file, number }, checksum))
                 .collect();
             let mut bytes = encode(&listed);
-            prop_assert_eq!(decode(&bytes), Some(listed));
-            prop_assert_eq!(decode(&bytes[..at % bytes.len()]), None);
+            prop_assert_eq!(decode(MAGIC, BATCH, &bytes), Some(listed));
+            prop_assert_eq!(decode(MAGIC, BATCH, &bytes[..at % bytes.len()]), None);
             let at = at % bytes.len();
             bytes[at] ^= flip;
-            prop_assert_eq!(decode(&bytes), None);
-            let _ = decode(&[&MAGIC[..], &garbage].concat());
+            prop_assert_eq!(decode(MAGIC, BATCH, &bytes), None);
+            let _ = decode(MAGIC, BATCH, &[&MAGIC[..], &garbage].concat());
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::cache::frame::Pin;
 use crate::error::Fault;
 use crate::extents::{BLANK_MAX, Extent};
 use crate::log::Log;
-use crate::page::{BODY, PAGE_BYTES, Page, PageHeader, PageId};
+use crate::page::{BODY, PAGE_BYTES, Page, PageHeader, PageId, PageMut, kind};
 use crate::storage::Storage;
 
 /// The right to write pages: two batches at once would overwrite each other in the double write
@@ -29,6 +29,9 @@ impl Flusher {
     }
 }
 
+/// Pages that are written together where a session waits for one to be evicted.
+const BATCH_TO_EVICT: usize = 64;
+
 /// A copy of a page of a batch, pinned until it is on the disk: if the page were evicted before,
 /// its old contents would be read again.
 type Copied<'a> = (Pin<'a>, Page);
@@ -38,11 +41,13 @@ impl Cache {
     ///
     /// The guard that `latch` returns is held while pages are copied.
     pub fn flush_all<T>(&self, log: &Log, latch: impl Fn() -> T) -> Result<(), Fault> {
+        // Pages of a batch cannot be evicted: a share of the cache at most.
+        let most = (self.frames.len() / 8).clamp(BATCH_TO_EVICT, BATCH);
         let mut rest: Vec<usize> = (0..self.frames.len()).collect();
         while !rest.is_empty() {
             let held = latch();
             let mut flusher = self.files.flusher.lock();
-            let (batch, after) = self.collect(&rest);
+            let (batch, after) = self.collect(log, &rest, most);
             drop(held);
             if batch.is_empty() {
                 std::thread::yield_now();
@@ -58,23 +63,25 @@ impl Cache {
         let mut flusher = self.files.flusher.lock();
         let hand = self.clock.hand.load(Relaxed) % self.frames.len();
         let frames: Vec<usize> = (hand..self.frames.len()).chain(0..hand).collect();
-        let (batch, _) = self.collect(&frames);
+        let (batch, _) = self.collect(log, &frames, BATCH_TO_EVICT);
         let some = !batch.is_empty();
         self.write_batch(log, &mut flusher, batch)?;
         Ok(some)
     }
 
-    /// Copies pages that changed, until a batch is full; returns the frames that remain.
+    /// Copies pages that changed, until a batch has as many as it may have; returns the frames that remain.
     ///
     /// Does not wait for latches: their holder may wait for the flusher, which is this thread.
-    fn collect(&self, frames: &[usize]) -> (Vec<Copied<'_>>, Vec<usize>) {
+    fn collect(&self, log: &Log, frames: &[usize], most: usize) -> (Vec<Copied<'_>>, Vec<usize>) {
+        // All changes that are in the log now are on their pages.
+        let known = if log.gathers() { log.end() } else { 0 };
         let (mut batch, mut rest) = (Vec::new(), Vec::new());
         for (at, index) in frames.iter().enumerate() {
-            if batch.len() == BATCH {
+            if batch.len() == most {
                 rest.extend_from_slice(&frames[at..]);
                 break;
             }
-            match self.copy(*index) {
+            match self.copy(log, *index, known) {
                 Ok(copied) => batch.extend(copied),
                 Err(Busy) => rest.push(*index),
             }
@@ -82,8 +89,11 @@ impl Cache {
         (batch, rest)
     }
 
-    /// The frame's page, if it changed.
-    fn copy(&self, index: usize) -> Result<Option<Copied<'_>>, Busy> {
+    /// The frame's page, if it changed. The page has all of its changes that are in the log before the byte
+    /// `known`. A page of records may have later ones, which were gathered: to redo them once more does no
+    /// harm. To redo that of a node would, so these are put into the log before the copy says how much of it
+    /// the node has.
+    fn copy(&self, log: &Log, index: usize, known: u64) -> Result<Option<Copied<'_>>, Busy> {
         let frame = &self.frames[index];
         if !frame.is_dirty() {
             return Ok(None);
@@ -102,8 +112,18 @@ impl Cache {
         if !frame.take_dirty() {
             return Ok(None);
         }
-        let copy = Page::from(&*page);
+        let mut copy = Page::from(&*page);
+        let known = match frame.take_gathered() {
+            Some(buffer) => {
+                log.publish(buffer);
+                log.end()
+            }
+            None => known,
+        };
         drop(page);
+        if copy.lsn() < known && copy.kind() != kind::BLANK {
+            copy.set_lsn(known);
+        }
         Ok(Some((pin, copy)))
     }
 
@@ -132,7 +152,7 @@ impl Cache {
         batch: &mut [Copied<'_>],
     ) -> Result<(), Fault> {
         let lsn = batch.iter().map(|(_, page)| page.lsn()).max();
-        log.sync_to(lsn.unwrap_or(0))?;
+        log.sync_before_pages(lsn.unwrap_or(0))?;
         batch.sort_by_key(|(_, page)| page.id());
         batch.iter_mut().for_each(|(_, page)| page.seal());
         flusher.double.write(batch.iter().map(|it| &it.1))?;

@@ -22,7 +22,7 @@ pub enum Obstacle {
     Other,
 }
 
-/// Stored as `CachePadded`, because all CPUs count pins.
+/// Stored as `CachePadded`, because all CPUs latch pages.
 pub struct Frame {
     /// The page; valid unless it is being read from the disk, or could not be read.
     page: Versioned<PAGE_BYTES, PAGE_WORDS>,
@@ -36,6 +36,9 @@ pub struct Frame {
     is_dirty: AtomicBool,
     /// Used since the clock hand passed.
     used: AtomicBool,
+    /// The buffer of the log that may have records of this node which are not in the log yet, from 1; 0:
+    /// none. Changes under the latch.
+    gathered: AtomicU32,
 }
 
 impl Frame {
@@ -47,6 +50,7 @@ impl Frame {
             pins: AtomicU32::new(0),
             is_dirty: AtomicBool::new(false),
             used: AtomicBool::new(false),
+            gathered: AtomicU32::new(0),
         }
     }
 
@@ -74,6 +78,15 @@ impl Frame {
 
     pub fn mark_dirty(&self) {
         self.is_dirty.store(true, Release);
+    }
+
+    /// The buffer that may have records of this node; from now on, none has. To be called with the latch.
+    pub fn take_gathered(&self) -> Option<u32> {
+        let buffer = self.gathered.load(Relaxed);
+        if buffer != 0 {
+            self.gathered.store(0, Relaxed);
+        }
+        buffer.checked_sub(1)
     }
 
     /// A store each time would invalidate the cache line for other CPUs.
@@ -128,6 +141,37 @@ impl Frame {
         Ok(seen)
     }
 
+    /// The page, latched exclusively without a pin, if it is in this frame and its latch is available now.
+    /// Who has the latch keeps the page here as well as a pin does.
+    #[inline]
+    pub fn try_to_write(&self, id: PageId) -> Option<PageWrite<'_>> {
+        if !self.has(id) {
+            return None;
+        }
+        let page = self.page.try_write()?;
+        // It may have been evicted before it was latched.
+        let is_here = self.has(id) && page.is_valid();
+        is_here.then(|| {
+            self.mark_used();
+            let (frame, pin) = (self, None);
+            PageWrite { page, frame, pin }
+        })
+    }
+
+    /// As [`Frame::try_to_write`], but latched shared.
+    #[inline]
+    pub fn try_to_read(&self, id: PageId) -> Option<PageRead<'_>> {
+        if !self.has(id) {
+            return None;
+        }
+        let page = self.page.try_read()?;
+        let is_here = self.has(id) && page.is_valid();
+        is_here.then(|| {
+            self.mark_used();
+            PageRead { page, _pin: None }
+        })
+    }
+
     /// Claims the frame and pins it, if it is not pinned.
     pub fn claim(&self) -> bool {
         let claimed = CLAIMED | 1;
@@ -154,10 +198,21 @@ impl Frame {
         self.pins.fetch_sub(CLAIMED | 1, AcqRel);
     }
 
-    /// Makes a claimed frame empty.
-    pub fn clear(&self) {
-        self.page.write().invalidate();
+    /// Makes a claimed frame empty, unless its page is latched or differs from the disk. Before, while the
+    /// page is latched, calls `forget`.
+    pub fn clear(&self, forget: impl FnOnce()) -> bool {
+        // Without waiting: who has the latch may wait for what the caller has latched.
+        let Some(mut page) = self.page.try_write() else {
+            return false;
+        };
+        // Nobody changes the page any more; who had latched it may have changed it until now.
+        if self.is_dirty() {
+            return false;
+        }
+        forget();
+        page.invalidate();
         self.id.store(NO_PAGE, Release);
+        true
     }
 
     /// Assigns a page to a claimed frame, which is empty; the claim ends. The page is not valid until
@@ -167,8 +222,8 @@ impl Frame {
         self.id.store(number(id), Release);
         self.used.store(true, Relaxed);
         self.pins.fetch_sub(CLAIMED, AcqRel);
-        let pin = Pin(self);
-        PageWrite { page, pin }
+        let (frame, pin) = (self, Some(Pin(self)));
+        PageWrite { page, frame, pin }
     }
 
     /// Empties a pinned frame, whose page could not be read.
@@ -207,14 +262,16 @@ impl Drop for Pin<'_> {
 pub struct PageRead<'a> {
     // Dropped in this order: the latch before the pin.
     page: VersionedRead<'a, PAGE_BYTES, PAGE_WORDS>,
-    _pin: Pin<'a>,
+    /// None if the page was latched without a pin.
+    _pin: Option<Pin<'a>>,
 }
 
 impl<'a> PageRead<'a> {
     /// `None` if the page could not be read.
     pub fn latch(pin: Pin<'a>) -> Option<Self> {
         let page = pin.0.page.read();
-        page.is_valid().then_some(Self { page, _pin: pin })
+        let _pin = Some(pin);
+        page.is_valid().then_some(Self { page, _pin })
     }
 }
 
@@ -230,20 +287,41 @@ impl Deref for PageRead<'_> {
 pub struct PageWrite<'a> {
     // Dropped in this order: the latch before the pin.
     page: VersionedWrite<'a, PAGE_BYTES, PAGE_WORDS>,
-    pin: Pin<'a>,
+    frame: &'a Frame,
+    /// None if the page was latched without a pin.
+    pin: Option<Pin<'a>>,
 }
 
 impl<'a> PageWrite<'a> {
     /// `None` if the page could not be read.
     pub fn latch(pin: Pin<'a>) -> Option<Self> {
-        let page = pin.0.page.write();
-        page.is_valid().then_some(Self { page, pin })
+        let frame = pin.0;
+        let (page, pin) = (frame.page.write(), Some(pin));
+        page.is_valid().then_some(Self { page, frame, pin })
     }
 
     /// To be called before the change is logged: a checkpoint that begins after that record must
     /// see that the page is dirty.
     pub fn mark_dirty(&self) {
-        self.pin.mark_dirty();
+        // Only who has the latch finds it dirty and makes it clean.
+        if !self.frame.is_dirty() {
+            self.frame.mark_dirty();
+        }
+    }
+
+    /// The buffer that may have records of this node; from now on, none has.
+    pub fn take_gathered(&self) -> Option<u32> {
+        self.frame.take_gathered()
+    }
+
+    /// From now on, a buffer may have records of this node; returns another one that may have some.
+    pub fn gather_in(&self, buffer: u32) -> Option<u32> {
+        let before = self.frame.gathered.load(Relaxed);
+        if before == buffer + 1 {
+            return None;
+        }
+        self.frame.gathered.store(buffer + 1, Relaxed);
+        before.checked_sub(1)
     }
 
     /// Nobody reads the page without its latch any more, until it is unlatched.
@@ -256,9 +334,9 @@ impl<'a> PageWrite<'a> {
         self.page.validate();
     }
 
-    /// Releases the latch, and keeps the pin.
+    /// Releases the latch of a page that was given to a frame, and keeps the pin.
     pub fn unlatch(self) -> Pin<'a> {
-        self.pin
+        self.pin.expect("a page is given to a frame with a pin")
     }
 }
 

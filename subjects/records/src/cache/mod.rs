@@ -1,8 +1,10 @@
 //! The page cache (L1): a fixed number of pages in memory.
 //!
 //! A page is found through the page table, pinned, and then latched, shared or exclusive, by the guard
-//! that is returned. With latching by record it can also be read without all that ([`Cache::look`]):
-//! nobody else is delayed, and what was read counts only if the page has not changed in the meantime.
+//! that is returned. With latching by record, a page whose latch is available is latched at once, without a
+//! pin: who latches it looks then whether the page is still there, and who evicts it must have the latch. It
+//! can also be read without all that ([`Cache::look`]): nobody else is delayed, and what was read counts only
+//! if the page has not changed in the meantime.
 //! The clock algorithm chooses pages to evict that were not used since the clock hand passed.
 
 mod double;
@@ -99,12 +101,20 @@ impl Cache {
 
     /// The page, latched shared.
     pub fn read(&self, log: &Log, id: PageId) -> Result<PageRead<'_>, Fault> {
+        if let Some(page) = self.frame(id).and_then(|it| it.try_to_read(id)) {
+            self.count_hit();
+            return Ok(page);
+        }
         let pin = self.pin(log, id, Source::Disk)?;
         PageRead::latch(pin).ok_or_else(|| unreadable(id))
     }
 
     /// The page, latched exclusively.
     pub fn write(&self, log: &Log, id: PageId) -> Result<PageWrite<'_>, Fault> {
+        if let Some(page) = self.frame(id).and_then(|it| it.try_to_write(id)) {
+            self.count_hit();
+            return Ok(page);
+        }
         let pin = self.pin(log, id, Source::Disk)?;
         PageWrite::latch(pin).ok_or_else(|| unreadable(id))
     }
@@ -135,6 +145,20 @@ impl Cache {
         (hits + self.table.hits(), self.clock.misses.load(Relaxed))
     }
 
+    /// How many pages are in memory, and how many it can hold.
+    pub fn pages_and_room(&self) -> (usize, usize) {
+        (self.table.pages(), self.frames.len())
+    }
+
+    /// The frame that seems to have a page, if it may be used without latching a stripe of the table.
+    #[inline]
+    fn frame(&self, id: PageId) -> Option<&Frame> {
+        let index = self
+            .is_latch_free
+            .then(|| self.table.find(&self.frames, id));
+        index.flatten().map(|it| &*self.frames[it])
+    }
+
     fn count_hit(&self) {
         let seat = concurve_latch::seat_number();
         self.hits[seat % HIT_WORDS].fetch_add(1, Relaxed);
@@ -142,12 +166,9 @@ impl Cache {
 
     /// Pins the page, if it is in memory.
     fn pin_resident(&self, id: PageId) -> Option<Pin<'_>> {
-        if self.is_latch_free {
-            let index = self.table.find(&self.frames, id);
-            if let Some(pin) = index.and_then(|it| self.frames[it].pin(id)) {
-                self.count_hit();
-                return Some(pin);
-            }
+        if let Some(pin) = self.frame(id).and_then(|it| it.pin(id)) {
+            self.count_hit();
+            return Some(pin);
         }
         let mut stripe = self.table.stripe(id);
         let index = stripe.find(&self.frames, id)?;
@@ -161,7 +182,7 @@ impl Cache {
         }
         let index = self.claim(log)?;
         let frame = &self.frames[index];
-        let stripe = self.table.stripe(id);
+        let mut stripe = self.table.stripe(id);
         if let Some(other) = stripe.find(&self.frames, id) {
             frame.give_back();
             return Ok(self.frames[other].pin_in_table());
@@ -182,7 +203,7 @@ impl Cache {
             }
             Err(fault) => {
                 let pin = page.unlatch();
-                let stripe = self.table.stripe(id);
+                let mut stripe = self.table.stripe(id);
                 stripe.remove(&self.frames, id, index);
                 // Waiting threads find it invalid; the frame is free when the last one has unpinned
                 // it.
@@ -237,18 +258,15 @@ impl Cache {
         if frame.is_dirty() {
             return false;
         }
-        let stripe = self.table.stripe(id);
+        let mut stripe = self.table.stripe(id);
         if !frame.has(id) || !frame.claim() {
             return false;
         }
-        // Nobody changes the page any more; who had pinned it may have changed it until now.
-        if frame.is_dirty() {
+        let is_empty = frame.clear(|| stripe.remove(&self.frames, id, index));
+        if !is_empty {
             frame.give_back();
-            return false;
         }
-        stripe.remove(&self.frames, id, index);
-        frame.clear();
-        true
+        is_empty
     }
 }
 

@@ -22,15 +22,22 @@ const STEPS_MAX: usize = 32;
 pub struct PageTable {
     /// The first frame of each chain, from 1; 0: none. A power of two.
     heads: Box<[AtomicU32]>,
-    /// Each with the number of hits that were found under its latch.
-    stripes: Box<[CachePadded<Mutex<u64>>]>,
+    stripes: Box<[CachePadded<Mutex<StripeCounts>>]>,
     hasher: Hashing,
+}
+
+/// What is counted under the latch of a stripe.
+#[derive(Debug, Clone, Copy, Default)]
+struct StripeCounts {
+    hits: u64,
+    /// In its chains now.
+    pages: usize,
 }
 
 /// The right to change the chains of a stripe.
 pub struct Stripe<'a> {
     table: &'a PageTable,
-    hits: MutexGuard<'a, u64>,
+    counts: MutexGuard<'a, StripeCounts>,
 }
 
 impl PageTable {
@@ -40,7 +47,7 @@ impl PageTable {
         Self {
             heads: (0..heads).map(|_| AtomicU32::new(0)).collect(),
             stripes: (0..stripes)
-                .map(|_| CachePadded::new(class.mutex(0)))
+                .map(|_| CachePadded::new(class.mutex(StripeCounts::default())))
                 .collect(),
             hasher: Hashing::default(),
         }
@@ -56,7 +63,12 @@ impl PageTable {
 
     /// How many pages were found under latches of stripes.
     pub fn hits(&self) -> u64 {
-        self.stripes.iter().map(|it| *it.lock()).sum()
+        self.stripes.iter().map(|it| it.lock().hits).sum()
+    }
+
+    /// How many pages it has; exact while no thread adds or removes any.
+    pub fn pages(&self) -> usize {
+        self.stripes.iter().map(|it| it.lock().pages).sum()
     }
 
     /// Latches the stripe of a page.
@@ -64,7 +76,7 @@ impl PageTable {
         let stripe = &self.stripes[self.hash(id) & (self.stripes.len() - 1)];
         Stripe {
             table: self,
-            hits: stripe.lock(),
+            counts: stripe.lock(),
         }
     }
 
@@ -91,7 +103,7 @@ impl PageTable {
 
 impl Stripe<'_> {
     pub fn count_hit(&mut self) {
-        *self.hits += 1;
+        self.counts.hits += 1;
     }
 
     /// The frame that has a page.
@@ -100,19 +112,21 @@ impl Stripe<'_> {
     }
 
     /// Adds a frame, which has the page.
-    pub fn add(&self, frames: &[CachePadded<Frame>], id: PageId, index: usize) {
+    pub fn add(&mut self, frames: &[CachePadded<Frame>], id: PageId, index: usize) {
+        self.counts.pages += 1;
         let head = self.table.head(id);
         frames[index].next.store(head.load(Relaxed), Relaxed);
         head.store(index as u32 + 1, Release);
     }
 
     /// Removes a frame.
-    pub fn remove(&self, frames: &[CachePadded<Frame>], id: PageId, index: usize) {
+    pub fn remove(&mut self, frames: &[CachePadded<Frame>], id: PageId, index: usize) {
         let mut link = self.table.head(id);
         while let Some(at) = (link.load(Relaxed) as usize).checked_sub(1) {
             let next = &frames[at].next;
             if at == index {
                 link.store(next.load(Relaxed), Release);
+                self.counts.pages -= 1;
                 return;
             }
             link = next;

@@ -38,7 +38,7 @@ mod files;
 mod parse;
 mod statement;
 
-pub use audit::{Groups, differing};
+pub use audit::{GROUPS_MAX, Groups, differing};
 pub use client::Client;
 pub use statement::{
     AnswerForm, Command, Field, MANY_BYTES_MAX, NUMBER_BYTES, Refusal, Reply, Sums, Wanted, Words,

@@ -161,6 +161,8 @@ pub enum Reply<'a> {
 pub enum Refusal {
     #[error(transparent)]
     Status(#[from] Status),
+    #[error("the sum of {0} and {1} does not fit into 64 bits")]
+    Overflow(i64, i64),
     /// The statement cannot be parsed, or does not fit the records.
     #[error("{0}")]
     Usage(String),
@@ -171,6 +173,7 @@ impl Refusal {
     pub fn word(&self) -> &'static str {
         match self {
             Refusal::Status(status) => status.word(),
+            Refusal::Overflow(..) => "OVERFLOW",
             Refusal::Usage(_) => "ERR",
         }
     }

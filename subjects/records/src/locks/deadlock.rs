@@ -10,7 +10,8 @@ use std::ops::Deref;
 use hashbrown::HashSet;
 
 use crate::locks::lock::{Lock, Owner};
-use crate::locks::table::{LockTable, Stripe, Waits};
+use crate::locks::stripe::Stripe;
+use crate::locks::table::{LockTable, Waits};
 
 impl LockTable {
     /// Whether an owner waits for itself through others.

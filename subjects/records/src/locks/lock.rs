@@ -93,6 +93,20 @@ impl Lock {
         }
     }
 
+    /// Adds a waiter to the queue; whether it holds the lock already, in another mode. Then it comes before
+    /// all that do not: they could not be served before it.
+    pub fn queue_up(&mut self, waiter: Waiter) -> bool {
+        let held = self.holds(waiter.owner);
+        let conversions = self.queue.iter().take_while(|it| self.holds(it.owner));
+        let at = if held {
+            conversions.count()
+        } else {
+            self.queue.len()
+        };
+        self.queue.insert(at, waiter);
+        held
+    }
+
     /// Whether an owner holds it exclusively.
     pub fn is_exclusive(&self) -> bool {
         self.holders.iter().any(|it| it.has(Mode::Exclusive))
@@ -102,7 +116,7 @@ impl Lock {
         self.holders.is_empty() && self.queue.is_empty()
     }
 
-    pub fn holds(&self, owner: Owner) -> bool {
+    fn holds(&self, owner: Owner) -> bool {
         self.holders.iter().any(|it| it.owner == owner)
     }
 }

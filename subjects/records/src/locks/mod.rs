@@ -5,15 +5,16 @@
 //! (two-phase locking), so a deadlock never resolves itself: [`deadlock`] detects it.
 
 mod deadlock;
-mod exclusive;
 mod lock;
 mod name;
+mod stripe;
 mod table;
 mod wait_cell;
 mod waiting;
+mod word;
 
 pub use lock::{LockOutcome, Mode};
 pub use name::{FILE_PARTS, LockName};
-pub use table::{Gap, LockTable};
+pub use table::{Gap, LockTable, Stripes};
 pub use wait_cell::{WaitCell, Waker};
 pub use waiting::{CHECK_INTERVAL, Queued, next_interval};

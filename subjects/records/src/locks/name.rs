@@ -1,9 +1,10 @@
 //! Names of locks.
 
-use std::hash::{Hash, Hasher};
+use std::hash::BuildHasher;
 
 use crate::slots::Position;
 use crate::status::Status;
+use crate::table::Hashing;
 
 /// The lock on a file has this many parts: a session takes one, and an exclusive transaction takes
 /// all. So sessions on different CPUs use different locks.
@@ -50,6 +51,11 @@ impl LockName {
         self.space == 0
     }
 
+    /// Which part of the file, if it is one.
+    pub fn part(&self) -> Option<u64> {
+        self.is_file().then_some(self.id)
+    }
+
     /// The status of an operation that does not wait for the lock.
     pub fn in_use(&self) -> Status {
         if self.is_file() {
@@ -61,7 +67,5 @@ impl LockName {
 }
 
 fn hash(bytes: &[u8]) -> u64 {
-    let mut hasher = std::hash::DefaultHasher::new();
-    bytes.hash(&mut hasher);
-    hasher.finish()
+    Hashing::default().hash_one(bytes)
 }

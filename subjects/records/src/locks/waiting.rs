@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::locks::lock::{Lock, LockOutcome, Mode, Owner, Waiter};
 use crate::locks::name::LockName;
-use crate::locks::table::{LockTable, Stripe, Waits};
+use crate::locks::stripe::Stripe;
+use crate::locks::table::{LockTable, Waits, serve};
 use crate::locks::wait_cell::WaitCell;
 use crate::status::Status;
 
@@ -30,6 +31,25 @@ pub enum Queued {
 }
 
 impl LockTable {
+    /// Takes a lock as soon as no other owner has it as a light one, within so many looks. So nobody who
+    /// waits for it is overtaken.
+    pub fn try_for_a_while(
+        &self,
+        owner: Owner,
+        name: LockName,
+        mode: Mode,
+        looks: u32,
+    ) -> LockOutcome {
+        let place = self.place(&name);
+        for _ in 0..looks {
+            if !self.is_light_of_another(place, owner) {
+                return self.try_lock(owner, name, mode);
+            }
+            std::hint::spin_loop();
+        }
+        LockOutcome::Busy
+    }
+
     /// Takes a lock, after its holders and the owners that wait for it already.
     ///
     /// To be called without latches. `cell` is that of the owner.
@@ -66,40 +86,34 @@ impl LockTable {
         mode: Mode,
         cell: &Arc<WaitCell>,
     ) -> Queued {
-        let mut stripe = self.stripe(&name);
-        let lock = stripe.entry(name).or_default();
-        match self.change(&name, lock, |lock| lock.try_lock(owner, mode)) {
-            LockOutcome::Busy => {}
-            outcome => return Queued::Granted(outcome),
+        let place = self.place(&name);
+        match self.try_lock_light(place, owner, mode) {
+            Some(LockOutcome::Busy) | None => {}
+            Some(outcome) => return Queued::Granted(outcome),
         }
-        cell.reset();
-        let held = lock.holds(owner);
-        let waiter = Waiter {
-            owner,
-            mode,
-            cell: Arc::clone(cell),
-        };
-        // An owner that holds the lock already comes before all that do not: they could not be
-        // served before it.
-        let conversions = lock.queue.iter().take_while(|it| lock.holds(it.owner));
-        let at = if held {
-            conversions.count()
-        } else {
-            lock.queue.len()
-        };
-        lock.queue.insert(at, waiter);
-        self.waits.lock().insert(owner, name);
-        Queued::Waits(if held {
-            LockOutcome::Held
-        } else {
-            LockOutcome::New
+        let mut stripe = self.stripe(place);
+        self.change(place, &mut stripe, |lock| {
+            match lock.try_lock(owner, mode) {
+                LockOutcome::Busy => {
+                    cell.reset();
+                    let cell = Arc::clone(cell);
+                    let held = lock.queue_up(Waiter { owner, mode, cell });
+                    self.waits.lock().insert(owner, name);
+                    Queued::Waits(if held {
+                        LockOutcome::Held
+                    } else {
+                        LockOutcome::New
+                    })
+                }
+                outcome => Queued::Granted(outcome),
+            }
         })
     }
 
     /// Leaves the queue, or releases the lock if it was granted in the meantime.
     pub fn give_up(&self, owner: Owner, name: LockName) {
         {
-            let mut stripe = self.stripe(&name);
+            let mut stripe = self.stripe(self.place(&name));
             let waits = self.waits.lock().contains_key(&owner);
             if waits {
                 return self.leave(&mut stripe, owner, name);
@@ -117,19 +131,18 @@ impl LockTable {
             return false;
         }
         drop(waits);
-        let stripe = &mut stripes[self.index(&name)];
+        let stripe = &mut stripes[self.place(&name).stripe];
         self.leave(stripe, owner, name);
         true
     }
 
     fn leave(&self, stripe: &mut Stripe, owner: Owner, name: LockName) {
         self.waits.lock().remove(&owner);
-        let lock = stripe.get_mut(&name).expect("a waiter is in a queue");
-        lock.queue.retain(|it| it.owner != owner);
-        self.serve(&name, lock);
-        if lock.is_unused() {
-            stripe.remove(&name);
-        }
+        let granted = self.change(self.place(&name), stripe, |lock| {
+            lock.queue.retain(|it| it.owner != owner);
+            serve(lock)
+        });
+        self.tell(granted);
     }
 
     /// The lock that an owner waits for.
@@ -139,7 +152,7 @@ impl LockTable {
         stripes: &'a [impl Deref<Target = Stripe>],
         waits: &Waits,
     ) -> Option<&'a Lock> {
-        let name = waits.get(&owner)?;
-        stripes[self.index(name)].get(name)
+        let place = self.place(waits.get(&owner)?);
+        stripes[place.stripe].get(place.key())
     }
 }

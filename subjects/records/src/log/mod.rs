@@ -4,30 +4,38 @@
 //! A record is appended to a buffer in memory, in a critical section as short as a copy. A thread
 //! that needs a record on the disk takes the writer, and writes all that was appended until then.
 //! Threads that waited for the writer in the meantime find their records written: group commit.
+//!
+//! With latching by record, a session gathers the changes of a transaction, and appends them in one step
+//! ([`gather`]). If a transaction need not survive a loss of power, records are put into the file of the
+//! log through memory, and no thread calls the kernel ([`buffer`]).
 
+mod buffer;
 pub(crate) mod files;
 pub(crate) mod forced;
+mod gather;
 pub mod read;
 pub mod record;
 mod writer;
+
+pub(crate) use gather::buffer_of;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use concurve_latch::{Condvar, Mutex};
+use crossbeam_utils::CachePadded;
 
 use crate::classes;
-use crate::counted::AtomicU64;
+use crate::counted::{AtomicBool, AtomicU64};
 use crate::error::Fault;
+use crate::log::buffer::{Buffer, Target};
 use crate::log::files::{Spares, file_name, file_start};
 use crate::log::forced::{Forced, Mark};
+use crate::log::gather::Gathered;
 use crate::log::read::firsts;
 use crate::log::record::Record;
 use crate::log::writer::Writer;
-use crate::storage::Storage;
-
-/// A larger buffer is written, even if no thread waits for it.
-const BUFFER_BYTES: usize = 1 << 20;
+use crate::storage::{Disk, Storage};
 
 /// What an acknowledged transaction survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,26 +50,57 @@ pub enum Durability {
     Each,
 }
 
+/// How the log is kept.
+#[derive(Debug, Clone, Copy)]
+pub struct LogOptions {
+    /// The log continues in another file when one has this length.
+    pub file_bytes: u64,
+    /// Sessions gather their records.
+    pub gathers: bool,
+    /// Records are put into the file through memory, if the storage can do that.
+    pub is_in_memory: bool,
+}
+
+impl LogOptions {
+    /// The file of the log that begins at a byte, if records are to be put into it.
+    fn target(&self, file: &Arc<dyn Disk>, first: u64) -> Option<Target> {
+        self.is_in_memory.then(|| Target {
+            file: Arc::clone(file),
+            first,
+            end: first + self.file_bytes,
+        })
+    }
+}
+
 /// The log, open for appending.
 pub struct Log {
     storage: Arc<dyn Storage>,
-    spares: Spares,
-    /// The log continues in another file when one has this length.
-    file_bytes: u64,
-    buffer: Mutex<Buffer>,
-    writer: Mutex<Writer>,
+    options: LogOptions,
+    spares: CachePadded<Spares>,
+    head: CachePadded<Head>,
+    gathered: Gathered,
+    is_gathering: AtomicBool,
+    writer: CachePadded<Mutex<Writer>>,
     /// A thread forces the log to the disk, also for others.
-    is_forcing: Mutex<bool>,
+    is_forcing: CachePadded<Mutex<bool>>,
     /// Notified when it has done so.
     forced: Condvar,
-    /// All before this byte was written to the kernel.
-    written: AtomicU64,
     /// All before this byte was forced to the disk.
-    synced: AtomicU64,
+    synced: CachePadded<AtomicU64>,
     syncs: AtomicU64,
     /// Its end when it was opened.
     begin: u64,
 }
+
+/// What each append writes: in one or two lines, because CPUs pass them on.
+#[repr(C)]
+struct Head {
+    /// All before this byte was written to the kernel.
+    written: AtomicU64,
+    buffer: Mutex<Buffer>,
+}
+
+const _: () = assert!(size_of::<Head>() <= 128);
 
 /// Removes the files of the log that begin after a byte. Returns the file `forced`, which names none of
 /// them.
@@ -84,17 +123,11 @@ fn remove_after(storage: &dyn Storage, end: u64) -> Result<Forced, Fault> {
     Ok(forced)
 }
 
-struct Buffer {
-    /// LSN of its first byte.
-    start: u64,
-    bytes: Vec<u8>,
-}
-
 impl Log {
     /// Continues at a byte of the log, in a new file. What follows that byte is given up: it must be
     /// torn, and never was acknowledged.
-    pub fn open(storage: Arc<dyn Storage>, end: u64, file_bytes: u64) -> Result<Self, Fault> {
-        let spares = Spares::find(storage.as_ref(), file_bytes)?;
+    pub fn open(storage: Arc<dyn Storage>, end: u64, options: LogOptions) -> Result<Self, Fault> {
+        let spares = Spares::find(storage.as_ref(), options.file_bytes)?;
         spares.prepare(storage.as_ref())?;
         let mut forced = remove_after(storage.as_ref(), end)?;
         if forced.names(end) {
@@ -104,27 +137,29 @@ impl Log {
         let (file, length) = spares.start_file(storage.as_ref(), end)?;
         forced.begin(storage.boot(), end);
         forced.note_file(end, length)?;
+        let target = options.target(&file, end);
         Ok(Self {
             storage,
-            spares,
-            file_bytes,
-            buffer: classes::log().mutex(Buffer {
-                start: end,
-                bytes: Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4),
+            options,
+            spares: CachePadded::new(spares),
+            head: CachePadded::new(Head {
+                written: AtomicU64::new(end),
+                buffer: classes::log().mutex(Buffer::new(end, target)),
             }),
-            writer: classes::log_writer().mutex(Writer {
+            gathered: Gathered::new(),
+            is_gathering: AtomicBool::new(false),
+            writer: CachePadded::new(classes::log_writer().mutex(Writer {
                 file,
                 file_start: end,
+                target: None,
                 unsynced: Vec::new(),
                 forced,
-                noted: end,
-                spare: Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4),
+                spare: Buffer::memory(),
                 failure: None,
-            }),
-            is_forcing: classes::log_writer().mutex(false),
+            })),
+            is_forcing: CachePadded::new(classes::log_writer().mutex(false)),
             forced: Condvar::new(),
-            written: AtomicU64::new(end),
-            synced: AtomicU64::new(end),
+            synced: CachePadded::new(AtomicU64::new(end)),
             syncs: AtomicU64::new(0),
             begin: end,
         })
@@ -134,22 +169,40 @@ impl Log {
     pub fn append(&self, record: &Record) -> u64 {
         let mut framed = Vec::with_capacity(256);
         record::frame(record, &mut framed);
-        let mut buffer = self.buffer.lock();
-        let lsn = buffer.start + buffer.bytes.len() as u64;
-        record::set_lsn(&mut framed, lsn);
-        buffer.bytes.extend_from_slice(&framed);
-        lsn + framed.len() as u64
+        self.append_framed(&mut framed)
+    }
+
+    /// Appends framed records one after the other; returns the end of the last one.
+    fn append_framed(&self, framed: &mut [u8]) -> u64 {
+        let synced = self.synced();
+        let mut buffer = self.head.buffer.lock();
+        let begin = buffer.end();
+        let is_written = buffer.append(framed, synced);
+        let end = buffer.end();
+        if is_written {
+            self.head.written.store(end, Ordering::Release);
+        }
+        let ahead = buffer.ahead(begin);
+        drop(buffer);
+        if let Some((file, at)) = ahead {
+            file.prepare_put(at, buffer::PART_BYTES);
+        }
+        end
     }
 
     /// Where the next record will begin.
     pub fn end(&self) -> u64 {
-        let buffer = self.buffer.lock();
-        buffer.start + buffer.bytes.len() as u64
+        self.head.buffer.lock().end()
     }
 
     /// All before this byte was written to the kernel.
-    pub fn written(&self) -> u64 {
-        self.written.load(Ordering::Acquire)
+    fn written(&self) -> u64 {
+        self.head.written.load(Ordering::Acquire)
+    }
+
+    /// All before this byte was forced to the disk.
+    pub fn synced(&self) -> u64 {
+        self.synced.load(Ordering::Acquire)
     }
 
     /// How often the log was forced to the disk.
@@ -165,10 +218,10 @@ impl Log {
     /// Writes the buffer if it has grown large. To be called without latches.
     pub fn flush_if_large(&self) -> Result<(), Fault> {
         let (length, end) = {
-            let buffer = self.buffer.lock();
-            (buffer.bytes.len(), buffer.start + buffer.bytes.len() as u64)
+            let buffer = self.head.buffer.lock();
+            (buffer.len(), buffer.end())
         };
-        if length > BUFFER_BYTES {
+        if length > buffer::FULL_BYTES {
             self.write_to(end)?;
         }
         Ok(())
@@ -197,5 +250,64 @@ impl Log {
             self.spares.keep(self.storage.as_ref(), &name)?;
         }
         Ok(())
+    }
+}
+
+/// What sessions gather.
+impl Log {
+    /// Whether sessions gather records, and so all changes in the log are on their pages, and maybe more.
+    pub fn gathers(&self) -> bool {
+        self.is_gathering.load(Ordering::Relaxed)
+    }
+
+    /// To be called when the log has been redone: until then, pages have less than is in the log.
+    pub fn begin_to_gather(&self) {
+        self.is_gathering
+            .store(self.options.gathers, Ordering::Relaxed);
+    }
+
+    /// Adds a record to a buffer. To be called while its page is latched, and only if [`Log::gathers`].
+    pub fn gather(&self, buffer: u32, record: &Record) {
+        let mut gathered = self.gathered.lock(buffer);
+        record::frame(record, &mut gathered);
+        if gathered.len() >= gather::BYTES_MAX {
+            self.append_gathered(&mut gathered);
+        }
+    }
+
+    /// Appends what a buffer has, and a record after it; returns the end of that.
+    pub fn append_last(&self, buffer: u32, record: &Record) -> u64 {
+        if !self.gathers() {
+            return self.append(record);
+        }
+        let mut gathered = self.gathered.lock(buffer);
+        record::frame(record, &mut gathered);
+        let end = self.append_framed(&mut gathered);
+        gathered.clear();
+        end
+    }
+
+    /// Appends what a buffer has.
+    pub fn publish(&self, buffer: u32) {
+        if self.gathers() {
+            self.append_gathered(&mut self.gathered.lock(buffer));
+        }
+    }
+
+    fn append_gathered(&self, gathered: &mut Vec<u8>) {
+        if !gathered.is_empty() {
+            self.append_framed(gathered);
+            gathered.clear();
+        }
+    }
+
+    /// Forces the log to the disk up to the last change on pages that were copied, of which `newest` is
+    /// the greatest LSN. A change that was gathered is on its page without its LSN.
+    pub fn sync_before_pages(&self, newest: u64) -> Result<(), Fault> {
+        if !self.gathers() {
+            return self.sync_to(newest);
+        }
+        Gathered::all().for_each(|it| self.publish(it));
+        self.sync_to(self.end())
     }
 }

@@ -3,7 +3,10 @@
 use crate::error::Fault;
 use crate::log::files::{file_name, file_start};
 use crate::log::record::{Record, lsn_of, read};
-use crate::storage::Storage;
+use crate::storage::{Disk, Storage};
+
+/// What a file has behind this byte is not of the log: its files have a tenth of it at most.
+const BYTES_MAX: u64 = 1 << 28;
 
 /// A file of the log, up to where the next one begins.
 pub struct Piece {
@@ -145,7 +148,7 @@ pub fn erase_after(storage: &dyn Storage, end: u64) -> Result<(), Fault> {
     let name = file_name(first);
     let what = || format!("erase the end of the file {name} of the log");
     let file = storage.open(&name).map_err(Fault::io(what))?;
-    let length = file.length().map_err(Fault::io(what))?;
+    let length = length(file.as_ref()).map_err(Fault::io(what))?;
     let at = end.saturating_sub(first);
     let zeros = vec![0; length.saturating_sub(at) as usize];
     file.write_at(&zeros, at).map_err(Fault::io(what))?;
@@ -187,10 +190,15 @@ fn each_piece(
     Ok(())
 }
 
+/// How much of a file may be of the log: somebody may have made it longer than the memory.
+fn length(file: &dyn Disk) -> std::io::Result<u64> {
+    Ok(file.length()?.min(BYTES_MAX))
+}
+
 fn read_file(storage: &dyn Storage, start: u64) -> Result<Vec<u8>, Fault> {
     let what = || format!("read the file {} of the log", file_name(start));
     let file = storage.open(&file_name(start)).map_err(Fault::io(what))?;
-    let length = file.length().map_err(Fault::io(what))?;
+    let length = length(file.as_ref()).map_err(Fault::io(what))?;
     let mut bytes = vec![0; length as usize];
     let read = file.read_at(&mut bytes, 0).map_err(Fault::io(what))?;
     bytes.truncate(read);

@@ -178,7 +178,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Appends a record whose LSN is not known yet; [`set_lsn`] writes it.
+/// Appends a record whose LSN is not known yet; [`set_lsns`] writes it.
 pub fn frame(record: &Record, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(&[0; FRAME]);
@@ -189,9 +189,15 @@ pub fn frame(record: &Record, out: &mut Vec<u8>) {
     out[start + 4..start + 8].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Writes the LSN of a framed record.
-pub fn set_lsn(framed: &mut [u8], lsn: u64) {
-    framed[8..16].copy_from_slice(&lsn.to_le_bytes());
+/// Writes the LSNs of framed records that stand one after the other in the log from a byte on.
+pub fn set_lsns(framed: &mut [u8], first: u64) {
+    let mut at = 0;
+    while let Some(header) = framed.get_mut(at..at + FRAME) {
+        let lsn = first + at as u64;
+        header[8..].copy_from_slice(&lsn.to_le_bytes());
+        let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
+        at += FRAME + length as usize;
+    }
 }
 
 /// The LSN in the header of the record at the start of the bytes.
@@ -299,7 +305,7 @@ mod tests {
             for record in records {
                 let mut out = Vec::new();
                 frame(&record, &mut out);
-                set_lsn(&mut out, lsn);
+                set_lsns(&mut out, lsn);
                 prop_assert_eq!(read(&out, lsn), Some((record, out.len())));
                 prop_assert_eq!(read(&out, lsn.wrapping_add(1)), None);
                 prop_assert_eq!(read(&out[..at % out.len()], lsn), None);

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use concurve_latch::MutexGuard;
 
 use crate::error::Fault;
+use crate::log::buffer::Target;
 use crate::log::forced::Forced;
-use crate::log::record::{self, Record};
 use crate::log::{Durability, Log};
 use crate::status::Status;
 use crate::storage::Disk;
@@ -22,10 +22,10 @@ pub(super) struct Writer {
     pub file_start: u64,
     /// Files before that one that were not forced to the disk.
     pub unsynced: Vec<Arc<dyn Disk>>,
+    /// The file, if records are to be put into it as soon as nothing else is to be written.
+    pub target: Option<Target>,
     /// Says up to where the log was forced to the disk.
     pub forced: Forced,
-    /// What the last [`Record::Forced`] in the log says.
-    pub noted: u64,
     /// The buffer that is not in use.
     pub spare: Vec<u8>,
     /// A write failed: the state of the disk is not known.
@@ -59,7 +59,10 @@ impl Log {
             if is_done() {
                 return None;
             }
-            if let Some(writer) = self.writer.try_lock() {
+            // To try to take it would take its line from the thread that writes.
+            if !self.writer.is_locked()
+                && let Some(writer) = self.writer.try_lock()
+            {
                 return (!is_done()).then_some(writer);
             }
             std::hint::spin_loop();
@@ -70,14 +73,14 @@ impl Log {
 
     /// Forces all before `lsn` to the disk: one thread does it for all that wait.
     pub fn sync_to(&self, lsn: u64) -> Result<(), Fault> {
-        if self.synced.load(Ordering::Acquire) >= lsn {
+        if self.synced() >= lsn {
             return Ok(());
         }
         let mut is_forcing = self.is_forcing.lock();
         while *is_forcing {
             // They do not queue for the writer: all whose records are forced continue at once.
             self.forced.wait(&mut is_forcing);
-            if self.synced.load(Ordering::Acquire) >= lsn {
+            if self.synced() >= lsn {
                 return Ok(());
             }
         }
@@ -98,66 +101,67 @@ impl Log {
             return Err(Fault::Stopped(text.clone(), *status));
         }
         let written = self.write_buffer(writer);
-        remember_failure(writer, written)
+        self.remember_failure(writer, written)
     }
 
     fn write_buffer(&self, writer: &mut Writer) -> Result<(), Fault> {
-        let synced = self.synced.load(Ordering::Acquire);
         let start = {
-            let mut buffer = self.buffer.lock();
-            let start = buffer.start;
-            // Each write says what was forced before it: so a torn end can be told from damage.
-            if synced > writer.noted && !buffer.bytes.is_empty() {
-                let lsn = start + buffer.bytes.len() as u64;
-                let at = buffer.bytes.len();
-                record::frame(&Record::Forced { before: synced }, &mut buffer.bytes);
-                record::set_lsn(&mut buffer.bytes[at..], lsn);
-                writer.noted = synced;
+            let mut buffer = self.head.buffer.lock();
+            if buffer.len() == 0 {
+                return Ok(());
             }
-            buffer.start += buffer.bytes.len() as u64;
-            std::mem::swap(&mut buffer.bytes, &mut writer.spare);
-            start
+            buffer.take(self.synced(), &mut writer.spare)
         };
         let end = start + writer.spare.len() as u64;
-        if start - writer.file_start >= self.file_bytes {
+        if start - writer.file_start >= self.options.file_bytes {
             let (file, length) = self.spares.start_file(self.storage.as_ref(), start)?;
             writer
                 .unsynced
                 .push(std::mem::replace(&mut writer.file, file));
             writer.file_start = start;
             writer.forced.note_file(start, length)?;
+            writer.target = self.options.target(&writer.file, start);
         }
         writer
             .file
             .write_at(&writer.spare, start - writer.file_start)
             .map_err(Fault::io(|| "append to the log".to_owned()))?;
         writer.spare.clear();
-        self.written.store(end, Ordering::Release);
+        self.head.written.store(end, Ordering::Release);
+        if let Some(target) = writer.target.take() {
+            writer.target = self.head.buffer.lock().set_target(target);
+        }
         Ok(())
     }
 
     fn sync(&self, mut writer: MutexGuard<'_, Writer>) -> Result<(), Fault> {
         self.write(&mut writer)?;
-        let end = self.written.load(Ordering::Acquire);
+        let end = self.written();
         let forced = sync_files(&writer);
         if forced.is_err() {
             writer.forced.doubt();
         }
         let synced = forced.and_then(|()| writer.forced.note(end));
-        remember_failure(&mut writer, synced)?;
+        self.remember_failure(&mut writer, synced)?;
         writer.unsynced.clear();
         self.syncs.fetch_add(1, Ordering::Relaxed);
         self.synced.store(end, Ordering::Release);
         Ok(())
     }
-}
 
-/// Remembers a failure: the state of the disk is not known then, and no later commit may succeed.
-fn remember_failure(writer: &mut Writer, result: Result<(), Fault>) -> Result<(), Fault> {
-    if let Err(fault) = &result {
-        writer.failure = Some((fault.to_string(), fault.status()));
+    /// Remembers a failure: the state of the disk is not known then, and no later commit may succeed.
+    fn remember_failure(
+        &self,
+        writer: &mut Writer,
+        result: Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        if let Err(fault) = &result {
+            writer.failure = Some((fault.to_string(), fault.status()));
+            writer.target = None;
+            self.head.buffer.lock().remove_target();
+        }
+        result
     }
-    result
 }
 
 fn sync_files(writer: &Writer) -> Result<(), Fault> {

@@ -39,6 +39,7 @@ impl<'a> Active<'a> {
             .aborts
             .add(u64::from(self.in_transaction()));
         let _ = self.roll_back();
+        self.shared.admission.give_up(&self.registration.slot);
         let owner = self.registration.number;
         for kept in std::mem::take(&mut self.held.kept) {
             self.shared.locks.release(owner, kept.name);

@@ -15,11 +15,15 @@ impl Active<'_> {
             Waiting::Refuses => return Err(wanted.name.in_use()),
             Waiting::Sleeps => {
                 self.registration.counts.lock_waits.add(1);
-                if std::mem::take(&mut self.held.is_admitted) {
-                    self.shared.admission.leave_to_sleep();
+                let (name, mode, looks) = (wanted.name, wanted.mode, self.shared.lock_looks);
+                match locks.try_for_a_while(owner, name, mode, looks) {
+                    LockOutcome::Busy => {
+                        self.shared.admission.give_up(&self.registration.slot);
+                        let outcome = locks.wait(owner, name, mode, cell);
+                        outcome.inspect_err(|_| self.registration.counts.deadlocks.add(1))?
+                    }
+                    outcome => outcome,
                 }
-                let outcome = locks.wait(owner, wanted.name, wanted.mode, cell);
-                outcome.inspect_err(|_| self.registration.counts.deadlocks.add(1))?
             }
             Waiting::Parks(_) => match locks.queue_up(owner, wanted.name, wanted.mode, cell) {
                 Queued::Granted(outcome) => outcome,

@@ -3,6 +3,7 @@
 use crate::error::Stop;
 use crate::held::{Held, HeldLock, KeptLock, Wanted};
 use crate::locks::LockName;
+use crate::log::buffer_of;
 use crate::session::active::Active;
 use crate::session::work::Work;
 use crate::session::{FileHandle, LocalState, LockBias};
@@ -70,6 +71,11 @@ impl Active<'_> {
             return Ok(());
         }
         transaction.needs_purge = true;
+        // What is undone stands before its undo in the log.
+        self.shared
+            .store
+            .log
+            .publish(buffer_of(self.registration.number));
         let undone = self.shared.undo(&transaction.changes, first);
         undone.map_err(|fault| self.shared.stop(fault))
     }

@@ -1,9 +1,10 @@
 //! Begin, end and abort of transactions.
 
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use crate::error::Fault;
-use crate::held::{Held, Transaction};
+use crate::held::Transaction;
+use crate::log::buffer_of;
 use crate::log::record::{Record, SYSTEM};
 use crate::registry::Registration;
 use crate::session::active::Active;
@@ -62,8 +63,8 @@ impl Active<'_> {
             .admission
             .is_needed(self.shared.sessions.count());
         if let (Waiting::Sleeps, true) = (&local.waiting, is_needed) {
-            self.shared.admission.enter();
-            self.held.is_admitted = true;
+            let (admission, sessions) = (&self.shared.admission, &self.shared.sessions);
+            admission.enter(&self.registration.slot, || sessions.take_kept_slot());
         }
         let _latch = self.shared.latch_operation(None);
         self.held.transaction.kind = Some(kind);
@@ -78,7 +79,7 @@ impl Active<'_> {
             self.release_transaction();
             return checked;
         }
-        let lsn = log_commit(self.shared, &self.held.transaction);
+        let lsn = log_commit(self.shared, &self.held.transaction, self.registration);
         if parks {
             self.held.transaction.kind = None;
             self.held.unconfirmed = Some(lsn);
@@ -112,11 +113,7 @@ impl Active<'_> {
     }
 
     fn release_transaction(&mut self) {
-        let Held {
-            transaction,
-            is_admitted,
-            ..
-        } = &mut *self.held;
+        let transaction = &mut self.held.transaction;
         let _latch = self.shared.latch_operation(None);
         for lock in transaction.locks.drain(..) {
             self.shared
@@ -128,20 +125,23 @@ impl Active<'_> {
         transaction.changes.clear();
         transaction.needs_purge = false;
         transaction.files.clear();
-        if std::mem::take(is_admitted) {
-            self.shared.admission.leave();
-        }
+        self.shared.admission.leave(&self.registration.slot);
     }
 }
 
-/// Appends the commit record to the log; returns its end.
-fn log_commit(shared: &Shared, transaction: &Transaction) -> u64 {
+/// Appends what the session has gathered and the commit record to the log; returns the end of that.
+fn log_commit(shared: &Shared, transaction: &Transaction, registration: &Registration) -> u64 {
     let record = Record::Commit {
         transaction: transaction.id,
         needs_purge: transaction.needs_purge,
     };
     let _latch = shared.latch_operation(None);
-    shared.store.log.append(&record)
+    let lsn = shared
+        .store
+        .log
+        .append_last(buffer_of(registration.number), &record);
+    registration.last_commit.store(lsn, Relaxed);
+    lsn
 }
 
 fn finish_commit(
@@ -170,6 +170,8 @@ fn roll_back(
     if transaction.id == SYSTEM {
         return Ok(());
     }
+    // What is undone stands before its undo in the log.
+    shared.store.log.publish(buffer_of(registration.number));
     shared.undo(&transaction.changes, 0)?;
     shared.purge(transaction.id, &transaction.changes)?;
     registration.first_lsn.store(u64::MAX, SeqCst);

@@ -6,6 +6,7 @@ use crate::purge::is_valid_entry;
 use crate::session::work::Work;
 use crate::slots::{POSITION_BYTES, Position};
 use crate::status::Status;
+use crate::tree::Found;
 
 impl Work<'_> {
     /// Locks a new value of a key without duplicates, and refuses one that a record has already.
@@ -17,23 +18,44 @@ impl Work<'_> {
         self.lock_value(key, &bound)?;
         let value = bound.clone();
         bound.extend([0; POSITION_BYTES]);
-        let tree = self.file.tree(key);
         let mut greater = false;
         // With the lock, no other running transaction has changed a record to or from this value.
         loop {
-            let store = &self.shared.store;
-            let found = tree.first_from(store, &bound, greater, |entry| {
-                let has_value = |entry: &&[u8]| entry[..value.len()] == value;
-                Ok(entry.filter(has_value).map(<[u8]>::to_vec))
-            })?;
-            let Some(entry) = found else {
+            let Some(entry) = self.entry_of_value(key, &value, &bound, greater)? else {
                 return Ok(());
             };
-            if is_valid_entry(store, self.file, key, &entry)? {
+            if is_valid_entry(&self.shared.store, self.file, key, &entry)? {
                 return Err(Status::DuplicateKey.into());
             }
             (bound, greater) = (entry, true);
         }
+    }
+
+    /// The first entry with a value, which is locked, from a bound on.
+    fn entry_of_value(
+        &mut self,
+        key: usize,
+        value: &[u8],
+        bound: &[u8],
+        greater: bool,
+    ) -> Result<Option<Vec<u8>>, Stop> {
+        let store = &self.shared.store;
+        let tree = self.file.tree(key);
+        if store.is_latch_free() {
+            let found = &mut self.spare.entry;
+            let looked = tree.look_for_first(store, bound, greater, found);
+            if let Ok((result, leaves)) = looked
+                && leaves.check().is_ok()
+            {
+                self.registration.counts.cache_hits.add(leaves.pages);
+                let is_there = result == Found::Entry && found.starts_with(value);
+                return Ok(is_there.then(|| found.clone()));
+            }
+        }
+        tree.first_from(store, bound, greater, |entry| {
+            let with_value = entry.filter(|it| it.starts_with(value));
+            Ok(with_value.map(<[u8]>::to_vec))
+        })
     }
 
     /// Locks the value of an entry that becomes stale, and the gap before it.

@@ -1,13 +1,14 @@
 //! What an operation on a file uses, and how it locks.
 
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::fence;
 
 use crate::cache::PageWrite;
 use crate::error::{Fault, Stop};
 use crate::file::RecordFile;
 use crate::held::Transaction;
 use crate::locks::{FILE_PARTS, Gap, LockName, LockOutcome, Mode};
-use crate::log::record::{Record, SYSTEM, SlotChange};
+use crate::log::record::{SYSTEM, SlotChange};
 use crate::registry::Registration;
 use crate::session::active::Active;
 use crate::session::{Current, FileHandle, LocalState, TransactionKind};
@@ -102,7 +103,12 @@ impl<'a> Work<'a> {
         if !self.is_repeatable() {
             return Ok(());
         }
-        self.lock(LockName::gap(self.file.id, key, entry), Mode::Shared)
+        self.lock(LockName::gap(self.file.id, key, entry), Mode::Shared)?;
+        // Who inserts here begins to change the leaf, and then looks at the lock (`LockTable::gap`). If the
+        // lock was not seen, the change will be: the caller looks whether the leaf is as it was, or has its
+        // latch.
+        fence(SeqCst);
+        Ok(())
     }
 
     /// For an entry that is inserted or removed: no other session may read the gap before it until
@@ -134,8 +140,9 @@ impl<'a> Work<'a> {
     pub fn number(&mut self) -> u64 {
         if self.transaction.id == SYSTEM {
             self.transaction.id = self.shared.new_transaction(&self.registration.numbers);
-            // Not after its first record.
-            let lsn = self.shared.store.log.written();
+            // Not after its first record. A later byte would be known, in a word that all sessions write.
+            let synced = self.shared.store.log.synced();
+            let lsn = synced.max(self.registration.last_commit.load(Relaxed));
             self.registration.first_lsn.store(lsn, SeqCst);
         }
         self.transaction.id
@@ -144,10 +151,10 @@ impl<'a> Work<'a> {
     /// Changes a slot, and remembers the change for an undo.
     pub fn change(&mut self, page: &mut PageWrite, change: &SlotChange) {
         self.transaction.changes.push(change);
-        let record = Record::Slot(*change);
-        self.shared
-            .store
-            .change(page, &record, self.file.record_bytes());
+        let session = self.registration.number;
+        let record_bytes = self.file.record_bytes();
+        let store = &self.shared.store;
+        store.change_slot(session, page, change, record_bytes);
     }
 
     pub fn write_page(&self, position: Position) -> Result<PageWrite<'a>, Fault> {

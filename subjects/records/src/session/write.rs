@@ -172,8 +172,9 @@ impl<'a> Work<'a> {
         let file = self.file;
         let entry = file.entry(key, record, position);
         let store = &self.shared.store;
+        let session = self.registration.number;
         file.tree(key)
-            .insert(store, &file.free_space, &entry, &mut |next| {
+            .insert(store, session, &file.free_space, &entry, &mut |next| {
                 self.enter_gap(key, &entry, next)?;
                 self.lock_gap_change(key, &entry)
             })

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use concurve_files::Mapped;
 use concurve_latch::Mutex;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, OFlag};
@@ -17,6 +18,7 @@ use nix::sys::statvfs::statvfs;
 use crate::classes;
 use crate::error::Fault;
 use crate::storage::descriptors::{self, FileNumber};
+use crate::storage::mapped;
 use crate::storage::{Disk, Storage};
 use crate::table::Table;
 
@@ -183,6 +185,7 @@ impl Drop for FolderFile {
     fn drop(&mut self) {
         self.place.files.lock().names.remove(&self.number);
         descriptors::forget(self.number());
+        mapped::forget(self.number());
     }
 }
 
@@ -193,6 +196,14 @@ impl Disk for FolderFile {
 
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         self.with(|file| file.write_all_at(bytes, at))
+    }
+
+    fn put(&self, bytes: &[u8], at: u64) -> bool {
+        mapped::put(self.number(), || self.with(Mapped::whole), bytes, at)
+    }
+
+    fn prepare_put(&self, at: u64, bytes: u64) {
+        mapped::prepare(self.number(), at, bytes);
     }
 
     fn sync(&self) -> io::Result<()> {

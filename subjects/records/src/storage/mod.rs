@@ -3,6 +3,7 @@
 
 mod descriptors;
 mod folder;
+mod mapped;
 
 use std::io;
 use std::sync::Arc;
@@ -37,6 +38,18 @@ pub trait Disk: Send + Sync + 'static {
     /// Reads from a byte on until the buffer is full or the file ends; returns how much it read.
     fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize>;
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
+    /// Writes over bytes that the file has, through memory that is mapped to it and without a call of the
+    /// kernel: the same as [`Disk::write_at`], also if this process is killed afterwards. Of one file at a
+    /// time, and by one caller at a time. False if that is not possible: then nothing is written.
+    fn put(&self, bytes: &[u8], at: u64) -> bool {
+        let _ = (bytes, at);
+        false
+    }
+    /// Has the kernel ready for [`Disk::put`] of some bytes from a byte on, by a caller who may wait. Only to
+    /// gain time: it may do nothing.
+    fn prepare_put(&self, at: u64, bytes: u64) {
+        let _ = (at, bytes);
+    }
     fn sync(&self) -> io::Result<()>;
     fn length(&self) -> io::Result<u64>;
     fn set_length(&self, length: u64) -> io::Result<()>;

@@ -90,10 +90,11 @@ impl Tree {
         Err(Fault::Damaged(text))
     }
 
-    /// Inserts an entry, unless it exists already.
+    /// Inserts an entry for a session, unless it exists already.
     pub fn insert(
         &self,
         store: &Store,
+        session: u32,
         pages: &dyn Pages,
         entry: &[u8],
         follower: Follower,
@@ -105,13 +106,12 @@ impl Tree {
         }
         if node::is_full(&leaf, self.compared) {
             drop(leaf);
-            return self.insert_by_split(store, pages, entry, follower);
+            return self.insert_by_split(store, session, pages, entry, follower);
         }
         // Who locks a gap after it was found free here finds the leaf changed.
         leaf.begin_change();
         self.with_entry_from(store, &leaf, index, &mut *follower)?;
-        let record = Record::EntryIn(leaf.id(), index as u16, entry);
-        store.change(&mut leaf, &record, 0);
+        store.insert_entry(session, &mut leaf, index, entry);
         Ok(())
     }
 

@@ -18,6 +18,7 @@ impl Tree {
     pub(super) fn insert_by_split(
         &self,
         store: &Store,
+        session: u32,
         pages: &dyn Pages,
         entry: &[u8],
         follower: Follower,
@@ -38,7 +39,7 @@ impl Tree {
                 .expect("the path ends at a node that is not full, or at the root");
             carried = self.add(store, pages, node, &entry, &mut changes)?;
         }
-        store.replace(&mut changes);
+        store.replace(session, &mut changes);
         Ok(())
     }
 

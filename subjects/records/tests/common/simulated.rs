@@ -518,6 +518,23 @@ impl Disk for SimulatedDisk {
         called
     }
 
+    /// Memory that is written does not fail, but after a loss of power nobody writes it.
+    fn put(&self, bytes: &[u8], at: u64) -> bool {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        let loses_power = state.end == End::PowerLoss;
+        let is_over = self.life != state.life || loses_power && state.left == 0;
+        let file = &mut state.files[self.file];
+        if is_over || at as usize + bytes.len() > file.now.len() {
+            return false;
+        }
+        file.write(at as usize, bytes);
+        if loses_power {
+            state.left -= 1;
+        }
+        true
+    }
+
     fn sync(&self) -> io::Result<()> {
         let (called, mut state) = self.call(true);
         let state = &mut *state;

@@ -46,6 +46,8 @@ pub struct Command {
     pub arity: i8,
     /// Allowed before the password was given.
     pub open: bool,
+    /// The server keeps something of it after the reply, besides records.
+    pub keeps: bool,
     /// The arguments after the name, as the help shows them.
     pub arguments: &'static str,
     pub summary: &'static str,

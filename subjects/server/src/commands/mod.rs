@@ -118,6 +118,13 @@ impl Request<'_> {
         let table = table::of(state.options.service);
         let command = table.find(name).ok_or_else(|| unknown(name))?;
         self.check(command)?;
+        if command.keeps && !state.memory_at_start.holds(self.arguments.bytes_used()) {
+            return Err(Fault::new(
+                "NOMEMORY",
+                "the server has no memory to keep more: remove locks, keys or statements, or raise \
+                 --shared-memory",
+            ));
+        }
         let services = &state.services;
         match &command.run {
             Run::Locks(handler) => self.on(&services.locks, *handler),

@@ -3,10 +3,9 @@
 use std::fmt::Write;
 
 use super::call::{Call, Command, CommandTable, Fault};
-use crate::figures::{client_figures, server_figures, snapshot};
+use crate::figures::{client_figures, server_figures, snapshot, utilisations};
 use crate::monitor::meter::{Reading, State};
 use crate::monitor::phase::Snapshot;
-use crate::records::RecordService;
 use crate::request::Flow;
 use crate::state::SharedState;
 
@@ -44,15 +43,27 @@ fn sections(state: &SharedState, snapshot: &Snapshot) -> Vec<(&'static str, Line
         ("Activity", activity(snapshot)),
         ("Engines", engines(snapshot)),
         ("Latches", latches(snapshot)),
+        ("Utilisation", utilisation(state)),
     ];
     if !snapshot.statements.is_empty() {
         sections.push(("Statements", named(snapshot.statements.clone())));
     }
     sections.push(match state.services.records() {
-        Some(records) => ("Records", record_lines(records)),
+        Some(records) => ("Records", named(records.figures())),
         None => ("Locks", named(state.services.locks.figures())),
     });
     sections
+}
+
+/// How much is in use of what has a limit.
+fn utilisation(state: &SharedState) -> Lines {
+    let found = utilisations(&state.services).into_iter();
+    found
+        .map(|it| {
+            let numbers = format!("used={},size={}", it.used, it.size);
+            (it.name.to_owned(), numbers)
+        })
+        .collect()
 }
 
 fn named<V: ToString>(figures: Vec<(&'static str, V)>) -> Lines {
@@ -60,14 +71,6 @@ fn named<V: ToString>(figures: Vec<(&'static str, V)>) -> Lines {
     figures
         .map(|(name, value)| (name.to_owned(), value.to_string()))
         .collect()
-}
-
-fn record_lines(records: &RecordService) -> Lines {
-    let mut lines = named(records.figures());
-    if let Some(why) = records.engine.failure() {
-        lines.push(("stopped".to_owned(), why.clone()));
-    }
-    lines
 }
 
 /// What the server as a whole did, and when it was read.

@@ -6,21 +6,24 @@ use super::{connection, leases, locks, records, scripts, server, statements};
 use crate::options::Service;
 
 macro_rules! command {
+    (keeps $($row:tt)*) => {
+        Command {
+            keeps: true,
+            ..command!($($row)*)
+        }
+    };
+    (open $($row:tt)*) => {
+        Command {
+            open: true,
+            ..command!($($row)*)
+        }
+    };
     ($name:literal, $arity:literal, $arguments:literal, $summary:literal, $run:expr) => {
         Command {
             name: $name,
             arity: $arity,
             open: false,
-            arguments: $arguments,
-            summary: $summary,
-            run: $run,
-        }
-    };
-    (open $name:literal, $arity:literal, $arguments:literal, $summary:literal, $run:expr) => {
-        Command {
-            name: $name,
-            arity: $arity,
-            open: true,
+            keeps: false,
             arguments: $arguments,
             summary: $summary,
             run: $run,
@@ -30,15 +33,15 @@ macro_rules! command {
 
 #[rustfmt::skip]
 const LOCKS: &[Command] = &[
-    command!("LOCK", -4, "table argument S|E|X|O|R [SCOPE 1|2|3] [WAIT ms] [BACKUP]", "Takes a lock; returns how often the owner holds it now", Locks(locks::lock)),
+    command!(keeps "LOCK", -4, "table argument S|E|X|O|R [SCOPE 1|2|3] [WAIT ms] [BACKUP]", "Takes a lock; returns how often the owner holds it now", Locks(locks::lock)),
     command!("UNLOCK", -4, "table argument S|E|X|O [SCOPE 1|2|3]", "Ends one hold of a lock; returns how many are left", Locks(locks::unlock)),
     command!("UNLOCKALL", -1, "[DIALOG|UPDATE|BOTH] [OWNER name]", "Ends all holds of an owner; returns how many locks that freed", Locks(locks::unlock_all)),
-    command!("OWNER", -1, "[name [DIALOG|UPDATE]]", "Shows or sets the owner of the locks that this connection takes", Locks(locks::owner)),
+    command!(keeps "OWNER", -1, "[name [DIALOG|UPDATE]]", "Shows or sets the owner of the locks that this connection takes", Locks(locks::owner)),
     command!("LOCKS", -1, "[CURSOR n] [COUNT n] [TABLE t] [ARGUMENT a] [OWNER o] [MODE m]", "Lists locks, a page at a time", Locks(locks::list::list)),
     command!("LOCKSTAT", 1, "", "Counts, high-water marks, size of the table", Locks(locks::statistics)),
     command!("OVERFLOWS", 1, "", "The last times that the table was full, with the owners of most locks", Locks(locks::overflows)),
     command!("GET", 2, "key", "The value of a key", Leases(leases::get)),
-    command!("SET", -3, "key value [NX|XX] [PX ms|EX s]", "Sets a key; with NX only a new one, with PX or EX for a limited time", Leases(leases::set)),
+    command!(keeps "SET", -3, "key value [NX|XX] [PX ms|EX s]", "Sets a key; with NX only a new one, with PX or EX for a limited time", Leases(leases::set)),
     command!("DEL", -2, "key [key …]", "Removes keys; returns how many existed", Leases(leases::del)),
     command!("DELEX", 4, "key IFEQ value", "Removes a key if it has this value", Leases(leases::delex)),
     command!("EXISTS", -2, "key [key …]", "How many of the keys exist", Leases(leases::exists)),
@@ -62,7 +65,7 @@ const RECORDS: &[Command] = &[
     command!("POSITION", 2, "file", "The position of the record that was read last", Records(records::run)),
     command!("OPEN", 2, "file", "Opens a file; every other command that names it does so too", Records(records::run)),
     command!("STAT", 2, "file", "The definition of a file, and how much it contains", Records(records::run)),
-    command!("CREATE", -3, "file record-bytes [KEY offset:bytes:text|unsigned|integer[,…] [DUPLICATES]] [KEY …]", "Creates a file", Records(records::run)),
+    command!(keeps "CREATE", -3, "file record-bytes [KEY offset:bytes:text|unsigned|integer[,…] [DUPLICATES]] [KEY …]", "Creates a file", Records(records::run)),
     command!("FILL", 5, "file first last rest", "Inserts records that begin with the numbers of a range", Records(records::run)),
     command!("DROP", 2, "file|prefix*", "Drops files with their records; how many", Records(records::run)),
     command!("FILES", 2, "prefix", "How many files have names that begin so", Records(records::run)),
@@ -79,10 +82,10 @@ const STATEMENTS: &[Command] = &[
     command!("BEGIN", -1, "[CONCURRENT|EXCLUSIVE]", "Begins a transaction", Records(records::run)),
     command!("END", 1, "", "Commits the transaction", Statements(statements::end)),
     command!("ABORT", 1, "", "Undoes the transaction", Statements(statements::abort)),
-    command!("PREPARE", 3, "name text", "Prepares a statement under a name; returns how many values it takes", Statements(statements::prepare)),
+    command!(keeps "PREPARE", 3, "name text", "Prepares a statement under a name; returns how many values it takes", Statements(statements::prepare)),
     command!("DEALLOCATE", 2, "name|*", "Removes prepared statements; returns how many", Statements(statements::deallocate)),
-    command!("SET", 3, "USER|DATABASE name", "Sets the user, or the database in which statements find files", Statements(statements::set)),
-    command!("CREATE", -3, "file field … [BYTES length]", "Creates a file of numbers; the first field is the key", Statements(statements::create)),
+    command!(keeps "SET", 3, "USER|DATABASE name", "Sets the user, or the database in which statements find files", Statements(statements::set)),
+    command!(keeps "CREATE", -3, "file field … [BYTES length]", "Creates a file of numbers; the first field is the key", Statements(statements::create)),
     command!("DROP", 2, "file|prefix*", "Drops files with their records; how many", Statements(statements::drop_files)),
     command!("FILES", 2, "prefix", "How many files have names that begin so", Statements(statements::files)),
     command!("LIST", -1, "[prefix]", "The names of files with this prefix", Statements(statements::list)),
@@ -100,8 +103,8 @@ const COMMON: &[Command] = &[
     command!(open "HELLO", -1, "[2|3 [AUTH user password] [SETNAME name]]", "Chooses the version of the protocol", Connection(connection::hello)),
     command!(open "QUIT", 1, "", "Ends the connection", Connection(connection::quit)),
     command!("SELECT", 2, "0", "Selects a database; only 0 exists", Connection(connection::select)),
-    command!("CLIENT", -2, "ID | GETNAME | SETNAME name | SETINFO what value", "Shows or sets properties of this connection", Connection(connection::client)),
-    command!("INFO", -1, "[section …]", "The sections Server, Clients, Activity, Engines, Latches, and those of the service", Server(server::info)),
+    command!(keeps "CLIENT", -2, "ID | GETNAME | SETNAME name | SETINFO what value", "Shows or sets properties of this connection", Connection(connection::client)),
+    command!("INFO", -1, "[section …]", "The sections Server, Clients, Activity, Engines, Latches, Utilisation, and those of the service", Server(server::info)),
     command!("PHASE", 2, "BEGIN|END", "Marks a phase whose counts are reported when the server ends", Server(server::phase)),
     command!("COMMAND", -1, "[COUNT | DOCS]", "Lists the commands", Table(server::command)),
     command!("CONFIG", -2, "GET name", "Returns an empty reply, for tools that expect the command", Table(server::config)),

@@ -172,6 +172,11 @@ impl LockService {
         }
     }
 
+    /// How many locks are held, and how many may be.
+    pub fn used_and_capacity(&self) -> (u64, u64) {
+        (self.usage.locks().now(), self.usage.capacity())
+    }
+
     /// The figures of the table by name: for LOCKSTAT, INFO and the report.
     pub fn figures(&self) -> Vec<(&'static str, u64)> {
         let (owners, owners_peak) = {

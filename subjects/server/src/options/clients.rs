@@ -10,6 +10,9 @@ use crate::resp::parser::Limits;
 /// Default of `--clients-max`.
 const CLIENTS_MAX: u64 = 10_000;
 
+/// Default of `--maxmemory-clients`, unless the memory is small.
+const BUFFERS_MAX: u64 = 1 << 28;
+
 /// Descriptors for everything but clients and I/O threads (which need four each): the listener,
 /// the backup file, the standard streams.
 const OTHER_DESCRIPTORS: u64 = 64;
@@ -65,9 +68,10 @@ pub struct ClientArgs {
     output_bytes_max: u32,
 
     /// Maximum size of the unread replies and waiting requests of all clients together; while it is
-    /// exceeded, the client with the most is closed
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 28, value_parser = clap::value_parser!(u64).range(1 << 16..=1 << 44))]
-    maxmemory_clients: u64,
+    /// exceeded, the client with the most is closed [default: 268435456, or a quarter of
+    /// --shared-memory]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1 << 16..=1 << 44))]
+    maxmemory_clients: Option<u64>,
 
     /// Close a connection on which a request stays incomplete, or replies stay unread, for this
     /// long
@@ -123,9 +127,10 @@ impl ClientArgs {
         Ok(clients_max)
     }
 
-    /// Maximum size of the buffers of all clients.
-    pub fn buffers_max(&self) -> u64 {
-        self.maxmemory_clients
+    /// Maximum size of the buffers of all clients, which lie in the shared memory.
+    pub fn buffers_max(&self, shared_memory_bytes: u64) -> u64 {
+        let default = BUFFERS_MAX.min(shared_memory_bytes / 4);
+        self.maxmemory_clients.unwrap_or(default)
     }
 
     /// The limits on one client.

@@ -27,7 +27,7 @@ pub use threads::ThreadModel;
 
 use clients::ClientArgs;
 use levels::refused;
-use services::{LockArgs, RecordArgs, StatementArgs};
+use services::{LOCK_BYTES, LockArgs, RecordArgs, StatementArgs};
 use threads::ThreadArgs;
 
 /// A small server whose concurrency architecture is set by options; any Redis client can use it
@@ -138,23 +138,66 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// Refuses caches that the shared memory cannot hold: they are allocated at the start.
+    /// Refuses what the shared memory or the machine cannot hold: caches, and tables of the capacity that was
+    /// asked for. `machine_bytes` is what the machine has left, if that is known.
     ///
     /// # Errors
-    /// If they are too large together.
-    pub fn check_caches(&self) -> Result<(), Error> {
+    /// If they are too large: by how much, and what to set.
+    pub fn check_memory(&self, machine_bytes: Option<u64>) -> Result<(), Error> {
+        let machine = machine_bytes.unwrap_or(u64::MAX);
+        match self.service {
+            Service::Locks => self.check_capacity(machine),
+            Service::Records | Service::Statements => self.check_caches(machine),
+        }
+    }
+
+    fn check_capacity(&self, machine: u64) -> Result<(), Error> {
+        let capacity = self.locks.capacity;
+        let needed = capacity * LOCK_BYTES;
+        if needed > machine {
+            return Err(Error::Usage(format!(
+                "--capacity {capacity}: so many locks take {} MiB of memory, and this machine, or the control \
+                 group of its container, has {} MiB left: lower --capacity to {}",
+                needed >> 20,
+                machine >> 20,
+                machine / LOCK_BYTES
+            )));
+        }
+        // Three times: a table that grows is copied, so not all of the memory may be used (`keeping`).
+        let (needed, shared) = (3 * needed, self.shared_memory_bytes as u64);
+        if needed > shared {
+            return Err(Error::Usage(format!(
+                "--capacity {capacity}: tables of so many locks need a --shared-memory of {} MiB, and it is \
+                 {} MiB: raise it, or lower --capacity to {}",
+                needed.div_ceil(1 << 20),
+                shared >> 20,
+                shared / 3 / LOCK_BYTES
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_caches(&self, machine: u64) -> Result<(), Error> {
         let pages = self.records.as_ref().map_or(0, |it| it.engine.cache_pages);
         let of_records = pages * concurve_records::page::PAGE_BYTES;
         let of_statements = self
             .statements
             .map_or(0, |it| (it.procedure_cache_kib as usize) << 10);
         let needed = of_records + of_statements;
+        let remedy = "lower --cache-mib and --procedure-cache";
+        if needed as u64 > machine {
+            return Err(Error::Usage(format!(
+                "caches of {} MiB do not fit into the {} MiB of memory that this machine, or the control \
+                 group of its container, has left: {remedy}",
+                needed.div_ceil(1 << 20),
+                machine >> 20
+            )));
+        }
         if needed < self.shared_memory_bytes {
             return Ok(());
         }
         Err(Error::Usage(format!(
-            "caches of {} MiB do not fit into a --shared-memory of {} MiB: raise it, or lower \
-             --cache-mib and --procedure-cache",
+            "caches of {} MiB do not fit into a --shared-memory of {} MiB: raise it, or {remedy}",
             needed.div_ceil(1 << 20),
             self.shared_memory_bytes >> 20
         )))
@@ -198,15 +241,19 @@ impl ServerArgs {
             service: self.service,
             address: SocketAddr::new(self.bind, self.port),
             threads,
-            shared_memory_bytes: (self.shared_memory as usize) << 20,
+            shared_memory_bytes: self.shared_memory_bytes() as usize,
             latching: self.latching,
             idle: self.idle,
             clients_max: self.clients.clients_max(threads.io_threads())?,
-            client_buffers_max: self.clients.buffers_max(),
+            client_buffers_max: self.clients.buffers_max(self.shared_memory_bytes()),
             limits: self.clients.limits(),
             login: self.clients.login(),
             password,
         })
+    }
+
+    fn shared_memory_bytes(&self) -> u64 {
+        u64::from(self.shared_memory) << 20
     }
 
     fn durability(&self) -> Durability {
@@ -218,11 +265,17 @@ impl ServerArgs {
 
     fn lock_options(&self, durability: Durability) -> Result<LockOptions, Error> {
         if self.service == Service::Locks {
-            return self.locks.options(self.latching, durability);
+            return self
+                .locks
+                .options(self.latching, durability, self.shared_memory_bytes());
         }
         match self.locks.given() {
             Some(option) => Err(refused(option, &self.instead("locks"))),
-            None => LockArgs::default().options(Latching::Global, Durability::Process),
+            None => LockArgs::default().options(
+                Latching::Global,
+                Durability::Process,
+                self.shared_memory_bytes(),
+            ),
         }
     }
 

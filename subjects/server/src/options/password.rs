@@ -1,7 +1,5 @@
 //! The password that clients must give.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
@@ -32,7 +30,9 @@ impl Password {
         let text = match file {
             Some(path) => {
                 let action = format!("read the password file {}", path.display());
-                Some(read(path).map_err(Error::io(action))?)
+                // Also the blanks after it.
+                let read = concurve_files::read_named(path, 4 * BYTES_MAX as u64);
+                Some(read.map_err(Error::io(action))?)
             }
             None => std::env::var_os(PASSWORD_VARIABLE).map(OsStringExt::into_vec),
         };
@@ -64,16 +64,6 @@ impl Password {
         let (own, other) = (Sha1::digest(&self.0), Sha1::digest(offered));
         own.as_slice().ct_eq(other.as_slice()).into()
     }
-}
-
-/// What a file contains, up to more than a password and the blanks after it have. The file may be a
-/// device that has no end.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    File::open(path)?
-        .take(4 * BYTES_MAX as u64)
-        .read_to_end(&mut text)?;
-    Ok(text)
 }
 
 #[cfg(test)]

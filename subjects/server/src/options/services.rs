@@ -10,14 +10,18 @@ use crate::error::Error;
 use crate::lock_table::latched;
 use crate::lock_table::mode::Rules;
 use crate::locks::service::LockOptions;
-use crate::records::RecordOptions;
+use crate::records::{self, RecordOptions};
+
+/// What a lock takes at most, if its names are short (docs/programs/server.md).
+pub const LOCK_BYTES: u64 = 128;
 
 /// The lock service on the command line.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Locks")]
 #[group(id = "locks")]
 pub struct LockArgs {
-    /// Maximum number of locks in the table, and of keys of SET [default: 1000000]
+    /// Maximum number of locks in the table, and of keys of SET [default: 1000000, or as many as the memory
+    /// holds]
     #[arg(long, value_name = "LOCKS", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     capacity: Option<u64>,
 
@@ -46,6 +50,7 @@ impl LockArgs {
         &self,
         latching: Latching,
         durability: Durability,
+        shared_memory_bytes: u64,
     ) -> Result<LockOptions, Error> {
         let Some(durability) = durability.of_locks() else {
             let text = format!("--durability {}", name_of(durability));
@@ -59,13 +64,22 @@ impl LockArgs {
                     return Err(refused("--latching file", "locks: take global or record"));
                 }
             },
-            capacity: self.capacity.unwrap_or(1_000_000),
+            capacity: self
+                .capacity
+                .unwrap_or_else(|| default_capacity(shared_memory_bytes)),
             rules: Rules {
                 optimistic_blocks_exclusive: self.optimistic_blocks_exclusive.unwrap_or(true),
             },
             backup: self.backup.clone().map(|file| (file, durability)),
         })
     }
+}
+
+fn default_capacity(shared_memory_bytes: u64) -> u64 {
+    let machine_bytes = concurve_engines::memory::machine_bytes().unwrap_or(u64::MAX);
+    // A third of the shared memory: see `check_capacity`.
+    let held = (shared_memory_bytes / 3).min(machine_bytes) / LOCK_BYTES;
+    held.clamp(1, 1_000_000)
 }
 
 /// The record engine on the command line.
@@ -125,6 +139,7 @@ impl RecordArgs {
         let cache_mib = self.cache_mib.unwrap_or(64) as usize;
         Ok(RecordOptions {
             folder,
+            storage: records::open_folder,
             salvage: self.salvage.clone(),
             engine: concurve_records::EngineOptions {
                 latching: match latching {

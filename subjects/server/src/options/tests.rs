@@ -224,7 +224,7 @@ fn before_the_login_the_limits_are_small_and_let_a_password_pass() {
 }
 
 #[test]
-fn caches_that_the_shared_memory_cannot_hold_are_refused() {
+fn what_the_memory_cannot_hold_is_refused_with_the_figure_to_set() {
     let options = |line: &str| {
         let words = std::iter::once("concurve-server").chain(line.split_whitespace());
         ServerArgs::try_parse_from(words).unwrap().options()
@@ -247,11 +247,41 @@ fn caches_that_the_shared_memory_cannot_hold_are_refused() {
             true,
         ),
         ("--service locks --shared-memory 16", false),
+        (
+            "--service locks --shared-memory 64 --capacity 174762",
+            false,
+        ),
+        ("--service locks --shared-memory 64 --capacity 174763", true),
+        (
+            "--service locks --shared-memory 65536 --capacity 1000000000",
+            true,
+        ),
     ] {
-        let found = options(line).unwrap().check_caches();
+        let found = options(line).unwrap().check_memory(None);
         assert_eq!(found.is_err(), is_refused, "{line}");
         if let Err(error) = found {
             assert!(error.to_string().contains("raise it, or lower"), "{error}");
+        }
+    }
+    // A container of 64 MiB.
+    for (line, is_refused) in [
+        ("--service locks --capacity 500000", false),
+        ("--service locks --capacity 600000", true),
+        ("--service records --folder x --cache-mib 63", false),
+        ("--service records --folder x --cache-mib 65", true),
+        (
+            "--service statements --folder x --cache-mib 32 --procedure-cache 65536",
+            true,
+        ),
+    ] {
+        let found = options(line).unwrap().check_memory(Some(64 << 20));
+        assert_eq!(found.is_err(), is_refused, "{line}");
+        if let Err(error) = found {
+            let text = error.to_string();
+            assert!(
+                text.contains("64 MiB") && text.contains("lower --"),
+                "{text}"
+            );
         }
     }
 }

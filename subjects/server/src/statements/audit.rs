@@ -2,9 +2,9 @@
 //!
 //! Pages are read without locks: to be used while no session changes the files.
 
-use concurve_records::{Session, command};
+use concurve_records::Session;
+use concurve_records::command::{self, Groups};
 use concurve_statements::{StatementError, Value};
-use hashbrown::HashMap;
 
 use super::catalogue::View;
 use super::layout::field;
@@ -20,7 +20,7 @@ pub struct Sums<'a> {
 }
 
 impl Sums<'_> {
-    fn of(&self, view: &View, session: &mut Session) -> Result<HashMap<Value, Value>, Refusal> {
+    fn of(&self, view: &View, session: &mut Session) -> Result<Groups<Value>, Refusal> {
         let file = view.file(self.file)?;
         let number = |name: &str| {
             let at = file.fields.iter().position(|it| it == name);
@@ -32,12 +32,11 @@ impl Sums<'_> {
         };
         let (summed, by) = (number(self.field)?, self.by.map(number).transpose()?);
         let handle = session.open(&file.name)?;
-        let mut sums = HashMap::new();
+        let mut sums = Groups::default();
         session.each_record(handle, |record| {
             let group = by.map_or(0, |by| field(record, by));
-            let (sum, value) = (sums.entry(group).or_insert(0), field(record, summed));
-            *sum = Value::checked_add(*sum, value).ok_or(Refusal::Overflow(*sum, value))?;
-            Ok::<(), Refusal>(())
+            let added = sums.add(&group, field(record, summed));
+            added.map_err(Refusal::from)
         })?;
         Ok(sums)
     }
@@ -46,7 +45,7 @@ impl Sums<'_> {
 /// The number of groups whose sums differ between two files; a missing group has the sum 0.
 ///
 /// # Errors
-/// If there is no such file or field, or a sum does not fit into 64 bits.
+/// If there is no such file or field, there are too many groups, or a sum does not fit into 64 bits.
 pub fn differing(
     one: &Sums,
     other: &Sums,

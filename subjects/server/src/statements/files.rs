@@ -41,16 +41,28 @@ pub struct RecordFiles<'a> {
 impl Files for RecordFiles<'_> {
     type Error = Refusal;
 
-    fn get(&mut self, file: FileId, number: usize, at: Value) -> Result<Option<Value>, Refusal> {
+    fn get(
+        &mut self,
+        file: FileId,
+        number: usize,
+        at: Value,
+        for_update: bool,
+    ) -> Result<Option<Value>, Refusal> {
         let file = self.handle(file)?;
-        let found = self
-            .session
-            .get(file, Get::Equal(0, &key(at)), LockBias::None);
-        match found {
-            Ok(record) => Ok(Some(field(record, number))),
-            Err(Status::KeyNotFound) => Ok(None),
-            Err(status) => Err(status.into()),
+        let bias = match for_update {
+            true => LockBias::SingleWait,
+            false => LockBias::None,
+        };
+        let found = match self.session.get(file, Get::Equal(0, &key(at)), bias) {
+            Ok(record) => Some(field(record, number)),
+            Err(Status::KeyNotFound) => None,
+            Err(status) => return Err(status.into()),
+        };
+        if for_update {
+            // A transaction keeps it; outside of one a lock does not outlive its statement.
+            self.session.unlock(file)?;
         }
+        Ok(found)
     }
 
     fn add(

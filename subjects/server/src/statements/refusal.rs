@@ -1,6 +1,6 @@
 //! Why a statement was refused.
 
-use concurve_records::Status;
+use concurve_records::{Status, command};
 use concurve_statements::StatementError;
 use thiserror::Error;
 
@@ -21,6 +21,16 @@ pub enum Refusal {
     /// An earlier statement of the transaction was refused.
     #[error("an earlier statement of the transaction was refused: send ABORT")]
     Failed,
+}
+
+impl From<command::Refusal> for Refusal {
+    fn from(refusal: command::Refusal) -> Self {
+        match refusal {
+            command::Refusal::Status(status) => Refusal::Status(status),
+            command::Refusal::Overflow(sum, more) => Refusal::Overflow(sum, more),
+            command::Refusal::Usage(text) => Refusal::Usage(text),
+        }
+    }
 }
 
 impl Refusal {

@@ -35,6 +35,7 @@ impl Files for Memory {
         file: FileId,
         field: usize,
         key: Value,
+        _for_update: bool,
     ) -> Result<Option<Value>, StatementError> {
         Ok(self.0.get(&(file.0, key)).map(|it| it[field]))
     }

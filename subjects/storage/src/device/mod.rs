@@ -52,13 +52,36 @@ impl Device {
         Some(Self { name, folder })
     }
 
-    /// The current scheduler, if the device has a queue.
+    /// The current scheduler, if the device has a queue. One over several others has none of its own;
+    /// theirs are named, each once.
     pub fn scheduler(&self) -> Option<String> {
+        let mut below: Vec<String> = self
+            .members()
+            .iter()
+            .filter_map(Device::scheduler)
+            .collect();
+        below.sort();
+        below.dedup();
+        if !below.is_empty() {
+            return Some(below.join(", "));
+        }
         // A partition's queue is that of its disk, one folder above.
         let places = ["queue/scheduler", "../queue/scheduler"].map(|it| self.folder.join(it));
         let text = places.iter().find_map(|it| fs::read_to_string(it).ok())?;
         let chosen = text.split_once('[')?.1.split_once(']')?.0;
         Some(chosen.to_owned())
+    }
+
+    /// The devices that this one is made of, as by LVM; none for one that stands alone.
+    fn members(&self) -> Vec<Self> {
+        let entries = fs::read_dir(self.folder.join("slaves"));
+        let entries = entries.into_iter().flatten().filter_map(Result::ok);
+        let member = |entry: fs::DirEntry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let folder = fs::canonicalize(entry.path()).ok()?;
+            Some(Self { name, folder })
+        };
+        entries.filter_map(member).collect()
     }
 
     pub fn read(&self) -> Option<Reading> {
@@ -86,5 +109,38 @@ impl Reading {
                 )
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn device(folder: &Path, name: &str, scheduler: &str) -> Device {
+        let folder = folder.join(name);
+        fs::create_dir_all(folder.join("queue")).unwrap();
+        fs::create_dir(folder.join("slaves")).unwrap();
+        fs::write(folder.join("queue/scheduler"), scheduler).unwrap();
+        Device {
+            name: name.into(),
+            folder,
+        }
+    }
+
+    #[test]
+    fn a_device_over_others_has_their_schedulers() {
+        let root = tempfile::tempdir().unwrap();
+        let whole = device(root.path(), "dm-0", "none\n");
+        assert_eq!(whole.scheduler(), None, "it has no queue of its own");
+        for (name, text) in [("a", "none [bfq]\n"), ("b", "[bfq] none\n")] {
+            let member = device(root.path(), name, text);
+            assert_eq!(member.scheduler().as_deref(), Some("bfq"));
+            symlink(&member.folder, whole.folder.join("slaves").join(name)).unwrap();
+        }
+        assert_eq!(whole.scheduler().as_deref(), Some("bfq"));
+        fs::write(root.path().join("b/queue/scheduler"), "[none] bfq\n").unwrap();
+        assert_eq!(whole.scheduler().as_deref(), Some("bfq, none"));
     }
 }

@@ -18,6 +18,9 @@ pub struct ExportFile {
     pub rows: u64,
 }
 
+/// Longest manifest.
+const BYTES_MAX: u64 = 1 << 20;
+
 /// The files of an export set, the biggest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
@@ -30,7 +33,7 @@ impl Manifest {
     /// If it is missing or invalid, or a file has another length.
     pub fn read(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(NAME);
-        let text = fs::read_to_string(&path)
+        let text = concurve_files::read_named_text(&path, BYTES_MAX)
             .map_err(Error::io("read the manifest of the export set", &path))?;
         let mut lines = text.lines();
         if lines.next() != Some(HEADING) {
@@ -94,10 +97,12 @@ impl Manifest {
 fn parse(line: &str) -> Option<ExportFile> {
     let words: Vec<&str> = line.split(' ').collect();
     let [name, bytes, tables, rows] = words.try_into().ok()?;
-    Some(ExportFile {
+    let file = ExportFile {
         name: name.to_owned(),
         bytes: bytes.parse().ok()?,
         tables: tables.parse().ok()?,
         rows: rows.parse().ok()?,
-    })
+    };
+    // Each has a line.
+    Some(file).filter(|it| it.tables <= it.bytes && it.rows <= it.bytes)
 }

@@ -1,19 +1,23 @@
 //! Reads an export file line by line.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+
+use concurve_files::Input;
 
 use super::format::{Content, HEADING, Sum};
 use crate::error::Error;
 
 const BUFFER_BYTES: usize = 256 << 10;
 
+/// No line is longer.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+
 /// An open export file. Call [`Export::next_table`], then [`Export::next_row`] until it returns
 /// `None`, and so on.
 pub struct Export {
     path: PathBuf,
-    lines: BufReader<File>,
+    lines: BufReader<Input>,
     line: Vec<u8>,
     number: u64,
     table: String,
@@ -22,7 +26,8 @@ pub struct Export {
 
 impl Export {
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let file = File::open(path).map_err(Error::io("open the export file", path))?;
+        let file =
+            concurve_files::open_named(path).map_err(Error::io("open the export file", path))?;
         let mut export = Self {
             path: path.to_owned(),
             lines: BufReader::with_capacity(BUFFER_BYTES, file),
@@ -82,7 +87,8 @@ impl Export {
 
     fn next_line(&mut self) -> Result<bool, Error> {
         self.line.clear();
-        let read = self.lines.read_until(b'\n', &mut self.line);
+        let mut lines = self.lines.by_ref().take(LINE_BYTES_MAX);
+        let read = lines.read_until(b'\n', &mut self.line);
         if read.map_err(Error::io("read the export file", &self.path))? == 0 {
             return Ok(false);
         }
@@ -103,5 +109,55 @@ impl Export {
     /// The error for a line that is no valid row.
     pub fn no_row(&self) -> Error {
         self.damaged("it is no row")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use concurve_fuzz::Target;
+
+    use super::super::Manifest;
+    use super::*;
+
+    /// Reads all rows of all tables.
+    fn read(path: &Path) -> Result<u64, Error> {
+        let mut export = Export::open(path)?;
+        let mut rows = 0;
+        while export.next_table()?.is_some() {
+            while let Some(row) = export.next_row()? {
+                rows += u64::from(!row.is_empty());
+            }
+        }
+        Ok(rows)
+    }
+
+    #[test]
+    fn any_contents_are_an_export_or_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, manifest) = (folder.path().join("file"), folder.path().join("manifest"));
+        let row = "1\t2\t3\tabc";
+        let mut sum = Sum::default();
+        sum.add(row.as_bytes());
+        let file = format!("{HEADING}\ntable t00001\n{row}\nend t00001 1 {}\n", sum.0);
+        let listed = format!("{HEADING}\nfile {} 1 1\n", file.len());
+        let corpus = [file.into_bytes(), listed.into_bytes()];
+        std::fs::write(&path, &corpus[0]).unwrap();
+        assert_eq!(read(&path).unwrap(), 1);
+        let words: [&[u8]; 5] = [HEADING.as_bytes(), b"table ", b"end ", b"\t", b"file 0 0 0"];
+        Target::new(
+            env!("CARGO_PKG_NAME"),
+            "export::read::tests::any_contents",
+            &corpus,
+        )
+        .words(&words)
+        .cases(500)
+        .run(|bytes, _| {
+            std::fs::write(&path, bytes).unwrap();
+            std::fs::write(&manifest, bytes).unwrap();
+            let _ = read(&path);
+            if let Ok(manifest) = Manifest::read(folder.path()) {
+                let _ = (manifest.bytes(), manifest.tables(), manifest.rows());
+            }
+        });
     }
 }

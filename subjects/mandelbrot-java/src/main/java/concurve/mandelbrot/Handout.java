@@ -28,6 +28,9 @@ abstract class Handout {
 
     final Cut cut;
 
+    /** Where workers note the units that they take; null if nobody wants to know. */
+    private Owners owners;
+
     private Handout(Cut cut) {
         this.cut = cut;
     }
@@ -39,6 +42,19 @@ abstract class Handout {
             case OBJECT -> new ByObject(cut);
             case CAS -> new ByCas(cut);
         };
+    }
+
+    /** The same hand-out; workers note the units that they take, if {@code owners} is not null. */
+    Handout notedBy(Owners owners) {
+        this.owners = owners;
+        return this;
+    }
+
+    /** Notes that a worker, counted from 0, computes a unit. */
+    final void note(int unit, int worker) {
+        if (owners != null) {
+            owners.take(unit, worker);
+        }
     }
 
     /**

@@ -37,36 +37,54 @@ public final class Main {
 
     private static void compute(Options options) throws Failure {
         PngFile png = options.png() == null ? null : PngFile.open(options.png());
+        try (LiveFile live = options.live() == null ? null : LiveFile.open(options.live())) {
+            int[] counts = compute(options, live);
+            if (live != null) {
+                live.end();
+            }
+            if (png != null) {
+                png.write(options.view(), counts);
+            }
+        }
+    }
+
+    private static int[] compute(Options options, LiveFile live) throws Failure {
         Reporter reporter = Reporter.of(System.getenv(Reporter.VARIABLE));
         Output output = new Output(options, reporter, System.out);
         output.facts();
         int[] counts = allocateCounts(options.view());
-        try (Workers workers = Workers.of(options.computeOptions())) {
+        ComputeOptions computeOptions = options.computeOptions();
+        Cut cut = Cut.of(options.view(), computeOptions.grain(), computeOptions.tileSize());
+        Owners owners = null;
+        if (live != null) {
+            owners = new Owners(cut);
+            live.begin(counts, owners);
+        }
+        try (Workers workers = Workers.of(computeOptions)) {
             workers.start();
             output.ready();
-            boolean created = options.computeOptions().create() == ComputeOptions.Create.START;
+            boolean created = computeOptions.create() == ComputeOptions.Create.START;
             if (created) {
                 output.kernelThreads();
             }
-            computeAll(options, workers, counts, output);
+            computeAll(options, cut, workers, counts, owners, output);
             if (!created) {
                 output.kernelThreads();
             }
             output.summary();
             hold(options.holdMs(), output);
         }
-        if (png != null) {
-            png.write(options.view(), counts);
-        }
+        return counts;
     }
 
     /** With no workers nothing is computed; the JVM's own threads can still be observed. */
-    private static void computeAll(Options options, Workers workers, int[] counts, Output output)
+    private static void computeAll(
+            Options options, Cut cut, Workers workers, int[] counts, Owners owners, Output output)
             throws Failure {
         ComputeOptions computeOptions = options.computeOptions();
-        Cut cut = Cut.of(options.view(), computeOptions.grain(), computeOptions.tileSize());
         for (int i = 0; i < options.computations() && computeOptions.threads() > 0; i++) {
-            Handout handout = Handout.of(cut, computeOptions.sync(), computeOptions.threads());
+            Handout handout =
+                    Handout.of(cut, computeOptions.sync(), computeOptions.threads()).notedBy(owners);
             output.end(workers.compute(handout, counts, output::begin));
         }
     }

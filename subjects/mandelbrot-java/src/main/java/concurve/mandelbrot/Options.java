@@ -10,10 +10,17 @@ import java.util.Set;
  *
  * @param holdMs how long the workers are kept alive when all is computed
  * @param png picture file, or null
+ * @param live file of the picture while it is computed, or null
  * @param listing print the lines of Listing 1
  */
 record Options(
-        View view, ComputeOptions computeOptions, int computations, long holdMs, Path png, boolean listing) {
+        View view,
+        ComputeOptions computeOptions,
+        int computations,
+        long holdMs,
+        Path png,
+        Path live,
+        boolean listing) {
 
     static final String HELP =
             """
@@ -50,6 +57,9 @@ record Options(
                                        first is reported separately (also --repeat) [default: 1]
                   --hold-ms <MS>       Keep the workers alive for this time at the end [default: 0]
                   --png <FILE>         Write the picture to a PNG file, after the clock has stopped
+                  --live <FILE>        Keep the picture in this file while it is computed: the iteration
+                                       counts as 32-bit numbers, line by line, then the thread of each
+                                       pixel as a 16-bit number
                   --listing            Print the lines of the document's Listing 1 instead of
                                        `key value` lines
               -h, --help               Print help
@@ -60,7 +70,7 @@ record Options(
             Set.of(
                     "--threads", "--kind", "--priority", "--create", "--after-loop", "--sync",
                     "--grain", "--tile-size", "--location", "--depth", "--iterations", "--width",
-                    "--height", "--computations", "--repeat", "--hold-ms", "--png");
+                    "--height", "--computations", "--repeat", "--hold-ms", "--png", "--live");
 
     private static final Set<String> FLAGS = Set.of("--listing", "--simd");
 
@@ -84,6 +94,7 @@ record Options(
                 given.number(computations, 1, Integer.MAX_VALUE).orElse(1L).intValue(),
                 given.number("--hold-ms", 0, HOLD_MS_MAX).orElse(0L),
                 given.text("--png").map(Path::of).orElse(null),
+                given.text("--live").map(Path::of).orElse(null),
                 given.has("--listing"));
     }
 

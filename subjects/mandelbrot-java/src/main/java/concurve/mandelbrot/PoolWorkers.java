@@ -54,10 +54,12 @@ final class PoolWorkers implements Workers {
 
     /** A thread of the pool with its totals of the running computation. */
     private final class PoolThread extends ForkJoinWorkerThread {
+        private final int worker;
         private Totals totals;
 
         PoolThread(ForkJoinPool pool, int worker) {
             super(pool);
+            this.worker = worker;
             setName(Threads.name(worker));
             setPriority(options.priority());
         }
@@ -239,6 +241,7 @@ final class PoolWorkers implements Workers {
             thread.totals = totals;
         }
         int unit = handout.claim(number, 0, totals.pixelsDone);
+        handout.note(unit, thread.worker);
         totals.iterations += handout.cut.compute(unit, counts);
         totals.pixelsDone = handout.cut.pixels(unit);
         totals.pixels += totals.pixelsDone;

@@ -93,6 +93,7 @@ final class ThreadWorkers implements Workers {
         long iterations = 0;
         int pixelsDone = 0;
         for (int place = 0, unit; (unit = handout.claim(worker, place, pixelsDone)) >= 0; place++) {
+            handout.note(unit, worker);
             iterations += cut.compute(unit, counts);
             pixelsDone = cut.pixels(unit);
             pixels += pixelsDone;

@@ -1,0 +1,4 @@
+//! Loads into the embedded databases, and the program that does them.
+
+mod load;
+mod program;
