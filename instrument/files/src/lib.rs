@@ -1,5 +1,11 @@
-//! The permissions of files that programs write: for their owner alone, unless `CONCURVE_FILE_MODE` says
-//! otherwise.
+//! Files of users: the permissions of those that programs write, for their owner alone, unless
+//! `CONCURVE_FILE_MODE` says otherwise; reading those that a user names ([`open_named`]); and files
+//! that are written through memory ([`Mapped`]).
+
+mod input;
+mod mapped;
+
+pub use mapped::Mapped;
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -8,6 +14,8 @@ use std::path::Path;
 
 use nix::errno::Errno;
 use nix::sys::stat::{Mode, umask};
+
+pub use input::{Input, PATIENCE, open_named, read_named, read_named_text};
 
 /// Names other permissions, in octal as `chmod` takes them: `640`.
 pub const VARIABLE: &str = "CONCURVE_FILE_MODE";

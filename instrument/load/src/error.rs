@@ -83,7 +83,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Workload(_) => 2,
-            Self::Dataset(DatasetError::Refused(_)) => 2,
+            Self::Dataset(DatasetError::Refused(..)) => 2,
             Self::Unanswered { .. } => 4,
             Self::Stopped
             | Self::Admin(AdminError::Stopped)

@@ -7,8 +7,12 @@
 pub mod cgroup;
 pub mod control;
 pub mod cpu_list;
+pub mod cpu_quota;
 pub mod descriptor;
+pub mod elf_sections;
 mod error;
+pub mod frequency;
+pub mod golang;
 pub mod huge_pages;
 pub mod perf;
 pub mod pidfd;

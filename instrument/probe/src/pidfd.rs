@@ -1,22 +1,51 @@
 //! A descriptor that stands for one process, whatever its number is used for later.
 #![allow(unsafe_code)]
 
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
 
-use crate::{ProbeError, Result};
+use crate::{ProbeError, Result, process};
 
-/// Opens the descriptor of a living process. It becomes readable when the process ends. No signal is
-/// ever sent through it.
+/// Opens the descriptor of a living process. It becomes readable when the process ends.
 pub fn open(pid: u32) -> Result<OwnedFd> {
+    let opened = open_number(pid);
+    opened.map_err(|errno| ProbeError::system(format!("open process {pid}"), errno))
+}
+
+fn open_number(pid: u32) -> nix::Result<OwnedFd> {
     // SAFETY: no pointers.
     let result = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) };
-    if result < 0 {
-        return Err(ProbeError::last(format!("open process {pid}")));
-    }
+    let descriptor = Errno::result(result)?;
     // SAFETY: the call succeeded, so this is a new descriptor that nothing else owns.
-    Ok(unsafe { OwnedFd::from_raw_fd(result as i32) })
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
+}
+
+/// Kills the process of a number, if `is_it` says so: asked when the number stands for one process and no
+/// later one. Whether a process was killed.
+pub fn kill_if(pid: u32, is_it: impl FnOnce() -> bool) -> bool {
+    match open_number(pid) {
+        Ok(descriptor) => is_it() && send(&descriptor, Signal::SIGKILL).is_ok(),
+        Err(Errno::ESRCH) => false,
+        // A kernel before 5.3, or one that forbids it.
+        Err(_) => is_it() && process::kill(pid, Signal::SIGKILL).is_ok(),
+    }
+}
+
+fn send(descriptor: &OwnedFd, signal: Signal) -> nix::Result<()> {
+    // SAFETY: the kernel fills in the description of the signal, as for kill(2).
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_pidfd_send_signal,
+            descriptor.as_raw_fd(),
+            signal as i32,
+            std::ptr::null::<libc::siginfo_t>(),
+            0,
+        )
+    };
+    Errno::result(result).map(drop)
 }
 
 /// Whether the process of a descriptor has ended.
@@ -43,5 +72,22 @@ mod tests {
         child.wait().unwrap();
         assert!(has_ended(&descriptor));
         assert!(open(child.id()).is_err());
+    }
+
+    #[test]
+    fn only_the_process_that_is_meant_is_killed() {
+        let mut child = Command::new("sleep").arg("1077").spawn().unwrap();
+        let pid = child.id();
+        assert!(!kill_if(pid, || false));
+        assert!(child.try_wait().unwrap().is_none());
+        // The process ends, and its number is free again, between the two steps.
+        assert!(!kill_if(pid, || {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            true
+        }));
+        let mut child = Command::new("sleep").arg("1077").spawn().unwrap();
+        assert!(kill_if(child.id(), || true));
+        assert!(!child.wait().unwrap().success());
     }
 }

@@ -13,6 +13,9 @@ use crate::syscall::{Doing, Kind};
 use crate::task::{Stat, Status};
 use crate::{ProbeError, Result, cpu_list, descriptor, proc_stat, psi, schedstat, syscall, task};
 
+/// No process has so many ancestors.
+const GENERATIONS_MAX: usize = 4096;
+
 /// A `/proc` file system.
 #[derive(Debug, Clone)]
 pub struct ProcFs {
@@ -64,6 +67,52 @@ impl ProcFs {
     /// Of one thread of a process.
     pub fn thread_schedstat(&self, pid: u32, tid: u32) -> Result<Schedstat> {
         schedstat::parse(&self.text(&format!("{pid}/task/{tid}/schedstat"))?)
+    }
+
+    /// The program's file of a process.
+    pub fn open_program(&self, pid: u32) -> Result<File> {
+        self.open(&format!("{pid}/exe"))
+    }
+
+    /// Where the program's file is, which changes with an exec.
+    pub fn program_path(&self, pid: u32) -> Option<PathBuf> {
+        fs::read_link(self.root.join(format!("{pid}/exe"))).ok()
+    }
+
+    /// The address at which the program's file is loaded.
+    pub fn program_base(&self, pid: u32) -> Option<u64> {
+        let path = self.program_path(pid)?;
+        let maps = self.text(&format!("{pid}/maps")).ok()?;
+        let line = maps
+            .lines()
+            .find(|line| line.ends_with(&*path.to_string_lossy()))?;
+        u64::from_str_radix(line.split_once('-')?.0, 16).ok()
+    }
+
+    /// The memory of a process, where the host permits it to be read.
+    pub fn open_memory(&self, pid: u32) -> Result<File> {
+        self.open(&format!("{pid}/mem"))
+    }
+
+    /// What is mapped in a process.
+    pub fn maps(&self, pid: u32) -> Result<String> {
+        self.text(&format!("{pid}/maps"))
+    }
+
+    /// The root directory of a process, by which its paths are to be read.
+    pub fn root_directory(&self, pid: u32) -> PathBuf {
+        self.root.join(format!("{pid}/root"))
+    }
+
+    /// The control groups of a process, a line for each hierarchy; none if it has ended.
+    pub fn control_groups(&self, pid: u32) -> Option<String> {
+        self.text(&format!("{pid}/cgroup")).ok()
+    }
+
+    /// The function of the kernel in which one thread waits, if the kernel says it.
+    pub fn wait_channel(&self, pid: u32, tid: u32) -> Option<String> {
+        let name = self.text(&format!("{pid}/task/{tid}/wchan")).ok()?;
+        (!matches!(name.as_str(), "" | "0")).then_some(name)
     }
 
     /// Migrations of one thread between CPUs.
@@ -126,6 +175,20 @@ impl ProcFs {
             next += 1;
         }
         found
+    }
+
+    /// Whether a process is below another one now, by the parents that the kernel names.
+    pub fn descends_from(&self, pid: u32, ancestor: u32) -> bool {
+        let mut at = pid;
+        // Numbers may be reused on the way up: it must end.
+        for _ in 0..GENERATIONS_MAX {
+            match self.stat(at) {
+                Ok(stat) if stat.parent == ancestor => return true,
+                Ok(stat) if stat.parent > 1 => at = stat.parent,
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// A variable of the environment that a process was started with.
@@ -297,6 +360,23 @@ mod tests {
         assert!(proc_fs.open_schedstat(own, own).unwrap().read().is_some());
         assert!(proc_fs.open_last_pid().unwrap().read().is_some());
         assert!(!proc_fs.cpus_online().unwrap().is_empty());
+    }
+
+    #[test]
+    fn knows_who_descends_from_whom() {
+        let (proc_fs, own) = (ProcFs::default(), std::process::id());
+        let mut child = std::process::Command::new("sleep")
+            .arg("1077")
+            .spawn()
+            .unwrap();
+        let parent = proc_fs.stat(own).unwrap().parent;
+        assert!(proc_fs.descends_from(child.id(), own));
+        assert!(proc_fs.descends_from(child.id(), parent));
+        assert!(!proc_fs.descends_from(own, child.id()));
+        assert!(!proc_fs.descends_from(own, own));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!proc_fs.descends_from(child.id(), own));
     }
 
     #[test]

@@ -184,7 +184,21 @@ pub fn open_channel() -> Result<Option<File>, ReporterError> {
 mod tests {
     use std::io::Read;
 
+    use serde_json::Value;
+
     use super::*;
+
+    /// As `schema/golden` has them.
+    #[test]
+    fn golden_lines_come_out_as_they_went_in() {
+        let text = include_str!("../../../schema/golden/report-lines-1.jsonl");
+        assert!(text.lines().count() > 0);
+        for line in text.lines() {
+            let report: ReportLine = serde_json::from_str(line).unwrap();
+            let expected: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(serde_json::to_value(&report).unwrap(), expected);
+        }
+    }
 
     #[test]
     fn each_call_writes_one_line_that_parses_as_its_kind() {

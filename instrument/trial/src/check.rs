@@ -82,8 +82,8 @@ fn check_role(spec: &RoleSpec, trial: &TrialSpec, proc_fs: &ProcFs) -> RoleCheck
 }
 
 fn launch_suspended(role: &mut Role, trial: &str, proc_fs: &ProcFs) -> Result<(), NotStarted> {
-    let suspended = launch::suspend(role, trial)?;
-    let verdict = launch::control(role, &suspended, proc_fs);
+    let suspended = launch::suspend(role, trial, || ())?;
+    let verdict = launch::control(role, &suspended, proc_fs, false);
     let pid = suspended.pid();
     let _ = process::kill(pid, Signal::SIGKILL);
     let _ = process::reap(pid);

@@ -1,7 +1,7 @@
 //! Sources of measurement: which of them this host grants, and why it refuses the others.
 
 use concurve_probe::control;
-use concurve_probe::perf;
+use concurve_probe::perf::{self, CacheMisses};
 use concurve_probe::proc_fs::ProcFs;
 use concurve_probe::process;
 use concurve_probe::task::PolicyClass;
@@ -102,12 +102,14 @@ pub fn grants() -> std::collections::BTreeMap<&'static str, Grant> {
     let own = std::process::id();
     let pressure = |resource| proc_fs.pressure(resource).into();
     let cpus = proc_fs.cpus_online().unwrap_or_default();
+    let misses = CacheMisses::attach(own).and_then(|counter| counter.read());
     let attached = perf::attach(own, &cpus);
     let counter = attached.counter.and_then(|mut counter| counter.read());
     [
         ("taskstats", open_taskstats(&proc_fs).into()),
         ("perf", counter.into()),
         ("perf_lives", attached.lives.into()),
+        ("cache_misses", misses.into()),
         ("schedstat", proc_fs.thread_schedstat(own, own).into()),
         (
             "syscall",

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 
 use concurve_probe::ProbeError;
-use concurve_probe::perf;
+use concurve_probe::perf::{self, CacheMisses};
 use concurve_probe::pipe;
 use concurve_probe::proc_fs::ProcFs;
 use concurve_probe::spawn::{self, LaunchFailure, Program, Step, Suspended};
@@ -23,8 +23,13 @@ pub struct NotStarted {
     pub message: String,
 }
 
-/// Forks a role's child with its streams. The child waits; its controls are not set yet.
-pub fn suspend(role: &mut Role, trial: &str) -> Result<Suspended, NotStarted> {
+/// Forks a role's child with its streams. The child waits; its controls are not set yet. `meanwhile` runs
+/// while the child prepares itself.
+pub fn suspend(
+    role: &mut Role,
+    trial: &str,
+    meanwhile: impl FnOnce(),
+) -> Result<Suspended, NotStarted> {
     let prepared = Prepared::new(&role.spec, trial);
     let failed = |error: ProbeError| NotStarted {
         kind: OutcomeKind::ExecFailed,
@@ -37,15 +42,18 @@ pub fn suspend(role: &mut Role, trial: &str) -> Result<Suspended, NotStarted> {
         pipe::set_nonblocking(pipe.as_fd()).map_err(failed)?;
         pipe::widen(pipe.as_fd(), PIPE_BYTES);
     }
-    let suspended = spawn::spawn_suspended(&Program {
-        paths: &prepared.paths,
-        argv: &prepared.argv,
-        environment: &prepared.environment,
-        cwd: prepared.cwd.as_deref(),
-        stdout: stdout_write.as_fd(),
-        stderr: stderr_write.as_fd(),
-        report: report_write.as_fd(),
-    })
+    let suspended = spawn::spawn_suspended(
+        &Program {
+            paths: &prepared.paths,
+            argv: &prepared.argv,
+            environment: &prepared.environment,
+            cwd: prepared.cwd.as_deref(),
+            stdout: stdout_write.as_fd(),
+            stderr: stderr_write.as_fd(),
+            report: report_write.as_fd(),
+        },
+        meanwhile,
+    )
     .map_err(failed)?
     .map_err(|failure| not_executed(role, &failure))?;
     role.pid = Some(suspended.pid());
@@ -56,18 +64,26 @@ pub fn suspend(role: &mut Role, trial: &str) -> Result<Suspended, NotStarted> {
 }
 
 /// Sets and reads back the role's controls, then attaches its counters.
-pub fn control(role: &mut Role, suspended: &Suspended, proc_fs: &ProcFs) -> Result<(), NotStarted> {
+pub fn control(
+    role: &mut Role,
+    suspended: &Suspended,
+    proc_fs: &ProcFs,
+    cache_misses: bool,
+) -> Result<(), NotStarted> {
     let (granted, verdict) = controls::apply(proc_fs, suspended.pid(), &role.spec.controls);
     role.controls = granted;
     verdict.map_err(|message| NotStarted {
         kind: OutcomeKind::ControlRefused,
         message,
     })?;
-    count(role, suspended.pid(), proc_fs);
+    count(role, suspended.pid(), proc_fs, cache_misses);
     Ok(())
 }
 
-fn count(role: &mut Role, pid: u32, proc_fs: &ProcFs) {
+fn count(role: &mut Role, pid: u32, proc_fs: &ProcFs, cache_misses: bool) {
+    // Before the events of single CPUs: see `perf::CacheMisses`.
+    role.cache_misses =
+        cache_misses.then(|| CacheMisses::attach(pid).map_err(|error| error.to_string()));
     let cpus = proc_fs.cpus_online().unwrap_or_default();
     let attached = perf::attach(pid, &cpus);
     match attached.counter {

@@ -11,6 +11,8 @@ mod controls;
 mod convert;
 mod error;
 mod event_loop;
+mod events;
+mod frequency;
 mod host;
 mod launch;
 mod ledger;
@@ -20,11 +22,13 @@ mod others;
 mod output;
 mod phases;
 mod program;
+mod quota;
 mod ready;
 mod record;
 mod role;
 mod sampler;
 mod spec;
+mod timeline;
 mod trial;
 mod waits;
 
@@ -41,6 +45,7 @@ use serde::Serialize;
 pub use error::TrialError;
 use error::{OnHost, Result};
 use event_loop::Signals;
+use events::Events;
 use host::Host;
 use trial::Trial;
 
@@ -55,6 +60,9 @@ use trial::Trial;
 #[derive(Parser)]
 #[command(name = "concurve-trial", version, verbatim_doc_comment)]
 struct Arguments {
+    /// Writes each edge of a phase, when a role reports it, as a line of JSON to this descriptor
+    #[arg(long, value_name = "FD")]
+    events: Option<u32>,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -71,7 +79,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match arguments.command {
-        None => run_trial(),
+        None => run_trial(arguments.events),
         Some(Command::Check) => {
             spec::read(std::io::stdin()).and_then(|spec| print(&check::check(&spec)))
         }
@@ -86,20 +94,28 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run_trial() -> Result<()> {
+fn run_trial(events: Option<u32>) -> Result<()> {
     let orphaned = !process::signal_on_parent_death(Signal::SIGTERM).on_host("watch the parent")?;
     let spec = spec::read(std::io::stdin())?;
     if orphaned {
         return Err(TrialError::Internal("the parent died at once".into()));
     }
-    print(&measure(spec)?)
+    let events = match events {
+        None => Events::default(),
+        Some(number) => Events::open(number).map_err(|error| {
+            TrialError::Spec(format!(
+                "--events {number}: no descriptor to write to: {error}"
+            ))
+        })?,
+    };
+    print(&measure(spec, events)?)
 }
 
-fn measure(spec: TrialSpec) -> Result<TrialRecord> {
+fn measure(spec: TrialSpec, events: Events) -> Result<TrialRecord> {
     let signals = Signals::open()?;
     let mut host = Host::open();
     host.become_parent_of_orphans(&spec)?;
-    let mut trial = Trial::new(spec, host);
+    let mut trial = Trial::new(spec, host, events);
     event_loop::run(&mut trial, &signals)?;
     Ok(record::write(trial))
 }

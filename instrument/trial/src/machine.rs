@@ -7,6 +7,7 @@ use concurve_wire::record::{Absent, MachineRecord};
 use std::collections::BTreeMap;
 
 use crate::others::Others;
+use crate::timeline::Busy;
 
 /// The processes that used the CPUs are looked for from this many ticks on, and from this part of the
 /// machine's CPU time on.
@@ -58,6 +59,12 @@ impl Snapshot {
             psi,
             absent,
         }
+    }
+
+    /// Busy ticks of each CPU; empty if they could not be read.
+    pub fn busy_by_cpu(&self) -> Busy {
+        let each = self.ticks_each.iter();
+        each.map(|(cpu, ticks)| (*cpu, ticks.busy)).collect()
     }
 
     /// Differences since `self`; `own_cpu_ns` is what the roles and the runner used, `others` were there

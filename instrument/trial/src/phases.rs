@@ -20,6 +20,7 @@ pub struct Reading {
     pub voluntary_switches: Option<u64>,
     pub involuntary_switches: Option<u64>,
     pub migrations: Option<u64>,
+    pub cache_misses: Option<u64>,
     /// What its threads were doing in the samples so far.
     pub tally: Tally,
     /// Why values are missing.
@@ -194,6 +195,7 @@ pub fn difference(begin: &Reading, end: &Reading) -> Usage {
         voluntary_switches: minus(end.voluntary_switches, begin.voluntary_switches),
         involuntary_switches: minus(end.involuntary_switches, begin.involuntary_switches),
         migrations: minus(end.migrations, begin.migrations),
+        cache_misses: minus(end.cache_misses, begin.cache_misses),
         absent,
         ..Usage::default()
     }

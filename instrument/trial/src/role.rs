@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 
-use concurve_probe::perf::{TreeCounter, TreeLives};
+use concurve_probe::perf::{CacheMisses, TreeCounter, TreeLives};
 use concurve_probe::process::ReapedUsage;
 use concurve_probe::spawn::ExecNews;
 use concurve_reporter::line::{HistogramLine, IndicatorLine};
@@ -53,6 +53,8 @@ pub struct Role {
     pub reaped: ReapedUsage,
     pub counter: Option<TreeCounter>,
     pub counter_refusal: Option<String>,
+    /// The counter of cache misses, or why there is none; nothing if none was asked for.
+    pub cache_misses: Option<Result<CacheMisses, String>>,
     pub lives: Option<TreeLives>,
     pub lives_refusal: Option<String>,
     pub census: Census,
@@ -90,6 +92,7 @@ impl Role {
             reaped: ReapedUsage::default(),
             counter: None,
             counter_refusal: None,
+            cache_misses: None,
             lives: None,
             lives_refusal: None,
             census: Census::default(),
@@ -135,6 +138,13 @@ impl Role {
         for (number, stream) in streams.into_iter().enumerate() {
             stream.drain(number, &mut self.prober);
         }
+    }
+
+    /// Its cache misses so far, or why they are not known; nothing if nobody asked for them.
+    pub fn cache_misses_so_far(&self) -> Option<Result<u64, String>> {
+        let counter = self.cache_misses.as_ref()?;
+        let counted = counter.as_ref().map_err(String::clone);
+        Some(counted.and_then(|counter| counter.read().map_err(|error| error.to_string())))
     }
 
     /// Whether its program was executed.

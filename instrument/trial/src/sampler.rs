@@ -8,8 +8,11 @@ use concurve_probe::{control, process};
 use concurve_wire::spec::Sampling;
 
 use crate::convert;
+use crate::frequency::FrequencyWatch;
 use crate::ledger::{Ledger, Seen};
 use crate::orphans;
+use crate::quota::QuotaWatch;
+use crate::timeline::Timeline;
 use crate::waits::sampling::WaitSampling;
 use crate::waits::thread::SampledThread;
 
@@ -28,6 +31,9 @@ pub struct Sampler {
     work: Vec<Work>,
     counts: Vec<u64>,
     pub waits: WaitSampling,
+    pub timeline: Timeline,
+    pub quotas: Vec<QuotaWatch>,
+    pub frequency: FrequencyWatch,
     running: bool,
 }
 
@@ -55,6 +61,11 @@ impl Sampler {
             work: Vec::new(),
             counts: vec![0; roles],
             waits: WaitSampling::new(roles),
+            timeline: Timeline::default(),
+            frequency: FrequencyWatch::default(),
+            quotas: std::iter::repeat_with(QuotaWatch::default)
+                .take(roles)
+                .collect(),
             running: false,
         }
     }
@@ -85,9 +96,14 @@ impl Sampler {
         }
         let done = self.work.is_empty();
         if done {
-            self.finish(ledger, proc_fs);
+            self.finish(ledger, proc_fs, now);
+            // They say nothing of a trial that ends at once, and cost one more than its own readings.
+            if self.pace.samples > 0 {
+                self.read_surroundings(ledger, proc_fs, now);
+            }
         }
-        self.pace.cpu_ns += clock::thread_cpu_ns() - cpu_before;
+        let once = self.quotas.iter_mut().map(QuotaWatch::take_looking_cpu_ns);
+        self.pace.cpu_ns += clock::thread_cpu_ns() - cpu_before - once.sum::<u64>();
         if done {
             self.pace.sampled(now);
         }
@@ -197,9 +213,12 @@ impl Sampler {
         ledger.see(role, tid, seen);
     }
 
-    fn finish(&mut self, ledger: &mut Ledger, proc_fs: &ProcFs) {
+    fn finish(&mut self, ledger: &mut Ledger, proc_fs: &ProcFs, now: u64) {
         self.running = false;
-        self.waits.request(self.known_threads(), proc_fs);
+        let spent_ns = self.waits.sites_cpu_ns().unwrap_or_default();
+        let granted_ns = self.pace.for_sites_ns(now, spent_ns);
+        self.waits
+            .request(self.known_threads(), granted_ns, proc_fs);
         for (roster, count) in ledger.roles.iter_mut().zip(&self.counts) {
             roster.threads_peak = roster.threads_peak.max(*count);
             if roster.processes.len() > 1 {
@@ -212,6 +231,15 @@ impl Sampler {
                 roster.rss_bytes_tree_max = roster.rss_bytes_tree_max.max(Some(bytes));
             }
         }
+    }
+
+    /// Reads how busy the CPUs are, how fast they run, and how the quotas of the roles hold them back.
+    fn read_surroundings(&mut self, ledger: &Ledger, proc_fs: &ProcFs, now: u64) {
+        self.timeline.read_if_due(proc_fs);
+        for (roster, quota) in ledger.roles.iter().zip(&mut self.quotas) {
+            quota.sample(roster.processes.iter().copied(), proc_fs);
+        }
+        self.frequency.sample(now);
     }
 
     /// Threads that an earlier sample has seen. For a thread that is seen only once, the cost of
@@ -230,6 +258,10 @@ impl Sampler {
 /// CPU time that may be spent in advance of the share, so that short programs are sampled too.
 const ALLOWANCE_NS: u64 = 300_000;
 const FIRST_INTERVAL_NS: u64 = 1_000_000;
+/// Copies of stacks have this part of the share, however much other samples take.
+const LEAST_PART_FOR_SITES: u64 = 8;
+/// CPU time that they may take at once.
+const SITES_NS_MAX: u64 = 1_000_000;
 
 /// When samples are due, and how much CPU time they took.
 #[derive(Debug)]
@@ -279,6 +311,16 @@ impl Pace {
         Some((self.last_ns - self.first_ns) / intervals)
     }
 
+    /// CPU time that copying stacks may take in the next sample, by what it took so far: half of what other
+    /// samples left of the share, and at least a part of the share in the long run.
+    pub fn for_sites_ns(&self, now: u64, spent_ns: u64) -> u64 {
+        let elapsed_ns = now.saturating_sub(self.started_ns);
+        let earned_ns = (elapsed_ns as f64 * self.limits.cpu_share_max) as u64;
+        let left_ns = earned_ns.saturating_sub(self.cpu_ns) / 2;
+        let least_ns = (earned_ns / LEAST_PART_FOR_SITES).saturating_sub(spent_ns);
+        left_ns.max(least_ns).min(SITES_NS_MAX)
+    }
+
     /// A sample was completed. The next comes after twice the last interval until the shortest
     /// allowed is reached, and not before the CPU time spent so far is within the share.
     pub fn sampled(&mut self, now: u64) {
@@ -291,5 +333,33 @@ impl Pace {
         let over_ns = self.cpu_ns.saturating_sub(ALLOWANCE_NS);
         let earned_ns = (over_ns as f64 / self.limits.cpu_share_max) as u64;
         self.next_ns = (now + self.interval_ns).max(self.started_ns + earned_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEGIN_NS: u64 = 1_000_000_000;
+
+    /// After a second the share is 10 ms.
+    fn pace(cpu_ns: u64) -> Pace {
+        let mut pace = Pace::new(Sampling {
+            interval_ns_min: 10_000_000,
+            cpu_share_max: 0.01,
+        });
+        pace.start(BEGIN_NS);
+        pace.cpu_ns = cpu_ns;
+        pace
+    }
+
+    #[test]
+    fn copies_of_stacks_get_half_of_what_is_left_and_a_part_in_any_case() {
+        let after = |cpu_ns, spent_ns| pace(cpu_ns).for_sites_ns(2 * BEGIN_NS, spent_ns);
+        assert_eq!(after(9_000_000, 1_000_000), 500_000);
+        assert_eq!(after(10_500_000, 1_100_000), 150_000);
+        assert_eq!(after(10_500_000, 2_000_000), 0);
+        assert_eq!(after(0, 0), SITES_NS_MAX);
+        assert_eq!(pace(0).for_sites_ns(BEGIN_NS, 0), 0);
     }
 }

@@ -99,6 +99,15 @@ pub struct RoleRecord {
     /// Processes of the tree that outlived the first one and were killed then.
     #[serde(default)]
     pub stragglers_killed: u64,
+    /// The quota of CPU time that its control groups have, if they have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<CpuQuota>,
+    /// What the runtime of its program says of its own threads of execution, if it has such a runtime.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<RuntimeRecord>,
+    /// Where in its program its threads were seen waiting for locks, of those that were sampled for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sites: Option<SitesRecord>,
     pub stdout: Output,
     pub stderr: Output,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -110,6 +119,107 @@ pub struct RoleRecord {
 pub enum Exit {
     Code(i32),
     Signal(i32),
+}
+
+/// Samples of the goroutines of a Go program. Counts are of goroutines in all readings.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuntimeRecord {
+    /// `go`.
+    pub name: String,
+    pub readings: u64,
+    /// Readings in which the collector marked.
+    pub collecting: u64,
+    /// Goroutines that ran or could run.
+    pub running: u64,
+    /// Goroutines in system calls.
+    pub in_calls: u64,
+    /// Goroutines that waited, by the runtime's words for the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub waiting: BTreeMap<String, u64>,
+}
+
+/// Where in a program its threads were seen waiting for locks: by the tops of their stacks, which were copied
+/// without stopping them. Counts are of readings, of one thread at one moment each.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SitesRecord {
+    /// Those whose place in the program is known.
+    pub readings: u64,
+    /// Those whose stack led to no function of the program.
+    pub unknown: u64,
+    /// Those that were dropped, because the thread ran meanwhile.
+    pub torn: u64,
+    /// Those that were left out: for what sampling may cost, or because the program changed its address space, and
+    /// might have had to wait.
+    pub skipped: u64,
+    /// Most readings first; bounded, so they may be fewer than `readings`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub listed: Vec<SiteRecord>,
+}
+
+/// A place in a program where threads waited for a lock.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SiteRecord {
+    /// What is waited at: `mutex`, `reader_writer_lock`, `condition`, `semaphore`, `barrier`, `join` (the end of
+    /// another thread), `file_lock` or `other`.
+    pub primitive: String,
+    /// The system call; of a goroutine, what the runtime says that it waits for.
+    pub call: String,
+    /// The function of a library that was called there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+    /// The function that called it; absent if the program has no symbols.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// Source file and line of the call; absent without debug information.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The program or library that it is in, and the address of the call in it: hexadecimal, with `0x`.
+    pub module: String,
+    pub offset: String,
+    /// How it was found: `cfi`, by call frame information alone, or as the runtime says it; `scan_exact`, behind a
+    /// call of the very function on the stack; `scan_weak`, behind another call.
+    pub found: String,
+    /// What said it of itself, for a language that is interpreted: `cpython`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
+    /// The variable that is the lock, or that it is a part of; `GIL` is the interpreter lock of Python.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<String>,
+    pub readings: u64,
+    /// Different threads that were seen there.
+    pub threads: u64,
+    /// In how many of the readings the lock said who had it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<u64>,
+    /// The threads that had it, and in how many readings; most readings first, bounded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<HolderRecord>,
+    /// The functions that called this one, the nearest first; bounded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub callers: Vec<String>,
+}
+
+/// A thread that had a lock while others waited for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HolderRecord {
+    pub tid: u32,
+    pub readings: u64,
+}
+
+/// The quota of CPU time of the control group that held a role back longest, and what it did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CpuQuota {
+    /// The CPUs' worth of time that it allows.
+    pub cpus: f64,
+    /// Periods in which the group had something to run.
+    pub periods: u64,
+    /// Periods in which it used up its quota.
+    pub throttled: u64,
+    /// How long the group was held back, summed over CPUs.
+    pub throttled_ns: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,6 +268,9 @@ pub struct Usage {
     pub involuntary_switches: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migrations: Option<u64>,
+    /// Misses of the CPU's caches; only where the trial asks for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_misses: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minor_faults: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -272,10 +385,13 @@ pub struct Waits {
     pub readings: u64,
     /// On a CPU, or runnable.
     pub running: u64,
+    /// Of these: no other thread of the role was running, and another one waited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alone: Option<u64>,
     /// In a futex call that waits: a lock, a condition, a join.
     pub futex: u64,
     /// Synchronising or accessing a file or a block device, or in an uninterruptible wait outside
-    /// system calls, such as a page fault.
+    /// system calls, such as a page fault (that is not known to wait for the address space).
     pub disk: u64,
     /// Sending, receiving, accepting, connecting; reading or writing a socket.
     pub network: u64,
@@ -286,7 +402,17 @@ pub struct Waits {
     pub sleep: u64,
     /// Waiting for a child process.
     pub child: u64,
+    /// Waiting for a lock on a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_lock: Option<u64>,
+    /// Changing the address space (mmap, munmap, mprotect, brk), or in a page fault that waits for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
     pub other: u64,
+    /// Readings by the name of the system call, of calls that change the address space, files' names and
+    /// locks, and tasks, or write to files; of a whole role.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub calls: BTreeMap<String, u64>,
     /// Different futex words that threads were seen waiting at.
     pub futex_words: u64,
     /// The words that were seen most, most first; bounded.
@@ -305,6 +431,10 @@ pub struct FutexWaits {
     pub readings: u64,
     /// Different threads that were seen there.
     pub threads: u64,
+    /// Different values above 2 that they expected there, up to 32, where they wait as at a mutex (which has
+    /// 2) or at a barrier (one a round).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -340,6 +470,9 @@ pub struct MachineRecord {
     /// The same of each CPU, by its number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub busy_ns_by_cpu: BTreeMap<u32, u64>,
+    /// The same in the course of the trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_timeline: Option<CpuTimeline>,
     /// Taken by the hypervisor for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_ns: Option<u64>,
@@ -357,12 +490,26 @@ pub struct MachineRecord {
     /// Granularity of the times above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick_ns: Option<u64>,
+    /// Mean over samples of the highest clock frequency of a CPU, where the kernel knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub khz: Option<u64>,
     /// Pressure stall totals, keyed `cpu_some_ns`, `io_some_ns`, `io_full_ns`, `memory_some_ns`,
     /// `memory_full_ns`.
     #[serde(default)]
     pub psi: BTreeMap<String, u64>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: Absent,
+}
+
+/// How busy each CPU was in each of some intervals, the first of which begins with the trial, and each
+/// other one where the one before it ends.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuTimeline {
+    /// The end of each interval, relative to the first release.
+    pub ends_ns: Vec<u64>,
+    /// Busy time in each interval, in ticks of `tick_ns`, by the number of the CPU: those that were
+    /// online all the time.
+    pub busy_ticks: BTreeMap<u32, Vec<u64>>,
 }
 
 /// A process outside the trial that used the CPUs meanwhile.
@@ -385,6 +532,9 @@ pub struct InstrumentRecord {
     pub runner_cpu_ns: u64,
     /// CPU time of it that went into sampling.
     pub sampling_cpu_ns: u64,
+    /// The part of it that went into copying stacks; absent if none was copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sites_cpu_ns: Option<u64>,
     /// Mean time between samples; absent with fewer than two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample_interval_ns: Option<u64>,

@@ -29,6 +29,9 @@ pub struct TrialSpec {
     /// How often `/proc` is read.
     #[serde(default)]
     pub sampling: Sampling,
+    /// Whether the misses of the CPU's caches are counted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cache_misses: bool,
 }
 
 /// The sampler keeps to both bounds: never more often than the interval, never more CPU

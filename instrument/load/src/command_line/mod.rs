@@ -63,13 +63,17 @@ pub struct Arguments {
     /// Think time: pause of a session between a reply and its next request
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_time, conflicts_with = "rate")]
     think: u64,
+    /// Poll the sockets for this time, 1s at most, before a client thread sleeps: a lone session then
+    /// waits for no wake-up, and the thread uses a CPU
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_time)]
+    spin: u64,
     /// Open loop: transactions a second over all sessions, independent of the replies
     #[arg(long, value_name = "R", conflicts_with_all = ["pipeline", "ramp"])]
     rate: Option<f64>,
     /// Find the highest rate that meets objectives such as p99=2ms,errors=0.1%; with --rate, say
     /// whether that rate meets them. Exit codes: 0 found or met, 10 not met, 11 undecided
     #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',')]
-    #[arg(conflicts_with_all = ["transactions", "pipeline", "ramp", "think", "hdr", "log_requests", "unanswered_max"])]
+    #[arg(conflicts_with_all = ["transactions", "pipeline", "ramp", "think", "spin", "hdr", "log_requests", "unanswered_max"])]
     slo: Vec<Objective>,
     /// Open loop: distribution of the times between arrivals [default: constant; with --slo
     /// poisson]

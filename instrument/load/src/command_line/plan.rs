@@ -21,6 +21,17 @@ const RATE_MAX: f64 = 1e7;
 const PROCESSES_MAX: u64 = 2000;
 const DURATION_NS: u64 = 10_000_000_000;
 const SEARCH_NS: u64 = 60_000_000_000;
+/// The longest time to poll: a thread that never sleeps takes a CPU from the server on a small machine.
+const SPIN_NS_MAX: u64 = 1_000_000_000;
+
+/// As the user has called this program: `concurve load` becomes it.
+fn program() -> String {
+    let called = std::env::args().next().unwrap_or_default();
+    match called.as_str() {
+        "concurve load" => called,
+        _ => "concurve-load".to_owned(),
+    }
+}
 
 impl Arguments {
     /// Checks everything that can be checked before connecting.
@@ -37,6 +48,7 @@ impl Arguments {
         let dataset = dataset.map(|dataset| DatasetInDatabase {
             dataset,
             admin: address.admin(self.connect_timeout),
+            command: self.naming_the_server(),
         });
         let phase_marking = self.phase_marking(&address)?;
         let target = address.target(&*workload, self.connect_timeout);
@@ -51,10 +63,23 @@ impl Arguments {
             },
             target,
             pipeline: self.pipeline,
+            spin_ns: self.spin_ns()?,
             goal: self.goal()?,
             seed: self.seed,
             logs_requests: self.log_requests.is_some(),
         })
+    }
+
+    /// The beginning of a command line for the same server. An address has no password.
+    fn naming_the_server(&self) -> String {
+        let is_plain = |it: char| it.is_ascii_alphanumeric() || "@%+=:,./_-".contains(it);
+        let server = match self.server.chars().all(is_plain) {
+            true => self.server.clone(),
+            false => format!("'{}'", self.server.replace('\'', r"'\''")),
+        };
+        let password = self.password_from.as_ref();
+        let password = password.map(|it| format!(" --password-from {it}"));
+        format!("{} {server}{}", program(), password.unwrap_or_default())
     }
 
     /// Access to the server for marking the measured phase, if the phase is to be marked.
@@ -95,6 +120,11 @@ impl Arguments {
                 "--pipeline: a session of {name} does one transaction after the other; more --sessions"
             )));
         }
+        if self.spin > 0 {
+            return Err(Error::Usage(format!(
+                "--spin: a session of {name} has no socket to poll, since it calls the engine; leave it out"
+            )));
+        }
         if let Some(threads) = self.threads.filter(|it| *it != self.sessions) {
             return Err(Error::Usage(format!(
                 "--threads {threads}: each session of {name} is a thread; leave it out, or take --processes"
@@ -106,6 +136,16 @@ impl Arguments {
             }
             _ if self.processes => self.runners(),
             _ => Ok(Runners::Threads(self.sessions)),
+        }
+    }
+
+    fn spin_ns(&self) -> Result<u64, Error> {
+        match self.spin {
+            ..=SPIN_NS_MAX => Ok(self.spin),
+            _ => Err(Error::Usage(
+                "--spin: 1s at most; a client thread that polls for longer hardly ever sleeps"
+                    .to_owned(),
+            )),
         }
     }
 

@@ -38,6 +38,13 @@ pub enum Refusal {
     Different(&'static str, String, String),
 }
 
+impl Refusal {
+    /// Whether it is gone once the data is made.
+    pub fn is_mended_by_making(&self) -> bool {
+        !matches!(self, Self::Foreign(_))
+    }
+}
+
 impl Found {
     /// Inspects the location, and changes nothing.
     pub fn at(

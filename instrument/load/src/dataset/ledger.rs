@@ -8,6 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::definition::Dataset;
 
+/// Longest ledger.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// More transactions than a load counts.
+const COUNT_MAX: u64 = 1 << 53;
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ledger {
@@ -53,6 +59,18 @@ impl Ledger {
         });
     }
 
+    /// Whether sums of its counts could not be formed.
+    fn counts_too_much(&self) -> bool {
+        let counts = self.counts.unwrap_or(Counts {
+            acknowledged: 0,
+            in_doubt: 0,
+        });
+        let before = self.before.unwrap_or_default().unsigned_abs();
+        [before, counts.acknowledged, counts.in_doubt]
+            .iter()
+            .any(|it| *it > COUNT_MAX)
+    }
+
     /// The counts of the load, and the transactions before it; `None` if one of them is missing.
     pub fn to_compare(&self) -> Option<(Counts, i64)> {
         self.counts.zip(self.before)
@@ -75,8 +93,12 @@ impl Ledger {
     /// Reads what a load of this dataset has written.
     pub fn read(path: &Path, dataset: &dyn Dataset) -> Result<Self, LedgerError> {
         let wrong = |why: String| LedgerError::Read(path.to_owned(), why);
-        let text = std::fs::read_to_string(path).map_err(|it| wrong(it.to_string()))?;
+        let text = concurve_files::read_named_text(path, BYTES_MAX);
+        let text = text.map_err(|it| wrong(it.to_string()))?;
         let ledger: Self = serde_json::from_str(&text).map_err(|it| wrong(it.to_string()))?;
+        if ledger.counts_too_much() {
+            return Err(wrong("it counts more than a load can do".to_owned()));
+        }
         if ledger.data != dataset.options() {
             let path = path.to_owned();
             return Err(LedgerError::Other(path, ledger.data, dataset.options()));

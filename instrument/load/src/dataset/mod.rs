@@ -57,12 +57,28 @@ impl DatasetOptions {
 pub enum DatasetError {
     #[error(transparent)]
     Admin(#[from] AdminError),
-    #[error(transparent)]
-    Refused(#[from] Refusal),
+    #[error("{0}{1}")]
+    Refused(Refusal, Remedy),
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     #[error(transparent)]
     Verify(#[from] VerifyError),
+}
+
+/// The command that makes the data, as the end of a message; nothing where that would not help.
+#[derive(Debug)]
+pub struct Remedy(Option<String>);
+
+impl std::fmt::Display for Remedy {
+    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match &self.0 {
+            None => Ok(()),
+            Some(command) => write!(
+                out,
+                "\n  try: {command} --init-only, then this command again"
+            ),
+        }
+    }
 }
 
 /// A dataset, and how to reach the database that holds it.
@@ -70,6 +86,8 @@ pub enum DatasetError {
 pub struct DatasetInDatabase {
     pub dataset: Arc<dyn Dataset>,
     pub admin: Arc<dyn AdminAccess>,
+    /// The command line that names the database, without the options of a dataset.
+    pub command: String,
 }
 
 /// A dataset that was inspected, while a load changes it.
@@ -139,14 +157,23 @@ impl DatasetInDatabase {
         connection: &mut dyn AdminConnection,
     ) -> Result<Arc<dyn Dataset>, DatasetError> {
         let found = Found::at(connection, &*self.dataset)?;
-        Ok(found.expect(&*self.dataset)?)
+        let expected = found.expect(&*self.dataset);
+        expected.map_err(|refusal| self.refused(refusal))
+    }
+
+    fn refused(&self, refusal: Refusal) -> DatasetError {
+        let command = refusal
+            .is_mended_by_making()
+            .then(|| format!("{} {}", self.command, self.dataset.options()));
+        DatasetError::Refused(refusal, Remedy(command))
     }
 
     /// Creates the data, and replaces data that this program has created; refuses to replace
     /// others.
     fn make(&self, connection: &mut dyn AdminConnection) -> Result<Arc<dyn Dataset>, DatasetError> {
         let found = Found::at(connection, &*self.dataset)?;
-        if found.may_be_replaced(self.dataset.location())? {
+        let replaces = found.may_be_replaced(self.dataset.location());
+        if replaces.map_err(|refusal| self.refused(refusal))? {
             for statement in self.dataset.drop_all() {
                 connection.execute(&statement)?;
             }

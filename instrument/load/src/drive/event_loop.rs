@@ -25,6 +25,10 @@ const READ_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 256;
 /// Event data of the request to stop; other events have the index of a session.
 const STOP: u64 = u64::MAX;
+const AT_ONCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
 
 /// Connects the sessions of a client thread, then does one task after the other.
 pub fn run(
@@ -223,12 +227,22 @@ impl<'a> EventLoop<'a> {
         Ok(())
     }
 
-    /// Waits for events, until something is due at the latest.
+    /// Waits for events, until something is due at the latest. First polls for them, if the plan says so.
     fn wait(&self, events: &mut Vec<epoll::Event>) -> Result<(), Error> {
         let timer = self.timers.peek().map(|Reverse((due_ns, _))| *due_ns);
         let arrival = self.open.as_ref().map(|open| open.schedule.due_ns());
         let due = [timer, arrival, Some(self.recorder.due_ns())];
         let due_ns = due.into_iter().flatten().min().unwrap_or(u64::MAX);
+        if self.plan.spin_ns > 0 {
+            let until_ns = due_ns.min(monotonic_ns() + self.plan.spin_ns);
+            let found = polled(until_ns, monotonic_ns, || {
+                self.wait_for(events, Some(AT_ONCE))?;
+                Ok(!events.is_empty())
+            });
+            if found? {
+                return Ok(());
+            }
+        }
         let timeout = match due_ns {
             u64::MAX => None,
             due_ns => {
@@ -239,6 +253,14 @@ impl<'a> EventLoop<'a> {
                 })
             }
         };
+        self.wait_for(events, timeout)
+    }
+
+    fn wait_for(
+        &self,
+        events: &mut Vec<epoll::Event>,
+        timeout: Option<Timespec>,
+    ) -> Result<(), Error> {
         match epoll::wait(&self.epoll, spare_capacity(events), timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(poll_error(error)),
@@ -395,6 +417,21 @@ fn traffic(sessions: &[Session]) -> Traffic {
     }
 }
 
+/// Polls until there is something, or a time has come; whether there is something.
+fn polled(
+    until_ns: u64,
+    clock_ns: impl Fn() -> u64,
+    mut poll: impl FnMut() -> Result<bool, Error>,
+) -> Result<bool, Error> {
+    while clock_ns() < until_ns {
+        if poll()? {
+            return Ok(true);
+        }
+        std::hint::spin_loop();
+    }
+    Ok(false)
+}
+
 fn poll_error(error: rustix::io::Errno) -> Error {
     Error::Poll(error.into())
 }
@@ -405,5 +442,35 @@ fn reason(error: &io::Error) -> String {
         ErrorKind::UnexpectedEof => "closed by the server".to_owned(),
         ErrorKind::ConnectionReset => "reset by peer".to_owned(),
         kind => kind.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Polls with a clock that goes on by 1 at each reading, until something comes at the poll of this
+    /// number: how often it polled, and what it found.
+    fn polls(until_ns: u64, comes_at: u32) -> (u32, bool) {
+        let (now, count) = (Cell::new(0), Cell::new(0));
+        let clock = || now.replace(now.get() + 1);
+        let found = polled(until_ns, clock, || {
+            count.set(count.get() + 1);
+            Ok(count.get() == comes_at)
+        });
+        (count.get(), found.unwrap())
+    }
+
+    #[test]
+    fn polling_ends_with_the_first_event_or_when_the_time_has_come() {
+        assert_eq!(polls(10, 3), (3, true));
+        assert_eq!(polls(10, 99), (10, false));
+        assert_eq!(
+            polls(0, 1),
+            (0, false),
+            "what is due already is not delayed"
+        );
     }
 }

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Mutex};
 
 use concurve_records as records;
@@ -15,8 +17,7 @@ use crate::admin::{AdminAccess, AdminConnection, AdminError};
 use crate::stop::Stop;
 use crate::workload::{Answer, Parameters, Token, Workload};
 
-pub const FORMS: &str =
-    "records:FOLDER?latching=record|file|global&durability=group|each|none&cache_mib=N";
+pub const FORMS: &str = "records:FOLDER?latching=record|file|global&durability=group|each|none&cache_mib=N&checkpoints=background|foreground&checkpoint_mib=N";
 
 const LATCHINGS: [(&str, Latching); 3] = [
     ("record", Latching::Record),
@@ -28,8 +29,22 @@ const DURABILITIES: [(&str, Durability); 3] = [
     ("each", Durability::Each),
     ("none", Durability::None),
 ];
+/// Who makes checkpoints: a thread of the engine, or the sessions between their transactions.
+const CHECKPOINTS: [(&str, Checkpoints); 2] = [
+    ("background", Checkpoints::Background),
+    ("foreground", Checkpoints::Foreground),
+];
 const CACHE_MIB: usize = 256;
+const CHECKPOINT_MIB: usize = 64;
+/// A session looks after so many operations whether a checkpoint is due: to look takes the log's latch.
+const OPERATIONS_BETWEEN: u32 = 64;
 const POISONED: &str = "a thread panicked while it opened or closed the engine";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Checkpoints {
+    Background,
+    Foreground,
+}
 
 /// The folder of the records, and the settings of the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +53,8 @@ pub struct RecordsAddress {
     latching: &'static str,
     durability: &'static str,
     cache_mib: usize,
+    checkpoints: &'static str,
+    checkpoint_mib: usize,
 }
 
 impl RecordsAddress {
@@ -48,6 +65,8 @@ impl RecordsAddress {
             latching: query.one_of("latching", &LATCHINGS.map(|it| it.0))?,
             durability: query.one_of("durability", &DURABILITIES.map(|it| it.0))?,
             cache_mib: query.number("cache_mib", CACHE_MIB)?,
+            checkpoints: query.one_of("checkpoints", &CHECKPOINTS.map(|it| it.0))?,
+            checkpoint_mib: query.number("checkpoint_mib", CHECKPOINT_MIB)?,
             folder: query.end()?,
         })
     }
@@ -58,10 +77,13 @@ impl RecordsAddress {
             latching,
             durability,
             cache_mib,
+            checkpoints,
+            checkpoint_mib,
         } = self;
         let folder = folder.display();
         format!(
-            "records:{folder}?latching={latching}&durability={durability}&cache_mib={cache_mib}"
+            "records:{folder}?latching={latching}&durability={durability}&cache_mib={cache_mib}\
+             &checkpoints={checkpoints}&checkpoint_mib={checkpoint_mib}"
         )
     }
 
@@ -70,16 +92,33 @@ impl RecordsAddress {
             latching: named(&LATCHINGS, self.latching),
             durability: named(&DURABILITIES, self.durability),
             cache_pages: (self.cache_mib << 20) / records::page::PAGE_BYTES,
-            ..EngineOptions::default()
+            checkpoint_bytes: (self.checkpoint_mib << 20) as u64,
         }
     }
 
-    /// Opens an engine that exists.
+    /// Opens an engine that exists, with a thread that makes its checkpoints.
     fn open(&self) -> Result<records::Engine, EngineError> {
-        if !self.folder.join(records::CONTROL_FILE).is_file() {
-            return Err(self.failed(&"there are no records in this folder"));
-        }
+        self.check()?;
         self.create()
+    }
+
+    /// Opens an engine that exists, for sessions that may have to make its checkpoints themselves.
+    fn open_for_sessions(&self) -> Result<records::Engine, EngineError> {
+        self.check()?;
+        match named(&CHECKPOINTS, self.checkpoints) {
+            Checkpoints::Background => self.create(),
+            Checkpoints::Foreground => {
+                let opened = records::Engine::open_shared(&self.folder, self.settings());
+                Ok(opened.map_err(|fault| self.failed(&fault))?.0)
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), EngineError> {
+        match self.folder.join(records::CONTROL_FILE).is_file() {
+            true => Ok(()),
+            false => Err(self.failed(&"there are no records in this folder")),
+        }
     }
 
     /// Opens it, or makes it if it does not exist.
@@ -141,7 +180,8 @@ impl EmbeddedEngine for RecordsEngine {
         let statements = statements.map_err(|it| self.address.failed(&it))?;
         Ok(Arc::new(Open {
             address: self.address.clone(),
-            engine: Mutex::new(Some(self.address.open()?)),
+            engine: Mutex::new(Some(Arc::new(self.address.open_for_sessions()?))),
+            making: Arc::new(AtomicBool::new(false)),
             statements,
         }))
     }
@@ -151,8 +191,30 @@ impl EmbeddedEngine for RecordsEngine {
 struct Open {
     address: RecordsAddress,
     /// `None` after it is closed.
-    engine: Mutex<Option<records::Engine>>,
+    engine: Mutex<Option<Arc<records::Engine>>>,
+    /// A session is making a checkpoint.
+    making: Arc<AtomicBool>,
     statements: Vec<Vec<Prepared>>,
+}
+
+/// The part of a session in checkpoints that are made in the foreground.
+struct Foreground {
+    engine: Arc<records::Engine>,
+    making: Arc<AtomicBool>,
+    operations: u32,
+}
+
+impl Foreground {
+    /// To be called when the session has no open transaction.
+    fn operation_ended(&mut self) {
+        self.operations += 1;
+        if !self.operations.is_multiple_of(OPERATIONS_BETWEEN) || self.making.swap(true, Acquire) {
+            return;
+        }
+        // If it fails the engine has stopped, and every later statement fails.
+        let _ = self.engine.do_due_work();
+        self.making.store(false, Release);
+    }
 }
 
 /// A statement, and its tokens with the parameters of the last transaction.
@@ -168,29 +230,40 @@ impl OpenEngine for Open {
         number: u64,
         run: &mut dyn FnMut(&mut dyn EngineSession),
     ) -> Result<(), EngineError> {
-        let session = {
-            let engine = self.engine.lock().expect(POISONED);
-            let engine = engine.as_ref();
-            engine
-                .ok_or_else(|| self.address.failed(&"it is closed"))?
-                .session()
+        let engine = self.engine.lock().expect(POISONED).clone();
+        let engine = engine.ok_or_else(|| self.address.failed(&"it is closed"))?;
+        let session = engine.session();
+        let foreground = match named(&CHECKPOINTS, self.address.checkpoints) {
+            Checkpoints::Background => None,
+            Checkpoints::Foreground => Some(Foreground {
+                engine,
+                making: Arc::clone(&self.making),
+                operations: 0,
+            }),
         };
         run(&mut Session {
             client: command::Client::new(session),
+            foreground,
             statements: self.statements[number as usize % self.statements.len()].clone(),
         });
         Ok(())
     }
 
     fn close(&self) -> Result<(), EngineError> {
-        let engine = self.engine.lock().expect(POISONED).take();
-        let closed = engine.map_or(Ok(()), records::Engine::close);
+        let Some(engine) = self.engine.lock().expect(POISONED).take() else {
+            return Ok(());
+        };
+        let Some(engine) = Arc::into_inner(engine) else {
+            return Err(self.address.failed(&"a session still uses it"));
+        };
+        let closed = engine.close();
         closed.map_err(|fault: Fault| self.address.failed(&fault))
     }
 }
 
 struct Session {
     client: command::Client,
+    foreground: Option<Foreground>,
     statements: Vec<Prepared>,
 }
 
@@ -211,6 +284,11 @@ impl EngineSession for Session {
                     return Answer::Error(refusal.word().to_owned());
                 }
             };
+        }
+        if let Some(foreground) = &mut self.foreground
+            && !self.client.session().in_transaction()
+        {
+            foreground.operation_ended();
         }
         answer
     }
@@ -260,6 +338,71 @@ impl Drop for RecordsAdmin {
             // Changes that could not be written are in the log; opening the engine again recovers them
             // or reports the fault.
             let _ = engine.close();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use concurve_records::{FileDefinition, Key, SegmentKind};
+
+    fn address(folder: &tempfile::TempDir, settings: &str) -> RecordsAddress {
+        let folder = folder.path().display();
+        RecordsAddress::parse(&format!("{folder}?durability=none&{settings}")).unwrap()
+    }
+
+    /// Checkpoints that are made while a session inserts several MiB.
+    fn made(address: &RecordsAddress, makes: bool) -> u64 {
+        let engine = address.create().unwrap();
+        let definition = FileDefinition {
+            record_bytes: 100,
+            keys: vec![Key::unique(0, 8, SegmentKind::Integer)],
+        };
+        engine.create_file("f", &definition).unwrap();
+        engine.close().unwrap();
+        let engine = Arc::new(address.open_for_sessions().unwrap());
+        let before = engine.statistics().checkpoints;
+        let mut session = engine.session();
+        let file = session.open("f").unwrap();
+        let mut foreground = Foreground {
+            engine: Arc::clone(&engine),
+            making: Arc::default(),
+            operations: 0,
+        };
+        for number in 0..20_000_i64 {
+            let mut record = [0; 100];
+            record[..8].copy_from_slice(&number.to_le_bytes());
+            session.insert(file, &record).unwrap();
+            if makes {
+                foreground.operation_ended();
+            }
+        }
+        engine.statistics().checkpoints - before
+    }
+
+    #[test]
+    fn in_the_foreground_nobody_but_the_sessions_makes_checkpoints() {
+        for makes in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let address = address(&folder, "checkpoints=foreground&checkpoint_mib=1");
+            assert_eq!(made(&address, makes) > 0, makes);
+        }
+    }
+
+    #[test]
+    fn settings_are_part_of_the_name_and_checked() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = address(&folder, "checkpoints=foreground").name();
+        assert!(
+            name.ends_with("&checkpoints=foreground&checkpoint_mib=64"),
+            "{name}"
+        );
+        for wrong in ["checkpoints=never", "checkpoint_mib=0"] {
+            assert!(
+                RecordsAddress::parse(&format!("x?{wrong}")).is_err(),
+                "{wrong}"
+            );
         }
     }
 }

@@ -29,6 +29,7 @@ pub fn figures(plan: &Plan, figures: &Figures) -> Value {
         "sessions": plan.sessions,
         "loop": figures.pace,
         "pipeline": plan.pipeline,
+        "spin_ns": plan.spin_ns,
         "wall_seconds": figures.wall_seconds,
         "rate_per_second": figures.rate_per_second,
         "measured_from_ns": figures.all.begin_ns,

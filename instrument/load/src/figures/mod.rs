@@ -249,9 +249,10 @@ pub fn percentiles(of: &Distribution, timeline: Option<&Timeline>) -> Vec<Percen
     PERCENTILES.iter().map(percentile).collect()
 }
 
-/// A warning if a client thread was busy. With an embedded engine the engine's work makes it busy.
+/// A warning if a client thread was busy. With an embedded engine the engine's work makes it busy, and one
+/// that polls before it sleeps is always busy.
 pub fn busy_client(plan: &Plan, share: f64) -> Option<String> {
-    let is_client = matches!(plan.target, Target::Server(_));
+    let is_client = matches!(plan.target, Target::Server(_)) && plan.spin_ns == 0;
     (is_client && share > BUSY_SHARE_MAX).then(|| {
         format!(
             "a client thread used {:.0} % of a CPU: the client may limit the rate; more --threads, or CPUs of its own",

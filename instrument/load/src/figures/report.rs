@@ -59,6 +59,7 @@ pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), 
     }
     latencies(figures, reporter)?;
     sessions(figures, reporter)?;
+    best_and_worst(figures, reporter)?;
     histogram("latency", None, figures.latency.answered(), reporter)?;
     if !figures.latency.unanswered().is_empty() {
         let ages = figures.latency.unanswered();
@@ -120,6 +121,20 @@ fn sessions(figures: &Figures, reporter: &Reporter) -> Result<(), Error> {
         reporter.worker_indicator("session_latency_ns_max", max, Some("ns"), &name)?;
         reporter.worker_indicator("session_seconds", seconds, Some("s"), &name)?;
     }
+    Ok(())
+}
+
+/// What the session that did least and the one that did most have done, and all of them in the mean.
+fn best_and_worst(figures: &Figures, reporter: &Reporter) -> Result<(), Error> {
+    let sessions = figures.all.sessions.iter();
+    let counts: Vec<u64> = sessions.map(|session| session.transactions).collect();
+    let (Some(least), Some(most)) = (counts.iter().min(), counts.iter().max()) else {
+        return Ok(());
+    };
+    let mean = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
+    reporter.indicator("session_operations_min", *least as f64, None)?;
+    reporter.indicator("session_operations_mean", mean, None)?;
+    reporter.indicator("session_operations_max", *most as f64, None)?;
     Ok(())
 }
 

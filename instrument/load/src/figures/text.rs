@@ -205,6 +205,10 @@ fn sessions(plan: &Plan, pace: Pace) -> String {
         1 => String::new(),
         depth => format!(", {depth} under way each"),
     };
+    let spinning = match plan.spin_ns {
+        0 => String::new(),
+        ns => format!(", spinning {}", time(ns as f64)),
+    };
     let runners = match plan.runners {
         Runners::Threads(1) => "one thread".to_owned(),
         Runners::Threads(threads) if threads == plan.sessions => "a thread each".to_owned(),
@@ -216,5 +220,8 @@ fn sessions(plan: &Plan, pace: Pace) -> String {
     } else {
         "sessions"
     };
-    format!("{} {noun} on {runners}, {pace}{pipeline}", plan.sessions)
+    format!(
+        "{} {noun} on {runners}, {pace}{pipeline}{spinning}",
+        plan.sessions
+    )
 }

@@ -27,6 +27,8 @@ pub struct Plan {
     pub runners: Runners,
     /// Maximum number of transactions in flight in each session.
     pub pipeline: u32,
+    /// How long a client thread polls its sockets before it sleeps.
+    pub spin_ns: u64,
     pub goal: Goal,
     pub seed: u64,
     /// Whether the times of each request are logged.

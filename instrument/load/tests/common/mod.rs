@@ -1,6 +1,5 @@
 //! A small RESP server of the test's own, and the program under test with what it printed and
 //! reported.
-#![allow(dead_code, reason = "each test file uses its part")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

@@ -27,9 +27,20 @@ struct Attributes {
     clock: i32,
 }
 
+/// Whose events these are, by the number of the kernel.
+#[derive(Clone, Copy, Default)]
+pub enum Kind {
+    /// Of the CPU.
+    Hardware = 0,
+    /// Of the kernel.
+    #[default]
+    Software = 1,
+}
+
 /// The parameters of an event.
 #[derive(Default)]
 pub struct Event {
+    pub kind: Kind,
     /// What it counts.
     pub config: u64,
     pub read_format: u64,
@@ -38,10 +49,13 @@ pub struct Event {
     pub clock: i32,
 }
 
+/// Of the hardware.
+pub const CACHE_MISSES: u64 = 3;
 pub const CPU_MIGRATIONS: u64 = 4;
 /// Counts nothing.
 pub const DUMMY: u64 = 9;
 
+pub const FORMAT_TOTAL_TIME_ENABLED: u64 = 1;
 pub const FORMAT_TOTAL_TIME_RUNNING: u64 = 2;
 
 const FLAG_DISABLED: u64 = 1;
@@ -52,14 +66,13 @@ const FLAG_ENABLE_ON_EXEC: u64 = 1 << 12;
 pub const FLAG_TASK: u64 = 1 << 13;
 pub const FLAG_USE_CLOCKID: u64 = 1 << 25;
 
-const PERF_TYPE_SOFTWARE: u32 = 1;
 const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
 
-/// Opens a software event on one CPU (−1: on any) for a process and all that it starts, from
+/// Opens an event on one CPU (−1: on any) for a process and all that it starts, from
 /// its next exec on.
 pub fn open(pid: u32, cpu: i32, event: Event) -> Result<File> {
     let attributes = Attributes {
-        kind: PERF_TYPE_SOFTWARE,
+        kind: event.kind as u32,
         size: size_of::<Attributes>() as u32,
         config: event.config,
         read_format: event.read_format,

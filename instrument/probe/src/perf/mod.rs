@@ -4,14 +4,18 @@
 //! ([`TreeCounter`]), the other records births and deaths ([`TreeLives`]). They are separate because a
 //! thread's counts may be written on another CPU than the ring's, and the kernel does not serialise
 //! two writers; births and deaths are written on the ring's own CPU only, so none of them is torn.
+//!
+//! Who asks for it gets a counter of the hardware as well: the misses of the caches ([`CacheMisses`]).
 
 mod counter;
 mod event;
 mod lives;
+mod misses;
 mod ring;
 
 pub use counter::{Counts, ThreadRead, TreeCounter};
 pub use lives::{Life, LifeEvent, Lives, TreeLives};
+pub use misses::CacheMisses;
 
 use crate::{ProbeError, Result};
 

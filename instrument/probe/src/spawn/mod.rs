@@ -93,9 +93,10 @@ impl AsFd for ExecNews {
     }
 }
 
-/// Forks a child that prepares itself and waits.
+/// Forks a child that prepares itself and waits. The caller does `meanwhile` what it has to do anyway.
 pub fn spawn_suspended(
     program: &Program<'_>,
+    meanwhile: impl FnOnce(),
 ) -> Result<std::result::Result<Suspended, LaunchFailure>> {
     let argv = pointers(program.argv);
     let environment = pointers(program.environment);
@@ -126,6 +127,7 @@ pub fn spawn_suspended(
         pid => pid as u32,
     };
     drop((go_read, news_write, null));
+    meanwhile();
     let mut news = File::from(news_read);
     match read_news(&mut news) {
         Some(News::Ready) => Ok(Ok(Suspended {

@@ -1,11 +1,13 @@
 //! Makes the record of a finished trial.
 
 mod role;
+mod sites;
 
 use concurve_clock as clock;
+use concurve_probe::perf::CacheMisses;
 use concurve_wire::FORMAT;
 use concurve_wire::record::{
-    Absent, InstrumentRecord, MachineRecord, Outcome, OutcomeKind, TrialRecord,
+    Absent, InstrumentRecord, MachineRecord, Outcome, OutcomeKind, RoleRecord, TrialRecord,
 };
 use concurve_wire::spec::End;
 
@@ -21,13 +23,14 @@ pub fn write(mut trial: Trial) -> TrialRecord {
     let end_ns = clock::monotonic_ns();
     let runner_cpu_ns = clock::process_cpu_ns() - trial.runner_cpu_begin_ns;
     let first_ns = trial.first_release_ns.unwrap_or(end_ns);
-    let machine = machine(&mut trial, end_ns - first_ns, runner_cpu_ns);
+    let machine = machine(&mut trial, first_ns, end_ns, runner_cpu_ns);
+    let sites = sites::take(&mut trial.sampler.waits);
     let instrument = instrument(&mut trial, runner_cpu_ns, &machine);
     let Trial {
         spec,
         roles,
         mut ledger,
-        sampler,
+        mut sampler,
         outcome,
         ..
     } = trial;
@@ -44,8 +47,13 @@ pub fn write(mut trial: Trial) -> TrialRecord {
         wall_ns: wall_ns(&roles, first_ns),
         roles: roles
             .into_iter()
+            .zip(sites)
             .enumerate()
-            .map(|(index, role)| role::record(role, index, &mut ledger, &sampler.waits, first_ns))
+            .map(|(index, (role, sites))| {
+                let quota = sampler.quotas[index].finish();
+                let record = role::record(role, index, &mut ledger, &sampler.waits, first_ns);
+                sites::written(sites, RoleRecord { quota, ..record })
+            })
             .collect(),
         machine,
         instrument,
@@ -53,7 +61,7 @@ pub fn write(mut trial: Trial) -> TrialRecord {
 }
 
 /// What the machine did during the trial; empty if no role was released.
-fn machine(trial: &mut Trial, wall_ns: u64, runner_cpu_ns: u64) -> MachineRecord {
+fn machine(trial: &mut Trial, first_ns: u64, end_ns: u64, runner_cpu_ns: u64) -> MachineRecord {
     let Some(begin) = trial.machine_begin.take() else {
         return MachineRecord::default();
     };
@@ -71,7 +79,22 @@ fn machine(trial: &mut Trial, wall_ns: u64, runner_cpu_ns: u64) -> MachineRecord
         let mut attached = trial.roles.iter().filter_map(|role| role.attached.as_ref());
         attached.any(|attached| attached.has(pid))
     };
-    begin.until(&end, wall_ns, own_cpu_ns, &trial.others, is_own, proc_fs)
+    let mut timeline = std::mem::take(&mut trial.sampler.timeline);
+    timeline.close(end.busy_by_cpu(), end_ns);
+    let wall_ns = end_ns - first_ns;
+    let mut machine = begin.until(&end, wall_ns, own_cpu_ns, &trial.others, is_own, proc_fs);
+    match timeline.recorded(first_ns) {
+        Ok(recorded) => machine.cpu_timeline = Some(recorded),
+        Err(reason) => {
+            machine.absent.insert("cpu_timeline".into(), reason);
+        }
+    }
+    machine.khz = trial.sampler.frequency.mean_khz();
+    if machine.khz.is_none() {
+        let reason = trial.sampler.frequency.why_absent();
+        machine.absent.insert("khz".into(), reason.into());
+    }
+    machine
 }
 
 fn wall_ns(roles: &[Role], first_ns: u64) -> u64 {
@@ -91,6 +114,7 @@ fn instrument(trial: &mut Trial, runner_cpu_ns: u64, machine: &MachineRecord) ->
         samples: pace.samples,
         runner_cpu_ns,
         sampling_cpu_ns: pace.cpu_ns,
+        sites_cpu_ns: trial.sampler.waits.sites_cpu_ns(),
         sample_interval_ns: pace.mean_interval_ns(),
         clock_step_ns: clock::monotonic_step_ns(),
         sources: sources(trial, &absent, machine),
@@ -100,13 +124,21 @@ fn instrument(trial: &mut Trial, runner_cpu_ns: u64, machine: &MachineRecord) ->
 
 fn sources(trial: &Trial, absent: &Absent, machine: &MachineRecord) -> Vec<String> {
     let any_counter = trial.roles.iter().any(|role| role.counter.is_some());
+    let mut misses = trial
+        .roles
+        .iter()
+        .filter_map(|role| role.cache_misses.as_ref()?.as_ref().ok());
+    let misses = misses.next().map(CacheMisses::has_kernel);
     let read = [
         ("wait4", true),
         ("taskstats", trial.host.taskstats.is_some()),
         ("perf", any_counter),
+        ("cache_misses", misses == Some(true)),
+        ("cache_misses_user", misses == Some(false)),
         ("real_time", !absent.contains_key("real_time")),
         ("schedstat", trial.sampler.pace.samples > 0),
         ("syscall", trial.sampler.waits.any()),
+        ("stacks", trial.sampler.waits.sites_cpu_ns().is_some()),
         ("psi", !machine.psi.is_empty()),
     ];
     let read = read.into_iter().filter(|(_, was_read)| *was_read);

@@ -67,6 +67,9 @@ pub fn record(
         stragglers_killed: role.stragglers_killed,
         stdout: role.stdout.excerpt.finish(),
         stderr: role.stderr.excerpt.finish(),
+        quota: None,
+        runtime: None,
+        sites: None,
         absent: Absent::new(),
     };
     if ran {
@@ -102,6 +105,13 @@ fn usage(role: &Role, index: usize, ledger: &Ledger, counts: &Result<Counts, Str
         let reason = reason.unwrap_or(TreeCounter::NO_MIGRATIONS);
         absent.insert("migrations".into(), reason.into());
     }
+    let cache_misses = match role.cache_misses_so_far() {
+        Some(Err(reason)) => {
+            absent.insert("cache_misses".into(), reason);
+            None
+        }
+        counted => counted.and_then(Result::ok),
+    };
     if roster.processes_total < 2 {
         let reason = "the tree is one process: see rss_bytes_max";
         absent.insert("rss_bytes_tree_max".into(), reason.into());
@@ -118,6 +128,7 @@ fn usage(role: &Role, index: usize, ledger: &Ledger, counts: &Result<Counts, Str
         voluntary_switches: Some(reaped.voluntary_switches),
         involuntary_switches: Some(reaped.involuntary_switches),
         migrations,
+        cache_misses,
         minor_faults: Some(reaped.minor_faults),
         major_faults: Some(reaped.major_faults),
         // wait4's figure is at least that of the forked runner; exit accounts do not include it.

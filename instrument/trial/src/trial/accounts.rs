@@ -112,6 +112,13 @@ impl Trial {
                 reading.absent.insert("migrations".into(), reason);
             }
         }
+        match role.cache_misses_so_far() {
+            Some(Ok(misses)) => reading.cache_misses = Some(misses),
+            Some(Err(reason)) => {
+                reading.absent.insert("cache_misses".into(), reason);
+            }
+            None => {}
+        }
         for name in [
             "user_ns",
             "system_ns",

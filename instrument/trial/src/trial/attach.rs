@@ -9,6 +9,7 @@ use super::Trial;
 use crate::attached::{self, Attached};
 use crate::convert;
 use crate::ledger::{Seen, Sums};
+use crate::others::Others;
 
 impl Trial {
     /// Attaches a role.
@@ -20,8 +21,12 @@ impl Trial {
             Ok(attached) => attached,
             Err(message) => return self.fail(OutcomeKind::ExecFailed, index, message),
         };
+        if self.first_release_ns.is_none() {
+            self.others = Others::take(&self.host.proc_fs);
+        }
         self.begin_machine();
         let pid = attached.pid;
+        let asked = self.spec.cache_misses;
         let role = &mut self.roles[index];
         role.controls.cpus = self
             .host
@@ -32,6 +37,7 @@ impl Trial {
         role.controls.nice = self.host.proc_fs.stat(pid).ok().map(|stat| stat.nice);
         role.controls.policy = control::policy(pid).ok().flatten().map(convert::policy);
         role.counter_refusal = Some(attached::NO_COUNTER.into());
+        role.cache_misses = asked.then(|| Err(attached::NO_COUNTER.into()));
         role.lives_refusal = Some(attached::NO_LIVES.into());
         role.attached = Some(attached);
         role.reported_ready = true;

@@ -11,6 +11,7 @@ use concurve_clock as clock;
 use concurve_wire::record::{Outcome, OutcomeKind};
 use concurve_wire::spec::{Ready, TrialSpec};
 
+use crate::events::Events;
 use crate::host::Host;
 use crate::launch;
 use crate::ledger::Ledger;
@@ -28,6 +29,7 @@ pub struct Trial {
     pub roles: Vec<Role>,
     pub ledger: Ledger,
     pub sampler: Sampler,
+    pub events: Events,
     pub ending: Ending,
     pub outcome: Option<Outcome>,
     pub first_release_ns: Option<u64>,
@@ -55,7 +57,7 @@ pub enum Ending {
 }
 
 impl Trial {
-    pub fn new(spec: TrialSpec, host: Host) -> Self {
+    pub fn new(spec: TrialSpec, host: Host, events: Events) -> Self {
         let roles: Vec<Role> = spec
             .roles
             .iter()
@@ -66,6 +68,7 @@ impl Trial {
             ledger: Ledger::new(names, spec.threads_listed_max, host.taskstats.is_some()),
             sampler: Sampler::new(spec.sampling, &host.proc_fs, roles.len()),
             roles,
+            events,
             host,
             ending: Ending::NotYet,
             outcome: None,
@@ -118,7 +121,13 @@ impl Trial {
             Ok(prober) => role.prober = prober,
             Err(message) => return self.fail(OutcomeKind::NotReady, index, message),
         }
-        let suspended = match launch::suspend(role, &self.spec.trial) {
+        // Other processes are read while the child prepares itself: that costs the trial no time.
+        let read_others = || {
+            if self.first_release_ns.is_none() {
+                self.others = Others::take(&self.host.proc_fs);
+            }
+        };
+        let suspended = match launch::suspend(role, &self.spec.trial, read_others) {
             Ok(suspended) => suspended,
             Err(problem) => {
                 self.childless = false;
@@ -128,7 +137,8 @@ impl Trial {
         self.childless = false;
         let pid = suspended.pid();
         self.ledger.adopt(pid, index);
-        if let Err(problem) = launch::control(role, &suspended, &self.host.proc_fs) {
+        let misses = self.spec.cache_misses;
+        if let Err(problem) = launch::control(role, &suspended, &self.host.proc_fs, misses) {
             return self.fail(problem.kind, index, problem.message);
         }
         self.begin_machine();
@@ -145,13 +155,15 @@ impl Trial {
         self.sampler.start(now);
     }
 
-    /// Reads the machine's counters, before the first role is released.
+    /// Reads the machine's counters, right before the first role is released.
     fn begin_machine(&mut self) {
         if self.first_release_ns.is_some() {
             return;
         }
-        self.others = Others::take(&self.host.proc_fs);
-        self.machine_begin = Some(Snapshot::take(&self.host.proc_fs));
+        let snapshot = Snapshot::take(&self.host.proc_fs);
+        let timeline = &mut self.sampler.timeline;
+        timeline.begin(snapshot.busy_by_cpu(), clock::monotonic_ns());
+        self.machine_begin = Some(snapshot);
         self.runner_cpu_begin_ns = clock::process_cpu_ns();
         self.started_unix_ns = clock::realtime_ns();
     }

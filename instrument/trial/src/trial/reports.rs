@@ -54,6 +54,7 @@ impl Trial {
     fn take_edge(&mut self, index: usize, number: u64, line: &PhaseLine, now: u64) {
         if self.roles[index].spec.end == End::Exit {
             let client = self.roles[index].spec.name.clone();
+            self.events.tell(&client, line, now);
             for server in 0..self.roles.len() {
                 if self.roles[server].spec.end == End::Serve && self.roles[server].running() {
                     let reading = self.timed_reading(server, now);

@@ -1,7 +1,7 @@
 //! Ends a trial: stops serving roles, and kills processes that remain.
 
 use concurve_clock as clock;
-use concurve_probe::process;
+use concurve_probe::{pidfd, process};
 use concurve_wire::record::{EndedBy, Outcome, OutcomeKind};
 use concurve_wire::spec::End;
 use nix::sys::signal::Signal;
@@ -110,18 +110,26 @@ impl Trial {
                 self.kill_stragglers(index);
             }
         }
-        for pid in self.host.proc_fs.descendants(std::process::id()) {
-            let _ = process::kill(pid, Signal::SIGKILL);
+        let own = std::process::id();
+        for pid in self.host.proc_fs.descendants(own) {
+            self.kill_descendant(pid, own);
         }
     }
 
     fn kill_tree_of(&mut self, index: usize) {
         if let Some(pid) = self.roles[index].pid {
             for descendant in self.host.proc_fs.descendants(pid) {
-                let _ = process::kill(descendant, Signal::SIGKILL);
+                self.kill_descendant(descendant, std::process::id());
             }
+            // It has not been waited for, so its number is still its own.
             let _ = process::kill(pid, Signal::SIGKILL);
         }
+    }
+
+    /// Kills a process that was seen below this one; not another one that has got its number since. Whether
+    /// one was killed.
+    fn kill_descendant(&self, pid: u32, own: u32) -> bool {
+        pidfd::kill_if(pid, || self.host.proc_fs.descends_from(pid, own))
     }
 
     /// Kills the processes that a role has left behind when its first process exited.
@@ -149,8 +157,7 @@ impl Trial {
                     self.ledger.adopt(pid, index);
                 }
                 let alive = proc_fs.stat(pid).is_ok_and(|stat| stat.state != 'Z');
-                if alive && process::kill(pid, Signal::SIGKILL).is_ok() && self.ledger.condemn(pid)
-                {
+                if alive && self.kill_descendant(pid, own) && self.ledger.condemn(pid) {
                     self.roles[index].stragglers_killed += 1;
                 }
             }

@@ -1,15 +1,21 @@
 //! Samples of what threads were doing, counted by role, by phase and by thread.
 
+mod runtimes;
 pub mod sampling;
 pub mod thread;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use concurve_probe::syscall::Kind;
 use concurve_wire::record::{FutexWaits, Waits};
 
 /// Most futex words in the record of a role.
 const WORDS_MAX: usize = 8;
+/// Values of a futex word up to this one are those of locks and of idle threads: 2 is that of a mutex for
+/// which somebody waits.
+const LOCK_VALUE_MAX: u32 = 2;
+/// Most values of a futex word that are told apart.
+const VALUES_MAX: usize = 32;
 /// Most pairs of thread and futex word that are counted apart, in each role.
 const FUTEX_WAITS_MAX: usize = 100_000;
 
@@ -17,16 +23,25 @@ const FUTEX_WAITS_MAX: usize = 100_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
     Running,
-    /// Waiting at a futex word; its address, if it is known.
-    Futex(Option<u64>),
+    /// Waiting at a futex word, if it is known.
+    Futex(Option<Word>),
     Waiting(Kind),
+}
+
+/// A futex word, and the value that a thread expects there if it waits as at a mutex or a barrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Word {
+    pub address: u64,
+    pub expected: Option<u32>,
 }
 
 /// How many samples saw threads running, and in each kind of wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ActivityCounts {
     running: u64,
-    kinds: [u64; 8],
+    /// Of these, in how many nobody else of the role ran, though another thread waited.
+    alone: u64,
+    kinds: [u64; 10],
 }
 
 impl ActivityCounts {
@@ -38,9 +53,14 @@ impl ActivityCounts {
         }
     }
 
+    pub fn add_alone(&mut self) {
+        self.alone += 1;
+    }
+
     fn minus(&self, earlier: &Self) -> Self {
         let mut difference = *self;
         difference.running -= earlier.running;
+        difference.alone -= earlier.alone;
         for (kind, before) in difference.kinds.iter_mut().zip(earlier.kinds) {
             *kind -= before;
         }
@@ -54,6 +74,7 @@ impl ActivityCounts {
         (readings > 0).then(|| Waits {
             readings,
             running: self.running,
+            alone: Some(self.alone),
             futex: of(Kind::Futex),
             disk: of(Kind::Disk),
             network: of(Kind::Network),
@@ -61,6 +82,8 @@ impl ActivityCounts {
             pipe: of(Kind::Pipe),
             sleep: of(Kind::Sleep),
             child: of(Kind::Child),
+            file_lock: Some(of(Kind::FileLock)),
+            memory: Some(of(Kind::Memory)),
             other: of(Kind::Other),
             ..Waits::default()
         })
@@ -80,6 +103,8 @@ struct FutexWait {
 pub struct Tally {
     counts: ActivityCounts,
     futex_waits: HashMap<FutexWait, u64>,
+    /// Values beyond those of locks that threads expected, by process and address.
+    values: HashMap<(u32, u64), BTreeSet<u32>>,
     /// Readings at further words, beyond the most that are counted apart.
     pub left_out: u64,
 }
@@ -87,7 +112,7 @@ pub struct Tally {
 impl Tally {
     pub fn add(&mut self, pid: u32, tid: u32, activity: Activity) {
         self.counts.add(activity);
-        let Activity::Futex(Some(address)) = activity else {
+        let Activity::Futex(Some(Word { address, expected })) = activity else {
             return;
         };
         let wait = FutexWait { pid, address, tid };
@@ -98,6 +123,19 @@ impl Tally {
         } else {
             self.left_out += 1;
         }
+        if let Some(expected) = expected
+            && self.values.len() < FUTEX_WAITS_MAX
+        {
+            let values = self.values.entry((pid, address)).or_default();
+            if expected > LOCK_VALUE_MAX && values.len() < VALUES_MAX {
+                values.insert(expected);
+            }
+        }
+    }
+
+    /// Counts that a thread was the only one of the role that ran.
+    pub fn add_alone(&mut self) {
+        self.counts.add_alone();
     }
 
     /// What was added since an earlier copy of this tally.
@@ -106,9 +144,17 @@ impl Tally {
             let before = earlier.futex_waits.get(wait).copied().unwrap_or_default();
             (*readings > before).then(|| (*wait, readings - before))
         });
+        let values = self.values.iter().map(|(word, values)| {
+            let before = earlier.values.get(word);
+            let new = values
+                .iter()
+                .filter(|it| !before.is_some_and(|old| old.contains(it)));
+            (*word, new.copied().collect())
+        });
         Self {
             counts: self.counts.minus(&earlier.counts),
             futex_waits: more.collect(),
+            values: values.collect(),
             left_out: self.left_out - earlier.left_out,
         }
     }
@@ -131,6 +177,10 @@ impl Tally {
             pid: Some(pid),
             readings,
             threads,
+            values: self
+                .values
+                .get(&(pid, address))
+                .map(|values| values.len() as u64),
         };
         waits.futexes = words.into_iter().map(futex).collect();
         Some(waits)
@@ -157,7 +207,14 @@ pub fn of_one_process(waits: &mut Waits) {
 mod tests {
     use super::*;
 
-    const LOCK: Activity = Activity::Futex(Some(0x1000));
+    const fn at(address: u64) -> Activity {
+        Activity::Futex(Some(Word {
+            address,
+            expected: Some(2),
+        }))
+    }
+
+    const LOCK: Activity = at(0x1000);
 
     #[test]
     fn readings_are_the_sum_of_all_kinds() {
@@ -169,6 +226,9 @@ mod tests {
         tally.add(1, 3, Activity::Waiting(Kind::Other));
         let waits = tally.finish().unwrap();
         assert_eq!((waits.readings, waits.running, waits.futex), (5, 1, 2));
+        assert_eq!((waits.alone, waits.file_lock), (Some(0), Some(0)));
+        tally.add_alone();
+        assert_eq!(tally.finish().unwrap().alone, Some(1));
         assert_eq!((waits.disk, waits.other, waits.futex_words), (1, 1, 1));
         assert_eq!(Tally::default().finish(), None);
     }
@@ -180,7 +240,7 @@ mod tests {
             (0..times).for_each(|_| tally.add(7, tid, LOCK));
         }
         tally.add(8, 9, LOCK);
-        tally.add(7, 1, Activity::Futex(Some(0x2000)));
+        tally.add(7, 1, at(0x2000));
         let waits = tally.finish().unwrap();
         assert_eq!(waits.futex_words, 3);
         let first = &waits.futexes[0];
@@ -193,11 +253,34 @@ mod tests {
     fn the_most_seen_words_are_listed_and_all_are_counted() {
         let mut tally = Tally::default();
         for word in 1..=20u64 {
-            (0..word).for_each(|_| tally.add(1, 1, Activity::Futex(Some(word))));
+            (0..word).for_each(|_| tally.add(1, 1, at(word)));
         }
         let waits = tally.finish().unwrap();
         assert_eq!((waits.futexes.len(), waits.futex_words), (WORDS_MAX, 20));
         assert_eq!(waits.futexes[0].address, "0x14");
+    }
+
+    #[test]
+    fn a_barrier_expects_another_value_in_each_round_and_a_lock_none_of_them() {
+        let round = |value: u32| {
+            Activity::Futex(Some(Word {
+                address: 0x3000,
+                expected: Some(value),
+            }))
+        };
+        let mut tally = Tally::default();
+        (0..5).for_each(|_| tally.add(1, 1, LOCK));
+        (0..5).for_each(|it| tally.add(1, 1, round(10 + it)));
+        let values = |tally: &Tally| -> Vec<_> {
+            let futexes = tally.finish().unwrap().futexes;
+            futexes.iter().map(|word| word.values).collect()
+        };
+        assert_eq!(values(&tally), [Some(0), Some(5)]);
+        let begin = tally.clone();
+        tally.add(1, 1, round(20));
+        assert_eq!(values(&tally.since(&begin)), [Some(1)]);
+        (0..100).for_each(|it| tally.add(1, 1, round(10 + it)));
+        assert_eq!(values(&tally)[0], Some(VALUES_MAX as u64));
     }
 
     #[test]
@@ -217,7 +300,7 @@ mod tests {
     fn words_without_room_are_counted_as_waits_still() {
         let mut tally = Tally::default();
         for word in 0..FUTEX_WAITS_MAX as u64 + 5 {
-            tally.add(1, 1, Activity::Futex(Some(word)));
+            tally.add(1, 1, at(word));
         }
         let waits = tally.finish().unwrap();
         assert_eq!(waits.futex, FUTEX_WAITS_MAX as u64 + 5);

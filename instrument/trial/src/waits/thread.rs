@@ -1,23 +1,28 @@
 //! Samples what threads wait for, in a thread of its own: a read of `/proc/PID/task/TID/syscall`
 //! blocks while that thread is about to sleep, and must not delay the event loop.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
 use concurve_clock as clock;
 use concurve_probe::ProbeError;
+use concurve_probe::golang::Parked;
 use concurve_probe::proc_fs::{ProcFs, SyscallFile};
-use concurve_probe::syscall::{Call, Doing, Kind, Wait};
+use concurve_probe::syscall::{self, Call, Doing, Kind, Wait};
+use concurve_sites::{Captured, Watched, Watcher};
 use nix::sys::resource::{Resource, getrlimit};
 
-use crate::waits::Activity;
+use crate::waits::runtimes::{GoReading, Programs};
+use crate::waits::{Activity, Word};
 
 /// How long the kind of a descriptor is cached.
 const DESCRIPTOR_KIND_VALID_NS: u64 = 200_000_000;
 /// Share of the descriptors that a process may have, for the files that are kept open here. The
 /// others are opened for each reading.
 const SHARE_OF_DESCRIPTORS: u64 = 4;
+/// For so many turns after a program was seen changing its address space its memory is left alone.
+const TURNS_AFTER_CHANGE: u64 = 100;
 
 /// A thread to sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,13 +44,29 @@ pub enum Observation {
 #[derive(Debug, Default)]
 pub struct WaitSample {
     pub observations: Vec<(SampledThread, Observation)>,
+    /// The names of the calls that threads waited in, where they have one, by role.
+    pub calls: Vec<(usize, &'static str)>,
+    /// What runtimes say, by role.
+    pub runtimes: Vec<(usize, GoReading)>,
+    /// The tops of the stacks of threads that waited for locks, by role.
+    pub stacks: Vec<(usize, Captured)>,
+    /// In all, and of it for the stacks.
     pub cpu_ns: u64,
+    pub stacks_cpu_ns: u64,
+}
+
+/// What is asked of the sampling thread.
+#[derive(Debug)]
+struct Request {
+    threads: Vec<SampledThread>,
+    /// CPU time that copying stacks may take.
+    stacks_ns: u64,
 }
 
 /// The handle of the sampling thread.
 #[derive(Debug)]
 pub struct WaitSamplerThread {
-    requests: Sender<Vec<SampledThread>>,
+    requests: Sender<Request>,
     samples: Receiver<WaitSample>,
     /// A sample was requested and has not arrived.
     busy: bool,
@@ -54,15 +75,15 @@ pub struct WaitSamplerThread {
 impl WaitSamplerThread {
     /// Starts the thread.
     pub fn start(proc_fs: &ProcFs) -> std::io::Result<Self> {
-        let (requests, requested) = mpsc::channel::<Vec<SampledThread>>();
+        let (requests, requested) = mpsc::channel::<Request>();
         let (answers, samples) = mpsc::channel();
         let mut reader = SyscallReader::new(proc_fs.clone());
         // It ends when the runner drops its handle or exits.
         thread::Builder::new()
             .name("watcher".into())
             .spawn(move || {
-                for threads in requested {
-                    if answers.send(reader.sample(&threads)).is_err() {
+                for request in requested {
+                    if answers.send(reader.sample(&request)).is_err() {
                         return;
                     }
                 }
@@ -74,10 +95,11 @@ impl WaitSamplerThread {
         })
     }
 
-    /// Requests a sample, unless one is under way.
-    pub fn request(&mut self, threads: Vec<SampledThread>) {
+    /// Requests a sample, with stacks for so much CPU time, unless one is under way.
+    pub fn request(&mut self, threads: Vec<SampledThread>, stacks_ns: u64) {
         if !self.busy && !threads.is_empty() {
-            self.busy = self.requests.send(threads).is_ok();
+            let request = Request { threads, stacks_ns };
+            self.busy = self.requests.send(request).is_ok();
         }
     }
 
@@ -89,6 +111,30 @@ impl WaitSamplerThread {
     }
 }
 
+/// What waits for a lock.
+#[derive(Debug)]
+enum Waiter {
+    Thread(SampledThread),
+    /// Of a role and a process.
+    Goroutine(usize, u32, Parked),
+}
+
+impl Waiter {
+    fn role(&self) -> usize {
+        match self {
+            Self::Thread(thread) => thread.role,
+            Self::Goroutine(role, ..) => *role,
+        }
+    }
+
+    fn pid(&self) -> u32 {
+        match self {
+            Self::Thread(thread) => thread.pid,
+            Self::Goroutine(_, pid, _) => *pid,
+        }
+    }
+}
+
 /// Reads the files.
 #[derive(Debug)]
 struct SyscallReader {
@@ -96,6 +142,13 @@ struct SyscallReader {
     files: HashMap<u32, KeptFile>,
     files_max: usize,
     descriptors: HashMap<(u32, u32), (Kind, u64)>,
+    programs: Programs,
+    watcher: Watcher,
+    /// The turn in which a thread of a process was last seen changing the address space.
+    changing: HashMap<u32, u64>,
+    /// What it took in this turn to learn what is mapped in processes.
+    opening_cpu_ns: u64,
+    calls: Vec<(usize, &'static str)>,
     turn: u64,
 }
 
@@ -103,6 +156,8 @@ struct SyscallReader {
 struct KeptFile {
     pid: u32,
     file: SyscallFile,
+    /// Of a thread that waited for a lock.
+    watched: Option<Watched>,
     turn: u64,
 }
 
@@ -110,15 +165,21 @@ impl SyscallReader {
     fn new(proc_fs: ProcFs) -> Self {
         let (descriptors, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 1024));
         Self {
+            watcher: Watcher::new(proc_fs.clone()),
+            changing: HashMap::new(),
+            opening_cpu_ns: 0,
             proc_fs,
             files: HashMap::new(),
             files_max: (descriptors / SHARE_OF_DESCRIPTORS) as usize,
             descriptors: HashMap::new(),
+            programs: Programs::default(),
+            calls: Vec::new(),
             turn: 0,
         }
     }
 
-    fn sample(&mut self, threads: &[SampledThread]) -> WaitSample {
+    fn sample(&mut self, request: &Request) -> WaitSample {
+        let threads = &request.threads;
         let cpu_before = clock::thread_cpu_ns();
         self.turn += 1;
         let mut observations = Vec::with_capacity(threads.len());
@@ -129,11 +190,109 @@ impl SyscallReader {
             };
             observations.extend(observation.map(|it| (*thread, it)));
         }
+        let roles: BTreeMap<u32, usize> = threads.iter().map(|it| (it.pid, it.role)).collect();
+        let readings = self.programs.sample(roles.keys().copied(), &self.proc_fs);
+        let waiters = self.waiters(&observations, &readings, &roles);
+        let (stacks, stacks_cpu_ns) = self.stacks(waiters, request.stacks_ns);
         self.forget();
+        let of_role = |(pid, reading)| (roles[&pid], reading);
+        let runtimes = readings.into_iter().map(of_role).collect();
         WaitSample {
             observations,
-            cpu_ns: clock::thread_cpu_ns() - cpu_before,
+            calls: std::mem::take(&mut self.calls),
+            runtimes,
+            stacks,
+            stacks_cpu_ns,
+            cpu_ns: clock::thread_cpu_ns()
+                - cpu_before
+                - self.programs.take_opening_cpu_ns()
+                - std::mem::take(&mut self.opening_cpu_ns),
         }
+    }
+
+    /// The threads that wait for locks; of a Go program, whose threads say nothing of that, the goroutines.
+    fn waiters(
+        &mut self,
+        observations: &[(SampledThread, Observation)],
+        readings: &[(u32, GoReading)],
+        roles: &BTreeMap<u32, usize>,
+    ) -> Vec<Waiter> {
+        let mut waiters = Vec::new();
+        for (thread, observation) in observations {
+            let is_go = readings.iter().any(|(pid, _)| *pid == thread.pid);
+            match observation {
+                Observation::Seen(Activity::Futex(_) | Activity::Waiting(Kind::FileLock))
+                    if !is_go =>
+                {
+                    waiters.push(Waiter::Thread(*thread));
+                }
+                Observation::Seen(Activity::Waiting(Kind::Memory)) => {
+                    self.changing.insert(thread.pid, self.turn);
+                }
+                _ => {}
+            }
+        }
+        for (pid, reading) in readings {
+            let goroutines = reading.iter().flatten().flat_map(|it| &it.parked);
+            waiters.extend(goroutines.map(|parked| Waiter::Goroutine(roles[pid], *pid, *parked)));
+        }
+        waiters
+    }
+
+    /// Copies the tops of the stacks of those that wait for locks, within a CPU time; also returns what it
+    /// took. In each turn another one comes first, so that all are seen where the time is short.
+    fn stacks(
+        &mut self,
+        mut waiting: Vec<Waiter>,
+        granted_ns: u64,
+    ) -> (Vec<(usize, Captured)>, u64) {
+        if granted_ns == 0 {
+            let skipped = waiting.iter().map(|it| (it.role(), Captured::Skipped));
+            return (skipped.collect(), 0);
+        }
+        if waiting.is_empty() {
+            return (Vec::new(), 0);
+        }
+        let cpu_before = clock::thread_cpu_ns();
+        let turn = self.turn;
+        self.changing
+            .retain(|_, seen| turn - *seen < TURNS_AFTER_CHANGE);
+        let pids: BTreeSet<u32> = waiting.iter().map(Waiter::pid).collect();
+        self.watcher.begin(&pids.into_iter().collect::<Vec<_>>());
+        let first = turn as usize % waiting.len();
+        waiting.rotate_left(first);
+        let mut stacks = Vec::with_capacity(waiting.len());
+        for waiter in waiting {
+            let spent_ns = clock::thread_cpu_ns() - cpu_before - self.watcher.opening_cpu_ns();
+            // The first one in any case: else on a slow machine what comes before it would take it all.
+            let is_granted = stacks.is_empty() || spent_ns < granted_ns;
+            // A program that changes its address space might have to wait for who reads it.
+            let may_wait = self.changing.contains_key(&waiter.pid());
+            let captured = match is_granted && !may_wait {
+                true => self.stack(&waiter),
+                false => Some(Captured::Skipped),
+            };
+            stacks.extend(captured.map(|it| (waiter.role(), it)));
+        }
+        let opening_ns = self.watcher.take_opening_cpu_ns();
+        self.opening_cpu_ns += opening_ns;
+        (stacks, clock::thread_cpu_ns() - cpu_before - opening_ns)
+    }
+
+    fn stack(&mut self, waiter: &Waiter) -> Option<Captured> {
+        let thread = match waiter {
+            Waiter::Thread(thread) => thread,
+            Waiter::Goroutine(_, pid, parked) => {
+                return self.watcher.capture_goroutine(*pid, parked);
+            }
+        };
+        let Some(kept) = self.files.get_mut(&thread.tid) else {
+            return Some(Captured::Skipped);
+        };
+        if kept.watched.is_none() {
+            kept.watched = Watched::open(&self.proc_fs, thread.pid, thread.tid);
+        }
+        self.watcher.capture(kept.watched.as_mut()?, &kept.file)
     }
 
     fn read(&mut self, pid: u32, tid: u32) -> concurve_probe::Result<Doing> {
@@ -144,8 +303,13 @@ impl SyscallReader {
         let file = self.proc_fs.open_syscall(pid, tid)?;
         let doing = file.read();
         if self.files.len() < self.files_max {
-            let turn = self.turn;
-            self.files.insert(tid, KeptFile { pid, file, turn });
+            let kept = KeptFile {
+                pid,
+                file,
+                watched: None,
+                turn: self.turn,
+            };
+            self.files.insert(tid, kept);
         }
         doing
     }
@@ -153,7 +317,11 @@ impl SyscallReader {
     fn activity(&mut self, thread: SampledThread, doing: Doing) -> Option<Activity> {
         match doing {
             Doing::Running => Some(Activity::Running),
-            Doing::Call(call) => Some(self.wait(thread.pid, call)),
+            Doing::Call(call) => {
+                let role = thread.role;
+                self.calls.extend(call.name().map(|name| (role, name)));
+                Some(self.wait(thread.pid, call))
+            }
             Doing::Outside => self.outside(thread).map(Activity::Waiting),
             Doing::Gone => None,
         }
@@ -161,21 +329,24 @@ impl SyscallReader {
 
     fn wait(&mut self, pid: u32, call: Call) -> Activity {
         match call.wait() {
-            Wait::Futex(address) => Activity::Futex(Some(address)),
+            Wait::Futex { word, expected } => Activity::Futex(Some(Word {
+                address: word,
+                expected,
+            })),
             Wait::Known(Kind::Futex) => Activity::Futex(None),
             Wait::Known(kind) => Activity::Waiting(kind),
             Wait::Descriptor(number) => Activity::Waiting(self.descriptor(pid, number)),
         }
     }
 
-    /// The kind of a wait outside system calls: a page fault waits uninterruptibly, mostly for the
-    /// disk; a stopped thread does not.
+    /// The kind of a wait outside system calls.
     fn outside(&self, thread: SampledThread) -> Option<Kind> {
         let stat = self.proc_fs.thread_stat(thread.pid, thread.tid).ok()?;
-        Some(match stat.state {
-            'D' => Kind::Disk,
-            _ => Kind::Other,
-        })
+        let channel = match stat.state {
+            'D' => self.proc_fs.wait_channel(thread.pid, thread.tid),
+            _ => None,
+        };
+        Some(syscall::outside(stat.state, channel.as_deref()))
     }
 
     fn descriptor(&mut self, pid: u32, number: u32) -> Kind {

@@ -153,3 +153,40 @@ fn what_a_server_used_in_its_clients_phase_is_reported() {
     assert!(used > 0 && used < server.usage.cpu_ns.unwrap());
     assert!(used > own.usage.cpu_ns.unwrap(), "the server spins");
 }
+
+#[test]
+fn cache_misses_are_counted_or_said_to_be_absent_where_they_are_asked_for() {
+    let code = "
+import json, os
+def mark(edge):
+    line = json.dumps({'phase': 'measure', 'edge': edge}) + '\\n'
+    os.write(int(os.environ['CONCURVE_REPORT']), line.encode())
+mark('begin')
+memory = bytearray(64 << 20)
+for place in range(0, len(memory), 4096):
+    memory[place] = 1
+mark('end')
+";
+    let spec = || Trial::from(role("target", [python(), "-c", code]));
+    let unasked = record(spec());
+    let usage = &unasked.roles[0].usage;
+    assert_eq!(usage.cache_misses, None);
+    assert!(!usage.absent.contains_key("cache_misses"));
+
+    let mut asking = spec();
+    asking.0["cache_misses"] = serde_json::json!(true);
+    let record = record(asking);
+    let target = &record.roles[0];
+    let phase = &target.phases[0].usage;
+    let sources: Vec<_> = record.instrument.sources.iter().collect();
+    let counts = sources.iter().any(|name| name.starts_with("cache_misses"));
+    assert_eq!(counts, target.usage.cache_misses.is_some(), "{sources:?}");
+    if counts {
+        let (whole, part) = (target.usage.cache_misses, phase.cache_misses);
+        assert!(part > Some(0) && part <= whole, "{part:?} of {whole:?}");
+    } else {
+        for usage in [&target.usage, phase] {
+            assert!(!usage.absent["cache_misses"].is_empty());
+        }
+    }
+}

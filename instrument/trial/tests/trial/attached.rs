@@ -135,10 +135,10 @@ fn what_it_uses_in_a_phase_is_its_account() {
     for name in ["user_ns", "migrations", "rss_bytes_max"] {
         assert!(server.usage.absent.contains_key(name), "{name}");
     }
-    let strangers = &record.machine.foreign_processes;
+    let foreign = &record.machine.foreign_processes;
     assert!(
-        strangers.iter().all(|it| it.pid != victim.child.id()),
-        "{strangers:?}"
+        foreign.iter().all(|it| it.pid != victim.child.id()),
+        "{foreign:?}"
     );
 }
 

@@ -5,8 +5,10 @@ mod common;
 
 mod accounts;
 mod attached;
+mod census;
 mod outcomes;
 mod readiness;
 mod runner;
 mod serving;
 mod surroundings;
+mod waits;

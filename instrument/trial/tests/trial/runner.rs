@@ -1,8 +1,11 @@
 //! The runner as a command.
 
-use serde_json::json;
+use std::io::Write;
+use std::process::{Command, Stdio};
 
-use crate::common::{self, Trial, role};
+use serde_json::{Value, json};
+
+use crate::common::{self, Trial, python, role};
 
 #[test]
 fn invalid_specs_are_exit_code_2() {
@@ -72,4 +75,57 @@ fn probes_report_why_a_source_is_refused() {
         assert_eq!(granted, probe["reason"].is_null(), "{name}");
     }
     assert_eq!(probes["schedstat"]["granted"], true);
+}
+
+#[test]
+fn edges_of_phases_are_told_while_the_trial_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = folder.path().join("told");
+    std::fs::write(&told, "").unwrap();
+    let code = r#"
+import json, os
+def mark(edge, **more):
+    line = {"phase": "measure", "edge": edge, **more}
+    os.write(int(os.environ["CONCURVE_REPORT"]), json.dumps(line).encode() + b"\n")
+mark("begin", at_ns=5)
+mark("end")
+"#;
+    let spec = Trial::from(role("target", [python(), "-c", code]))
+        .0
+        .to_string();
+    // The shell opens the descriptor that the runner is told of.
+    let line = format!(
+        "exec 7>{}; exec {} --events 7",
+        told.display(),
+        common::RUNNER
+    );
+    let mut child = Command::new("sh")
+        .args(["-c", &line])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(spec.as_bytes())
+        .unwrap();
+    assert!(child.wait_with_output().unwrap().status.success());
+    let lines = std::fs::read_to_string(&told).unwrap();
+    let lines: Vec<Value> = lines
+        .lines()
+        .map(|it| serde_json::from_str(it).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert_eq!(
+        lines[0],
+        json!({"role": "target", "phase": "measure", "edge": "begin", "at_ns": 5})
+    );
+    assert!(
+        lines[1]["at_ns"].as_u64().unwrap() > 5,
+        "the time of receipt"
+    );
+    let refused = common::run(&["--events", "999"], &spec);
+    assert_eq!(refused.status.code(), Some(2));
 }

@@ -5,7 +5,7 @@ use concurve_wire::record::OutcomeKind;
 use concurve_wire::spec::PolicyClass;
 use serde_json::json;
 
-use crate::common::{self, Trial, python, record, role};
+use crate::common::{self, TRIAL, Trial, python, record, role};
 
 #[test]
 fn roles_are_ordinary_tasks_although_the_runner_is_not() {
@@ -108,7 +108,7 @@ fn the_program_gets_its_four_descriptors_and_no_other() {
     // The fourth is the listing's own.
     assert_eq!(
         record.roles[0].stdout.head,
-        "['0', '1', '2', '3', '4'] b'' 3 t\n"
+        format!("['0', '1', '2', '3', '4'] b'' 3 {TRIAL}\n")
     );
 }
 
@@ -117,4 +117,35 @@ fn signals_arrive_as_if_started_by_hand() {
     let script = "import signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, []), [s for s in (signal.SIGTERM, signal.SIGCHLD) if signal.getsignal(s) != signal.SIG_DFL])";
     let record = record(role("target", [python(), "-c", script]).into());
     assert_eq!(record.roles[0].stdout.head, "set() []\n");
+}
+
+#[test]
+fn the_timeline_of_the_cpus_adds_up_to_their_busy_time() {
+    let script = "import time\n\
+        time.sleep(0.6)\n\
+        end = time.monotonic() + 0.3\n\
+        while time.monotonic() < end: pass";
+    let record = record(role("target", [python(), "-c", script]).into());
+    let machine = &record.machine;
+    let timeline = machine.cpu_timeline.as_ref().expect("a timeline");
+    assert!(timeline.ends_ns.is_sorted_by(|one, next| one < next));
+    assert!(timeline.ends_ns.len() >= 2);
+    assert!(*timeline.ends_ns.last().unwrap() >= record.wall_ns);
+    assert!(!timeline.busy_ticks.is_empty());
+    for (cpu, ticks) in &timeline.busy_ticks {
+        assert_eq!(ticks.len(), timeline.ends_ns.len(), "CPU {cpu}");
+        let sum_ns = ticks.iter().sum::<u64>() * machine.tick_ns.unwrap();
+        assert_eq!(sum_ns, machine.busy_ns_by_cpu[cpu], "CPU {cpu}");
+    }
+    assert!(!machine.absent.contains_key("cpu_timeline"));
+}
+
+#[test]
+fn a_trial_that_is_too_short_for_a_timeline_says_so() {
+    let machine = record(role("target", ["true"]).into()).machine;
+    // It may take long where many others run.
+    match machine.cpu_timeline {
+        None => assert!(machine.absent["cpu_timeline"].contains("too short")),
+        Some(timeline) => assert!(timeline.ends_ns.len() >= 2),
+    }
 }

@@ -97,7 +97,7 @@ fn drop_files(store: &mut Store, name: &[u8]) -> Result<i64, LmdbError> {
     Ok(names.len() as i64)
 }
 
-fn groups(store: &Store, name: &[u8], sums: Sums) -> Result<Groups, LmdbError> {
+fn groups(store: &Store, name: &[u8], sums: Sums) -> Result<Groups<Vec<u8>>, LmdbError> {
     let mut groups = Groups::default();
     store.each(name, |record| Ok(sums.add(record, &mut groups)?))?;
     Ok(groups)

@@ -41,7 +41,10 @@ impl Dialect for Statements {
             Step::Begin => vec!["BEGIN".to_owned()],
             Step::Read(table) => vec![read(table, set)],
             Step::Update(table) => vec![update(table, set)],
-            Step::ReadUpdate(table) => vec![read(table, set), update(table, set)],
+            // Two transactions that read a record and then both update it would deadlock.
+            Step::ReadUpdate(table) => {
+                vec![read(table, set) + " FOR UPDATE", update(table, set)]
+            }
             Step::Insert => vec![format!(
                 "INSERT {} {{row}} {{tid}} {{bid}} {{aid}} {{delta}} {{time}}",
                 name("history", set)
@@ -205,6 +208,22 @@ fn sums_of_each(set: u32) -> [Check; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_transaction_will_update_it_reads_for_update() {
+        let steps = Profile::Rw3.steps().into_iter();
+        let texts: Vec<String> = steps.flat_map(|it| STATEMENTS.step(it, 1)).collect();
+        assert_eq!(
+            texts[1],
+            "GET concurve_accounts_1 abalance KEY {aid} FOR UPDATE"
+        );
+        assert_eq!(
+            texts[2],
+            "ADD concurve_accounts_1 abalance {delta} KEY {aid}"
+        );
+        let reads = texts.iter().filter(|it| it.starts_with("GET"));
+        assert!(reads.clone().count() == 3 && reads.clone().all(|it| it.ends_with("UPDATE")));
+    }
 
     #[test]
     fn a_loop_reads_three_times_then_updates_and_inserts() {

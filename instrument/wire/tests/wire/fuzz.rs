@@ -3,14 +3,11 @@
 
 use std::path::PathBuf;
 
-use concurve_fuzz::{Counting, Target};
+use concurve_fuzz::Target;
 use concurve_wire::record::TrialRecord;
 use concurve_wire::spec::TrialSpec;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const WORDS: [&[u8]; 12] = [
     b"{",

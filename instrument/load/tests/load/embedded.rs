@@ -9,19 +9,18 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use common::{Ended, PROGRAM, load};
-
-mod common;
+use crate::common::{Ended, PROGRAM, load};
 
 const SQLITE: &str = "sqlite:FOLDER/data.db?synchronous=off";
 const LMDB: &str = "lmdb:FOLDER/data?sync=off";
 const RECORDS: &str = "records:FOLDER/data?durability=none";
-const ENGINES: [&str; 5] = [
+const ENGINES: [&str; 6] = [
     SQLITE,
     "sqlite:FOLDER/data.db?journal=delete&synchronous=off",
     LMDB,
     "lmdb:FOLDER/data?sync=off&map=write",
     RECORDS,
+    "records:FOLDER/data?durability=none&checkpoints=foreground&checkpoint_mib=1",
 ];
 /// Small data, with more branches than sessions.
 const SMALL: &str = "--scale 4 --accounts 20";
@@ -103,7 +102,7 @@ fn warm_ups_and_schedules_are_as_with_servers() {
         assert_eq!(ended.indicator("operations"), 60.0, "{engine}");
 
         // One session is not as fast as that: what would wait behind too many is skipped.
-        let arguments = "--workload update --sessions 1 --rate 1e6 --duration 1s --backlog 5";
+        let arguments = "--workload update --sessions 1 --rate 1e6 --duration 200ms --backlog 5";
         let ended = run(engine, &folder, arguments).ok();
         assert!(ended.indicator("skipped") > 0.0, "{engine}");
         assert!(ended.stdout().contains("late"));

@@ -1,10 +1,9 @@
 //! What real programs wait for, by samples. Shares are asserted loosely: other programs may delay
 //! any of these for a while, but cannot change what it waits for.
 
-mod common;
+use concurve_wire::record::{RoleRecord, SiteRecord, ThreadRecord, TrialRecord, Waits};
 
-use common::{Trial, can_run_as_nobody, python, record, role};
-use concurve_wire::record::{RoleRecord, ThreadRecord, TrialRecord, Waits};
+use crate::common::{self, Trial, can_run_as_nobody, python, record, role};
 
 /// Marks the phase `wait` around the program's own `wait()`.
 const PHASED: &str = "
@@ -72,6 +71,8 @@ fn mostly(of_kind: u64, waits: &Waits) {
         waits.pipe,
         waits.sleep,
         waits.child,
+        waits.file_lock.unwrap(),
+        waits.memory.unwrap(),
         waits.other,
     ];
     assert_eq!(kinds.iter().sum::<u64>(), waits.readings, "{waits:?}");
@@ -158,6 +159,52 @@ phased(lambda: os.waitpid(child, 0))
     mostly(main.child, main);
 }
 
+#[test]
+fn a_process_that_waits_for_a_lock_on_a_file() {
+    let code = "
+import fcntl, tempfile
+file = tempfile.NamedTemporaryFile()
+fcntl.flock(file, fcntl.LOCK_EX)
+child = os.fork()
+if child == 0:
+    own = open(file.name)
+    edge(b'begin'); fcntl.flock(own, fcntl.LOCK_EX); edge(b'end')
+    os._exit(0)
+time.sleep(S)
+fcntl.flock(file, fcntl.LOCK_UN)
+os.waitpid(child, 0)
+";
+    let target = target(code);
+    let waits = phase(&target);
+    assert!(waits.file_lock.unwrap() > 0, "{waits:?}");
+    if let Some(sites) = target.sites.as_ref().filter(|it| it.readings > 0) {
+        let of_files = |it: &SiteRecord| it.primitive == "file_lock" && it.call == "flock";
+        assert!(sites.listed.iter().any(of_files), "{sites:?}");
+    }
+}
+
+#[test]
+fn a_thread_that_runs_while_another_waits_for_it_is_alone() {
+    let code = "
+import threading
+def burn():
+    begin = time.process_time()
+    while time.process_time() - begin < S * 2 / 3: pass
+gate = threading.Semaphore(0)
+waiter = threading.Thread(target=gate.acquire)
+waiter.start()
+phased(burn)
+gate.release()
+waiter.join()
+";
+    let main = target(code);
+    let main = main_thread(&main);
+    assert!(
+        main.alone.unwrap() > 0 && main.alone.unwrap() <= main.running,
+        "{main:?}"
+    );
+}
+
 /// Waits of the role's first thread over its life.
 fn main_thread(role: &RoleRecord) -> &Waits {
     let mut threads = role.threads.listed.iter();
@@ -191,6 +238,31 @@ fn one_lock_is_one_word_with_several_threads() {
     assert!(shared.address.starts_with("0x"), "{shared:?}");
     assert_eq!(shared.pid, None, "one process");
     assert!(shared.readings <= waits.futex);
+}
+
+#[test]
+fn threads_that_wait_for_a_lock_have_a_site() {
+    let target = target(ONE_LOCK);
+    let Some(sites) = &target.sites else {
+        assert!(target.absent.contains_key("sites"), "{:?}", target.absent);
+        return;
+    };
+    let tried = sites.readings + sites.unknown + sites.torn + sites.skipped;
+    assert!(tried > 0, "{sites:?}");
+    for site in &sites.listed {
+        assert_eq!(site.call, "futex", "{site:?}");
+        assert!(site.function.is_some() || site.line.is_none(), "{site:?}");
+        // Python's locks are no mutexes of glibc.
+        assert_eq!(site.held, None, "{site:?}");
+    }
+    // Of a version whose frames are known: what takes a lock, or starts and ends threads.
+    let of_python = sites.listed.iter().filter(|it| it.runtime.is_some());
+    for site in of_python.filter(|it| it.primitive == "mutex" && it.lock.is_none()) {
+        let function = site.function.as_deref();
+        assert!(matches!(function, Some("hold" | "all")), "{site:?}");
+    }
+    let listed: u64 = sites.listed.iter().map(|site| site.readings).sum();
+    assert!(listed <= sites.readings, "{sites:?}");
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{BufReader, Write};
-use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -13,9 +12,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
-use common::{PROGRAM, Server, load, ok, request};
-
-mod common;
+use crate::common::{PROGRAM, Server, load, ok, request};
 
 #[test]
 fn a_fixed_number_is_done_exactly_by_all_sessions() {
@@ -57,6 +54,43 @@ fn sessions_may_be_threads_or_processes() {
             .filter(|it| it["indicator"] == "session_operations");
         assert_eq!(sessions.count(), 6);
         assert!(ended.indicator("latency_ns_p50") > 0.0);
+    }
+}
+
+fn slowly(number: u64, words: &[String]) -> Option<String> {
+    thread::sleep(Duration::from_millis(100));
+    ok(number, words)
+}
+
+#[test]
+fn a_client_that_spins_uses_the_cpu_while_it_waits() {
+    let cpu_ns = |spin: &str, spin_ns: u64| {
+        let server = Server::start(slowly);
+        let arguments =
+            format!("--workload set --sessions 1 --transactions 4 --spin {spin} --json");
+        let ended = load(&server.address, &arguments).ok();
+        let figures: Value = serde_json::from_str(&ended.stdout()).unwrap();
+        assert_eq!((server.requests(), &figures["operations"]), (4, &4.into()));
+        assert_eq!(figures["spin_ns"], spin_ns);
+        let warnings = figures["warnings"].to_string();
+        assert!(!warnings.contains("client thread"), "{warnings}");
+        figures["client_cpu_ns_per_operation"].as_f64().unwrap()
+    };
+    // Of 100 ms it gets what others leave it, asleep it needs some tens of µs.
+    let (asleep, spinning) = (cpu_ns("0s", 0), cpu_ns("1s", 1_000_000_000));
+    assert!(spinning > 5.0 * asleep, "{spinning} {asleep}");
+}
+
+#[test]
+fn spinning_changes_no_count() {
+    for pace in ["", "--rate 4000", "--think 1ms"] {
+        let server = Server::start(ok);
+        let arguments =
+            format!("--workload set --sessions 5 --transactions 200 --spin 50us {pace}");
+        let ended = load(&server.address, &arguments).ok();
+        assert_eq!(server.requests(), 200, "{pace}");
+        assert_eq!(ended.indicator("operations"), 200.0, "{pace}");
+        assert!(ended.stdout().contains("spinning 50.0 µs"));
     }
 }
 
@@ -265,7 +299,11 @@ fn an_open_loop_that_is_kept_has_the_rate_asked_for() {
 
 #[test]
 fn a_search_finds_the_rate_that_keeps_the_objectives() {
-    let server = Server::start(ok);
+    // Slow, so that the search does not take all CPUs.
+    let server = Server::start(|number, words| {
+        thread::sleep(Duration::from_millis(1));
+        ok(number, words)
+    });
     let arguments = "--slo p99=10ms,errors=5% --sessions 4 --duration 4s --json";
     let ended = load(&server.address, arguments).ok();
     let found: Value = serde_json::from_str(&ended.stdout()).unwrap();
@@ -383,10 +421,7 @@ fn a_password_is_taken_from_the_environment() {
 
 #[test]
 fn a_missing_server_or_another_protocol_is_named() {
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = gone.local_addr().unwrap().to_string();
-    drop(gone);
-    let ended = load(&address, "--transactions 10");
+    let ended = load("127.0.0.1:1", "--transactions 10");
     assert_eq!(ended.output.status.code(), Some(1));
     assert!(
         ended.stderr().contains("is the server up?"),

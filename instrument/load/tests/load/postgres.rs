@@ -1,15 +1,12 @@
 //! The whole program against real PostgreSQL servers, where some are installed.
 
-mod common;
-#[path = "common/postgresql.rs"]
-mod postgresql;
-
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Ended, load, load_with, start};
-use postgresql::{PostgreSql, installed};
 use serde_json::json;
+
+use crate::common::{Ended, load, load_with, start};
+use crate::postgresql::{PostgreSql, installed};
 
 const SIZE: &str = "--sessions 8 --threads 2 --transactions 400";
 
@@ -88,7 +85,19 @@ fn only_own_data_is_overwritten_and_only_on_request() {
         assert_eq!(ended.output.status.code(), Some(2), "{}", ended.stderr());
         ended.stderr()
     };
-    assert!(refused("--transactions 8").contains("no data yet (schema concurve): --init makes it"));
+    let text = refused("--transactions 8");
+    assert!(
+        text.contains("no data yet (schema concurve): --init makes it"),
+        "{text}"
+    );
+    assert!(
+        text.contains(&format!("try: concurve-load '{address}' --workload")),
+        "{text}"
+    );
+    assert!(
+        text.contains("--files 1 --init-only, then this command again"),
+        "{text}"
+    );
 
     load(&address, "--init-only --scale 2").ok();
     assert!(refused("--transactions 8").contains("--scale 2 --files 1, and not for"));

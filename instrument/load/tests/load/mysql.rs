@@ -1,15 +1,11 @@
 //! The whole program against a real MariaDB, where one is installed.
 
-mod common;
-#[path = "common/mariadb.rs"]
-mod mariadb;
-
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use common::{Ended, load_with};
-use mariadb::MariaDb;
+use crate::common::{Ended, load_with, start};
+use crate::mariadb::MariaDb;
 
 /// A server with users of all sorts.
 fn server() -> Option<MariaDb> {
@@ -137,7 +133,7 @@ fn a_crash_leaves_the_figures_until_then_and_loses_nothing() {
     let workload = format!("--workload tpcb-strict --ledger {}", ledger.display());
     let arguments = format!("{workload} --init --sessions 6 --duration 1h");
     let arguments: Vec<&str> = arguments.split_whitespace().collect();
-    let running = common::start(&address, &arguments);
+    let running = start(&address, &arguments);
     let deadline = Instant::now() + Duration::from_secs(180);
     let count = "SELECT SUM(variable_value) FROM information_schema.global_status
          WHERE variable_name = 'Com_stmt_execute'";

@@ -1,15 +1,13 @@
 //! Wrong usage, and servers that are missing, of another kind, or not responding: each is an error
 //! that states what failed, where, and what to try.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use common::{Ended, Server, load, start};
+use crate::common::{Ended, Server, load, start};
 
 /// Addresses of servers with a log-in: the parts before and after the host.
 const GREETING: [(&str, &str); 4] = [
@@ -123,6 +121,12 @@ fn contradictory_options_are_refused() {
             redis,
             "--password-from secret",
             ["environment variable", "not the password"],
+        ),
+        (redis, "--spin 2s", ["--spin", "1s at most"]),
+        (
+            "sqlite:/nowhere/x",
+            "--workload update --spin 1ms",
+            ["--spin", "no socket"],
         ),
     ] {
         assert_refused(&load(address, arguments), 2, &words);

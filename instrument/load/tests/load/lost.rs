@@ -8,15 +8,18 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use common::{Ended, Server, load, request};
-
-mod common;
+use crate::common::{Ended, Server, load, request};
 
 const OK: &[u8] = b"+OK\r\n";
 
 /// Answers so many requests of the connections that ask for session 3's key, and all of the others;
 /// then `end` has the connection.
 fn ends_session_3(answers: u64, end: fn(&TcpStream)) -> Server {
+    ends_session_3_slowly(answers, end, Duration::ZERO)
+}
+
+/// As [`ends_session_3`], with a pause before each answer.
+fn ends_session_3_slowly(answers: u64, end: fn(&TcpStream), pause: Duration) -> Server {
     Server::start_with(move |stream, counter| {
         let (mut reader, mut own) = (BufReader::new(stream), 0);
         while let Some(words) = request(&mut reader) {
@@ -26,6 +29,7 @@ fn ends_session_3(answers: u64, end: fn(&TcpStream)) -> Server {
                 return end(stream);
             }
             own += 1;
+            std::thread::sleep(pause);
             let _ = (number, (&mut &*stream).write_all(OK));
         }
     })
@@ -217,7 +221,8 @@ fn a_search_ends_with_what_it_knows() {
 
 #[test]
 fn a_search_goes_on_with_the_sessions_that_are_left() {
-    let server = ends_session_3(9, close);
+    // Slow, so that the search does not take all CPUs.
+    let server = ends_session_3_slowly(9, close, Duration::from_millis(1));
     let arguments = "--slo p99=10ms --sessions 5 --keys session --duration 4s --threads 5";
     let ended = load(&server.address, arguments).ok();
     assert_eq!(ended.indicator("sessions_lost"), 1.0);

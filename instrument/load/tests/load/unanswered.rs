@@ -7,10 +7,10 @@ use std::fs;
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
-use common::planted::{Planted, Rule, answers_all, answers_one_in_ten, pauses, stops_after_400};
-use common::{Ended, load};
-
-mod common;
+use crate::common::planted::{
+    Planted, Rule, answers_all, answers_one_in_ten, pauses, stops_after_400,
+};
+use crate::common::{Ended, load};
 
 const RATE: u64 = 500;
 const SECONDS: u64 = 2;

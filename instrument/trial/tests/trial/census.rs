@@ -1,11 +1,10 @@
 //! Every thread is counted exactly, with and without privilege, on an idle and on a busy machine.
 
-mod common;
-
 use std::process::{Child, Command};
 
-use common::{Trial, can_run_as_nobody, lives_granted, python, record, role};
 use concurve_wire::record::{OutcomeKind, RoleRecord, TrialRecord};
+
+use crate::common::{self, Trial, can_run_as_nobody, lives_granted, python, record, role};
 
 /// Threads of the C library, which are joined no earlier than they have left their program;
 /// Python's own may be joined while they live.

@@ -1,0 +1,533 @@
+//! One file of a program: its functions, its call frame information, its lines.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use addr2line::Loader;
+use object::read::elf::ElfFile64;
+use object::{
+    LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable,
+    RelocationTarget, SegmentFlags, SymbolKind,
+};
+
+use crate::calls::{self, CALL_BYTES_MAX, Target};
+use crate::cfi::{Frames, Section, Sections};
+use crate::maps::Mapping;
+use crate::names;
+
+/// Where distributions keep debug information apart from programs.
+const DEBUG_FOLDER: &str = "/usr/lib/debug";
+/// Bytes of an entry of a procedure linkage table that are looked at.
+const LINKAGE_BYTES: usize = 16;
+/// Longest line of inlined functions that is followed.
+const INLINED_MAX: usize = 64;
+const PAGE_BYTES: u64 = 4096;
+/// Bytes of a function that are searched for calls.
+const BODY_BYTES_MAX: u64 = 64 << 10;
+/// In the names of functions that wake all threads that wait at a condition.
+const WAKES_ALL: [&str; 4] = ["cond_broadcast", "cnd_broadcast", "notify_all", "notifyAll"];
+/// Permission bits of a segment.
+const EXECUTABLE: u32 = 1;
+
+/// Larger files are no programs.
+const FILE_BYTES_MAX: u64 = 2 << 30;
+
+type Parsed<'a> = ElfFile64<'a, LittleEndian>;
+
+/// A file, by the addresses that it gives itself.
+#[derive(Debug)]
+pub struct Elf {
+    path: PathBuf,
+    file: File,
+    segments: Vec<Segment>,
+    pub frames: Frames,
+    /// By address.
+    symbols: Vec<Symbol>,
+    /// What stands in words that the loader fills in.
+    slots: HashMap<u64, Slot>,
+    debug_path: Option<PathBuf>,
+    lines: OnceCell<Lines>,
+}
+
+#[derive(Debug)]
+struct Segment {
+    address: u64,
+    bytes: u64,
+    file_offset: u64,
+    file_bytes: u64,
+    is_executable: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Symbol {
+    address: u64,
+    bytes: u64,
+    name: String,
+    is_function: bool,
+}
+
+#[derive(Debug)]
+enum Slot {
+    /// The address of what has this name, in whichever file.
+    Name(String),
+    /// An address of this file.
+    Address(u64),
+}
+
+/// What a call goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Callee<'a> {
+    Address(u64),
+    Name(&'a str),
+    Unknown,
+}
+
+/// A function at an address, or one that was inlined there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Named {
+    pub function: Option<String>,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+}
+
+struct Lines(Option<Loader>);
+
+impl std::fmt::Debug for Lines {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Lines({})", self.0.is_some())
+    }
+}
+
+impl Elf {
+    /// Reads a file; none if it is no program for this machine.
+    pub fn open(path: &Path) -> Option<Self> {
+        let file = File::open(path).ok()?;
+        let bytes = contents(&file)?;
+        let parsed = Parsed::parse(&*bytes).ok()?;
+        let debug_path = debug_path(&parsed, path);
+        let mut symbols = symbols(&parsed);
+        let mut sections = sections(&parsed);
+        if let Some(found) = &debug_path {
+            read_debug_file(found, &mut symbols, &mut sections);
+        }
+        symbols.sort_by(|a, b| (a.address, b.bytes).cmp(&(b.address, a.bytes)));
+        Some(Self {
+            path: path.to_owned(),
+            segments: segments(&parsed),
+            frames: Frames::new(sections),
+            symbols,
+            slots: slots(&parsed),
+            debug_path,
+            lines: OnceCell::new(),
+            file,
+        })
+    }
+
+    /// By how much addresses in a process are greater than those of the file, by one of its mappings.
+    pub fn moved_by(&self, mapping: &Mapping) -> Option<u64> {
+        let bytes = mapping.end - mapping.start;
+        let stands_there = |segment: &&Segment| {
+            let begin = segment.file_offset & !(PAGE_BYTES - 1);
+            let end = segment.file_offset.saturating_add(segment.file_bytes);
+            segment.is_executable == mapping.is_executable
+                && begin < mapping.offset.saturating_add(bytes)
+                && mapping.offset < end
+        };
+        let segment = self.segments.iter().find(stands_there)?;
+        let place = mapping.start.wrapping_sub(mapping.offset);
+        Some(
+            place
+                .wrapping_add(segment.file_offset)
+                .wrapping_sub(segment.address),
+        )
+    }
+
+    /// Whether the file has something at an address, its variables without contents included.
+    pub fn covers(&self, address: u64) -> bool {
+        let mut segments = self.segments.iter();
+        segments.any(|it| {
+            let inside = address.checked_sub(it.address);
+            inside.is_some_and(|at| at < it.bytes)
+        })
+    }
+
+    /// The call before an address, and what it goes to; none if there is no call.
+    pub fn call_before(&self, address: u64) -> Option<Callee<'_>> {
+        let mut bytes = [0; CALL_BYTES_MAX];
+        let from = address.checked_sub(CALL_BYTES_MAX as u64)?;
+        self.read(from, &mut bytes)?;
+        Some(self.callee(calls::before(address, &bytes)?))
+    }
+
+    /// Whether the function in which a call stands also wakes all that wait at the condition which that call
+    /// waits at, as the one of a barrier does: who comes last wakes the others. `function` is its name, which may
+    /// be that of one inlined there; `address` is in the call.
+    pub fn wakes_all(&self, address: u64, function: &str) -> bool {
+        self.wakes_all_of(address, function).unwrap_or(false)
+    }
+
+    fn wakes_all_of(&self, address: u64, function: &str) -> Option<bool> {
+        let symbol = self.symbol_at(address, true)?;
+        let begin = symbol.address;
+        let mut body = vec![0; usize::try_from(symbol.bytes.min(BODY_BYTES_MAX)).ok()?];
+        self.read(begin, &mut body)?;
+        // Behind the call that waits: its first byte may be any of the last few.
+        let from = usize::try_from(address.checked_sub(begin)?).ok()?;
+        let behind = from.checked_add(1)?;
+        let waited_at = calls::argument(begin, body.get(..behind)?);
+        let is_wake = |name: &str| WAKES_ALL.iter().any(|it| name.contains(it));
+        Some((1..=body.len()).any(|end| {
+            let back = CALL_BYTES_MAX.min(end);
+            let target = calls::before(begin + end as u64, &body[end - back..end]);
+            let wakes = match target.map(|it| self.callee(it)) {
+                Some(Callee::Name(name)) => is_wake(name),
+                Some(Callee::Address(at)) => self.names_at(at).any(is_wake),
+                _ => false,
+            };
+            let woken_at = || calls::argument(begin, &body[..end]);
+            wakes
+                && calls::may_be_same(waited_at, woken_at())
+                && self.is_within(begin + end as u64 - 1, function)
+        }))
+    }
+
+    /// Whether the innermost function at an address that belongs to no library has this name.
+    fn is_within(&self, address: u64, function: &str) -> bool {
+        let named = self.named(address);
+        let own = named.iter().find(|it| !names::is_of_library(it));
+        own.and_then(|it| it.function.as_deref()) == Some(function)
+    }
+
+    fn callee(&self, target: Target) -> Callee<'_> {
+        match target {
+            Target::Address(target) => self.linked(target).unwrap_or(Callee::Address(target)),
+            Target::Slot(slot) => self.slot(slot),
+            Target::Unknown => Callee::Unknown,
+        }
+    }
+
+    /// What an entry of the procedure linkage table goes to; none if there is no such entry.
+    fn linked(&self, address: u64) -> Option<Callee<'_>> {
+        let mut bytes = [0; LINKAGE_BYTES];
+        self.read(address, &mut bytes)?;
+        Some(self.slot(calls::jump(address, &bytes)?))
+    }
+
+    fn slot(&self, address: u64) -> Callee<'_> {
+        match self.slots.get(&address) {
+            Some(Slot::Name(name)) => Callee::Name(name),
+            Some(Slot::Address(address)) => Callee::Address(*address),
+            // The file itself says it, where no loader changes it.
+            None => {
+                let mut word = [0; 8];
+                let found = self
+                    .read(address, &mut word)
+                    .map(|()| u64::from_le_bytes(word));
+                let inside = found.filter(|it| *it != 0 && self.covers(*it));
+                inside.map_or(Callee::Unknown, Callee::Address)
+            }
+        }
+    }
+
+    /// Reads what the file has at an address.
+    fn read(&self, address: u64, bytes: &mut [u8]) -> Option<()> {
+        let length = bytes.len() as u64;
+        let has_all = |it: &&Segment| {
+            let inside = address.checked_sub(it.address);
+            inside.is_some_and(|at| at < it.file_bytes && it.file_bytes - at >= length)
+        };
+        let segment = self.segments.iter().find(has_all)?;
+        let offset = segment.file_offset.checked_add(address - segment.address)?;
+        self.file.read_exact_at(bytes, offset).ok()
+    }
+
+    /// The names of the function that begins at an address.
+    pub fn names_at(&self, address: u64) -> impl Iterator<Item = &str> {
+        let begin = self.symbols.partition_point(|it| it.address < address);
+        let here = self.symbols[begin..]
+            .iter()
+            .take_while(move |it| it.address == address);
+        here.filter(|it| it.is_function).map(|it| it.name.as_str())
+    }
+
+    /// The name of the variable that an address is in.
+    pub fn variable_at(&self, address: u64) -> Option<String> {
+        self.symbol_at(address, false).map(|it| demangled(&it.name))
+    }
+
+    /// The name of the function that an address is in, by symbols. A library has several for most; the
+    /// one without underscores is the one that programs know.
+    pub fn function_at(&self, address: u64) -> Option<String> {
+        let found = self.symbol_at(address, true)?;
+        let names = self.names_at(found.address);
+        let known = names.min_by_key(|name| {
+            let underscores = name.bytes().take_while(|it| *it == b'_').count();
+            (underscores, name.len(), (*name).to_owned())
+        });
+        Some(demangled(known.unwrap_or(&found.name)))
+    }
+
+    fn symbol_at(&self, address: u64, is_function: bool) -> Option<&Symbol> {
+        let after = self.symbols.partition_point(|it| it.address <= address);
+        let before = self.symbols[..after]
+            .iter()
+            .rev()
+            .filter(|it| it.is_function == is_function);
+        // Symbols of assembly may have no length: they last until the next one.
+        let mut near = before.take(16);
+        near.find(|it| it.bytes == 0 && is_function || address - it.address < it.bytes)
+    }
+
+    /// The functions at an address, the innermost inlined one first, with their lines where there is debug
+    /// information. Empty if not even a symbol covers it.
+    pub fn named(&self, address: u64) -> Vec<Named> {
+        let mut named = self.by_lines(address);
+        let symbol = self.function_at(address);
+        match named.last_mut() {
+            Some(last) if last.function.is_none() => last.function = symbol,
+            None => named.extend(symbol.map(|function| Named {
+                function: Some(function),
+                ..Named::default()
+            })),
+            Some(_) => {}
+        }
+        named
+    }
+
+    fn by_lines(&self, address: u64) -> Vec<Named> {
+        let lines = self.lines.get_or_init(|| {
+            let path = self.debug_path.as_deref().unwrap_or(&self.path);
+            Lines(Loader::new(path).ok())
+        });
+        let frames = lines.0.as_ref().and_then(|it| it.find_frames(address).ok());
+        let Some(mut frames) = frames else {
+            return Vec::new();
+        };
+        let mut named = Vec::new();
+        while named.len() < INLINED_MAX
+            && let Ok(Some(frame)) = frames.next()
+        {
+            let function = frame.function.and_then(|name| {
+                let raw = name.raw_name().ok()?;
+                Some(demangled(&raw))
+            });
+            let place = frame.location;
+            named.push(Named {
+                function,
+                file: place.as_ref().and_then(|it| Some(it.file?.to_owned())),
+                line: place.as_ref().and_then(|it| it.line),
+            });
+        }
+        named
+    }
+}
+
+/// A whole file. Its names alone would be thousands of readings.
+fn contents(file: &File) -> Option<Vec<u8>> {
+    let length = file.metadata().ok()?.len();
+    if length > FILE_BYTES_MAX {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(length as usize);
+    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// A name as its source has it. Only what a compiler mangled is demangled: as a part of a mangled name `b`, a
+/// function of C, would be `bool`.
+fn demangled(name: &str) -> String {
+    match ["_Z", "_R"].iter().any(|it| name.starts_with(it)) {
+        true => addr2line::demangle_auto(name.into(), None).into_owned(),
+        false => name.to_owned(),
+    }
+}
+
+fn segments(parsed: &Parsed<'_>) -> Vec<Segment> {
+    let mut found = Vec::new();
+    for segment in parsed.segments() {
+        let (file_offset, file_bytes) = segment.file_range();
+        let is_executable = match segment.flags() {
+            SegmentFlags::Elf { p_flags } => p_flags & EXECUTABLE != 0,
+            _ => false,
+        };
+        found.push(Segment {
+            address: segment.address(),
+            bytes: segment.size(),
+            file_offset,
+            file_bytes,
+            is_executable,
+        });
+    }
+    found
+}
+
+fn symbols(parsed: &Parsed<'_>) -> Vec<Symbol> {
+    let mut found = Vec::new();
+    for symbol in parsed.symbols().chain(parsed.dynamic_symbols()) {
+        let is_function = match symbol.kind() {
+            SymbolKind::Text => true,
+            SymbolKind::Data => false,
+            _ => continue,
+        };
+        let is_here = !symbol.is_undefined() && symbol.address() != 0;
+        if let Ok(name) = symbol.name()
+            && is_here
+            && !name.is_empty()
+        {
+            found.push(Symbol {
+                address: symbol.address(),
+                bytes: symbol.size(),
+                name: name.to_owned(),
+                is_function,
+            });
+        }
+    }
+    found
+}
+
+fn slots(parsed: &Parsed<'_>) -> HashMap<u64, Slot> {
+    let names = parsed.dynamic_symbol_table();
+    let relocations = parsed.dynamic_relocations().into_iter().flatten();
+    let slot = |(address, relocation): (u64, object::Relocation)| {
+        let slot = match relocation.target() {
+            RelocationTarget::Symbol(index) => {
+                let symbol = names.as_ref()?.symbol_by_index(index).ok()?;
+                Slot::Name(symbol.name().ok()?.to_owned())
+            }
+            RelocationTarget::Absolute => Slot::Address(relocation.addend() as u64),
+            _ => return None,
+        };
+        Some((address, slot))
+    };
+    relocations.filter_map(slot).collect()
+}
+
+fn sections(parsed: &Parsed<'_>) -> Sections {
+    let address = |name| parsed.section_by_name(name).map_or(0, |it| it.address());
+    Sections {
+        text_address: address(".text"),
+        got_address: address(".got"),
+        eh_frame: section(parsed, ".eh_frame"),
+        eh_frame_hdr: section(parsed, ".eh_frame_hdr"),
+        debug_frame: section(parsed, ".debug_frame"),
+    }
+}
+
+fn section(parsed: &Parsed<'_>, name: &str) -> Option<Section> {
+    let found = parsed.section_by_name(name)?;
+    let bytes = found.uncompressed_data().ok()?.into_owned();
+    let address = found.address();
+    (!bytes.is_empty()).then_some(Section { address, bytes })
+}
+
+/// The file that has the debug information of a program, if that is not the program itself.
+fn debug_path(parsed: &Parsed<'_>, path: &Path) -> Option<PathBuf> {
+    if parsed.section_by_name(".debug_info").is_some() {
+        return None;
+    }
+    let id = parsed.build_id().ok().flatten();
+    let by_id = id.and_then(|id| {
+        let digits: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let (folder, rest) = digits.split_at_checked(2)?;
+        Some(Path::new(DEBUG_FOLDER).join(format!(".build-id/{folder}/{rest}.debug")))
+    });
+    let link = parsed.gnu_debuglink().ok().flatten();
+    let by_name = link.and_then(|(name, _)| {
+        let name = Path::new(std::str::from_utf8(name).ok()?).file_name()?;
+        let folder = path.parent()?;
+        let inside = folder.strip_prefix("/").unwrap_or(folder);
+        Some([
+            folder.join(name),
+            folder.join(".debug").join(name),
+            Path::new(DEBUG_FOLDER).join(inside).join(name),
+        ])
+    });
+    let places = by_id.into_iter().chain(by_name.into_iter().flatten());
+    // A file of another build says other lines.
+    let mut right = places.filter(|place| place != path && id_of(place).as_deref() == id);
+    right.next()
+}
+
+fn id_of(path: &Path) -> Option<Vec<u8>> {
+    let bytes = contents(&File::open(path).ok()?)?;
+    let parsed = Parsed::parse(&*bytes).ok()?;
+    let id = parsed.build_id().ok()??.to_vec();
+    Some(id)
+}
+
+/// Adds what a stripped program lacks.
+fn read_debug_file(path: &Path, all: &mut Vec<Symbol>, sections: &mut Sections) {
+    let Some(bytes) = File::open(path).ok().and_then(|file| contents(&file)) else {
+        return;
+    };
+    let Ok(parsed) = Parsed::parse(&*bytes) else {
+        return;
+    };
+    all.extend(symbols(&parsed));
+    if sections.debug_frame.is_none() {
+        sections.debug_frame = section(&parsed, ".debug_frame");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[inline(never)]
+    fn here() -> usize {
+        here as *const () as usize
+    }
+
+    /// This program, as the kernel has mapped it.
+    fn own() -> (Elf, u64) {
+        let text = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let maps = crate::maps::Maps::new(&text, Path::new("/"));
+        let (mapping, file) = maps.text_at(here() as u64).unwrap();
+        let elf = Elf::open(file.path().unwrap()).unwrap();
+        let moved_by = elf.moved_by(mapping).unwrap();
+        (elf, moved_by)
+    }
+
+    #[test]
+    fn a_function_has_a_name_and_a_row() {
+        let (elf, moved_by) = own();
+        let address = here() as u64 - moved_by;
+        let name = elf.function_at(address).unwrap();
+        assert!(name.ends_with("::here"), "{name}");
+        assert!(elf.names_at(address).any(|it| it.contains("here")));
+        assert_eq!(elf.names_at(address + 1).count(), 0);
+        let row = elf.frames.row(address).unwrap();
+        assert_eq!(row.start, address);
+        assert!(elf.frames.row(1).is_none());
+        assert!(elf.covers(address) && !elf.covers(u64::MAX));
+    }
+
+    #[test]
+    fn only_mangled_names_are_demangled() {
+        for name in ["b", "f", "i", "St", "add_left", "main", "h17b"] {
+            assert_eq!(demangled(name), name);
+        }
+        assert_eq!(demangled("_ZN5Table3addEi"), "Table::add(int)");
+        assert_eq!(
+            demangled("_ZN3app5Table3add17h0123456789abcdefE"),
+            "app::Table::add"
+        );
+        assert_eq!(demangled("_RNvC3app3add"), "app::add");
+        assert_eq!(demangled("_Zed"), "_Zed");
+    }
+
+    #[test]
+    fn what_is_no_program_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        for bytes in [&b""[..], b"#!/bin/sh\n", b"\x7fELF\x02\x01\x01\0\0\0"] {
+            std::fs::write(&path, bytes).unwrap();
+            assert!(Elf::open(&path).is_none());
+        }
+        assert!(Elf::open(&folder.path().join("none")).is_none());
+    }
+}
