@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from measuring.figures import Bound, Figure
+from measuring.beside import busy_processes
+from measuring.figures import Bound, Figure, MissingToolError
+from measuring.known_causes import CAUSES, PROGRAMS, TABLE, Program, command_of, read_table
 from measuring.running import output_of, scratch, target
-from measuring.showing import alone
+from measuring.showing import exit_code, show
 
 import concurve
 from concurve.api import Run
@@ -23,75 +27,129 @@ from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.terms import Level
 
 RUNS = 20
+BLAMELESS_TIMES = 2
+"""So many times as many runs of programs that nothing limits."""
+
 RIGHT_MIN = 0.95
 """19 of 20."""
 
 TRIAL_S = 0.25
 REPEATS = "4..4"
-PROGRAMS = Path(__file__).resolve().parent / "causes_programs"
-CAUSES = ("cpu", "lock", "coherency", "io", "client", "contamination", "none")
+
+
+CONTAMINATION = "contamination"
+IN_DOUBT = "in doubt"
+"""No cause was named, because the machine was not quiet."""
 
 
 class Case(NamedTuple):
-    """Programs of one kind: ``expected`` gives the right cause of cells by their level."""
+    """Programs of one kind: ``expected`` gives the right cause of cells by their level, ``also``
+    further ones that are true there; ``never`` would be wrong anywhere. ``disturbed``: other work
+    runs meanwhile. ``blameless``: nothing limits it at any level."""
 
     name: str
-    expected: dict[Level, str]
+    expected: Mapping[Level, str]
     measure: Callable[[Path, int], Run]
     factor: str = "threads"
+    also: Mapping[Level, tuple[str, ...]] = {}
+    never: tuple[str, ...] = ()
+    disturbed: bool = False
+    blameless: bool = False
+
+    def accepts(self, level: Level, cause: str) -> bool:
+        """Is this answer right? A program without a bottleneck is not to be accused; the machine
+        may well be, and beside other work an answer may be withheld."""
+        expected = self.expected[level]
+        if cause in (CONTAMINATION, IN_DOUBT) and (self.disturbed or expected == "none"):
+            return True
+        return cause == expected or cause in self.also.get(level, ())
+
+    def is_wrong(self, level: Level, cause: str) -> bool:
+        """Does this answer accuse something that is not so? One that is withheld accuses nothing,
+        nor does ``none``; without a list of ``never``, every cause that is not right does."""
+        accuses = cause not in ("none", CONTAMINATION, IN_DOUBT)
+        is_wrong = not self.accepts(level, cause)
+        return accuses and (is_wrong if self.blameless or not self.never else cause in self.never)
 
 
-class MissingError(Exception):
-    """A case cannot be run on this machine."""
+class Answers(NamedTuple):
+    """What the runs of a case said at one level: the causes, the sentence of the last wrong one."""
+
+    said: Counter[str]
+    wrong: str = ""
 
 
-def figures(quick: bool) -> Iterator[Figure]:
+def figures(quick: bool, only: Collection[str] = (), runs: int = RUNS) -> Iterator[Figure]:
     """Measure one case after the other; then print the causes that were found for each."""
     table: dict[str, Counter[str]] = {}
+    accused: dict[bool, list[int]] = {False: [0, 0], True: [0, 0]}
     with scratch() as folder:
+        programs = read_table(TABLE.read_text(encoding="utf-8"))
+        every = chain(cases(folder), planted(folder, programs))
+        chosen = (case for case in every if not only or case.name in only)
         # A smoke run has no time for them all.
-        for case in islice(cases(folder), 2 if quick else None):
+        for case in islice(chosen, 2 if quick and not only else None):
             try:
-                said, wrong = judged(case, folder, 1 if quick else RUNS)
-            except (MissingError, ConcurveError) as problem:
+                times = BLAMELESS_TIMES if case.blameless else 1
+                answers = judged(case, folder, 1 if quick else runs * times)
+            except (MissingToolError, ConcurveError) as problem:
                 yield Figure(case.name, "", missing=" ".join(str(problem).split()))
                 continue
-            for level, cause in case.expected.items():
+            for level, found in answers.items():
                 row = f"{case.name}, {case.factor}={level}"
-                table[f"{row} ({cause})"] = said[level]
-                yield _figure(row, cause, said[level], wrong[level])
+                table[f"{row} ({case.expected[level]})"] = found.said
+                counted = accused[case.blameless]
+                counted[0] += _accusations(case, level, found)
+                counted[1] += found.said.total()
+                yield _figure(case, level, found)
+    for blameless, (wrong, of) in accused.items():
+        if of:
+            yield _accused(blameless, wrong, of)
     print(confusion(table), flush=True)
 
 
-def judged(
-    case: Case, folder: Path, runs: int
-) -> tuple[dict[Level, Counter[str]], dict[Level, str]]:
-    """The cause that each run names for each level, and the evidence of the last wrong answer."""
-    said: dict[Level, Counter[str]] = {level: Counter() for level in case.expected}
-    wrong = dict.fromkeys(case.expected, "")
+def _accusations(case: Case, level: Level, found: Answers) -> int:
+    """Answers that name a cause that is not so."""
+    return sum(count for cause, count in found.said.items() if case.is_wrong(level, cause))
+
+
+def _accused(blameless: bool, wrong: int, of: int) -> Figure:
+    programs = "programs that nothing limits" if blameless else "other programs"
+    return Figure(
+        "accused without a cause" if blameless else "wrong causes",
+        f"answers that name what is not so, of {of} on {programs}",
+        Estimate(value=wrong, n=of, unit=f"[{wrong} of {of}]"),
+        Bound(high=0 if blameless else (1 - RIGHT_MIN) * of, counted=True),
+    )
+
+
+def judged(case: Case, folder: Path, runs: int) -> dict[Level, Answers]:
+    """The cause that each run names for each level."""
+    answers = {level: Answers(Counter()) for level in case.expected}
     for seed in range(runs):
         found = case.measure(folder / "causes.db", seed).explain()
-        for level, expected in case.expected.items():
+        for level, so_far in answers.items():
             cell = _cell(found, case.factor, level)
-            said[level][cell.cause] += 1
-            if cell.cause != expected:
-                wrong[level] = f"{cell.cause}: {cell.evidence}"
-    return said, wrong
+            said = IN_DOUBT if cell.doubt and cell.cause == "none" else cell.cause
+            so_far.said[said] += 1
+            if not case.accepts(level, said):
+                answers[level] = so_far._replace(wrong=f"{said}: {cell.evidence}")
+    return answers
 
 
 def _cell(found: Explanation, factor: str, level: Level) -> CellExplanation:
     return next(cell for cell in found.cells if cell.parameters[factor] == level)
 
 
-def _figure(name: str, cause: str, said: Counter[str], wrong: str) -> Figure:
-    n = said.total()
-    # A program without a bottleneck is not to be accused; the machine may well be.
-    right = said[cause] + (said["contamination"] if cause == "none" else 0)
-    counts = ", ".join(f"{count} {answer}" for answer, count in said.most_common())
-    how = f"expected: {cause}; said in {n} runs: {counts}" + (f"; last: {wrong}" if wrong else "")
+def _figure(case: Case, level: Level, answers: Answers) -> Figure:
+    n = answers.said.total()
+    right = sum(count for cause, count in answers.said.items() if case.accepts(level, cause))
+    counts = ", ".join(f"{count} {answer}" for answer, count in answers.said.most_common())
+    expected = " or ".join((case.expected[level], *case.also.get(level, ())))
+    last = f"; last: {answers.wrong}" if answers.wrong else ""
     return Figure(
-        name,
-        how,
+        f"{case.name}, {case.factor}={level}",
+        f"expected: {expected}; said in {n} runs: {counts}{last}",
         Estimate(value=right / n, n=n, unit=f"[{right} of {n}]"),
         Bound(low=RIGHT_MIN),
     )
@@ -100,15 +158,47 @@ def _figure(name: str, cause: str, said: Counter[str], wrong: str) -> Figure:
 def confusion(table: dict[str, Counter[str]]) -> str:
     """Rows: the program and its true cause; columns: the cause that was named."""
     size = max(map(len, table), default=0)
-    rows = [" " * (size + 2) + "".join(f"{cause[:10]:>11}" for cause in CAUSES)]
+    named = [cause for cause in (*CAUSES, IN_DOUBT) if any(said[cause] for said in table.values())]
+    rows = [" " * (size + 2) + "".join(f"{cause[:10]:>11}" for cause in named)]
     rows += [
-        f"  {name:<{size}}" + "".join(f"{said[cause] or '.':>11}" for cause in CAUSES)
+        f"  {name:<{size}}" + "".join(f"{said[cause] or '.':>11}" for cause in named)
         for name, said in table.items()
     ]
     return "\n".join(rows)
 
 
-# -- the programs -----------------------------------------------------------------------------
+# -- programs that say nothing of themselves --------------------------------------------------
+
+
+def planted(folder: Path, programs: Sequence[Program]) -> Iterator[Case]:
+    """The programs of the table."""
+    for program in programs:
+        yield Case(
+            program.name,
+            {level: cause for level, cause in program.expected.items()},
+            _planted(program, folder / "programs"),
+            also={level: causes for level, causes in program.also.items()},
+            disturbed=program.beside > 0,
+            blameless=program.blameless,
+            never=program.never,
+        )
+
+
+def _planted(program: Program, folder: Path) -> Callable[[Path, int], Run]:
+    """Built once, before its first run."""
+    command: list[str] = []
+
+    def measure(db: Path, seed: int) -> Run:
+        if not command:
+            folder.mkdir(exist_ok=True)
+            command.extend(command_of(program, folder))
+        with busy_processes(program.beside):
+            return _swept(command, tuple(program.expected))(db, seed)
+
+    return measure
+
+
+# -- our own programs -------------------------------------------------------------------------
 
 
 def cases(folder: Path) -> Iterator[Case]:
@@ -177,7 +267,7 @@ def _nice(command: Sequence[str]) -> Callable[[Path, int], Run]:
 def _mandelbrot(db: Path, seed: int) -> Run:
     from concurve.host import native
 
-    command = [str(native.binary("concurve-mandelbrot")), "bench", "--sync", "none"]
+    command = [str(native.binary("concurve-mandelbrot")), "--sync", "none"]
     command += ["--depth", "quick", "--width", "320", "--height", "240"]
     return concurve.sweep(
         [*command, "--threads", "{threads}"], {"threads": (1, 2)}, cpus=2, repeats=REPEATS,
@@ -222,9 +312,9 @@ def _java(folder: Path) -> Callable[[Path, int], Run]:
     def measure(db: Path, seed: int) -> Run:
         java, javac = shutil.which("java"), shutil.which("javac")
         if java is None or javac is None:
-            raise MissingError("no JDK here (apt-get install openjdk-17-jdk-headless)")
+            raise MissingToolError("no JDK here (apt-get install openjdk-17-jdk-headless)")
         if not (folder / "Contended.class").exists():
-            source = PROGRAMS / "Contended.java"
+            source = PROGRAMS / "java" / "Contended.java"
             subprocess.run([javac, "-d", folder, source], check=True, capture_output=True)
         command = [java, "-XX:+UseSerialGC", "-cp", str(folder), "Contended"]
         return concurve.sweep(
@@ -235,5 +325,18 @@ def _java(folder: Path) -> Callable[[Path, int], Run]:
     return measure
 
 
+def main() -> int:
+    """The command line: all cases, or some of them by name."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a smoke run; judges no bound")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="a case")
+    parser.add_argument("--runs", type=int, default=RUNS, help="runs of each case")
+    asked = parser.parse_args()
+    if asked.runs < 1:
+        parser.error("--runs must be at least 1")
+    subject = partial(figures, only=asked.only, runs=asked.runs)
+    return exit_code(show([subject], asked.quick), asked.quick)
+
+
 if __name__ == "__main__":
-    sys.exit(alone(figures, __doc__))
+    sys.exit(main())

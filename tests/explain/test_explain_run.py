@@ -29,7 +29,7 @@ from concurve.report.terminal import bar, lines
 from concurve.store import Store
 from concurve.wire.record import TrialRecord
 from concurve.wire.spec import TrialSpec
-from tests.helpers.explaining import record, role, thread
+from tests.helpers.explaining import WALL, record, role, thread
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.real import TARGETS, Lab, missing
 
@@ -147,6 +147,32 @@ def test_single_trials_bear_no_interval(store: Store) -> None:
     assert "a single trial has no interval" in found.cells[1].evidence
     assert found.cells[0].per_operation["cpu"].low is None
     jsonschema.validate(json.loads(to_json(found)), SCHEMA)
+
+
+def uneven(threads: int) -> TrialRecord:
+    """The first worker has 70 % of the work."""
+    if threads == 1:
+        return record(role([thread(1.0)], None))
+    light = 0.43 / (threads - 1)
+    workers = [thread(1.0), *[thread(1.0, lived=light)] * (threads - 1)]
+    return record(role(workers, None, wall=7 * WALL // 10))
+
+
+def test_a_lost_speedup_is_divided_and_said(store: Store) -> None:
+    found = explained(store, uneven)
+    assert [cell.cause for cell in found.cells] == ["none", "imbalance", "imbalance"]
+    second = found.cells[1]
+    assert second.evidence == (
+        "With threads=2 the speed-up over threads=1 is 1.43 of 2; of the 0.57 lost, 0.57 go to "
+        "uneven work: the busiest worker ran 1.40 × as long as the mean of the workers; the others "
+        "had ended, or waited for the end or for the next round."
+    )
+    assert second.speedup is not None and second.speedup_possible == 2
+    assert second.speedup + sum(second.speedup_lost.values()) == pytest.approx(2)
+    written = json.loads(to_json(found))
+    jsonschema.validate(written, SCHEMA)
+    assert written["cells"][1]["speedup_lost"]["imbalance"] == pytest.approx(0.57, abs=0.01)
+    assert "speedup" not in written["cells"][0]
 
 
 class _Busy(_Engine):

@@ -88,6 +88,27 @@ def test_a_cell_that_is_served_names_its_limit_or_who_used_how_much() -> None:
     assert idle.words.endswith("the server used 0.20 CPUs (worker 0.20) and its load 0.50, of 2")
 
 
+def test_a_thread_that_runs_or_waits_for_a_cpu_all_the_time_has_no_time_left() -> None:
+    """It is not used up by its own CPU time, and no CPU is."""
+    busy = Serving((Station("nginx", 1, 0.81, 0.81, 0.96),), 0.81, 0.6, 2, 2, 2)
+    limit = limit_of([busy])
+    assert limit is not None and (limit.is_client, limit.name) == (False, "nginx")
+    assert "runs 81 % of the time and waits for a CPU 15 % of it" in limit.words
+    idle = Serving((Station("nginx", 1, 0.3, 0.3, 0.96),), 0.3, 0.6, 2, 2, 2)
+    assert limit_of([idle]) is None, "others keep it from the CPU"
+
+
+def test_waits_for_cpus_are_divided_as_those_of_the_threads_lives() -> None:
+    server = role("target", 0.8, {"worker": 0.8}, (0, 1))
+    usage = Usage(cpu_ns=int(0.8 * SECOND), run_queue_ns=int(0.15 * SECOND))
+    phase = msgspec.structs.replace(server.phases[0], usage=usage)
+    waiting = msgspec.structs.replace(server.threads.listed[0], usage=usage)
+    threads = msgspec.structs.replace(server.threads, listed=(waiting,))
+    server = msgspec.structs.replace(server, phases=(phase,), threads=threads)
+    found = serving_of(trial(server, role("load", 0.5, {}, (0, 1))), "target", ["load"])
+    assert found is not None and found.stations[0].ready == pytest.approx(0.95)
+
+
 def test_a_single_thread_of_its_kind_is_the_least_and_the_most() -> None:
     one_busy = Serving((Station("io", 4, 1.1, 0.05),), 1.1, 1.0, 4, 4, 8)
     assert limit_of([one_busy]) is None, "the others could take more"

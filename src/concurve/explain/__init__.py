@@ -8,6 +8,14 @@ from concurve.explain.explanation import (
     explained,
     explained_cell,
     may_explain,
+    with_experiments,
 )
 
-__all__ = ["AccountReader", "explain_run", "explained", "explained_cell", "may_explain"]
+__all__ = [
+    "AccountReader",
+    "explain_run",
+    "explained",
+    "explained_cell",
+    "may_explain",
+    "with_experiments",
+]

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve.explain.capacity import Capacity, capacity_of
+from concurve.explain.goroutines import Goroutines, goroutines_of, is_written_in_go
 from concurve.explain.stations import Serving, serving_of
 from concurve.explain.threads import (
     Dispatcher,
@@ -25,7 +27,7 @@ from concurve.explain.waiting import FutexWords, readings_of, waits_of, word_of
 from concurve.readings.contamination import machine_capacity_ns
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.readings.operations import Asked, Counted, count_operations
-from concurve.wire.record import RoleRecord, TrialRecord, Usage
+from concurve.wire.record import CpuQuota, RoleRecord, SitesRecord, TrialRecord, Usage
 
 #: Fewer readings than this say little.
 READINGS_MIN = 30
@@ -51,7 +53,17 @@ class Account(NamedTuple):
     ``thread_ns`` is the time of the active threads: ``cpu_ns``, ``run_queue_ns`` (``None`` where
     it was not read; then ``blocked_ns`` holds it) and ``blocked_ns``. ``readings`` are those of
     the active threads by kind, ``running`` included; empty without samples. ``dispatcher`` is a
-    thread that hands out work to them, if one is found.
+    thread that hands out work to them, if one is found. ``system_ns`` is the CPU time in the
+    kernel, and ``capacity`` what that of the workers went to; both of whole runs alone.
+    ``quota`` is that of the control group, as the record has it, and ``throttled_ns`` the part of
+    the measured time in which it held the role back, summed over CPUs. ``rss_bytes`` is the
+    greatest resident memory of a process, ``faults`` are page faults without I/O, and ``started``
+    threads that ever lived; of whole lives. ``khz`` is the clock frequency of busy CPUs,
+    ``goroutines`` what those of a Go program did (``is_go``), ``calls`` are readings by system
+    call. ``cores`` is the number of cores that the CPUs belong to, where two CPUs share one.
+    ``pinned``: a worker may not use all CPUs of its role. ``level`` is the number of workers that
+    were asked for, where a factor counts them. ``sites``: where in the program threads waited for
+    locks, as the record has it.
     """
 
     operations: float
@@ -76,11 +88,29 @@ class Account(NamedTuple):
     nice: int | None
     missing: dict[str, str]
     serving: Serving | None = None
+    system_ns: float | None = None
+    quota: CpuQuota | None = None
+    throttled_ns: float = 0.0
+    rss_bytes: float | None = None
+    faults: float | None = None
+    started: float | None = None
+    cores: int | None = None
+    khz: float | None = None
+    goroutines: Goroutines | None = None
+    is_go: bool = False
+    calls: tuple[tuple[str, int], ...] = ()
+    capacity: Capacity | None = None
+    pinned: bool = False
+    level: float | None = None
+    sites: SitesRecord | None = None
 
 
-def account(record: TrialRecord, asked: Asked, work_level: float | None = None) -> Account | None:
+def account(
+    record: TrialRecord, asked: Asked, work_level: float | None = None, cores: int | None = None
+) -> Account | None:
     """Where the time went; ``None`` if the record has no such role, or it took no time.
-    ``work_level`` is the level of the factor that counts as concurrency."""
+    ``work_level`` is the level of the factor that counts as concurrency, ``cores`` the number of
+    cores of the machine."""
     roles = asked.roles
     role = record.role(roles.subject)
     if role is None:
@@ -90,7 +120,7 @@ def account(record: TrialRecord, asked: Asked, work_level: float | None = None) 
     if wall <= 0:
         return None
     listed, bystanders = present(role, [phase.usage for phase in phases], wall)
-    active = active_threads(listed, wall)
+    active = active_threads(listed, wall, role.pid)
     missing: dict[str, str] = {}
     usages = [phase.usage for phase in phases] or [role.usage]
     time = workers_time(role, usages) if phases else None
@@ -107,6 +137,8 @@ def account(record: TrialRecord, asked: Asked, work_level: float | None = None) 
     for name in ("steal_ns", "foreign_cpu_ns"):
         if getattr(record.machine, name) is None:
             missing[name.removesuffix("_ns")] = _reason(record.machine, name)
+    if "runtime" in role.absent:
+        missing["runtime"] = role.absent["runtime"]
     waits = waits_of(role, phases[0].waits if len(phases) == 1 else role.waits, workers, missing)
     readings = readings_of(workers, waits)
     if time.run_queue_ns is None and sum(readings.values()) >= READINGS_MIN:
@@ -117,6 +149,10 @@ def account(record: TrialRecord, asked: Asked, work_level: float | None = None) 
     clients = [other.name for other in record.roles if roles.is_client(other.name)]
     others = [_other(other, other.name in clients) for other in record.roles if other is not role]
     machine = record.machine
+    cpus = len(role.controls.cpus) if role.controls.cpus else machine.cpus
+    taken = float((machine.steal_ns or 0) + (machine.foreign_cpu_ns or 0))
+    is_whole = not phases and not roles.serving
+    throttled = role.quota.throttled_ns * min(1.0, wall / max(role.wall_ns, 1)) if role.quota else 0
     return Account(
         operations=operations.number,
         counted=operations.of,
@@ -127,7 +163,7 @@ def account(record: TrialRecord, asked: Asked, work_level: float | None = None) 
         blocked_ns=max(0.0, time.thread_ns - spent),
         threads=time.threads,
         idle=len(role.threads.listed) - len(workers),
-        cpus=len(role.controls.cpus) if role.controls.cpus else machine.cpus,
+        cpus=cpus,
         switches=float(sum(thread.usage.voluntary_switches or 0 for thread in workers)),
         readings=readings,
         word=word_of(waits),
@@ -141,6 +177,22 @@ def account(record: TrialRecord, asked: Asked, work_level: float | None = None) 
         nice=role.controls.nice,
         missing=missing,
         serving=serving_of(record, role.name, clients) if roles.serving else None,
+        system_ns=role.usage.system_ns if is_whole else None,
+        quota=role.quota,
+        throttled_ns=float(throttled),
+        rss_bytes=role.usage.rss_bytes_max,
+        faults=role.usage.minor_faults,
+        started=role.threads.total,
+        khz=machine.khz,
+        goroutines=goroutines_of(role),
+        is_go=is_written_in_go(role),
+        calls=tuple(role.waits.calls.items()) if role.waits else (),
+        # Of some of the machine's CPUs it is not known which of them share a core.
+        cores=cores if cpus == machine.cpus else None,
+        capacity=capacity_of(role, work_level, cpus, taken) if is_whole else None,
+        pinned=any(thread.cpus not in (None, role.controls.cpus) for thread in workers),
+        level=work_level,
+        sites=role.sites,
     )
 
 

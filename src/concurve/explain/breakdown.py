@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 from concurve.estimate import Estimate
 from concurve.explain.accounts import READINGS_MIN, Account, OtherRole
+from concurve.explain.capacity import PARTS, Stage
+from concurve.explain.goroutines import Goroutines, mean_goroutines
 from concurve.explain.stations import Limit, Serving, limit_of, used_words
 from concurve.explain.threads import Dispatcher
-from concurve.explain.waiting import KINDS
+from concurve.explain.waiting import KINDS, barrier_share
 from concurve.stats.means import mean_difference, mean_estimate
 from concurve.stats.moments import mean
 
@@ -35,12 +37,24 @@ class Breakdown(NamedTuple):
     Components: ``total``, ``cpu``, ``run_queue``, ``blocked``, and the kinds of waiting where
     there are samples. ``running`` is the mean number of active threads at once that wait neither
     at a futex nor at a pipe. ``is_staged``: the data have set the number of trials.
+    ``capacity``: what that of the workers went to, per operation; empty where it is not known.
     """
 
     columns: dict[str, list[float]]
     accounts: tuple[Account, ...]
     is_staged: bool
     readings: dict[str, int]
+    capacity: dict[str, list[float]]
+
+    @property
+    def is_go(self) -> bool:
+        """Is it a Go program, whose threads say little of its goroutines?"""
+        return any(account.is_go for account in self.accounts)
+
+    @property
+    def goroutines(self) -> Goroutines | None:
+        """What the goroutines of a Go program did at a time."""
+        return mean_goroutines([account.goroutines for account in self.accounts])
 
     @property
     def trials(self) -> int:
@@ -56,6 +70,11 @@ class Breakdown(NamedTuple):
     def cpus(self) -> int | None:
         """The number of CPUs that the active threads may use."""
         return self.accounts[0].cpus
+
+    @property
+    def level(self) -> float | None:
+        """The number of workers that were asked for, where a factor counts them."""
+        return self.accounts[0].level
 
     @property
     def sampled(self) -> bool:
@@ -146,6 +165,19 @@ class Breakdown(NamedTuple):
         )
 
     @property
+    def stage(self) -> Stage | None:
+        """The thread that was busy throughout while others waited for it, where most trials have
+        one."""
+        found = [a.capacity.limit for a in self.accounts if a.capacity and a.capacity.limit]
+        if 2 * len(found) <= len(self.accounts):
+            return None
+        return Stage(found[0].name, mean([stage.ran for stage in found]))
+
+    def of_capacity(self, name: str) -> float:
+        """The mean of a figure of the capacity over the trials."""
+        return mean([float(getattr(a.capacity, name)) for a in self.accounts if a.capacity])
+
+    @property
     def missing(self) -> dict[str, str]:
         """Evidence that the records lack, and why."""
         return {name: why for account in self.accounts for name, why in account.missing.items()}
@@ -168,7 +200,7 @@ def breakdown(accounts: Sequence[Account], is_staged: bool = False) -> Breakdown
         columns["run_queue"] = [(a.run_queue_ns or 0.0) / a.operations for a in counted]
     if any(readings.values()):
         columns |= _by_kind(counted, readings)
-    return Breakdown(columns, tuple(counted), is_staged, dict(readings))
+    return Breakdown(columns, tuple(counted), is_staged, dict(readings), _capacity(counted))
 
 
 def excess(cell: Breakdown, base: Breakdown, *components: str) -> Estimate:
@@ -179,6 +211,32 @@ def excess(cell: Breakdown, base: Breakdown, *components: str) -> Estimate:
         for side in (cell, base)
     )
     return mean_difference(own, other, "ns", is_staged=cell.is_staged or base.is_staged)
+
+
+def capacity_excess(cell: Breakdown, base: Breakdown, *parts: str) -> Estimate:
+    """By how much parts of the capacity together exceed the base's, in nanoseconds."""
+    own, other = (
+        [sum(values) for values in zip(*(side.capacity[part] for part in parts), strict=True)]
+        for side in (cell, base)
+    )
+    return mean_difference(own, other, "ns", is_staged=cell.is_staged or base.is_staged)
+
+
+def _capacity(accounts: Sequence[Account]) -> dict[str, list[float]]:
+    """The parts of the capacity, a value per trial; empty if one trial lacks them. The places where
+    threads wait are few in a trial, so those of all trials say how many are barriers."""
+    known = [account.capacity for account in accounts if account.capacity is not None]
+    if len(known) < len(accounts):
+        return {}
+    share = barrier_share(account.sites for account in accounts)
+    divided = [capacity.with_barriers(share) for capacity in known]
+    return {
+        part: [
+            getattr(capacity, part) / account.operations
+            for capacity, account in zip(divided, accounts, strict=True)
+        ]
+        for part in PARTS
+    }
 
 
 def _by_kind(accounts: Sequence[Account], readings: Counter[str]) -> dict[str, list[float]]:

@@ -16,14 +16,19 @@ from concurve.explain.components import (
     OUTSIDE,
     blocked,
     computing,
+    filing,
     idling,
+    mapping,
     outside,
     queueing,
     spinning,
+    starting,
     storing,
     synchronising,
     wait_often,
 )
+from concurve.explain.goroutine_limits import by_goroutines
+from concurve.explain.losses import by_capacity, capacity_verdicts
 from concurve.explain.others import is_doubtful, outside_processes
 from concurve.explain.verdict import WHOLE_SHARE, Case, Verdict, mixture, times
 from concurve.findings.explanation import Cause
@@ -55,12 +60,23 @@ def cause_of(cell: Breakdown, base: Breakdown | None, serving: bool = False) -> 
     return verdict
 
 
+def further_verdicts(case: Case) -> list[Verdict]:
+    """All causes whose part of the loss is beyond its noise, by wall time and by thread time."""
+    if case.base is None:
+        return []
+    found = [verdict for _, verdict in _significant(case, case.base)]
+    return [*capacity_verdicts(case), *(it for it in found if it and it.cause != "none")]
+
+
 def _by_time(case: Case, base: Breakdown | None) -> Verdict:
-    """The cause by where the thread time goes."""
-    cell = case.cell
+    """The cause by goroutines, by wall time without workers, else by where the thread time goes."""
+    direct = by_goroutines(case) or by_capacity(case) or starting(case.cell)
+    if direct is not None:
+        return direct
     by_itself = _by_composition(case)
     if base is None:
-        return _contaminated(cell) if by_itself.open and is_doubtful(cell) else by_itself
+        is_doubted = by_itself.open and is_doubtful(case.cell)
+        return _contaminated(case.cell) if is_doubted else by_itself
     by_excess = _by_excess(case, base)
     if by_excess is not None and by_excess.cause not in ("none", "contamination"):
         return by_excess
@@ -82,25 +98,34 @@ def _serving(case: Case) -> Verdict | None:
     return Verdict(cause, f"{limit.words}{cost}", limit=limit.name)
 
 
+Judge = Callable[[Case, float], Verdict | None]
+
+
 class _Candidate(NamedTuple):
     components: tuple[str, ...]
     found: Estimate
-    judge: Callable[[Case, float], Verdict | None]
+    judge: Judge
 
 
 def _by_excess(case: Case, base: Breakdown) -> Verdict | None:
     """The greatest excess that is significant; ``None`` if none is."""
     doubts = []
+    for judge, verdict in _significant(case, base):
+        if verdict is not None and (verdict.cause != "none" or judge is blocked):
+            return verdict  # a smaller part is no cause while a greater one is unexplained
+        doubts += [verdict] if verdict else []
+    return doubts[0] if doubts else None
+
+
+def _significant(case: Case, base: Breakdown) -> Iterator[tuple[Judge, Verdict | None]]:
+    """What each excess that is significant means, the greatest first."""
     for candidate in sorted(_candidates(case, base), key=lambda c: -c.found.value):
         if candidate.found.value < _least(case, base, candidate) * base.mean("total"):
             continue
         if candidate.found.low is None or candidate.found.low <= 0:
             continue
         verdict = candidate.judge(case, candidate.found.value)
-        if verdict is not None and (verdict.cause != "none" or candidate.judge is blocked):
-            return verdict  # a smaller part is no cause while a greater one is unexplained
-        doubts += [verdict] if verdict else []
-    return doubts[0] if doubts else None
+        yield candidate.judge, verdict and verdict._replace(parts=candidate.components)
 
 
 def _disturbed(case: Case, base: Breakdown) -> Verdict | None:
@@ -128,19 +153,24 @@ def _least(case: Case, base: Breakdown, candidate: _Candidate) -> float:
     return LOSS_MIN
 
 
+#: What the kinds of waiting mean, by the samples.
+_WAITING: tuple[tuple[tuple[str, ...], Judge], ...] = (
+    (("futex",), synchronising),
+    (("disk",), storing),
+    (("file_lock",), filing),
+    (("memory",), mapping),
+    (OUTSIDE, outside),
+    (IDLE, idling),
+)
+
+
 def _candidates(case: Case, base: Breakdown) -> Iterator[_Candidate]:
-    groups: list[tuple[tuple[str, ...], Callable[[Case, float], Verdict | None]]] = [
+    groups: list[tuple[tuple[str, ...], Judge]] = [
         (("run_queue",), queueing),
         (("cpu",), computing),
     ]
     if case.cell.enough_samples and base.enough_samples:
-        groups += [
-            (("futex",), synchronising),
-            (("futex", "cpu"), spinning),
-            (("disk",), storing),
-            (OUTSIDE, outside),
-            (IDLE, idling),
-        ]
+        groups += [*_WAITING, (("futex", "cpu"), spinning)]
     else:
         groups.append((("blocked",), blocked))
     for components, judge in groups:
@@ -151,15 +181,8 @@ def _candidates(case: Case, base: Breakdown) -> Iterator[_Candidate]:
 def _by_composition(case: Case) -> Verdict:
     """The component with more than half of the time, for the base and for cells without a loss."""
     cell = case.cell
-    parts: list[tuple[tuple[str, ...], Callable[[Case, float], Verdict | None]]] = [
-        (("run_queue",), queueing),
-        (("futex",), synchronising),
-        (("disk",), storing),
-        (OUTSIDE, outside),
-        (IDLE, idling),
-    ]
-    if not cell.enough_samples:
-        parts[1:] = [(("blocked",), blocked)]
+    waiting = _WAITING if cell.enough_samples else ((("blocked",), blocked),)
+    parts: list[tuple[tuple[str, ...], Judge]] = [(("run_queue",), queueing), *waiting]
     for components, judge in parts:
         if cell.share(*components) >= WHOLE_SHARE:
             verdict = judge(case, sum(map(cell.mean, components)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.others import (
     client_roles,
@@ -20,7 +22,8 @@ from concurve.explain.verdict import (
     number,
     times,
 )
-from concurve.explain.waiting import KINDS
+from concurve.explain.waiting import KINDS, barrier_share
+from concurve.stats.moments import mean
 from concurve.words import count, percent
 
 #: Another role or process is the cause of an excess if it can explain at least this share.
@@ -30,25 +33,83 @@ OUTSIDE = ("network", "poll", "pipe")
 
 
 def queueing(case: Case, amount: float) -> Verdict | None:
-    """Waiting for a CPU: too many threads, another role, or processes outside the trial."""
+    """Waiting for a CPU: a quota, processes outside the trial, many threads, or another role."""
     cell = case.cell
     words = f"{percent(cell.share('run_queue'))} of it waiting for a CPU"
-    own = "1 thread" if cell.threads == 1 else f"{cell.threads} threads"
-    granted = "" if cell.cpus is None else f" on {count(cell.cpus, 'CPU')}"
-    if cell.cpus is not None and cell.threads > cell.cpus:
-        return Verdict("cpu", f"{words} ({own}{granted}){_cost(case)}")
-    taken = taken_by_roles(cell)
-    rivals = [other for other in cell.others if other.cpus >= 0.05]
-    if rivals and taken >= EXPLAINS * amount:
-        mine = f"{own} with nice {cell.accounts[0].nice}" if cell.accounts[0].nice else own
-        return Verdict("cpu", f"{words}, as {others_in_words(rivals)}; here {mine}{granted}")
+    quota = quota_words(cell)
+    if quota:
+        return Verdict("quota", f"{words}, as {quota}")
     outside = cell.per_operation("foreign_ns") + cell.per_operation("steal_ns")
     if outside >= EXPLAINS * amount:
         return Verdict("contamination", f"{words}, as {outside_processes(cell)}")
+    why = _needed_by_roles(case, amount)
+    if why:
+        return Verdict("cpu", f"{words}{why}")
+    if _held_back(cell, amount):
+        how = "although CPUs were idle and the threads seldom sleep"
+        return Verdict("quota", f"{words} {how}: a quota of CPU time holds them back")
+    idle = "although CPUs were idle: threads were woken on a CPU where another one ran"
+    return Verdict("none", f"{words} {idle}", open=True)
+
+
+def _needed_by_roles(case: Case, amount: float) -> str:
+    """Why the CPUs were too few for the roles of the trial, in words; empty if they were not."""
+    cell = case.cell
+    own = "1 thread" if cell.threads == 1 else f"{cell.threads} threads"
+    granted = "" if cell.cpus is None else f" on {count(cell.cpus, 'CPU')}"
+    if cell.cpus is not None and cell.threads > cell.cpus and _ready(cell) > READY_MIN * cell.cpus:
+        return f" ({own}{granted}){_cost(case)}"
+    rivals = [other for other in cell.others if other.cpus >= 0.05]
+    if rivals and taken_by_roles(cell) >= EXPLAINS * amount:
+        mine = f"{own} with nice {cell.accounts[0].nice}" if cell.accounts[0].nice else own
+        return f", as {others_in_words(rivals)}; here {mine}{granted}"
     if is_used_up(cell) and cell.per_trial("foreign_ns") < cell.per_trial("cpu_ns"):
-        return Verdict("cpu", f"{words} ({own}{granted}, all of them busy)")
-    why = "although CPUs were idle: threads were woken on a CPU where another one ran"
-    return Verdict("none", f"{words} {why}", open=True)
+        return f" ({own}{granted}, all of them busy)"
+    return ""
+
+
+#: Threads are too many for the CPUs if so many more of them are ready at a time: one that hardly
+#: works does not make them too many.
+READY_MIN = 1.1
+
+
+def _ready(cell: Breakdown) -> float:
+    """The mean number of active threads that ran or waited for a CPU."""
+    return mean([(a.cpu_ns + (a.run_queue_ns or 0.0)) / a.wall_ns for a in cell.accounts])
+
+
+#: A quota limits a role if it held it back for this share of the time of its CPUs.
+QUOTA_MIN = 0.05
+
+
+def quota_words(cell: Breakdown) -> str:
+    """What the quota of the control group is, and how often it was used up; empty if that was
+    seldom."""
+    found = [account.quota for account in cell.accounts if account.quota is not None]
+    granted = (cell.cpus or 1) * cell.per_trial("wall_ns")
+    if not found or cell.per_trial("throttled_ns") < QUOTA_MIN * granted:
+        return ""
+    periods, throttled = sum(q.periods for q in found), sum(q.throttled for q in found)
+    often = f" in {percent(throttled / periods)} of the periods" if periods else ""
+    return (
+        f"the quota of its control group is {found[0].cpus:.3g} CPU seconds a second, and it was "
+        f"held back{often}"
+    )
+
+
+#: Threads that wait this long for a CPU for each time that they slept were not merely woken where
+#: another one ran: a balancing scheduler moves them to an idle CPU sooner.
+HELD_BACK_NS_MIN = 10_000_000.0
+
+
+def _held_back(cell: Breakdown, amount: float) -> bool:
+    """Were threads ready, and kept from CPUs that were idle? So a control group's quota does."""
+    used = cell.per_operation("machine_busy_ns") + cell.per_operation("steal_ns")
+    idle = cell.per_operation("machine_ns") - used
+    sleeps = max(cell.per_trial("switches"), 1.0)
+    each = cell.mean("run_queue") * cell.per_trial("operations") / sleeps
+    is_pinned = any(account.pinned for account in cell.accounts)
+    return idle >= EXPLAINS * amount and each >= HELD_BACK_NS_MIN and not is_pinned
 
 
 def computing(case: Case, amount: float) -> Verdict | None:
@@ -58,11 +119,152 @@ def computing(case: Case, amount: float) -> Verdict | None:
     words = f"{times(cell, base)} the CPU time"
     if cell.per_operation("steal_ns") >= EXPLAINS * amount:
         return Verdict("contamination", f"{words}, while {outside_processes(cell)}")
+    own, before = _in_kernel(cell), _in_kernel(base)
+    if own is not None and before is not None and own - before >= EXPLAINS * amount:
+        part = percent(min(1.0, (own - before) / amount))
+        return Verdict(
+            "kernel",
+            f"{words}, and {part} of the increase is spent in the kernel{_kernel_work(cell)}",
+        )
+    return _shared_hardware(case, words)
+
+
+#: With less resident memory than this, what threads work on fits into the caches of most machines.
+BANDWIDTH_BYTES_MIN = 64 << 20
+#: Less CPU time than so many times as much is no bandwidth.
+BANDWIDTH_TIMES_MIN = 1.1
+#: More CPU time per operation than by so much beyond the number of workers cannot come from a
+#: bandwidth that they divide.
+BANDWIDTH_SLACK = 1.05
+#: Two threads of one core do not take longer than this, one after the other would take 2.
+SMT_TIMES_MAX = 2.1
+#: A clock that differs by less is the same.
+CLOCK_MIN = 0.02
+
+
+def _shared_hardware(case: Case, words: str) -> Verdict | None:
+    """More CPU time of programs: cores that CPUs share, the bandwidth of memory, or shared data."""
+    cell, base = case.cell, case.base
+    assert base is not None
+    ratio = cell.mean("cpu") / base.mean("cpu") if base.mean("cpu") else 0.0
+    workers, before = _at_once(cell), _at_once(base)
+    slower = _slower(cell, base)
+    if slower - 1 >= max(CLOCK_MIN, EXPLAINS * (ratio - 1)):
+        said = f"{words}, as the clock of the CPUs was {slower:.2f} × as fast in the base"
+        return Verdict("clock", said)
+    cores = cell.accounts[0].cores
+    if cores is not None and before <= cores < workers and ratio <= SMT_TIMES_MAX:
+        shared = (
+            f"{words}: {workers} threads at once on {cores} cores, whose CPUs share them; or data "
+            f"that the threads share. A run with {cores} would tell"
+        )
+        return Verdict("smt", shared, either="coherency")
+    spins = "or a lock that only spins (cache misses, which would tell, are not counted)"
+    bytes_used = max((account.rss_bytes or 0.0 for account in cell.accounts), default=0.0)
+    may_divide = ratio <= BANDWIDTH_SLACK * workers / max(before, 1)
+    if bytes_used >= BANDWIDTH_BYTES_MIN and may_divide:
+        if ratio < BANDWIDTH_TIMES_MIN:
+            return None  # runtimes that hold so much also start more for each worker
+        large = f"it works on {bytes_used / (1 << 20):.0f} MiB"
+        said = f"{words}: memory bandwidth ({large}), data that the threads share, {spins}"
+        return Verdict("memory", said, either="coherency")
+    if not bytes_used and may_divide:
+        said = f"{words}: data that the threads share, memory bandwidth, {spins}"
+        return Verdict("coherency", said, either="memory")
+    why = "its memory fits into caches" if may_divide else "with more workers less is done"
+    known = f"{why}, so it is not the bandwidth of memory"
+    return Verdict("coherency", f"{words}: data that the threads share ({known}), {spins}")
+
+
+def _slower(cell: Breakdown, base: Breakdown) -> float:
+    """How many times as fast the clock was in the base; 1 where it is not known."""
+    own, before = ([a.khz for a in side.accounts if a.khz] for side in (cell, base))
+    return mean(before) / mean(own) if own and before else 1.0
+
+
+def _at_once(cell: Breakdown) -> int:
+    return cell.threads if cell.cpus is None else min(cell.threads, cell.cpus)
+
+
+#: A page fault takes about so long, and starting a thread.
+_FAULT_NS = 500.0
+_START_NS = 15_000.0
+#: They are named if they explain this share of the time in the kernel.
+_NAMED_SHARE = 0.2
+#: Starting threads limits a program if it takes this share of the wall time.
+_STARTING_SHARE = 0.3
+
+
+def starting(cell: Breakdown) -> Verdict | None:
+    """The kernel, where a program starts so many threads that little else can be limiting it."""
+    started = [account.started for account in cell.accounts if account.started is not None]
+    if not started or cell.accounts[0].system_ns is None:
+        return None
+    share = mean(started) * _START_NS / cell.per_trial("wall_ns")
+    if share < _STARTING_SHARE:
+        return None
+    each = 1e6 * cell.per_trial("wall_ns") / 1e9 / mean(started)
     return Verdict(
-        "coherency",
-        f"{words}: data that the threads share, memory bandwidth, or a lock that only spins "
-        "(cache misses, which would distinguish them, are not counted)",
+        "kernel",
+        f"{mean(started):,.0f} threads were started in a trial, one in {each:.0f} µs: most of the "
+        "time goes to starting and ending them",
     )
+
+
+def _kernel_work(cell: Breakdown) -> str:
+    """What the kernel did most, as far as it is counted."""
+    spent = cell.per_trial("system_ns")
+    known = [account for account in cell.accounts if account.faults is not None]
+    faults = mean([account.faults or 0.0 for account in known]) if known else 0.0
+    started = mean([account.started or 0.0 for account in cell.accounts])
+    said = []
+    if faults * _FAULT_NS >= _NAMED_SHARE * spent:
+        said.append(f"{faults:,.0f} page faults")
+    if started * _START_NS >= _NAMED_SHARE * spent:
+        said.append(f"{started:,.0f} threads started")
+    calls = _calls(cell)
+    if calls:
+        said.append(f"waits in {calls}")
+    if cell.share("memory") >= 0.02:
+        said.append(f"{percent(cell.share('memory'))} of the time blocked on the address space")
+    return f" ({', '.join(said)} in a trial)" if said else ""
+
+
+#: At most so many system calls are named.
+_CALLS_NAMED = 3
+
+
+def _calls(cell: Breakdown) -> str:
+    """The system calls that threads waited in most, in words; empty if there are none."""
+    seen: Counter[str] = Counter()
+    for account in cell.accounts:
+        seen.update(dict(account.calls))
+    return ", ".join(name for name, _ in seen.most_common(_CALLS_NAMED))
+
+
+def mapping(case: Case, amount: float) -> Verdict | None:
+    """Blocked while another thread changes the address space."""
+    share = percent(case.cell.share("memory"))
+    return Verdict(
+        "kernel",
+        f"{share} of it blocked while others change the address space "
+        f"({_calls(case.cell) or 'page faults'})",
+    )
+
+
+def filing(case: Case, amount: float) -> Verdict | None:
+    """Blocked on locks of files; one worker has nobody of its own to wait for."""
+    cell = case.cell
+    share = percent(cell.share("file_lock"))
+    if cell.threads < 2 or cell.level == 1:
+        return Verdict("none", f"{share} of it blocked on locks of files")
+    return Verdict("lock", f"{share} of it blocked on locks of files (flock, fcntl)")
+
+
+def _in_kernel(cell: Breakdown) -> float | None:
+    """CPU time in the kernel per operation; ``None`` where a trial lacks it."""
+    known = [a.system_ns / a.operations for a in cell.accounts if a.system_ns is not None]
+    return mean(known) if len(known) == cell.trials else None
 
 
 def spinning(case: Case, amount: float) -> Verdict | None:
@@ -74,7 +276,7 @@ def spinning(case: Case, amount: float) -> Verdict | None:
     computing = cell.mean("cpu") - base.mean("cpu")
     if waiting < 0 or not wait_often(cell, base):
         return None
-    how = contended(case)
+    how = contended(case) if cell.stage is None else ""
     if not how or computing < 0.5 * waiting or cell.per_operation("steal_ns") >= EXPLAINS * amount:
         return None
     return Verdict(
@@ -94,6 +296,9 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
     """Blocked on futexes: a lock, or no work."""
     cell = case.cell
     words = f"{percent(cell.share('futex'))} of it blocked on futexes"
+    if cell.stage is not None:
+        ran = f"the thread {cell.stage.name} ran {percent(cell.stage.ran)} of its life"
+        return Verdict("stage", f"{words}: {ran}, and others wait for it", limit=cell.stage.name)
     how = contended(case)
     if how:
         more = cell.cpus is not None and cell.threads > cell.cpus
@@ -101,7 +306,8 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
     dispatcher = cell.dispatcher
     if dispatcher and dispatcher.ran >= SATURATED:
         runs = f"the thread {dispatcher.name} runs {percent(dispatcher.ran)} of the time"
-        return Verdict("cpu", f"{words}: {runs} and the others wait for it")
+        waiting = f"{words}: {runs} and the others wait for it"
+        return Verdict("stage", waiting, limit=dispatcher.name)
     given = f", {dispatcher.name} hands it out" if dispatcher else ""
     return Verdict(
         "none",
@@ -141,7 +347,12 @@ def _clients(case: Case) -> str:
     if not found:
         return ""
     cpus, busiest = sum(other.cpus for other in found), max(other.busiest for other in found)
-    said = "its CPU is used up" if busiest >= SATURATED else "it has CPU time left"
+    if busiest >= SATURATED:
+        said = "its CPU is used up"
+    elif max(other.asleep for other in found) >= WHOLE_SHARE:
+        said = "it has CPU time left, and sleeps between requests"
+    else:
+        said = "it has CPU time left: more sessions would ask for more"
     return f", which used {number(cpus)} CPUs, its busiest thread {percent(busiest)} of one: {said}"
 
 
@@ -161,6 +372,8 @@ def blocked(case: Case, amount: float) -> Verdict | None:
     return Verdict("none", f"{share} of it blocked for an unknown reason{few}")
 
 
+#: Waits at futexes that no sample saw may be those at a start, or at barriers.
+LOCK_READINGS_MIN = 3
 #: Threads wait repeatedly if each of them does so this often in a trial.
 LOCK_SWITCHES_MIN = 10.0
 #: The same for a lock whose hand-over wakes a thread: the CPU is idle during each wake-up.
@@ -175,17 +388,20 @@ def wait_often(cell: Breakdown, base: Breakdown) -> bool:
     more = cell.per_operation("switches") - base.per_operation("switches")
     each = more * cell.per_trial("operations") / cell.threads
     blocked = sum(cell.readings.get(kind, 0) for kind in KINDS)
-    return each >= LOCK_SWITCHES_MIN and 2 * cell.readings.get("futex", 0) >= blocked
+    futex = cell.readings.get("futex", 0)
+    return each >= LOCK_SWITCHES_MIN and futex >= LOCK_READINGS_MIN and 2 * futex >= blocked
 
 
 def contended(case: Case) -> str:
     """How the active threads wait for one another, in words; empty if they do not.
 
     They do if work is conserved: one of them holds the lock and runs. Threads that wait for work
-    leave the CPUs idle, also wait when there is only one thread, or have a dispatcher.
+    leave the CPUs idle, also wait when there is only one thread, or have a dispatcher. One worker
+    has nobody to wait for, whichever threads of the program start it and wait for it.
     """
     cell, base = case.cell, case.base
-    if cell.threads < 2:
+    # Idle threads of Go's runtime wait for work; its locks are known, or are missing.
+    if cell.is_go or _at_barriers(cell) or cell.threads < 2 or cell.level == 1:
         return ""
     if base is not None and base.threads == 1 and base.share("futex") >= WHOLE_SHARE:
         return ""
@@ -197,6 +413,14 @@ def contended(case: Case) -> str:
     if cell.running >= RUNNING_MIN or _handed_over(cell):
         return _where(cell)
     return ""
+
+
+def _at_barriers(cell: Breakdown) -> bool:
+    """Are most of the words, or of the places in the program, where threads wait barriers?"""
+    seen = cell.readings.get("futex", 0)
+    share = barrier_share(account.sites for account in cell.accounts)
+    rounds = max(share * seen, sum(account.word.rounds for account in cell.accounts))
+    return rounds > 0 and rounds >= ONE_WORD * seen
 
 
 def _has_work(case: Case, dispatcher: Dispatcher) -> bool:

@@ -1,14 +1,17 @@
 """What limits each cell of a run: records → :class:`~concurve.findings.explanation.Explanation`.
 
 ``threads`` finds the threads whose time is explained, ``accounts`` reads a record,
-``breakdown`` puts the trials of a cell together and compares them with the base, ``causes`` names
-the cause by what ``components`` makes of each part, and ``sentences`` says it. Records are read one
-cell at a time, and of a cell with very many trials the first :data:`TRIALS_READ`.
+``breakdown`` puts the trials of a cell together and compares them with the base, ``losses`` divides
+the lost speed-up, ``causes`` names the cause by that and by what ``components`` makes of each part
+of the thread time, and ``sentences`` says it. Records are read one cell at a time, and of a cell
+with very many trials the first :data:`TRIALS_READ`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+
+import msgspec
 
 from concurve import words
 from concurve.analysis.records import FirstRecord, StoredRecord, read_records
@@ -18,17 +21,28 @@ from concurve.estimate import Estimate
 from concurve.explain.accounts import Account, account
 from concurve.explain.breakdown import Breakdown, breakdown, excess
 from concurve.explain.causes import cause_of
+from concurve.explain.confirmation import confirm_run, confirmations_of
+from concurve.explain.losses import loss_of
 from concurve.explain.sentences import sentence
-from concurve.explain.verdict import Verdict
+from concurve.explain.sites import place_sentence, sites_of
+from concurve.explain.stacks import blocked_stacks
+from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import KINDS
+from concurve.explain.weights import Weight, weigh
 from concurve.findings.cells import CellFindings
-from concurve.findings.explanation import REPORT_TRIALS, CellExplanation, Explanation
+from concurve.findings.explanation import (
+    REPORT_TRIALS,
+    CellExplanation,
+    Explanation,
+    WaitSite,
+)
 from concurve.findings.run import Findings
+from concurve.findings.stacks import BlockedStack
 from concurve.planning.plan import describe
 from concurve.readings.operations import Asked, Counted, asked_of
 from concurve.store import Store
 from concurve.store.rows import RunRow, TrialKey
-from concurve.store.run_head import RunHead
+from concurve.store.run_head import RunHead, decode_head
 
 #: At most this many records of a cell are read: more would hardly change an estimate.
 TRIALS_READ = 200
@@ -55,7 +69,17 @@ def explain_run(store: Store, row: RunRow) -> Explanation:
     run = stored_run(store, row)
     first, accounts = FirstRecord(run.first_key), AccountReader(run)
     read_records(store, row.id, (first, accounts))
-    return explain(analyse(run, first.record), run.head, accounts)
+    return with_experiments(store, row, explain(analyse(run, first.record), run.head, accounts))
+
+
+def with_experiments(store: Store, row: RunRow, explanation: Explanation) -> Explanation:
+    """The explanation of a run with what the stored experiments on it say; of a run of experiments,
+    what these say."""
+    if decode_head(row).confirms is not None:
+        tried = [confirm_run(store, row)]
+    else:
+        tried = confirmations_of(store, row.id, row.study)
+    return msgspec.structs.replace(explanation, confirmations=tuple(tried))
 
 
 class AccountReader:
@@ -71,6 +95,8 @@ class AccountReader:
         self._used = {cell: keys for cell, keys in used.items() if cells is None or cell in cells}
         self._asked = asked_of(run.head.study)
         self._levels = {cell.index: run.plan.workers(cell) for cell in run.plan.cells}
+        topology = run.head.machine.get("topology")
+        self._cores = topology.get("cores") if isinstance(topology, dict) else None
         self._left = {cell: len(keys) for cell, keys in self._used.items()}
         self.accounts: dict[int, list[Account]] = {cell: [] for cell in self._used}
         self.quiet: dict[int, list[Account]] = {cell: [] for cell in self._used}
@@ -88,7 +114,7 @@ class AccountReader:
         """Account for the time of a trial, unless its record has none."""
         cell = stored.key.cell
         self._left[cell] -= 1
-        found = account(stored.record, self._asked, self._levels[cell])
+        found = account(stored.record, self._asked, self._levels[cell], self._cores)
         if found is not None:
             self.accounts[cell].append(found)
             if stored.key not in self._doubtful:
@@ -192,6 +218,7 @@ def _cell(
     base = breakdowns.get(base_cell.index) if has_base else None
     verdict = cause_of(own, base, serving)
     evidence = sentence(cell, base_cell, own, base, verdict, _varying(findings))
+    sites = sites_of(account.sites for account in own.accounts)
     doubt = _doubt(cell, base_cell, findings)
     alone = _quiet_verdict(cell, base_cell if base is not None else None, quiet, serving)
     said = verdict.cause, verdict.limit
@@ -204,7 +231,10 @@ def _cell(
         evidence = (
             f"No cause is named, because {doubt}. {evidence} Run it again on a quiet machine."
         )
+    place = "" if is_withheld else place_sentence(verdict.cause, sites)
     known = [name for name in _COMPONENTS if name in own.columns]
+    loss = loss_of(own, base) if base is not None else None
+    weight = Weight() if is_withheld else weigh(Case(own, base, serving), verdict)
     return CellExplanation(
         parameters=cell.parameters,
         cause="none" if is_withheld else verdict.cause,
@@ -220,7 +250,23 @@ def _cell(
         threads=own.threads,
         trials=own.trials,
         missing=_missing(own),
+        share=weight.share,
+        runner_up=weight.runner_up,
+        speedup=loss.speedup if loss else None,
+        speedup_possible=loss.possible if loss else None,
+        speedup_lost=loss.parts if loss else {},
+        sites=sites,
+        place=place,
+        stacks=_stacks(own, sites),
     )
+
+
+def _stacks(cell: Breakdown, sites: tuple[WaitSite, ...]) -> tuple[BlockedStack, ...]:
+    """Where the blocked time went; empty without samples."""
+    if not cell.sampled:
+        return ()
+    unknown = sum(account.sites.unknown for account in cell.accounts if account.sites)
+    return blocked_stacks(sites, {kind: cell.mean(kind) for kind in KINDS}, unknown)
 
 
 def _quiet_verdict(

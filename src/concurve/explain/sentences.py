@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.causes import LOSS_MIN
+from concurve.explain.losses import loss_of
 from concurve.explain.verdict import Verdict
 from concurve.findings.cells import CellFindings
 from concurve.terms import Level
+
+#: What is lost to a cause.
+_LOST = {
+    "serial": "serial work",
+    "imbalance": "uneven work",
+    "stage": "waiting for one stage",
+    "collector": "the garbage collector",
+    "quota": "a quota of CPU time",
+}
 
 
 def sentence(
@@ -22,19 +32,49 @@ def sentence(
     start = f"With {where} an operation" if where else "An operation"
     if base is None or not base.mean("total"):
         return f"{start} takes {_time(own.mean('total'))} of thread time: {verdict.words}."
+    if verdict.is_loss:
+        return _lost(where, _named(base_cell, cell), own, base, verdict)
     ratio = own.mean("total") / base.mean("total")
     times = f"{ratio:.2f}" if ratio < 1.95 else f"{ratio:.1f}"
     said = f"{start} takes {times} × the thread time of {_named(base_cell, cell)}: {verdict.words}"
+    return f"{said}{_ending(own, base, verdict)}."
+
+
+def _ending(own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
+    """Why nothing was found, where nothing was."""
     if min(own.trials, base.trials) < 2:
-        return f"{said}; a single trial has no interval, so no excess is named."
-    if verdict.cause == "none" and ratio < 1 + LOSS_MIN:
-        return f"{said}; there is no loss to explain."
+        return "; a single trial has no interval, so no excess is named"
+    if verdict.cause != "none":
+        return ""
+    if own.mean("total") < (1 + LOSS_MIN) * base.mean("total"):
+        return "; there is no loss to explain" if not _loses(own, base) else _UNPROVEN
     more = excess(own, base, "total")
-    if verdict.cause == "none" and (more.low is None or more.low <= 0):
-        return f"{said}; the excess is within its noise."
-    if verdict.cause == "none" and verdict.unproven:
-        return f"{said}; no part of the excess is significant: more trials may show one."
-    return f"{said}."
+    if more.low is None or more.low <= 0:
+        return "; the excess is within its noise"
+    return _UNPROVEN if verdict.unproven else ""
+
+
+_UNPROVEN = "; no part of the excess is significant: more trials may show one"
+#: Less than this share of the possible speed-up is no loss.
+_SPEEDUP_LOST_MIN = 0.1
+
+
+def _loses(own: Breakdown, base: Breakdown) -> bool:
+    """Is the speed-up less than what was possible, whatever the thread time says?"""
+    loss = loss_of(own, base)
+    return loss is not None and loss.speedup < (1 - _SPEEDUP_LOST_MIN) * loss.possible
+
+
+def _lost(where: str, base_name: str, own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
+    """How much of the speed-up that was possible is lost, and what of it to the cause."""
+    loss = loss_of(own, base)
+    assert loss is not None, "a loss has a cause only where it is known"
+    start = f"With {where} the speed-up" if where else "The speed-up"
+    of = f"{loss.possible - loss.speedup:.2f}"
+    return (
+        f"{start} over {base_name} is {loss.speedup:.2f} of {loss.possible:g}; of the {of} lost, "
+        f"{loss.parts[verdict.cause]:.2f} go to {_LOST[verdict.cause]}: {verdict.words}."
+    )
 
 
 def _named(cell: CellFindings, other: CellFindings) -> str:

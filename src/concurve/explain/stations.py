@@ -20,6 +20,10 @@ from concurve.wire.report_channel import ATTENDANT
 
 #: A thread that runs this share of the time is used up; the time includes its start and end.
 THREAD_USED_UP = 0.85
+#: A thread that runs, or waits for a CPU, for this share of the time has no time left, if it runs
+#: for the second share.
+THREAD_READY = 0.93
+THREAD_READY_RUNS = 0.5
 #: The same for CPUs; the runner and the kernel use a little of their time.
 CPUS_USED_UP = 0.9
 #: Stations that used a smaller share of a CPU are not named.
@@ -28,12 +32,14 @@ NAMED_MIN = 0.02
 
 class Station(NamedTuple):
     """Threads of a kind: their number, the CPUs that they used together, and the share of the time
-    that the least busy one ran: if that one is used up, all are."""
+    that the least busy one ran: if that one is used up, all are. ``ready`` is that share with its
+    waits for a CPU."""
 
     name: str
     threads: int
     cpus: float
     least: float
+    ready: float = 0.0
 
 
 class Serving(NamedTuple):
@@ -100,6 +106,19 @@ def limit_of(trials: Sequence[Serving]) -> Limit | None:
     if client >= CPUS_USED_UP * first.client_granted:
         said = f"the load's {_cpus(first.client_granted)} used up"
         return Limit(True, "load", f"{said}, while the server used {server:.2f} ({who})")
+    return _without_time(stations, who, client)
+
+
+def _without_time(stations: Sequence[Station], who: str, client: float) -> Limit | None:
+    """Threads that have no time left, since they wait for a CPU when they do not run."""
+    for station in stations:
+        if station.ready >= THREAD_READY and station.least >= THREAD_READY_RUNS:
+            waits = 100 * (station.ready - station.least)
+            many = station.threads > 1
+            each = f"each of the {station.threads} threads" if many else "the thread"
+            ran = f"{each} {station.name} runs {100 * station.least:.0f} % of the time"
+            said = f"{ran} and waits for a CPU {waits:.0f} % of it"
+            return Limit(False, station.name, f"{said} (CPUs used: {who}, load {client:.2f})")
     return None
 
 
@@ -130,22 +149,34 @@ def _counts(name: str, is_open: bool) -> bool:
 
 def _stations(role: RoleRecord, used: float, wall: float) -> tuple[Station, ...]:
     """The server's CPU time in the phase, divided in proportion to the CPU time of its threads over
-    their lives: outside the phase they do the same work, or none. Without the attendant, whose CPU
-    time is mostly that of its own start."""
-    kinds: dict[str, list[float]] = {}
+    their lives: outside the phase they do the same work, or none. So is the wait for CPUs. Without
+    the attendant, whose CPU time is mostly that of its own start."""
+    kinds: dict[str, list[ThreadRecord]] = {}
     for thread in role.threads.listed:
-        if thread.name == ATTENDANT:
-            continue
-        kinds.setdefault(_kind(thread), []).append(float(thread.usage.cpu_ns or 0))
-    whole = sum(map(sum, kinds.values()))
+        if thread.name != ATTENDANT:
+            kinds.setdefault(_kind(thread), []).append(thread)
+    threads = [thread for each in kinds.values() for thread in each]
+    whole = sum(thread.usage.cpu_ns or 0 for thread in threads)
     if whole <= 0:
         return ()
     scale = used / whole / wall
-    found = [
-        Station(name, len(each), scale * sum(each), scale * min(each))
-        for name, each in kinds.items()
-    ]
+    lives = sum(thread.usage.run_queue_ns or 0 for thread in threads)
+    waited = _queued(role) / max(1, lives) / wall
+    found = []
+    for name, each in kinds.items():
+        ran = [scale * (thread.usage.cpu_ns or 0) for thread in each]
+        ready = [
+            share + waited * (thread.usage.run_queue_ns or 0)
+            for share, thread in zip(ran, each, strict=True)
+        ]
+        found.append(Station(name, len(each), sum(ran), min(ran), min(ready)))
     return tuple(sorted(found, key=lambda station: -station.cpus))
+
+
+def _queued(role: RoleRecord) -> float:
+    """The waits for CPUs in the phase; 0 where they were not read."""
+    phases = [phase for phase in role.phases if _counts(phase.name, phase.open)]
+    return float(sum(phase.usage.run_queue_ns or 0 for phase in phases))
 
 
 def _kind(thread: ThreadRecord) -> str:
@@ -159,7 +190,8 @@ def _means(trials: Sequence[Serving]) -> list[Station]:
     for name in names:
         each = [s for trial in trials for s in trial.stations if s.name == name]
         cpus = sum(station.cpus for station in each) / len(trials)
-        found.append(Station(name, each[0].threads, cpus, mean([s.least for s in each])))
+        least, ready = mean([s.least for s in each]), mean([s.ready for s in each])
+        found.append(Station(name, each[0].threads, cpus, least, ready))
     return sorted(found, key=lambda station: -station.cpus)
 
 

@@ -20,6 +20,8 @@ STARVING_SHARE = 0.5
 #: started the others and waits in a join.
 JOINING_SHARE = 0.5
 JOINING_SWITCHES_MAX = 10
+#: The same of one that uses less of its life than this.
+JOINING_CPU = 0.02
 #: A thread that lives no longer than this many phases does its work in the phase.
 INSIDE_SLACK = 1.5
 #: All other threads are bystanders if the peers leave less than this share of one peer's CPU time
@@ -32,10 +34,12 @@ DISPATCHER_SHARE = 0.25
 DISPATCHER_BUSY = 0.5
 
 _JVM_MARK = "VM Thread"
+_JVM_NAME = "java"
 _JVM_SERVICE = re.compile(
     r"VM Thread|VM Periodic|GC Thread|G1 |C[12] Compiler|Signal Dispatch|Finalizer|Reference Handl"
     r"|Common-Cleaner|Service Thread|Monitor Deflat|Notification T|Sweeper thread|Attach Listener"
-    r"|ZDirector|ZDriver|ZStat|ZWorker|ZUncommitter|XDirector|DestroyJavaVM"
+    r"|ZDirector|ZDriver|ZStat|ZWorker|ZUncommitter|XDirector|XDriver|XWorker|DestroyJavaVM"
+    r"|GC task|Shenandoah"
 )
 
 
@@ -58,23 +62,29 @@ def present(
     counts. A JVM's own threads are neither.
     """
     listed = role.threads.listed
-    is_jvm = any(thread.name.startswith(_JVM_MARK) for thread in listed)
-    serving = [t for t in listed if is_jvm and _JVM_SERVICE.match(t.name) is not None]
+    serving = service_threads(listed)
     working = [thread for thread in listed if thread not in serving]
     kinds: dict[tuple[str, bool], int] = {}
     for thread in working:
         if thread.tid != thread.pid:
-            kinds[_kind(thread)] = kinds.get(_kind(thread), 0) + (thread.usage.cpu_ns or 0)
+            kinds[kind_of(thread)] = kinds.get(kind_of(thread), 0) + (thread.usage.cpu_ns or 0)
     known = [usage.cpu_ns for usage in phases if usage.cpu_ns is not None]
     if not kinds or not known:
         return working, []
     busiest = max(kinds, key=lambda kind: kinds[kind])
-    peers = [thread for thread in working if _kind(thread) == busiest]
+    peers = [thread for thread in working if kind_of(thread) == busiest]
     shares = [_within(thread, wall) for thread in peers]
     unexplained = sum(known) - sum(shares) - sum(_within(thread, wall) for thread in serving)
     if unexplained > BYSTANDER_SHARE * max(shares):
         return working, []
     return peers, [thread for thread in working if thread not in peers]
+
+
+def service_threads(listed: Sequence[ThreadRecord]) -> list[ThreadRecord]:
+    """A JVM's own threads, which do no operations."""
+    if not any(thread.name.startswith(_JVM_MARK) for thread in listed):
+        return []
+    return [thread for thread in listed if _JVM_SERVICE.match(thread.name)]
 
 
 def _within(thread: ThreadRecord, wall: float) -> float:
@@ -84,13 +94,16 @@ def _within(thread: ThreadRecord, wall: float) -> float:
     return (thread.usage.cpu_ns or 0) * (wall / life if life > INSIDE_SLACK * wall else 1.0)
 
 
-def active_threads(listed: Sequence[ThreadRecord], wall: float) -> list[ThreadRecord]:
+def active_threads(
+    listed: Sequence[ThreadRecord], wall: float, first: int | None = None
+) -> list[ThreadRecord]:
     """Threads with at least a tenth of the busiest thread's activity, and those that wait for a CPU
-    for most of their lives; all threads if none did anything. A first thread that waits for the end
-    of the others is left out: if they get little CPU time, starting them may take a tenth of
-    that."""
+    for most of their lives; all threads if none did anything. The ``first`` thread of the role is
+    left out if it waits for the end of the others: if they get little CPU time, or it sets much up,
+    it may have taken a tenth of theirs."""
     busiest = max((thread.usage.cpu_ns or 0 for thread in listed), default=0)
-    listed = [thread for thread in listed if not _joins(thread, busiest)]
+    starting = _starting(listed, first)
+    listed = [thread for thread in listed if thread not in starting or not _joins(thread, busiest)]
     activity = [_activity(thread, wall) for thread in listed]
     least = ACTIVE_SHARE * max(activity, default=0.0)
     return [
@@ -100,12 +113,26 @@ def active_threads(listed: Sequence[ThreadRecord], wall: float) -> list[ThreadRe
     ]
 
 
+def _starting(listed: Sequence[ThreadRecord], first: int | None) -> list[ThreadRecord]:
+    """The threads that start others: the first of the role (of each process, if it is not known),
+    and the one in which a JVM runs ``main``, which has its name."""
+    found = [thread for thread in listed if thread.tid == (thread.pid if first is None else first)]
+    names = {(thread.pid, thread.name) for thread in found if thread.name == _JVM_NAME}
+    return [t for t in listed if t in found or (t.pid, t.name) in names]
+
+
 def _joins(thread: ThreadRecord, busiest: int) -> bool:
+    """Does it wait for the end of the others?"""
     waits, usage = thread.waits, thread.usage
-    if thread.tid != thread.pid or waits is None or 2 * waits.futex < max(1, waits.readings):
+    if waits is None or 2 * (waits.futex + waits.child) < max(1, waits.readings):
         return False
     seldom = (usage.voluntary_switches or 0) < JOINING_SWITCHES_MAX
-    return seldom and (usage.cpu_ns or 0) < JOINING_SHARE * busiest
+    # The main thread of a JVM loads classes before.
+    is_known = 2 * waits.child >= waits.readings or thread.name == _JVM_NAME
+    # Where all threads hardly run, that is no share of the work.
+    used = usage.cpu_ns or 0
+    hardly = used < max(JOINING_SHARE * busiest, JOINING_CPU * (thread.lived_ns or 0))
+    return (seldom or is_known) and hardly
 
 
 def _activity(thread: ThreadRecord, wall: float) -> float:
@@ -133,11 +160,11 @@ def dispatcher_of(
     """The thread that hands out work to the others: of another kind than most active ones (by its
     name without digits, or as the first of its process), and switched about as often as they, or
     busy."""
-    kinds = [_kind(thread) for thread in active]
+    kinds = [kind_of(thread) for thread in active]
     usual = max(set(kinds), key=kinds.count, default=None)
     if usual is None or kinds.count(usual) < 2:
         return None
-    peers = sum(_switches(thread) for thread in active if _kind(thread) == usual)
+    peers = sum(switches_of(thread) for thread in active if kind_of(thread) == usual)
     least = max(DISPATCHER_SWITCHES_MIN, DISPATCHER_SHARE * peers)
     # A bystander did not run in the measured phase.
     ran = [(thread, _ran(thread, wall)) for thread in listed]
@@ -145,7 +172,7 @@ def dispatcher_of(
     found = [
         (share, thread)
         for thread, share in ran
-        if _kind(thread) != usual and (_switches(thread) >= least or share >= DISPATCHER_BUSY)
+        if kind_of(thread) != usual and (switches_of(thread) >= least or share >= DISPATCHER_BUSY)
     ]
     if not found:
         return None
@@ -155,11 +182,11 @@ def dispatcher_of(
     return Dispatcher(chosen.name, share, blocked > 0 and waits.futex >= 0.5 * blocked)
 
 
-def _kind(thread: ThreadRecord) -> tuple[str, bool]:
+def kind_of(thread: ThreadRecord) -> tuple[str, bool]:
     return re.sub(r"\d+", "", thread.name), thread.tid == thread.pid
 
 
-def _switches(thread: ThreadRecord) -> int:
+def switches_of(thread: ThreadRecord) -> int:
     return thread.usage.voluntary_switches or 0
 
 

@@ -20,13 +20,19 @@ SATURATED = 0.85
 class Verdict(NamedTuple):
     """A cause, and the rest of the sentence that says where the time goes. ``unproven``: no excess
     over the base shows it; ``open``: other processes may still have been the cause.
-    ``limit`` is what is used up where a server was loaded: CPUs, a thread, or the load."""
+    ``parts`` are those of the thread time, or of the capacity (``is_loss``), whose excess names it.
+    ``either`` is a cause that the evidence cannot tell apart from it.
+    ``limit`` is what is used up where a server was loaded: CPUs, a thread, or the load; of a stage
+    its thread. ``is_loss``: the words say how wall time was lost, not where thread time went."""
 
     cause: Cause
     words: str
     unproven: bool = False
     open: bool = False
     limit: str = ""
+    is_loss: bool = False
+    parts: tuple[str, ...] = ()
+    either: Cause | None = None
 
 
 class Case(NamedTuple):

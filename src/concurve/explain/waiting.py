@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from concurve.wire.record import RoleRecord, ThreadRecord, Waits
+from concurve.wire.record import FutexWaits, RoleRecord, SitesRecord, ThreadRecord, Waits
 
 #: The kinds of waiting that samples distinguish.
-KINDS = ("futex", "disk", "network", "poll", "pipe", "sleep", "child", "other")
+KINDS = (
+    "futex", "disk", "network", "poll", "pipe", "sleep", "child", "file_lock", "memory", "other",
+)  # fmt: skip
+
+#: The word of a barrier has another value in each round: so many were seen for each reading of a
+#: thread there, and more than threads, or all. The word of some locks is their holder.
+ROUND_VALUES_SHARE = 0.1
+#: Fewer sampled places than this say nothing of how many waits are at barriers: six of six mean a
+#: share above 0.6 (Clopper & Pearson 1934, one-sided, 95 %).
+BARRIER_READINGS_MIN = 6
+#: No more are told apart.
+ROUND_VALUES_MANY = 32
 
 
 class FutexWords(NamedTuple):
     """Futex words: readings of the words at which several threads waited, the greatest number of
-    threads at one of them, and how many words there were in all."""
+    threads at one of them, how many words there were in all, and the readings at words whose value
+    changes with each round."""
 
     readings: int = 0
     threads: int = 0
     words: int = 0
+    rounds: int = 0
 
 
 def waits_of(
@@ -39,7 +52,7 @@ def readings_of(active: Sequence[ThreadRecord], waits: Waits | None) -> dict[str
     found = dict.fromkeys(("running", *KINDS), 0)
     for source in sources:
         for kind in found:
-            found[kind] += getattr(source, kind)
+            found[kind] += getattr(source, kind) or 0  # absent in older records
     return found if any(found.values()) else {}
 
 
@@ -49,4 +62,29 @@ def word_of(waits: Waits | None) -> FutexWords:
         return FutexWords()
     shared = [word for word in waits.futexes if word.threads > 1]
     top = max(shared, key=lambda word: word.readings, default=None)
-    return FutexWords(top.readings if top else 0, top.threads if top else 0, waits.futex_words)
+    rounds = sum(word.readings for word in waits.futexes if _is_of_rounds(word))
+    return FutexWords(
+        top.readings if top else 0, top.threads if top else 0, waits.futex_words, rounds
+    )
+
+
+def barrier_share(sites: Iterable[SitesRecord | None]) -> float:
+    """The share of the sampled waits that were at barriers, of those whose place in the program is
+    known, over all trials of a cell; 0 where few are. Who waits for the end of a thread is left
+    out."""
+    listed = [site for record in sites if record is not None for site in record.listed]
+    waits = [site for site in listed if site.primitive != "join"]
+    known = sum(site.readings for site in waits)
+    if known < BARRIER_READINGS_MIN:
+        return 0.0
+    return sum(site.readings for site in waits if site.primitive == "barrier") / known
+
+
+def _is_of_rounds(word: FutexWaits) -> bool:
+    """Does the value that threads expect there change, as that of a barrier does? A mutex always
+    has the same while threads wait for it, which is not counted."""
+    values = word.values or 0
+    if not values or values >= ROUND_VALUES_MANY:
+        return values > 0
+    each = word.readings / max(word.threads, 1)
+    return values >= max(ROUND_VALUES_SHARE * each, min(word.readings, word.threads + 1))

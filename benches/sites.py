@@ -1,0 +1,204 @@
+"""Sites: how often a sampled wait for a lock is named by the right function and line.
+
+The programs in ``sites_programs`` say themselves at which of their sites each thread waits. The
+judge (an example of the crate ``concurve-sites``) samples them, and compares.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from measuring.figures import Bound, Figure, MissingToolError
+from measuring.running import scratch
+from measuring.showing import exit_code, show
+
+from concurve.estimate import Estimate
+
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAMS = Path(__file__).resolve().parent / "sites_programs"
+
+SAMPLES = 300
+"""Of each program; at least 200 are promised to be judged."""
+
+JUDGED_MIN = 200
+LIMIT_S = 60
+THREADS = 4
+FUNCTION_MIN, LINE_MIN, WITHOUT_LINES_MIN = 0.99, 0.98, 0.98
+PYTHON_MIN, GO_MIN = 0.98, 0.97
+WRONG_MAX = 0.005
+HOLDER_MIN = 0.99
+SAMPLE_CPU_US_MAX = 60.0
+
+CRATE = "parking_lot"
+"""The plant that is a package, because it needs one."""
+
+
+class Plant(NamedTuple):
+    """A program: how it is built, and whether it has debug information (``lines``). ``least`` is
+    the share of samples whose function and line must be right, where it is not that of compiled
+    programs."""
+
+    name: str
+    source: str
+    build: tuple[str, ...]
+    lines: bool = True
+    least: float | None = None
+
+
+_C = ("gcc", "-O2", "-pthread")
+_CPP = ("g++", "-O2", "-pthread")
+_RUST = ("rustc", "-O", "--edition", "2021")
+_PYTHON = ("python3",)
+_GO = ("go", "build", "-buildvcs=false")
+
+PLANTS = (
+    Plant("pthread mutex", "c/mutex.c", (*_C, "-g")),
+    Plant("pthread mutex, no debug information", "c/mutex.c", _C, lines=False),
+    Plant("pthread mutex, frame pointers", "c/mutex.c", (*_C, "-g", "-fno-omit-frame-pointer")),
+    Plant("pthread mutex, not optimised", "c/mutex.c", (*_C, "-g", "-O0")),
+    Plant("pthread mutex, no linkage table", "c/mutex.c", (*_C, "-g", "-fno-plt", "-Wl,-z,now")),
+    Plant("pthread mutex, statically linked", "c/mutex.c", (*_C, "-g", "-static")),
+    Plant("reader-writer lock", "c/rwlock.c", (*_C, "-g")),
+    Plant("condition variable", "c/condition.c", (*_C, "-g")),
+    Plant("semaphore", "c/semaphore.c", (*_C, "-g")),
+    Plant("barrier of a condition", "c/rounds.c", (*_C, "-g")),
+    Plant("lock of a condition", "c/permit.c", (*_C, "-g")),
+    Plant("file lock", "c/file_lock.c", (*_C, "-g")),
+    Plant("std::mutex", "cpp/std_mutex.cpp", (*_CPP, "-g")),
+    Plant("std::mutex, no debug information", "cpp/std_mutex.cpp", _CPP, lines=False),
+    Plant("Rust Mutex", "rust/std_mutex.rs", (*_RUST, "-g")),
+    Plant("Rust Mutex, no debug information", "rust/std_mutex.rs", _RUST, lines=False),
+    Plant("parking_lot Mutex", f"{CRATE}/src/main.rs", ("cargo",)),
+    Plant("CPython's GIL", "python/gil.py", _PYTHON, least=PYTHON_MIN),
+    Plant("threading.Lock", "python/lock.py", _PYTHON, least=PYTHON_MIN),
+    Plant("queue.Queue, threading.Condition", "python/queue_of_one.py", _PYTHON, least=PYTHON_MIN),
+    Plant("Go sync.Mutex", "go/mutex.go", _GO, least=GO_MIN),
+    Plant("Go sync.RWMutex", "go/rwmutex.go", _GO, least=GO_MIN),
+)
+
+
+def figures(quick: bool, only: Collection[str] = ()) -> Iterator[Figure]:
+    """Judge one program after the other."""
+    chosen = [plant for plant in PLANTS if not only or plant.name in only]
+    with scratch() as folder:
+        try:
+            judge = _judge()
+        except MissingToolError as problem:
+            yield Figure("sites", "", missing=str(problem))
+            return
+        for plant in chosen[:2] if quick and not only else chosen:
+            try:
+                said = _judged(judge, plant, folder, 20 if quick else SAMPLES)
+            except MissingToolError as problem:
+                yield Figure(plant.name, "", missing=str(problem))
+                continue
+            yield from _figures(plant, said)
+
+
+def _figures(plant: Plant, said: dict[str, Any]) -> Iterator[Figure]:
+    judged, torn = said["judged"], said["torn"]
+    last = f"; {said['shown'][0]}" if said["shown"] else ""
+    how = f"{judged} samples judged, {torn} torn, {said['unknown']} unknown"
+    yield Figure(
+        f"{plant.name}: judged",
+        "samples whose true site is known",
+        Estimate(value=judged, n=judged, unit="samples"),
+        Bound(low=JUDGED_MIN, counted=True),
+    )
+    function_min = plant.least or (FUNCTION_MIN if plant.lines else WITHOUT_LINES_MIN)
+    yield _share(f"{plant.name}: function", how + last, said["function"], judged, function_min)
+    if plant.lines:
+        line_min = plant.least or LINE_MIN
+        yield _share(f"{plant.name}: line", how + last, said["line"], judged, line_min)
+    yield Figure(
+        f"{plant.name}: wrong function",
+        f"another function is named; of {judged}",
+        Estimate(value=said["wrong"], n=judged, unit=f"[{said['wrong']} of {judged}]"),
+        Bound(high=WRONG_MAX * judged, counted=True),
+    )
+    if said["held"]:
+        how = "the thread that has the lock, where the program says it"
+        yield _share(f"{plant.name}: holder", how, said["holder"], said["held"], HOLDER_MIN)
+    taken = (said["capture_cpu_ns"] + said["resolve_cpu_ns"]) / max(judged, 1) / 1000
+    yield Figure(
+        f"{plant.name}: CPU time",
+        "of a sample, with its naming",
+        Estimate(value=taken, n=judged, unit="µs"),
+        Bound(high=SAMPLE_CPU_US_MAX),
+    )
+
+
+def _share(name: str, how: str, right: int, of: int, low: float) -> Figure:
+    value = right / of if of else 0.0
+    return Figure(name, how, Estimate(value=value, n=of, unit=f"[{right} of {of}]"), Bound(low=low))
+
+
+def _judged(judge: Path, plant: Plant, folder: Path, samples: int) -> dict[str, Any]:
+    """What the judge says of a program."""
+    source = PROGRAMS / plant.source
+    program = _command(plant, source, folder)
+    command = [str(judge), str(source), str(samples), str(LIMIT_S), *program, str(THREADS)]
+    found: dict[str, Any] = json.loads(_output(command))
+    return found
+
+
+def _command(plant: Plant, source: Path, folder: Path) -> list[str]:
+    """What starts a program, built where it needs that."""
+    if plant.build[0] == "cargo":
+        target = folder / "target"
+        manifest = PROGRAMS / CRATE / "Cargo.toml"
+        command = ["cargo", "build", "--release", "--manifest-path", str(manifest)]
+        _output([*command, "--target-dir", str(target)])
+        return [str(target / "release" / "parking-lot-plant")]
+    compiler = plant.build[0]
+    found = shutil.which(compiler)
+    if found is None:
+        raise MissingToolError(f"no {compiler} here")
+    if plant.build == _PYTHON:
+        return [found, str(source)]
+    program = folder / f"plant-{PLANTS.index(plant)}"
+    _output([*plant.build, "-o", str(program), str(source)])
+    return [str(program)]
+
+
+def _judge() -> Path:
+    """The judge, built as the tests are."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    build = ["cargo", "build", "--profile", "checked", "-p", "concurve-sites"]
+    _output([*build, "--example", "judge", "--target-dir", str(target)])
+    return target / "checked" / "examples" / "judge"
+
+
+def _output(command: list[str]) -> str:
+    if shutil.which(command[0]) is None:
+        raise MissingToolError(f"no {command[0]} here")
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    if done.returncode != 0:
+        why = " ".join(done.stderr.split())[-300:]
+        raise MissingToolError(f"{' '.join(command)} exited with {done.returncode}: {why}")
+    return done.stdout
+
+
+def main() -> int:
+    """The command line: all programs, or some of them by name."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a smoke run; judges no bound")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="a program")
+    asked = parser.parse_args()
+
+    def subject(quick: bool) -> Iterator[Figure]:
+        return figures(quick, asked.only)
+
+    return exit_code(show([subject], asked.quick), asked.quick)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

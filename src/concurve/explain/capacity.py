@@ -1,0 +1,470 @@
+"""Record → what the wall time of the workers that could have run at once in a trial went to. Pure.
+
+As many workers as the cell has, at most one for each CPU, could work for the whole wall time. That
+is the trial's capacity. The CPU time that was used is a part of it; the rest went by without work.
+Lives and accounts of the threads, and samples, say how: a quota held the program back; no worker
+existed, or all waited while another thread ran alone (serial); some had ended, or waited for the
+end of a round, while others still worked (imbalance); one stage was busy throughout while the
+others waited for it; or all waited for a collector of garbage. What is left is waiting, which the
+thread time explains. The parts add up to the capacity, so their differences from the base add up to
+the lost speed-up.
+
+Thread time alone does not show this: a worker that has ended, or does not exist yet, spends none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from concurve.explain.goroutines import Goroutines, goroutines_of, is_written_in_go
+from concurve.explain.threads import (
+    ACTIVE_SHARE,
+    kind_of,
+    life_of,
+    service_threads,
+    switches_of,
+)
+from concurve.explain.waiting import word_of
+from concurve.wire.record import RoleRecord, ThreadRecord, Waits
+
+#: A thread of one stage runs this share of its life, and lives for this share of the trial.
+STAGE_BUSY = 0.85
+STAGE_LIFE = 0.75
+#: Others wait for it: each is switched this often, lives for this share of the trial, and uses this
+#: share of its CPU time; together they use :data:`ACTIVE_SHARE` of it.
+STAGE_SWITCHES_MIN = 10
+STAGE_OTHERS_LIFE = 0.5
+STAGE_OTHERS_CPU = 0.01
+#: A worker that waited no more often than this, or so long each time, waited at the end, or at a
+#: common start.
+END_SWITCHES_MAX = 5
+END_WAIT_NS_MIN = 25_000_000.0
+#: With fewer readings, a thread is not known to have run alone.
+ALONE_READINGS_MIN = 5
+
+#: Goroutines wait for one another, or for what is outside, if so many do at a time.
+GO_WAITS_MAX = 0.1
+#: No more goroutines than this run at a time, where one does all the work.
+SINGLE_MAX = 1.05
+
+_COLLECTOR = re.compile(
+    r"VM Thread|GC Thread|GC task|G1 (Main|Conc|Refine|Serv|Young)|Shenandoah|ZDirector|ZDriver"
+    r"|ZWorker|XDriver|XWorker"
+)
+
+
+class Stage(NamedTuple):
+    """A thread that ran throughout while others waited for it: its name, and the share of its life
+    that it ran."""
+
+    name: str
+    ran: float
+
+
+class Capacity(NamedTuple):
+    """What the capacity of a trial went to, in ns: ``workers`` × wall time.
+
+    ``cpu`` excludes the collector's. ``helping`` is negative: CPU time beyond the capacity, used by
+    threads beside the workers. ``alone`` is the wall time in which no worker worked and another
+    thread ran; ``uneven`` is the CPU time of the busiest worker over the mean of the workers.
+    ``helped`` is the CPU time beyond the capacity without that of a JVM's own threads and of the
+    collector; ``collected`` is the share of the time in which it worked. ``pauses`` is the time for
+    which workers waited at futexes whose words are not known to be those of barriers.
+    """
+
+    workers: float
+    cpu: float
+    serial: float
+    imbalance: float
+    stage: float
+    collector: float
+    quota: float
+    queue: float
+    waiting: float
+    helping: float
+    alone: float = 0.0
+    uneven: float = 1.0
+    collected: float = 0.0
+    helped: float = 0.0
+    limit: Stage | None = None
+    pauses: float = 0.0
+
+    def with_barriers(self, share: float) -> Capacity:
+        """The same, if this share of the pauses was at barriers: uneven work, and no waiting."""
+        moved = min(self.waiting, share * self.pauses)
+        return self._replace(waiting=self.waiting - moved, imbalance=self.imbalance + moved)
+
+
+#: The parts that add up to the capacity.
+PARTS = (
+    "cpu", "serial", "imbalance", "stage", "collector", "quota", "queue", "waiting", "helping",
+)  # fmt: skip
+
+
+def capacity_of(
+    role: RoleRecord, level: float | None, cpus: int | None, taken_ns: float
+) -> Capacity | None:
+    """What the capacity of a whole run went to. ``level`` is the number of workers of the cell,
+    ``taken_ns`` the CPU time that processes outside the trial took. ``None`` if the number of
+    workers is not known, or the record lacks the life or the CPU time of a thread; or its wait for
+    a CPU, where there was not one for each."""
+    trial = _trial_of(role, level, cpus, taken_ns)
+    if trial is None:
+        return None
+    wall, workers, used = trial.wall, trial.workers, trial.used
+    alone = _nobody_worked(trial)
+    idle = _Idle(workers * wall - used)
+    quota = idle.take(trial.throttled)
+    queue = idle.take(_queued(trial, taken_ns))
+    serial = idle.take((workers - 1) * alone)
+    stopped = idle.take(_stopped(trial))
+    stage = idle.take(_waited(trial.others) if trial.limit else 0.0)
+    imbalance = idle.take(_without_work(trial))
+    collected = _cpu(trial.collectors) + trial.marked
+    return Capacity(
+        workers=workers,
+        cpu=used - collected,
+        serial=serial,
+        imbalance=imbalance,
+        stage=stage,
+        collector=collected + stopped,
+        quota=quota,
+        queue=queue,
+        waiting=idle.left,
+        helping=min(0.0, workers * wall - used),
+        alone=alone / wall,
+        uneven=_uneven(trial.peers),
+        collected=_collecting_share(trial),
+        helped=max(0.0, _cpu(trial.others) - trial.marked - workers * wall),
+        limit=trial.limit,
+        pauses=_pauses(trial),
+    )
+
+
+class _Idle:
+    """What is left of the capacity without work; each part takes no more than that."""
+
+    def __init__(self, left: float) -> None:
+        self.left = max(0.0, left)
+
+    def take(self, wanted: float) -> float:
+        """As much of it as there is."""
+        taken = min(self.left, wanted)
+        self.left -= taken
+        return taken
+
+
+class _Trial(NamedTuple):
+    """The threads of a role by what they do: ``others`` are all but a JVM's own, and of these
+    ``peers`` are the workers. ``go`` is known of few programs; ``marked`` is the CPU time of its
+    collector, and that of other ``collectors`` is their threads'. Times are in ns."""
+
+    role: RoleRecord
+    wall: float
+    used: float
+    level: float
+    cpus: int
+    others: list[ThreadRecord]
+    peers: list[ThreadRecord]
+    collectors: list[ThreadRecord]
+    is_jvm: bool
+    is_go: bool
+    go: Goroutines | None
+    limit: Stage | None
+
+    @property
+    def workers(self) -> float:
+        """The workers that could run at once."""
+        return float(min(self.level, self.cpus))
+
+    @property
+    def listed(self) -> Sequence[ThreadRecord]:
+        """All threads."""
+        return self.role.threads.listed
+
+    @property
+    def throttled(self) -> float:
+        """Time for which the quota of the control group held the role back."""
+        return float(self.role.quota.throttled_ns) if self.role.quota else 0.0
+
+    @property
+    def marked(self) -> float:
+        """CPU time of the collector of a Go program."""
+        return min(self.used, self.go.collecting * self.wall) if self.go else 0.0
+
+
+def _trial_of(
+    role: RoleRecord, level: float | None, cpus: int | None, taken_ns: float
+) -> _Trial | None:
+    """The threads by what they do; ``None`` where the record does not tell."""
+    listed = role.threads.listed
+    is_whole = bool(listed) and role.threads.total == len(listed)
+    known = all(t.lived_ns is not None and t.usage.cpu_ns is not None for t in listed)
+    wall, used = float(role.wall_ns), role.usage.cpu_ns
+    if level is None or level < 1 or not cpus or not is_whole or not known or used is None:
+        return None
+    queues = level > cpus or taken_ns > 0
+    if queues and any(t.usage.run_queue_ns is None for t in listed):
+        return None
+    serving = service_threads(listed)
+    others = _without(listed, serving)
+    is_go = is_written_in_go(role)
+    go = goroutines_of(role)
+    return _Trial(
+        role=role,
+        wall=wall,
+        used=float(used),
+        level=level,
+        cpus=cpus,
+        others=others,
+        peers=_peers(role, others, level),
+        collectors=[thread for thread in serving if _COLLECTOR.match(thread.name)],
+        is_jvm=bool(serving),
+        is_go=is_go,
+        go=go if go is not None and go.is_known else None,
+        # A goroutine runs on any thread, so those of Go are no stages and no workers.
+        limit=None if is_go else _stage(others, wall, level),
+    )
+
+
+def _queued(trial: _Trial, taken_ns: float) -> float:
+    """Time for which threads waited for a CPU, without that of a quota. Of more workers than
+    CPUs, no more than processes outside the trial took: they wait for one another."""
+    queued = float(sum(thread.usage.run_queue_ns or 0 for thread in trial.listed))
+    queued = max(0.0, queued - trial.throttled)
+    return queued if len(trial.peers) <= trial.cpus else min(queued, taken_ns)
+
+
+def _nobody_worked(trial: _Trial) -> float:
+    """Wall time in which no worker worked and another thread ran."""
+    alone = _alone(trial.role, trial.peers, trial.listed, trial.wall)
+    if trial.limit is not None:
+        return alone
+    beside = _without(trial.others, trial.peers)
+    first = [thread for thread in beside if thread.tid == trial.role.pid]
+    single = 0.0 if trial.is_go else _only_one(trial.others, trial.wall)
+    if trial.go is not None:
+        single = _only_goroutine(trial.go, trial.used - trial.marked, trial.wall)
+    return max(alone, single, _alone_beside(alone, first, trial.wall))
+
+
+def _stopped(trial: _Trial) -> float:
+    """Time for which the workers were stopped while a thread of the collector ran."""
+    collecting = [_ran(thread) for thread in trial.collectors]
+    return max(0.0, trial.workers * max(collecting, default=0.0) - sum(collecting))
+
+
+def _without_work(trial: _Trial) -> float:
+    """Time for which workers had no more work, while others still worked."""
+    peers, wall = trial.peers, trial.wall
+    # A JVM stops its threads at a word whose value changes, too.
+    uneven = _unworked(peers, wall) + (0.0 if trial.is_jvm else _rounds(trial.role, peers))
+    if trial.limit is None and not trial.is_go:
+        uneven = max(uneven, _behind(peers, wall))
+    if trial.go is not None:
+        uneven = max(uneven, _without_goroutines(trial.go, trial.workers, wall))
+    return uneven
+
+
+def _pauses(trial: _Trial) -> float:
+    """Waits of the workers that may be at barriers, which the places in the program tell. A thread
+    that a JVM or Go's runtime stops waits elsewhere."""
+    if trial.is_jvm or trial.is_go:
+        return 0.0
+    return max(0.0, _at_futexes(trial.peers) - _rounds(trial.role, trial.peers))
+
+
+def _collecting_share(trial: _Trial) -> float:
+    """The share of the time in which the collector worked."""
+    most = max(map(_ran, trial.collectors), default=0.0) / trial.wall
+    return max(most, trial.go.marking if trial.go else 0.0)
+
+
+def _only_goroutine(go: Goroutines, used: float, wall: float) -> float:
+    """The time that the only goroutine that works ran, on whichever thread; 0 if others do, too."""
+    is_single = go.running <= SINGLE_MAX and max(go.locked, go.sending) < 1 - 1 / SINGLE_MAX
+    return min(wall, used) if is_single else 0.0
+
+
+def _without_goroutines(go: Goroutines, workers: float, wall: float) -> float:
+    """Time for which workers had no goroutine to run, where none waits for another but at the end:
+    the main one may wait for all the others."""
+    waits = max(go.locked, go.sending, go.outside, go.receiving - 1)
+    if waits >= GO_WAITS_MAX:
+        return 0.0
+    return max(0.0, workers - go.running - go.collecting) * wall
+
+
+def _peers(role: RoleRecord, threads: Sequence[ThreadRecord], level: float) -> list[ThreadRecord]:
+    """The workers: the threads of the busiest kind, without the role's first thread, which starts
+    them; with it, if fewer of them work than were asked for, and it works, too. None if they hardly
+    do a part of the work."""
+    started = [thread for thread in threads if thread.tid != role.pid]
+    kinds: dict[tuple[str, bool], int] = {}
+    for thread in started:
+        kinds[kind_of(thread)] = kinds.get(kind_of(thread), 0) + (thread.usage.cpu_ns or 0)
+    if not kinds:
+        return []
+    kind = max(kinds, key=lambda one: kinds[one])
+    peers = [thread for thread in started if kind_of(thread) == kind]
+    working = _working(peers, threads)
+    if not working:
+        return []
+    first = [thread for thread in threads if thread.tid == role.pid and _working([thread], threads)]
+    return [*peers, *first] if len(working) < level else peers
+
+
+def _working(some: Sequence[ThreadRecord], threads: Sequence[ThreadRecord]) -> list[ThreadRecord]:
+    """Those that do a part of the work."""
+    busiest = max((thread.usage.cpu_ns or 0 for thread in threads), default=0)
+    return [thread for thread in some if (thread.usage.cpu_ns or 0) >= ACTIVE_SHARE * busiest]
+
+
+def _alone(
+    role: RoleRecord, peers: Sequence[ThreadRecord], listed: Sequence[ThreadRecord], wall: float
+) -> float:
+    """Wall time in which no worker existed and another thread ran: no more than the others ran, and
+    no more than the workers' lives leave of the wall time. Births are not recorded: of workers in
+    several generations as many live at once as the peak of the role allows."""
+    ran = sum(map(_ran, _without(listed, peers)))
+    beside = len(listed) - len(peers)
+    at_once = max(1, min(len(peers), (role.threads.peak or len(listed)) - beside))
+    lives = [life_of(thread, wall) for thread in peers]
+    existed = max(max(lives, default=0.0), sum(lives) / at_once)
+    return min(ran, max(0.0, wall - existed))
+
+
+def _alone_beside(before: float, first: Sequence[ThreadRecord], wall: float) -> float:
+    """Wall time in which the first thread, which is no worker, ran alone: ``before`` there were
+    workers, and while they waited, by the samples. No more than it ran."""
+    ran = sum(map(_ran, first))
+    return min(ran, before + sum(_seen_alone(thread, wall) for thread in first), wall)
+
+
+def _seen_alone(thread: ThreadRecord, wall: float) -> float:
+    waits = thread.waits or Waits()
+    if waits.alone is None or waits.readings < ALONE_READINGS_MIN:
+        return 0.0
+    return life_of(thread, wall) * waits.alone / waits.readings
+
+
+def _only_one(threads: Sequence[ThreadRecord], wall: float) -> float:
+    """The time that the only thread that works ran; 0 if others do a part of the work, together."""
+    busiest = max(threads, key=_worked, default=None)
+    if busiest is None or not _worked(busiest):
+        return 0.0
+    others = sum(map(_worked, threads)) - _worked(busiest)
+    return min(wall, _ran(busiest)) if others < ACTIVE_SHARE * _worked(busiest) else 0.0
+
+
+def _stage(threads: Sequence[ThreadRecord], wall: float, level: float) -> Stage | None:
+    """The one thread that is busy throughout while others, which work as well, wait again and
+    again. It is none of the workers that were asked for: there are more threads than that."""
+    busy = [t for t in threads if _busy(t, wall) >= STAGE_BUSY and _lives(t, wall, STAGE_LIFE)]
+    if len(busy) != 1:
+        return None
+    one = busy[0]
+    others = [t for t in threads if t is not one and _waits_for(t, one, wall)]
+    if sum(t.usage.cpu_ns or 0 for t in others) < ACTIVE_SHARE * (one.usage.cpu_ns or 0):
+        return None
+    return Stage(one.name, _busy(one, wall)) if len(others) + 1 > level else None
+
+
+def _waits_for(thread: ThreadRecord, busy: ThreadRecord, wall: float) -> bool:
+    works = (thread.usage.cpu_ns or 0) >= STAGE_OTHERS_CPU * (busy.usage.cpu_ns or 0)
+    often = switches_of(thread) >= STAGE_SWITCHES_MIN
+    return works and often and not _sleeps(thread) and _lives(thread, wall, STAGE_OTHERS_LIFE)
+
+
+def _sleeps(thread: ThreadRecord) -> bool:
+    """Does it wait for a timer or for the disk, and for no other thread?"""
+    waits = thread.waits or Waits()
+    blocked = waits.readings - waits.running
+    return blocked > 0 and 2 * (waits.sleep + waits.disk) >= blocked
+
+
+def _waited(threads: Sequence[ThreadRecord]) -> float:
+    return sum(max(0.0, float(thread.lived_ns or 0) - _ran(thread)) for thread in threads)
+
+
+def _unworked(peers: Sequence[ThreadRecord], wall: float) -> float:
+    """Time for which workers with less work than the busiest had ended, or waited for the end.
+    Where they have as much and still end earlier, the others waited for something else, such as a
+    lock."""
+    longest = max((life_of(thread, wall) for thread in peers), default=0.0)
+    most = max(map(_worked, peers), default=0.0)
+    return sum(min(most - _worked(thread), _over(thread, longest, most, wall)) for thread in peers)
+
+
+def _over(thread: ThreadRecord, longest: float, most: float, wall: float) -> float:
+    """Time for which a worker had no more work while the longest-lived one was alive."""
+    ended = longest - life_of(thread, wall)
+    waited = _waited([thread])
+    seldom = switches_of(thread) <= max(END_SWITCHES_MAX, waited / END_WAIT_NS_MIN)
+    works = _worked(thread) >= ACTIVE_SHARE * most
+    return ended + (waited if works and seldom and not _sleeps(thread) else 0.0)
+
+
+def _rounds(role: RoleRecord, peers: Sequence[ThreadRecord]) -> float:
+    """Time for which workers waited for the end of a round, at a barrier: their waits at futexes,
+    as far as those are at words whose value changes with each round."""
+    at_futexes = sum(thread.waits.futex for thread in peers if thread.waits)
+    rounds = word_of(role.waits).rounds
+    return _at_futexes(peers) * min(1.0, rounds / at_futexes) if at_futexes else 0.0
+
+
+def _at_futexes(peers: Sequence[ThreadRecord]) -> float:
+    """Time for which workers waited at futexes, as the samples of their waits are divided."""
+    waited = 0.0
+    for thread in peers:
+        waits = thread.waits or Waits()
+        blocked = waits.readings - waits.running
+        waited += _waited([thread]) * waits.futex / blocked if blocked else 0.0
+    return waited
+
+
+def _behind(peers: Sequence[ThreadRecord], wall: float) -> float:
+    """Time for which workers waited again and again for the one that always runs, as at barriers
+    where one has more work than the others in each round. Who contends for a lock also waits."""
+    working = _working(peers, peers)
+    busy = [t for t in working if _busy(t, wall) >= STAGE_BUSY and _lives(t, wall, STAGE_LIFE)]
+    if len(busy) != 1:
+        return 0.0
+    others = [t for t in working if t is not busy[0] and _waits_for(t, busy[0], wall)]
+    most = _worked(busy[0])
+    return sum(min(most - _worked(thread), _waited([thread])) for thread in others)
+
+
+def _without(threads: Sequence[ThreadRecord], some: Sequence[ThreadRecord]) -> list[ThreadRecord]:
+    tids = {(thread.pid, thread.tid) for thread in some}
+    return [thread for thread in threads if (thread.pid, thread.tid) not in tids]
+
+
+def _uneven(peers: Sequence[ThreadRecord]) -> float:
+    used = [thread.usage.cpu_ns or 0 for thread in peers]
+    return max(used) * len(used) / sum(used) if used and sum(used) else 1.0
+
+
+def _cpu(threads: Sequence[ThreadRecord]) -> float:
+    return float(sum(thread.usage.cpu_ns or 0 for thread in threads))
+
+
+def _worked(thread: ThreadRecord) -> float:
+    """The work of a thread. It does not grow while other processes keep it from a CPU."""
+    return float(thread.usage.cpu_ns or 0)
+
+
+def _ran(thread: ThreadRecord) -> float:
+    """Time that a thread ran or could have run."""
+    return float((thread.usage.cpu_ns or 0) + (thread.usage.run_queue_ns or 0))
+
+
+def _busy(thread: ThreadRecord, wall: float) -> float:
+    life = life_of(thread, wall)
+    return min(1.0, _ran(thread) / life) if life else 0.0
+
+
+def _lives(thread: ThreadRecord, wall: float, share: float) -> bool:
+    return life_of(thread, wall) >= share * wall

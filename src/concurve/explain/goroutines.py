@@ -1,0 +1,81 @@
+"""Record → what the goroutines of a Go program were doing. Pure.
+
+Goroutines run on any thread, and idle threads of the runtime wait at futexes, so the threads' own
+waits say nothing of locks. The runtime's list of goroutines does; the runner samples it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from concurve.wire.record import RoleRecord
+
+#: Fewer readings than this of a cell, and of a trial, say little.
+READINGS_MIN = 5
+TRIAL_READINGS_MIN = 3
+_LOCKS = ("sync.Mutex.Lock", "sync.RWMutex.Lock", "sync.RWMutex.RLock")
+_SENDS = ("chan send", "chan send (nil chan)")
+_RECEIVES = ("chan receive", "chan receive (nil chan)")
+_OUTSIDE = ("IO wait", "sleep", "select")
+#: A goroutine that collects has these; it waits as far as the scheduler is concerned.
+_COLLECTING = ("GC worker (active)", "GC assist marking", "GC mark termination")
+
+
+class Goroutines(NamedTuple):
+    """Mean numbers of goroutines at a time: that ran or could run, that waited for a lock of Go's
+    library, to send to a channel, to receive from one, for what is outside of the program (with
+    those in system calls), and that collected garbage. ``marking`` is
+    the share of the time in which the collector marked, ``readings`` how many samples say so."""
+
+    running: float
+    locked: float
+    sending: float
+    receiving: float
+    outside: float
+    collecting: float
+    marking: float
+    readings: float
+
+    @property
+    def is_known(self) -> bool:
+        """Are there enough readings to rely on?"""
+        return self.readings >= TRIAL_READINGS_MIN
+
+
+def is_written_in_go(role: RoleRecord) -> bool:
+    """Is the program of a role written in Go, whether its goroutines could be read or not?"""
+    return role.runtime is not None or "runtime" in role.absent
+
+
+def goroutines_of(role: RoleRecord) -> Goroutines | None:
+    """Of a role whose program is written in Go, where its memory could be read."""
+    found = role.runtime
+    if found is None or not found.readings:
+        return None
+
+    def waiting(reasons: Sequence[str]) -> float:
+        return sum(found.waiting.get(reason, 0) for reason in reasons) / found.readings
+
+    return Goroutines(
+        running=found.running / found.readings,
+        locked=waiting(_LOCKS),
+        sending=waiting(_SENDS),
+        receiving=waiting(_RECEIVES),
+        outside=waiting(_OUTSIDE) + found.in_calls / found.readings,
+        collecting=waiting(_COLLECTING),
+        marking=found.collecting / found.readings,
+        readings=float(found.readings),
+    )
+
+
+def mean_goroutines(found: Sequence[Goroutines | None]) -> Goroutines | None:
+    """Over the trials of a cell that were sampled; ``None`` if all of them are too few."""
+    known = [one for one in found if one is not None]
+    readings = sum(one.readings for one in known)
+    if readings < READINGS_MIN:
+        return None
+    means = Goroutines(
+        *(sum(one[at] * one.readings for one in known) / readings for at in range(8))
+    )
+    return means._replace(readings=readings)

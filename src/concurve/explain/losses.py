@@ -1,0 +1,189 @@
+"""A cell and its base → the speed-up that is lost, by part, and the causes where wall time without
+workers is most of it. Pure.
+
+The speed-up is the base's wall time per operation over the cell's; possible is the number of
+workers that could run at once over that of the base. What is lost is the sum of the parts by which
+the capacity of an operation exceeds that of the base (:mod:`concurve.explain.capacity`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from concurve.estimate import Estimate
+from concurve.explain.breakdown import Breakdown, capacity_excess
+from concurve.explain.capacity import PARTS
+from concurve.explain.components import quota_words
+from concurve.explain.verdict import Case, Verdict
+from concurve.findings.explanation import Cause
+from concurve.words import percent
+
+#: A part must reach this share of the base's capacity per operation.
+CAPACITY_LOSS_MIN = 0.05
+#: More workers get no more from a pipeline if the wall time, and the CPU time, changes by less.
+SAME = 0.15
+
+#: If Go's collector marks for this share of the time, goroutines help it and are slower: more CPU
+#: time is its loss, too.
+MARKING_MIN = 0.3
+
+#: Parts that name a cause. The thread time explains the others.
+_CAUSES: dict[str, Cause] = {
+    "serial": "serial",
+    "imbalance": "imbalance",
+    "stage": "stage",
+    "collector": "collector",
+    "quota": "quota",
+}
+
+
+class Loss(NamedTuple):
+    """The speed-up over the base, what was possible, and the lost speed-up by part: ``possible`` is
+    the sum of ``speedup`` and all parts."""
+
+    speedup: float
+    possible: float
+    parts: dict[str, float]
+
+
+def loss_of(cell: Breakdown, base: Breakdown) -> Loss | None:
+    """The speed-up that a cell lost; ``None`` where the capacity of a side is not known."""
+    if not cell.capacity or not base.capacity:
+        return None
+    wall = cell.per_operation("wall_ns")
+    before = base.per_operation("wall_ns")
+    unit = wall * base.of_capacity("workers")
+    if not unit:
+        return None
+    parts = {
+        name: capacity_excess(cell, base, *columns).value / unit
+        for name, columns in _parts(cell, base).items()
+    }
+    return Loss(before / wall, cell.of_capacity("workers") / base.of_capacity("workers"), parts)
+
+
+def by_capacity(case: Case) -> Verdict | None:
+    """The cause, where most of the lost speed-up went by without workers; ``None`` where it did
+    not, or where it is within its noise."""
+    found = _excesses(case)
+    if not found:
+        return None
+    name = max(found, key=lambda part: found[part].value)
+    return next((it for it in capacity_verdicts(case) if it.cause == _CAUSES.get(name)), None)
+
+
+def capacity_verdicts(case: Case) -> list[Verdict]:
+    """The causes by which wall time went by without workers, and that are beyond their noise; the
+    greatest first."""
+    cell, base = case.cell, case.base
+    found = _excesses(case)
+    if base is None or not found:
+        return []
+    parts = _parts(cell, base)
+    verdicts = []
+    for name in sorted(found, key=lambda part: -found[part].value):
+        cause = _CAUSES.get(name)
+        if cause is None or not _counts(found[name], base):
+            continue
+        limit = cell.stage.name if cause == "stage" and cell.stage else ""
+        words = _words(cause, cell)
+        verdicts.append(Verdict(cause, words, limit=limit, is_loss=True, parts=parts[name]))
+    return verdicts
+
+
+def _excesses(case: Case) -> dict[str, Estimate]:
+    """By how much each part exceeds the base's; empty where the capacity of a side is not known."""
+    cell, base = case.cell, case.base
+    if base is None or not cell.capacity or not base.capacity:
+        return {}
+    parts = _parts(cell, base)
+    found = {name: capacity_excess(cell, base, *columns) for name, columns in parts.items()}
+    found.pop("helping", None)
+    return found
+
+
+def _parts(cell: Breakdown, base: Breakdown) -> dict[str, tuple[str, ...]]:
+    """The parts that are told apart, each with its columns. Where a stage is the limit, the base
+    may have had help by threads of other stages: that more workers get no more is its loss, too."""
+    every: dict[str, tuple[str, ...]] = {part: (part,) for part in PARTS}
+    if cell.stage is not None:
+        del every["helping"]
+        return every | {"stage": ("stage", "helping")}
+    if cell.goroutines is not None and cell.goroutines.marking >= MARKING_MIN:
+        del every["helping"], every["cpu"]
+        return every | {"collector": ("collector", "helping", "cpu")}
+    if _collects_beside(base):
+        del every["helping"]
+        return every | {"collector": ("collector", "helping")}
+    if _is_held_up(cell, base):
+        del every["helping"], every["waiting"]
+        return every | {"stage": ("stage", "helping", "waiting")}
+    return every
+
+
+def _collects_beside(base: Breakdown) -> bool:
+    """Did the collector run beside the workers of the base? What it takes where there are more of
+    them is its loss, too."""
+    helping = -base.of_capacity("helping")
+    capacity = base.per_trial("wall_ns") * base.of_capacity("workers")
+    return helping >= SAME * capacity and base.of_capacity("collector") >= helping / 2
+
+
+def _is_held_up(cell: Breakdown, base: Breakdown) -> bool:
+    """Do more workers change nothing, although threads beside the one of the base helped it? Then
+    another part of the program is the limit, even if no thread of its own shows it (a goroutine
+    runs on any)."""
+    capacity = base.per_operation("wall_ns") * base.of_capacity("workers")
+    helped = base.of_capacity("helped") / base.per_trial("operations")
+    wall, before = cell.per_operation("wall_ns"), base.per_operation("wall_ns")
+    computed, was = cell.mean("cpu"), base.mean("cpu")
+    return (
+        helped >= SAME * capacity
+        and abs(wall - before) < SAME * before
+        and abs(computed - was) < SAME * was
+    )
+
+
+def _counts(excess: Estimate, base: Breakdown) -> bool:
+    capacity = base.per_operation("wall_ns") * base.of_capacity("workers")
+    return excess.value >= CAPACITY_LOSS_MIN * capacity and (excess.low or 0.0) > 0
+
+
+def _words(cause: Cause, cell: Breakdown) -> str:
+    if cause == "stage":
+        return _stage_words(cell)
+    if cause == "collector":
+        return _collector_words(cell)
+    if cause == "serial":
+        return (
+            f"for {percent(cell.of_capacity('alone'))} of the time no worker worked, while another "
+            "thread ran"
+        )
+    if cause == "imbalance":
+        return (
+            f"the busiest worker ran {cell.of_capacity('uneven'):.2f} × as long as the mean of the "
+            "workers; the others had ended, or waited for the end or for the next round"
+        )
+    return quota_words(cell) or "the quota of its control group held it back"
+
+
+def _stage_words(cell: Breakdown) -> str:
+    if cell.stage is None:
+        return (
+            "more workers neither took longer nor got more done, and threads beside them ran: "
+            "another part of the program is the limit"
+        )
+    return (
+        f"the thread {cell.stage.name} ran {percent(cell.stage.ran)} of its life, while others "
+        "waited for it again and again"
+    )
+
+
+def _collector_words(cell: Breakdown) -> str:
+    share = percent(cell.of_capacity("collected"))
+    if cell.goroutines is not None:
+        many = f"{cell.goroutines.collecting:.1f} threads"
+        return f"the garbage collector marked {share} of the time, on {many} on the average"
+    return (
+        f"a thread of the garbage collector ran {share} of the time, and the workers wait meanwhile"
+    )

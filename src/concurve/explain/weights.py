@@ -1,0 +1,77 @@
+"""A verdict → its share of the loss, and the runner-up. Pure.
+
+The loss is what the capacity of an operation exceeds that of the base by; where that is not known,
+its thread time. The interval is that of the part, over the mean of the loss.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from concurve.estimate import Estimate
+from concurve.explain.breakdown import Breakdown, capacity_excess, excess
+from concurve.explain.capacity import PARTS
+from concurve.explain.causes import further_verdicts
+from concurve.explain.verdict import Case, Verdict
+from concurve.findings.explanation import Cause, RunnerUp
+
+#: The parts of the capacity that hold those of the thread time; all others are waiting.
+_SLOTS = {"cpu": "cpu", "run_queue": "queue"}
+
+
+#: A smaller share of the loss is not named.
+NAMED_MIN = 0.05
+
+
+class Weight(NamedTuple):
+    """How much of the loss a cause is, where it is known, and what comes next."""
+
+    share: Estimate | None = None
+    runner_up: RunnerUp | None = None
+
+
+def weigh(case: Case, verdict: Verdict) -> Weight:
+    """The share of a verdict, and the cause with the next greatest share. A cause that cannot be
+    told apart from it comes first: it has the same share."""
+    if case.base is None or verdict.cause == "none":
+        return Weight()
+    share = _share(case.cell, case.base, verdict)
+    if verdict.either is not None:
+        return Weight(share, RunnerUp(verdict.either, share, is_indistinct=True))
+    own = set(_columns(verdict))
+    found: dict[Cause, Estimate] = {}
+    for other in further_verdicts(case):
+        its = _share(case.cell, case.base, other)
+        is_apart = other.cause != verdict.cause and not own & set(_columns(other))
+        if its is not None and its.value >= NAMED_MIN and is_apart:
+            found.setdefault(other.cause, its)
+    if not found:
+        return Weight(share)
+    cause = max(found, key=lambda one: found[one].value)
+    return Weight(share, RunnerUp(cause, found[cause]))
+
+
+def _columns(verdict: Verdict) -> tuple[str, ...]:
+    """The parts of the capacity that a verdict stands for."""
+    if verdict.is_loss:
+        return verdict.parts
+    return tuple({_SLOTS.get(part, "waiting"): None for part in verdict.parts})
+
+
+def _share(cell: Breakdown, base: Breakdown, verdict: Verdict) -> Estimate | None:
+    """The part of the loss that a verdict stands for; ``None`` where it has none."""
+    if not verdict.parts:
+        return None
+    if cell.capacity and base.capacity:
+        part = capacity_excess(cell, base, *_columns(verdict))
+        whole = capacity_excess(cell, base, *PARTS).value
+    else:
+        part = excess(cell, base, *verdict.parts)
+        whole = excess(cell, base, "total").value
+    if whole <= 0:
+        return None
+    value, low, high = (
+        None if figure is None else min(1.0, max(0.0, figure / whole))
+        for figure in (part.value, part.low, part.high)
+    )
+    return Estimate(value=value or 0.0, low=low, high=high, n=part.n)

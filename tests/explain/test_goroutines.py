@@ -1,0 +1,105 @@
+"""Go programs: threads of the runtime accuse nobody, goroutines do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from concurve.explain.breakdown import Breakdown
+from concurve.explain.causes import cause_of
+from concurve.wire.record import Runtime
+from tests.explain.test_losses import FIRST, cell, lost, worker
+from tests.helpers.explaining import Thread, thread
+
+
+def runtime(running: float, collecting: float = 0.0, **waiting: float) -> Runtime:
+    """Means of 100 readings; the reasons of waits by short names."""
+    reasons = {
+        "lock": "sync.Mutex.Lock", "send": "chan send", "receive": "chan receive",
+        "group": "sync.WaitGroup.Wait", "marking": "GC worker (active)", "idle": "GC worker (idle)",
+    }  # fmt: skip
+    counts = {reasons[name]: round(100 * number) for name, number in waiting.items()}
+    return Runtime(
+        "go", readings=100, collecting=round(100 * collecting), running=round(100 * running),
+        waiting=counts,
+    )  # fmt: skip
+
+
+def threads(*cpu: float) -> list[Thread]:
+    """Threads on which goroutines run, the first one of the program among them; each waits at a
+    futex when it has none."""
+    started = [worker(share, futex=0.99 - share, switches=400) for share in cpu[1:]]
+    first = thread(cpu[0], futex=0.99 - cpu[0], name="program", tid=FIRST, switches=400)
+    watching = worker(0.01, switches=3000, sleep=0.98)
+    return [first, *started, watching]
+
+
+def go(level: int, cpu: tuple[float, ...], wall: float = 1.0, **more: Any) -> Breakdown:
+    return cell(level, threads(*cpu), wall=wall, **more)
+
+
+BASE = go(1, (0.6, 0.4), runtime=runtime(1.0, group=1))
+
+
+def test_goroutines_that_fight_for_a_mutex_are_a_lock() -> None:
+    own = go(2, (0.8, 0.8), wall=1.1, runtime=runtime(1.4, lock=0.6, group=1))
+    said = cause_of(own, BASE)
+    assert said.cause == "lock" and "0.6 of 2 goroutines wait for a sync.Mutex" in said.words
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_one_goroutine_on_two_threads_waits_for_nobody(level: int) -> None:
+    """The runtime moves it; the thread that it left waits at a futex."""
+    own = go(level, (0.5, 0.5), runtime=runtime(1.0, group=1))
+    assert cause_of(own, None).cause == "none"
+    assert cause_of(own, BASE).cause == ("none" if level == 1 else "serial")
+
+
+def test_who_sends_to_a_full_channel_waits_for_the_stage_that_receives() -> None:
+    base = go(1, (0.8, 0.8), runtime=runtime(1.6, send=0.4))
+    own = go(2, (0.8, 0.8), runtime=runtime(1.6, send=1.4))
+    said = cause_of(own, base)
+    assert said.cause == "stage"
+    other = go(2, (0.8, 0.8), wall=1.3, runtime=runtime(1.6, send=1.4))
+    said = cause_of(other, BASE)
+    assert said.cause == "stage" and "send to a channel" in said.words
+
+
+def test_a_collector_that_had_the_other_cpu_for_itself() -> None:
+    """It takes 0.6 of a CPU: beside one worker it costs nothing, beside two it does."""
+    base = go(1, (0.8, 0.8), runtime=runtime(1.0, 0.8, marking=0.6, group=1))
+    own = go(2, (0.99, 0.99), wall=0.8, runtime=runtime(1.3, 0.9, marking=0.75, group=1))
+    said = cause_of(own, base)
+    assert said.cause == "collector" and "marked 90 % of the time" in said.words
+    assert lost(own, base).parts["collector"] > 0.5
+
+
+def test_goroutines_of_uneven_work_are_an_imbalance_on_whichever_threads_they_run() -> None:
+    own = go(2, (0.7, 0.73), wall=0.7, runtime=runtime(1.43, group=1))
+    assert cause_of(own, BASE).cause == "imbalance"
+    waiting = go(2, (0.7, 0.73), wall=0.7, runtime=runtime(1.43, group=1, receive=1.5))
+    assert lost(waiting, BASE).parts["imbalance"] < 0.1
+
+
+def test_goroutines_that_scale_are_not_accused() -> None:
+    own = go(2, (0.99, 0.99), wall=0.5, runtime=runtime(2.0, group=1))
+    assert cause_of(own, BASE).cause == "none"
+
+
+def test_a_go_program_without_symbols_accuses_no_lock_and_says_what_is_missing() -> None:
+    def made(level: int, wall: float) -> Breakdown:
+        return go(level, (0.5, 0.5), wall=wall, absent={"runtime": "it was stripped"})
+
+    own = made(2, 1.3)
+    assert own.missing["runtime"] == "it was stripped"
+    assert cause_of(own, made(1, 1.0)).cause != "lock"
+
+
+def test_few_readings_say_nothing() -> None:
+    few = Runtime("go", readings=2, running=2, waiting={"sync.Mutex.Lock": 4})
+    own = go(2, (0.5, 0.5), wall=1.1, runtime=Runtime("go", readings=0))
+    assert own.goroutines is None
+    own = go(2, (0.5, 0.5), wall=1.1, runtime=few)
+    assert own.is_go and own.goroutines is not None, "ten readings in five trials"
+    assert go(1, (0.9,)).goroutines is None

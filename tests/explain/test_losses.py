@@ -1,0 +1,560 @@
+"""How a lost speed-up is divided, and which cause that names, from records made up for it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from concurve.definition.purposes import Purposes, alone
+from concurve.explain.accounts import account
+from concurve.explain.breakdown import Breakdown, breakdown
+from concurve.explain.capacity import PARTS, capacity_of
+from concurve.explain.causes import cause_of
+from concurve.explain.losses import Loss, loss_of
+from concurve.readings.operations import Asked
+from concurve.wire.record import CpuQuota, RoleRecord, SiteRecord, SitesRecord, TrialRecord
+from tests.helpers.explaining import WALL, Thread, record, role, thread
+
+ASKED = Asked(alone("target"))
+FIRST = 100
+"""The number of the role's first process and thread."""
+
+
+def program(threads: Sequence[Thread], wall: float = 1.0, **more: Any) -> RoleRecord:
+    """A program of one process that says nothing of itself."""
+    changes = {name: more.pop(name) for name in ("peak", "total") if name in more}
+    runtime = more.pop("runtime", None)
+    sites = more.pop("sites", None)
+    absent = more.pop("absent", {})
+    used: dict[str, Any] = {}
+    if "system" in more:
+        used["system_ns"] = round(more.pop("system") * wall * WALL)
+    if "rss" in more:
+        used["rss_bytes_max"] = more.pop("rss")
+    made = msgspec.structs.replace(role(threads, None, wall=round(wall * WALL), **more), pid=FIRST)
+    usage = msgspec.structs.replace(made.usage, **used)
+    threads_record = msgspec.structs.replace(made.threads, **changes)
+    return msgspec.structs.replace(
+        made,
+        usage=usage,
+        threads=threads_record,
+        runtime=runtime,
+        absent=made.absent | absent,
+        sites=sites,
+    )
+
+
+def cell(
+    level: float | None, threads: Sequence[Thread], wall: float = 1.0, **more: Any
+) -> Breakdown:
+    """A cell of trials that differ a little; ``level`` workers were asked for."""
+    rng = random.Random(1)
+    machine = {name: more.pop(name) for name in ("steal", "foreign") if name in more}
+    asked = more.pop("asked", ASKED)
+    cores = more.pop("cores", None)
+    khz = more.pop("khz", None)
+    accounts = [
+        account(
+            _at(khz, record(program(threads, wall, noise=noise, **more), **machine)),
+            asked,
+            level,
+            cores,
+        )
+        for noise in (1 + 0.002 * rng.random() for _ in range(5))
+    ]
+    found = breakdown([each for each in accounts if each is not None])
+    assert found is not None
+    return found
+
+
+def _at(khz: int | None, made: TrialRecord) -> TrialRecord:
+    machine = msgspec.structs.replace(made.machine, khz=khz)
+    return msgspec.structs.replace(made, machine=machine)
+
+
+def joining(cpu: float = 0.0) -> Thread:
+    """A first thread that waits for the others in a join."""
+    return thread(cpu, futex=0.99 - cpu, name="program", tid=FIRST, switches=3)
+
+
+def worker(cpu: float = 1.0, lived: float = 1.0, switches: int = 2, **more: Any) -> Thread:
+    """A thread without a name of its own; the shares are those of its life."""
+    return thread(cpu, lived=lived, name="program", switches=switches, **more)
+
+
+BASE = cell(1, [worker(), joining()])
+
+
+def lost(own: Breakdown, base: Breakdown = BASE) -> Loss:
+    loss = loss_of(own, base)
+    assert loss is not None
+    assert loss.speedup + sum(loss.parts.values()) == pytest.approx(loss.possible)
+    return loss
+
+
+# -- each cause -------------------------------------------------------------------------------
+
+
+def test_a_part_that_the_first_thread_does_alone_is_serial() -> None:
+    """A quarter of the work, before and after the workers: Amdahl's law."""
+    base = cell(1, [worker(lived=0.75), joining(0.25)], wall=1.0)
+    own = cell(2, [worker(lived=0.6), worker(lived=0.6), joining(0.4)], wall=0.625)
+    said = cause_of(own, base)
+    assert said.cause == "serial" and "for 40 % of the time no worker worked" in said.words
+    loss = lost(own, base)
+    assert loss.speedup == pytest.approx(1.6) and loss.possible == 2
+    assert loss.parts["serial"] == pytest.approx(0.4, abs=0.01)
+
+
+def test_work_between_rounds_of_threads_is_serial() -> None:
+    """Threads of ten rounds live one after the other, two at once."""
+    base = cell(1, [*[worker(lived=0.075)] * 10, joining(0.25)], peak=2)
+    own = cell(2, [*[worker(lived=0.06)] * 20, joining(0.4)], wall=0.625, peak=3)
+    assert cause_of(own, base).cause == "serial"
+    assert lost(own, base).parts["serial"] == pytest.approx(0.4, abs=0.01)
+
+
+def test_a_program_that_starts_no_workers_is_serial() -> None:
+    only = thread(0.99, name="program", tid=FIRST, switches=3)
+    said = cause_of(cell(2, [only]), cell(1, [only]))
+    assert said.cause == "serial"
+
+
+def test_a_worker_with_most_of_the_work_is_an_imbalance() -> None:
+    own = cell(2, [worker(), worker(lived=0.43), joining()], wall=0.7)
+    said = cause_of(own, BASE)
+    assert said.cause == "imbalance" and "the busiest worker ran 1.40 × as long" in said.words
+    loss = lost(own)
+    assert loss.speedup == pytest.approx(1.43, abs=0.01)
+    assert loss.parts["imbalance"] == pytest.approx(0.57, abs=0.01)
+
+
+def test_workers_that_wait_for_the_last_one_are_an_imbalance_too() -> None:
+    """They stay until the end, as in a pool, but wait once and no more."""
+    light = worker(0.43, futex=0.57)
+    assert cause_of(cell(2, [worker(), light, joining()], wall=0.7), BASE).cause == "imbalance"
+
+
+def test_an_imbalance_of_more_workers_than_cpus() -> None:
+    own = cell(8, [worker(), *[worker(0.4, 0.15, queue=0.6)] * 7, joining()], wall=0.7)
+    assert cause_of(own, BASE).cause == "imbalance"
+    assert lost(own).possible == 2
+
+
+def producer(cpu: float = 0.99) -> Thread:
+    return worker(cpu, switches=40)
+
+
+def consumer(cpu: float) -> Thread:
+    return worker(cpu, switches=900, futex=0.99 - cpu)
+
+
+def test_a_producer_that_is_busy_throughout_is_the_stage() -> None:
+    """More consumers get no more, for all of the loss."""
+    base = cell(1, [producer(), consumer(0.5), joining()])
+    own = cell(2, [producer(), *[consumer(0.25)] * 2, joining()])
+    said = cause_of(own, base)
+    assert (said.cause, said.limit) == ("stage", "program")
+    assert "ran 99 % of its life, while others waited for it again and again" in said.words
+    loss = lost(own, base)
+    assert loss.speedup == pytest.approx(1) and loss.parts["stage"] == pytest.approx(1, abs=0.03)
+
+
+def test_a_stage_is_no_lock_where_waiting_for_a_cpu_is_the_greatest_loss() -> None:
+    """Other processes take most of one CPU; the consumers wait for the producer all the same."""
+    waiting = worker(0.25, queue=0.3, switches=900, futex=0.44)
+    first = worker(0.9, queue=0.09, switches=40)
+    own = cell(2, [first, waiting, waiting, joining()], words=[(60, 2, 0)], foreign=0.3)
+    base = cell(1, [producer(), consumer(0.5), joining()])
+    assert cause_of(own, base).cause in ("stage", "contamination")
+
+
+def test_a_stage_may_be_a_process_behind_a_pipe() -> None:
+    def process(tid: int, cpu: float, switches: int) -> Thread:
+        piped = {"pipe": 0.99 - cpu}
+        return thread(cpu, name="program", tid=tid, pid=tid, switches=switches, **piped)
+
+    parent = thread(0.001, child=0.99, name="program", tid=FIRST, switches=3)
+    base = cell(1, [process(200, 0.98, 30), process(201, 0.5, 900), parent])
+    copies = [process(tid, 0.25, 900) for tid in (201, 202)]
+    own = cell(2, [process(200, 0.98, 30), *copies, parent])
+    assert cause_of(own, base).cause == "stage"
+
+
+def test_a_collector_that_stops_the_workers() -> None:
+    """Two thirds work and a third collection, which one thread does alone."""
+
+    def jvm(workers: int, busy: float, collecting: float, wall: float) -> Breakdown:
+        threads = [worker(busy, switches=300, futex=0.99 - busy)] * workers
+        service = [
+            thread(collecting, futex=0.99 - collecting, name="VM Thread"),
+            thread(0.0, futex=0.99, name="Signal Dispatch"),
+        ]
+        return cell(workers, [*threads, *service, joining()], wall=wall)
+
+    base, own = jvm(1, 0.66, 0.33, 1.0), jvm(2, 0.5, 0.5, 0.67)
+    said = cause_of(own, base)
+    assert said.cause == "collector" and "ran 50 % of the time" in said.words
+    assert lost(own, base).parts["collector"] == pytest.approx(0.5, abs=0.03)
+
+
+def test_cpu_time_that_grows_in_the_kernel() -> None:
+    base = cell(1, [worker(), joining()], system=0.1)
+    own = cell(2, [worker(), worker(), joining()], system=0.9)
+    said = cause_of(own, base)
+    assert said.cause == "kernel" and "of the increase is spent in the kernel" in said.words
+    user = cell(2, [worker(), worker(), joining()], system=0.1)
+    assert cause_of(user, base).cause == "coherency"
+    unknown = cell(1, [worker(), joining()])
+    assert cause_of(own, unknown).cause == "coherency"
+
+
+def pool(level: int, wall: float, alone: float, cpu: float) -> Breakdown:
+    """Workers that stay, and a first thread that works while they wait for it at a barrier."""
+    first = thread(
+        alone, futex=0.99 - alone, name="program", tid=FIRST, switches=80, alone=round(100 * alone)
+    )
+    workers = [worker(cpu, futex=0.99 - cpu, switches=80)] * level
+    return cell(level, [*workers, first], wall=wall, words=[(60, level + 1, 30)])
+
+
+def test_work_of_the_first_thread_while_a_pool_waits_is_serial() -> None:
+    """A quarter of the work, between the rounds of a pool."""
+    base, own = pool(1, 1.0, 0.25, 0.75), pool(2, 0.625, 0.4, 0.59)
+    said = cause_of(own, base)
+    assert said.cause == "serial" and "for 40 % of the time no worker worked" in said.words
+    assert lost(own, base).parts["serial"] == pytest.approx(0.4, abs=0.03)
+
+
+def test_the_only_thread_that_works_is_serial_whichever_it_is() -> None:
+    """A runtime may run it on any thread, beside others that have nothing to do."""
+    idle = [worker(0.002, switches=n, futex=0.99) for n in (1, 3, 40)]
+    own = cell(2, [worker(0.99, switches=20), *idle, joining()])
+    base = cell(1, [worker(0.99, switches=20), *idle, joining()])
+    assert cause_of(own, base).cause == "serial"
+
+
+def test_a_first_thread_that_works_like_the_others_is_a_worker() -> None:
+    """As in OpenMP, and in Go, which may run a goroutine on it."""
+    first = thread(0.98, name="program", tid=FIRST, switches=3)
+    base = cell(1, [first])
+    light = worker(0.43, futex=0.56, switches=2)
+    assert cause_of(cell(2, [first, light], wall=0.7), base).cause == "imbalance"
+    assert cause_of(cell(2, [first, worker(0.98)], wall=0.5), base).cause == "none"
+
+
+@pytest.mark.parametrize("level", [2, 4])
+def test_uneven_rounds_with_a_barrier_are_an_imbalance(level: int) -> None:
+    """Another thread is late in each round; the word has another value in each."""
+    late = [worker(0.66, futex=0.33, switches=60)] * level
+    cpus = tuple(range(level))
+    own = cell(level, [*late, joining()], 1.5 / level, words=[(66, level, 31)], cpus=cpus)
+    said = cause_of(own, BASE)
+    assert said.cause == "imbalance" and "for the next round" in said.words
+
+
+def waits_at(*readings: tuple[str, int]) -> SitesRecord:
+    """The sampled waits, by what is waited at."""
+    listed = tuple(
+        SiteRecord(primitive=primitive, call="futex", module="/app", offset=f"0x{number}",
+                   found="cfi", readings=count, threads=2)
+        for number, (primitive, count) in enumerate(readings)
+    )  # fmt: skip
+    return SitesRecord(readings=sum(count for _, count in readings), listed=listed)
+
+
+@pytest.mark.parametrize("level", [2, 4])
+def test_uneven_rounds_with_a_barrier_of_a_condition_are_an_imbalance(level: int) -> None:
+    """Its word tells nothing; the place of the wait does. The first thread waits for the end."""
+    late = [worker(0.66, futex=0.33, switches=60)] * level
+    cpus = tuple(range(level))
+    found = waits_at(("join", 300), ("barrier", 19), ("mutex", 1))
+    own = cell(level, [*late, joining()], 1.5 / level, cpus=cpus, sites=found)
+    said = cause_of(own, BASE)
+    assert said.cause == "imbalance" and "for the next round" in said.words
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        waits_at(("join", 300), ("mutex", 40)),
+        waits_at(("barrier", 4), ("condition", 36)),
+        waits_at(("barrier", 1)),
+        None,
+    ],
+)
+def test_waits_elsewhere_than_at_barriers_are_those_for_a_lock(found: SitesRecord | None) -> None:
+    held = [worker(0.66, futex=0.33, switches=60)] * 2
+    own = cell(2, [*held, joining()], wall=0.75, sites=found)
+    assert cause_of(own, BASE).cause == "lock"
+
+
+def test_the_word_of_a_mutex_has_one_value() -> None:
+    held = [worker(0.66, futex=0.33, switches=60)] * 2
+    own = cell(2, [*held, joining()], wall=0.75, words=[(66, 2, 0)])
+    assert cause_of(own, BASE).cause == "lock"
+
+
+def test_one_worker_for_whom_the_others_wait_in_each_round_is_an_imbalance() -> None:
+    """As many threads work as were asked for, so it is no stage."""
+    own = cell(2, [worker(0.98, switches=3), worker(0.33, futex=0.66, switches=99), joining()],
+               wall=0.75)  # fmt: skip
+    assert cause_of(own, BASE).cause == "imbalance"
+
+
+def test_more_workers_that_change_nothing_have_a_stage_elsewhere() -> None:
+    """Goroutines of two stages run on any thread: none of them is busy throughout."""
+    base = cell(1, [worker(0.8, switches=900, futex=0.19)] * 2)
+    own = cell(2, [worker(0.8, switches=900, futex=0.19)] * 2)
+    said = cause_of(own, base)
+    assert (said.cause, said.limit) == ("stage", "")
+    assert "another part of the program" in said.words
+    assert lost(own, base).parts["stage"] == pytest.approx(1, abs=0.05)
+
+
+QUOTA = CpuQuota(cpus=1.0, periods=10, throttled=9, throttled_ns=round(0.9 * WALL))
+
+
+def test_a_quota_of_a_control_group() -> None:
+    """Two workers that may use one CPU's time: half of the time they are held back."""
+    held = [worker(0.5, queue=0.49)] * 2
+    own = cell(2, [*held, joining()], quota=QUOTA)
+    said = cause_of(own, BASE)
+    assert said.cause == "quota"
+    assert "1 CPU seconds a second, and it was held back in 90 % of the periods" in said.words
+    assert lost(own).parts["quota"] == pytest.approx(0.9, abs=0.03)
+    assert lost(own).parts["queue"] < 0.1
+
+
+def test_a_quota_that_is_not_used_up_is_none() -> None:
+    unused = CpuQuota(cpus=4.0, periods=10, throttled=0, throttled_ns=0)
+    own = cell(2, [worker(), worker(), joining()], wall=0.5, quota=unused)
+    assert cause_of(own, BASE).cause == "none"
+
+
+def test_more_threads_than_a_quota_allows_wait_for_the_quota() -> None:
+    held = [worker(0.125, queue=0.87)] * 8
+    assert cause_of(cell(8, [*held, joining()], quota=QUOTA), BASE).cause == "quota"
+    own = cell(8, [*[worker(0.25, queue=0.74)] * 8, joining()], wall=0.5)
+    assert cause_of(own, BASE).cause == "cpu"
+
+
+def test_locks_of_files_between_processes() -> None:
+    def process(tid: int, cpu: float, **more: Any) -> Thread:
+        return thread(cpu, name="program", tid=tid, pid=tid, switches=900, **more)
+
+    parent = thread(0.001, child=0.99, name="program", tid=FIRST, switches=30)
+    base = cell(1, [process(200, 0.99), parent])
+    turns = [process(tid, 0.55, file_lock=0.44) for tid in (200, 201)]
+    said = cause_of(cell(2, [*turns, parent], wall=0.9), base)
+    assert said.cause == "lock" and "locks of files" in said.words
+    alone = cell(1, [process(200, 0.4, file_lock=0.59), parent])
+    assert cause_of(alone, base).cause == "none"
+
+
+def test_changes_of_the_address_space_are_the_kernel() -> None:
+    changing = worker(0.4, memory=0.59, switches=900)
+    said = cause_of(cell(2, [changing, changing, joining()], wall=1.2), BASE)
+    assert said.cause == "kernel" and "address space" in said.words
+
+
+def hardware(level: int, ratio: float, **more: Any) -> Breakdown:
+    """Workers that take so many times the CPU time for the same work."""
+    return cell(level, [*[worker()] * level, joining()], wall=ratio / min(level, 2), **more)
+
+
+def test_the_bandwidth_of_memory_needs_much_of_it_and_does_less_by_no_more_than_its_share() -> None:
+    small, large = 3 << 20, 200 << 20
+    said = cause_of(hardware(2, 1.4, rss=large), hardware(1, 1.0, rss=large))
+    assert (said.cause, said.either) == ("memory", "coherency") and "200 MiB" in said.words
+    fits = cause_of(hardware(2, 1.4, rss=small), hardware(1, 1.0, rss=small))
+    assert fits.cause == "coherency" and "fits into caches" in fits.words
+    worse = cause_of(hardware(2, 4.0, rss=large), hardware(1, 1.0, rss=large))
+    assert worse.cause == "coherency" and "with more workers less is done" in worse.words
+
+
+def test_cpus_that_share_a_core() -> None:
+    """Two CPUs of one core. A run with as many as there are cores would tell the two apart."""
+    said = cause_of(hardware(2, 1.5, cores=1), hardware(1, 1.0, cores=1))
+    assert (said.cause, said.either) == ("smt", "coherency")
+    assert "2 threads at once on 1 cores" in said.words
+    assert cause_of(hardware(2, 1.5, cores=2), hardware(1, 1.0, cores=2)).cause == "coherency"
+
+
+def test_a_clock_that_falls_when_more_cpus_are_busy() -> None:
+    base = hardware(1, 1.0, khz=4_000_000)
+    said = cause_of(hardware(2, 1.3, khz=3_200_000), base)
+    assert said.cause == "clock" and "1.25 × as fast in the base" in said.words
+    assert cause_of(hardware(2, 1.3, khz=3_990_000), base).cause == "coherency"
+
+
+def test_a_thread_for_each_task() -> None:
+    """Most of them are not listed; the first one starts them."""
+    first = thread(0.6, futex=0.39, name="program", tid=FIRST, switches=9000)
+    tasks = [thread(0.5, name="program", lived=0.001, switches=2)] * 20
+    for level in (1, 2):
+        said = cause_of(cell(level, [first, *tasks], wall=0.4, total=20_001, system=0.5), None)
+        assert said.cause == "kernel" and "20,001 threads were started" in said.words
+
+
+# -- who is not accused -----------------------------------------------------------------------
+
+
+NAMED = ("serial", "imbalance", "stage", "collector")
+
+
+def test_work_that_is_divided_evenly_accuses_nobody() -> None:
+    own = cell(2, [worker(), worker(), joining()], wall=0.5)
+    assert cause_of(own, BASE).cause == "none"
+    assert all(abs(part) < 0.02 for part in lost(own).parts.values())
+
+
+def test_a_short_start_and_a_little_unevenness_accuse_nobody() -> None:
+    started = cell(2, [worker(lived=0.96), worker(lived=0.96), joining(0.04)], wall=0.52)
+    uneven = cell(2, [worker(), worker(lived=0.95), joining()], wall=0.515)
+    for own in (started, uneven):
+        assert cause_of(own, BASE).cause not in NAMED
+
+
+def test_threads_of_a_runtime_that_only_wait_are_not_accused() -> None:
+    """As in Go: one thread watches, others wait for goroutines that never come."""
+    watching = worker(0.01, switches=3000, sleep=0.98)
+    idle = [worker(0.002, switches=n, futex=0.99) for n in (1, 3, 40)]
+    first = thread(0.99, name="program", tid=FIRST, switches=20)
+    base = cell(1, [first, watching, *idle])
+    own = cell(2, [first, worker(0.99, switches=20), watching, *idle], wall=0.51)
+    assert cause_of(own, base).cause == "none"
+
+
+@pytest.mark.parametrize("level", [2, 16])
+def test_idle_threads_of_a_pool_are_no_imbalance(level: int) -> None:
+    idle = [worker(0.0, futex=0.99, switches=1)] * (level - 2)
+    own = cell(level, [worker(), worker(), *idle, joining()], wall=0.5)
+    assert cause_of(own, BASE).cause == "none"
+
+
+def test_sleepers_that_scale_are_not_accused() -> None:
+    sleeper = worker(0.01, sleep=0.98, switches=200)
+    base = cell(1, [sleeper, joining()])
+    for level in (2, 8):
+        own = cell(level, [*[sleeper] * level, joining()], wall=1 / level)
+        assert cause_of(own, base).cause == "none"
+
+
+def test_a_lock_is_a_lock() -> None:
+    held = worker(0.6, futex=0.39, switches=2000)
+    own = cell(2, [held, held, joining()], wall=0.85, words=[(78, 2)])
+    assert cause_of(own, BASE).cause == "lock"
+
+
+def test_a_lock_that_prefers_one_thread_is_no_imbalance() -> None:
+    """Both have the same work; one got the lock all the time and ended early."""
+    starved = worker(0.52, futex=0.47, switches=800)
+    first = worker(0.98, lived=0.53, futex=0.02, switches=300)
+    own = cell(2, [first, starved, joining()], wall=0.97, words=[(47, 2)])
+    assert cause_of(own, BASE).cause == "lock"
+
+
+def test_threads_that_sleep_beside_a_busy_one_do_not_wait_for_it() -> None:
+    """They work as much as consumers would, but by timers."""
+    ticking = worker(0.25, sleep=0.74, switches=900)
+    own = cell(2, [producer(), ticking, ticking, joining()])
+    assert cause_of(own, cell(1, [producer(), ticking, joining()])).cause != "stage"
+
+
+def test_a_collector_that_is_not_one_of_a_jvm_is_a_thread_like_others() -> None:
+    """Whatever a program calls its threads."""
+    threads = [thread(0.99, name="GC Thread#0", switches=2), thread(0.99, name="GC Thread#1")]
+    own = cell(2, [*threads, joining()], wall=0.51)
+    assert lost(own).parts["collector"] == 0
+
+
+def test_a_worker_that_others_keep_from_its_cpu_has_no_more_work() -> None:
+    """It ends later; the other one did as much and had ended."""
+    own = cell(2, [worker(1.0, lived=0.5), worker(0.5, queue=0.5), joining()], foreign=0.25)
+    assert lost(own).parts["imbalance"] < 0.05
+    assert cause_of(own, BASE).cause == "contamination"
+
+
+def test_processes_outside_the_trial_are_none_of_these() -> None:
+    waiting = worker(0.5, queue=0.5)
+    own = cell(2, [waiting, waiting, joining()], foreign=0.5)
+    assert lost(own).parts["queue"] == pytest.approx(1, abs=0.05)
+    assert cause_of(own, BASE).cause == "contamination"
+
+
+# -- what is not known ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("level", "more"),
+    [
+        (None, {}),  # no factor counts the workers
+        (2, {"total": 900}),  # most threads are not listed
+        (2, {"phase": True}),  # the program says itself what is to be measured
+        (2, {"asked": Asked(Purposes("target", "target", ("load",), True))}),
+    ],
+)
+def test_where_the_division_is_not_known_there_is_none(
+    level: float | None, more: dict[str, Any]
+) -> None:
+    found = cell(level, [worker(), worker(lived=0.4), joining()], **more)
+    assert found.capacity == {} and loss_of(found, BASE) is None
+    assert cause_of(found, BASE).cause not in ("imbalance", "serial")
+
+
+def test_a_life_that_is_not_known_leaves_the_division_out() -> None:
+    made = program([worker(), worker(lived=0.4), joining()])
+    listed = made.threads.listed
+    unknown = (msgspec.structs.replace(listed[0], lived_ns=None), *listed[1:])
+    threads = msgspec.structs.replace(made.threads, listed=unknown)
+    assert capacity_of(made, 2, 2, 0.0) is not None
+    assert capacity_of(msgspec.structs.replace(made, threads=threads), 2, 2, 0.0) is None
+
+
+@pytest.mark.parametrize(
+    ("level", "taken", "is_known"), [(2, 0.0, True), (2, WALL / 10, False), (4, 0.0, False)]
+)
+def test_a_wait_for_a_cpu_that_is_not_known_is_not_taken_as_none(
+    level: int, taken: float, is_known: bool
+) -> None:
+    """It could only be none where each worker had a CPU, and no other process took one."""
+    made = program([worker(), worker(), joining()], queue_absent="not permitted")
+    assert (capacity_of(made, level, 2, taken) is not None) == is_known
+
+
+def test_a_single_trial_names_no_loss() -> None:
+    own = cell(2, [worker(), worker(lived=0.43), joining()], wall=0.7)
+    one = breakdown(own.accounts[:1])
+    assert one is not None and cause_of(one, BASE).cause != "imbalance"
+
+
+def test_the_parts_add_up_whatever_the_threads_did() -> None:
+    rng = random.Random(7)
+    for _ in range(200):
+        threads = [joining(rng.uniform(0, 0.9))]
+        for _ in range(rng.randint(0, 9)):
+            cpu = rng.random()
+            queue = rng.uniform(0, 1 - cpu)
+            name = rng.choice(["program", "VM Thread", "GC Thread#1", "writer"])
+            switches = rng.choice([1, 20, 2000])
+            lived = rng.uniform(0.01, 1)
+            threads.append(thread(cpu, queue, name=name, switches=switches, lived=lived))
+        made = program(threads, wall=rng.uniform(0.1, 3))
+        found = capacity_of(made, rng.choice([1, 2, 3, 64]), rng.choice([1, 2, 4]), WALL / 10)
+        assert found is not None
+        parts = {name: getattr(found, name) for name in PARTS}
+        assert sum(parts.values()) == pytest.approx(found.workers * made.wall_ns)
+        assert parts.pop("helping") <= 0 and min(parts.values()) >= 0
+
+
+def test_one_worker_has_nobody_to_share_a_lock_with() -> None:
+    """A thread for each task: the first thread waits for one after the other."""
+    first = thread(0.5, futex=0.49, name="program", tid=FIRST, switches=9000)
+    task = worker(0.45, futex=0.54, switches=9000)
+    assert cause_of(cell(1, [first, task]), None).cause == "none"
+    assert cause_of(cell(2, [first, task]), None).cause == "lock"

@@ -1,0 +1,200 @@
+"""Where in a program threads waited for locks: over trials, in sentences, in tables, as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import msgspec
+import pytest
+
+from concurve.definition.study import Rules
+from concurve.explain.explanation import explain_run
+from concurve.explain.sites import place_sentence, sites_of
+from concurve.findings.explanation import Explanation
+from concurve.measuring.heads import new_head
+from concurve.measuring.laboratory import Runner
+from concurve.report.json.explanation import to_json
+from concurve.report.sections.limits import explanation_document
+from concurve.report.terminal import lines
+from concurve.store import Store
+from concurve.wire.record import SiteRecord, SitesRecord, TrialRecord
+from concurve.wire.spec import TrialSpec
+from tests.helpers.explaining import record, role, thread
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
+
+SCHEMA = json.loads(
+    (Path(__file__).parents[2] / "schema" / "explain.schema.json").read_text(encoding="utf-8")
+)
+
+
+def site(function: str | None, readings: int, **more: Any) -> SiteRecord:
+    given: dict[str, Any] = {
+        "primitive": "mutex",
+        "call": "futex",
+        "module": "/opt/app",
+        "offset": "0x1234",
+        "found": "cfi",
+        "readings": readings,
+        "threads": 2,
+        "function": function,
+    }
+    return SiteRecord(**(given | more))
+
+
+def sites(*listed: SiteRecord, **more: int) -> SitesRecord:
+    return SitesRecord(readings=sum(it.readings for it in listed), listed=listed, **more)
+
+
+def test_the_same_place_in_several_trials_is_one() -> None:
+    add = {"file": "/src/table.cc", "line": 7, "lock": "table_mutex"}
+    found = sites_of(
+        [
+            sites(site("Table::add(int)", 30, **add, held=20), site("Table::drop()", 10)),
+            None,
+            sites(site("Table::add(int)", 31, **add, held=25, threads=3, offset="0x999")),
+        ]
+    )
+    assert [(it.name, it.readings) for it in found] == [("Table::add", 61), ("Table::drop", 10)]
+    assert (found[0].share, found[0].threads, found[0].held) == (61 / 71, 3, 45)
+    assert found[1].held is None
+
+
+def test_who_waits_for_the_end_of_a_thread_waits_for_no_lock() -> None:
+    found = sites_of([sites(site("main", 500, primitive="join"), site("work", 20))])
+    assert [(it.name, it.share) for it in found] == [("work", 1.0)]
+
+
+def test_a_function_without_a_name_is_its_address() -> None:
+    known = site(None, 8, offset="0x1300", callers=("run(int)", "main"))
+    found = sites_of([sites(site(None, 12), known)])
+    assert [it.name for it in found] == ["app+0x1234", "app+0x1300, called by run"]
+    assert place_sentence("lock", found) == ""
+
+
+def test_what_a_weak_scan_found_is_not_sure() -> None:
+    found = sites_of([sites(site("a", 9, found="scan_exact"), site("b", 8, found="scan_weak"))])
+    assert [it.is_sure for it in found] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        ("Table::add(int)", "Table::add"),
+        ("void put<int, std::less<int> >(int, long)", "void put"),
+        ("(anonymous namespace)::take(int)", "(anonymous namespace)::take"),
+        ("Guard::operator()(int) const", "Guard::operator()"),
+        ("<app::Table<T> as app::Add>::add", "<app::Table as app::Add>::add"),
+        ("app::run::{{closure}}", "app::run::{{closure}}"),
+        ("add_left", "add_left"),
+    ],
+)
+def test_names_in_sentences_have_no_parameters(function: str, name: str) -> None:
+    assert sites_of([sites(site(function, 10))])[0].name == name
+
+
+def test_a_sentence_names_the_places_with_most_waits() -> None:
+    found = sites_of(
+        [
+            sites(
+                site("add", 61, file="/src/table.cc", line=7, lock="table_mutex"),
+                site("drop", 34),
+                site("list", 5),
+            )
+        ]
+    )
+    assert place_sentence("lock", found) == (
+        "Of 100 sampled waits, 61 % were for table_mutex, in add (table.cc:7) and 34 % "
+        "were in drop."
+    )
+
+
+def test_few_readings_make_no_sentence() -> None:
+    assert place_sentence("lock", sites_of([sites(site("add", 9))])) == ""
+    assert place_sentence("lock", ()) == ""
+
+
+# -- in what a run says -------------------------------------------------------------------------
+
+
+class _Engine(FakeEngine):
+    """Threads that wait for one lock, if there are several."""
+
+    def run(self, spec: TrialSpec) -> bytes:
+        made = msgspec.structs.replace(_trial(int(spec.roles[0].argv[1])), trial=spec.trial)
+        return msgspec.json.encode(made)
+
+
+def _trial(threads: int) -> TrialRecord:
+    if threads == 1:
+        return record(role([thread(0.99)]))
+    waiting = [thread(1 / threads, futex=1 - 1 / threads, switches=9000)] * threads
+    target = role(waiting, 1000, words=[(100, threads)])
+    found = sites(
+        site("Table::add(int)", 40, file="/src/table.cc", line=7, lock="table_mutex"),
+        site("Table::drop()", 10, found="scan_weak"),
+        torn=3,
+    )
+    return record(msgspec.structs.replace(target, sites=found))
+
+
+def explained(tmp_path: Path) -> Explanation:
+    store = Store(str(tmp_path / "concurve.db"))
+    head = new_head(small_study(Rules(repeats_min=5, repeats_max=5)), "normal", 1, "concurve sweep")
+    Runner(head, store, _Engine(), clock=FakeClock(0.001)).start()
+    return explain_run(store, store.find_run(head.id))
+
+
+def test_a_lock_is_said_with_its_line(tmp_path: Path) -> None:
+    found = explained(tmp_path)
+    one, two = found.cells[0], found.cells[1]
+    assert (one.cause, one.sites) == ("none", ())
+    assert two.cause == "lock"
+    assert two.place == (
+        "Of 250 sampled waits, 80 % were for table_mutex, in Table::add (table.cc:7) and 20 % were "
+        "in Table::drop."
+    )
+    assert one.place == ""
+
+
+def test_views_show_the_places(tmp_path: Path) -> None:
+    found = explained(tmp_path)
+    text = "\n".join(line.plain for line in lines(explanation_document(found), 120))
+    assert "of the waits" in text
+    assert "table.cc:7" in text and "table_mutex" in text
+    assert "Of 250 sampled waits" in " ".join(text.split())
+    exported = json.loads(to_json(found))
+    jsonschema.validate(exported, SCHEMA)
+    first = exported["cells"][1]["sites"][0]
+    assert (first["function"], first["line"], first["readings"]) == ("Table::add(int)", 7, 200)
+    assert exported["cells"][1]["sites"][1]["is_sure"] is False
+    assert "sites" not in exported["cells"][0]
+
+
+def test_the_interpreters_lock_is_named_wherever_it_is_waited_for() -> None:
+    place = {"file": "/src/app.py", "lock": "GIL", "runtime": "cpython"}
+    one = sites_of([sites(site("work", 30, **place, line=7))])
+    assert place_sentence("lock", one) == (
+        "Of 30 sampled waits, 100 % were for the GIL, in work (app.py:7)."
+    )
+    spread = sites_of([sites(*[site(f"f{it}", 5, **place, line=it) for it in range(1, 16)])])
+    assert place_sentence("lock", spread) == "Of 75 sampled waits, 100 % were for the GIL."
+    assert place_sentence("lock", sites_of([sites(site("work", 5, **place, line=7))])) == ""
+
+
+def test_names_of_other_languages_stay_whole() -> None:
+    names = ["main.(*shelf).addRight", "up.<locals>.own", "main.main.func1", "<module>"]
+    found = sites_of([sites(*[site(name, 9) for name in names])])
+    assert sorted(it.name for it in found) == sorted(names)
+
+
+def test_uneven_rounds_name_their_barrier_alone() -> None:
+    barrier = site("wait_for_all", 60, primitive="barrier", file="/src/app.c", line=12)
+    found = sites_of([sites(barrier, site("Table::add()", 20))])
+    assert place_sentence("imbalance", found) == (
+        "Of 80 sampled waits, 75 % were in wait_for_all (app.c:12)."
+    )
+    assert place_sentence("serial", found) == ""
+    assert place_sentence("imbalance", sites_of([sites(site("Table::add()", 20))])) == ""

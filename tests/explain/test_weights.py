@@ -1,0 +1,55 @@
+"""How much of a loss a cause is, and what comes next."""
+
+from __future__ import annotations
+
+import pytest
+
+from concurve.explain.breakdown import Breakdown
+from concurve.explain.causes import cause_of
+from concurve.explain.verdict import Case
+from concurve.explain.weights import Weight, weigh
+from tests.explain.test_losses import BASE, cell, joining, worker
+
+
+def weight(own: Breakdown, base: Breakdown | None = BASE) -> Weight:
+    return weigh(Case(own, base, False), cause_of(own, base))
+
+
+def test_a_cause_has_its_share_of_the_loss_and_an_interval() -> None:
+    found = weight(cell(2, [worker(), worker(lived=0.43), joining()], wall=0.7))
+    assert found.share is not None and found.runner_up is None
+    assert found.share.value == pytest.approx(1, abs=0.03)
+    low, high = found.share.low, found.share.high
+    assert low is not None and high is not None and low <= found.share.value <= high <= 1
+
+
+def test_the_next_cause_is_another_part_of_the_loss() -> None:
+    """Uneven work for most of it, and more CPU time for the rest."""
+    own = cell(2, [worker(), worker(lived=0.5), joining()], wall=0.8)
+    found = weight(own)
+    assert cause_of(own, BASE).cause == "imbalance"
+    assert found.share is not None and found.share.value == pytest.approx(0.67, abs=0.03)
+    assert found.runner_up is not None and found.runner_up.cause == "coherency"
+    assert found.runner_up.share is not None
+    assert found.runner_up.share.value == pytest.approx(0.33, abs=0.03)
+
+
+def test_waits_that_a_barrier_explains_are_no_lock_besides() -> None:
+    late = [worker(0.66, futex=0.33, switches=60)] * 2
+    found = weight(cell(2, [*late, joining()], wall=0.75, words=[(66, 2, 31)]))
+    assert found.runner_up is None or found.runner_up.cause != "imbalance"
+    assert found.share is not None and found.share.value > 0.9
+
+
+def test_causes_that_cannot_be_told_apart_are_both_said() -> None:
+    large = 200 << 20
+    own = cell(2, [worker(), worker(), joining()], wall=0.8, rss=large)
+    found = weight(own, cell(1, [worker(), joining()], rss=large))
+    assert cause_of(own, BASE).cause == "memory"
+    assert found.runner_up is not None and found.runner_up.is_indistinct
+    assert found.runner_up.cause == "coherency"
+
+
+def test_nothing_lost_has_no_share() -> None:
+    assert weight(cell(2, [worker(), worker(), joining()], wall=0.5)) == Weight()
+    assert weight(BASE, None) == Weight()
