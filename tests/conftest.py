@@ -8,6 +8,7 @@ import os
 import pwd
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +40,7 @@ def pytest_configure() -> None:
     """Undo settings that the tests and their processes inherit from the caller of the tests."""
     for name in STEERING:
         os.environ.pop(name, None)
+    sys.dont_write_bytecode = False
     # What a fixture of a whole module measures waits for nobody either.
     os.environ["CONCURVE_LOCK"] = str(own_file(str(os.getpid())))
     # A shell starts what it puts into the background with SIGINT ignored.
@@ -60,24 +62,47 @@ def secrets_of_its_own() -> Iterator[None]:
     known |= before
 
 
-#: Folders whose tests start programs, servers or devices, and fixtures that do so.
+#: Folders and files whose tests start programs, servers or devices, and fixtures that do so.
 REAL_FOLDERS = {"attendants", "benches", "histories", "instrument", "monitor", "subjects"}
 REAL_FIXTURES = {"lab", "large", "loop_devices", "measured", "postgres", "redis", "server", "swept"}
+REAL_FILES = {
+    "cli/test_completion.py", "measuring/test_resume_after_kill.py", "packaging/test_site.py",
+    "store/test_changed_file.py",
+}  # fmt: skip
 
 
 #: Files that simulate so many runs or curves that they take a third of the unit tests' time.
 SIMULATIONS = {
-    "analysis/test_judging_noise.py", "models/test_properties.py", "models/test_sentences.py",
+    "analysis/test_judging_noise.py", "models/test_bands.py", "models/test_properties.py",
+    "models/test_sentences.py", "models/test_stated.py", "store/test_scale.py",
 }  # fmt: skip
 
 
+#: The files that take longest, the longest first: they begin first, so that none of them runs alone
+#: at the end, while the other processes of `make test` have nothing left to do.
+LONG = (
+    "benches/test_benches.py", "cli/test_cli.py", "subjects/test_storage.py",
+    "analysis/test_judging_noise.py", "cli/test_streams.py", "subjects/test_server_damage.py",
+)  # fmt: skip
+
+
+def file_of(item: pytest.Item) -> str:
+    """The file of a test with its folder."""
+    return "/".join(item.path.parts[-2:])
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what starts real processes or simulates for long, which `make check` leaves out."""
+    """Mark what starts real processes or simulates for long, which `make check` leaves out; and let
+    the longest files begin first."""
+    order = {file: place for place, file in enumerate(LONG)}
+    items.sort(key=lambda item: order.get(file_of(item), len(LONG)))
     for item in items:
+        file = file_of(item)
         folders = REAL_FOLDERS & set(item.path.parts)
-        if folders or REAL_FIXTURES & set(getattr(item, "fixturenames", ())):
+        fixtures = REAL_FIXTURES & set(getattr(item, "fixturenames", ()))
+        if folders or fixtures or file in REAL_FILES:
             item.add_marker("real")
-        if "/".join(item.path.parts[-2:]) in SIMULATIONS:
+        if file in SIMULATIONS:
             item.add_marker("simulation")
 
 
@@ -86,6 +111,14 @@ def _own_lock_and_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """Each test has a store and a measurement lock of its own."""
     monkeypatch.setenv("CONCURVE_LOCK", str(tmp_path / "lock"))
     monkeypatch.setenv("CONCURVE_DB", str(tmp_path / "concurve.db"))
+
+
+@pytest.fixture
+def empty_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages whose pictures are empty, for tests of their words: drawing takes a second, and its
+    result belongs to another program's version."""
+    empty = '<svg width="1" viewBox="0 0 1 1"></svg>'
+    monkeypatch.setattr("concurve.report.html.to_svg", lambda *_, **__: empty)
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Literal
 from concurve import exports
 from concurve.analysis.comparison import compare_levels, compare_runs
 from concurve.analysis.comparison.options import EFFECT, Options
-from concurve.analysis.history import history_of
 from concurve.analysis.run import findings_of, trial_findings_of
+from concurve.analysis.stored_runs import history_of_stored
 from concurve.brief import figures_of
 from concurve.definition.beside_line import Beside
 from concurve.definition.catalogue import find_study
@@ -39,8 +39,11 @@ from concurve.findings.history import History
 from concurve.findings.run import TrialFindings
 from concurve.findings.scaling import ScalingFinding
 from concurve.host.granted import granted_cpus
+from concurve.host.machine import allowed_cpus
+from concurve.measuring import quiet
 from concurve.measuring.heads import draw_seed, new_head, with_allowance
-from concurve.measuring.laboratory import Runner
+from concurve.measuring.laboratory import Runner, check_plan
+from concurve.planning.plan import plan_of
 from concurve.report.csv import Rows, cell_rows, trial_rows
 from concurve.secrets import KNOWN, references
 from concurve.secrets.known import CHARS_MIN
@@ -183,6 +186,7 @@ def run(
     precision: str | None = None,
     timeout: str | None = None,
     max_time: str | None = None,
+    wait_quiet: str | None = None,
     secrets: Sequence[str] = (),
     db: str | None = None,
 ) -> Run:
@@ -192,7 +196,8 @@ def run(
     ``attach`` and ``server`` (a URL) name a server that runs already, ``counters`` where one
     elsewhere shows its figures. ``secrets`` are what ``--secret`` takes: names of variables of the
     environment or of factors, or ``"NAME=TEXT"``; what they name is hidden in all that is stored
-    and shown.
+    and shown. ``wait_quiet`` (``"5m"``) waits at most so long for a quiet machine before the first
+    trial.
 
     Raises:
         ConcurveError: the study or the machine does not allow it, or the run failed.
@@ -212,7 +217,7 @@ def run(
         rules = rules_from_options(_text(repeats), precision, timeout, max_time)
         found = with_rules(found, rules)
         chosen = found if java is None else with_java(found, java)
-        return _measure(chosen, effort, seed, secrets, db)
+        return _measure(chosen, effort, seed, wait_quiet, secrets, db)
 
 
 def sweep(
@@ -243,6 +248,7 @@ def sweep(
     precision: str | None = None,
     timeout: str | None = None,
     max_time: str | None = None,
+    wait_quiet: str | None = None,
     secrets: Sequence[str] = (),
     db: str | None = None,
 ) -> Run:
@@ -253,7 +259,7 @@ def sweep(
     the URL of one elsewhere, with ``counters`` for where it shows its figures: a URL, or a command.
     ``attach`` names a server that runs already: the number of its process, ``"unit:NAME"`` or
     ``"container:NAME"``. ``extracts`` are texts as for ``--extract``: ``"pgbench"``,
-    ``"server.rss=(\\d+)::lower"``. ``secrets`` are as for :func:`run`.
+    ``"server.rss=(\\d+)::lower"``. ``wait_quiet`` and ``secrets`` are as for :func:`run`.
     ``work_amount`` is ``"scales"`` where each worker brings its own
     work, ``"fixed"`` where all cells do the same. ``base`` are levels of the cell that others are
     compared with.
@@ -288,7 +294,7 @@ def sweep(
             rules=rules_from_options(_text(repeats), precision, timeout, max_time),
             name=name,
         )
-        return _measure(study, effort, seed, secrets, db)
+        return _measure(study, effort, seed, wait_quiet, secrets, db)
 
 
 def load(name: str = "last", db: str | None = None) -> Run:
@@ -346,8 +352,7 @@ def history(
     """
     with _in_python():
         store = Store.existing(_hidden_place(db))
-        rows = [row for row in store.runs(study) if store.has_trials(row.id)]
-        return history_of([findings_of(store, row) for row in rows], indicator, across_machines)
+        return history_of_stored(store, study, indicator, across_machines)
 
 
 def fit(
@@ -378,13 +383,22 @@ def fit(
 
 
 def _measure(
-    study: Study, effort: str, seed: int | None, secrets: Sequence[str], db: str | None
+    study: Study,
+    effort: str,
+    seed: int | None,
+    wait: str | None,
+    secrets: Sequence[str],
+    db: str | None,
 ) -> Run:
     if effort not in EFFORTS:
         raise StudyError(f"no effort {effort!r}", f"one of {', '.join(EFFORTS)}")
     study = hidden(study, check_marked(secrets, [factor.name for factor in study.factors]))
     store = Store(_hidden_place(db))
     head = new_head(study, effort, draw_seed() if seed is None else seed, "from Python")
+    if wait is not None:
+        # What cannot run is refused at once, and not after the wait.
+        check_plan(plan_of(head), LocalEngine(), allowed_cpus())
+        quiet.wait_quiet(parse_duration(wait, "--wait-quiet"), lambda text: None)
     Runner(head, store, LocalEngine()).start()
     return Run(store, head.id)
 
@@ -463,7 +477,7 @@ _PARAMETERS = {"extract": "extracts", "condition": "conditions", "set": "levels"
 _HOOKS = ("setup", "prepare", "conclude", "cleanup", "check")
 _SAME = ("cpus", "nice", "policy", "env", "background", "server", "ready", "ready-within", "attach",
          "counters", "primary", "work", "base", "name", "effort", "precision", "repeats", "timeout",
-         "max-time", "seed", "db", "target", "java", "effect", "across-machines",
+         "max-time", "wait-quiet", "seed", "db", "target", "java", "effect", "across-machines",
          "predict", "factor", "levels", "better")  # fmt: skip
 
 #: What is quoted is the user's own text, and a command of concurve is one for a shell.

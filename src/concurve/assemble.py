@@ -14,6 +14,7 @@ from concurve.analysis.run import (
     stored_run,
     with_trials,
 )
+from concurve.analysis.timelines import TimelineReader
 from concurve.analysis.workers import ShareReader
 from concurve.findings.campaign import CampaignReport
 from concurve.findings.run import Report, TrialFindings
@@ -23,28 +24,32 @@ from concurve.store.rows import CampaignRow, RunRow, TrialKey
 
 
 def report_of(store: Store, row: RunRow, raw: RawRecords | None = None) -> Report:
-    """The report of a run, with its scaling models, the limits of each cell, the shares of workers
-    and the facts of the measured program. ``raw`` also keeps each record as it is stored."""
+    """The report of a run, with its scaling models, the limits of each cell, the shares of workers,
+    the timelines of CPUs and the facts of the measured program. ``raw`` also keeps each record as
+    it is stored."""
     from concurve.analysis.granted import granted_cpus
     from concurve.analysis.scaling import scaling_of
-    from concurve.explain import AccountReader, explained, may_explain
+    from concurve.explain import AccountReader, explained, may_explain, with_experiments
 
     run = stored_run(store, row)
     first, facts, shares = FirstRecord(run.first_key), ProgramFacts(run), ShareReader(run)
     accounts = AccountReader(run) if may_explain(run) else None
-    readers: list[Reader] = [first, facts, shares]
+    timelines = TimelineReader(run)
+    readers: list[Reader] = [first, facts, shares, timelines]
     readers += [accounts] if accounts is not None else []
     if raw is not None:
         raw.begin(run)
         readers.append(raw)
     read_records(store, row.id, readers)
     findings = with_trials(analyse(run, first.record), run)
+    explanation = explained(findings, run.head, accounts)
     return Report.whole(
         findings,
         scaling=scaling_of(findings, granted_cpus(run)),
-        explanation=explained(findings, run.head, accounts),
+        explanation=None if explanation is None else with_experiments(store, row, explanation),
         facts=facts.found(findings.cells),
         shares=shares.found(),
+        timelines=timelines.found(),
     )
 
 

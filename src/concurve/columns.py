@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from concurve.errors import ConcurveError
+from concurve.inputs import BYTES_MAX, read_named_text
 
 _SEPARATORS = (",", ";", "\t")
 
@@ -41,13 +42,22 @@ def read_columns(file: Path, names: Sequence[str]) -> dict[str, list[float]]:
 
 def _text(file: Path) -> str:
     if str(file) == "-":
-        return sys.stdin.read()
+        return _standard_input()
     try:
-        return file.read_text(encoding="utf-8-sig")
+        return read_named_text(file, "utf-8-sig")
     except OSError as error:
         raise ConcurveError(f"{file}: {error.strerror}", "the path of a CSV file") from error
     except UnicodeDecodeError as error:
         raise ConcurveError(f"{file} is not text in UTF-8", "save it as CSV in UTF-8") from error
+
+
+def _standard_input() -> str:
+    text = sys.stdin.read(BYTES_MAX + 1)
+    if len(text) > BYTES_MAX:
+        raise ConcurveError(
+            f"standard input has more than {BYTES_MAX >> 20} MiB", "a CSV file with a line a trial"
+        )
+    return text
 
 
 def _rows(text: str, file: Path) -> list[tuple[int, list[str]]]:

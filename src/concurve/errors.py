@@ -81,3 +81,14 @@ class VerdictError(ConcurveError):
     """A comparison has the verdict that ``--fail-on`` names."""
 
     exit_code = 10
+
+
+def error_of(
+    kind: str, what: str, remedy: str = "", otherwise: type[ConcurveError] = ConcurveError
+) -> ConcurveError:
+    """The error of another process of ours, as the type that has the same name here; as
+    ``otherwise`` where none has."""
+    found: object = globals().get(kind)
+    if isinstance(found, type) and issubclass(found, ConcurveError):
+        return found(what, remedy)
+    return otherwise(what, remedy)

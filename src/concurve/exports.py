@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
-import tempfile
+import secrets
 from pathlib import Path
 from typing import Literal
 
@@ -31,6 +33,9 @@ FORMATS: dict[str, Format] = {
     ".html": "html",
     ".htm": "html",
 }
+
+#: Why a file cannot be written in any other way, either.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def format_of(path: Path) -> Format:
@@ -73,21 +78,41 @@ def write(path: Path, content: bytes) -> None:
     """
     check_writable(path)
     mode = file_mode()
-    temporary = None
+    temporary = path.with_name(f".concurve-{secrets.token_hex(8)}")
     try:
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as f:
-            temporary = Path(f.name)
-            f.write(content)
-        temporary.chmod(mode)
+        _write_new(temporary, content, mode)
         temporary.replace(path)
     except OSError as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
         raise ConcurveError(
             f"{path} could not be written: {error.strerror}", "another place or more space"
         ) from error
+    finally:
+        with contextlib.suppress(OSError):  # it has the path by now, or was never there
+            temporary.unlink()
+
+
+def _write_new(path: Path, content: bytes, mode: int) -> None:
+    """Write a new file. Where the file system knows files without a name, it gets its name when it
+    is complete: one who is killed meanwhile leaves nothing."""
+    try:
+        _write_nameless(path, content, mode)
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise
+        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, mode)
+            file.write(content)
+
+
+def _write_nameless(path: Path, content: bytes, mode: int) -> None:
+    descriptor = os.open(path.parent, os.O_WRONLY | os.O_CLOEXEC | os.O_TMPFILE, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        os.fchmod(descriptor, mode)
+        file.write(content)
+        file.flush()
+        # With a folder, though the path needs none: only so does Python follow the link.
+        os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor)
 
 
 # -- runs -------------------------------------------------------------------------------------
@@ -131,6 +156,25 @@ def render(report: Report, kind: Format, raw: RawRecords | None = None) -> bytes
     return _rendered(run_document(report), kind)
 
 
+def export_blocked(store: Store, row: RunRow, kind: str) -> bytes:
+    """Where the blocked time of each cell went, for tools that draw flame graphs: as ``collapsed``
+    stacks, or as a profile (``firefox``).
+
+    Raises:
+        ConcurveError: no record of the run says what its threads waited for.
+    """
+    from concurve.explain import explain_run
+    from concurve.report.flames import to_collapsed, to_firefox
+
+    found = explain_run(store, row)
+    if not any(cell.stacks for cell in found.cells):
+        why = found.missing.get("waits", "its threads did not wait, or no sample saw them")
+        raise ConcurveError(
+            f"run {row.id} has no blocked time to export: {why}", "a run with longer trials"
+        )
+    return to_collapsed(found).encode() if kind == "collapsed" else to_firefox(found)
+
+
 def export_hdr(store: Store, row: RunRow) -> bytes:
     """The histograms of the trials in use, as an HdrHistogram interval log.
 
@@ -161,7 +205,7 @@ def check_campaign_format(kind: Format) -> None:
     """
     if kind == "csv":
         raise ConcurveError(
-            "a campaign has no single table for CSV, and no single log of histograms",
+            "a campaign has no single table for CSV, log of histograms, or picture of blocked time",
             "json, html or markdown; or concurve export RUN for each of its runs",
         )
 

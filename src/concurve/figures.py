@@ -11,9 +11,10 @@ format of the store, whose upgrade computes the figures again from the records.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from operator import itemgetter, methodcaller
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import msgspec
 
@@ -34,6 +35,63 @@ class FigureTable(NamedTuple):
         return {name: value for name, value in pairs if not math.isnan(value)}
 
 
+@dataclass(frozen=True)
+class PackedFigures(Sequence[bytes]):
+    """Figures of many trials as stored, without what nearly all of them begin with.
+
+    ``heading`` is that: the names of the first trial, with the zero byte. ``bodies`` has what
+    follows it; and in ``others`` stand, by their places, trials that begin otherwise, as a whole.
+    """
+
+    heading: bytes
+    bodies: list[bytes]
+    others: Mapping[int, bytes]
+
+    @classmethod
+    def of(cls, figures: Sequence[bytes]) -> PackedFigures:
+        """Those of figures that are whole."""
+        heading = heading_of(figures[0]) if figures else b""
+        begin = [bool(heading) and blob.startswith(heading) for blob in figures]
+        return cls(
+            heading,
+            [
+                blob[len(heading) :] if alike else b""
+                for blob, alike in zip(figures, begin, strict=True)
+            ],
+            {place: figures[place] for place, alike in enumerate(begin) if not alike},
+        )
+
+    @cached_property
+    def together(self) -> bytes:
+        """All bodies, one after the other."""
+        return b"".join(self.bodies)
+
+    def digested(self) -> Iterator[bytes]:
+        """Everything that they hold, in few pieces that no other figures have."""
+        lengths = list(map(len, self.bodies))
+        yield msgspec.msgpack.encode((self.heading, lengths, self.others))
+        yield self.together
+
+    def __len__(self) -> int:
+        return len(self.bodies)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        place = range(len(self.bodies))[index]
+        return self.others[place] if place in self.others else self.heading + self.bodies[place]
+
+
+def heading_of(figures: bytes) -> bytes:
+    """The names at the beginning of stored figures, with the zero byte; empty where these are
+    damaged."""
+    return figures[: figures.find(b"\0") + 1]
+
+
 def encode_figures(figures: Mapping[str, float]) -> bytes:
     """A trial's figures, as stored."""
     import numpy as np
@@ -50,10 +108,8 @@ def decode_figures(blobs: Iterable[bytes]) -> FigureTable:
     """
     import numpy as np
 
-    blobs = list(blobs)
-    same = _same_names(blobs)
-    if same is not None:
-        return same
+    if isinstance(blobs, PackedFigures) and blobs.bodies and not blobs.others:
+        return _of_same_names(blobs)
     bodies: dict[bytes, list[bytes]] = {}
     places: dict[bytes, list[int]] = {}
     count = 0
@@ -80,16 +136,14 @@ def decode_figures(blobs: Iterable[bytes]) -> FigureTable:
     return FigureTable(names, values)
 
 
-def _same_names(blobs: list[bytes]) -> FigureTable | None:
-    """The figures of trials that all have the same names, read as one block; ``None`` of others."""
+def _of_same_names(packed: PackedFigures) -> FigureTable:
+    """The figures of trials that all have the same names."""
     import numpy as np
 
-    if not blobs or len(set(map(len, blobs))) > 1:
-        return None
-    heading = blobs[0][: blobs[0].find(b"\0") + 1]
-    if not all(map(methodcaller("startswith", heading), blobs)):
-        return None
-    names = tuple(msgspec.json.decode(heading[:-1], type=list[str]))
-    bodies = map(itemgetter(slice(len(heading), None)), blobs)
-    values = np.frombuffer(b"".join(bodies), "<f8")
-    return FigureTable(names, values.reshape(len(blobs), len(names)))
+    names = tuple(msgspec.json.decode(packed.heading[:-1], type=list[str]))
+    if not names:
+        return FigureTable((), np.empty((len(packed), 0)))
+    if any(length != 8 * len(names) for length in set(map(len, packed.bodies))):
+        raise ValueError(f"a trial has not one value for each of its {len(names)} names")
+    values = np.frombuffer(packed.together, "<f8")
+    return FigureTable(names, values.reshape(len(packed.bodies), len(names)))

@@ -7,7 +7,6 @@ HistogramLogProcessor, HistogramLogAnalyzer and hdrh read it (https://hdrhistogr
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 import struct
 import zlib
@@ -15,16 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from concurve.errors import ConcurveError
+from concurve.histogram import COMPRESSED, plain_of, read_plain
 from concurve.wire.record import RoleRecord, TrialRecord
 
-_COMPRESSED = 0x1C849314
-_PLAIN = 0x1C849313
-_HEADER = struct.Struct(">IIIIQQd")
 _MAX_UNIT_NS = 1e6
-#: HdrHistogram has at most so many significant digits, and values of 63 bits: 47 buckets of 2^17
-#: values each, of which none takes more than nine bytes.
-_DIGITS_MAX = 5
-_PLAIN_BYTES_MAX = 64 << 20
 _LEGEND = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
 
 
@@ -85,78 +78,18 @@ def _when(record: TrialRecord, role: RoleRecord) -> tuple[float, float]:
 
 def _line(interval: Interval, start: float) -> str:
     try:
-        plain = _plain(base64.b64decode(interval.encoded, validate=True))
-        greatest = _greatest(plain) / _MAX_UNIT_NS
-    except (binascii.Error, struct.error, zlib.error, IndexError, ValueError) as error:
+        plain = plain_of(interval.encoded)
+        greatest = read_plain(plain).greatest() / _MAX_UNIT_NS
+    except ValueError as error:
         raise ConcurveError(
             f"trial {interval.trial}: the histogram {interval.tag} is not an HdrHistogram in V2 "
             f"encoding ({error})",
             "look at what the program reports",
         ) from error
     packed = zlib.compress(plain)
-    encoded = base64.b64encode(struct.pack(">II", _COMPRESSED, len(packed)) + packed).decode()
+    encoded = base64.b64encode(struct.pack(">II", COMPRESSED, len(packed)) + packed).decode()
     offset = interval.begin - start
     return f"Tag={interval.tag},{offset:.3f},{interval.seconds:.3f},{greatest:.3f},{encoded}"
-
-
-def _plain(encoded: bytes) -> bytes:
-    """The encoding before compression."""
-    cookie, length = struct.unpack_from(">II", encoded)
-    plain = _decompressed(encoded[8 : 8 + length]) if cookie == _COMPRESSED else encoded
-    if struct.unpack_from(">I", plain)[0] != _PLAIN:
-        raise ValueError(f"it begins with {cookie:#x}")
-    return plain
-
-
-def _decompressed(packed: bytes) -> bytes:
-    unpacking = zlib.decompressobj()
-    plain = unpacking.decompress(packed, _PLAIN_BYTES_MAX)
-    if unpacking.unconsumed_tail:
-        raise ValueError(f"it is larger than {_PLAIN_BYTES_MAX} bytes")
-    if not unpacking.eof:
-        raise ValueError("its compressed bytes are cut off")
-    return plain
-
-
-def _greatest(plain: bytes) -> int:
-    """The greatest value that is equivalent to the greatest one counted; 0 if there is none."""
-    length, digits, lowest = (int(_HEADER.unpack_from(plain)[place]) for place in (1, 3, 4))
-    if not (digits <= _DIGITS_MAX and 0 < lowest < 1 << 63):
-        raise ValueError(f"it has {digits} significant digits from the value {lowest} on")
-    # Values a bucket: as many as this number of digits needs; half of them belong to it alone.
-    half = 1 << (2 * int(10**digits) - 1).bit_length() - 1
-    counts = plain[_HEADER.size : _HEADER.size + length]
-    position, index, last = 0, 0, -1
-    while position < len(counts):
-        number, position = _zigzag(counts, position)
-        if number < 0:
-            index -= number
-            continue
-        last = index if number else last
-        index += 1
-        if last > 64 * half:
-            raise ValueError("it counts values of more than 63 bits")
-    if last < 0:
-        return 0
-    shift = max(last // half - 1, 0)
-    within = last if last < half else last % half + half
-    unit = shift + lowest.bit_length() - 1
-    return ((within + 1) << unit) - 1
-
-
-def _zigzag(data: bytes, position: int) -> tuple[int, int]:
-    """A ZigZag LEB128-64b9B number and where the next one begins."""
-    raw = 0
-    for count in range(9):
-        byte = data[position]
-        position += 1
-        if count == 8:
-            raw |= byte << 56
-            break
-        raw |= (byte & 0x7F) << 7 * count
-        if byte < 0x80:
-            break
-    return (raw >> 1) ^ -(raw & 1), position
 
 
 def labels(cells: Iterable[tuple[int, Mapping[str, object]]]) -> dict[int, str]:

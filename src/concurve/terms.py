@@ -52,12 +52,42 @@ class TestCase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"Test case {self.id}" if self.id[:1].isdigit() else self.id
 
 
-class CampaignTexts(msgspec.Struct, frozen=True, kw_only=True):
-    """The author's texts in the report of a campaign. An empty line separates paragraphs; lines
-    that begin with ``-`` are a list."""
+class Goal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A goal of the design that test cases serve (document 002, table 4); ``priority`` is that of
+    the requirement: it must be reached, or it can."""
+
+    id: str
+    says: str
+    priority: Literal["", "must", "can"] = ""
+
+
+class Measure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An indicator of a test document, with its meaning and the means by which it is read: in the
+    source, and here (document 002, tables 8 to 10). ``left_out`` says why it counts for nothing."""
+
+    name: str
+    meaning: str
+    source: str = ""
+    here: str = ""
+    left_out: str = ""
+
+
+class Reference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A document that the texts of a campaign refer to (document 002, tables 1 and 3)."""
+
+    id: str
+    says: str
+
+
+class CampaignTexts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The author's texts in the report of a campaign, and what it has in tables. An empty line
+    separates paragraphs; lines that begin with ``-`` are a list."""
 
     introduction: str = ""
     scope: str = ""
     platform: str = ""
     procedure: str = ""
     deviations: str = ""
+    goals: tuple[Goal, ...] = ()
+    measures: tuple[Measure, ...] = ()
+    references: tuple[Reference, ...] = ()

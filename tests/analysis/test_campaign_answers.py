@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from concurve.analysis.campaign.answers import answers
+from concurve.analysis.campaign.answers import _claim, answers
 from concurve.analysis.campaign.compared import compared
 from concurve.definition.campaign import Answer, Campaign
 from concurve.findings.campaign import StudyFindings
+from concurve.findings.claims import ClaimFinding, VerdictName
 from concurve.findings.run import TrialFindings
 from concurve.store import Store
 from tests.helpers.made import made_run
@@ -107,13 +108,26 @@ def test_a_level_that_the_study_does_not_have_compares_nothing() -> None:
     assert compared(run, Answer(study="modes", factor="other")) is None
 
 
-def test_the_first_study_with_figures_leads_and_the_others_follow_by_name() -> None:
+def test_a_study_that_answers_in_place_of_the_first_is_named() -> None:
     run = run_of(lambda mode: 2.0 if mode == "a" else 1.0)
     asked = tuple(
         Answer(study=name, factor="mode", names=NAMES) for name in ("missing", "one", "two")
     )
     campaign = Campaign(name="c", question="?", studies=(), answer=asked)
     found = answers(campaign, [study(run, "two"), study(None, "missing"), study(run, "one")])
+    assert found.study == "one"
+    first, second, why = (item.sentence for item in found.said)
+    assert first.startswith("One: Use processes: ")
+    assert second.startswith("Two: Use processes: ")
+    assert why.startswith("The study that answers the question first, missing, has no figures")
+    assert found.said[-1].kind == "warning"
+
+
+def test_the_first_study_answers_and_the_others_follow_by_name() -> None:
+    run = run_of(lambda mode: 2.0 if mode == "a" else 1.0)
+    asked = tuple(Answer(study=name, factor="mode", names=NAMES) for name in ("one", "two"))
+    campaign = Campaign(name="c", question="?", studies=(), answer=asked)
+    found = answers(campaign, [study(run, "two"), study(run, "one")])
     assert found.study == "one"
     first, second = (item.sentence for item in found.said)
     assert first.startswith("Use processes: ")
@@ -126,3 +140,35 @@ def test_without_an_entry_the_studies_answer_themselves() -> None:
     found = answers(campaign, [study(run)])
     own = [item.sentence for item in run.sentences if item.kind == "answer"]
     assert found.said[0].sentence == own[0]
+
+
+def test_without_an_entry_no_study_answers_for_the_campaign() -> None:
+    run = run_of(lambda mode, n: 1.0 / int(n), n=(1, 2))
+    campaign = Campaign(name="c", question="?", studies=())
+    found = answers(campaign, [study(run, "one"), study(None, "none"), study(run, "two")])
+    own = next(item.sentence for item in run.sentences if item.kind == "answer")
+    *said, why = found.said
+    assert [item.sentence for item in said] == [f"One: {own}", f"Two: {own}"]
+    assert why.kind == "warning" and "[[answer]]" in why.sentence
+
+
+@pytest.mark.parametrize(
+    ("says", "shown"),
+    [
+        ("It is so. [depth={depth} cpu={cpu}]", "It is so"),
+        ("It is so. [cpu={cpu}]", "It is so"),
+        ("It is so [as was said].", "It is so [as was said]"),
+        ("It is so. [fork-join]", "It is so. [fork-join]"),
+    ],
+)
+def test_a_claim_is_said_without_the_setting_of_its_first_verdict(says: str, shown: str) -> None:
+    verdicts: tuple[tuple[int, VerdictName], ...] = ((0, "refuted"), (9, "supported"))
+    found = [
+        ClaimFinding(
+            id=f"{depth}-{cpu}", says=says.format(depth=depth, cpu=cpu), source="", kind="ratio",
+            verdict=verdict, reason="", claim="c", setting={"depth": depth, "cpu": cpu},
+        )
+        for depth in (1, 4)
+        for cpu, verdict in verdicts
+    ]  # fmt: skip
+    assert list(_claim(found)) == [f"{shown}: refuted with cpu=0; supported with cpu=9."]

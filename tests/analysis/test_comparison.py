@@ -19,8 +19,9 @@ from concurve.analysis.comparison.options import Options
 from concurve.analysis.run import trial_findings_of
 from concurve.definition.study import Rules
 from concurve.errors import ComparisonError
+from concurve.findings.claims import ClaimFinding, VerdictName
 from concurve.findings.comparison import Comparison
-from concurve.findings.run import TrialFindings
+from concurve.findings.run import Report, TrialFindings
 from concurve.host.same_machine import is_same_machine, machine_differences
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
@@ -358,6 +359,45 @@ def test_another_machine_is_refused_unless_asked_for(store: Store) -> None:
     newer = made_run(store, lambda n: 1.0, seed=3, n=(1, 2), machine={**mine, "kernel": "6.2"})
     warnings = compare_runs([one], [newer]).warnings
     assert any("kernel: 6.1 and 6.2" in text for text in warnings), "warned of, not refused"
+
+
+def judged(run: Report, **verdicts: VerdictName) -> Report:
+    claims = tuple(
+        ClaimFinding(id=id_, says="It is so.", source="", kind="ratio",
+                     verdict=verdict, reason="")
+        for id_, verdict in verdicts.items()
+    )  # fmt: skip
+    return msgspec.structs.replace(run, claims=claims)
+
+
+def test_claims_are_held_against_each_other_across_machines(store: Store) -> None:
+    mine: dict[str, object] = {"cpu_model": "A"}
+    other: dict[str, object] = {"cpu_model": "B"}
+
+    def run(seed: int, machine: dict[str, object], **verdicts: VerdictName) -> Report:
+        return judged(made_run(store, lambda n: 1.0, seed=seed, n=(1, 2), machine=machine),
+                      **verdicts)  # fmt: skip
+
+    one = run(1, mine, holds="supported", fails="refuted", turns="supported", open="undecided",
+              never="not testable here", gone="supported")  # fmt: skip
+    two = run(2, other, holds="supported", fails="refuted", turns="refuted", open="supported",
+              never="not testable here")  # fmt: skip
+    across = Options(across_machines=True)
+    found = compare_runs([one], [two], across)
+    assert {claim.id: claim.alike for claim in found.claims} == {
+        "holds": "alike", "fails": "alike", "turns": "not alike", "open": "undecided",
+    }  # fmt: skip
+    shown = "\n".join(line.plain for line in lines(comparison_document(found), 100))
+    assert "claims on both machines" in shown and "4 claims: 2 alike" in shown
+    exported = json.loads(to_json(found))
+    jsonschema.validate(exported, SCHEMA)
+    assert [claim["alike"] for claim in exported["claims"]].count("not alike") == 1
+    # Sessions that do not agree decide nothing; one machine has nothing to hold against.
+    three = run(3, other, holds="refuted")
+    (claim,) = compare_runs([one], [two, three], across).claims
+    assert (claim.id, claim.new, claim.alike) == ("holds", "undecided", "undecided")
+    assert compare_runs([one], [run(4, mine, holds="refuted")]).claims == ()
+    assert "claims" not in json.loads(to_json(compare_runs([one], [run(5, mine, holds="refuted")])))
 
 
 def test_memory_moves_by_a_little_from_boot_to_boot() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
 import msgspec
+import pytest
 
 from concurve.analysis.dependence import assumed_ratios, dependences, sentences
 from concurve.analysis.samples import MissingError, Samples
@@ -25,6 +26,8 @@ from concurve.report.terminal import lines
 from concurve.terms import Level
 from tests.helpers.fakes import small_study
 from tests.report.samples import single_cell as sample
+
+pytestmark = pytest.mark.usefixtures("empty_charts")
 
 FACTORS: dict[str, tuple[Level, ...]] = {
     "scheduler": ("cfq", "as"),

@@ -82,7 +82,9 @@ def test_of_six_copies_none_is_told_from_the_others(kind: str, effort: EffortNam
     assert claimed <= 0.05 * runs
 
 
-KINDS = ("speedup", "ratio", "order", "constant_within", "figure", "best_ratio")
+KINDS = (
+    "speedup", "ratio", "ratio_of_indicators", "order", "constant_within", "figure", "best_ratio",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -93,6 +95,12 @@ def test_what_lies_within_a_tick_of_the_clock_is_not_decided(kind: str, effort: 
     tests: dict[str, dict[str, object]] = {
         "speedup": {"of": first, "over": second, "at_least": 1.001},
         "ratio": {"of": first, "over": second, "at_most": 0.999},
+        "ratio_of_indicators": {
+            "of": first,
+            "over": second,
+            "over_indicator": "wall_seconds",
+            "at_most": 0.999,
+        },
         "order": {"cells": [first, second]},
         "constant_within": {"factor": "copy", "within": TICK / 4},
         "figure": {"of": first, "at_most": 0.999},

@@ -28,6 +28,8 @@ from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.made import figures_alone
 
+pytestmark = pytest.mark.usefixtures("empty_charts")
+
 TRIALS = 24
 CLAIM = Claim(
     id="c",

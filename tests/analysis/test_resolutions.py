@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 
 import msgspec
+import numpy as np
 import pytest
 
 from concurve.analysis.run import trial_findings_of
 from concurve.analysis.run.resolutions import with_resolutions
 from concurve.analysis.run.tables import Table
+from concurve.analysis.scaling import scaling_of
 from concurve.definition.study import Claim, Rules
 from concurve.definition.units import is_rate, is_time
 from concurve.findings.run import Report
@@ -92,7 +94,12 @@ def test_what_is_measured_has_a_resolution(
     name: str, unit: str, better: str, values: list[float], off: float
 ) -> None:
     info = IndicatorInfo(name=name, label=name, unit=unit, better=better)  # type: ignore[arg-type]
-    table = Table({name: values}, {name: values}, lambda _: dict(enumerate(values)))
+    table = Table(
+        {name: values},
+        {name: values},
+        lambda _: np.array(values),
+        lambda _: dict(enumerate(values)),
+    )
     (found,) = with_resolutions([table], [info])
     assert found.resolution(name) == pytest.approx(off)
 
@@ -108,3 +115,23 @@ def test_times_and_rates_are_known_by_unit_or_name(
     name: str, unit: str, time: bool, rate: bool
 ) -> None:
     assert (is_time(name, unit), is_rate(name, unit)) == (time, rate)
+
+
+def test_the_chart_of_a_model_has_the_intervals_of_the_table() -> None:
+    """A level whose readings are equal has a band of a tick there, as it has in the table."""
+    rules = Rules(repeats_min=8, repeats_max=8)
+
+    def seconds(spec: TrialSpec, generator: random.Random) -> float:
+        true = 0.5 / int(spec.roles[0].argv[1]) + 0.02
+        return round(true * generator.lognormvariate(0, 0.001) / TICK) * TICK
+
+    store = Store()
+    head = new_head(small_study(rules, threads=(1, 2, 4)), "normal", 1, "concurve run …")
+    Runner(head, store, FakeEngine(seconds), clock=FakeClock(0.001)).start()
+    findings = trial_findings_of(store, store.find_run(head.id))
+    (scaling,) = scaling_of(findings)
+    assert scaling.fit is not None
+    for cell, centre in zip(findings.cells, scaling.fit.centres, strict=True):
+        figure = cell.indicators[scaling.indicator]
+        assert (centre.low, centre.high) == (figure.low, figure.high)
+        assert (centre.precision or 0.0) > 0.9 * TICK / 0.52

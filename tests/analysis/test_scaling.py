@@ -30,6 +30,8 @@ from concurve.report.sections.run import run_document
 from concurve.store import Store
 from tests.helpers.made import made_run
 
+pytestmark = pytest.mark.usefixtures("empty_charts")
+
 SCHEMAS = Path(__file__).parents[2] / "schema"
 LEVELS = (1, 2, 4, 8, 12, 16, 24, 32)
 ALPHA, BETA = 0.05, 0.002

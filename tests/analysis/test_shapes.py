@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Callable
 
@@ -81,6 +82,30 @@ def test_a_tail_is_said_with_its_trials() -> None:
     assert high is not None and high < 1.02
 
 
+def test_trials_that_end_early_are_said() -> None:
+    early = {5: 0.5, 17: 0.55}
+    report = run_of(lambda threads, block: early.get(block, 1.0) if threads == 1 else 1.0)
+    tail = report.cells[0].fast_tail
+    assert tail is not None and report.cells[0].slow_tail is None
+    assert tail.trials == 2
+    assert tail.best == pytest.approx(0.5, rel=0.05)
+    assert "threads=1 has 2 trials far better than its others" in warnings(report)
+    assert "Check that they did all of their work." in warnings(report)
+    assert json.loads(figures_to_json(report))["cells"][0]["fast_tail"]["trials"] == 2
+    assert all("‡" in view for view in views(report))
+
+
+def test_a_speed_up_that_depends_on_the_time_is_said() -> None:
+    report = run_of(lambda threads, block: 1.15 if threads == 4 and block // 12 % 2 else 1.0)
+    assert [bool(cell.widened) for cell in report.cells] == [False, False, True]
+    widened = report.cells[2].widened
+    assert widened is not None and widened > 1.5
+    assert "The speed-up of threads=4 depends on when it was measured" in warnings(report)
+    assert f"Its interval is {widened:.2g} times as wide for that" in warnings(report)
+    assert json.loads(figures_to_json(report))["cells"][2]["widened"] == widened
+    assert "widened" not in json.loads(figures_to_json(report))["cells"][1]
+
+
 def test_a_step_of_the_machine_is_said_and_drops_out_of_speed_ups() -> None:
     report = run_of(lambda threads, block: (1 if block < 14 else 1.08) / threads)
     assert report.level_change is not None
@@ -93,10 +118,20 @@ def test_a_step_of_the_machine_is_said_and_drops_out_of_speed_ups() -> None:
     assert 1.97 < speedup.low < speedup.high < 2.03
 
 
+def test_a_drift_without_a_change_is_said() -> None:
+    report = run_of(lambda threads, block: (1 + 0.04 * math.sin(block * math.pi / 4)) / threads)
+    assert report.level_change is None
+    assert report.drift == pytest.approx(0.08, abs=0.03)
+    assert "Wall time drifted in all cells, by up to" in warnings(report)
+    assert json.loads(figures_to_json(report))["drift"] == report.drift
+    assert not any(cell.widened for cell in report.cells), "it drops out of ratios"
+
+
 def test_a_calm_run_has_neither_marks_nor_notes() -> None:
     report = run_of(lambda threads, block: 1 / threads)
-    assert report.level_change is None
-    assert not any(cell.two_levels or cell.slow_tail for cell in report.cells)
+    assert report.level_change is None and report.drift is None
+    for cell in report.cells:
+        assert not (cell.two_levels or cell.slow_tail or cell.fast_tail or cell.widened)
     assert not any("‡" in view for view in views(report))
     assert not any("by chance" in item.sentence for item in report.sentences)
 
@@ -108,3 +143,20 @@ def test_a_calm_run_has_neither_marks_nor_notes() -> None:
 )  # fmt: skip
 def test_quantities_have_three_digits(value: float, unit: str, text: str) -> None:
     assert format_quantity(value, unit) == text
+
+
+@pytest.mark.parametrize(("trials", "share"), [(3, "1 of 4"), (4, "1 of 8"), (5, "")])
+def test_few_trials_say_what_their_intervals_take_for_granted(trials: int, share: str) -> None:
+    store = Store()
+    head = new_head(small_study(Rules(repeats_min=trials, repeats_max=trials)), "normal", 1, "…")
+    engine = FakeEngine(lambda spec, generator: generator.lognormvariate(0, 0.01))
+    Runner(head, store, engine, clock=FakeClock(0.001)).start()
+    report = figures_alone(trial_findings_of(store, store.find_run(head.id)))
+    notes = [item.sentence for item in report.sentences if item.kind == "note"]
+    said = [text for text in notes if "take the noise as normal" in text]
+    assert len(said) == bool(share)
+    if share:
+        assert (
+            f"of a program with two speeds, {trials} trials show only one in {share} cells"
+            in said[0]
+        )

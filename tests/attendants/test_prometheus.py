@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import time
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concurve.attendants.prometheus import Sample, changes, parse
+from concurve.attendants.prometheus import (
+    FIGURES_MAX,
+    LINE_CHARS_MAX,
+    Sample,
+    changes,
+    parse,
+)
+from tests.helpers.fuzzing import fuzz
 
 #: As redis_exporter, node_exporter and PostgreSQL's exporter write it, shortened.
 TEXT = """\
@@ -70,3 +81,41 @@ def test_any_text_is_read(text: str) -> None:
     for name, sample in parse(text).items():
         assert name.isidentifier() or name[0].isdigit()
         assert isinstance(sample.value, float)
+
+
+@pytest.mark.fuzz
+def test_what_changes_between_any_two_texts_is_finite() -> None:
+    def read(data: bytes) -> None:
+        text = data.decode(errors="replace")
+        half = len(text) // 2
+        for before, after in ((TEXT, text), (text, TEXT), (text[:half], text[half:])):
+            for _, grown in changes(parse(before), parse(after)):
+                assert math.isfinite(grown)
+
+    words = [b"# TYPE a counter\n", b"_total ", b'{le="', b'"} ', b"1e308", b"-1e308", b"+Inf"]
+    fuzz(read, [TEXT.encode(), b"a_total -1e308\na_total 1e308\n"], words)
+
+
+def cpu_seconds(text: str) -> float:
+    """What it takes to read a text, at best."""
+
+    def once() -> float:
+        begun = time.thread_time()
+        parse(text)
+        return time.thread_time() - begun
+
+    return min(once() for _ in range(5))
+
+
+@pytest.mark.parametrize("part", ["a", "a=", 'a="b",', '\\"', "{", "} ", "a "])
+def test_a_long_line_takes_time_linear_in_its_length(part: str) -> None:
+    """Eight times as long takes about eight times as long, and not 64 times."""
+    for begin, end in (("x{", "} 1"), ("x{", ""), ('x{a="', '"} 1'), ("", "")):
+        short, long = (f"{begin}{part * (n // len(part))}{end}" for n in (8_000, 64_000))
+        assert cpu_seconds(long) < 30 * cpu_seconds(short) + 0.02, (begin, part)
+
+
+def test_what_is_too_much_is_left_out_or_refused() -> None:
+    assert parse("x" * LINE_CHARS_MAX + " 1\nok 1\n") == {"ok": Sample(1.0, False)}
+    with pytest.raises(ValueError, match="more than"):
+        parse("".join(f"a{n} 1\n" for n in range(FIGURES_MAX + 1)))

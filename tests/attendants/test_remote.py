@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import itertools
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from concurve.attendants import remote
+from concurve.attendants.attendant import AttendantError
 from concurve.definition.purposes import alone
 from concurve.definition.remote import remote_arguments
 from concurve.engine.local import LocalEngine
@@ -20,6 +23,7 @@ from concurve.readings.operations import Asked
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
 from concurve.wire.spec import RoleSpec, TrialSpec
+from tests.helpers.real import wait_until
 
 
 @pytest.fixture
@@ -56,7 +60,9 @@ def _trial(*arguments: str) -> TrialRecord:
         ready="report",
     )
     load = RoleSpec(name="load", argv=("sleep", "0.05"))
-    raw = LocalEngine().run(TrialSpec(trial="t", roles=(server, load), time_limit_ns=60 * 10**9))
+    raw = LocalEngine().run(
+        TrialSpec(trial="remote", roles=(server, load), time_limit_ns=60 * 10**9)
+    )
     return decode_record(raw)
 
 
@@ -109,3 +115,76 @@ def test_counters_that_cannot_be_read(metrics: str, arguments: tuple[str, ...], 
     assert record.outcome.kind == "not_ready"
     assert says in record.roles[0].stderr.head
     assert record.roles[1].pid is None, "the load was never started"
+
+
+# -- sources without an end ----------------------------------------------------------------------
+
+
+def test_a_command_that_prints_without_an_end_is_ended() -> None:
+    record = _trial("--command", "yes", "jobs_total 1")
+    assert record.outcome.kind == "not_ready"
+    assert "more than 16 MiB" in record.roles[0].stderr.head
+
+
+def test_what_a_command_says_is_kept_in_part() -> None:
+    with pytest.raises(AttendantError, match="exited with 3: the last"):
+        remote._printed(["sh", "-c", "head -c 1000000 /dev/zero >&2; echo >&2; echo the last >&2; "
+                         "exit 3"])  # fmt: skip
+
+
+def test_a_command_that_does_not_end_is_ended_with_what_it_has_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(remote, "READING_SECONDS", 0.5)
+    place = tmp_path / "pid"
+    with pytest.raises(AttendantError, match="did not print the counters within"):
+        remote._printed(["sh", "-c", f"sleep 1077 & echo $! > {place}; echo jobs_total 1"])
+    pid = int(place.read_text())
+    wait_until(lambda: not is_alive(pid), "its end")
+
+
+def test_an_answer_that_comes_byte_by_byte_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it goes on: each byte comes in time."""
+    monkeypatch.setattr(remote, "READING_SECONDS", 0.5)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while not has_ended.wait(0.02):
+                    self.wfile.write(b"a")
+                    self.wfile.flush()
+
+        def log_message(self, *_: object) -> None: ...
+
+    has_ended = threading.Event()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        with pytest.raises(AttendantError, match="did not come within"):
+            remote._fetched(f"http://127.0.0.1:{server.server_port}/")
+    finally:
+        has_ended.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_an_answer_that_is_too_long_is_refused(
+    metrics: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "BYTES_MAX", 20)
+    with pytest.raises(AttendantError, match="shows more than"):
+        remote._fetched(metrics)
+    monkeypatch.setattr(remote, "BYTES_MAX", 16 << 20)
+    assert "jobs_total" in remote._fetched(metrics)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"

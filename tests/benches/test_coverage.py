@@ -9,8 +9,8 @@ from concurve.models import fit_many, predict
 from concurve.models.batch import stack
 from concurve.models.curve import make_curve
 from concurve.models.fit import fit, interval
-from concurve.models.mva import exact_mva
 from concurve.models.usl import MODEL as USL
+from tests.helpers.mva import exact_mva
 from tests.models.reference import curve
 
 #: A share of 95 % in so many experiments has a standard error of 0.8 %.

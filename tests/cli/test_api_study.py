@@ -241,3 +241,13 @@ def test_the_other_verbs(tmp_path: Path) -> None:
     assert fit.expectations[0].n == 16
     with pytest.raises(concurve.ConcurveError, match="2 numbers of workers and 1 of throughput"):
         concurve.fit([1, 2], [1.0])
+
+
+def test_a_quiet_machine_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr("concurve.measuring.quiet.wait_quiet", lambda most, _: waited.append(most))
+    concurve.sweep(["true", "{n}"], {"n": [1, 2]}, repeats=1, seed=1, wait_quiet="5m")
+    concurve.run("own.toml", repeats=1, seed=1, wait_quiet="10s")
+    assert waited == [300.0, 10.0]
+    with pytest.raises(concurve.ConcurveError, match="wait_quiet"):
+        concurve.sweep(["true", "{n}"], {"n": [1, 2]}, repeats=1, seed=1, wait_quiet="soon")

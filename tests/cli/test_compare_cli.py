@@ -84,6 +84,7 @@ def test_levels_of_a_factor(
         (("last", "last"), 6, "on both sides"),
         (("last", "nothing"), 4, "no run 'nothing'"),
         (("last", "--factor", "n"), 6, "no factor 'n'"),
+        (("last,last", "--factor", "sync"), 6, "inside one run, not in 2"),
         (("last", "--factor", "sync", "--levels", "none,x"), 6, "sync=x is not among"),
         (("last", "--factor", "sync", "--effect", "much"), 2, "not a share"),
         (("last", "--factor", "sync", "--effect", "150%"), 2, "not a share"),

@@ -3,13 +3,18 @@ remedy, and none ends in a traceback."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
+import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from concurve import inputs
 from concurve.cli import app
 from concurve.errors import ConcurveError
 from concurve.host.lock import measurement_lock
@@ -133,3 +138,117 @@ def test_a_damaged_holder_in_a_store_hides_no_run(tmp_path: Path) -> None:
             )  # fmt: skip
         assert RUN in [row.id for row in store.runs()]
     store.close()
+
+
+# -- what is no file -----------------------------------------------------------------------------
+
+
+def a_pipe_without_writer(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def a_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def a_device_without_end(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def an_empty_device(path: Path) -> None:
+    path.symlink_to("/dev/null")
+
+
+def a_socket(path: Path) -> None:
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as listener:
+        listener.bind(str(path))
+
+
+def nothing(path: Path) -> None:
+    """A link to no file."""
+    path.symlink_to(path.with_name("nowhere"))
+
+
+NO_FILES = (
+    a_pipe_without_writer,
+    a_folder,
+    a_device_without_end,
+    an_empty_device,
+    a_socket,
+    nothing,
+)
+
+
+@pytest.mark.parametrize("what", NO_FILES)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=pytest.mark.real if kind == "shared" else ()) for kind in KINDS],
+)
+def test_what_is_no_file_is_refused_by_name_and_at_once(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    what: Callable[[Path], None],
+) -> None:
+    monkeypatch.setattr(inputs, "PATIENCE_S", 0.05)
+    monkeypatch.chdir(tmp_path)
+    path, words = KINDS[kind][0](tmp_path)
+    path.unlink()
+    what(path)
+    result = CliRunner().invoke(app, words)
+    if kind.startswith("store") and what is nothing:
+        return  # a new store is made where the link leads
+    error = result.exception
+    said = error.what if isinstance(error, ConcurveError) else result.output
+    assert isinstance(error, ConcurveError | SystemExit), error
+    assert path.name in said, said
+
+
+def test_a_pipe_is_read_to_its_end_and_no_further_than_the_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reads, writes = os.pipe()
+    path = Path(f"/proc/self/fd/{reads}")
+    try:
+        os.write(writes, b"n\r\n1\n")
+
+        def write_more() -> None:
+            os.write(writes, b"2\n")
+            os.close(writes)
+
+        later = threading.Timer(0.02, write_more)
+        later.start()
+        assert inputs.read_named_text(path) == "n\n1\n2\n"
+        later.join()
+        assert inputs.read_named(path) == b""
+    finally:
+        os.close(reads)
+    monkeypatch.setattr(inputs, "BYTES_MAX", 100_000)
+    reads, writes = os.pipe()
+
+    def write_for_ever() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                os.write(writes, bytes(4096))
+
+    endless = threading.Thread(target=write_for_ever)
+    endless.start()
+    try:
+        with pytest.raises(OSError, match="more than"):
+            inputs.read_named(Path(f"/proc/self/fd/{reads}"))
+    finally:
+        os.close(reads)
+        endless.join()
+        os.close(writes)
+
+
+def test_a_file_may_be_as_long_as_the_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "BYTES_MAX", 10)
+    path = tmp_path / "file"
+    path.write_bytes(bytes(10))
+    assert inputs.read_named(path) == bytes(10)
+    path.write_bytes(bytes(11))
+    with pytest.raises(OSError, match="more than"):
+        inputs.read_named(path)

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from concurve.cli import app, main
 from concurve.models import MODELS
 from concurve.models.model import Model
+from concurve.report.charts import image
 from tests.models.reference import CURVES, curve
 
 ROOT = Path(__file__).parents[2]
@@ -164,7 +165,8 @@ def test_standard_input() -> None:
     assert "usl_sqrt *" in result.output
 
 
-def test_chart(tmp_path: Path) -> None:
+def test_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image, "_written", lambda spec: spec.to_dict(validate=True))
     file = tmp_path / "curve.svg"
     fit(CISCO, *CISCO_COLUMNS, "--export-svg", str(file), "--predict", "64")
     assert file.read_text(encoding="utf-8").startswith("<svg")

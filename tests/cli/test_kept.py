@@ -127,6 +127,9 @@ def test_another_width_and_another_indicator_are_other_views(
     narrow = show()
     assert max(map(len, narrow.splitlines())) <= 40 < max(map(len, wide.splitlines()))
     assert len(computed) == 3
+    monkeypatch.delenv("COLUMNS")
+    assert show() == wide
+    assert len(computed) == 3, "each view stays beside the others"
 
 
 def test_another_version_of_the_laboratory_computes_anew(
@@ -155,7 +158,7 @@ def test_a_cache_that_is_damaged_or_cannot_be_written_is_none(
 def test_what_is_kept_does_not_grow_without_end(
     show: Callable[..., str], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "_RUNS_KEPT", 2)
+    monkeypatch.setattr(kept, "_VIEWS_KEPT", 2)
     show()
     (file,) = (folder / "cache").rglob("*.json")
     for old in ("a", "b", "c"):

@@ -3,15 +3,23 @@ the store is whole, the exit code says what happened, and nobody sees a tracebac
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import json
 import os
+import random
 import signal
+import sqlite3
 import subprocess
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from concurve.store import Store
+from tests.helpers.needs import small_file_system
 from tests.helpers.real import CONCURVE, PATIENCE, Lab, missing, wait_until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
@@ -28,6 +36,7 @@ VERBS = {
     "show --models": ["show", "last", "--models"],
     "explain": ["explain", "last"],
     "explain --json": ["explain", "last", "--json"],
+    "export": ["export", "last"],
     "history": ["history", "sweep-true"],
     "fit": ["fit", "m.csv", "--x", "n", "--y", "x"],
     "dry run": [*SWEEP, "--dry-run", "--", "true", "{n}"],
@@ -61,24 +70,19 @@ def by_shell(lab: Lab, redirections: str, *arguments: str) -> subprocess.Complet
     )
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_reader_that_has_gone_is_no_error(lab: Lab, verb: str) -> None:
+@contextlib.contextmanager
+def nobody_reads() -> Iterator[int]:
+    """The end of a pipe whose other end is closed."""
     read, write = os.pipe()
     os.close(read)
-    try:
-        done = subprocess.run(
-            [CONCURVE, *VERBS[verb]],
-            env=lab.environment(),
-            cwd=lab.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=write,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-    finally:
-        os.close(write)
+    yield write
+    os.close(write)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_reader_that_has_gone_is_no_error(lab: Lab, verb: str) -> None:
+    with nobody_reads() as output:
+        done = lab.fork(*VERBS[verb], stdout=output).completed()
     assert "Traceback" not in done.stderr
     assert "Exception" not in done.stderr
     if verb == "refused":
@@ -88,13 +92,37 @@ def test_a_reader_that_has_gone_is_no_error(lab: Lab, verb: str) -> None:
         assert done.stderr == ""
 
 
-@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "help"])
+def test_nor_is_it_where_python_starts_anew(lab: Lab) -> None:
+    with nobody_reads() as output:
+        done = subprocess.run(
+            [CONCURVE, "show", "last"], env=lab.environment(), stdin=subprocess.DEVNULL,
+            stdout=output, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_a_full_output_is_said_once(lab: Lab, verb: str) -> None:
-    done = by_shell(lab, ">/dev/full", *VERBS[verb])
+    with Path("/dev/full").open("wb") as full:
+        done = lab.fork(*VERBS[verb], stdout=full.fileno()).completed()
     assert "Traceback" not in done.stderr
     if verb != "refused":
         assert done.returncode == 1
-        assert done.stderr.count("standard output cannot be written: No space left") == 1
+        said = "concurve: standard output cannot be written: No space left on device\n"
+        assert done.stderr.endswith(f"{said}  try: more space\n")
+        assert done.stderr.count(said) == 1
+
+
+@pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)])
+def test_closed_streams_end_no_verb(lab: Lab, closed: tuple[int, ...]) -> None:
+    shown = [VERBS[verb] for verb in ("show", "explain", "export", "runs", "studies")]
+    for words in (*shown, ["--version"]):
+        done = lab.fork(*words, closed=closed).completed()
+        assert done.returncode == 0, words
+        assert "Traceback" not in done.stderr
+    # Python itself, too, is started without them.
+    done = by_shell(lab, " ".join(f"{number}>&-" for number in closed), "show", "last")
+    assert done.returncode == 0 and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("redirections", ["2>/dev/full", "2>&-", ">&- 2>&-", ">/dev/null 2>&-"])
@@ -136,6 +164,133 @@ def test_a_run_that_is_ended_is_interrupted(tmp_path: Path, number: signal.Signa
         assert f"concurve resume {row.id}" in text
 
 
+# -- signals at any moment -----------------------------------------------------------------------
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL)
+
+A_STUDY = """
+[study]
+name = "mine"
+question = "How?"
+[factors]
+n = [1, 2]
+[[roles]]
+name = "target"
+command = ["sleep", "0.0{n}"]
+"""
+
+BANK = ("--workload", "tpcb-strict", "--scale", "1", "--accounts", "100", "--init")
+
+#: Each verb that measures, loads or writes, on a store with a run.
+WORK = {
+    "run": ["run", "mine.toml", "--repeats", "2..2", "--seed", "1", "--export-json", "out.json"],
+    "sweep": [*SWEEP, "--export-html", "out.html", "--", "sleep", "0.0{n}"],
+    "export": ["export", "last", "-o", "out.json"],
+    "report": ["report", "last", "-o", "out.html"],
+    "load": ["load", "records:bank", *BANK, "--duration", "100ms", "--ledger", "out.json"],
+    "hidden load": [
+        "load",
+        "--secret",
+        "WORD=hidden",
+        "records:bank",
+        *BANK,
+        "--duration",
+        "100ms",
+    ],
+}
+
+
+def test_a_signal_at_any_moment_leaves_nothing_behind(tmp_path: Path) -> None:
+    lab = lab_with_a_run(tmp_path)
+    for place, verb in enumerate(WORK):
+        signal_at_moments(lab, verb, [ENDING[place % len(ENDING)]])
+
+
+@pytest.mark.parametrize("number", [n for n in ENDING if n != signal.SIGKILL])
+def test_a_load_with_secrets_ends_with_the_signal_that_it_was_sent(number: signal.Signals) -> None:
+    # One that the caller ignores, as nohup does, would stay ignored.
+    code = f"""if True:
+        import signal, sys
+        from concurve.cli.load_hidden import load_hidden
+        signal.signal({number:d}, signal.SIG_DFL)
+        sys.exit(load_hidden("sh", ["-c", "echo begun; exec sleep 600"]))
+    """
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as load:
+        assert load.stdout is not None and load.stdout.readline() == "begun\n"
+        load.send_signal(number)
+        assert load.wait(PATIENCE) == 128 + number
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("verb", WORK)
+def test_thirty_signals_leave_nothing_behind(tmp_path: Path, verb: str) -> None:
+    signal_at_moments(lab_with_a_run(tmp_path), verb, ENDING * 6)
+
+
+def lab_with_a_run(folder: Path) -> Lab:
+    (folder / "mine.toml").write_text(A_STUDY, encoding="utf-8")
+    lab = Lab(folder)
+    assert lab.run(*SWEEP, "--", "true", "{n}").returncode == 0
+    return lab
+
+
+def signal_at_moments(lab: Lab, verb: str, numbers: Sequence[signal.Signals]) -> None:
+    folder, draw = lab.folder, random.Random(f"moments of {verb}")
+    begin = time.monotonic()
+    undisturbed = lab.run(*WORK[verb])
+    assert undisturbed.returncode == 0, undisturbed.stderr
+    seconds = time.monotonic() - begin
+    for number in numbers:
+        for path in folder.glob("out.*"):
+            path.unlink()
+        ended = lab.run_signalled(draw.uniform(0.0, seconds), number, *WORK[verb])
+        assert ended.returncode in (0, 130, 128 + number, -number), ended.stderr
+        assert "Traceback" not in ended.stderr
+        assert lab.wait_until_alone() == {}, number
+        check_whole(lab)
+        # One who is killed between two steps cannot remove the file that it has just named.
+        if number != signal.SIGKILL:
+            assert list(folder.glob(".concurve-*")) == [], number
+
+
+def check_whole(lab: Lab) -> None:
+    """The store opens, nobody is said to measure, and what was written is complete."""
+    store = Store.existing(str(lab.db))
+    assert {row.state for row in store.runs()} <= {"complete", "interrupted"}
+    store.close()
+    with contextlib.closing(sqlite3.connect(lab.db)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    with (lab.folder / "lock").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    if (lab.folder / "out.json").exists():
+        json.loads((lab.folder / "out.json").read_bytes())
+    if (lab.folder / "out.html").exists():
+        assert (lab.folder / "out.html").read_text(encoding="utf-8").rstrip().endswith("</html>")
+    mounts = Path("/proc/self/mounts").read_text(encoding="utf-8")
+    assert str(lab.folder) not in mounts
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "md", "html"])
+def test_a_full_disk_under_an_export_leaves_no_part_of_it(
+    lab: Lab, tmp_path: Path, ending: str
+) -> None:
+    verb = ["report" if ending in ("md", "html") else "export", "last"]
+    if ending == "csv":
+        verb += ["--format", "csv"]
+    with small_file_system(tmp_path / "small", 64 << 10) as small:
+        (small / "ballast").write_bytes(bytes(60 << 10))
+        file = small / f"out.{ending}"
+        file.write_text("older", encoding="utf-8")
+        with contextlib.suppress(OSError), (small / "more").open("ab", buffering=0) as more:
+            while True:
+                more.write(bytes(512))
+        done = lab.run(*verb, "-o", str(file))
+        assert done.returncode == 1, done.stderr
+        assert "No space left" in done.stderr and "Traceback" not in done.stderr
+        assert file.read_text(encoding="utf-8") == "older"
+        assert {path.name for path in small.iterdir()} == {"ballast", "more", file.name}
+
+
 def test_a_used_up_allowance_is_refused_with_what_would_do(lab: Lab) -> None:
     done = lab.run("resume", "last", "--max-time", "1ms")
     assert done.returncode == 2
@@ -159,6 +314,7 @@ def test_no_control_character_of_a_parameter_reaches_a_terminal(lab: Lab, tmp_pa
     ]
     for output in outputs:
         assert "\x1b" not in output.stdout + output.stderr
+    assert outputs[1].returncode == 0, outputs[1].stderr
     assert "\x1b" not in (lab.folder / "t.csv").read_text(encoding="utf-8")
 
 

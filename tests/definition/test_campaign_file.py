@@ -15,6 +15,7 @@ from concurve.definition.published import PublishedFigure, load_published
 from concurve.definition.study import Study
 from concurve.definition.study_file import load_study
 from concurve.errors import StudyError
+from concurve.terms import CampaignTexts, Goal, Reference
 from concurve.terms import TestCase as Case
 from tests.helpers.campaigns import CAMPAIGN, PUBLISHED, STUDY, write_campaign
 
@@ -52,6 +53,67 @@ def test_a_campaign_reaches_every_field(tmp_path: Path) -> None:
     )
     assert len(study.published) == 7
     assert campaign.studies[1].study.published == ()
+
+
+TABLES = """
+[[goal]]
+id = "T1"
+says = "How far it scales."
+priority = "must"
+
+[[goal]]
+id = "T2"
+says = "How far another one does."
+
+[[measure]]
+name = "computation time"
+meaning = "From the first to the last."
+source = "a stopwatch"
+here = "the report channel"
+
+[[measure]]
+name = "run time"
+meaning = "All of it."
+left-out = "It holds the start-up."
+
+[[reference]]
+id = "SDD"
+says = "The design"
+"""
+
+
+def test_a_campaign_has_goals_measures_and_references(tmp_path: Path) -> None:
+    texts = load_campaign(write_campaign(tmp_path, campaign=CAMPAIGN + TABLES), 2).texts
+    assert texts.goals == (
+        Goal(id="T1", says="How far it scales.", priority="must"),
+        Goal(id="T2", says="How far another one does."),
+    )
+    assert [(item.name, item.here, item.left_out) for item in texts.measures] == [
+        ("computation time", "the report channel", ""),
+        ("run time", "", "It holds the start-up."),
+    ]
+    assert texts.references == (Reference(id="SDD", says="The design"),)
+    assert msgspec.json.decode(msgspec.json.encode(texts), type=CampaignTexts) == texts
+
+
+@pytest.mark.parametrize(
+    ("change", "what", "remedy"),
+    [
+        (('id = "T2"', 'id = "T1"'), "goal, id 'T1': appears twice", "once"),
+        (('id = "T2"', 'id = "T20"'), "goal 'T2' is no goal of campaign.toml", "'T20'"),
+        (('priority = "must"', 'priority = "shall"'), "'shall'", "one of must, can"),
+        (('priority = "must"', 'prio = "must"'), "unknown key 'prio'", "'priority'"),
+        (("left-out", "left_out"), "unknown key 'left_out'", "'left-out'"),
+    ],
+)
+def test_a_malformed_goal_or_measure_is_refused(
+    tmp_path: Path, change: tuple[str, str], what: str, remedy: str
+) -> None:
+    path = write_campaign(tmp_path, campaign=CAMPAIGN + TABLES.replace(*change))
+    with pytest.raises(StudyError) as refused:
+        load_campaign(path, 2)
+    assert what in refused.value.what
+    assert remedy in refused.value.remedy
 
 
 def test_an_effort_may_do_with_some_of_the_studies(tmp_path: Path) -> None:

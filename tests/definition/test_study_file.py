@@ -116,6 +116,17 @@ REFUSALS = {
     MINIMAL + "[protocl]\nx = 1\n": ("unknown key 'protocl'", "did you mean 'protocol'?"),
     MINIMAL + "comand = 1\n": ("roles 'target': unknown key 'comand'", "did you mean 'command'?"),
     MINIMAL + "zzzz = 1\n": ("roles 'target': unknown key 'zzzz'", "the keys are"),
+    MINIMAL + "Command = 1\n": ("unknown key 'Command'", "did you mean 'command'?"),
+    MINIMAL + "ready-within = 1\n": ("unknown key 'ready-within'", "did you mean 'ready_within'?"),
+    MINIMAL + "timeout = 1\n": ("unknown key 'timeout'", "a key of protocol"),
+    MINIMAL + "cpus = 1\n": ("roles 'target': unknown key 'cpus'", "a key of controls"),
+    MINIMAL + "pid = 1\n": ("unknown key 'pid'", "attach ="),
+    MINIMAL + "[[extract]]\nname = 'tps'\n": ("unknown key 'extract'", "[[indicators]]"),
+    MINIMAL + "[parameters]\nn = [1]\n": ("unknown key 'parameters'", "[factors]"),
+    MINIMAL + "[[indicators]]\nname = 'a'\nregex = 'x'\n": (
+        "unknown key 'regex'", "did you mean 'pattern'?"),
+    MINIMAL + "[[indicators]]\nname = 'a'\ndirection = 'x'\n": (
+        "unknown key 'direction'", "better ="),
     MINIMAL + "controls = { cpu = 1 }\n": (
         "roles 'target', controls: unknown key 'cpu'", "did you mean 'cpus'?"),
     MINIMAL + "[hooks]\nprepair = 'x'\n": (

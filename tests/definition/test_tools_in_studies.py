@@ -87,6 +87,22 @@ def test_what_names_no_tool_is_refused(indicators: str, says: str, remedy: str) 
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        f'extract = "pgbench"\n{STUDY}',
+        STUDY.replace('["./other"]', '["./other"]\nextract = "pgbench"'),
+        STUDY.replace('["./other"]', '["./other"]\ntool = "pgbench"'),
+        f'{STUDY}[[indicators]]\nextract = "pgbench"',
+        f'{STUDY}[[extract]]\ntool = "pgbench"',
+    ],
+)
+def test_whoever_writes_a_tool_elsewhere_is_told_where_it_stands(text: str) -> None:
+    with pytest.raises(StudyError) as refused:
+        parse_study(text, 2, "own.toml")
+    assert 'tool = "pgbench"' in refused.value.remedy
+
+
+@pytest.mark.parametrize(
     ("role", "purpose"),
     [
         ('purpose = "load"', "load"),

@@ -7,6 +7,7 @@ from typing import Any
 
 from concurve.explain.waiting import KINDS
 from concurve.wire.record import (
+    CpuQuota,
     FutexWaits,
     GrantedControls,
     MachineRecord,
@@ -38,16 +39,18 @@ def role(
     operations: float | None = 1000.0,
     name: str = "target",
     sampled: bool = True,
-    words: Sequence[tuple[int, int]] = (),
+    words: Sequence[tuple[int, ...]] = (),
     cpus: tuple[int, ...] = (0, 1),
     nice: int = 0,
     queue_absent: str = "",
     wall: int = WALL,
     phase: bool = False,
     noise: float = 1.0,
+    quota: CpuQuota | None = None,
 ) -> RoleRecord:
     """A role whose threads live as long as it does, unless they say otherwise. ``words`` are
-    readings and threads at futex words."""
+    readings and threads at futex words, and how many values were expected there, if that is known.
+    A thread's ``alone`` is the number of its readings in which nobody else ran."""
     listed = []
     for number, given in enumerate(threads):
         lived = round(given.get("lived", 1.0) * wall * noise)
@@ -71,7 +74,9 @@ def role(
                 source="exit",
                 usage=usage,
                 lived_ns=lived,
-                waits=Waits(readings=readings, running=running, **kinds) if sampled else None,
+                waits=Waits(readings=readings, running=running, alone=given.get("alone"), **kinds)
+                if sampled
+                else None,
             )
         )
     waits = _sum(listed, words) if sampled else None
@@ -89,15 +94,21 @@ def role(
         threads=ThreadsRecord(total=len(listed), peak=len(listed), listed=tuple(listed)),
         waits=waits,
         phases=phases,
+        quota=quota,
         indicators=() if operations is None else (IndicatorLine("operations", operations),),
         absent={} if sampled else {"waits": "kernel says no"},
     )
 
 
-def _sum(listed: Sequence[ThreadRecord], words: Sequence[tuple[int, int]]) -> Waits:
+def _sum(listed: Sequence[ThreadRecord], words: Sequence[tuple[int, ...]]) -> Waits:
     names = ("readings", "running", *KINDS)
-    sums = {name: sum(getattr(t.waits, name) for t in listed if t.waits) for name in names}
-    futexes = tuple(FutexWaits(f"0x{n}", *word) for n, word in enumerate(words))
+    sums: dict[str, Any] = {
+        name: sum(getattr(t.waits, name) or 0 for t in listed if t.waits) for name in names
+    }
+    futexes = tuple(
+        FutexWaits(f"0x{n}", word[0], word[1], values=word[2] if len(word) > 2 else None)
+        for n, word in enumerate(words)
+    )
     return Waits(**sums, futexes=futexes, futex_words=len(words))
 
 

@@ -32,7 +32,8 @@ def record_of(
     stdout: str = "",
     waited: float = 0.0,
 ) -> TrialRecord:
-    """A plausible record of one CPU-bound target; ``waited`` for a CPU, as a share of its time."""
+    """A plausible record of one CPU-bound target; ``waited`` for a CPU, as a share of its time,
+    that work of low priority used."""
     wall = round(wall_seconds * 1e9)
     roles = tuple(
         RoleRecord(
@@ -59,7 +60,12 @@ def record_of(
         roles=roles,
         wall_ns=wall,
         machine=MachineRecord(
-            cpus=2, busy_ns=wall, steal_ns=steal_ns, foreign_cpu_ns=0, tick_ns=10_000_000
+            cpus=2,
+            busy_ns=wall,
+            steal_ns=steal_ns,
+            foreign_cpu_ns=round(wall * waited),
+            foreign_low_priority_ns=round(wall * waited),
+            tick_ns=10_000_000,
         ),
     )
 

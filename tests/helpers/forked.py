@@ -1,7 +1,8 @@
 """``concurve`` as a process of its own that need not start Python: it is forked from one that has
 imported the whole laboratory. To start and import takes most of the CPU time of a short command.
 
-This file is both sides: the tests call :func:`run`; as a program it is the server.
+This file is both sides: the tests call :func:`start`; as a program it is the server. Without an
+argument it imports the laboratory and ends: Python keeps what it has compiled for that.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import importlib
 import json
 import os
 import pkgutil
+import select
 import selectors
 import signal
 import socket
@@ -20,15 +22,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 #: Third-party modules that verbs import late.
 LATE = ("altair", "jinja2", "numpy", "pandas", "psycopg", "rich.progress", "rich.table", "ruptures",
         "scipy.optimize", "scipy.special", "scipy.stats")  # fmt: skip
 
+#: Signals that a command gets once it can be ended by them, and not while it is forked.
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
 #: Descriptors of a request: standard input, output and error, and where its end is told.
 STREAMS = 4
+
+SERVER_ENDED = "the server of the commands has ended; its error output says why"
 
 
 # -- the tests' side ------------------------------------------------------------------------------
@@ -73,48 +80,119 @@ def _end(link: socket.socket, server: subprocess.Popen[bytes]) -> None:
 _server = _Server()
 
 
-def run(
+class Process:
+    """A command that was started, with what the tests need of :class:`subprocess.Popen`."""
+
+    def __init__(
+        self, command: Sequence[str], told: int, outputs: Mapping[str, int], timeout: float
+    ) -> None:
+        self._command = command
+        self._timeout = timeout
+        self._told = told
+        self._outputs = outputs
+        self._texts = {descriptor: bytearray() for descriptor in (told, *outputs.values())}
+        self._open = set(self._texts)
+        self._read(lambda: len(self._lines()) > 0, timeout)
+        self.pid = int(self._lines()[0])
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, negative for a signal; ``None`` until :meth:`poll` has seen the end."""
+        lines = self._lines()
+        return int(lines[1]) if len(lines) == 2 else None
+
+    def poll(self) -> int | None:
+        """Look whether it has ended; its exit code."""
+        self._read(lambda: self.returncode is not None, 0)
+        return self.returncode
+
+    def wait(self, seconds: float) -> int | None:
+        """Wait until it has ended, for so many seconds at most; its exit code if it has."""
+        self._read(lambda: self.returncode is not None, seconds)
+        return self.returncode
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def communicate(self) -> tuple[str, str]:
+        """Wait until it has ended and its outputs are closed; what it has written to pipes.
+
+        Raises:
+            subprocess.TimeoutExpired: it has not ended, or what it started holds its output open.
+                It is killed.
+        """
+        is_over = self._read(lambda: not self._open, self._timeout)
+        stdout, stderr = (self._written(name) for name in ("stdout", "stderr"))
+        if not is_over:
+            self.send_signal(signal.SIGKILL)
+            raise subprocess.TimeoutExpired(self._command, self._timeout, stdout, stderr)
+        assert self.returncode is not None, SERVER_ENDED
+        return stdout.decode(), stderr.decode()
+
+    def completed(self) -> subprocess.CompletedProcess[str]:
+        """As :meth:`communicate`, with the exit code."""
+        said = self.communicate()
+        assert self.returncode is not None
+        return subprocess.CompletedProcess(self._command, self.returncode, *said)
+
+    def _lines(self) -> list[bytes]:
+        return bytes(self._texts[self._told]).split(b"\n")[:-1]
+
+    def _written(self, name: str) -> bytes:
+        return bytes(self._texts[self._outputs[name]]) if name in self._outputs else b""
+
+    def _read(self, is_enough: Callable[[], bool], timeout: float) -> bool:
+        """Read what comes, until it is enough; whether it was before the time was over."""
+        deadline = time.monotonic() + timeout
+        while not is_enough():
+            assert self._open, SERVER_ENDED
+            poll = select.poll()
+            for descriptor in self._open:
+                poll.register(descriptor, select.POLLIN)
+            ready = poll.poll(1000 * max(0.0, deadline - time.monotonic()))
+            if not ready:
+                return False
+            for descriptor, _ in ready:
+                part = os.read(descriptor, 1 << 16)
+                self._texts[descriptor] += part
+                if not part:
+                    self._open.remove(descriptor)
+                    os.close(descriptor)
+        return True
+
+
+def start(
     program: str,
     arguments: Sequence[str],
     *,
     env: Mapping[str, str],
     cwd: Path,
+    stdout: int = subprocess.PIPE,
+    closed: Sequence[int] = (),
     timeout: float,
-) -> subprocess.CompletedProcess[str]:
-    """Run ``concurve`` to its end, with nothing on its standard input.
+) -> Process:
+    """Start ``concurve`` with nothing on its standard input.
 
-    Raises:
-        subprocess.TimeoutExpired: it has not ended, or what it started holds its output open.
-            It is killed.
+    Args:
+        stdout: A descriptor; a pipe, if nothing is given.
+        closed: Numbers of the standard streams that are closed.
+        timeout: Seconds for the whole command; only a hang takes as long.
     """
     command = [program, *arguments]
-    request = {"argv": command, "env": dict(env), "cwd": str(cwd)}
-    outputs = [os.pipe() for _ in range(3)]
+    request = {"argv": command, "env": dict(env), "cwd": str(cwd), "closed": list(closed)}
+    told, tell = os.pipe()
+    errors, to_errors = os.pipe()
+    outputs, ours = {"stderr": errors}, [tell, to_errors]
+    if stdout == subprocess.PIPE:
+        outputs["stdout"], stdout = os.pipe()
+        ours.append(stdout)
     with Path(os.devnull).open("rb") as nothing:
-        _server.begin(request, [nothing.fileno(), *(theirs for _, theirs in outputs)])
-    for _, theirs in outputs:
-        os.close(theirs)
-    texts: dict[int, bytearray] = {ours: bytearray() for ours, _ in outputs}
-    stdout, stderr, told = texts.values()
-    deadline = time.monotonic() + timeout
-    with selectors.DefaultSelector() as selector:
-        for ours in texts:
-            selector.register(ours, selectors.EVENT_READ)
-        while selector.get_map():
-            ready = selector.select(max(0.0, deadline - time.monotonic()))
-            if not ready:
-                if told:
-                    os.kill(json.loads(told.splitlines()[0]), signal.SIGKILL)
-                raise subprocess.TimeoutExpired(command, timeout, bytes(stdout), bytes(stderr))
-            for key, _ in ready:
-                part = os.read(key.fd, 1 << 16)
-                texts[key.fd] += part
-                if not part:
-                    selector.unregister(key.fd)
-                    os.close(key.fd)
-    assert told.count(b"\n") == 2, "the server of the commands has ended; its error output says why"
-    _, code = map(json.loads, told.splitlines())
-    return subprocess.CompletedProcess(arguments, code, stdout.decode(), stderr.decode())
+        _server.begin(request, [nothing.fileno(), stdout, to_errors, tell])
+    for descriptor in ours:
+        os.close(descriptor)
+    return Process(command, told, outputs, timeout)
 
 
 # -- the server's side ----------------------------------------------------------------------------
@@ -178,6 +256,14 @@ def become(request: Mapping[str, object], streams: Sequence[int]) -> None:
         os.dup2(descriptor, number)
     for descriptor in streams:
         os.close(descriptor)
+    closed = request["closed"]
+    assert isinstance(closed, list)
+    for number in closed:
+        # As Python has it that is started so.
+        os.close(number)
+        name = ("stdin", "stdout", "stderr")[number]
+        setattr(sys, name, None)
+        setattr(sys, f"__{name}__", None)
     os.chdir(str(request["cwd"]))
     environment, argv = request["env"], request["argv"]
     assert isinstance(environment, dict) and isinstance(argv, list)
@@ -202,9 +288,16 @@ if __name__ == "__main__":
     sys.path.pop(0)
     sys.path.insert(0, "")
     import_everything()
+    if len(sys.argv) == 1:
+        sys.exit()
     gc.collect()
     gc.freeze()  # children leave it where it is, and share its memory
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     serve(socket.socket(fileno=int(sys.argv[1])))
     from concurve.cli import main
 
-    main()
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+        main()
+    except KeyboardInterrupt:  # before it began
+        sys.exit(130)

@@ -57,4 +57,6 @@ def made_run(
 
 def figures_alone(findings: TrialFindings) -> Report:
     """A report of a run of which nothing but its figures is known."""
-    return Report.whole(findings, scaling=(), explanation=None, facts=(), shares=None)
+    return Report.whole(
+        findings, scaling=(), explanation=None, facts=(), shares=None, timelines=None
+    )

@@ -77,7 +77,7 @@ class Path(NamedTuple):
 
 def draw(noise: Noise, rng: np.random.Generator, trials: int, cells: int) -> Path:
     """The noise of one run of at most so many trials."""
-    median, quantiles = _spaced(noise.own, cells)
+    median, quantiles = spaced(noise.own, cells)
     common = None if noise.common is None else noise.common(rng, trials)
     own = noise.own(rng, trials, cells) / median
     if noise.block_spread:
@@ -95,7 +95,7 @@ def read(noise: Noise, seconds: float, rng: np.random.Generator) -> float:
 
 
 @lru_cache(maxsize=256)
-def _spaced(own: Shape, cells: int) -> tuple[Floats, Floats]:
+def spaced(own: Shape, cells: int) -> tuple[Floats, Floats]:
     """The median of each cell's own noise, and evenly spaced quantiles over it.
 
     Half of the trials may lie at either side of a gap: so the median is taken as the middle of the

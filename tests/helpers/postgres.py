@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from concurve.host.temporary import free_port
 
 USER = "postgres"
 
@@ -78,7 +79,7 @@ def running(folder: Path) -> Iterator[Server]:
 def _start(control: list[str], folder: Path) -> int:
     """Start the server on a free port, which another process may take first."""
     for attempt in (1, 2, 3):
-        port = _free_port()
+        port = free_port()
         options = (
             f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off"
         )
@@ -104,10 +105,3 @@ def _as_user(command: list[str], folder: Path) -> None:
         if done.returncode != 0:
             said.seek(0)
             raise RuntimeError(f"{command[0]} failed: {said.read()[-500:]}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from concurve.errors import HostError
@@ -20,6 +20,9 @@ from tests.helpers import forked
 
 #: The command line, beside the Python that runs the tests.
 CONCURVE = str(Path(sys.executable).parent / "concurve")
+
+#: Starts a program in Python, which follows, without the site packages: in a third of the time.
+PYTHON = (sys.executable, "-S", "-E", "-c")
 
 
 def _program(name: str) -> str:
@@ -35,8 +38,10 @@ TARGETS = _program("concurve-targets")
 #: Every process of a laboratory started here inherits it.
 MARK = "CONCURVE_TEST_MARK"
 
-#: Variables of the caller's environment that would change the output.
-STEERING = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "CONCURVE_REPORT")
+#: Variables of the caller's environment that would change the output; and one by which each process
+#: would compile all that it imports, in three times the CPU time.
+STEERING = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "CONCURVE_REPORT",
+            "PYTHONDONTWRITEBYTECODE")  # fmt: skip
 
 #: Seconds for whatever is sure to come. Only a hang takes as long, on the busiest machine too.
 PATIENCE = 300.0
@@ -86,13 +91,40 @@ class Lab:
             text=True,
         )
 
+    def fork(
+        self, *arguments: str, stdout: int = subprocess.PIPE, closed: Sequence[int] = ()
+    ) -> forked.Process:
+        """As :meth:`start`, in a process that need not import it. It does not carry our mark, what
+        it starts does. ``closed`` are the numbers of standard streams."""
+        return self._forked(arguments, {}, stdout, closed)
+
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run ``concurve`` to its end, in a process that need not import it."""
-        return forked.run(
+        return self._forked(arguments, environment).completed()
+
+    def run_signalled(
+        self, seconds: float, number: signal.Signals, *arguments: str
+    ) -> subprocess.CompletedProcess[str]:
+        """The same, with a signal so many seconds after its start, unless it has ended by then."""
+        process = self.fork(*arguments)
+        process.wait(seconds)
+        process.send_signal(number)
+        return process.completed()
+
+    def _forked(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        stdout: int = subprocess.PIPE,
+        closed: Sequence[int] = (),
+    ) -> forked.Process:
+        return forked.start(
             CONCURVE,
             arguments,
             env=self.environment(**environment),
             cwd=self.folder,
+            stdout=stdout,
+            closed=closed,
             timeout=PATIENCE,
         )
 

@@ -17,7 +17,7 @@ from concurve.wire.spec import Attach
 
 #: Three threads that live as long as the process; each computes for the CPU time that is asked for.
 _CODE = """
-import os, signal, socket, sys, threading, time
+import contextlib, os, signal, socket, sys, threading, time
 noted = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
                signal.SIGUSR2, signal.SIGCONT, signal.SIGTSTP, signal.SIGALRM):
@@ -28,8 +28,12 @@ listening = socket.create_server(("127.0.0.1", 0))
 def serve():
     while True:
         client, _ = listening.accept()
-        with client:
-            end = time.thread_time() + float(client.recv(64))
+        # A client may be killed at any moment, also before it has asked.
+        with client, contextlib.suppress(OSError):
+            asked = client.recv(64)
+            if not asked:
+                continue
+            end = time.thread_time() + float(asked)
             while time.thread_time() < end:
                 pass
             client.sendall(b"x")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from concurve.errors import HostError
 from concurve.host import lock
-from concurve.host.lock import lock_path, measurement_lock
+from concurve.host.lock import lock_path, measurement_lock, measurement_under_way
 
 HOLD = """
 import subprocess, sys
@@ -116,3 +118,87 @@ def test_root_and_other_users_find_the_same_lock(
     assert lock_path() == (tmp_path if is_shared else Path("/tmp")) / lock.LOCK_NAME
     monkeypatch.setattr(lock, "_SHARED", tmp_path / "missing")
     assert lock_path() == Path("/tmp") / lock.LOCK_NAME
+
+
+# -- a folder in which every user may make a file ------------------------------------------------
+
+
+@pytest.fixture
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The path of the lock in a folder of all users."""
+    monkeypatch.delenv("CONCURVE_LOCK")
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    monkeypatch.setattr(lock, "_SHARED", folder)
+    return folder / lock.LOCK_NAME
+
+
+def links(path: Path, file: Path) -> None:
+    path.symlink_to(file)
+
+
+def names(path: Path, file: Path) -> None:
+    path.hardlink_to(file)
+
+
+def pipes(path: Path, file: Path) -> None:
+    os.mkfifo(path)
+
+
+def folders(path: Path, file: Path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize("puts", [links, names, pipes, folders])
+def test_what_another_user_has_put_in_its_place_is_refused_and_unharmed(
+    shared: Path, tmp_path: Path, puts: Callable[[Path, Path], None]
+) -> None:
+    file = tmp_path / "letter"
+    file.write_text("dear")
+    puts(shared, file)
+    raised: list[str] = []
+
+    def hold() -> None:
+        try:
+            with measurement_lock("mine"):
+                pass
+        except HostError as error:
+            raised.append(error.what)
+
+    # In a thread: to open a pipe may take for ever.
+    for work in (hold, measurement_under_way):
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(60)
+        assert not thread.is_alive()
+    assert raised and "cannot be opened: " in raised[0]
+    assert file.read_text() == "dear"
+
+
+def test_little_is_read_of_a_lock_whatever_it_holds(shared: Path) -> None:
+    with measurement_lock("mine"):
+        with shared.open("r+b") as file:
+            file.write(b"pid %d, " % os.getpid() + b"x\xff" * 500 + b"\n" * 10)
+            file.truncate(1 << 32)
+        assert 0 < len(measurement_under_way()) <= 400
+        with pytest.raises(HostError) as refused, measurement_lock("second"):
+            pytest.fail("two at once")
+        assert len(refused.value.what) < 500
+
+
+def test_two_that_make_it_at_once_hold_it_one_by_one(shared: Path) -> None:
+    with measurement_lock("first"):
+        assert shared.stat().st_mode & 0o777 == 0o666
+        with pytest.raises(HostError, match="first"), measurement_lock("second"):
+            pytest.fail("two at once")
+
+
+def test_a_lock_that_is_named_may_be_a_link(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "lock").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "lock")
+    monkeypatch.setenv("CONCURVE_LOCK", str(tmp_path / "link"))
+    with measurement_lock("mine"):
+        assert "mine" in measurement_under_way()

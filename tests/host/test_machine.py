@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -181,3 +183,15 @@ def test_a_program_is_told_by_its_content(tmp_path: Path) -> None:
         "sha256": hashlib.sha256(b"#!/bin/sh\n").hexdigest(),
     }
     assert describe_program("no-such", str(tmp_path))["absent"] == "not found on PATH"
+
+
+def test_a_tool_that_hangs_is_absent_with_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hangs(*_: object, **more: Any) -> None:
+        raise subprocess.TimeoutExpired("systemd-detect-virt", more["timeout"])
+
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/systemd-detect-virt")
+    monkeypatch.setattr(subprocess, "run", hangs)
+    found = describe_machine(tree(tmp_path, BARE))
+    assert "timed out" in found["absent"]["virtualisation"]

@@ -6,8 +6,6 @@ import contextlib
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +17,8 @@ from concurve.store import Store
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
 from concurve.wire.spec import RoleSpec, TrialSpec
-from tests.helpers.real import Lab, wait_until
+from tests.helpers.forked import Process
+from tests.helpers.real import PYTHON, Lab, wait_until
 from tests.helpers.victim import Victim, running_victim
 
 #: Reads ``/proc`` on either side of a phase in which the server works. It rests at the phase's
@@ -78,9 +77,9 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 
 def _measured(victim: Victim, seconds: float) -> TrialRecord:
     arguments = (str(victim.pid), str(victim.port), str(seconds), str(REST_SECONDS))
-    client = RoleSpec(name="client", argv=(sys.executable, "-c", _CLIENT, *arguments))
+    client = RoleSpec(name="client", argv=(*PYTHON, _CLIENT, *arguments))
     server = RoleSpec(name="server", end="serve", attach=victim.attach())
-    return decode_record(LocalEngine().run(TrialSpec(trial="t", roles=(server, client))))
+    return decode_record(LocalEngine().run(TrialSpec(trial="attached", roles=(server, client))))
 
 
 def test_the_account_of_a_phase_agrees_with_proc_within_one_percent(victim: Victim) -> None:
@@ -127,13 +126,13 @@ def test_a_laboratory_that_is_killed_leaves_it_as_it_was(
         f"server = socket.create_connection(('127.0.0.1', {victim.port}))\n"
         "server.sendall(b'0.02'); server.recv(1)"
     )
-    sweep = "sweep", "-P", "n", "1,2", "--attach", str(victim.pid), "--", sys.executable, "-c", ask
+    sweep = "sweep", "-P", "n", "1,2", "--attach", str(victim.pid), "--", *PYTHON, ask
     labs = []
     for moment in range(5 * batch, 5 * batch + 5):
         folder = tmp_path / str(moment)
         folder.mkdir()
         lab = Lab(folder)
-        labs.append((moment, lab, lab.start(*sweep)))
+        labs.append((moment, lab, lab.fork(*sweep)))
     try:
         for moment, lab, laboratory in labs:
             if moment % 5:  # the first hits its start
@@ -145,7 +144,7 @@ def test_a_laboratory_that_is_killed_leaves_it_as_it_was(
                 _send(pid, number)
         for moment, lab, laboratory in labs:
             if moment % 8 == 3:  # its runner alone was hit
-                laboratory.terminate()
+                laboratory.send_signal(signal.SIGTERM)
             laboratory.communicate()
             assert lab.wait_until_alone() == {}, f"moment {moment}"
     finally:
@@ -156,7 +155,7 @@ def test_a_laboratory_that_is_killed_leaves_it_as_it_was(
     assert _measured(victim, 0.01).outcome.kind == "ok", "it serves on"
 
 
-def _wait_for_runner(lab: Lab, laboratory: subprocess.Popen[str]) -> None:
+def _wait_for_runner(lab: Lab, laboratory: Process) -> None:
     wait_until(lambda: bool(_runners(lab)) or laboratory.poll() is not None, "a trial")
 
 
@@ -203,14 +202,14 @@ def _trials(lab: Lab) -> int:
     return len(list(store.trials(runs[-1].id))) if runs else 0
 
 
-def test_what_is_attached_is_no_stranger(victim: Victim, lab: Lab) -> None:
+def test_what_is_attached_is_no_foreign_process(victim: Victim, lab: Lab) -> None:
     ask = (
         "import socket\n"
         f"server = socket.create_connection(('127.0.0.1', {victim.port}))\n"
         "server.sendall(b'0.2'); server.recv(1)"
     )
     done = lab.run("sweep", "--repeats", "2", "--attach", str(victim.pid), "--",
-                   sys.executable, "-c", ask)  # fmt: skip
+                   *PYTHON, ask)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert f"(pid {victim.pid}," not in done.stdout + done.stderr
     store = Store(str(lab.db))

@@ -23,13 +23,16 @@ from concurve.findings.campaign import CampaignReport
 from concurve.host.lock import measurement_lock
 from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.measuring.heads import new_campaign_head
+from concurve.measuring.site import ThisMachine
 from concurve.report import terminal
 from concurve.report.sections.campaign import brief_campaign_document
 from concurve.store import Store
-from concurve.store.campaign_head import CampaignHead
+from concurve.store.campaign_head import CampaignHead, decode_campaign
 from concurve.store.database import STORE_FORMAT
 from concurve.store.rows import CampaignRow, MemberRow
+from concurve.store.run_head import decode_head
 from concurve.wire.spec import TrialSpec
+from tests.helpers.agents import inventory_of
 from tests.helpers.campaigns import write_campaign
 from tests.helpers.fakes import FakeClock, FakeEngine
 from tests.helpers.made import figures_alone
@@ -128,6 +131,21 @@ def test_each_study_is_a_run_of_its_own_tied_by_the_campaign(tmp_path: Path) -> 
 def test_a_study_alone_has_a_command_of_its_own(tmp_path: Path) -> None:
     again = head_of(tmp_path).again_alone("tc02")
     assert again == "concurve run small --seed 1 --effort quick --only tc02"
+
+
+def test_the_studies_of_a_campaign_run_on_its_hosts_also_when_resumed(tmp_path: Path) -> None:
+    inventory = inventory_of({"a": "10.0.0.1", "b": "10.0.0.2"})
+    head = msgspec.structs.replace(head_of(tmp_path), hosts=inventory)
+    store, stopped = Store(str(tmp_path / "c.db")), StoppedAt(26)
+    with pytest.raises(RunInterruptedError):
+        CampaignRunner(head, store, stopped, clock=FakeClock(0.001), site=ThisMachine()).start()
+    using = engine()
+    again = decode_campaign(store.campaigns()[0])
+    assert again.hosts == inventory
+    CampaignRunner(again, store, using, clock=FakeClock(0.001), site=ThisMachine()).resume()
+    runs = [decode_head(row) for row in store.runs()]
+    assert [run.hosts for run in runs] == [inventory] * 2
+    assert {role.host for spec in using.specs for role in spec.roles} == {"a"}
 
 
 def test_a_study_that_cannot_run_here_does_not_stop_the_others(tmp_path: Path) -> None:
@@ -356,17 +374,18 @@ def test_markdown_is_a_test_document(findings: CampaignReport) -> None:
     assert sections == [
         "## 1. The answer",
         "## 2. Management summary",
-        "## 3. Introduction and scope",
-        "## 4. Test platform",
-        "## 5. Procedure",
-        "## 6. Test cases",
-        "## 7. Results",
-        "## 8. Deviations",
-        "## 9. Glossary",
-        "## 10. Tables",
-        "## 11. Run it again",
+        "## 3. About this document",
+        "## 4. Introduction and scope",
+        "## 5. Test platform",
+        "## 6. Procedure",
+        "## 7. Test cases",
+        "## 8. Results",
+        "## 9. Deviations",
+        "## 10. Glossary",
+        "## 11. Tables",
+        "## 12. Run it again",
     ]
-    results = text[text.index("## 7.") : text.index("## 8.")]
+    results = text[text.index("## 8. Results") : text.index("## 9. Deviations")]
     assert results.index("**Table 11** Degree of scaling") < results.index("**Table 12** CPU time")
     assert re.search(
         r"\| Time 2 CPUs \| 2 threads \| 35.72 s \| 0.515 \| 0.(49|50)\d* \([^)]+\) \| agrees \|",
@@ -376,7 +395,7 @@ def test_markdown_is_a_test_document(findings: CampaignReport) -> None:
     assert "**Not run.**" in results
     assert "Why this \\| is asked." in text
     assert "- **CAS**: compare and swap" in text
-    index = text[text.index("## 10.") : text.index("## 11.")]
+    index = text[text.index("## 11. Tables") : text.index("## 12.")]
     assert "- Table 11 Degree of scaling" in index
     assert re.search(r"- Table N\d Test case 1: claims of the source", index)
 
@@ -403,7 +422,7 @@ def test_html_is_a_test_document_whose_index_leads_to_each_table(findings: Campa
 
     Reader().feed(page)
     assert headings == [
-        "answer", "summary", "introduction", "platform", "procedure", "cases", "results",
+        "answer", "summary", "about", "introduction", "platform", "procedure", "cases", "results",
         "deviations", "glossary", "index", "again",
     ]  # fmt: skip
     assert len(ids) == len(set(ids)), "every anchor once"

@@ -94,6 +94,19 @@ def test_a_hook_that_hangs_is_stopped_with_all_its_processes(
     wait_until(lambda: not alive_with(str(tmp_path)), "the end of what it has started")
 
 
+@pytest.mark.parametrize("target", ["1", "2"])
+def test_a_hook_that_prints_without_an_end_is_stopped(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    monkeypatch.setattr(hooks, "OUTPUT_BYTES_MAX", 1 << 20)
+    text = f"while true; do head -c 1000000 /dev/zero >&{target}; sleep 0.02; : {tmp_path}; done"
+    study = msgspec.structs.replace(small_study(TWO, threads=(1,)), hooks=Hooks(setup=text))
+    with pytest.raises(RunError, match="the hook setup printed more than 1 MiB") as raised:
+        runner_of(store, FakeEngine(), study).start()
+    assert "file of its own" in raised.value.remedy
+    wait_until(lambda: not alive_with(str(tmp_path)), "the end of what it has started")
+
+
 def alive_with(text: str) -> list[str]:
     """The command lines of living processes that contain this text."""
     found = []

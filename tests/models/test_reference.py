@@ -10,7 +10,7 @@ import pytest
 from concurve.errors import ConcurveError
 from concurve.models import MODELS, FitResult, ModelFit, fit_all
 from concurve.models.little import check, complete, deviation, violations
-from concurve.models.mva import exact_mva
+from tests.helpers.mva import exact_mva
 from tests.models.reference import curve
 
 

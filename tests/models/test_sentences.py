@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pytest
@@ -15,6 +17,8 @@ from concurve.models.model import Floats
 from concurve.models.predict import curve_of
 
 LEVELS = np.array([1, 2, 4, 8, 16, 32.0])
+
+#: Curves of one shape, each with noise of its own.
 CURVES = 6
 
 
@@ -26,14 +30,37 @@ def power(exponent: float) -> Callable[[Floats], Floats]:
     return lambda n: np.asarray(1000 * n**exponent)
 
 
-def fitted(
-    of: Callable[[Floats], Floats], levels: Floats, trials: int, noise: float, seed: int
-) -> list[FitResult]:
-    rng = np.random.default_rng(seed)
-    n = np.repeat(levels, trials)
-    return fit_many(
-        [(n, of(n) * np.exp(rng.normal(0, noise, len(n)))) for _ in range(CURVES)],
-    )
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """Curves of one shape with noise, as trials at some levels show them."""
+
+    of: Callable[[Floats], Floats]
+    levels: Floats
+    trials: int
+    noise: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        ALL.append(self)
+
+    def curves(self) -> list[tuple[Floats, Floats]]:
+        rng = np.random.default_rng(self.seed)
+        n = np.repeat(self.levels, self.trials)
+        return [(n, self.of(n) * np.exp(rng.normal(0, self.noise, len(n)))) for _ in range(CURVES)]
+
+    def fitted(self) -> list[FitResult]:
+        return fitted_together()[self]
+
+
+ALL: list[Noisy] = []
+
+
+@cache
+def fitted_together() -> dict[Noisy, list[FitResult]]:
+    """The curves of all tests: a batch of hundreds takes as long as a few batches of some."""
+    results = fit_many([curve for noisy in ALL for curve in noisy.curves()])
+    parts = [results[at : at + CURVES] for at in range(0, len(results), CURVES)]
+    return dict(zip(ALL, parts, strict=True))
 
 
 def said(result: FitResult) -> str:
@@ -47,12 +74,24 @@ def printed_levels(text: str) -> list[float]:
     return [float(value.replace(",", "")) for value in found]
 
 
-@pytest.mark.parametrize("exponent", [-0.3, -0.5, -1.0, -1.5])
-@pytest.mark.parametrize("lowest", [0.5, 1.0, 4.0])
-def test_no_peak_lies_below_the_lowest_level(exponent: float, lowest: float) -> None:
-    levels = lowest * LEVELS
-    for trials, noise in ((1, 0.05), (3, 0.02)):
-        for result in fitted(power(exponent), levels, trials, noise, 51):
+FALLING = [
+    pytest.param(
+        [
+            Noisy(power(exponent), lowest * LEVELS, trials, noise, 51)
+            for trials, noise in ((1, 0.05), (3, 0.02))
+        ],
+        id=f"{lowest}-{exponent}",
+    )
+    for lowest in (0.5, 1.0, 4.0)
+    for exponent in (-0.3, -0.5, -1.0, -1.5)
+]
+
+
+@pytest.mark.parametrize("kinds", FALLING)
+def test_no_peak_lies_below_the_lowest_level(kinds: list[Noisy]) -> None:
+    for noisy in kinds:
+        lowest = float(noisy.levels[0])
+        for result in noisy.fitted():
             assert min(printed_levels(said(result)), default=lowest) >= lowest
             for item in result.models:
                 if item.peak is None:
@@ -69,39 +108,42 @@ def test_no_peak_lies_below_the_lowest_level(exponent: float, lowest: float) -> 
                 assert "Peak at" not in said(result)
 
 
+STEEP = [Noisy(of, LEVELS, 3, 0.02, 52) for of in (lambda n: 1000 / n, power(-0.9))]
+
+
 def test_a_falling_curve_is_said_to_fall() -> None:
-    for of in (lambda n: 1000 / n, power(-0.9)):
-        for result in fitted(of, LEVELS, 3, 0.02, 52):
+    for noisy in STEEP:
+        for result in noisy.fitted():
             assert "Throughput falls from N = 1 on" in said(result)
             assert "nan" not in said(result) and "inf" not in said(result)
 
 
+PEAKED = Noisy(usl(0.03, 0.002), np.array([1, 2, 4, 8, 12, 16, 24, 32, 48.0]), 3, 0.01, 53)
+
+
 def test_a_peak_within_the_levels_is_still_printed() -> None:
-    results = fitted(usl(0.03, 0.002), np.array([1, 2, 4, 8, 12, 16, 24, 32, 48.0]), 3, 0.01, 53)
-    assert all("Peak at N = 2" in said(result) for result in results)
+    assert all("Peak at N = 2" in said(result) for result in PEAKED.fitted())
 
 
-@pytest.mark.parametrize(
-    ("of", "trials", "noise"),
-    [
-        (usl(0, 0), 1, 0.05),
-        (usl(0, 0), 3, 0.02),
-        (usl(0.05, 0), 1, 0.05),
-        (usl(0.05, 0), 3, 0.01),
-        (usl(1, 0), 1, 0.05),
-        (usl(0.02, 0.0005), 1, 0.02),
-        (usl(0.05, 0.005), 3, 0.01),
-        (usl(0, 0.002), 3, 0.02),
-        (power(1.1), 1, 0.02),
-        (power(-0.5), 1, 0.05),
-        (lambda n: 1000 * np.minimum(n, 8), 3, 0.02),
-        (lambda n: np.where(n < 10, 1000 * n, 800), 1, 0.02),
-    ],
-)
-def test_a_limit_is_named_only_where_its_stated_interval_leaves_out_0(
-    of: Callable[[Floats], Floats], trials: int, noise: float
-) -> None:
-    for result in fitted(of, LEVELS, trials, noise, 54):
+LIMITED = [
+    Noisy(usl(0, 0), LEVELS, 1, 0.05, 54),
+    Noisy(usl(0, 0), LEVELS, 3, 0.02, 54),
+    Noisy(usl(0.05, 0), LEVELS, 1, 0.05, 54),
+    Noisy(usl(0.05, 0), LEVELS, 3, 0.01, 54),
+    Noisy(usl(1, 0), LEVELS, 1, 0.05, 54),
+    Noisy(usl(0.02, 0.0005), LEVELS, 1, 0.02, 54),
+    Noisy(usl(0.05, 0.005), LEVELS, 3, 0.01, 54),
+    Noisy(usl(0, 0.002), LEVELS, 3, 0.02, 54),
+    Noisy(power(1.1), LEVELS, 1, 0.02, 54),
+    Noisy(power(-0.5), LEVELS, 1, 0.05, 54),
+    Noisy(lambda n: 1000 * np.minimum(n, 8), LEVELS, 3, 0.02, 54),
+    Noisy(lambda n: np.where(n < 10, 1000 * n, 800), LEVELS, 1, 0.02, 54),
+]
+
+
+@pytest.mark.parametrize("noisy", LIMITED)
+def test_a_limit_is_named_only_where_its_stated_interval_leaves_out_0(noisy: Noisy) -> None:
+    for result in noisy.fitted():
         text, stated = said(result), result.stated.parameters
         low = {name: -math.inf if f.low is None else f.low for name, f in stated.items()}
         named = re.search(r"bends as with (\w+)", text)
@@ -115,8 +157,11 @@ def test_a_limit_is_named_only_where_its_stated_interval_leaves_out_0(
             assert min(low["alpha"], low.get("beta", 0)) <= 0, text
 
 
+SHOWN = Noisy(usl(0.1, 0), np.array([1, 2, 4, 8, 12, 16, 24, 32.0]), 5, 0.01, 55)
+
+
 def test_a_limit_that_is_shown_is_named_with_its_ends() -> None:
-    for result in fitted(usl(0.1, 0), np.array([1, 2, 4, 8, 12, 16, 24, 32.0]), 5, 0.01, 55):
+    for result in SHOWN.fitted():
         if result.chosen != "amdahl":
             continue
         ends = re.search(r"stays below γ/α = \S+ \(([\d,]+) to ([\d,]+)\)", said(result))
@@ -127,18 +172,25 @@ def test_a_limit_that_is_shown_is_named_with_its_ends() -> None:
     assert "bends as with coherency" in said(strong)
 
 
-@pytest.mark.parametrize(("trials", "noise"), [(1, 0.01), (3, 0.02), (5, 0.005)])
-@pytest.mark.parametrize("exponent", [1.1, 1.3])
-def test_growth_faster_than_n_names_no_limit_and_no_peak(
-    exponent: float, trials: int, noise: float
-) -> None:
-    for result in fitted(power(exponent), LEVELS, trials, noise, 56):
+GROWING = [
+    Noisy(power(exponent), LEVELS, trials, noise, 56)
+    for exponent in (1.1, 1.3)
+    for trials, noise in ((1, 0.01), (3, 0.02), (5, 0.005))
+]
+
+
+@pytest.mark.parametrize("noisy", GROWING)
+def test_growth_faster_than_n_names_no_limit_and_no_peak(noisy: Noisy) -> None:
+    for result in noisy.fitted():
         text = said(result)
         assert "grew faster than the number of workers from N = 1 to N = 32" in text
         assert "bends as with" not in text and "γ/α" not in text and "Peak at" not in text
 
 
+STRAIGHT = Noisy(power(1.0), LEVELS, 3, 0.02, 57)
+
+
 def test_a_straight_line_grows_no_faster() -> None:
-    texts = [said(result) for result in fitted(power(1.0), LEVELS, 3, 0.02, 57)]
+    texts = [said(result) for result in STRAIGHT.fitted()]
     assert not [text for text in texts if "grew faster" in text or "grows more slowly" in text]
     assert not [text for text in texts if "bends as with" in text or "γ/α" in text]

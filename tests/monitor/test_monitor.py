@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,8 @@ from click.testing import CliRunner, Result
 
 from concurve.cli import monitor
 from concurve.errors import ConcurveError
-from concurve.monitor.asking import watching
+from concurve.monitor import asking
+from concurve.monitor.asking import PlaceError, watching
 from concurve.monitor.interval import RestartedError, between
 from concurve.monitor.reading import NotOurServerError, Reading, parse
 from concurve.monitor.show import lines
@@ -55,6 +58,8 @@ def info(
             "clock=-102",
             "", "# Latches", f"procedure cache:{counts},held=0",
             "other:acquisitions=5,waits=0,spins=0,sleeps=0,held=1",
+            "", "# Utilisation", f"procedure cache:used={2 * compiled},size=8000",
+            "record cache:used=0,size=0",
             "", "# Statements", f"cached:{compiled}", "dropped:0", f"found:{found}",
             f"compiled:{compiled}", "exhausted:0", "", "# Records", "stopped:no", "",
         ]
@@ -100,6 +105,17 @@ def test_latches_that_were_used_stand_in_the_order_of_their_waits() -> None:
     assert (latch.acquisitions, latch.sleeps) == (1000, 40)
     assert latch.contention == pytest.approx(0.2)
     assert latch.spins_per_wait == pytest.approx(40)
+
+
+def test_what_is_in_use_is_as_of_the_end_of_the_interval() -> None:
+    found = between(reading(BEFORE), reading(AFTER), PLACE)
+    procedures, records = found.utilisation
+    assert (procedures.name, procedures.used, procedures.size) == ("procedure cache", 10, 8000)
+    assert procedures.share == pytest.approx(10 / 8000)
+    assert records.share is None, "nothing is full that holds nothing"
+    shown = lines(found, PLACE)
+    (line,) = (line for line in shown if line.startswith("procedure cache") and "8,000" in line)
+    assert line.split() == ["procedure", "cache", "10", "8,000", "0.1", "%"]
 
 
 def test_without_any_work_there_is_nothing_to_divide_by() -> None:
@@ -362,6 +378,7 @@ def test_a_real_server_accounts_for_all_of_its_time(server: resp.Server) -> None
         assert engine.cpu is not None
     assert found.work[0].count >= 200
     assert found.cpus is not None and found.cpus > 0
+    assert [(item.name, item.size) for item in found.utilisation] == [("lock table", 1_000_000)]
     assert sum(latch.acquisitions for latch in found.latches if "lock" in latch.name) > 0
     assert max(map(len, lines(found, watched.place))) <= 80
 
@@ -418,3 +435,74 @@ def tree_cpu_seconds(pid: int) -> float:
     tasks = Path(f"/proc/{pid}/task").iterdir()
     children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
     return own + sum(tree_cpu_seconds(child) for child in children)
+
+
+@pytest.mark.parametrize("text", ["h:²", "h:٣", "h:" + "9" * 5000, "9" * 5000, "h:", "h:+1"])
+def test_what_is_no_port_is_refused(text: str) -> None:
+    result = watch(text)
+    assert isinstance(result.exception, PlaceError) and result.exception.remedy
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 300, "a\0b"])
+def test_what_no_name_of_a_host_can_be_is_refused(host: str) -> None:
+    result = watch(f"{host}:7379")
+    assert isinstance(result.exception, ConcurveError)
+    assert "no server answers" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"$" + b"9" * 5000 + b"\r\n", b"$\xb2\r\n", b"$-1\r\n", b"\r\n", b"\0" * 70_000, b"$3\r\nabc"],
+    ids=["digits", "other-digits", "none", "empty", "no-line", "cut"],
+)
+def test_whatever_a_server_answers_is_an_error_in_words(
+    monkeypatch: pytest.MonkeyPatch, answer: bytes
+) -> None:
+    monkeypatch.setattr(asking, "_PATIENCE_SECONDS", 2.0)
+
+    def once(_: list[str]) -> bytes | None:
+        return told.pop() if told else None
+
+    told = [answer]
+    with answering(once) as port:
+        raised = watch(f"127.0.0.1:{port}").exception
+    assert isinstance(raised, ConcurveError), repr(raised)
+
+
+def test_an_answer_that_comes_byte_by_byte_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it goes on: each byte comes in time."""
+    monkeypatch.setattr(asking, "_PATIENCE_SECONDS", 0.3)
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def drip() -> None:
+        link, _ = listener.accept()
+        with link, suppress(OSError):
+            while True:
+                link.sendall(b"+")
+                time.sleep(0.01)
+
+    threading.Thread(target=drip, daemon=True).start()
+    with listener:
+        result = watch(f"127.0.0.1:{listener.getsockname()[1]}")
+    assert "did not answer" in str(result.exception)
+
+
+@pytest.mark.parametrize("number", ["0", "-1", str(2**63), str(10**400), "9" * 5000, "nan", ""])
+def test_whatever_number_a_server_tells_is_shown_or_refused(number: str) -> None:
+    for text in (BEFORE, AFTER):
+        for match in re.finditer(r"(?<=[:=])-?[0-9]+(?=[,\r])", text):
+            damaged = text[: match.start()] + number + text[match.end() :]
+            pair = (damaged, AFTER) if text is BEFORE else (BEFORE, damaged)
+            with suppress(ConcurveError):
+                lines(between(reading(pair[0]), reading(pair[1]), PLACE), PLACE)
+
+
+def test_a_password_may_have_any_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONCURVE_TEST_PASSWORD", "caf\udce9")
+    result = watch("127.0.0.1:1", "--password-from", "CONCURVE_TEST_PASSWORD")
+    assert isinstance(result.exception, ConcurveError)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b"+OK\r\n")
+        asking.Watched(ours, PLACE).log_in("caf\udce9")
+        assert theirs.recv(100).endswith(b"\r\ncaf\xe9\r\n")

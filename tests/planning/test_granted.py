@@ -135,7 +135,7 @@ def test_a_hook_has_no_port() -> None:
 def test_a_run_says_what_it_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packaged, "command", find)
     monkeypatch.setattr(machine, "allowed_cpus", lambda: (0, 1))
-    monkeypatch.setattr(heads, "_programs", lambda plan: {})
+    monkeypatch.setattr(heads, "programs_of", lambda plan, site: {})
     head = heads.new_head(served(server=("redis",), cpus=(4,)), "normal", 1, "again")
     assert len(plan_of(head).cells) == 4
     from concurve.planning.protocol import replay

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 import msgspec
@@ -10,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concurve.definition.controls import ControlsTemplate
-from concurve.definition.study import Effort, Role, Rules
+from concurve.definition.study import Effort, Indicator, Role, Rules
 from concurve.errors import HostError, StudyError
-from concurve.planning.plan import Plan, describe, make_plan, shell_line, trial_spec
+from concurve.planning.plan import Plan, describe, make_plan, shell_line, shuffled, trial_spec
 from concurve.wire.spec import Controls, ReadyProbe, RoleSpec, TrialSpec
 from tests.helpers.fakes import small_study
 
@@ -65,6 +66,14 @@ def test_without_a_work_factor_the_first_levels_are_the_base() -> None:
     plan = plan_of(colour=("red", "blue"), shape=("round", "flat"))
     assert plan.work is None
     assert {cell.base for cell in plan.cells} == {0}
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 20, 63, 64, 65, 1000])
+def test_cells_are_shuffled_as_python_does(count: int) -> None:
+    for seed in ("1/0", "1/1", "20261121/7"):
+        places = list(range(count))
+        random.Random(seed).shuffle(places)
+        assert shuffled(count, seed) == places
 
 
 def test_the_order_is_kept_for_ever() -> None:
@@ -181,3 +190,12 @@ def test_a_line_that_levels_make_is_checked_for_the_runner() -> None:
     assert spec(0).ready_probe == ReadyProbe(line="up on 1")
     with pytest.raises(StudyError, match=r"n=\[\[a\]: role server, ready: .*within a class"):
         spec(1)
+
+
+@pytest.mark.parametrize("name", ["cache_misses", "load.cache_misses_per_operation"])
+def test_a_counter_of_cache_misses_is_opened_for_a_study_that_names_it(name: str) -> None:
+    plain = small_study(threads=(1,))
+    asking = msgspec.structs.replace(plain, indicators=(*plain.indicators, Indicator(name=name)))
+    for study, asked in ((plain, msgspec.UNSET), (asking, True)):
+        plan = make_plan(study, "normal", 1)
+        assert trial_spec(plan, plan.cells[0], "t", (0, 1), nowhere).cache_misses is asked

@@ -82,7 +82,8 @@ def test_any_golden_record_gives_figures_or_reasons(path: Path) -> None:
     own = {info.name for info in INDICATORS} - {"speedup", "efficiency"}
     counted = {name for name in own if name.endswith("_per_operation")}
     rates = {"rate_per_second", "rate_per_worker", *counted}
-    assert own - rates <= set(figures.values) | set(figures.absent)
+    on_request = {"cache_misses"}
+    assert own - rates - on_request <= set(figures.values) | set(figures.absent)
     assert all(figures.absent.values()), "each reason says something"
 
 
@@ -115,6 +116,25 @@ def test_what_an_operation_took_by_the_count_of_the_role_or_of_its_clients() -> 
     assert figures["rate_per_second"] == 2000 / figures["wall_seconds"]
     assert figures["switches_per_operation"] == figures["context_switches"] / 2000
     assert "seconds_per_operation" not in measure(record_of(SPEC, 2.0), "target").values
+
+
+def test_cache_misses_are_those_of_the_phase_or_absent_with_the_reason() -> None:
+    done = (IndicatorLine(indicator="operations", value=1000.0),)
+    whole, part = Usage(cache_misses=9000), Usage(cache_misses=5000)
+    phase = PhaseRecord(name="measure", begin_ns=0, wall_ns=SECOND, usage=part)
+    record = with_role(record_of(SPEC, 2.0), usage=whole, phases=(phase,), indicators=done)
+    figures = measure(record, "target")
+    assert figures.values["cache_misses"] == 5000
+    assert figures.values["cache_misses_per_operation"] == 5
+
+    lacking = Usage(absent={"cache_misses": "the CPU has none"})
+    figures = measure(with_role(record_of(SPEC, 2.0), usage=lacking, indicators=done), "target")
+    names = ("cache_misses", "cache_misses_per_operation")
+    assert [figures.absent[name] for name in names] == ["the CPU has none"] * 2
+    assert is_probed("cache_misses_per_operation")
+
+    unasked = measure(with_role(record_of(SPEC, 2.0), indicators=done), "target")
+    assert not {*names} & {*unasked.values, *unasked.absent}, "who does not ask sees nothing of it"
 
 
 def test_rates_are_total_and_per_worker() -> None:

@@ -162,6 +162,7 @@ def study(
         explanation=None,
         facts=(),
         shares=None,
+        timelines=None,
     )
 
 
@@ -318,6 +319,7 @@ def troubled() -> Report:
         explanation=None,
         facts=(),
         shares=None,
+        timelines=None,
     )
 
 

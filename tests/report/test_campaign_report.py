@@ -22,6 +22,7 @@ from concurve.definition.campaign_file import load_campaign
 from concurve.errors import ConcurveError
 from concurve.exports import export_campaign, render_campaign
 from concurve.findings.campaign import CampaignReport
+from concurve.findings.explanation import CellExplanation
 from concurve.findings.published import PublishedTable
 from concurve.findings.run import Report
 from concurve.measuring.campaign_laboratory import CampaignRunner
@@ -32,6 +33,7 @@ from concurve.report.terminal import lines
 from concurve.store import Store
 from concurve.store.campaign_head import decode_campaign
 from concurve.store.rows import CampaignRow
+from concurve.terms import Goal, Measure, Reference
 from concurve.wire.spec import TrialSpec
 from tests.helpers.campaigns import write_campaign
 from tests.helpers.explaining import WALL, record, role, thread
@@ -136,7 +138,7 @@ def test_the_models_curves_are_in_the_campaigns_charts(
 
 def test_markdown_says_why(findings: CampaignReport) -> None:
     text = render_campaign(findings, "markdown").decode()
-    results = text[text.index("## 7.") : text.index("## 8.")]
+    results = text[text.index("## 8. Results") : text.index("## 9.")]
     assert re.search(r"\*\*Table N\d+\*\* Test case 1: scaling models", results)
     assert "Test case 2: what limits it" not in results
     assert "| cpus | threads=1 | threads=2 | threads=4 | at the last |" in results
@@ -213,19 +215,45 @@ def test_a_source_s_own_numbers_do_not_shift_the_new_ones(findings: CampaignRepo
     assert [label for label in with_named if label in new] == new
 
 
+def test_a_document_has_its_runs_goals_indicators_and_references(findings: CampaignReport) -> None:
+    texts = msgspec.structs.replace(
+        findings.texts,
+        goals=(Goal(id="T1", says="How far it scales.", priority="must"),
+               Goal(id="T9", says="What nobody asks.", priority="can")),
+        measures=(Measure(name="time", meaning="Of all.", source="a stopwatch", here="a clock"),
+                  Measure(name="run time", meaning="All of it.", left_out="It holds more.")),
+        references=(Reference(id="SDD", says="The design"),),
+    )  # fmt: skip
+    markdown = render_campaign(msgspec.structs.replace(findings, texts=texts), "markdown").decode()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")]
+            for line in markdown.splitlines() if line.startswith("|")]  # fmt: skip
+    assert next(row for row in rows if row[0] == "T1")[2:4] == ["must", "tc01"]
+    assert "supported" in next(row for row in rows if row[0] == "T1")[4]
+    assert next(row for row in rows if row[0] == "T9")[2] == "can"
+    assert ["time", "Of all.", "a stopwatch", "a clock"] in rows
+    assert "Not used: run time." in markdown and "It holds more." in markdown
+    assert "SDD" in markdown and "The design" in markdown
+    for study in findings.studies:
+        assert study.run is not None
+        assert any(row[:2] == [study.name, study.run.run.id] for row in rows)
+    assert findings.campaign.id in markdown[markdown.index("About this document") :]
+
+
 def test_a_campaign_answers_its_question_first(findings: CampaignReport) -> None:
-    """With the first answer of its first study, in every view; then what the others say."""
+    """It does not name what answers it: so by those of its studies, each named, in every view."""
     run = findings.studies[0].run
     assert run is not None
     first = next(item.sentence for item in run.sentences if item.kind == "answer")
-    assert findings.answers[0].sentence == first
+    said = findings.answers[0].sentence
+    assert said == f"Test case 1: {first}"
+    assert "[[answer]]" in findings.answers[-1].sentence
     (overview, *_) = (
         block for block in walk(campaign_document(findings).blocks) if isinstance(block, Overview)
     )
-    assert overview.answers[0].text == first
+    assert overview.answers[0].text == said
     assert overview.chart is not None
     text = " ".join(line.plain.strip() for line in lines(brief_campaign_document(findings), 200))
-    assert text.index(first) < text.index("studies are done")
+    assert text.index(said) < text.index("studies are done")
 
 
 def test_a_campaign_without_an_answer_says_so(findings: CampaignReport, row: CampaignRow) -> None:
@@ -262,3 +290,11 @@ def test_the_entries_of_a_campaign_answer_it(findings: CampaignReport, row: Camp
         json.dumps(json.loads(render_campaign(answered, "json"))["answers"], ensure_ascii=False),
     ):
         assert first.split("[")[0] in text.replace("\\", "")
+
+
+def test_a_terminal_names_what_limits_the_study_that_answers(findings: CampaignReport) -> None:
+    evidence = "With threads=2 an operation takes 1.7 × the thread time: 40 % of it waiting."
+    limit = CellExplanation(parameters={}, cause="lock", evidence=evidence, trials=5)
+    text = [line.plain for line in lines(brief_campaign_document(findings, limit), 200)]
+    begin = f"What limits {findings.answered_by}: locks. With threads=2 an operation takes 1.7 ×"
+    assert any(line.startswith(begin) for line in text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import msgspec
+import pytest
 
 from concurve.definition.study import Rules
 from concurve.findings.run import Report
@@ -17,6 +18,15 @@ from concurve.terms import Factor, Level
 from tests.helpers.made import figures_alone, made_run
 from tests.helpers.meant import CASES, run_of
 from tests.report import samples
+
+
+@pytest.mark.parametrize("name", samples.ALL)
+def test_specifications_hold_the_schema_of_vega_lite(name: str) -> None:
+    """Pictures are drawn without this check."""
+    report = samples.ALL[name]()
+    for chart in (*charts(report), hero(report)):
+        assert chart is not None
+        chart.spec.to_dict(validate=True)
 
 
 def test_an_interval_down_to_nothing_has_its_place_on_a_logarithmic_axis() -> None:

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,13 +15,16 @@ from concurve import exports
 from concurve.assemble import report_of
 from concurve.brief import figures_of
 from concurve.definition.study import Indicator, Rules
+from concurve.estimate import Estimate
 from concurve.explain import explain_run
-from concurve.findings.explanation import CellExplanation
+from concurve.findings.explanation import Cause, CellExplanation, RunnerUp
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.report.document import Paragraph, Section, walk
+from concurve.report.sections.limits import certainty
 from concurve.report.sections.overview import limit_line
-from concurve.report.sections.run import run_document
+from concurve.report.sections.run import brief_run_document, run_document
+from concurve.report.terminal import lines
 from concurve.store import Store
 from concurve.store.rows import RecordRow, TrialKey
 from concurve.wire.report import IndicatorLine
@@ -76,6 +80,7 @@ def test_a_report_reads_each_record_once(store: CountingStore) -> None:
     assert len(store.read) == 12 and set(store.read.values()) == {1}
 
 
+@pytest.mark.usefixtures("empty_charts")
 def test_all_its_files_do_with_one_reading(store: CountingStore, tmp_path: Path) -> None:
     files: dict[exports.Format, Path] = {
         "json": tmp_path / "r.json", "csv": tmp_path / "r.csv",
@@ -113,9 +118,12 @@ def test_a_terminal_names_the_limit_from_the_records_of_two_cells(store: Countin
     (page,) = beside.blocks
     assert isinstance(page, Paragraph) and limit is not None
     line = limit_line(limit)
-    assert line is not None and line.lead == "What limits it"
-    assert line.text.startswith(f"{page.lead[0].lower()}{page.lead[1:]} ")
-    assert page.text.startswith(line.text.removeprefix(line.text.split(".")[0]).strip(". "))
+    assert line.lead == "What limits it"
+    cause = f"{page.lead[0].lower()}{page.lead[1:]} "
+    assert line.text.startswith(cause)
+    sure = certainty(limit)
+    short = line.text.removeprefix(cause).removesuffix(sure).rstrip(".")
+    assert page.text.startswith(f"{short}: ") and page.text.endswith(sure)
 
 
 def test_a_damaged_record_leaves_the_figures_to_be_shown(store: CountingStore) -> None:
@@ -137,6 +145,40 @@ def test_no_cause_is_named_on_a_busy_machine() -> None:
         parameters={"n": 2}, cause="none", evidence=f"No cause is named, because {doubt}. …",
         doubt=doubt,
     )  # fmt: skip
-    line = limit_line(unsure)
-    assert line is not None and line.text == f"no cause is named, because {doubt}."
-    assert limit_line(msgspec.structs.replace(unsure, doubt="")) is None, "nothing was found"
+    assert limit_line(unsure).text == f"no cause is named, because {doubt}."
+
+
+def explained(cause: Cause, words: str, **more: Any) -> CellExplanation:
+    evidence = f"With n=2 an operation takes 1.7 × the thread time of n=1: {words}."
+    found = CellExplanation(parameters={"n": 2}, cause=cause, evidence=evidence, trials=5)
+    return msgspec.structs.replace(found, **more)
+
+
+def test_a_line_says_how_sure_a_cause_is() -> None:
+    short = "locks. With n=2 an operation takes 1.7 × the thread time of n=1."
+    assert limit_line(explained("lock", "40 % of it waiting")).text == short
+    share = Estimate(value=0.8, low=0.7, high=0.9)
+    second = RunnerUp(cause="cpu", share=Estimate(value=0.1, low=0.05, high=0.15))
+    sure = limit_line(explained("lock", "40 % of it waiting", share=share, runner_up=second))
+    assert sure.text == f"{short} That is 80 % [70 %, 90 %] of the loss; next: cpu, 10 %."
+
+
+def test_a_line_says_that_no_limit_was_found() -> None:
+    alone = limit_line(explained("none", "on the CPU; there is no loss to explain"))
+    assert alone.text == (
+        "no limit was found. With n=2 an operation takes 1.7 × the thread time of n=1."
+    )
+    empty = explained("none", "", trials=0, evidence="Nothing can be said of this cell: no trial.")
+    assert limit_line(empty).text == "it cannot be said: no trial."
+
+
+def test_a_line_says_that_very_many_records_were_not_read(store: CountingStore) -> None:
+    found = figures_of(store, store.find_run("last"), brief=True).findings
+    many = msgspec.structs.replace(found, run=msgspec.structs.replace(found.run, trials=5_001))
+    said = [line.plain for line in lines(brief_run_document(many), 200)]
+    (line,) = (text for text in said if text.startswith("What limits it: "))
+    assert line.endswith(
+        f"not looked for in 5,001 trials; concurve explain {found.run.id} does so."
+    )
+    shown = [line.plain for line in lines(brief_run_document(found), 200)]
+    assert not any("What limits it" in text for text in shown), "no limit was given"

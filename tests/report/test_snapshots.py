@@ -50,11 +50,7 @@ VIEWS: dict[str, Callable[[Report], str]] = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def empty_charts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes a second, and its result belongs to another program's version."""
-    empty = '<svg width="1" viewBox="0 0 1 1"></svg>'
-    monkeypatch.setattr("concurve.report.html.to_svg", lambda *_, **__: empty)
+pytestmark = pytest.mark.usefixtures("empty_charts")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -93,13 +93,14 @@ def test_wanted_indicators_come_first_and_others_are_named(
     order = report.names_in_order()
     at = order.index(named[0])
     assert named == order[at : at + len(named)], "the most wanted of the others"
-    assert f"and {len(order) - at - len(named)} more (--export-csv)" in hint
+    more = len(order) - at - len(named)
+    assert f"and {more} more (concurve export --format csv)" in hint
 
 
 def test_says_what_happened() -> None:
     text = printed(samples.troubled(), report="out/report.html")
     assert "! The machine is virtual" in text
-    assert "3 trials rejected: error 2, contaminated 1" in text
+    assert "3 trials rejected: error (2), contaminated (1)" in text
     assert "skipped: exit code 1 twice: cannot create thread (cpus=1 threads=32)" in text
     assert "! interrupted: stopped by SIGINT in block 5" in text
     assert text.endswith("report: out/report.html\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from concurve.stats import shape
 from concurve.stats.best import best_set
 from concurve.stats.blocks import MANY, Blocks, block_ratio, block_ratios
 from concurve.stats.centre import centre_estimate, centre_estimates
+from concurve.stats.moments import medians
 from concurve.stats.sign_test import binomial_below
 from concurve.stats.signed_ranks import p_values_above, ranked, values_and_intervals
 
@@ -83,13 +85,16 @@ def test_no_shape_is_overlooked_and_most_cells_are_left_out() -> None:
     generator = np.random.default_rng(11)
     rows = np.exp(0.01 * generator.standard_normal((300, 40)))
     rows[:20, :15] *= 1.2  # two levels
-    rows[20:40, 0] *= 3  # a slow trial
+    rows[20:30, 0] *= 3  # a slow trial
+    rows[30:40, 0] /= 3  # a fast one
     rows[40] = 1.0
     rows[41, 0] = -1.0
     for better in ("lower", "higher", "neither"):
         judged = shape.may_have_shape(rows, better)
         has = [
-            shape.two_levels(row) is not None or shape.slow_tail(row, better) is not None
+            shape.two_levels(row) is not None
+            or shape.slow_tail(row, better) is not None
+            or shape.fast_tail(row, better) is not None
             for row in rows.tolist()
         ]
         assert not [i for i, found in enumerate(has) if found and not judged[i]]
@@ -155,3 +160,10 @@ def test_a_centre_of_what_is_not_finite_is_refused(odd: float) -> None:
     rows[1, 2] = odd
     with pytest.raises(ValueError, match="not all finite"):
         centre_estimates(rows)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 201])
+def test_the_medians_of_rows_are_those_of_each(n: int) -> None:
+    rows = np.random.default_rng(n).normal(size=(7, n))
+    rows[0] = 0.1
+    assert medians(rows).tolist() == [statistics.median(row) for row in rows.tolist()]

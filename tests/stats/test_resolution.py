@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from concurve.stats.resolution import relative, step_of, step_of_rates
+from concurve.stats.resolution import relative, step_of, step_of_rates, tick_of
 
 
 @pytest.mark.parametrize("tick", [1.0, 0.01, 0.004, 0.015625, 1e-6])
@@ -36,6 +36,31 @@ def test_one_single_reading_is_as_fine_as_it_is_printed(reading: float, step: fl
 
 def test_rounding_of_floats_is_no_step() -> None:
     assert step_of([0.1 + 0.2, 0.3, 0.4, 0.7]) == pytest.approx(0.1)
+
+
+def test_the_tick_of_readings_that_were_rounded_is_found() -> None:
+    generator = random.Random(3)
+    cells = [
+        [round(round(generator.gauss(true, 0.02) * 30) / 30, 3) for _ in range(8)]
+        for true in (0.5, 1.01, 2.0)
+    ]
+    step = step_of(value for cell in cells for value in cell)
+    assert step == pytest.approx(0.001)
+    assert tick_of(cells, step) == pytest.approx(1 / 30, abs=0.003)
+
+
+@pytest.mark.parametrize("spread", [0.0003, 0.001, 0.003, 0.01, 0.1])
+@pytest.mark.parametrize("trials", [5, 30])
+def test_readings_between_the_ticks_leave_the_step(spread: float, trials: int) -> None:
+    generator = random.Random(trials)
+    for _ in range(200):
+        cells = [
+            [round(generator.gauss(true, spread), 3) for _ in range(trials)]
+            for true in (0.5, 1.01, 2.0)
+        ]
+        assert tick_of(cells, 0.001) == 0.001
+    assert tick_of([[1.0] * 8, [1.5] * 8, [2.25] * 8], 0.001) == 0.001, "cells that differ"
+    assert tick_of([[0.5, 0.7, 0.5]], 0.0) == 0.0
 
 
 def test_a_share_of_the_centre() -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from concurve.stats.shape import BY_CHANCE, level_change, slow_tail, two_levels
+from concurve.stats.shape import BY_CHANCE, drift, fast_tail, level_change, slow_tail, two_levels
 from tests.helpers import noises
 from tests.helpers.noises import Shape, log_normal, several_levels, slow_trials
 
@@ -30,11 +30,19 @@ def two_of(slow: float, cv: float = 0.02) -> Shape:
     return several_levels((1.15, (slow,)), spread=cv)
 
 
-#: Two levels: no more than 2 % of cells of unimodal noise have them; those that truly do are found.
+#: Two levels: no more than 2 % of cells of normal noise have them; those that truly do are found.
 TWO_LEVELS: tuple[Judged, ...] = (
     *(
         Judged(f"log-normal {cv:g}", log_normal(cv), (8, 12, 20, 30), at_most=0.02)
         for cv in (0.005, 0.03, 0.2)
+    ),
+    # The flattest noise with one mode; without a bound of its own it has two levels in half of
+    # the cells of 100 trials.
+    Judged(
+        "uniform",
+        lambda rng, n, cells: rng.uniform(0.95, 1.05, (n, cells)),
+        (50, 100),
+        at_most=0.02,
     ),
     *(
         Judged(f"two levels {slow:g}, {cv:g}", two_of(slow, cv), (25,), at_least)
@@ -101,7 +109,7 @@ def test_normal_noise_has_no_tail(trials: int) -> None:
 def test_as_many_cells_as_is_said_have_a_shape_by_chance(trials: int) -> None:
     cells = drawn(log_normal(0.03), trials, 2000, 7 * trials)
     found = sum(two_levels(cell) is not None or slow_tail(cell, "lower") is not None
-                for cell in cells)  # fmt: skip
+                or fast_tail(cell, "lower") is not None for cell in cells)  # fmt: skip
     # Of 2000 cells 2.5 % are 50, with a standard error of 7.
     assert 0.5 * BY_CHANCE <= found / len(cells) <= BY_CHANCE + 0.0105
 
@@ -117,6 +125,28 @@ def test_a_tail_is_on_the_worse_side() -> None:
     assert rates is not None
     assert rates.factor == pytest.approx(1 / found.factor)
     assert rates.worst == pytest.approx(1 / 3)
+
+
+def test_trials_far_off_are_seen_on_a_coarse_clock() -> None:
+    """Most readings are equal there, so that no deviation is known but that of the clock."""
+    readings = [1.0] * 20 + [1.01, 0.99] + [1.5, 2.0]
+    assert slow_tail(readings, "lower") is None
+    found = slow_tail(readings, "lower", 0.01)
+    assert found is not None and found.trials == 2
+    assert fast_tail(readings, "lower", 0.01) is None
+    early = fast_tail([1.0] * 20 + [1.01, 0.99] + [0.5], "lower", 0.01)
+    assert early is not None and (early.trials, early.best) == (1, 0.5)
+    assert slow_tail([1.0] * 20 + [1.01, 0.99] * 3, "lower", 0.01) is None, "a tick is no tail"
+
+
+def test_a_fast_tail_is_on_the_better_side() -> None:
+    times = [1.0, 1.01, 0.99, 1.02, 0.98, 1.0, 1.01, 0.5, 0.4]
+    assert slow_tail(times, "lower") is None
+    found = fast_tail(times, "lower")
+    assert found is not None and (found.trials, found.best) == (2, 0.4)
+    rates = fast_tail([1 / time for time in times], "higher")
+    assert rates is not None and rates.best == pytest.approx(2.5)
+    assert fast_tail(times, "neither") is None
 
 
 def in_time(common: noises.Common, blocks: int, seed: int = 0) -> list[float]:
@@ -157,6 +187,19 @@ def test_a_drift_is_found_and_calm_is_not() -> None:
         for cells in (1, 4, 8):
             calm = [level_change(cells_of([1.0] * blocks, cells, generator)) for _ in range(100)]
             assert sum(found is not None for found in calm) <= 5, (blocks, cells)
+
+
+def test_a_drift_is_found_however_it_turns() -> None:
+    generator = random.Random(8)
+    common = noises.drift(0.03, 0.85)
+    found = [drift(cells_of(in_time(common, 30, seed), 2, generator)) for seed in range(50)]
+    assert sum(share is not None for share in found) >= 30
+    assert all(0.03 < share < 0.4 for share in found if share is not None)
+    for blocks in (5, 8, 30):
+        calm = [drift(cells_of([1.0] * blocks, 3, generator)) for _ in range(200)]
+        assert sum(share is not None for share in calm) <= 8, blocks
+    assert drift([]) is None
+    assert drift([dict.fromkeys(range(20), 1.0)]) is None
 
 
 def test_cells_at_two_levels_are_no_change_in_time() -> None:

@@ -43,7 +43,7 @@ def test_the_documents_procedure_is_100_locks_for_each_process(plan: Plan) -> No
     assert server[5:7] == ("--execution", "worker")
     assert load[:5] == ("load", "127.0.0.1:4711", "--processes", "--sessions", "100")
     assert load[5:7] == ("--transactions", "10000")
-    assert load[7:] == ("--command", "LOCK ENQUEUE {session}-{count} E")
+    assert load[7:] == ("--command", "LOCK ENQUEUE {session}-{count} E", "--mark-phase")
 
 
 def test_redis_has_the_same_load_in_its_own_words(plan: Plan) -> None:
@@ -101,6 +101,8 @@ def test_a_tiny_version_runs_whole(lab: real.Lab) -> None:
         assert figures["wall_seconds"]["value"] < figures["run_seconds"]["value"]
         if where["procedure"] == "document":
             assert figures["load.operations"]["value"] == 400
+        if where["target"] == "worker":
+            assert 0 < figures["engine_busy_share"]["value"] <= 1
         if where["target"] == "redis":
             assert figures["io_threaded_writes_share"]["value"] >= 0
         else:

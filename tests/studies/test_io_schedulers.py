@@ -47,7 +47,7 @@ def lab(tmp_path: Path) -> Iterator[real.Lab]:
     laboratory = real.Lab(tmp_path)
     text = FILE.read_text(encoding="utf-8")
     text = re.sub(r"\[effort\.quick\].*?(?=\[effort\.normal\])", TINY, text, flags=re.DOTALL)
-    text = text.replace('quick = { scale = "0.01" }', 'quick = { scale = "0.002" }')
+    text = text.replace('quick = { scale = "0.03" }', 'quick = { scale = "0.002" }')
     (tmp_path / "study.toml").write_text(text, encoding="utf-8")
     yield laboratory
     laboratory.end()
@@ -117,3 +117,22 @@ def test_the_overview_is_simulated_with_options_that_the_simulator_has() -> None
             capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
         assert {word for word in options if str(word) not in said} == set()
+
+
+def test_each_assumption_is_an_option_of_the_simulator_and_is_changed_alone() -> None:
+    study = load_study(FILE.parents[1] / "assumptions" / "study.toml", 2)
+    changed = {level: parts["options"] for level, parts in study.level_parts["assumption"].items()}
+    assert changed.pop("usual") == ()
+    pairs = [options for options in changed.values() if isinstance(options, tuple)]
+    assert len(pairs) == len(changed)
+    assert all(len(pair) == 2 and pair[0].startswith("--") for pair in pairs)
+    assert {pair[0] for pair in pairs} >= {
+        "--writing", "--scattered-pages", "--export-share", "--log-share", "--commit-mb",
+        "--closing-share", "--page-cache-gib",
+    }  # fmt: skip
+    if missing() is None:
+        said = subprocess.run(
+            [str(native.binary("concurve-disk")), "load", "--help"],
+            capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        assert {pair[0] for pair in pairs if pair[0] not in said} == set()

@@ -299,6 +299,16 @@ def test_loads_are_none_one_thread_and_two(campaign: Campaign) -> None:
         }
 
 
+def test_a_class_of_test_case_6_is_the_one_of_test_case_4(campaign: Campaign) -> None:
+    """A policy, whatever the nice value of the priority beside it."""
+    for name in ("normal", "realtime"):
+        class_ = target(studies(campaign)["tc04"], **{"class": name}).controls.policy
+        for priority, nice in ((1, 4), (10, -5)):
+            levels: dict[str, Level] = {"class": name, "priority": priority}
+            controls = target(studies(campaign)["tc06"], **levels).controls
+            assert (controls.policy, controls.nice) == (class_, nice)
+
+
 def test_the_set_ups_of_tables_21_to_24(campaign: Campaign) -> None:
     study = studies(campaign)["tc07"]
     found = {
@@ -384,7 +394,7 @@ def test_a_condition_is_never_recommended(campaign: Campaign) -> None:
     met = {name: study.conditions for name, study in studies(campaign).items()}
     assert met == {
         "tc01": ("kernel", "cpus"), "tc02": (), "tc03": (), "tc04": (), "tc05": ("load",),
-        "tc06": ("kernel", "load"), "tc07": ("kernel", "setup"),
+        "tc06": ("kernel", "class", "load"), "tc07": ("kernel", "setup"),
         "tc08": ("kernel", "cpus", "priority"), "tc09": ("kernel", "cpus", "priority"), "tc10": (),
     }  # fmt: skip
 

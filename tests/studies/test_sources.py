@@ -56,7 +56,8 @@ NO_FIGURE: dict[str, dict[str, str]] = {
     "enqueue-io-threads": dict.fromkeys(
         ["best-3-or-4", "five-no-better", "eight-no-better", "six-degrade", "seven-degrade",
          "eight-degrade", "more-cpus-help-1", "more-cpus-help-2", "four-cpus-help-1",
-         "four-cpus-help-2", "efficient-on-several-cpus", "best-time-alike", "best-time-alike-4"],
+         "four-cpus-help-2", "more-cpus-no-better", "four-cpus-no-better", "sequential-part-limits",
+         "efficient-on-several-cpus", "best-time-alike", "best-time-alike-4"],
         "figure 1 is a chart without numbers",
     ),
     "kernel-mode/modes": dict.fromkeys(
@@ -79,12 +80,20 @@ NO_FIGURE: dict[str, dict[str, str]] = {
          "cfq-classes", "cfq-nice"],
         "a sentence of the overview, without a figure",
     ),
+    "io-schedulers/assumptions": dict.fromkeys(
+        ["order", "as-slower", "deadline-slower"],
+        "the load times are held against the claims of io-schedulers/simulated",
+    ),
     "io-schedulers/load": {"heirs": "heirs of what the source measured"},
     "io-schedulers/postgresql": {"heirs": "heirs of what the source measured"},
     "io-schedulers/mixed": {"favours-reads": "a sentence of the overview, without a figure"},
     "java-threads/tc04": {"tc04-8": "a remark; table 15 has no row of another user"},
+    "java-threads/tc06": dict.fromkeys(
+        ["tc06-5", "tc06-6"], "tables 18 to 20 have no other class beside another priority"
+    ),
     "java-threads/tc07": {
         "tc07-1": "table 21 has no CPU time, and figure 14 is a picture",
+        "tc07-1b": "figure 14 is a picture",
         "tc07-2": "figure 15 is a picture",
         "tc07-4b": "a set-up of ours",
         "tc07-7": "table 22 has the affinity as a set-up, and no reading of it",
@@ -110,8 +119,19 @@ NO_FIGURE: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 NO_FIGURE["tpcb-multicore/embedded"] |= dict.fromkeys(
-    ["readers-in-parallel", "independent-files", "own-data", "waiting-in-line"], _OF_ONE_ENGINE
+    ["readers-in-parallel", "independent-files", "own-data", "waiting-in-line", "caches"],
+    _OF_ONE_ENGINE,
 )
+
+NO_FIGURE["tpcb-multicore/checkpoints"] = {"background-work": _OF_ONE_ENGINE}
+NO_FIGURE["tpcb-multicore/relational"] = {
+    **dict.fromkeys(
+        ["old-declines", "old-declines-early", "new-keeps", "new-stable", "old-slower-on-many",
+         "old-costs-more", "new-uses-cpus"],
+        _PSQL,
+    ),
+    "new-better-processes": "not in the source",
+}  # fmt: skip
 
 #: So many equal values stand for a printed figure: its interval then has no width at any
 #: confidence.
@@ -225,7 +245,9 @@ def of_the_text_of_001(study: Study) -> Iterator[Printed]:
         ("threads", f"{of_loops}_range_over_mean"): said("threaded mode", "range")
         / mean["threads"],
         ("processes", f"{of_loops}_range_over_mean"): (most - least) / mean["processes"],
-        ("processes", f"{of_loops}_min_over_mean"): least / mean["processes"],
+        ("processes", f"{of_loops}_min"): least,
+        ("processes", f"{of_loops}_max"): most,
+        ("threads", f"{of_loops}_mean"): mean["threads"],
         ("threads", "cpus_used"): more,
         ("processes", "cpus_used"): 1.0,
     }
@@ -350,6 +372,7 @@ def nothing(study: Study, claim: Claim, figures: Sequence[Printed]) -> Sequence[
 FEEDERS: dict[str, Feeder] = {
     "speedup": judged,
     "ratio": judged,
+    "ratio_of_indicators": judged,
     "constant_within": judged,
     "steadier": judged,
     "figure": judged,

@@ -134,7 +134,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("variant", VARIANTS[:3], ids=["worker", "processes", "inline"])
-def test_a_full_disk_is_an_error_without_damage(small_disk: Path, variant: tuple[str, ...]) -> None:
+def test_a_full_disk_ends_the_server_without_damage(
+    small_disk: Path, variant: tuple[str, ...]
+) -> None:
     options = ("--service", "records", "--folder", str(small_disk / "data"), *variant)
     options += ("--checkpoint-mib", "1")
     rest = "x" * 88
@@ -142,20 +144,19 @@ def test_a_full_disk_is_an_error_without_damage(small_disk: Path, variant: tuple
     with serving(*options) as server:
         with contextlib.closing(Client(server.port)) as client:
             client("CREATE", "f", 100, "KEY", "0:12:text")
-            with pytest.raises(ReplyError, match="DISKFULL 18"):
+            with pytest.raises((ReplyError, OSError)):
                 while True:
                     client("FILL", "f", done + 1, done + 1000, rest)
                     done += 1000
             assert done > 10_000, "the log is not all that was on it"
-            assert client("PING") == "PONG"
             # The FILL may have been refused beforehand: single records take what is left.
-            with pytest.raises(ReplyError, match="DISKFULL 18"):
+            with pytest.raises((ReplyError, OSError)):
                 while True:
                     client("INSERT", "f", f"{done + 1:012}{rest}")
                     done += 1
-            assert client.refused("INSERT", "f", f"{done + 5000:012}{rest}") == "DISKFULL"
-            assert "stopped:" in client("INFO")
-        stderr = server.end()
+        # It ends by itself: nobody asks anything any more.
+        server.process.wait(DEADLINE_S)
+        stderr = server.end(signal.SIGKILL)
     assert server.process.returncode == 1
     assert "the record engine stopped" in stderr and "No space left" in stderr
     subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)

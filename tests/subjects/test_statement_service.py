@@ -234,6 +234,27 @@ def test_a_transaction_with_a_failed_statement_is_not_committed(
         assert [balance(other, file, key) for key in (1, 2)] == [10, 10]
 
 
+def test_two_that_read_for_update_wait_for_each_other_and_do_not_deadlock(
+    clients: list[Client], file: str
+) -> None:
+    one, other, third = clients
+    locking = f"{BALANCE.format(file)} FOR UPDATE"
+    for client in (one, other):
+        assert client("BEGIN") == "OK"
+    assert one("RUN", locking, 2) == 10
+    other.send("RUN", locking, 2)
+    assert not has_something_to_read(other.socket, 0.05)
+    assert third("RUN", locking, 1) == 10, "another record is free"
+    assert one("RUN", f"ADD {file} balance 5 KEY 2") == 15
+    assert one("END") == "OK"
+    assert other.reply() == 15
+    assert other("RUN", f"ADD {file} balance 5 KEY 2") == 20
+    assert other("END") == "OK"
+    assert one("RUN", locking, 2) == 20
+    assert other("RUN", f"ADD {file} balance 1 KEY 2") == 21, "no lock outlives a statement"
+    assert other("RUN", locking, 99) is None
+
+
 def test_a_waiting_client_is_answered_when_the_other_ends(clients: list[Client], file: str) -> None:
     one, other, third = clients
     one("BEGIN")
@@ -337,6 +358,7 @@ def test_the_caches_count_their_use(tmp_path: Path, caching: str) -> None:
             # A new text each time; the cache has pages for 8 plans.
             assert client("RUN", f"GET f x KEY {number}") is None
         done = counters(client)
+        in_use = figures(client, "utilisation")
         # A plan that needs more pages than there are.
         with pytest.raises(ReplyError) as refused:
             client("RUN", f"GET f x KEY {' ' * 20_000}1")
@@ -350,6 +372,9 @@ def test_the_caches_count_their_use(tmp_path: Path, caching: str) -> None:
     assert done["cached"] == (21 if cached else 0)
     assert done["cached"] - done["dropped"] == (8 if cached else 0)
     assert done["exhausted"] == 0
+    assert in_use["procedure cache"] == f"used={8 if cached else 0},size=8"
+    used, size = (int(part.partition("=")[2]) for part in in_use["record cache"].split(","))
+    assert 0 < used < size
     facts = server.facts()
     assert (facts["statement_cache"], facts["procedure_cache_kib"]) == (caching, 16)
     assert facts["spin"] == "only"

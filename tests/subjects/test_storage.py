@@ -26,6 +26,7 @@ from concurve.errors import HostError
 from concurve.host import native
 from tests.helpers import real
 from tests.helpers.postgres import Server
+from tests.helpers.turns import turn
 
 STUDIES = Path(catalogue.__file__).parents[1] / "studies" / "io-schedulers"
 
@@ -246,17 +247,18 @@ def test_what_a_killed_run_has_left_is_told_and_repaired(lab: real.Lab) -> None:
     tiny_study(lab, "mixed")
     text = (lab.folder / "study.toml").read_text(encoding="utf-8")
     (lab.folder / "long.toml").write_text(text.replace("seconds = 0.2", "seconds = 600"))
-    running = lab.start("run", "long.toml", "--effort", "quick")
-    mount = lab.folder / "mount"
-    real.wait_until((mount / "reader-1").exists, "the volume with its files")
-    for pid in lab.alive():
-        with contextlib.suppress(ProcessLookupError):  # ended with its parent
-            os.kill(pid, signal.SIGKILL)
-    running.communicate(timeout=real.PATIENCE)
-    assert lab.wait_until_alone() == {}
-    assert any(entry.where == mount for entry in blocks.mounts())
-    done = lab.run("sweep", "--repeats", "1", "--", "true")
-    assert done.returncode == 0, done.stderr
-    assert "concurve machine repair" in done.stderr, "it needs no volume, and leaves this one"
-    assert lab.run("machine", "repair").returncode == 0
+    with turn("volumes"):
+        running = lab.start("run", "long.toml", "--effort", "quick")
+        mount = lab.folder / "mount"
+        real.wait_until((mount / "reader-1").exists, "the volume with its files")
+        for pid in lab.alive():
+            with contextlib.suppress(ProcessLookupError):  # ended with its parent
+                os.kill(pid, signal.SIGKILL)
+        running.communicate(timeout=real.PATIENCE)
+        assert lab.wait_until_alone() == {}
+        assert any(entry.where == mount for entry in blocks.mounts())
+        done = lab.run("sweep", "--repeats", "1", "--", "true")
+        assert done.returncode == 0, done.stderr
+        assert "concurve machine repair" in done.stderr, "it needs no volume, and leaves this one"
+        assert lab.run("machine", "repair").returncode == 0
     assert_taken_back(lab)

@@ -1,7 +1,9 @@
-"""Which crate may depend on which: the rules of the READMEs in ``instrument`` and ``subjects``."""
+"""Which crate may depend on which, as the READMEs in ``instrument`` and ``subjects`` say, and which
+files their tests are made of."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,10 @@ INSTRUMENT: dict[str, set[str]] = {
     "reporter": {"clock"},
     "wire": {"reporter"},
     "probe": set(),
-    "trial": {"clock", "reporter", "wire", "probe"},
+    "sites": {"clock", "probe"},
+    "interposer": set(),
+    "perturb": set(),
+    "trial": {"clock", "reporter", "wire", "probe", "sites"},
     "load": {"clock", "files", "reporter"},
 }
 
@@ -123,3 +128,14 @@ def test_an_order_has_no_circle(crates_in_order: dict[str, set[str]]) -> None:
     order = list(crates_in_order)
     for name, lower in crates_in_order.items():
         assert all(order.index(other) < order.index(name) for other in lower)
+
+
+#: The files that make a program of tests of a folder.
+TEST_PROGRAMS = sorted(ROOT.glob("*/*/tests/*/main.rs"))
+
+
+@pytest.mark.parametrize("main", TEST_PROGRAMS, ids=lambda it: str(it.relative_to(ROOT).parent))
+def test_every_file_of_a_program_of_tests_is_compiled(main: Path) -> None:
+    """A file that no other one names as a module is ignored by the compiler, with all its tests."""
+    declared = set(re.findall(r"^mod (\w+);", main.read_text(), re.MULTILINE))
+    assert {path.stem for path in main.parent.glob("*.rs")} - {"main"} - declared == set()

@@ -12,7 +12,7 @@ from tests.tree.test_import_circles import SCRIPT
 
 CRATE = Path(__file__).parents[2] / "subjects" / "server"
 #: The crate's own root, and the binary's.
-ROOTS = {"lib", "main"}
+ROOTS = {"lib", "under_test"}
 
 
 def rows() -> list[list[str]]:

@@ -87,19 +87,47 @@ def test_every_key_of_a_golden_is_described(name: str, path: Path) -> None:
 def test_a_golden_without_a_required_key_or_with_one_of_another_type_is_refused(
     name: str, path: Path
 ) -> None:
+    """By the part of the schema that describes the object with the key."""
     whole = json.loads(path.read_bytes())
     tried = 0
     for place, value, part in list(parts(whole, schema(name), schema(name))):
         if not isinstance(value, dict) or "properties" not in part:
             continue
-        for key in value:
-            if key in part["required"]:
-                assert not validator(name).is_valid(changed(whole, place, key)), (place, key)
-                tried += 1
-            if part["properties"][key] not in ({}, True):
-                assert not validator(name).is_valid(changed(whole, place, key, WRONG)), (place, key)
-                tried += 1
+        own = validator(name).evolve(schema=part)
+        assert own.is_valid(value), place
+        for key, wrong in changes(value, part):
+            assert not own.is_valid(wrong), (place, key)
+            tried += 1
     assert tried > 3
+
+
+@pytest.mark.parametrize("name", dict.fromkeys(name for name, _ in GOLDENS))
+def test_the_whole_schema_applies_each_of_its_parts(name: str) -> None:
+    """A wrong object makes the whole wrong: each place of the schema once, in the smallest golden
+    file that has it."""
+    seen: set[Place] = set()
+    paths = [path for known, path in GOLDENS if known == name]
+    for path in sorted(paths, key=lambda it: (it.stat().st_size, it.name)):
+        whole = json.loads(path.read_bytes())
+        for place, value, part in parts(whole, schema(name), schema(name)):
+            if not isinstance(value, dict) or "properties" not in part:
+                continue
+            kind = tuple("each" if isinstance(step, int) else step for step in place)
+            change = next(changes(value, part), None)
+            if kind in seen or change is None:
+                continue
+            seen.add(kind)
+            assert not validator(name).is_valid(replaced(whole, place, change[1])), (path, place)
+    assert seen
+
+
+def changes(value: dict[str, Any], part: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """An object without a key that its schema requires, or with one of another type: by key."""
+    for key in value:
+        if key in part["required"]:
+            yield key, {other: value[other] for other in value if other != key}
+        if part["properties"][key] not in ({}, True):
+            yield key, {**value, key: WRONG}
 
 
 Place = tuple[str | int, ...]
@@ -123,14 +151,10 @@ def parts(
             yield from parts(item, part["items"], whole, (*place, index))
 
 
-def changed(whole: Any, place: Place, key: str, *value: Any) -> Any:
-    """A copy with another value under a key, or without the key."""
-    result = copy.deepcopy(whole)
-    inner = result
-    for step in place:
-        inner = inner[step]
-    if value:
-        inner[key] = value[0]
-    else:
-        del inner[key]
+def replaced(whole: Any, place: Place, value: Any) -> Any:
+    """A copy with another value at a place."""
+    if not place:
+        return value
+    result = copy.copy(whole)
+    result[place[0]] = replaced(whole[place[0]], place[1:], value)
     return result

@@ -18,6 +18,7 @@ from concurve.definition.study import Study
 from concurve.estimate import Estimate
 from concurve.findings.published import Agreement, PublishedComparison, PublishedTable
 from concurve.stats.centre import centre, staged
+from concurve.stats.serial import stretched
 from concurve.stats.signed_ranks import ranked
 from concurve.terms import Level
 
@@ -59,10 +60,11 @@ class _Measured(NamedTuple):
         """
         cells = {**self.first, **top}, {**self.first, **bottom}
         above, below = (self.samples.by_block(cell, indicator) for cell in cells)
-        apart = [above[block] - below[block] for block in above.keys() & below.keys()]
+        apart = [above[block] - below[block] for block in sorted(above.keys() & below.keys())]
         if not apart:
             raise MissingError("has no block in common with its base", "the cell")
-        found = ranked(apart, sum(self.samples.resolution(cell, indicator) for cell in cells))
+        off = sum(self.samples.resolution(cell, indicator) for cell in cells)
+        found = ranked(stretched(apart), off)
         if found is None:
             return Estimate(value=apart[0], n=1)
         low, high = found.interval(staged(0.95, self.samples.is_staged))

@@ -49,18 +49,57 @@ def _table(found: PublishedTable, alone: PublishedTable) -> PublishedTable:
     return msgspec.structs.replace(found, figures=tuple(figures))
 
 
-def _claim(found: ClaimFinding, alone: ClaimFinding) -> ClaimFinding:
+def withheld_claims(found: tuple[ClaimFinding, ...], why: str) -> tuple[ClaimFinding, ...]:
+    """The claims without the verdicts that a doubt of the whole run leaves open."""
+    return tuple(
+        msgspec.structs.replace(
+            it,
+            verdict="undecided",
+            reason=f"{why}; {it.verdict} over all hosts",
+            doubt=why,
+            trials=None,
+        )
+        if _is_judged(it)
+        else it
+        for it in found
+    )
+
+
+def withheld_published(found: tuple[PublishedTable, ...], why: str) -> tuple[PublishedTable, ...]:
+    """The published figures likewise."""
+    return tuple(
+        msgspec.structs.replace(
+            table,
+            figures=tuple(
+                msgspec.structs.replace(it, verdict="undecided", reason=why)
+                if _is_compared(it)
+                else it
+                for it in table.figures
+            ),
+        )
+        for table in found
+    )
+
+
+def _is_judged(found: ClaimFinding) -> bool:
+    """Does its verdict rest on figures that vary?"""
     verdicts = ("supported", "refuted", "cannot be decided")
-    judged = found.verdict in verdicts and not KINDS[found.kind].exact
-    if not judged or found.verdict == alone.verdict:
+    return found.verdict in verdicts and not KINDS[found.kind].exact
+
+
+def _is_compared(found: PublishedComparison) -> bool:
+    return found.verdict in ("agrees", "differs") and not _is_exact(found)
+
+
+def _claim(found: ClaimFinding, alone: ClaimFinding) -> ClaimFinding:
+    if not _is_judged(found) or found.verdict == alone.verdict:
         return found
     doubt = _doubt(found.verdict, alone.verdict == "not testable here")
     return msgspec.structs.replace(found, verdict="undecided", reason=doubt, doubt=doubt)
 
 
 def _figure(found: PublishedComparison, alone: PublishedComparison) -> PublishedComparison:
-    judged = found.verdict in ("agrees", "differs") and not _is_exact(found)
-    if not judged or found.verdict == alone.verdict:
+    if not _is_compared(found) or found.verdict == alone.verdict:
         return found
     doubt = _doubt(found.verdict, alone.verdict == "not comparable")
     return msgspec.structs.replace(found, verdict="undecided", reason=doubt)

@@ -402,8 +402,10 @@ def _work(table: Table, rate: str) -> float:
 
 def _is_constant(measured: Sequence[Table], walls: Sequence[float]) -> bool:
     """Are the wall times of the cells the same within their noise?"""
-    noise = max(_scatter(table.used[WALL]) for table in measured)
-    return _spread(walls) <= max(_CONSTANT, min(noise, _CONSTANT_MOST))
+    spread = _spread(walls)
+    if spread <= _CONSTANT or spread > _CONSTANT_MOST:
+        return spread <= _CONSTANT  # whatever the noise: it is looked at only where it decides
+    return spread <= max(_scatter(table.used[WALL]) for table in measured)
 
 
 def _scatter(values: Sequence[float]) -> float:

@@ -15,13 +15,14 @@ import msgspec
 from concurve.analysis.fit import notes_of
 from concurve.analysis.ground import RATE
 from concurve.errors import ConcurveError
+from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings
 from concurve.findings.fit import CurvePoint, FitResult, Prediction
 from concurve.findings.run import Findings, TrialFindings
 from concurve.findings.scaling import ScalingFinding
 from concurve.models import fit_many, predict
 from concurve.models.cpus import Within, within_cpus
-from concurve.models.curve import LEVELS_MIN, make_curve
+from concurve.models.curve import LEVELS_MIN, REPLICATES_MIN, make_curve
 from concurve.models.predict import FAR, HELD, curve_of
 from concurve.models.sentences import in_digits, in_words
 from concurve.readings.centres import greatest_of
@@ -188,6 +189,7 @@ def _finding(
 ) -> ScalingFinding:
     """What the models say. Beyond CPUs that are used up nothing is predicted: there they are the
     limit, not the curve."""
+    result = _as_printed(result, work.name, group, name)
     twice = predict(result, [FAR * max(result.levels)])[0]
     words = in_words(result)
     return ScalingFinding(
@@ -207,6 +209,21 @@ def _finding(
         warnings=result.warnings,
         notes=notes_of(result, work.name, name),
     )
+
+
+def _as_printed(result: FitResult, work: str, group: _Group, name: str) -> FitResult:
+    """The fit with the figures of the cells at its levels: their intervals know of the clock, of
+    doubts, and of what set the number of trials. Few trials have a wider one about the curve."""
+    figures = {float(cell.parameters[work]): cell.indicators.get(name) for cell in group.cells}
+
+    def printed(level: float, own: Estimate) -> Estimate:
+        figure = figures.get(level)
+        if figure is None or figure.low is None or figure.n < REPLICATES_MIN:
+            return own
+        return figure
+
+    centres = (printed(*pair) for pair in zip(result.levels, result.centres, strict=True))
+    return msgspec.structs.replace(result, centres=tuple(centres))
 
 
 def _ahead(work: str, result: FitResult, expected: Prediction) -> str:

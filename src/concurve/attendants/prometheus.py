@@ -17,8 +17,15 @@ _LINE = re.compile(
         \s+(\S+)(?:\s+\S+)?(?:\s+\#.*)?""",
     re.VERBOSE,
 )
-_LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"')
+# Each name is begun once, and nothing is tried again: in time linear in the labels.
+_LABEL = re.compile(r'(?<![a-zA-Z0-9_])([a-zA-Z_][a-zA-Z0-9_]*+)\s*+=\s*+"((?:[^"\\]|\\.)*+)"')
 _TYPE = re.compile(r"#\s*TYPE\s+(\S+)\s+(\S+)")
+
+#: A longer line is no figure.
+LINE_CHARS_MAX = 1 << 16
+
+#: Most figures of a text; each takes memory.
+FIGURES_MAX = 100_000
 
 #: Labels of a histogram's buckets and of a summary's quantiles: no figures of their own.
 _PARTS = ("le", "quantile")
@@ -38,6 +45,9 @@ def parse(text: str) -> dict[str, Sample]:
     """The figures of a text, by the names of their indicators: name and labels, in snake case.
 
     Lines that are not understood, and figures that are no finite numbers, are left out.
+
+    Raises:
+        ValueError: it has more figures than anybody looks at.
     """
     types: dict[str, str] = {}
     samples: dict[str, Sample] = {}
@@ -46,7 +56,7 @@ def parse(text: str) -> dict[str, Sample]:
             if match := _TYPE.match(line):
                 types[match[1]] = match[2]
             continue
-        match = _LINE.fullmatch(line)
+        match = _LINE.fullmatch(line) if len(line) <= LINE_CHARS_MAX else None
         if match is None:
             continue
         name, labels = match[1], dict(_LABEL.findall(match[2] or ""))
@@ -54,6 +64,8 @@ def parse(text: str) -> dict[str, Sample]:
         if value is None or any(label in _PARTS for label in labels):
             continue
         samples[_indicator(name, labels)] = Sample(value, _counts(name, types))
+        if len(samples) > FIGURES_MAX:
+            raise ValueError(f"more than {FIGURES_MAX} figures")
     return samples
 
 
@@ -70,8 +82,8 @@ def changes(
             yield name, sample.value
             continue
         first = before[name].value if name in before else 0.0
-        if sample.value >= first:
-            yield name, sample.value - first
+        if sample.value >= first and math.isfinite(grown := sample.value - first):
+            yield name, grown
 
 
 def _counts(name: str, types: Mapping[str, str]) -> bool:

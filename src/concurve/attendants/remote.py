@@ -9,14 +9,18 @@ counters cannot be read, 2 wrong usage.
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import http.client
+import os
+import signal
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import IO, NamedTuple, TypeVar
 
 from concurve.attendants.attendant import (
     AttendantError,
@@ -35,7 +39,15 @@ READING_SECONDS = 4.0
 #: Most indicators that are reported; ``--name`` chooses.
 INDICATORS_MAX = 200
 
-_BYTES_MAX = 16 << 20
+#: A server with thousands of figures shows some MiB.
+BYTES_MAX = 16 << 20
+
+#: So much of what a command says on standard error is kept.
+_SAID_BYTES_MAX = 64 << 10
+
+_READ_BYTES = 1 << 16
+
+T = TypeVar("T")
 
 _USAGE = """usage: python -m concurve.attendants.remote ADDRESS [--name PATTERN ...] \
 [--http URL | --command PROGRAM ARGUMENT ...]"""
@@ -98,7 +110,10 @@ def _attend(task: _Task) -> None:
 def _samples(task: _Task) -> dict[str, Sample]:
     if task.read is None:
         return {}
-    found = parse(task.read())
+    try:
+        found = parse(task.read())
+    except ValueError as error:
+        raise AttendantError(f"{task.source} cannot be read: {error}") from error
     if not found:
         raise AttendantError(f"{task.source} shows no figure in Prometheus' text format")
     return found
@@ -117,9 +132,17 @@ def _chosen(found: Iterable[tuple[str, float]], names: Sequence[str]) -> list[tu
 def _fetched(url: str) -> str:
     # No proxy: the server is one of the user's own.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
+
+    def fetch() -> bytes:
         with opener.open(url, timeout=READING_SECONDS) as answer:
-            return bytes(answer.read(_BYTES_MAX)).decode(errors="replace")
+            return bytes(answer.read(BYTES_MAX + 1))
+
+    try:
+        return _text(_in_time(fetch), url)
+    except TimeoutError as error:
+        raise AttendantError(
+            f"the counters at {url} did not come within {READING_SECONDS:g} s"
+        ) from error
     except (OSError, ValueError, http.client.HTTPException) as error:
         is_refusal = isinstance(error, urllib.error.HTTPError)
         reason = getattr(error, "reason", error) if not is_refusal else error
@@ -128,25 +151,97 @@ def _fetched(url: str) -> str:
 
 def _printed(command: Sequence[str]) -> str:
     try:
-        done = subprocess.run(
+        # A group of its own: what it has started ends with it.
+        process = subprocess.Popen(
             command,
-            capture_output=True,
-            timeout=READING_SECONDS,
-            check=False,
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
         )
     except OSError as error:
         raise AttendantError(f"{command[0]} cannot be started: {error.strerror}") from error
-    except subprocess.TimeoutExpired as error:
+    try:
+        printed, said = _in_time(lambda: _outputs(process))
+    except TimeoutError as error:
         raise AttendantError(
             f"{command[0]} did not print the counters within {READING_SECONDS:g} s"
         ) from error
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
+    finally:
+        # Before it is waited for: until then its number is its own.
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        code = process.wait()
+    if len(printed) <= BYTES_MAX and code != 0:
+        lines = said.decode(errors="replace").strip().splitlines()
         raise AttendantError(
-            f"{command[0]} exited with {done.returncode}: {said[-1] if said else 'it said nothing'}"
+            f"{command[0]} exited with {code}: {lines[-1][-300:] if lines else 'it said nothing'}"
         )
-    return done.stdout.decode(errors="replace")
+    return _text(printed, command[0])
+
+
+def _outputs(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """What a command printed, up to one byte more than it may, and the end of what it said; once it
+    has ended, or printed too much. It is not waited for."""
+    assert process.stdout is not None and process.stderr is not None
+    said = bytearray()
+    listening = threading.Thread(target=_keep_end, args=(process.stderr, said), daemon=True)
+    listening.start()
+    printed = bytearray()
+    while part := process.stdout.read1(_READ_BYTES):  # type: ignore[attr-defined]
+        printed += part
+        if len(printed) > BYTES_MAX:
+            return bytes(printed), b""
+    listening.join()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    return bytes(printed), bytes(said)
+
+
+def _keep_end(stream: IO[bytes], said: bytearray) -> None:
+    """Read a stream to its end, and keep the end of it."""
+    while part := stream.read1(_READ_BYTES):  # type: ignore[attr-defined]
+        said += part
+        del said[:-_SAID_BYTES_MAX]
+
+
+def _in_time(work: Callable[[], T]) -> T:
+    """What a function returns, or raises, that may wait for somebody else: however slowly that one
+    writes, it has so long in all.
+
+    Raises:
+        TimeoutError: it takes longer. Its thread ends with this process.
+    """
+    found: list[T] = []
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(work())
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(READING_SECONDS)
+    if raised:
+        raise raised[0]
+    if not found:
+        raise TimeoutError
+    return found[0]
+
+
+def _text(content: bytes, source: str) -> str:
+    """What was read, if it is not too much.
+
+    Raises:
+        AttendantError: it is.
+    """
+    if len(content) > BYTES_MAX:
+        raise AttendantError(
+            f"{source} shows more than {BYTES_MAX >> 20} MiB of counters: is it Prometheus' text "
+            "format?"
+        )
+    return content.decode(errors="replace")
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ Examples:
 #: The verbs, each a module of its name here, in the order in which one needs them.
 VERBS = (
     "sweep", "run", "resume", "studies", "runs", "show", "explain", "report", "compare", "history",
-    "export", "fit", "load", "monitor", "machine", "doctor", "completion",
+    "export", "fit", "load", "monitor", "web", "machine", "hosts", "doctor", "completion",
 )  # fmt: skip
 
 #: Analysis of 100,000 trials allocates objects that live to its end: with Python's own thresholds,
@@ -60,14 +60,16 @@ def app() -> None:
 
 def main() -> None:
     """Entry point of the ``concurve`` command."""
-    _end_in_order()
-    take_over_streams()
-    gc.set_threshold(*_GC_THRESHOLDS)
     try:
+        _end_in_order()
+        take_over_streams()
+        gc.set_threshold(*_GC_THRESHOLDS)
         code = _run()
         sys.stdout.flush()
     except OutputError as error:
         code = exit_code_of(error)
+    except KeyboardInterrupt:  # before the verb began, or once more when it had ended
+        code = 130
     sys.stderr.flush()
     if code:
         sys.exit(code)

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from concurve import words
-from concurve.cli.measuring import Choices, wait_as_asked
+from concurve.cli.measuring import Choices, connected_hosts, hosts_of, wait_as_asked
 from concurve.cli.showing import note, show_campaign
 from concurve.definition.campaign import (
     Campaign,
@@ -22,7 +22,7 @@ from concurve.definition.campaign import (
 from concurve.definition.hiding import check_marked, hidden
 from concurve.definition.study_line import rules_from_options
 from concurve.engine.local import LocalEngine
-from concurve.errors import CampaignError, ConcurveError, StoreError
+from concurve.errors import CampaignError, ConcurveError, StoreError, StudyError
 from concurve.exports import Format, check_campaign_format, write_campaign
 from concurve.host import machine
 from concurve.measuring.campaign_laboratory import CampaignRunner
@@ -35,6 +35,12 @@ from concurve.store.rows import CampaignRow, MemberRow
 
 def measure_campaign(campaign: Campaign, names: Sequence[str] | None, choices: Choices) -> None:
     """Start a campaign, or print its plan."""
+    if choices.places:
+        raise StudyError(
+            f"--place is for one study, {campaign.name} is a campaign",
+            f"concurve run {campaign.name}/{campaign.studies[0].name} --place ROLE=HOST",
+        )
+    inventory = hosts_of(choices)
     chosen = at_effort(campaign, choices.effort) if names is None else only(campaign, names)
     rules = rules_from_options(
         choices.repeats, choices.precision, choices.timeout, choices.max_time
@@ -51,10 +57,10 @@ def measure_campaign(campaign: Campaign, names: Sequence[str] | None, choices: C
     if choices.dry_run:
         from concurve.cli.planning import print_campaign_plan
 
-        print_campaign_plan(chosen, choices.effort, seed, store)
+        print_campaign_plan(chosen, choices.effort, seed, store, inventory)
         return
     version = machine.versions().get("concurve", "")
-    head = new_campaign_head(chosen, choices.effort, seed, again_line(seed), version)
+    head = new_campaign_head(chosen, choices.effort, seed, again_line(seed), version, inventory)
     total, of_all = len(chosen.studies), len(campaign.studies)
     counted = words.count(total, "study")
     if total != of_all:
@@ -105,9 +111,18 @@ def _measure(
     resume: bool,
     allowed: float | None = None,
 ) -> None:
-    runner = CampaignRunner(head, store, LocalEngine(), note, lambda: Progress(sys.stderr))
+    studies = [member.study for member in head.campaign.studies]
     try:
-        rows = runner.resume(allowed) if resume else runner.start()
+        with connected_hosts(studies, head.hosts) as hosts:
+            runner = CampaignRunner(
+                head,
+                store,
+                hosts or LocalEngine(),
+                note,
+                lambda: Progress(sys.stderr),
+                site=hosts,
+            )
+            rows = runner.resume(allowed) if resume else runner.start()
     except ConcurveError:
         with contextlib.suppress(StoreError):  # the store may be what failed
             if any(store.has_trials(row.run) for row in store.members(head.id) if row.run):

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from concurve.cli import completing, options
-
-if TYPE_CHECKING:
-    from concurve.analysis.comparison.options import Options
-    from concurve.findings.comparison import Comparison
-    from concurve.store import Store
 
 HELP = """Compare two runs, or two levels of a factor inside one, cell by cell.
 
@@ -77,6 +70,7 @@ def verb(
 ) -> None:  # fmt: skip
     """Print the comparison, then judge it by ``--fail-on``."""
     from concurve.analysis.comparison.options import Options
+    from concurve.analysis.stored_runs import compare_stored
     from concurve.cli.showing import print_document
     from concurve.definition.hiding import check_marked
     from concurve.definition.units import parse_share
@@ -85,6 +79,9 @@ def verb(
     from concurve.report.sections.comparison import comparison_document
     from concurve.store import Store
 
+    count = 2 if factor is None else 1
+    if len(runs) != count or (factor is None and levels is not None):
+        raise click.UsageError("two runs A and B; or one RUN with --factor NAME --levels BASE,NEW")
     check_marked(secrets, ())
     chosen = Options(
         indicators=indicators,
@@ -92,7 +89,7 @@ def verb(
         better=better or "",
         across_machines=across_machines,
     )
-    found = _compare(Store.existing(db), runs, factor, levels, chosen)
+    found = compare_stored(Store.existing(db), runs, factor or "", levels or "", chosen)
     if json:
         print(to_json(found).decode())
     else:
@@ -102,22 +99,3 @@ def verb(
         counts = {v: sum(cell.verdict == v for cell in failing) for v in dict.fromkeys(fail_on)}
         said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
         raise VerdictError(f"{said} of {len(found.cells)} cells (--fail-on)")
-
-
-def _compare(
-    store: Store, runs: tuple[str, ...], factor: str | None, levels: str | None, chosen: Options
-) -> Comparison:
-    from concurve.analysis.comparison import compare_levels, compare_runs
-    from concurve.analysis.run import trial_findings_of
-
-    count = 2 if factor is None else 1
-    if len(runs) != count or (factor is None and levels is not None):
-        raise click.UsageError("two runs A and B; or one RUN with --factor NAME --levels BASE,NEW")
-    sides = [
-        [trial_findings_of(store, store.find_run(name)) for name in side.split(",")]
-        for side in runs
-    ]
-    if factor is None:
-        return compare_runs(sides[0], sides[1], chosen)
-    (run,) = sides[0]
-    return compare_levels(run, factor, levels.split(",") if levels else (), chosen)

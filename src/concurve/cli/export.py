@@ -16,10 +16,12 @@ Examples:
   concurve export last --format csv -o run.csv
   concurve export last --format trials > trials.csv
   concurve export last --format hdr -o run.hdr
+  concurve export last --format firefox -o blocked.json
 
 json has every raw trial; csv is one row a cell; trials is one CSV row a trial; hdr is the
-histograms that programs reported, as an HdrHistogram interval log. A campaign has json, markdown
-and html.
+histograms that programs reported, as an HdrHistogram interval log; collapsed and firefox say where
+threads were blocked, to tools that draw flame graphs and to Firefox Profiler. A campaign has json,
+markdown and html.
 """
 
 
@@ -28,7 +30,7 @@ and html.
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["json", "csv", "trials", "hdr", "markdown", "html"]),
+    type=click.Choice(["json", "csv", "trials", "hdr", "collapsed", "firefox", "markdown", "html"]),
     default="json",
     show_default=True,
     help="What to write.",
@@ -48,7 +50,7 @@ def verb(run: str, kind: str, file: Path | None, db: str | None) -> None:
     store = Store.existing(db)
     campaign = store.find_campaign(run)
     if campaign is not None:
-        one_run = kind in ("trials", "hdr")
+        one_run = kind in ("trials", "hdr", "collapsed", "firefox")
         form: exports.Format = "csv" if one_run else exports.FORMATS[f".{kind}"]
         exports.check_campaign_format(form)
         content = exports.export_campaign(store, campaign, form)
@@ -56,6 +58,8 @@ def verb(run: str, kind: str, file: Path | None, db: str | None) -> None:
         content = csv.trials(trial_findings_of(store, store.find_run(run))).encode()
     elif kind == "hdr":
         content = exports.export_hdr(store, store.find_run(run))
+    elif kind in ("collapsed", "firefox"):
+        content = exports.export_blocked(store, store.find_run(run), kind)
     else:
         content = exports.export_run(store, store.find_run(run), exports.FORMATS[f".{kind}"])
     if file is None:

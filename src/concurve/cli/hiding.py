@@ -21,7 +21,7 @@ from concurve.secrets.likely import of_value
 #: The verbs that read a store or start programs.
 VERBS = frozenset({
     "sweep", "run", "resume", "runs", "show", "explain", "report", "compare", "history", "export",
-    "load", "monitor",
+    "load", "monitor", "web",
 })  # fmt: skip
 
 #: The options that give a parameter its levels: as two words, and as one.

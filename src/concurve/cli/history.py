@@ -27,29 +27,13 @@ Change points need eight runs of one machine.
 @options.db
 def verb(study: str, indicator: str, across_machines: bool, json: bool, db: str | None) -> None:
     """Print the history of each cell."""
-    from concurve.analysis.history import history_of
-    from concurve.analysis.run import findings_of
-    from concurve.cli.showing import note, print_document
-    from concurve.errors import ComparisonError, RunError, StoreError
+    from concurve.analysis.stored_runs import history_of_stored
+    from concurve.cli.showing import print_document
     from concurve.report.json.history import to_json
     from concurve.report.sections.history import history_document
     from concurve.store import Store
 
-    store = Store.existing(db)
-    rows = [row for row in store.runs(study) if store.has_trials(row.id)]
-    if not rows:
-        names = ", ".join(dict.fromkeys(row.study for row in store.runs())) or "none yet"
-        raise ComparisonError(f"no run of {study!r} in {store.shown()}", f"stored are {names}")
-    runs, damaged = [], []
-    for row in rows:
-        try:
-            runs.append(findings_of(store, row))
-        except (StoreError, RunError) as error:
-            damaged.append(error)
-            note(f"warning: run {row.id} is left out: {error}")
-    if not runs:
-        raise damaged[-1]
-    found = history_of(runs, indicator, across_machines)
+    found = history_of_stored(Store.existing(db), study, indicator, across_machines)
     if json:
         print(to_json(found).decode())
     else:

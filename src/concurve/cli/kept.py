@@ -13,7 +13,7 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,27 +26,34 @@ from concurve.report.console import Line
 
 if TYPE_CHECKING:
     from concurve.store import Store
-    from concurve.store.rows import RunRow
+    from concurve.store.rows import RunRow, Trials
 
 #: What is shown of a run with more trials than this is kept. Of such a run no record is read but
-#: the first one, which :meth:`~concurve.store.store.Store.fingerprint` covers.
+#: the first one.
 KEPT_FROM = REPORT_TRIALS
 
-#: What was shown last of so many runs stays.
-_RUNS_KEPT = 50
+#: So many views that were shown last stay.
+_VIEWS_KEPT = 50
 
 
 class Place:
     """Where the lines of a view of a run are kept. ``asked`` are the options of the view, with the
     width of its lines."""
 
-    def __init__(self, folder: Path, store: Store, row: RunRow, asked: Iterable[str]) -> None:
-        self._file = folder / f"{row.id}.json"
+    def __init__(
+        self, folder: Path, store: Store, row: RunRow, trials: Trials, asked: Sequence[str]
+    ) -> None:
+        # A file for each view: one in a pipe does not replace that of a terminal.
+        view = hashlib.blake2b("\0".join(asked).encode(errors="surrogatepass"), digest_size=8)
+        self._file = folder / f"{row.id}.{view.hexdigest()}.json"
         digest = hashlib.blake2b(row.head, digest_size=32)
         for text in (sys.version, *_code(), *asked, *row[:-1]):
             # What the command line gives need be no text in any encoding.
             digest.update(text.encode(errors="surrogatepass") + b"\0")
-        digest.update(store.fingerprint(row.id))
+        digest.update(msgspec.msgpack.encode(trials.outcomes))
+        for piece in trials.figures.digested():
+            digest.update(piece)
+        digest.update(store.first_record(row.id) or b"")
         self._key = digest.hexdigest()
 
     def read(self) -> list[Line] | None:
@@ -67,7 +74,7 @@ class Place:
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(kept)
                 Path(new).replace(self._file)
-            except OSError:
+            except BaseException:  # also by a signal
                 Path(new).unlink(missing_ok=True)
                 raise
             _remove_oldest(self._file.parent)
@@ -80,13 +87,13 @@ class _Kept(msgspec.Struct, frozen=True):
     lines: tuple[Line, ...]
 
 
-def place_of(store: Store, row: RunRow, asked: Iterable[str]) -> Place | None:
-    """Where a view of a run is kept; ``None`` for a run that is computed as fast, and for a user
-    without a cache folder."""
+def place_of(store: Store, row: RunRow, trials: Trials, asked: Sequence[str]) -> Place | None:
+    """Where a view of a run with these trials is kept; ``None`` for a run that is computed as fast,
+    and for a user without a cache folder."""
     folder = cache_folder()
-    if folder is None or store.count(row.id) <= KEPT_FROM:
+    if folder is None or len(trials) <= KEPT_FROM:
         return None
-    return Place(folder / "concurve" / "shown", store, row, asked)
+    return Place(folder / "concurve" / "shown", store, row, trials, asked)
 
 
 def _code() -> Iterator[str]:
@@ -103,5 +110,5 @@ def _code() -> Iterator[str]:
 
 def _remove_oldest(folder: Path) -> None:
     files = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
-    for file in files[:-_RUNS_KEPT]:
+    for file in files[:-_VIEWS_KEPT]:
         file.unlink(missing_ok=True)

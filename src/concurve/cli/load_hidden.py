@@ -3,6 +3,7 @@ hides them."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from typing import IO, TextIO
 
 from concurve.errors import HostError
+from concurve.host.orphans import ending_with_parent
 
 
 def load_hidden(program: str, arguments: Sequence[str]) -> int:
@@ -27,21 +29,25 @@ def load_hidden(program: str, arguments: Sequence[str]) -> int:
             text=True,
             errors="replace",
             process_group=0,
+            preexec_fn=ending_with_parent(signal.SIGTERM),  # noqa: PLW1509 - one thread
         )
     except OSError as error:
         raise HostError(f"{program} cannot be started: {error.strerror}", "make build") from error
+    _pass_signals_on(process)
     assert process.stdout is not None and process.stderr is not None
     errors = threading.Thread(target=_pass_on, args=(process.stderr, sys.stderr))
     errors.start()
-    while True:
-        try:
-            _pass_on(process.stdout, sys.stdout)
-            code = process.wait()
-            break
-        except KeyboardInterrupt:
-            process.terminate()
+    _pass_on(process.stdout, sys.stdout)
+    code = process.wait()
     errors.join()
     return code if code >= 0 else 128 - code
+
+
+def _pass_signals_on(process: subprocess.Popen[str]) -> None:
+    """Let the load generator end at the signal that we get, so that its exit code names it."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda caught, _frame: process.send_signal(caught))
 
 
 def _pass_on(source: IO[str], target: TextIO) -> None:

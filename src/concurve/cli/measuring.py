@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from concurve.cli.showing import note, show_run
 from concurve.definition.hiding import check_marked, hidden
+from concurve.definition.inventory import Inventory, used_hosts
+from concurve.definition.placing import placed_on
 from concurve.definition.study import Study, unused_factors, with_java
 from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import rules_from_options
 from concurve.definition.units import parse_duration
 from concurve.engine.local import LocalEngine
-from concurve.errors import ConcurveError, StoreError
+from concurve.errors import ConcurveError, StoreError, StudyError
 from concurve.exports import Format, check_writable, write_run
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.heads import again_line, draw_seed, new_head
@@ -26,6 +30,9 @@ from concurve.planning.plan import plan_of
 from concurve.report.progress import Progress
 from concurve.store import Store
 from concurve.store.run_head import RunHead
+
+if TYPE_CHECKING:
+    from concurve.hosts.engine import HostsEngine
 
 
 class Exports(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +66,9 @@ class Choices(Exports, frozen=True, kw_only=True):
     timeout: str | None = None
     max_time: str | None = None
     wait_quiet: str | None = None
+    hosts: Path | None = None
+    ray: str | None = None
+    places: tuple[str, ...] = ()
     seed: int | None = None
     dry_run: bool = False
     java: str | None = None
@@ -77,9 +87,10 @@ def measure_study(study: Study, choices: Choices) -> None:
     rules = rules_from_options(
         choices.repeats, choices.precision, choices.timeout, choices.max_time
     )
-    study = with_rules(study, rules)
+    study = placed_on(with_rules(study, rules), choices.places)
     if choices.java is not None:
         study = with_java(study, choices.java)
+    inventory = hosts_of(choices)
     factors = [factor.name for factor in study.factors]
     study = hidden(study, check_marked(choices.secrets, factors))
     files = choices.files()
@@ -88,22 +99,75 @@ def measure_study(study: Study, choices: Choices) -> None:
     if choices.dry_run:
         from concurve.cli.planning import print_plan
 
-        print_plan(study, choices.effort, seed, store)
+        print_plan(study, choices.effort, seed, store, inventory)
         return
-    head = new_head(study, choices.effort, seed, again_line(seed))
+    with connected_hosts([study], inventory) as hosts:
+        head = new_head(study, choices.effort, seed, again_line(seed), inventory, hosts)
+        if choices.wait_quiet is not None:
+            # What cannot run is refused at once, and not after the wait.
+            check_plan(plan_of(head), LocalEngine(), allowed_cpus())
+        wait_as_asked(choices.wait_quiet)
+        _measure(head, store, files, hosts, resume=False)
+
+
+def hosts_of(choices: Choices) -> Inventory | None:
+    """The hosts of the file, or of the Ray cluster, that is named, if there is one."""
+    option = "--hosts" if choices.hosts is not None else "--ray"
+    if choices.hosts is None and choices.ray is None:
+        return None
+    if choices.hosts is not None and choices.ray is not None:
+        raise StudyError(
+            "--hosts and --ray: the hosts of a file, or the nodes of a cluster that runs",
+            "one of the two",
+        )
     if choices.wait_quiet is not None:
-        # What cannot run is refused at once, and not after the wait.
-        check_plan(plan_of(head), LocalEngine(), allowed_cpus())
-    wait_as_asked(choices.wait_quiet)
-    measure(head, store, files)
+        raise StudyError(
+            f"--wait-quiet looks at this machine, and {option} measures on others", "one of the two"
+        )
+    return inventory_of(choices.hosts, choices.ray)
 
 
-def measure(head: RunHead, store: Store, files: dict[Format, Path], resume: bool = False) -> None:
+def inventory_of(file: Path | None, ray: str | None) -> Inventory:
+    """The hosts of a file, or the nodes of the Ray cluster at an address."""
+    if ray is not None:
+        from concurve.hosts.ray_cluster import nodes_at
+
+        return nodes_at(ray)
+    from concurve.definition.hosts_file import load_hosts
+
+    assert file is not None
+    return load_hosts(file)
+
+
+@contextlib.contextmanager
+def connected_hosts(
+    studies: Sequence[Study], inventory: Inventory | None
+) -> Iterator[HostsEngine | None]:
+    """The hosts that studies use, connected; ``None`` where they run on this machine."""
+    if inventory is None:
+        yield None
+        return
+    from concurve.hosts.ray_cluster import connected
+
+    used = {host.name for study in studies for host in used_hosts(study, inventory)}
+    with connected(inventory, [host for host in inventory.hosts if host.name in used]) as engine:
+        yield engine
+
+
+def resume_run(head: RunHead, store: Store, files: dict[Format, Path]) -> None:
+    """Resume a run where it began: on this machine, or on its hosts."""
+    with connected_hosts([head.study], head.hosts) as hosts:
+        _measure(head, store, files, hosts, resume=True)
+
+
+def _measure(
+    head: RunHead, store: Store, files: dict[Format, Path], hosts: HostsEngine | None, resume: bool
+) -> None:
     """Run or resume a run with progress, then print its table and write its files."""
     varied = [factor.name for factor in head.study.factors if len(factor.levels) > 1]
     for name in (name for name in unused_factors(head.study) if name in varied):
         note(f"note: no placeholder {{{name}}} anywhere: varying {name} changes nothing")
-    runner = Runner(head, store, LocalEngine(), Progress(sys.stderr))
+    runner = Runner(head, store, hosts or LocalEngine(), Progress(sys.stderr), site=hosts)
     try:
         if resume:
             runner.resume()

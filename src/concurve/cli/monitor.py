@@ -25,7 +25,7 @@ interval early and shows it.
 """
 
 
-class _PlaceError(ConcurveError):
+class _VariableError(ConcurveError):
     exit_code = 2
 
 
@@ -44,12 +44,12 @@ def verb(place: str, interval: str, count: int, password_from: str | None, json:
     import msgspec
 
     from concurve.definition.units import parse_duration
-    from concurve.monitor.asking import watching
+    from concurve.monitor.asking import address_of, watching
     from concurve.monitor.interval import between
     from concurve.monitor.show import lines
     from concurve.report.console import fit_encoding
 
-    host, port = _address(place)
+    host, port = address_of(place)
     length = parse_duration(interval, "--interval")
     password = _password(password_from)
     with watching(host, port) as server:
@@ -79,22 +79,13 @@ def _wait(length: float) -> bool:
     return False
 
 
-def _address(text: str) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    if not colon:
-        host, port = "", text
-    if not port.isdigit() or not 0 < int(port) < 65536:
-        raise _PlaceError(f"{text!r} is no HOST:PORT", "127.0.0.1:7379, or :7379 for this host")
-    return host.strip("[]") or "127.0.0.1", int(port)
-
-
 def _password(variable: str | None) -> str | None:
     if variable is None:
         return None
     if variable not in os.environ:
         # Another text may be the password itself, and is not shown.
         is_name = re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable)
-        raise _PlaceError(
+        raise _VariableError(
             f"--password-from {variable if is_name else '…'}: this environment variable is not set",
             f"export {variable if is_name else 'NAME'}=… before, and --password-from its name",
         )

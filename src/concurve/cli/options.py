@@ -26,7 +26,8 @@ class _File(click.Path):
         return super().convert(value, param, ctx)
 
 
-_FILE = _File(path_type=Path, dir_okay=False)
+#: The type of an option or argument that names a file.
+FILE_TYPE = _File(path_type=Path, dir_okay=False)
 
 db = click.option(
     "--db",
@@ -93,20 +94,44 @@ protocol: Callable[[F], F] = together(
     click.option(
         "--dry-run", is_flag=True, help="Print the plan and the time it will take; run nothing."
     ),
+    click.option(
+        "--hosts",
+        type=FILE_TYPE,
+        metavar="FILE",
+        help="Run on the hosts of this file, each role on its own (default: all on this machine).",
+    ),
+    click.option(
+        "--ray",
+        metavar="ADDRESS",
+        help="Run on the nodes of a Ray cluster that runs already, such as 10.0.0.11:6379.",
+    ),
+    click.option(
+        "--place",
+        "places",
+        multiple=True,
+        metavar="ROLE=HOST",
+        help="Run a role (* for all) on this host, on hosts with this label, on each, or on any of "
+        "several (any:LABEL), another one in each block. Repeatable.",
+    ),
 )
 
 exports: Callable[[F], F] = together(
     click.option(
-        "--export-json", type=_FILE, metavar="FILE", help="Write everything, raw trials included."
+        "--export-json",
+        type=FILE_TYPE,
+        metavar="FILE",
+        help="Write everything, raw trials included.",
     ),
-    click.option("--export-csv", type=_FILE, metavar="FILE", help="Write the table."),
-    click.option("--export-markdown", type=_FILE, metavar="FILE", help="Write a summary."),
+    click.option("--export-csv", type=FILE_TYPE, metavar="FILE", help="Write the table."),
+    click.option("--export-markdown", type=FILE_TYPE, metavar="FILE", help="Write a summary."),
     click.option(
         "--export-html",
-        type=_FILE,
+        type=FILE_TYPE,
         metavar="FILE",
         help="Write the report: one file, opens offline.",
     ),
 )
 
-output = click.option("-o", "--output", "file", type=_FILE, metavar="FILE", help="Where to write.")
+output = click.option(
+    "-o", "--output", "file", type=FILE_TYPE, metavar="FILE", help="Where to write."
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurve import words
 from concurve.cli.streams import tell
 from concurve.definition.campaign import Campaign
+from concurve.definition.inventory import Inventory
 from concurve.definition.measured import better_of
 from concurve.definition.study import Study, choose_work
 from concurve.host.machine import allowed_cpus
@@ -21,11 +22,14 @@ from concurve.wire.spec import Controls
 ASSUMED_SPREAD = 0.02
 
 
-def print_plan(study: Study, effort: str, seed: int, store: Store) -> None:
-    """Print the cells, the trials, the time and the commands of the first block."""
+def print_plan(
+    study: Study, effort: str, seed: int, store: Store, inventory: Inventory | None = None
+) -> None:
+    """Print the cells, the trials, the time and the commands of the first block. No host is asked:
+    its programs are taken to be where those of this machine are."""
     cpus = allowed_cpus()
-    study, left_out = granted(with_attached(study), effort, cpus, command)
-    plan = make_plan(study, effort, seed)
+    study, left_out = granted(with_attached(study), effort, cpus, command, inventory)
+    plan = make_plan(study, effort, seed, inventory)
     expected = forecast(plan, store)
     specs = {
         index: trial_spec(plan, plan.cells[index], "dry-run", cpus, command)
@@ -46,15 +50,18 @@ def print_plan(study: Study, effort: str, seed: int, store: Store) -> None:
         tell(f"  {describe(plan.cells[index].parameters)}")
         for role in spec.roles:
             controls = _controls(role.controls)
-            tell(f"    {role.name}: {shell_line(role)}{f'  [{controls}]' if controls else ''}")
+            where = f"{role.name} on {role.host}" if role.host else role.name
+            tell(f"    {where}: {shell_line(role)}{f'  [{controls}]' if controls else ''}")
 
 
-def print_campaign_plan(campaign: Campaign, effort: str, seed: int, store: Store) -> None:
+def print_campaign_plan(
+    campaign: Campaign, effort: str, seed: int, store: Store, inventory: Inventory | None = None
+) -> None:
     """Print the cells, the trials and the time of each study, and the time of all."""
     total = len(campaign.studies)
     counted = words.count(total, "study")
     tell(f"campaign {campaign.name}: {counted} (effort {effort}, seed {seed})")
-    plans = [make_plan(member.study, effort, seed) for member in campaign.studies]
+    plans = [make_plan(member.study, effort, seed, inventory) for member in campaign.studies]
     for member, plan in zip(campaign.studies, plans, strict=True):
         expected = forecast(plan, store)
         case = member.study.test_case

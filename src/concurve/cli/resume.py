@@ -61,7 +61,7 @@ def verb(
 ) -> None:
     """Measure what is missing of a stored run or campaign."""
     from concurve.cli.campaigning import campaign_to_resume, resume_campaign
-    from concurve.cli.measuring import Exports, measure
+    from concurve.cli.measuring import Exports, resume_run
     from concurve.definition.hiding import check_marked
     from concurve.definition.units import parse_duration
     from concurve.measuring.heads import with_allowance
@@ -80,4 +80,4 @@ def verb(
     if allowed is not None:
         check_time_left(head.id, store, allowed)
         head = with_allowance(head, allowed)
-    measure(head, store, asked, resume=True)
+    resume_run(head, store, asked)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from concurve.cli import completing, options
+
+if TYPE_CHECKING:
+    from concurve.definition.study import Study
 
 HELP = """Run a packaged study or campaign, or one from a TOML file.
 
@@ -19,14 +22,22 @@ Examples:
       --target './mine --threads {threads}'
   concurve run enqueue-io-threads --set target=redis --set io-threads=4
       --set cpus=2 --attach 4711 --server redis://127.0.0.1:6379
+  concurve run run:20261121-0912 --set threads=4 --repeats 10..10
 
 concurve studies lists the packaged ones. The options of the protocol hold for each study of a
-campaign. --set, --target, --attach and --server point a study at a system of your own.
+campaign. --set, --target, --attach and --server point a study at a system of your own. run:RUN is
+the study of a stored run: more trials of a cell of it are a run of their own.
 """
 
 
+#: What stands before the name of a stored run whose study is meant.
+_OF_RUN = "run:"
+
+
 @click.command("run", help=HELP)
-@click.argument("study", metavar="STUDY|CAMPAIGN|FILE.toml", shell_complete=completing.studies)
+@click.argument(
+    "study", metavar="STUDY|CAMPAIGN|FILE.toml|run:RUN", shell_complete=completing.studies
+)
 @click.option("--only", metavar="NAME,..", help="Of a campaign: these studies, in its own order.")
 @click.option(
     "--java",
@@ -92,7 +103,7 @@ def verb(
     from concurve.host.granted import granted_cpus
 
     cpus = granted_cpus()
-    found = find(study, cpus)
+    found = _of_run(study, common["db"]) if study.startswith(_OF_RUN) else find(study, cpus)
     beside = Beside(
         server=server, ready=ready, ready_within=ready_within, attach=attach, counters=counters
     )
@@ -107,3 +118,15 @@ def verb(
         raise StudyError(f"--only is for campaigns, {study} is one study", "no --only")
     else:
         measure_study(point(found, at, cpus), Choices(**common))
+
+
+def _of_run(name: str, db: str | None) -> Study:
+    """The study of a stored run.
+
+    Raises:
+        StoreError: there is no such run.
+    """
+    from concurve.store import Store
+    from concurve.store.run_head import decode_head
+
+    return decode_head(Store.existing(db).find_run(name.removeprefix(_OF_RUN))).study

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from concurve.report.document import Document
     from concurve.report.sections.run import Topic
     from concurve.store import Store
-    from concurve.store.rows import RunRow
+    from concurve.store.rows import RunRow, Trials
 
 
 def note(text: str) -> None:
@@ -50,11 +50,12 @@ def _show_answer(store: Store, row: RunRow, best_by: str) -> None:
     """Print the answer of a run and its table; those of very many trials are kept."""
 
     def made(width: int) -> list[Line]:
-        place = place_of(store, row, (best_by, str(width)))
+        trials = store.trials(row.id)
+        place = place_of(store, row, trials, (best_by, str(width)))
         kept = None if place is None else place.read()
         if kept is not None:
             return kept
-        found = list(terminal.lines(_run_document(store, row, best_by, ()), width))
+        found = list(terminal.lines(_run_document(store, row, best_by, (), trials), width))
         if place is not None:
             place.write(found)
         return found
@@ -62,11 +63,14 @@ def _show_answer(store: Store, row: RunRow, best_by: str) -> None:
     print_lines(made)
 
 
-def _run_document(store: Store, row: RunRow, best_by: str, topics: Collection[Topic]) -> Document:
+def _run_document(
+    store: Store, row: RunRow, best_by: str, topics: Collection[Topic], trials: Trials | None = None
+) -> Document:
     from concurve.brief import figures_of
     from concurve.report.sections.run import Topic, brief_run_document
 
-    found = figures_of(store, row, best_by, models=Topic.MODELS in topics, brief=True)
+    has_models = Topic.MODELS in topics
+    found = figures_of(store, row, best_by, models=has_models, brief=True, trials=trials)
     return brief_run_document(found.findings, found.scaling, topics=topics, limit=found.limit)
 
 
@@ -74,9 +78,11 @@ def show_campaign(store: Store, campaign: str, report: Path | None = None) -> No
     """Print a stored campaign."""
     from concurve.analysis.campaign import campaign_findings
     from concurve.analysis.run import trial_findings_of
+    from concurve.brief import limit_of_campaign
     from concurve.report.sections.campaign import brief_campaign_document
 
     row = store.find_campaign(campaign)
     assert row is not None
     findings = campaign_findings(store, row, lambda run: trial_findings_of(store, run))
-    print_document(brief_campaign_document(findings), report)
+    limit = limit_of_campaign(store, findings)
+    print_document(brief_campaign_document(findings, limit), report)

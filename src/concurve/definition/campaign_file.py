@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -17,7 +18,7 @@ from concurve.definition.study_file import CAMPAIGN_NAME, PUBLISHED_NAME, load_s
 from concurve.definition.templates import NAME
 from concurve.definition.toml_file import read_tables, read_text
 from concurve.errors import StudyError
-from concurve.terms import CampaignTexts
+from concurve.terms import CampaignTexts, Goal, Measure, Reference
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -40,6 +41,25 @@ class _Texts(_Table, frozen=True):
     deviations: str = ""
 
 
+class _Goal(_Table, frozen=True):
+    id: str
+    says: str
+    priority: Literal["must", "can"] | None = None
+
+
+class _Measure(_Table, frozen=True):
+    name: str
+    meaning: str
+    source: str = ""
+    here: str = ""
+    left_out: str = msgspec.field(default="", name="left-out")
+
+
+class _Reference(_Table, frozen=True):
+    id: str
+    says: str
+
+
 class _Effort(_Table, frozen=True):
     studies: tuple[str, ...]
 
@@ -50,6 +70,9 @@ class _File(_Table, frozen=True):
     glossary: dict[str, str] = {}
     effort: dict[str, _Effort] = {}
     answer: tuple[AnswerTable, ...] = ()
+    goal: tuple[_Goal, ...] = ()
+    measure: tuple[_Measure, ...] = ()
+    reference: tuple[_Reference, ...] = ()
 
 
 _KEYS: dict[str, type[msgspec.Struct]] = {
@@ -58,6 +81,9 @@ _KEYS: dict[str, type[msgspec.Struct]] = {
     "texts": _Texts,
     "effort": _Effort,
     "answer": AnswerTable,
+    "goal": _Goal,
+    "measure": _Measure,
+    "reference": _Reference,
 }
 
 
@@ -76,13 +102,21 @@ def load_campaign(path: Path, cpus: int) -> Campaign:
     _check_efforts(file, path)
     _check_published(file.campaign.studies, path)
     members = tuple(_members(file.campaign.studies, path, cpus))
+    _check_goals(file.goal, members, path)
     return Campaign(
         name=file.campaign.name,
         title=file.campaign.title,
         question=file.campaign.question,
         source=file.campaign.source,
         studies=members,
-        texts=CampaignTexts(**msgspec.structs.asdict(file.texts)),
+        texts=CampaignTexts(
+            **msgspec.structs.asdict(file.texts),
+            goals=tuple(
+                Goal(id=goal.id, says=goal.says, priority=goal.priority or "") for goal in file.goal
+            ),
+            measures=tuple(Measure(**msgspec.structs.asdict(item)) for item in file.measure),
+            references=tuple(Reference(**msgspec.structs.asdict(item)) for item in file.reference),
+        ),
         glossary=file.glossary,
         efforts={name: effort.studies for name, effort in file.effort.items()},
         answer=answers_of(file.answer, members, where),
@@ -141,6 +175,24 @@ def _members(names: Iterable[str], path: Path, cpus: int) -> Iterator[Member]:
             )
         taken[study.name] = name
         yield Member(name=name, study=study)
+
+
+def _check_goals(goals: tuple[_Goal, ...], members: Iterable[Member], path: Path) -> None:
+    """Refuse goals of one name, and a test case that serves a goal that is not there. A campaign
+    may do without goals."""
+    known = [goal.id for goal in goals]
+    for id_ in known:
+        if known.count(id_) > 1:
+            raise StudyError(f"{path}: goal, id {id_!r}: appears twice", "each once")
+    for member in members if goals else ():
+        case = member.study.test_case
+        if case is not None and case.goal and case.goal not in known:
+            near = difflib.get_close_matches(case.goal, known, n=1)
+            raise StudyError(
+                f"{path.parent / member.name / 'study.toml'}: test_case, goal {case.goal!r} is no "
+                f"goal of {CAMPAIGN_NAME}",
+                f"did you mean {near[0]!r}?" if near else f"one of {', '.join(known)}",
+            )
 
 
 def _check_published(names: list[str], path: Path) -> None:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from typing import ClassVar
 
 import msgspec
 
 from concurve.definition.measured import better_of
+from concurve.definition.near_keys import remedy_for
 from concurve.definition.origins import Origins
 from concurve.definition.study import Claim, Study
 from concurve.errors import StudyError
 from concurve.terms import Level
 
 Cell = dict[str, Level]
+
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<key>[^`]*)`(?: - at `\$.?(?P<at>.*)`)?")
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -73,6 +77,15 @@ class Speedup(Ratio, frozen=True, kw_only=True):
     better."""
 
     ranks: ClassVar[bool] = True
+
+
+class RatioOfIndicators(Bounded, frozen=True, kw_only=True):
+    """``indicator`` in cell ``of`` over another one, ``over_indicator``, in cell ``over``: the
+    worst client here over the mean of all clients there. Both have one unit."""
+
+    of: Cell
+    over: Cell
+    over_indicator: str
 
 
 class ConstantWithin(ClaimTest, frozen=True, kw_only=True):
@@ -230,6 +243,7 @@ class Untestable(ClaimTest, frozen=True, kw_only=True):
 KINDS: dict[str, type[ClaimTest]] = {
     "speedup": Speedup,
     "ratio": Ratio,
+    "ratio_of_indicators": RatioOfIndicators,
     "constant_within": ConstantWithin,
     "steadier": Steadier,
     "figure": Figure,
@@ -285,8 +299,15 @@ def parse_test(claim: Claim, where: str) -> ClaimTest:
     try:
         return msgspec.convert(claim.test, kind)
     except msgspec.ValidationError as error:
+        place = f"{where}: claims {claim.id!r}"
+        if match := _UNKNOWN.fullmatch(str(error)):
+            table: type[msgspec.Struct] = Needs if match["at"] == "needs" else kind
+            raise StudyError(
+                f"{place}: a {claim.kind} has no key {match['key']!r}",
+                remedy_for(match["key"], table.__struct_encode_fields__),
+            ) from error
         raise StudyError(
-            f"{where}: claims {claim.id!r}: {str(error).replace('Object', 'claim')}",
+            f"{place}: {str(error).replace('Object', 'claim')}",
             f"a {claim.kind} has {', '.join(kind.__struct_fields__)}",
         ) from error
 

@@ -29,6 +29,9 @@ INDICATORS: tuple[IndicatorInfo, ...] = (
                   note="voluntary and involuntary"),
     IndicatorInfo(name="migrations", label="migrations", better="lower",
                   note="moves from one CPU to another"),
+    IndicatorInfo(name="cache_misses", label="cache misses", better="lower",
+                  note="of the CPU's caches, of most CPUs those of the last level; counted where "
+                  "a study names them and the CPU has a counter"),
     IndicatorInfo(name="threads_peak", label="threads at peak", better="neither"),
     IndicatorInfo(name="rss_bytes_max", label="peak memory", unit="B", better="lower",
                   note="largest process"),
@@ -42,6 +45,9 @@ INDICATORS: tuple[IndicatorInfo, ...] = (
                   better="lower", note="of the measured role, over reported operations"),
     IndicatorInfo(name="switches_per_operation", label="switches per operation", better="lower",
                   note="of the measured role, voluntary and involuntary"),
+    IndicatorInfo(name="cache_misses_per_operation", label="cache misses per operation",
+                  better="lower", note="of the measured role, over reported operations; as "
+                  "cache_misses"),
     IndicatorInfo(name="run_seconds", label="run time", unit="s", better="lower",
                   note="release to exit, start-up included"),
     IndicatorInfo(name="run_cpu_seconds", label="CPU time of the run", unit="s", better="lower",
@@ -79,6 +85,9 @@ _OF_THREADS = (
 
 #: The scheduling settings that the kernel gave the threads of the measured role, by name.
 THREAD_INDICATORS: dict[str, IndicatorInfo] = {info.name: info for info in _OF_THREADS}
+
+#: Those for which the runner opens a counter of the CPU: who does not ask for one pays for none.
+_OF_CACHES = frozenset({"cache_misses", "cache_misses_per_operation"})
 
 #: All of them by name.
 MEASURED: dict[str, IndicatorInfo] = {
@@ -118,6 +127,11 @@ def fairness_info(name: str) -> IndicatorInfo | None:
     return msgspec.structs.replace(
         FAIRNESS[ending], name=name, label=f"{of}: {FAIRNESS[ending].label}"
     )
+
+
+def asks_for_cache_misses(study: Study) -> bool:
+    """Does a study name an indicator, of any role, that is made of cache misses?"""
+    return any(split_name(item.name).own in _OF_CACHES for item in study.indicators)
 
 
 def better_of(study: Study, name: str) -> str:

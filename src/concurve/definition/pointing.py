@@ -188,6 +188,7 @@ def _with_target(study: Study, command: str, given: Beside) -> Study:
         end=old.end,
         after=old.after,
         purpose=old.purpose,
+        host=old.host,
     )
     new = made_ready(plain, _readiness(old, command, given), given.ready_within, "--ready-within")
     changed = _replaced(study, old, new)

@@ -24,6 +24,7 @@ import msgspec
 
 from concurve.definition.levels import parse_level
 from concurve.errors import StudyError
+from concurve.inputs import read_named
 from concurve.terms import Level
 
 #: How a published figure is compared with a new one: both divided by their base; the figure is
@@ -92,8 +93,7 @@ def load_published(path: Path) -> dict[str, tuple[PublishedFigure, ...]]:
             figure in the source; with file, line and remedy.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return dict(_parsed(file.read(), str(path)))
+        return dict(_parsed(read_named(path).decode("utf-8-sig"), str(path)))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise StudyError(f"{path}: cannot be read: {error}", "a CSV file in UTF-8") from error
 

@@ -85,7 +85,8 @@ class Role(_Frozen, frozen=True):
     For packaged programs that are jars, ``java`` says which Java runs them
     (:func:`~concurve.host.java.find_java`) and ``jvm`` holds options of the JVM. ``prefix`` is a
     command that starts the rest, such as ``setpriv``. ``copies`` starts the role several times.
-    ``purpose`` is what it is for where the study does not show it.
+    ``purpose`` is what it is for where the study does not show it. ``host`` says on which host it
+    runs (:mod:`~concurve.definition.inventory`); empty: on the first one.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Role(_Frozen, frozen=True):
     attach: str | None = None
     attached: Attach | None = None
     purpose: Purpose = ""
+    host: str = ""
 
 
 class Hooks(_Frozen, frozen=True):

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from concurve.definition.indicator_names import split_name
+from concurve.definition.inventory import ANY, EACH, HOST_PREFIX, host_names, is_each
 from concurve.definition.level_parts import check_lists, check_parts, part_names
 from concurve.definition.measured import MEASURED
 from concurve.definition.origins import Origins
@@ -49,7 +50,10 @@ def check(study: Study, where: Origins) -> None:
     _check_roles_of_extracts(study, where)
     _check_roles_of_indicators(study, where)
     _check_names(study, where)
+    _check_hosts(study, where)
     known = [factor.name for factor in study.factors] + list(BUILT_IN)
+    if HOST_PREFIX.removesuffix(".") not in known:
+        known += [HOST_PREFIX + name for name in host_names(study)]
     check_parts(study.level_parts, _all_levels(study), where)
     for item in texts(study):
         names = known + part_names(study.level_parts)
@@ -171,7 +175,9 @@ def _check_roles_of_extracts(study: Study, where: Origins) -> None:
         place = _extract_place(extract, where)
         if extract.role and extract.role not in roles:
             raise StudyError(f"{place}: no role {extract.role!r}", _near(extract.role, list(roles)))
-        if extract.role and roles[extract.role].copies != "1":
+        if extract.role and (
+            roles[extract.role].copies != "1" or is_each(roles[extract.role].host)
+        ):
             raise StudyError(
                 f"{place}: role {extract.role} starts several copies, each with an output",
                 "a role of one copy",
@@ -188,6 +194,32 @@ def _check_roles_of_indicators(study: Study, where: Origins) -> None:
                 f"{where.of('indicators', item.name)}: indicator {item.name}: no role {role!r}",
                 _near(role, roles),
             )
+
+
+def _check_hosts(study: Study, where: Origins) -> None:
+    """Refuse what can be no name or label of a host, and a factor that its placeholder names."""
+    for role in study.roles:
+        place = f"{where.of('roles', role.name)}: role {role.name}: host {role.host!r}"
+        group, colon, label = role.host.partition(":")
+        name = label if group in (EACH, ANY) and colon else role.host
+        if role.host and not NAME.fullmatch(name):
+            raise StudyError(
+                f"{place}: neither a name, nor a label, nor {EACH}, nor {ANY}",
+                f'host = "server"; "{EACH}:load" for a copy on each host with that label, '
+                f'"{ANY}:load" for one of them',
+            )
+        if role.name == study.target and is_each(role.host):
+            raise StudyError(
+                f"{place}: the measured role has one copy", "one host, or another [protocol] target"
+            )
+    prefix = HOST_PREFIX.removesuffix(".")
+    uses_hosts = any(role.host for role in study.roles)
+    if uses_hosts and prefix in [factor.name for factor in study.factors]:
+        raise StudyError(
+            f"{where.of('factors', prefix)}: factor {prefix!r}: "
+            f"roles have hosts, whose addresses are {{{HOST_PREFIX}NAME}}",
+            "another name for the factor",
+        )
 
 
 def _check_extracts(study: Study, where: Origins) -> None:

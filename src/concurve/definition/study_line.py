@@ -216,9 +216,12 @@ def parse_environment(texts: Sequence[str]) -> dict[str, str]:
 
 
 def parse_base(
-    given: str | Mapping[str, Level] | None, factors: Mapping[str, Sequence[Level]]
+    given: str | Mapping[str, Level] | None,
+    factors: Mapping[str, Sequence[Level]],
+    option: str = "--base",
 ) -> dict[str, Level]:
-    """``threads=1,cpus=1``, or the same as a mapping, as levels of the factors.
+    """``threads=1,cpus=1``, or the same as a mapping, as levels of the factors; ``option`` is
+    what messages call it.
 
     Raises:
         StudyError: not that form, or a level that the factor does not have.
@@ -231,7 +234,7 @@ def parse_base(
         levels = {str(level): level for level in factors.get(name, ())}
         if not equals or value not in levels:
             raise StudyError(
-                f"--base {part!r}: not a factor with one of its levels",
+                f"{option} {part!r}: not a factor with one of its levels",
                 "; ".join(f"{k} is one of {', '.join(map(str, v))}" for k, v in factors.items()),
             )
         base[name] = levels[value]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import msgspec
 
@@ -53,6 +53,12 @@ class CountersTable(Table, frozen=True):
     names: list[str] = []
 
 
+_FIGURES = (
+    'figures are read by [[indicators]]: tool = "pgbench", or a pattern with its name; those of a '
+    "role that is not measured as ROLE.pgbench, or ROLE.NAME"
+)
+
+
 class RoleTable(Table, frozen=True):
     """``[[roles]]``: a process group of each trial."""
 
@@ -75,6 +81,23 @@ class RoleTable(Table, frozen=True):
     remote: str | None = None
     counters: CountersTable | None = None
     purpose: domain.Purpose = ""
+    host: str = ""
+
+    other_words: ClassVar[dict[str, str]] = {
+        "args": "did you mean 'arguments'? They are for a program; a command has its own",
+        "affinity": 'controls = { cpus = "0-1" }',
+        "cmd": "did you mean 'command'?",
+        "depends_on": "roles start in the order of the file, each when the earlier ones are ready; "
+        'after = ["load"] waits until that role has ended',
+        "directory": "did you mean 'cwd'?",
+        "environment": "did you mean 'env'?",
+        "extract": _FIGURES,
+        "instances": "did you mean 'copies'?",
+        "pid": 'attach = "4711", for a process that runs already',
+        "priority": "controls = { nice = 5 }",
+        "tool": _FIGURES,
+        "url": 'remote = "redis://db1:6379", for a server elsewhere',
+    }
 
 
 class RulesTable(Table, frozen=True):
@@ -133,6 +156,15 @@ class IndicatorTable(Table, frozen=True):
     combine: Literal["last", "sum"] = "last"
     optional: bool = False
 
+    other_words: ClassVar[dict[str, str]] = {
+        "direction": 'better = "higher" or "lower"',
+        "extract": 'tool = "pgbench", for a tool whose output is known; else pattern = '
+        "'tps = ([0-9.]+)', with the name beside it",
+        "primary": "the first of [[indicators]] is the primary one",
+        "regex": "did you mean 'pattern'?",
+        "role": 'the role stands in the name: name = "load.latency_ns_p99"',
+    }
+
 
 class TestCaseTable(Table, frozen=True):
     """``[test_case]``: what a test document says of the study."""
@@ -145,6 +177,31 @@ class TestCaseTable(Table, frozen=True):
     conditions: list[str] = []
     indicators: list[str] = []
     steps: list[str] = []
+
+
+_INDICATORS = (
+    "did you mean [[indicators]]? A figure that a program prints is one with a pattern: name, "
+    'pattern, unit, better; the figures of a known tool are one with tool = "pgbench"'
+)
+_FACTORS = "did you mean [factors]? A line for each: threads = [1, 2]"
+_PROTOCOL = "[protocol], which has repeats, precision, time_allowed, timeout"
+
+#: What other words at the top of a file may stand for.
+_OF_THE_WHOLE = {
+    **dict.fromkeys(
+        ("extract", "extracts", "extraction", "figures", "measures", "metrics", "tool", "tools"),
+        _INDICATORS,
+    ),
+    **dict.fromkeys(("parameters", "params", "variables"), _FACTORS),
+    **dict.fromkeys(("settings", "options", "rules", "run"), _PROTOCOL),
+    **dict.fromkeys(
+        ("processes", "programs", "commands"),
+        "did you mean [[roles]]? A name and a command for each",
+    ),
+    **dict.fromkeys(
+        ("hypotheses", "assertions"), "did you mean [[claims]]? Each has id, says and a kind"
+    ),
+}
 
 
 class File(Table, frozen=True, rename={"words": "with"}):
@@ -162,6 +219,8 @@ class File(Table, frozen=True, rename={"words": "with"}):
     test_case: TestCaseTable | None = None
     extends: str = ""
     words: dict[str, Level | list[str] | dict[str, Level]] = {}
+
+    other_words: ClassVar[dict[str, str]] = _OF_THE_WHOLE
 
 
 #: The table of each heading, for the keys that a refusal names.
@@ -322,6 +381,7 @@ def _role(role: RoleTable, where: str) -> domain.Role:
         after=tuple(role.after),
         copies=str(role.copies),
         purpose=role.purpose,
+        host=role.host,
     )
     return made_ready(made, readiness, role.ready_within, f"{place}_within")
 

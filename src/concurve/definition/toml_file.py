@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -11,7 +10,9 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from concurve.definition.near_keys import remedy_for
 from concurve.errors import StudyError
+from concurve.inputs import read_named_text
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -29,7 +30,7 @@ def read_text(path: Path, what: str) -> str:
         StudyError: it cannot be read, or is not UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return read_named_text(path)
     except OSError as error:
         raise StudyError(
             f"{path}: cannot be read: {error.strerror}", f"the path of {what}"
@@ -141,11 +142,10 @@ def _explain(
         key, named = match["key"], _named(match["at"], message, tables, whole)
         place = _place(named, tables)
         table = keys.get(re.sub(r"\[.*?\]", "", (match["at"] or "").lstrip(".")).split(".")[-1])
-        known = list(table.__struct_encode_fields__) if table else []
-        near = difflib.get_close_matches(key, known, n=1)
-        remedy = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
         file = where(f"{named}.{key}".lstrip("."))
-        return StudyError(f"{file}: {place}unknown key {key!r}", remedy)
+        return StudyError(
+            f"{file}: {place}unknown key {key!r}", _remedy_for(key, table, keys, page)
+        )
     other = _OTHER.fullmatch(message)
     assert other is not None
     named = _named(other["at"], message, tables, whole)
@@ -156,6 +156,18 @@ def _explain(
         f"{where(named.lstrip('.'))}: {_place(named, tables)}{what[0].lower()}{what[1:]}",
         _remedy(what, other["at"] or "", keys, page),
     )
+
+
+def _remedy_for(key: str, table: type[msgspec.Struct] | None, keys: Keys, page: str) -> str:
+    if table is None:
+        return f"a key that {page} gives for this table"
+    others = {
+        heading: other.__struct_encode_fields__
+        for heading, other in keys.items()
+        if heading and other is not table
+    }
+    meant: Mapping[str, str] = getattr(table, "other_words", {})
+    return remedy_for(key, table.__struct_encode_fields__, others, meant)
 
 
 def _words(hint: Any) -> list[str]:

@@ -1,4 +1,5 @@
-"""Where trials run: this machine first, a cluster later."""
+"""Where trials run: on this machine (:mod:`~concurve.engine.local`), or over several hosts
+(:mod:`concurve.hosts.engine`)."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from concurve.host import native
 from concurve.host.orphans import end_marked
 from concurve.host.temporary import remove_abandoned
 from concurve.secrets import KNOWN
-from concurve.wire import encode_spec
+from concurve.wire import decode_spec, encode_spec
 from concurve.wire.spec import ReadyProbe, RoleSpec, TrialSpec
 
 #: The runner sets this variable in every process of a trial, to the trial's name.
@@ -97,7 +97,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def revealed(spec: TrialSpec) -> TrialSpec:
-    """The spec with the secrets in place of their references, for the runner alone."""
+    """The spec for a runner: with the secrets in place of their references, and without the hosts,
+    of which the runner knows nothing."""
     return msgspec.structs.replace(spec, roles=tuple(map(_revealed_role, spec.roles)))
 
 
@@ -109,6 +110,7 @@ def _revealed_role(role: RoleSpec) -> RoleSpec:
         env={name: reveal(value) for name, value in role.env.items()},
         cwd=None if role.cwd is None else reveal(role.cwd),
         ready_probe=None if role.ready_probe is None else _revealed_probe(role.ready_probe),
+        host=None,
     )
 
 
@@ -120,3 +122,9 @@ def _revealed_probe(probe: ReadyProbe) -> ReadyProbe:
         line=None if probe.line is None else reveal(probe.line),
         command=None if probe.command is None else tuple(map(reveal, probe.command)),
     )
+
+
+def run_packed(spec: bytes) -> bytes:
+    """The record of a packed spec that has its secrets, by the runner of the machine that this is
+    called on; a task of :mod:`concurve.engine.tasks`."""
+    return LocalEngine().run(decode_spec(spec))

@@ -32,6 +32,15 @@ class SlowTail(msgspec.Struct, frozen=True, kw_only=True):
     worst: float
 
 
+class FastTail(msgspec.Struct, frozen=True, kw_only=True):
+    """So many ``trials`` of a cell are far better than its others: ``factor`` is the median of
+    those over that of the others, ``best`` the best value."""
+
+    trials: int
+    factor: float
+    best: float
+
+
 class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     """One combination of levels.
 
@@ -40,7 +49,9 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     ``doubtful`` trials in use are in doubt, because the machine was not quiet. Where enough others
     are left, those are the figures, and ``including_doubtful`` repeats the primary indicator over
     all trials in use; else the figures say that they are in doubt.
-    ``two_levels`` and ``slow_tail`` say where the median alone does not tell how the trials lie.
+    ``two_levels``, ``slow_tail`` and ``fast_tail`` say where the median alone does not tell how the
+    trials lie. ``widened``: the ratios to the base in successive blocks depend on each other, and
+    the interval of the speed-up is so many times as wide for that.
     ``base`` is the index of the cell that speed-up and efficiency refer to. ``resolutions``
     says by how much a reading of an indicator may be off, in its unit.
     """
@@ -54,6 +65,8 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     including_rejects: Estimate | None = None
     two_levels: TwoLevels | None = None
     slow_tail: SlowTail | None = None
+    fast_tail: FastTail | None = None
+    widened: float | None = None
     doubtful: int = 0
     including_doubtful: Estimate | None = None
     base: int | None = None

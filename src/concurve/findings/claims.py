@@ -47,6 +47,15 @@ class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
     differ_by: float | None = None
 
 
+class Deciding(msgspec.Struct, frozen=True, kw_only=True):
+    """What would decide undecided claims: ``trials`` of each cell would decide so many ``claims``,
+    in a new run that takes about ``seconds``, where that is known."""
+
+    trials: int
+    claims: int
+    seconds: float | None = None
+
+
 class Dependence(msgspec.Struct, frozen=True, kw_only=True):
     """How a ratio that a claim of a simulation is about depends on one of its assumptions: at a
     ``level`` of ``factor`` the geometric mean over all ``settings`` of the others, and as

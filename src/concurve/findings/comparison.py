@@ -7,9 +7,12 @@ from typing import Literal
 import msgspec
 
 from concurve.estimate import Estimate
+from concurve.findings.claims import VerdictName
 from concurve.terms import IndicatorInfo, Level
 
 Change = Literal["faster", "slower", "same", "undecided"]
+
+Alike = Literal["alike", "not alike", "undecided"]
 
 
 class CellComparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,13 +34,24 @@ class CellComparison(msgspec.Struct, frozen=True, kw_only=True):
     cpu_trials: int | None = None
 
 
+class ClaimOnBoth(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim of a study on two machines: its verdict on each. ``alike``: it is supported on both,
+    or refuted on both; undecided unless both are one of these."""
+
+    id: str
+    says: str
+    base: VerdictName
+    new: VerdictName
+    alike: Alike
+
+
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Two runs, or two levels of a factor, cell by cell.
 
     ``base`` and ``new`` name the sides. ``effect`` is the share below which a difference is not
     worth the name; ``factors`` those that vary among the cells. ``method`` is ``pairs`` inside a
     run, whose blocks hold both sides, and ``ranks`` between runs. ``advice`` says what would decide
-    the cells that are undecided.
+    the cells that are undecided. ``claims`` are those of a study whose sides are of two machines.
     """
 
     base: str
@@ -49,3 +63,4 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[CellComparison, ...]
     advice: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    claims: tuple[ClaimOnBoth, ...] = ()

@@ -8,12 +8,68 @@ from typing import Literal
 import msgspec
 
 from concurve.estimate import Estimate
+from concurve.findings.confirmation import Confirmation
+from concurve.findings.stacks import BlockedStack
 from concurve.terms import Level
 
 #: Reports of runs with more trials do not say what limits a cell; ``concurve explain`` still does.
 REPORT_TRIALS = 5_000
 
-Cause = Literal["cpu", "lock", "coherency", "io", "client", "contamination", "none"]
+Cause = Literal[
+    "cpu",
+    "lock",
+    "coherency",
+    "serial",
+    "imbalance",
+    "stage",
+    "memory",
+    "smt",
+    "clock",
+    "kernel",
+    "collector",
+    "quota",
+    "io",
+    "client",
+    "contamination",
+    "none",
+]
+
+
+class RunnerUp(msgspec.Struct, frozen=True):
+    """The cause with the next greatest share of the loss; ``is_indistinct``: the evidence cannot
+    tell it apart from the first one."""
+
+    cause: Cause
+    share: Estimate | None = None
+    is_indistinct: bool = False
+
+
+class WaitSite(msgspec.Struct, frozen=True, kw_only=True):
+    """A place in the program where threads were seen waiting for a lock, over all trials of a cell.
+
+    ``name`` is short, for sentences; ``function`` is as the program has it. ``lock`` is the
+    variable that is the lock, or that it is a part of. ``share`` is that of the ``readings`` whose
+    place is known. ``threads`` is the greatest number in a trial. ``held``: in so many readings the
+    lock said that a thread had it. ``is_sure``: no frame on the way was found by less than call
+    frame information or a call of the very function. ``callers``: the nearest first. ``offsets``:
+    where the calls stand in ``module``.
+    """
+
+    name: str
+    primitive: str
+    module: str
+    readings: int
+    share: float
+    threads: int
+    function: str | None = None
+    file: str | None = None
+    line: int | None = None
+    operation: str | None = None
+    lock: str | None = None
+    held: int | None = None
+    is_sure: bool = True
+    callers: tuple[str, ...] = ()
+    offsets: tuple[str, ...] = ()
 
 
 class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,9 +80,14 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     ``shares`` are the parts of ``total`` in the order of a bar. ``excess`` is what exceeds the
     cell with the parameters ``base``; it is empty for that cell itself. ``missing`` names the
     kinds of evidence that the records lack, and why. ``limit`` is the resource of a loaded server
-    that is used up: CPUs, a kind of threads, or the load. ``doubt`` says why its figures or those
-    of its base are in doubt: then a cause is named only if the quiet trials alone show the same, or
-    if it is ``contamination``.
+    that is used up: CPUs, a kind of threads, or the load; of a stage its thread. ``speedup_lost``
+    adds up, with ``speedup``, to ``speedup_possible``; it is empty where the record lacks the
+    lives of threads, or the number of workers is not known. ``share`` is the part of the loss that
+    the cause stands for, and ``runner_up`` the cause with the next greatest part. ``doubt`` says
+    why its figures or those of its base are in doubt: then a cause is named only if the quiet
+    trials alone show the same, or if it is ``contamination``. ``sites`` are the places in the
+    program where threads waited for locks, most readings first; ``place`` says the first ones in a
+    sentence where a lock is the cause. ``stacks`` divide the blocked time by place.
     """
 
     parameters: dict[str, Level]
@@ -43,6 +104,14 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     threads: int | None = None
     trials: int = 0
     missing: dict[str, str] = {}
+    share: Estimate | None = None
+    runner_up: RunnerUp | None = None
+    speedup: float | None = None
+    speedup_possible: float | None = None
+    speedup_lost: dict[str, float] = {}
+    sites: tuple[WaitSite, ...] = ()
+    place: str = ""
+    stacks: tuple[BlockedStack, ...] = ()
 
     def share_of(self, *parts: str) -> float:
         """The sum of some of the ``shares``; a part that is none of them counts as 0."""
@@ -56,7 +125,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """What limits each cell of a run. ``factors`` are those that vary; ``operation`` says what
-    counts as one; ``missing`` and ``notes`` hold for all cells."""
+    counts as one; ``missing`` and ``notes`` hold for all cells. ``confirmations`` are what
+    experiments on the run say, the newest last."""
 
     run: str
     study: str
@@ -66,3 +136,4 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[CellExplanation, ...]
     missing: dict[str, str] = {}
     notes: tuple[str, ...] = ()
+    confirmations: tuple[Confirmation, ...] = ()

@@ -8,10 +8,11 @@ import msgspec
 
 from concurve.findings.best import BestFinding
 from concurve.findings.cells import CellFindings, Dot, Reject
-from concurve.findings.claims import AssumedRatio, ClaimFinding, Dependence
+from concurve.findings.claims import AssumedRatio, ClaimFinding, Deciding, Dependence
 from concurve.findings.explanation import Explanation
 from concurve.findings.published import PublishedTable
 from concurve.findings.scaling import ScalingFinding
+from concurve.findings.timelines import CpuTimelines
 from concurve.findings.workers import ProgramFact, WorkerShares
 from concurve.terms import Factor, IndicatorInfo, Level, TestCase
 
@@ -90,12 +91,14 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     machine: dict[str, Any]
     roles: tuple[str, ...]
     claims: tuple[ClaimFinding, ...] = ()
+    deciding: tuple[Deciding, ...] = ()
     dependences: tuple[Dependence, ...] = ()
     assumed_ratios: tuple[AssumedRatio, ...] = ()
     best: tuple[BestFinding, ...] = ()
     published: tuple[PublishedTable, ...] = ()
     test_case: TestCase | None = None
     level_change: LevelChange | None = None
+    drift: float | None = None
 
     def indicator(self, name: str) -> IndicatorInfo:
         """The indicator's description; an unknown name describes itself."""
@@ -172,18 +175,19 @@ class TrialFindings(Findings, frozen=True, kw_only=True):
 
 class Report(TrialFindings, frozen=True, kw_only=True):
     """What a run says, whole: its figures, the scaling models fitted to them, and what its records
-    say of where the time went, of the program and of its single workers. All of it was read: what
-    is empty or ``None`` here is not there.
+    say of where the time went, of the program, of its single workers and of the CPUs. All of it was
+    read: what is empty or ``None`` here is not there.
 
     ``explanation`` is ``None`` where there is nothing to explain: nothing is to be faster, the time
     is a simulator's, or the trials are too many. ``shares`` is ``None`` where the study does not
-    ask how even its workers are.
+    ask how even its workers are, ``timelines`` where no trial was long enough for one.
     """
 
     scaling: tuple[ScalingFinding, ...]
     explanation: Explanation | None
     facts: tuple[ProgramFact, ...]
     shares: WorkerShares | None
+    timelines: CpuTimelines | None
 
     @classmethod
     def whole(
@@ -194,6 +198,7 @@ class Report(TrialFindings, frozen=True, kw_only=True):
         explanation: Explanation | None,
         facts: tuple[ProgramFact, ...],
         shares: WorkerShares | None,
+        timelines: CpuTimelines | None,
     ) -> Report:
         """The report of a run from what its figures say and what else is known of it."""
         return cls(
@@ -202,6 +207,7 @@ class Report(TrialFindings, frozen=True, kw_only=True):
             explanation=explanation,
             facts=facts,
             shares=shares,
+            timelines=timelines,
         )
 
 

@@ -71,6 +71,16 @@ def find_java(wanted: str | None, where: str) -> Java:
     )
 
 
+def installed() -> list[Java]:
+    """The Javas that work here and run our jars, one of each version, the newest first. Each
+    is tried once in the life of this process."""
+    found: dict[int, Java] = {}
+    for java in _working(_candidates()):
+        if java.major >= MAJOR_MIN:
+            found.setdefault(java.major, java)
+    return [found[major] for major in sorted(found, reverse=True)]
+
+
 def _of_version(major: int, or_newer: bool, where: str) -> Java:
     """The first working one of a version, in the order of :func:`find_java`."""
     found = list(_working(_candidates()))

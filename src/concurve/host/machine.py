@@ -50,7 +50,7 @@ def describe_machine(root: Path = Path("/")) -> dict[str, Any]:
     for name, reader in readers.items():
         try:
             facts[name] = reader(root)
-        except (OSError, ValueError, LookupError) as error:
+        except (OSError, ValueError, LookupError, subprocess.SubprocessError) as error:
             absent[name] = str(error)
     facts["cpus_allowed"] = list(allowed_cpus())
     facts["user"] = "root" if os.geteuid() == 0 else f"uid {os.geteuid()}"

@@ -16,6 +16,7 @@ class Item(NamedTuple):
 
 #: The purpose of each source of measurement, by its name in ``concurve-trial probes``.
 _GIVES = {
+    "cache_misses": "misses of the CPU's caches, for studies that ask for them",
     "children": "the tree of processes",
     "perf": "CPU time and migrations of the whole tree",
     "perf_lives": "births and deaths of threads, exact",

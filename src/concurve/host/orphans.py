@@ -1,18 +1,58 @@
-"""Ends processes that carry a mark in their environment, which every descendant inherits, also one
-whose parents have ended."""
+"""Ends processes that would outlive whom they work for: those that are to end with their parent,
+and those that carry a mark in their environment, which every descendant inherits, also one whose
+parents have ended."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import functools
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
+
+from concurve.host.processes import has_variable, signal_if
+
+_PROC = Path("/proc")
+
+#: ``linux/prctl.h``: the signal that a process gets when its parent ends.
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
+
+#: Processes that are killed may have begun others meanwhile: looked again so often.
+_PASSES = 20
+
+
+def ending_with_parent(number: signal.Signals) -> Callable[[], None]:
+    """For ``preexec_fn``, in a program of one thread: the process gets the signal when that thread
+    ends, however it does."""
+    parent = os.getpid()
+
+    def ask() -> None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, number)
+        if os.getppid() != parent:  # it has ended before that
+            os._exit(1)
+
+    return ask
 
 
 def end_marked(variable: str, value: str) -> None:
     """Kill every process whose environment has this variable with this value."""
     mark = f"{variable}={value}".encode()
-    for folder in Path("/proc").glob("[0-9]*"):
+    for _ in range(_PASSES):
+        if not _kill_all(mark):
+            return
+
+
+def _kill_all(mark: bytes) -> int:
+    """How many processes with the mark were killed."""
+    killed = 0
+    for folder in _PROC.glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or is not ours
-            if mark in (folder / "environ").read_bytes().split(b"\0"):
-                os.kill(int(folder.name), signal.SIGKILL)
+            if has_variable(folder, mark):
+                pid = int(folder.name)
+                killed += signal_if(
+                    pid, signal.SIGKILL, functools.partial(has_variable, folder, mark)
+                )
+    return killed

@@ -22,6 +22,7 @@ from concurve.errors import (
 )
 from concurve.measuring.heads import new_head, with_allowance
 from concurve.measuring.laboratory import Progress, Runner, Silence
+from concurve.measuring.site import Site
 from concurve.planning.forecast import forecast, shortfall
 from concurve.store import Store
 from concurve.store.campaign_head import CampaignHead
@@ -32,7 +33,7 @@ ENDED = ("complete", "failed", "not run")
 
 
 class CampaignRunner:
-    """Runs a campaign, or what is missing of it. Store, engine, progress and clock are given;
+    """Runs a campaign, or what is missing of it. Store, engine, progress, clock and site are given;
     ``tell`` shows a line when a study begins and when one goes wrong."""
 
     def __init__(
@@ -43,6 +44,7 @@ class CampaignRunner:
         tell: Callable[[str], None] = lambda text: None,
         progress: Callable[[], Progress] = Silence,
         clock: Callable[[], float] = time.monotonic,
+        site: Site | None = None,
     ) -> None:
         self.head = head
         self.store = store
@@ -50,6 +52,7 @@ class CampaignRunner:
         self._tell = tell
         self._progress = progress
         self._clock = clock
+        self._site = site
 
     def start(self) -> list[MemberRow]:
         """Store the campaign and run its studies; return the state of each.
@@ -113,7 +116,7 @@ class CampaignRunner:
         return head.id
 
     def _runner(self, head: RunHead) -> Runner:
-        return Runner(head, self.store, self.engine, self._progress(), self._clock)
+        return Runner(head, self.store, self.engine, self._progress(), self._clock, self._site)
 
     def _begun(self, row: MemberRow, allowed: float | None) -> RunHead | None:
         """The head of the study's run, if it was stored."""
@@ -131,7 +134,7 @@ class CampaignRunner:
         if allowed is not None:
             study = with_rules(study, {"time_allowed_seconds": allowed})
         again = self.head.again_alone(member.name)
-        return new_head(study, self.head.effort, self.head.seed, again)
+        return new_head(study, self.head.effort, self.head.seed, again, self.head.hosts, self._site)
 
     def _went_wrong(self, row: MemberRow, error: ConcurveError) -> None:
         """Store the failure: a run that began keeps its trials; one that did not has only a

@@ -14,8 +14,8 @@ def changed_programs(head: RunHead) -> Iterator[str]:
     is gone, so that the trials of two programs would stand in one run. Of a script only its
     interpreter is known, and of a role whose command is a parameter nothing is."""
     for role, facts in head.programs.items():
-        if "attached" in facts:
-            continue  # the process is the same, whatever became of its file
+        if "attached" in facts or "host" in facts:
+            continue  # the process is the same, whatever became of its file; a host has its own
         for known in (facts, facts.get("java", {})):
             if "sha256" not in known:
                 continue

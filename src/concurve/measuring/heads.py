@@ -14,12 +14,15 @@ import msgspec
 
 from concurve.definition.campaign import Campaign
 from concurve.definition.hiding import hidden
+from concurve.definition.inventory import Inventory
 from concurve.definition.remote import PROGRAM as REMOTE
 from concurve.definition.study import Role, Study
 from concurve.definition.templates import Value, render
 from concurve.host import attaching, machine
 from concurve.measuring import packaged
+from concurve.measuring.site import Site, ThisMachine
 from concurve.planning.granted import granted
+from concurve.planning.placing import placed
 from concurve.planning.plan import Plan, make_plan
 from concurve.secrets import KNOWN
 from concurve.store import campaign_head, run_head
@@ -28,31 +31,46 @@ from concurve.store.rows import CAMPAIGN_PREFIX
 from concurve.store.run_head import RunHead
 
 
-def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
-    """The head of a new run on this machine, without the optional levels that it cannot run and
-    without the secrets of the study.
+def new_head(
+    study: Study,
+    effort: str,
+    seed: int,
+    again: str,
+    inventory: Inventory | None = None,
+    site: Site | None = None,
+) -> RunHead:
+    """The head of a new run on this machine, or on the hosts of a site, without the optional levels
+    that cannot be run there and without the secrets of the study.
 
     Raises:
         HostError: a program that is not optional is not installed.
     """
     now = datetime.datetime.now(datetime.UTC)
+    site = site or ThisMachine()
     study, left_out = granted(
-        with_attached(hidden(study)), effort, machine.allowed_cpus(), packaged.command
+        with_attached(hidden(study)),
+        effort,
+        machine.allowed_cpus(),
+        packaged.command,
+        inventory,
+        site.machines,
     )
-    plan = make_plan(study, effort, seed)
+    plan = make_plan(study, effort, seed, inventory)
+    measured = next(role for role in study.roles if role.name == study.target)
     return RunHead(
         format=run_head.FORMAT,
         id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
         study=study,
         effort=effort,
         seed=seed,
-        started=now.isoformat(timespec="seconds"),
+        started=now.isoformat(timespec="milliseconds"),
         again=KNOWN.hide(again),
-        machine=machine.describe_machine(),
-        programs=_programs(plan),
+        machine=site.machine(_host_of(measured, plan)),
+        programs=programs_of(plan, site),
         versions=machine.versions(),
         rules=plan.rules,
         left_out=left_out,
+        hosts=inventory,
     )
 
 
@@ -75,7 +93,12 @@ def with_attached(study: Study) -> Study:
 
 
 def new_campaign_head(
-    campaign: Campaign, effort: str, seed: int, again: str, version: str
+    campaign: Campaign,
+    effort: str,
+    seed: int,
+    again: str,
+    version: str,
+    hosts: Inventory | None = None,
 ) -> CampaignHead:
     """The head of a new campaign, without the secrets of its studies."""
     studies = tuple(
@@ -88,9 +111,10 @@ def new_campaign_head(
         campaign=msgspec.structs.replace(campaign, studies=studies),
         effort=effort,
         seed=seed,
-        started=now.isoformat(timespec="seconds"),
+        started=now.isoformat(timespec="milliseconds"),
         again=KNOWN.hide(again),
         version=version,
+        hosts=hosts,
     )
 
 
@@ -115,11 +139,12 @@ def again_line(seed: int) -> str:
     return shlex.join(["concurve", *given[:1], *drawn, *given[1:]])
 
 
-def _programs(plan: Plan) -> dict[str, Any]:
-    """The files of the roles' commands, by role, and by program if a role has several; without
-    commands that hold placeholders. Of a role elsewhere its address is known, and no file."""
+def programs_of(plan: Plan, site: Site, block: int = 0) -> dict[str, Any]:
+    """The files of the roles' commands in a block, by role, and by program if a role has several;
+    without commands that hold placeholders. Of a role elsewhere its address is known, no file."""
     programs: dict[str, Any] = {}
     for role in plan.study.roles:
+        host = _host_of(role, plan, block)
         if role.program == REMOTE:
             programs[role.name] = {"remote": role.command[0]}
         elif role.program is not None:
@@ -127,12 +152,22 @@ def _programs(plan: Plan) -> dict[str, Any]:
             for name, java in launches:
                 label = f"{name} on Java {java}" if java else name
                 key = role.name if len(launches) == 1 else f"{role.name}: {label}"
-                programs[key] = packaged.describe(name, f"role {role.name}", java)
+                programs[key] = site.describe_program(
+                    host, name, f"role {role.name}", True, java, None
+                )
         elif role.attached is not None:
             programs[role.name] = attaching.describe(role.attached)
         elif "{" not in role.command[0]:
-            programs[role.name] = machine.describe_program(role.command[0], role.env.get("PATH"))
+            programs[role.name] = site.describe_program(
+                host, role.command[0], f"role {role.name}", False, None, role.env.get("PATH")
+            )
     return programs
+
+
+def _host_of(role: Role, plan: Plan, block: int = 0) -> str:
+    """The first host of a role in a block; empty for this machine alone."""
+    where = f"role {role.name}"
+    return next(iter(placed(role, 1, plan.inventory, where, plan.host_of(block))))
 
 
 def _launch(role: Role, values: Mapping[str, Value]) -> tuple[str, str | None]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+import time
 import uuid
+from collections.abc import Sequence
 from typing import IO, NamedTuple
 
 from concurve.definition.templates import render
@@ -20,6 +22,12 @@ HOOK_SECONDS_MIN = 600.0
 
 #: The processes of a hook have this variable, with a value of their own.
 HOOK_VARIABLE = "CONCURVE_HOOK"
+
+#: A hook that prints more is stopped: it would fill the disk.
+OUTPUT_BYTES_MAX = 1 << 30
+
+#: How much it has printed is looked at so often.
+_LOOK_SECONDS = 0.2
 
 #: So many bytes at the end of what a hook printed are read.
 _TAIL_BYTES = 65_536
@@ -70,7 +78,8 @@ def shell(
     that would be read to its end.
 
     Raises:
-        RunError: it did not end within :func:`hook_seconds`; its processes are killed.
+        RunError: it did not end within :func:`hook_seconds`, or printed more than
+            :data:`OUTPUT_BYTES_MAX`; its processes are killed.
     """
     mark = uuid.uuid4().hex
     seconds = hook_seconds(plan)
@@ -89,11 +98,17 @@ def shell(
             env={**os.environ, **(env or {}), HOOK_VARIABLE: mark},
         )
         try:
-            code = process.wait(seconds)
+            code = _waited(process, seconds, (out, errors))
         except BaseException as error:
             end_marked(HOOK_VARIABLE, mark)
             process.kill()
             process.wait()
+            if isinstance(error, _TooMuchError):
+                raise RunError(
+                    f"{describe(cell.parameters)}: the hook {name} printed more than "
+                    f"{OUTPUT_BYTES_MAX >> 20} MiB and was stopped",
+                    "what it prints into a file of its own; then concurve resume last",
+                ) from None
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
             raise RunError(
@@ -103,6 +118,29 @@ def shell(
                 "concurve resume last",
             ) from None
         return Ended(code, _tail(out), _tail(errors))
+
+
+class _TooMuchError(Exception):
+    """A hook has printed more than it may."""
+
+
+def _waited(process: subprocess.Popen[bytes], seconds: float, outputs: Sequence[IO[bytes]]) -> int:
+    """The exit code of a process that prints into these files.
+
+    Raises:
+        subprocess.TimeoutExpired: it did not end in time.
+        _TooMuchError: it printed too much.
+    """
+    until = time.monotonic() + seconds
+    while True:
+        left = max(0.0, until - time.monotonic())
+        try:
+            return process.wait(min(left, _LOOK_SECONDS))
+        except subprocess.TimeoutExpired:
+            if left <= _LOOK_SECONDS:
+                raise
+        if sum(os.fstat(file.fileno()).st_size for file in outputs) > OUTPUT_BYTES_MAX:
+            raise _TooMuchError
 
 
 def _tail(file: IO[bytes]) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -26,14 +27,15 @@ from concurve.errors import (
 from concurve.estimate import Estimate
 from concurve.figures import encode_figures
 from concurve.host import machine
-from concurve.host.lock import measurement_lock
-from concurve.host.temporary import free_port, temporary_folder
 from concurve.measuring import packaged
+from concurve.measuring.ahead import Ahead, can_run_at_once
+from concurve.measuring.alike import check_alike
 from concurve.measuring.changed_programs import changed_programs
 from concurve.measuring.hooks import hook_seconds, run_hook
 from concurve.measuring.judgement import TIMED_OUT_BUSY, Judge
 from concurve.measuring.patience import Patience
-from concurve.planning.plan import Cell, Plan, describe, plan_of, trial_spec
+from concurve.measuring.site import Site, ThisMachine
+from concurve.planning.plan import Cell, Machine, Plan, describe, plan_of, trial_spec
 from concurve.planning.protocol import CUT, Stop, replay
 from concurve.planning.protocol import Protocol as TrialProtocol
 from concurve.readings.centres import indicator_centre
@@ -119,21 +121,30 @@ class Trial(NamedTuple):
     record: bytes
 
 
-def check_plan(plan: Plan, engine: Engine, cpus: tuple[int, ...]) -> None:
-    """Refuse a plan that this machine cannot run, before the first trial.
+def check_plan(
+    plan: Plan,
+    engine: Engine,
+    cpus: tuple[int, ...],
+    machines: Mapping[str, Machine] | None = None,
+) -> None:
+    """Refuse a plan that this machine, or its hosts, cannot run, before the first trial.
 
-    Every distinct launch (program and controls) is tried once, suspended.
+    Every distinct launch (program and controls) is tried once on each host, suspended.
 
     Raises:
         StudyError: a program that does not exist, a malformed control.
         HostError: a control that is refused, with the missing capability.
     """
     seen: set[bytes] = set()
-    for cell in plan.cells:
-        spec = trial_spec(plan, cell, "check", cpus, packaged.command, port=1)
+    # Blocks of as many numbers as there are hosts have each of them once.
+    blocks = range(max(1, len(plan.alike)))
+    for cell, block in itertools.product(plan.cells, blocks):
+        spec = trial_spec(
+            plan, cell, "check", cpus, packaged.command, port=1, block=block, machines=machines
+        )
         for role in spec.roles:
             start = role.argv[:1], role.env.get("PATH"), role.cwd, role.controls
-            launch = msgspec.json.encode((*start, role.attach, role.ready_probe))
+            launch = msgspec.json.encode((*start, role.attach, role.ready_probe, role.host))
             if launch in seen:
                 continue
             seen.add(launch)
@@ -166,7 +177,7 @@ def _alone(role: RoleSpec) -> tuple[RoleSpec, ...]:
 
 
 class Runner:
-    """Runs or resumes one run. Store, engine, clock and progress are given."""
+    """Runs or resumes one run. Store, engine, clock, progress and site are given."""
 
     def __init__(
         self,
@@ -175,6 +186,7 @@ class Runner:
         engine: Engine,
         progress: Progress | None = None,
         clock: Callable[[], float] = time.monotonic,
+        site: Site | None = None,
     ) -> None:
         self.head = head
         self.plan = plan_of(head)
@@ -182,6 +194,7 @@ class Runner:
         self.engine = engine
         self.progress: Progress = progress or Silence()
         self._clock = clock
+        self._site: Site = site or ThisMachine()
         self._cpus = machine.allowed_cpus()
         self._judge = Judge(self.plan)
         self._patience = Patience(self._note)
@@ -189,6 +202,9 @@ class Runner:
         self._was_busy = False
         self._wants_port = uses(head.study, FREE_PORT)
         self._wants_folder = uses(head.study, TRIAL_FOLDER)
+        tasks = self._site.tasks
+        at_once = tasks is not None and can_run_at_once(head.study)
+        self._ahead = Ahead(tasks) if tasks is not None and at_once else None
 
     def start(self) -> Stop:
         """Check, store the run's head, and run it to its end."""
@@ -209,8 +225,9 @@ class Runner:
     def _prepared(self) -> Iterator[None]:
         """Check that the plan can run here, and have the machine for it alone."""
         KNOWN.require(secrets_of(self.head.study), f"run {self.head.id}")
-        check_plan(self.plan, self.engine, self._cpus)
-        with measurement_lock(f"concurve run {self.head.id} ({self.head.study.name})"):
+        check_plan(self.plan, self.engine, self._cpus, self._site.machines)
+        check_alike(self.plan, self._site)
+        with self._site.lock(f"concurve run {self.head.id} ({self.head.study.name})"):
             self._clear_volumes()
             yield
 
@@ -295,7 +312,7 @@ class Runner:
                 max(protocol.planned(), protocol.done + 1),
                 protocol.seconds_left(),
             )
-            trial = self._trial(cell, key, self._limit(protocol))
+            trial = self._trial(cell, key, self._limit(protocol), protocol.coming)
             self.store.add_trial(
                 self.head.id, trial.outcome, encode_figures(trial.figures), trial.record
             )
@@ -315,15 +332,25 @@ class Runner:
             return _Limit(rules.timeout_seconds, False)
         return _Limit(max(left, LIMIT_SECONDS_MIN), True)
 
-    def _trial(self, cell: Cell, key: TrialKey, limit: _Limit) -> Trial:
-        """One trial from its preparation to its judgement."""
+    def _trial(
+        self,
+        cell: Cell,
+        key: TrialKey,
+        limit: _Limit,
+        coming: Callable[[], Sequence[TrialKey]],
+    ) -> Trial:
+        """One trial from its preparation to its judgement; ``coming`` are those that may run with
+        it."""
         started = self._clock()
         self._hook("prepare", cell)
-        name = f"{self.head.id}/{key.cell}/{key.block}/{key.attempt}"
-        with self._folder() as folder:
-            spec = self._spec(cell, name, key.block, folder, limit)
-            with self._watch("this trial", cell, limit.seconds, limit.remedy):
-                raw = self.engine.run(spec)
+        with self._watch("this trial", cell, limit.seconds, limit.remedy):
+            if self._ahead is None:
+                with self._folder() as folder:
+                    raw = self.engine.run(self._spec(key, folder, limit))
+            else:
+                raw = self._ahead.record(
+                    key, coming, lambda other: self._spec(other, "", limit), limit.seconds
+                )
         record = decode_record(raw)
         if record.outcome.kind == "interrupted":
             raise KeyboardInterrupt
@@ -344,16 +371,26 @@ class Runner:
             yield ""
             return
         try:
-            with temporary_folder() as folder:
+            with self._site.folder() as folder:
                 yield str(folder)
         except OSError as error:
             raise RunError(
                 f"no folder for a trial: {error}", "TMPDIR=FOLDER with free space"
             ) from error
 
-    def _spec(self, cell: Cell, name: str, block: int, folder: str, limit: _Limit) -> TrialSpec:
-        port: Level = free_port() if self._wants_port else ""
-        spec = trial_spec(self.plan, cell, name, self._cpus, packaged.command, port, block, folder)
+    def _spec(self, key: TrialKey, folder: str, limit: _Limit) -> TrialSpec:
+        port: Level = self._site.port() if self._wants_port else ""
+        spec = trial_spec(
+            self.plan,
+            self.plan.cells[key.cell],
+            f"{self.head.id}/{key.cell}/{key.block}/{key.attempt}",
+            self._cpus,
+            packaged.command,
+            port,
+            key.block,
+            folder,
+            machines=self._site.machines,
+        )
         return msgspec.structs.replace(spec, time_limit_ns=round(limit.seconds * 1e9))
 
     def _tell(self, protocol: TrialProtocol, cell: Cell, outcome: Outcome) -> None:

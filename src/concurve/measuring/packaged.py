@@ -7,7 +7,6 @@ latter two are run by their attendants.
 from __future__ import annotations
 
 import importlib.util
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,14 @@ from concurve.attendants import servers, volumes
 from concurve.errors import HostError
 from concurve.host import machine, native
 from concurve.host.java import find_java
+from concurve.host.own_python import module
 
 #: Files of compiled programs, by the names that studies use.
 PROGRAMS = {
     "disk": "concurve-disk",
     "load": "concurve-load",
     "mandelbrot": "concurve-mandelbrot",
+    "perturb": "concurve-perturb",
     "server": "concurve-server",
     "storage": "concurve-storage",
     "targets": "concurve-targets",
@@ -58,7 +59,7 @@ def program(name: str, where: str) -> Path:
         return _module_file(MODULES[name])
     if name not in PROGRAMS:
         programs = (*PROGRAMS, *JAVA_PROGRAMS, *MODULES)
-        known = ", ".join(sorted([*programs, *servers.SERVERS, *volumes.VOLUMES]))
+        known = ", ".join(sorted([*programs, *servers.SERVERS, volumes.PATTERN]))
         raise HostError(f"{where}: no packaged program {name!r}", f"one of {known}")
     return native.binary(PROGRAMS[name])
 
@@ -79,7 +80,7 @@ def command(
     if name in volumes.VOLUMES:
         return volumes.command(name, where)
     if name in MODULES:
-        return (sys.executable, "-m", MODULES[name])
+        return module(MODULES[name])
     file = str(program(name, where))
     if name not in JAVA_PROGRAMS:
         return (file,)

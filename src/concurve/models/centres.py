@@ -62,7 +62,7 @@ def within_levels(result: FitResult, logs: Floats, at_levels: Floats, n: Floats)
     """
     levels = np.log(np.array(result.levels))
     low, high = (
-        np.log([getattr(figure, end) or figure.value for figure in result.centres])
+        np.log([_above_nothing(getattr(figure, end), figure.value) for figure in result.centres])
         for end in ("low", "high")
     )
     bent = [
@@ -71,3 +71,8 @@ def within_levels(result: FitResult, logs: Floats, at_levels: Floats, n: Floats)
     ]
     ends = np.array(bent)
     return np.stack([ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)])
+
+
+def _above_nothing(bound: float | None, value: float) -> float:
+    """A bound that has a logarithm; the value where there is no interval."""
+    return value if bound is None else max(bound, value * math.exp(-_HALF_MOST))

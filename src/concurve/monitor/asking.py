@@ -2,34 +2,72 @@
 
 from __future__ import annotations
 
+import re
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
 
 from concurve.errors import ConcurveError
 from concurve.monitor.reading import NotOurServerError, Reading, parse
 
 _CONNECT_SECONDS = 10.0
 
-#: Seconds to wait for an answer; on an overloaded machine it may come late.
+#: Seconds to wait for a whole answer; on an overloaded machine it may come late.
 _PATIENCE_SECONDS = 60.0
 
 #: The greatest length of an answer in bytes.
 _ANSWER_BYTES_MAX = 1 << 24
+
+_READ_BYTES = 1 << 16
+
+#: The same of its first line.
+_LINE_BYTES_MAX = 1 << 16
+
+#: A port, and the length of an answer.
+_PORT = re.compile(r"[0-9]{1,5}")
+_LENGTH = re.compile(rb"[0-9]{1,9}")
 
 
 class UnreachableError(ConcurveError):
     """No server answers at the address, or it no longer answers."""
 
 
+class PlaceError(ConcurveError):
+    """A text that is no address of a server."""
+
+    exit_code = 2
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """``HOST:PORT``, or ``:PORT`` or a port alone for this host.
+
+    Raises:
+        PlaceError: it is something else.
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon:
+        host, port = "", text
+    if not _PORT.fullmatch(port) or not 0 < int(port) < 65536:
+        raise PlaceError(f"{text!r} is no HOST:PORT", "127.0.0.1:7379, or :7379 for this host")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
 class Watched:
     """A connection to a monitored server."""
 
-    def __init__(self, link: socket.socket, replies: BinaryIO, place: str) -> None:
+    def __init__(self, link: socket.socket, place: str) -> None:
         self._link = link
-        self._replies = replies
+        self._read = bytearray()
         self.place = place
+
+    @property
+    def is_near(self) -> bool:
+        """Does it run on this machine? A connection to another one has another address here."""
+        try:
+            return bool(self._link.getpeername()[0] == self._link.getsockname()[0])
+        except OSError:  # it has ended
+            return False
 
     def log_in(self, password: str) -> None:
         """Send the password.
@@ -49,11 +87,13 @@ class Watched:
         return parse(self._ask("INFO"), self.place)
 
     def _ask(self, *words: str) -> str:
-        bulks = (word.encode() for word in words)
+        bulks = (word.encode(errors="surrogateescape") for word in words)
         request = b"".join(b"$%d\r\n%s\r\n" % (len(bulk), bulk) for bulk in bulks)
+        until = time.monotonic() + _PATIENCE_SECONDS
         try:
+            self._link.settimeout(_PATIENCE_SECONDS)
             self._link.sendall(b"*%d\r\n" % len(words) + request)
-            return self._answer()
+            return self._answer(until)
         except TimeoutError:
             raise UnreachableError(
                 f"{self.place} did not answer for {_PATIENCE_SECONDS:.0f} s",
@@ -65,24 +105,49 @@ class Watched:
                 "monitor it again once it is up; its log says why it ended",
             ) from None
 
-    def _answer(self) -> str:
-        line = self._replies.readline(_ANSWER_BYTES_MAX)
-        if not line:
-            raise ConnectionResetError
+    def _answer(self, until: float) -> str:
+        line = self._line(until)
         if line.startswith(b"-"):
             raise UnreachableError(
-                f"{self.place} refused: {line[1:].decode(errors='replace').strip()}",
+                f"{self.place} refused: {line[1:400].decode(errors='replace').strip()}",
                 "--password-from VARIABLE names the environment variable with its password",
             )
         if line.startswith(b"+"):
             return line[1:].decode(errors="replace").strip()
-        if not line.startswith(b"$") or not line[1:].strip().isdigit():
-            raise NotOurServerError(
-                f"{self.place} is no concurve-server: it answered {line[:20]!r}",
-                "the port that concurve-server printed at its start",
-            )
-        length = int(line[1:])
-        return self._replies.read(min(length, _ANSWER_BYTES_MAX) + 2).decode(errors="replace")
+        if not line.startswith(b"$") or not _LENGTH.fullmatch(line[1:].strip()):
+            raise self._foreign(line)
+        whole = self._taken(min(int(line[1:]), _ANSWER_BYTES_MAX) + 2, until)
+        return whole.decode(errors="replace")
+
+    def _foreign(self, line: bytes) -> NotOurServerError:
+        return NotOurServerError(
+            f"{self.place} is no concurve-server: it answered {line[:20]!r}",
+            "the port that concurve-server printed at its start",
+        )
+
+    def _line(self, until: float) -> bytes:
+        while (end := self._read.find(b"\n")) < 0:
+            if len(self._read) > _LINE_BYTES_MAX:
+                raise self._foreign(bytes(self._read))
+            self._receive(until)
+        return self._taken(end + 1, until)
+
+    def _taken(self, count: int, until: float) -> bytes:
+        while len(self._read) < count:
+            self._receive(until)
+        taken = bytes(self._read[:count])
+        del self._read[:count]
+        return taken
+
+    def _receive(self, until: float) -> None:
+        left = until - time.monotonic()
+        if left <= 0:  # however many bytes come, the answer is late
+            raise TimeoutError
+        self._link.settimeout(left)
+        part = self._link.recv(_READ_BYTES)
+        if not part:
+            raise ConnectionResetError
+        self._read += part
 
 
 @contextmanager
@@ -95,12 +160,11 @@ def watching(host: str, port: int) -> Iterator[Watched]:
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
         link = socket.create_connection((host, port), timeout=_CONNECT_SECONDS)
-    except OSError as error:
-        why = error.strerror or str(error)
+    except (OSError, ValueError) as error:  # a name that DNS cannot have is a ValueError
+        why = getattr(error, "strerror", None) or str(error)
         raise UnreachableError(
             f"no server answers at {place}: {why}",
             "check that the server runs on this port; concurve-server prints its port at its start",
         ) from None
-    link.settimeout(_PATIENCE_SECONDS)
-    with link, link.makefile("rb") as replies:
-        yield Watched(link, replies, place)
+    with link:
+        yield Watched(link, place)

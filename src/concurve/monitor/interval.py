@@ -47,11 +47,22 @@ class Latch(msgspec.Struct, frozen=True, kw_only=True):
     sleeps: int
 
 
+class Utilisation(msgspec.Struct, frozen=True, kw_only=True):
+    """What is in use of a cache or of the lock table at the end of an interval, in pages or locks;
+    ``share`` of its size, ``None`` if it has none."""
+
+    name: str
+    used: int
+    size: int
+    share: float | None
+
+
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
     """A server over an interval. ``cpus`` is its CPU time over the interval's length; ``None`` if
     an engine process died, because its CPU time is lost.
     ``found_share``: share of lookups in the statement cache that found their text; ``None``
-    without any. Latches are ordered by how often they were waited for."""
+    without any. Latches are ordered by how often they were waited for. ``utilisation`` is no
+    difference: it is as of the end."""
 
     server: Mapping[str, str]
     seconds: float
@@ -61,6 +72,7 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
     statements: tuple[Work, ...]
     found_share: float | None
     latches: tuple[Latch, ...]
+    utilisation: tuple[Utilisation, ...]
 
 
 def between(before: Reading, after: Reading, place: str) -> Interval:
@@ -90,6 +102,15 @@ def between(before: Reading, after: Reading, place: str) -> Interval:
         statements=statements,
         found_share=_found_share({item.name: item.count for item in statements}),
         latches=_latches(before.latches, after.latches),
+        utilisation=tuple(
+            Utilisation(
+                name=name,
+                used=use.used,
+                size=use.size,
+                share=use.used / use.size if use.size else None,
+            )
+            for name, use in after.uses.items()
+        ),
     )
 
 

@@ -14,6 +14,9 @@ from concurve.errors import ConcurveError
 #: What an engine does with its time, by its own clock.
 STATES = ("busy", "spinning", "disk", "asleep")
 
+#: No number is larger: they have 64 bits.
+_NUMBER_MOST = 2**64
+
 _LATCH_COUNTS = ("acquisitions", "waits", "spins", "sleeps")
 
 
@@ -42,11 +45,19 @@ class LatchCounts(msgspec.Struct, frozen=True):
     sleeps: int
 
 
+class Use(msgspec.Struct, frozen=True):
+    """How much is in use of something that has a limit, and how much there is: pages, or locks."""
+
+    used: int
+    size: int
+
+
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """All counters of a server since its start, read at one time.
 
     ``at_us`` is its own monotonic clock. ``work`` counts requests, transactions …; ``statements``
-    is empty where none are served. ``facts`` has the lines of its section ``Server``.
+    is empty where none are served. ``uses`` is what is in use at that time of caches or the lock
+    table. ``facts`` has the lines of its section ``Server``.
     """
 
     at_us: int
@@ -55,6 +66,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     engines: Mapping[str, Times]
     latches: Mapping[str, LatchCounts]
     statements: Mapping[str, int]
+    uses: Mapping[str, Use]
     facts: Mapping[str, str]
 
 
@@ -74,14 +86,17 @@ def parse(text: str, place: str) -> Reading:
             "of their own",
         )
     try:
-        activity = {name: int(value) for name, value in sections["Activity"].items()}
+        activity = {name: _number(value) for name, value in sections["Activity"].items()}
         return Reading(
             at_us=activity.pop("read_at_us"),
             cpu_us=activity.pop("cpu_us"),
             work=activity,
             engines={name: _times(value) for name, value in sections["Engines"].items()},
             latches={name: _latch(value) for name, value in sections["Latches"].items()},
-            statements={name: int(value) for name, value in sections.get("Statements", {}).items()},
+            statements={
+                name: _number(value) for name, value in sections.get("Statements", {}).items()
+            },
+            uses={name: _use(value) for name, value in sections["Utilisation"].items()},
             facts=facts,
         )
     except (KeyError, ValueError) as error:
@@ -103,9 +118,21 @@ def _sections(text: str) -> dict[str, dict[str, str]]:
     return found
 
 
+def _number(text: str) -> int:
+    """A number.
+
+    Raises:
+        ValueError: it is none.
+    """
+    count = int(text)
+    if abs(count) >= _NUMBER_MOST:
+        raise ValueError("a number of more than 64 bits")
+    return count
+
+
 def _numbers(text: str) -> dict[str, int]:
     pairs = (part.partition("=") for part in text.split(","))
-    return {name: int(value) for name, _, value in pairs}
+    return {name: _number(value) for name, _, value in pairs}
 
 
 def _times(text: str) -> Times:
@@ -117,3 +144,8 @@ def _times(text: str) -> Times:
 def _latch(text: str) -> LatchCounts:
     numbers = _numbers(text)
     return LatchCounts(*(numbers[name] for name in _LATCH_COUNTS))
+
+
+def _use(text: str) -> Use:
+    numbers = _numbers(text)
+    return Use(numbers["used"], numbers["size"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from concurve.monitor.interval import EngineShares, Interval, Latch, Work
+from concurve.monitor.interval import EngineShares, Interval, Latch, Utilisation, Work
 from concurve.monitor.reading import STATES
 from concurve.report.console import cut
 
@@ -18,6 +18,8 @@ def lines(interval: Interval, place: str) -> list[str]:
     blocks = [_head(interval, place), _engines(interval), _work("Work", interval.work)]
     if interval.statements:
         blocks.append(_statements(interval))
+    if interval.utilisation:
+        blocks.append(_utilisation(interval.utilisation))
     if interval.latches:
         blocks.append(_latches(interval.latches))
     return [line for block in blocks for line in ("", *block)][1:]
@@ -62,6 +64,15 @@ def _work(title: str, work: Sequence[Work]) -> list[str]:
 def _statements(interval: Interval) -> list[str]:
     share = _row("found, of all lookups", (_percent(interval.found_share),), 14)
     return [*_work("Statements", interval.statements), share]
+
+
+def _utilisation(found: Sequence[Utilisation]) -> list[str]:
+    head = _row("Utilisation", ("in use", "size", "share"), 14)
+    rows = [
+        _row(item.name, (f"{item.used:,}", f"{item.size:,}", _percent(item.share)), 14)
+        for item in found
+    ]
+    return [head, *rows, "  pages or locks, at the end of the interval"]
 
 
 def _latches(latches: Sequence[Latch]) -> list[str]:

@@ -3,21 +3,28 @@ and the run says so."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from concurve.definition.inventory import Inventory
 from concurve.definition.study import Study
 from concurve.errors import HostError
-from concurve.planning.plan import Plan, ProgramFinder, make_plan, trial_spec
+from concurve.planning.plan import Machine, Plan, ProgramFinder, make_plan, trial_spec
 from concurve.store.run_head import LeftOut
 from concurve.terms import Level
 
 
 def granted(
-    study: Study, effort: str, cpus: Sequence[int], find_program: ProgramFinder
+    study: Study,
+    effort: str,
+    cpus: Sequence[int],
+    find_program: ProgramFinder,
+    inventory: Inventory | None = None,
+    machines: Mapping[str, Machine] | None = None,
 ) -> tuple[Study, tuple[LeftOut, ...]]:
-    """The study without the optional levels that this machine cannot run at an effort, and these.
+    """The study without the optional levels that this machine, or its hosts, cannot run at an
+    effort, and these.
 
     Raises:
         HostError: nothing is left of a factor.
@@ -25,7 +32,8 @@ def granted(
     left_out: list[LeftOut] = []
     for factor, levels in study.optional.items():
         for level in levels:
-            lacking = _lacking(make_plan(study, effort, 0), factor, level, cpus, find_program)
+            plan = make_plan(study, effort, 0, inventory)
+            lacking = _lacking(plan, factor, level, cpus, find_program, machines)
             if lacking is not None:
                 left_out.append(lacking)
                 study = _without(study, effort, lacking)
@@ -33,7 +41,12 @@ def granted(
 
 
 def _lacking(
-    plan: Plan, factor: str, level: Level, cpus: Sequence[int], find_program: ProgramFinder
+    plan: Plan,
+    factor: str,
+    level: Level,
+    cpus: Sequence[int],
+    find_program: ProgramFinder,
+    machines: Mapping[str, Machine] | None,
 ) -> LeftOut | None:
     """What the machine lacks for a level, checked in the first cell with it (the other factors at
     their first levels); ``None`` if nothing, or if this effort does not use the level."""
@@ -41,7 +54,7 @@ def _lacking(
     if cell is None:
         return None
     try:
-        trial_spec(plan, cell, "check", cpus, find_program, name_cell=False)
+        trial_spec(plan, cell, "check", cpus, find_program, name_cell=False, machines=machines)
     except HostError as error:
         return LeftOut(factor=factor, level=level, why=error.what, remedy=error.remedy)
     return None

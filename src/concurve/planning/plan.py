@@ -13,12 +13,15 @@ import random
 import shlex
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
 
 from concurve.definition.controls import SPARE, parse_cpus
+from concurve.definition.inventory import Inventory, addresses, alike_hosts
 from concurve.definition.level_parts import part_values
+from concurve.definition.measured import asks_for_cache_misses
 from concurve.definition.readiness import check_address, check_line
 from concurve.definition.study import (
     BLOCK_SEED,
@@ -31,6 +34,7 @@ from concurve.definition.study import (
 )
 from concurve.definition.templates import Value, expand, render
 from concurve.errors import HostError, StudyError
+from concurve.planning.placing import placed
 from concurve.store.run_head import PROTOCOL, RunHead
 from concurve.terms import Level
 from concurve.wire.spec import ReadyProbe, RoleSpec, TrialSpec
@@ -59,7 +63,9 @@ class Plan(msgspec.Struct, frozen=True):
     """What will be run: the cells, the rules and the seed that orders them.
 
     ``allowed_at_start`` is the time allowance in seconds that the run began with, before any
-    other one; ``protocol`` the number of the protocol that it follows.
+    other one; ``protocol`` the number of the protocol that it follows; ``inventory`` the hosts that
+    it runs on, ``None`` for this machine alone; ``alike`` names those over which blocks are dealt
+    out, if a role asks for any of several.
     """
 
     study: Study
@@ -70,6 +76,8 @@ class Plan(msgspec.Struct, frozen=True):
     work: str | None
     allowed_at_start: float
     protocol: int = PROTOCOL
+    inventory: Inventory | None = None
+    alike: tuple[str, ...] = ()
 
     @property
     def work_grows(self) -> bool:
@@ -79,9 +87,16 @@ class Plan(msgspec.Struct, frozen=True):
 
     def order(self, block: int) -> list[int]:
         """The cells of a block in their randomised order."""
-        cells = list(range(len(self.cells)))
-        random.Random(f"{self.seed}/{block}").shuffle(cells)
-        return cells
+        return shuffled(len(self.cells), f"{self.seed}/{block}")
+
+    def host_of(self, block: int) -> str:
+        """The host of a block, where blocks are dealt out over hosts that are alike; else empty.
+        Every so many blocks each host has one, in a randomised order, so that neither a level nor
+        the time of day goes with a host."""
+        if not self.alike:
+            return ""
+        turn, place = divmod(block, len(self.alike))
+        return self.alike[shuffled(len(self.alike), f"{self.seed}/hosts/{turn}")[place]]
 
     def by_importance(self) -> list[int]:
         """The cells in the order that answers most where not all can be measured: the bases, the
@@ -110,7 +125,8 @@ class Plan(msgspec.Struct, frozen=True):
             TRIAL_FOLDER: folder,
         }
         levels = {**cell.parameters, "effort": self.effort, **of_trial}
-        return {**levels, **part_values(self.study.level_parts, levels)}
+        parts = part_values(self.study.level_parts, levels)
+        return {**addresses(self.study, self.inventory, self.host_of(block)), **levels, **parts}
 
     def workers(self, cell: Cell) -> float | None:
         """The level of the factor that counts as concurrency, if there is one."""
@@ -118,11 +134,30 @@ class Plan(msgspec.Struct, frozen=True):
         return level if isinstance(level, int | float) else None
 
 
-def make_plan(study: Study, effort: str, seed: int) -> Plan:
-    """Make the cells of a study at an effort.
+def shuffled(count: int, seed: str) -> list[int]:
+    """The numbers below ``count`` in the order that ``random.Random(seed).shuffle`` gives them, in
+    half of its time: whoever reads a run of many blocks replays the order of each."""
+    places = list(range(count))
+    draw = random.Random(seed).getrandbits
+    for last, bits in _draws(count):
+        while (other := draw(bits)) > last:
+            pass
+        places[last], places[other] = places[other], places[last]
+    return places
+
+
+@lru_cache(maxsize=8)
+def _draws(count: int) -> tuple[tuple[int, int], ...]:
+    """The last place of each step of a shuffle, and how many bits hold the number of its places."""
+    return tuple((last, (last + 1).bit_length()) for last in range(count - 1, 0, -1))
+
+
+def make_plan(study: Study, effort: str, seed: int, inventory: Inventory | None = None) -> Plan:
+    """Make the cells of a study at an effort, to be run on these hosts or on this machine.
 
     Raises:
         StudyError: too many cells, or a base that the effort leaves out.
+        HostError: the hosts cannot be those of the study.
     """
     factors = study.factors_at(effort)
     names = [factor.name for factor in factors]
@@ -145,14 +180,16 @@ def make_plan(study: Study, effort: str, seed: int) -> Plan:
         for i, parameters in enumerate(combinations)
     )
     rules = study.effort(effort).rules
-    return Plan(study, effort, seed, cells, rules, work, rules.time_allowed_seconds)
+    allowed = rules.time_allowed_seconds
+    alike = alike_hosts(study, inventory)
+    return Plan(study, effort, seed, cells, rules, work, allowed, inventory=inventory, alike=alike)
 
 
 def plan_of(head: RunHead) -> Plan:
     """The plan that a run follows."""
     at_start = head.allowed_at_start
     return msgspec.structs.replace(
-        make_plan(head.study, head.effort, head.seed),
+        make_plan(head.study, head.effort, head.seed, head.hosts),
         rules=head.rules,
         allowed_at_start=head.rules.time_allowed_seconds if at_start is None else at_start,
         protocol=head.protocol,
@@ -203,6 +240,7 @@ def trial_spec(
     block: int = 0,
     folder: str = "FOLDER",
     name_cell: bool = True,
+    machines: Mapping[str, Machine] | None = None,
 ) -> TrialSpec:
     """The spec of one trial of a cell in a block.
 
@@ -213,39 +251,64 @@ def trial_spec(
         port: the value of ``{free_port}``.
         folder: the value of ``{trial_folder}``.
         name_cell: whether errors name the cell beside the role.
+        machines: what the hosts grant, by name; what is not there is as on this machine.
 
     Raises:
         StudyError: a rendered control is malformed.
-        HostError: the machine lacks what a level requires.
+        HostError: the machine lacks what a level requires, or there is no such host.
     """
     limit = plan.rules.timeout_seconds
     values = plan.values(cell, port, block, folder)
-    host = _HostPart(cpus, _spare_cpus(plan, cpus), find_program)
+    granted = _granted(plan, Machine(cpus, find_program), machines or {})
     where = f"{describe(cell.parameters)}: " if name_cell else ""
     copies: dict[str, tuple[RoleSpec, ...]] = {}
     for role in plan.study.roles:
         after = tuple(spec.name for other in role.after for spec in copies[other])
-        copies[role.name] = _role_specs(plan, role, after, values, host, f"{where}role {role.name}")
+        copies[role.name] = _role_specs(
+            plan, role, after, values, granted, f"{where}role {role.name}", plan.host_of(block)
+        )
     return TrialSpec(
         trial=trial,
         roles=tuple(spec for specs in copies.values() for spec in specs),
         time_limit_ns=msgspec.UNSET if limit is None else round(limit * 1e9),
+        cache_misses=asks_for_cache_misses(plan.study) or msgspec.UNSET,
     )
 
 
-class _HostPart(NamedTuple):
-    """The part of this machine that a trial may use: its CPUs, the spare CPUs (``spare``), and its
-    programs."""
+class Machine(NamedTuple):
+    """The part of a machine that a trial may use: its CPUs and its packaged programs."""
 
     cpus: Sequence[int]
-    spare: Sequence[int]
     find_program: ProgramFinder
 
 
-def _spare_cpus(plan: Plan, cpus: Sequence[int]) -> tuple[int, ...]:
-    """The CPUs that no role is bound to in any cell, or all if none are left: so the CPUs of a load
-    stay the same while those of a server vary."""
-    texts = {role.name: role.controls.cpus for role in plan.study.roles}
+class _Granted(NamedTuple):
+    """A machine, its spare CPUs (``spare``), the CPUs of roles that name none (``None``: any)."""
+
+    cpus: Sequence[int]
+    find_program: ProgramFinder
+    spare: Sequence[int]
+    usual: tuple[int, ...] | None = None
+
+
+def _granted(plan: Plan, here: Machine, machines: Mapping[str, Machine]) -> dict[str, _Granted]:
+    """What each host of a plan grants; that of this machine has an empty name."""
+    if plan.inventory is None:
+        return {"": _Granted(*here, _spare_cpus(plan, here.cpus, ""))}
+    found = {}
+    for host in plan.inventory.hosts:
+        machine = machines.get(host.name) or Machine(host.cpus or here.cpus, here.find_program)
+        spare = _spare_cpus(plan, machine.cpus, host.name)
+        found[host.name] = _Granted(*machine, spare, host.cpus or None)
+    return found
+
+
+def _spare_cpus(plan: Plan, cpus: Sequence[int], host: str) -> tuple[int, ...]:
+    """The CPUs of a host that no role there is bound to in any cell, or all if none are left: so
+    the CPUs of a load stay the same while those of a server vary."""
+    texts = {
+        role.name: role.controls.cpus for role in plan.study.roles if _may_run(plan, role, host)
+    }
     if SPARE not in texts.values():
         return tuple(cpus)
     bound: set[int] = set()
@@ -257,46 +320,76 @@ def _spare_cpus(plan: Plan, cpus: Sequence[int]) -> tuple[int, ...]:
     return tuple(cpu for cpu in cpus if cpu not in bound) or tuple(cpus)
 
 
+def _may_run(plan: Plan, role: Role, host: str) -> bool:
+    if plan.inventory is None:
+        return True
+    meant = plan.inventory.meant_by(role.host, f"role {role.name}")
+    return host in [one.name for one in meant]
+
+
 def _role_specs(
     plan: Plan,
     role: Role,
     after: tuple[str, ...],
     values: Mapping[str, Value],
-    host: _HostPart,
+    granted: Mapping[str, _Granted],
     where: str,
+    alike: str,
 ) -> tuple[RoleSpec, ...]:
     """The copies of a role; ``after`` names the copies of the roles that it waits for, ``where``
-    names the role in errors."""
+    names the role in errors, ``alike`` is the host of the block."""
     copies = render(role.copies, values)
     if not copies.isdigit() or not 0 <= int(copies) <= COPIES_MAX:
         raise StudyError(f"{where}: {copies!r} copies", f"a count from 0 to {COPIES_MAX}")
-    if role.name == plan.study.target and copies != "1":
+    hosts = placed(role, int(copies), plan.inventory, where, alike)
+    if role.name == plan.study.target and len(hosts) != 1:
         raise StudyError(
-            f"{where}: the measured role has {copies} copies",
+            f"{where}: the measured role has {len(hosts)} copies",
             "one copy, or another [protocol] target",
         )
+    if len(hosts) > COPIES_MAX:
+        raise StudyError(f"{where}: {len(hosts)} copies on all hosts", f"at most {COPIES_MAX}")
     if role.attach is not None:
         return (RoleSpec(name=role.name, end=role.end, attach=role.attached),)
+    names = [role.name] if len(hosts) == 1 else [f"{role.name}-{i + 1}" for i in range(len(hosts))]
+    made = {
+        host: _role_spec(role, after, values, granted[host], f"{where}{f' on {host}' * bool(host)}")
+        for host in dict.fromkeys(hosts)
+    }
+    return tuple(
+        msgspec.structs.replace(made[host], name=name, host=host or None)
+        for name, host in zip(names, hosts, strict=True)
+    )
+
+
+def _role_spec(
+    role: Role,
+    after: tuple[str, ...],
+    values: Mapping[str, Value],
+    granted: _Granted,
+    where: str,
+) -> RoleSpec:
+    """A copy of a role on a machine, with the role's own name."""
     argv = expand(role.command, values)
     if role.program is not None:
         java = None if role.java is None else render(role.java, values)
         jvm = expand(role.jvm, values)
-        argv[:0] = host.find_program(render(role.program, values), where, java, jvm)
+        argv[:0] = granted.find_program(render(role.program, values), where, java, jvm)
     argv[:0] = expand(role.prefix, values)
-    return tuple(
-        RoleSpec(
-            name=role.name if copies == "1" else f"{role.name}-{copy + 1}",
-            argv=tuple(argv),
-            env={key: render(value, values) for key, value in role.env.items()},
-            cwd=None if role.cwd is None else render(role.cwd, values),
-            controls=role.controls.resolve(values, host.cpus, where, host.spare),
-            end=role.end,
-            ready=role.ready,
-            after=after,
-            ready_probe=_ready_probe(role, values, where),
-            ready_limit_ns=None if role.ready_seconds is None else round(role.ready_seconds * 1e9),
-        )
-        for copy in range(int(copies))
+    controls = role.controls.resolve(values, granted.cpus, where, granted.spare)
+    if controls.cpus is None:
+        controls = msgspec.structs.replace(controls, cpus=granted.usual)
+    return RoleSpec(
+        name=role.name,
+        argv=tuple(argv),
+        env={key: render(value, values) for key, value in role.env.items()},
+        cwd=None if role.cwd is None else render(role.cwd, values),
+        controls=controls,
+        end=role.end,
+        ready=role.ready,
+        after=after,
+        ready_probe=_ready_probe(role, values, where),
+        ready_limit_ns=None if role.ready_seconds is None else round(role.ready_seconds * 1e9),
     )
 
 

@@ -136,6 +136,12 @@ class Protocol:
             self._take()
         return self.stop
 
+    def coming(self) -> list[TrialKey]:
+        """The trials of this block that have not run, in their order; none of them is a redo."""
+        return [
+            TrialKey(cell, self._block, 0) for cell in self._slots if not self.cells[cell].skipped
+        ]
+
     def far_off(self) -> dict[TrialKey, str]:
         """Trials in use whose value lies far from the others of their cell, with how far: a mark,
         no reason to leave them out."""
@@ -225,12 +231,13 @@ class Protocol:
             or cells != list(self._slots)
         ):
             return 0
+        states, elapsed = self.cells, self.elapsed
         for cell, value, seconds in zip(cells, values, outcomes.seconds[own], strict=True):
-            state = self.cells[cell]
-            assert value is not None
-            state.used[block] = (0, value)
+            state = states[cell]
+            state.used[block] = (0, value)  # type: ignore[assignment]  # none is None
             state.seconds += seconds
-            self.elapsed += seconds
+            elapsed += seconds
+        self.elapsed = elapsed
         self._slots.clear()
         self._is_begun = True
         self.done += count
@@ -292,8 +299,13 @@ class Protocol:
     def _next_block(self) -> None:
         self._block += 1
         self._is_begun = False
-        active = [cell.target > self._block and not cell.skipped for cell in self.cells]
-        self._slots = deque(cell for cell in self.plan.order(self._block) if active[cell])
+        order = self.plan.order(self._block)
+        done = {
+            index
+            for index, cell in enumerate(self.cells)
+            if cell.skipped or cell.target <= self._block
+        }
+        self._slots = deque([cell for cell in order if cell not in done] if done else order)
 
     def _end_block(self) -> None:
         """All slots of the block are done: second stage, next block or end."""

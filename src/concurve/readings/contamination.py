@@ -12,17 +12,21 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 from concurve.definition.units import format_count
 from concurve.readings.measures import MEASURE_PHASE
-from concurve.wire.record import RoleRecord, TrialRecord
+from concurve.wire.record import HostRecord, MachineRecord, RoleRecord, TrialRecord
 
 #: Limits of foreign CPU time and of steal, as shares of the machine's CPU time.
 STEAL_SHARE_MAX = 0.02
 FOREIGN_SHARE_MAX = 0.05
-#: Limit of the workers' run-queue wait while there is a CPU for each, as a share of their CPU time.
+#: Limit of the workers' run-queue wait while there is a CPU for each, as a share of their time.
 WAIT_SHARE_MAX = 0.05
 #: A counter of ticks is judged only if it moved by at least this many ticks.
 TICKS_MIN = 3
+#: A tick as kernels show it, where a record does not say.
+TICK_NS = 10_000_000
 #: Share of a measured phase by which its probes may be read late, and from when it matters.
 LATE_SHARE_MAX = 0.02
 LATE_NS_MIN = 1_000_000
@@ -49,11 +53,34 @@ class Contamination(NamedTuple):
 def judge(
     record: TrialRecord, workers: float | None = None, target: str = "target"
 ) -> list[Contamination]:
-    """Signs of contamination in a record, worst first.
+    """Signs of contamination in a record, worst first; of several hosts, those of each.
 
     ``workers`` is the level of the factor that counts as concurrency; without it the peak number
     of threads counts. ``target`` is the measured role.
     """
+    if not record.hosts:
+        return _judge(record, workers, target)
+    found = []
+    for host in record.hosts:
+        own = on_host(record, host)
+        signs = _judge(own, workers if own.role(target) is not None else None, target)
+        found += [sign._replace(detail=f"host {host.name}: {sign.detail}") for sign in signs]
+    return sorted(found, key=lambda sign: sign.limit / sign.share)
+
+
+def on_host(record: TrialRecord, host: HostRecord) -> TrialRecord:
+    """What a record says of one of its hosts, as a record of that host alone."""
+    return msgspec.structs.replace(
+        record,
+        roles=tuple(role for role in record.roles if role.host == host.name),
+        wall_ns=host.wall_ns,
+        machine=host.machine,
+        instrument=host.instrument,
+        hosts=(),
+    )
+
+
+def _judge(record: TrialRecord, workers: float | None, target: str) -> list[Contamination]:
     machine = record.machine
     capacity = machine_capacity_ns(record)
     low = machine.foreign_low_priority_ns or 0
@@ -86,7 +113,7 @@ def machine_capacity_ns(record: TrialRecord) -> int:
 def _counter(
     cause: str, value: int | None, capacity: int, tick: int | None, limit: float, words: str
 ) -> Contamination | None:
-    if value is None or capacity <= 0 or value < TICKS_MIN * (tick or 10_000_000):
+    if value is None or capacity <= 0 or value < TICKS_MIN * (tick or TICK_NS):
         return None
     share = value / capacity
     if share <= limit:
@@ -116,18 +143,25 @@ def _named(signs: list[Contamination], record: TrialRecord, capacity: int) -> li
 
 
 class _Wait(NamedTuple):
-    """How long the workers of a lone role waited for a CPU although there was one for each."""
+    """How long others made the workers of a lone role wait for a CPU although there was one for
+    each, and the time of which that is a share."""
 
     workers: float
     cpus: int
     waited_ns: int
-    ran_ns: int
+    time_ns: int
 
 
 def _wait(record: TrialRecord, workers: float | None) -> _Wait | None:
     """The wait, where it can be judged: for lone roles only, since a background role is meant to
     make others wait. Where a phase is measured it is that of the phase: while a JVM starts, its
-    compilers take turns with its one worker."""
+    compilers take turns with its one worker.
+
+    Threads that the scheduler puts on one CPU wait for each other, and those that block often wait
+    a little at each wake-up, also on a machine of their own. Others cause no more waiting than the
+    CPU time that they took, so no more is counted. It is a share of the time of the workers, or of
+    the wall time where they mostly block: what is waited then moves little.
+    """
     if len(record.roles) != 1:
         return None
     role = record.roles[0]
@@ -135,19 +169,38 @@ def _wait(record: TrialRecord, workers: float | None) -> _Wait | None:
     cpus = _granted_cpus(role, record)
     if active is None or cpus is None or active > cpus:
         return None
-    measured = [phase.usage for phase in role.phases if phase.name == MEASURE_PHASE]
-    waits = [usage.run_queue_ns for usage in measured or [role.usage]]
-    runs = [usage.cpu_ns for usage in measured or [role.usage]]
+    measured = [phase for phase in role.phases if phase.name == MEASURE_PHASE]
+    usages = [phase.usage for phase in measured] or [role.usage]
+    waits = [usage.run_queue_ns for usage in usages]
+    runs = [usage.cpu_ns for usage in usages]
     if None in waits or None in runs:
         return None
-    return _Wait(active, cpus, sum(filter(None, waits)), sum(filter(None, runs)))
+    waited = sum(filter(None, waits))
+    wall = sum(phase.wall_ns for phase in measured) if measured else record.wall_ns
+    return _Wait(
+        active,
+        cpus,
+        min(waited, _taken_by_others_ns(record.machine, waited)),
+        max(waited + sum(filter(None, runs)), wall),
+    )
+
+
+def _taken_by_others_ns(machine: MachineRecord, unknown: int) -> int:
+    """CPU time that processes outside the trial and the hypervisor took, or ``unknown``.
+
+    Both are counted in ticks: a few of them may be those of the trial's own end.
+    """
+    if machine.foreign_cpu_ns is None:
+        return unknown
+    taken = machine.foreign_cpu_ns + (machine.steal_ns or 0)
+    return taken if taken >= TICKS_MIN * (machine.tick_ns or TICK_NS) else 0
 
 
 def _waiting(wait: _Wait) -> Contamination | None:
     """Run-queue wait although every worker had a CPU."""
-    if not wait.ran_ns or wait.waited_ns < WAIT_NS_MIN:
+    if not wait.time_ns or wait.waited_ns < WAIT_NS_MIN:
         return None
-    share = wait.waited_ns / wait.ran_ns
+    share = wait.waited_ns / wait.time_ns
     if share <= WAIT_SHARE_MAX:
         return None
     return Contamination(
@@ -155,8 +208,8 @@ def _waiting(wait: _Wait) -> Contamination | None:
         share,
         WAIT_SHARE_MAX,
         f"{format_count(round(wait.workers), 'worker')} on {format_count(wait.cpus, 'CPU')} waited "
-        f"{share:.{2 if share < 10 else 0}f} times as long for a CPU as they ran (limit "
-        f"{WAIT_SHARE_MAX:.2f})",
+        f"for a CPU that others used for {share * 100:.0f} % of the time (limit "
+        f"{WAIT_SHARE_MAX * 100:.0f} %)",
     )
 
 

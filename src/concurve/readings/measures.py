@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from concurve.definition.indicator_names import split_name
 from concurve.definition.study import Extract
+from concurve.readings.copies import merged_figures
 from concurve.readings.extraction import MissedExtractError, extracted
 from concurve.readings.fairness_measures import fairness_figures
 from concurve.readings.operations import Asked, operations_of
@@ -34,7 +35,7 @@ _TIMES = {
     "run_queue_seconds": "run_queue_ns",
 }
 #: Figures that probes read; wall time and reported figures use the program's own clock.
-_PROBED = {*_COUNTS, *_TIMES, "context_switches", "cpus_used"}
+_PROBED = {*_COUNTS, *_TIMES, "context_switches", "cache_misses", "cpus_used"}
 
 
 def is_probed(indicator: str) -> bool:
@@ -52,6 +53,7 @@ _PER_OPERATION = {
     "seconds_per_operation": "wall_seconds",
     "cpu_seconds_per_operation": "cpu_seconds",
     "switches_per_operation": "context_switches",
+    "cache_misses_per_operation": "cache_misses",
 }
 
 
@@ -81,6 +83,10 @@ def measure(record: TrialRecord, asked: Asked, work_level: float | None = None) 
         prefix = "" if role.name == target else f"{role.name}."
         _role_figures(role, prefix, result)
         _reported_figures(role, prefix, result)
+    together = merged_figures(record, asked.copied, result.values)
+    result.values.update(together.values)
+    result.units.update(together.units)
+    result.absent.update(together.absent)
     result.values.update(cpu_figures(record))
     for extract in asked.extracts:
         _extract(extract, record.role(extract.role or target), result)
@@ -113,13 +119,17 @@ def _role_figures(role: RoleRecord, prefix: str, result: Measures) -> None:
     values[f"{prefix}run_seconds"] = role.wall_ns / 1e9
     if REMOTE_FACT in role.facts:
         # The accounts are those of the program that reads its counters.
-        accounts = (*_TIMES, *_COUNTS, "run_cpu_seconds", "context_switches", "cpus_used")
+        accounts = [*_TIMES, *_COUNTS, "run_cpu_seconds", "context_switches", "cpus_used"]
+        if _is_asked("cache_misses", role.usage):
+            accounts.append("cache_misses")
         absent.update({prefix + name: NO_ACCOUNTS for name in accounts})
         return
     for name, field in _TIMES.items():
         _add(f"{prefix}{name}", field, usages, 1e-9, values, absent)
     for name in _COUNTS:
         _add(f"{prefix}{name}", name, usages, 1, values, absent)
+    if any(_is_asked("cache_misses", usage) for usage in usages):
+        _add(f"{prefix}cache_misses", "cache_misses", usages, 1, values, absent)
     _add(f"{prefix}run_cpu_seconds", "cpu_ns", [role.usage], 1e-9, values, absent)
     _combine(prefix, values, absent)
     _add(f"{prefix}rss_bytes_max", "rss_bytes_max", [role.usage], 1, values, absent)
@@ -140,6 +150,11 @@ def _reported_figures(role: RoleRecord, prefix: str, result: Measures) -> None:
     for figures, reasons in (fairness_figures(role), thread_figures(role)):
         result.values.update({prefix + name: figure for name, figure in figures.items()})
         result.absent.update({prefix + name: reason for name, reason in reasons.items()})
+
+
+def _is_asked(field: str, usage: Usage) -> bool:
+    """Was a reading asked for that is taken on request? Then it is there, or the reason is."""
+    return getattr(usage, field) is not None or field in usage.absent
 
 
 def _combine(prefix: str, values: dict[str, float], absent: dict[str, str]) -> None:
@@ -183,6 +198,8 @@ def _rates(result: Measures, operations: float | None, work_level: float | None)
     if operations is None:
         return
     for name, of in _PER_OPERATION.items():
+        if of == "cache_misses" and of not in values and of not in result.absent:
+            continue  # nobody asked for it
         if operations == 0:
             result.absent[name] = NOTHING_DONE
         elif of in values:
@@ -193,10 +210,11 @@ def _rates(result: Measures, operations: float | None, work_level: float | None)
 
 def cpu_figures(record: TrialRecord) -> dict[str, float]:
     """Busy share of the trial's time by CPU (``cpu0_busy``), whatever process kept it busy. Only
-    where a role is bound to CPUs, and the machine has no more than :data:`CPUS_MAX`."""
+    where a role is bound to CPUs, and the machine has no more than :data:`CPUS_MAX`; none of
+    several hosts."""
     busy = record.machine.busy_ns_by_cpu
     bound = any(role.controls.requested.cpus for role in record.roles)
-    if not bound or len(busy) > CPUS_MAX or record.wall_ns <= 0:
+    if not bound or len(busy) > CPUS_MAX or record.wall_ns <= 0 or len(record.hosts) > 1:
         return {}
     return {f"cpu{cpu}_busy": min(1.0, ns / record.wall_ns) for cpu, ns in busy.items()}
 

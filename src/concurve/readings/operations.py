@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from concurve.definition.indicator_names import IndicatorName
 from concurve.definition.purposes import Purposes, purposes_of
 from concurve.definition.study import Extract, Study
+from concurve.readings.copies import Copied, copied_roles
 from concurve.readings.extraction import MissedExtractError, extracted
 from concurve.wire.record import TrialRecord
 
@@ -20,11 +21,13 @@ OPERATIONS = "operations"
 
 class Asked(NamedTuple):
     """What a study asks of the record of a trial: what its roles are for, the figures to read out
-    of their output, and whether the work scales with the workers."""
+    of their output, whether the work scales with the workers, and which roles may have several
+    copies."""
 
     roles: Purposes
     extracts: tuple[Extract, ...] = ()
     work_amount: str = ""
+    copied: tuple[Copied, ...] = ()
 
 
 class Operations(NamedTuple):
@@ -37,7 +40,7 @@ class Operations(NamedTuple):
 
 def asked_of(study: Study) -> Asked:
     """What a study asks of each record."""
-    return Asked(purposes_of(study), study.extracts, study.work_amount)
+    return Asked(purposes_of(study), study.extracts, study.work_amount, copied_roles(study))
 
 
 def operations_of(

@@ -206,7 +206,7 @@ class Table:
     where columns do not fit, a row is written as a sentence. ``crossed``: the first two
     columns may become the rows and the columns of a matrix whose entries are the rest. ``sortable``
     tables are long, and a reader may sort them by any column. ``legend`` says how to read the
-    columns that a view shows, ``more`` which option gives those that a narrow view leaves out.
+    columns that a view shows, ``more`` how to get those that a narrow view leaves out.
     """
 
     columns: tuple[Column, ...]
@@ -216,7 +216,7 @@ class Table:
     crossed: bool = False
     sortable: bool = False
     legend: Callable[[Sequence[Column]], str] | None = None
-    more: str = "--export-csv"
+    more: str = ""
     detail: Detail | None = None
 
     @property

@@ -46,8 +46,24 @@ def to_html(document: Document) -> str:
     return _environment().get_template("document.html.j2").render(document=document, dark=DARK)
 
 
+def to_fragment(document: Document) -> str:
+    """The document as a part of another page, which links :func:`style_sheet` and runs
+    :func:`script` once the part is there."""
+    return _environment().get_template("fragment.html.j2").render(document=document)
+
+
+def style_sheet() -> str:
+    """The style sheet of reports, with the colours of charts in the dark scheme."""
+    return _environment().get_template("style.css.j2").render(dark=DARK)
+
+
+def script() -> str:
+    """The script of reports: it makes the charts and tables live that are on the page."""
+    return _environment().get_template("report.js").render()
+
+
 def _environment() -> Environment:
-    """The template with the filters that it uses."""
+    """The templates with the filters that they use."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(

@@ -1,9 +1,9 @@
-"""A document as Markdown that GitHub renders; charts stand there in words."""
+"""A document as Markdown that GitHub renders: charts stand there in words, or as pictures."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from concurve.report import format as fmt
 from concurve.report.document import (
@@ -33,36 +33,38 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~$@&!])")
 _BOLD = {Tone.STRONG, Tone.GOOD, Tone.BAD, Tone.WARNING}
 
 
-def to_markdown(document: Document) -> str:
-    """The whole document."""
+def to_markdown(document: Document, pictures: Mapping[str, str] | None = None) -> str:
+    """The whole document. ``pictures`` are the files of charts by the names of the charts, relative
+    to it; of other charts their words stand there."""
+    shown = pictures or {}
     parts = [f"# {_text(document.title)}"]
     facts = [document.kicker, *(fact.text for fact in document.facts)]
     parts.append(_text(" · ".join(filter(None, facts))))
-    parts += _blocks(document.head, 1)
+    parts += _blocks(document.head, 1, shown)
     number = 0
     for block in document.blocks:
         if document.has_contents and isinstance(block, Section):
             number += 1
             parts.append(f"## {number}. {_text(block.title)}")
-            parts += _blocks(block.blocks, 2)
+            parts += _blocks(block.blocks, 2, shown)
         else:
-            parts += _block(block, 1)
+            parts += _block(block, 1, shown)
     parts.append(_text(document.footer))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _blocks(blocks: Iterable[Block], depth: int) -> Iterator[str]:
+def _blocks(blocks: Iterable[Block], depth: int, pictures: Mapping[str, str]) -> Iterator[str]:
     for block in blocks:
-        yield from _block(block, depth)
+        yield from _block(block, depth, pictures)
 
 
-def _block(block: Block, depth: int) -> Iterator[str]:
+def _block(block: Block, depth: int, pictures: Mapping[str, str]) -> Iterator[str]:
     """The parts of a block, to be separated by empty lines."""
     match block:
         case Section():
             if block.title:
                 yield f"{'#' * (depth + 1)} {_text(block.title)}"
-            yield from _blocks(block.blocks, depth + 1)
+            yield from _blocks(block.blocks, depth + 1, pictures)
         case Paragraph():
             yield _paragraph(block)
         case List():
@@ -71,6 +73,9 @@ def _block(block: Block, depth: int) -> Iterator[str]:
             yield "\n".join(_fact(name, value) for name, value in block.pairs)
         case Table():
             yield _table(block)
+        case Chart() if block.name in pictures:
+            yield f"**{_text(block.title)}**"
+            yield f"![{_text(block.alternative)}]({pictures[block.name]})"
         case Chart():
             label = f"**{_text(block.label)}** " if block.label else ""
             yield f"{label}{_text(block.alternative)} The chart itself is in the HTML report."
@@ -83,10 +88,10 @@ def _block(block: Block, depth: int) -> Iterator[str]:
                 else (f"**{_text(block.title)}**")
             )
         case Overview():
-            yield from _blocks(block.blocks, depth)
+            yield from _blocks(block.blocks, depth, pictures)
         case Collapsible():
             yield f"{_text(block.summary)}:"
-            yield from _blocks(block.blocks, depth)
+            yield from _blocks(block.blocks, depth, pictures)
 
 
 def _paragraph(item: Paragraph) -> str:

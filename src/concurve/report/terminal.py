@@ -214,15 +214,14 @@ def _grid(table: Table, width: int) -> Iterator[Line]:
     yield from wrapped(Line(fmt.clean(legend), "dim"), width)
 
 
-def _left_out(names: Sequence[str], width: int, option: str) -> str:
-    """``not shown: efficiency, cpu_seconds and 45 more (--export-csv)``: as many names as fit on a
-    line."""
+def _left_out(names: Sequence[str], width: int, how: str) -> str:
+    """``not shown: efficiency, cpu_seconds and 45 more (HOW)``: as many names as fit on a line."""
     for some in range(min(len(names), _NAMES_MAX), 0, -1):
         more = f" and {len(names) - some} more" if some < len(names) else ""
-        text = f"not shown: {', '.join(names[:some])}{more} ({option})"
+        text = f"not shown: {', '.join(names[:some])}{more}{f' ({how})' * bool(how)}"
         if cell_len(text) <= width:
             return text
-    return f"{len(names)} more figures: {option}"
+    return f"{len(names)} more figures{f': {how}' * bool(how)}"
 
 
 def _body(table: Table, rows: Sequence[str]) -> Iterator[Line]:

@@ -12,6 +12,7 @@ from concurve.stats.blocks import Blocks, block_ratio, log_ratios
 from concurve.stats.centre import centre, centre_estimate, staged
 from concurve.stats.moments import growth, stdev
 from concurve.stats.power import trials_to_tell
+from concurve.stats.serial import stretched, stretched_rows
 from concurve.stats.signed_ranks import Ranked, p_values_above, ranked
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def _least_p_values(
             rows = left[first : first + chunk]
             with np.errstate(over="ignore", invalid="ignore"):
                 apart = values[rows, None, :] - values[None, against, :]
+                apart = stretched_rows(apart.reshape(-1, values.shape[1])).reshape(apart.shape)
                 margin = off[rows, None] + off[None, against]
                 if are_logs:
                     margin = np.log1p(margin)
@@ -124,10 +126,14 @@ def _by_cell_and_block(
     positive."""
     import numpy as np
 
-    blocks = {block: place for place, block in enumerate(sorted(set().union(*cells)))}
+    blocks = sorted(set().union(*cells))
+    places = {block: place for place, block in enumerate(blocks)}
     values = np.full((len(cells), len(blocks)), np.nan)
     for row, cell in enumerate(cells):
-        values[row, [blocks[block] for block in cell]] = list(cell.values())
+        if list(cell) == blocks:
+            values[row] = list(cell.values())
+        else:
+            values[row, [places[block] for block in cell]] = list(cell.values())
     off = np.array(resolutions or [0.0] * len(cells))
     if np.nanmin(values, initial=np.inf) <= 0:
         return values, off, False
@@ -265,5 +271,5 @@ def gap(first: Blocks, second: Blocks, resolutions: tuple[float, float] = (0.0, 
     apart = [second[block] - first[block] for block in both]
     if not all(map(math.isfinite, apart)):
         return None
-    found = ranked(apart, sum(resolutions))
+    found = ranked(stretched(apart), sum(resolutions))
     return None if found is None else Gap(found, middles[0])

@@ -2,7 +2,8 @@
 
 Two cells whose noise has one and the same shape have log ratios that lie symmetrically around that
 of their centres, whatever the shape; so the signed-rank test holds its level for them
-(:mod:`concurve.stats.signed_ranks`).
+(:mod:`concurve.stats.signed_ranks`). It takes the blocks as independent; ratios that depend on
+those before are spread first (:mod:`concurve.stats.serial`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import NamedTuple
 from concurve.estimate import Estimate
 from concurve.stats.centre import staged
 from concurve.stats.moments import LONG, growth, stdev
+from concurve.stats.serial import stretched, stretched_rows
 from concurve.stats.signed_ranks import Ranked, are_enough, ranked, values_and_intervals
 
 #: From so many ratios on, those of as many blocks are computed together.
@@ -37,7 +39,7 @@ def log_ratios(top: Blocks, bottom: Blocks, resolution: float = 0.0) -> Ranked |
         return None
     # A difference of logarithms: the quotient may be beyond the range of a float.
     logs = [math.log(top[block]) - math.log(bottom[block]) for block in both]
-    return ranked(logs, math.log1p(resolution))
+    return ranked(stretched(logs), math.log1p(resolution))
 
 
 def _long_log_ratios(top: Blocks, bottom: Blocks, resolution: float) -> Ranked | None:
@@ -48,7 +50,8 @@ def _long_log_ratios(top: Blocks, bottom: Blocks, resolution: float) -> Ranked |
     if not (sides > 0).all():
         return None
     logs = np.log(sides)
-    return ranked((logs[0] - logs[1]).tolist(), math.log1p(resolution))
+    ratios = stretched((logs[0] - logs[1]).tolist())
+    return Ranked(tuple(np.sort(np.asarray(ratios)).tolist()), math.log1p(resolution))
 
 
 def block_ratio(
@@ -132,7 +135,7 @@ def range_of(
     widest: tuple[float, int, int, Ranked] | None = None
     for first, second in pairs:
         apart = [one - other for one, other in zip(logs[first], logs[second], strict=True)]
-        found = ranked(apart, math.log1p(resolution))
+        found = ranked(stretched(apart), math.log1p(resolution))
         assert found is not None
         low, high = found.interval(shared)
         least_bounds += [low, -high]
@@ -196,7 +199,7 @@ def _alike(
     sides = np.array([[list(side.values()) for side in pairs[place]] for place in places])
     positive = np.asarray((sides > 0).all(axis=(1, 2)))
     logs = np.log(sides[positive])
-    rows = np.sort(logs[:, 0] - logs[:, 1], axis=1)
+    rows = np.sort(stretched_rows(logs[:, 0] - logs[:, 1]), axis=1)
     columns = (column.tolist() for column in values_and_intervals(rows, level))
     figures = zip(*columns, strict=True)
     found: dict[int, Estimate | None] = {}

@@ -8,6 +8,7 @@ from typing import Literal, Protocol, TypeVar
 
 from concurve.stats.centre import centre
 from concurve.stats.rank_sums import Shifted, shifted
+from concurve.stats.serial import stretched
 
 Method = Literal["pairs", "ranks"]
 Direction = Literal["higher", "lower", "same", "undecided"]
@@ -50,7 +51,7 @@ def log_shift(
     sides = [_units(runs) for runs in (top, bottom)]
     if any(value <= 0 for side in sides for value in side):
         return None
-    above, below = ([math.log(value) for value in side] for side in sides)
+    above, below = (stretched([math.log(value) for value in side]) for side in sides)
     return shifted(above, below, math.log1p(resolution))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from concurve.stats.centre import centre
 
@@ -11,6 +12,11 @@ from concurve.stats.centre import centre
 _NEGLIGIBLE = 1e-5
 #: Readings are rounded to floats: by this share at most.
 _ROUNDING = 1e-9
+#: The tick of readings that were rounded is known from so many distances between neighbours, where
+#: each reading comes so often on the average, and neighbours lie so many steps apart.
+_GAPS_MIN = 3
+_AGAIN = 2
+_STEPS_APART = 4
 
 
 def step_of(readings: Iterable[float]) -> float:
@@ -34,6 +40,28 @@ def step_of(readings: Iterable[float]) -> float:
         else:
             divisor = reading
     return _last_digit(divisor) if single and divisor else divisor
+
+
+def tick_of(cells: Iterable[Sequence[float]], step: float) -> float:
+    """The tick of a clock whose readings were rounded again when they were printed, as 1/64 s in
+    0.016, 0.031 and 0.047: their ``step`` is 0.001, and no reading lies between two ticks.
+
+    That is so where the trials of a cell give the same few readings again and again, which lie
+    several steps apart: then their least distance is the tick. Else it is the step.
+    """
+    if step <= 0:
+        return step
+    readings = distinct = 0
+    gaps: list[float] = []
+    for values in cells:
+        ordered = sorted(set(values))
+        readings += len(values)
+        distinct += len(ordered)
+        gaps += [after - before for before, after in pairwise(ordered)]
+    if len(gaps) < _GAPS_MIN or readings < _AGAIN * distinct:
+        return step
+    least = min(gaps)
+    return least + step if least >= _STEPS_APART * step else step
 
 
 def step_of_rates(rates: Iterable[float]) -> float:

@@ -1,20 +1,23 @@
-"""The shape of a cell's trials, where one figure does not say it: two levels, a slow tail, and a
-change of the level in time that all cells share.
+"""The shape of a cell's trials, where one figure does not say it: two levels, a few trials far off,
+and a change of the level in time that all cells share.
 
-What chance alone shows in normal noise is known by simulation: a finding goes beyond that at the
-level :data:`LEVEL`. Positive values are taken on the logarithm.
+What chance alone shows in noise with one level is known by simulation
+(:mod:`concurve.stats.shape_limits`): a finding goes beyond that at the level :data:`LEVEL`.
+Positive values are taken on the logarithm.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from concurve.stats import serial
 from concurve.stats.blocks import Blocks
 from concurve.stats.changes import LENGTH_MIN, single_change
-from concurve.stats.moments import median
+from concurve.stats.moments import growth, median, medians
+from concurve.stats.shape_limits import Limits, limits_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,8 +26,11 @@ if TYPE_CHECKING:
 #: The share of samples of normal noise in which something is found by chance.
 LEVEL = 0.01
 _LEVEL_OF_TWO = 0.015
-#: The share of cells with normal noise that seem to have two levels or a slow tail. It is that of a
-#: cell, not of a run: reports say so where they looked at several.
+#: From so many trials on, two levels are told from uniform noise too, which would seem to have them
+#: in up to half of its samples. With fewer that would hide levels that are a little apart.
+_FLAT_FROM = 50
+#: The share of cells with normal noise that seem to have two levels or trials far off. It is that
+#: of a cell, not of a run: reports say so where they looked at several.
 BY_CHANCE = LEVEL + _LEVEL_OF_TWO
 #: Fewer trials have no shape.
 TRIALS_MIN = 8
@@ -36,7 +42,7 @@ _SPREADS_ALIKE = 4.0
 _ROUNDING = 1e-12
 #: Changes below this share are not worth mentioning, however certain.
 _CHANGE_MIN = 0.005
-#: Simulated samples; of long ones fewer, whose statistics hardly vary.
+#: Simulated samples; of long ones fewer, whose statistics hardly vary. So many numbers at once.
 _SIMULATED = 20_000
 _SIMULATED_NUMBERS = 1_000_000
 
@@ -59,6 +65,15 @@ class SlowTail(NamedTuple):
     trials: int
     factor: float
     worst: float
+
+
+class FastTail(NamedTuple):
+    """So many ``trials`` are far better than the others: ``factor`` as in :class:`SlowTail`,
+    ``best`` the best one."""
+
+    trials: int
+    factor: float
+    best: float
 
 
 class LevelChange(NamedTuple):
@@ -87,7 +102,7 @@ def two_levels(values: Sequence[float]) -> TwoLevels | None:
         return None
     likelihoods = _likelihoods(ordered[None, :])[0]
     split = int(likelihoods.argmax()) + _LEVEL_MIN
-    if likelihoods.max() <= _critical_split(len(ordered)):
+    if likelihoods.max() <= critical(len(ordered)).split:
         return None
     lower, upper = np.exp(ordered[:split]), np.exp(ordered[split:])
     spreads = sorted((float(ordered[:split].std(ddof=1)), float(ordered[split:].std(ddof=1))))
@@ -96,30 +111,51 @@ def two_levels(values: Sequence[float]) -> TwoLevels | None:
     return TwoLevels(float(np.median(lower)), float(np.median(upper)), split, len(ordered) - split)
 
 
-def slow_tail(values: Sequence[float], better: Direction) -> SlowTail | None:
+def slow_tail(
+    values: Sequence[float], better: Direction, resolution: float = 0.0
+) -> SlowTail | None:
     """The trials of a cell that are far worse than its others, if there are such: further from the
-    median, in median deviations, than any trial in normal noise."""
-    if len(values) < TRIALS_MIN or better == "neither" or min(values) <= 0:
+    median, in median deviations, than any trial in normal noise. ``resolution``: a reading may be
+    off by so much, in the unit of the values; on a coarse clock most of them are equal."""
+    found = None if better == "neither" else _tail(values, better == "lower", resolution)
+    return None if found is None else SlowTail(*found)
+
+
+def fast_tail(
+    values: Sequence[float], better: Direction, resolution: float = 0.0
+) -> FastTail | None:
+    """The trials that are as far better: they may have done less than the others."""
+    found = None if better == "neither" else _tail(values, better == "higher", resolution)
+    return None if found is None else FastTail(*found)
+
+
+def _tail(
+    values: Sequence[float], above: bool, resolution: float
+) -> tuple[int, float, float] | None:
+    """How many trials lie far above (or below) the others, the median of those over that of the
+    others, and the furthest one."""
+    if len(values) < TRIALS_MIN or min(values) <= 0:
         return None
-    sign = 1 if better == "lower" else -1
+    sign = 1 if above else -1
     logs = [sign * math.log(value) for value in values]
     middle = median(logs)
     deviation = median([abs(value - middle) for value in logs])
+    deviation = max(deviation, resolution / median(values) / 2)
     if deviation <= 0:
         return None
-    fence = middle + _critical_deviation(len(logs)) * deviation
-    slow = [value for value in logs if value > fence]
-    if not slow:
+    fence = middle + critical(len(logs)).deviation * deviation
+    far = [value for value in logs if value > fence]
+    if not far:
         return None
     others = median([value for value in logs if value <= fence])
-    factor = math.exp(sign * (median(slow) - others))
-    worst = max(values) if better == "lower" else min(values)
-    return SlowTail(len(slow), factor, worst)
+    factor = math.exp(sign * (median(far) - others))
+    return len(far), factor, max(values) if above else min(values)
 
 
 def may_have_shape(rows: npt.NDArray[np.float64], better: Direction) -> npt.NDArray[np.bool_]:
-    """Which of very many cells, a row each, may have two levels or a slow tail: those of which
-    :func:`two_levels` or :func:`slow_tail` is to be asked. The others have neither."""
+    """Which of very many cells, a row each, may have two levels or trials far off: those of which
+    :func:`two_levels`, :func:`slow_tail` and :func:`fast_tail` are to be asked. The others have
+    none of these."""
     import numpy as np
 
     count, n = rows.shape
@@ -130,12 +166,12 @@ def may_have_shape(rows: npt.NDArray[np.float64], better: Direction) -> npt.NDAr
     logs = np.sort(np.log(rows[positive]), axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         split = np.nan_to_num(_likelihoods(logs).max(axis=1), nan=-np.inf)
-    found[positive] = split > _critical_split(n) - _ROUNDING
+    found[positive] = split > critical(n).split - _ROUNDING
     if better != "neither":
-        apart = logs - np.median(logs, axis=1, keepdims=True)
-        worst = apart[:, -1] if better == "lower" else -apart[:, 0]
-        fence = _critical_deviation(n) * np.median(abs(apart), axis=1)
-        found[positive] |= worst > fence - _ROUNDING
+        apart = logs - medians(logs)[:, None]
+        furthest = np.maximum(apart[:, -1], -apart[:, 0])
+        fence = critical(n).deviation * medians(abs(apart))
+        found[positive] |= furthest > fence - _ROUNDING
     return found
 
 
@@ -147,16 +183,7 @@ def level_change(cells: Sequence[Blocks]) -> LevelChange | None:
     blocks than that test needs: the cells of a block share its noise, so that many cells say no
     more of a change in time than one.
     """
-    logs = [
-        {block: math.log(value) for block, value in cell.items()}
-        for cell in cells
-        if len(cell) > 1 and min(cell.values()) > 0
-    ]
-    if not logs:
-        return None
-    residuals = [_from_centre(cell) for cell in logs]
-    blocks = sorted(set().union(*residuals))
-    levels = _levels(residuals, blocks)
+    blocks, levels = _levels_in_time(cells)
     found = single_change(levels, LEVEL) if len(blocks) >= LENGTH_MIN else None
     if found is None:
         return None
@@ -166,19 +193,40 @@ def level_change(cells: Sequence[Blocks]) -> LevelChange | None:
     return LevelChange(blocks[found.start], math.exp(shift))
 
 
-def _levels(residuals: Sequence[Mapping[int, float]], blocks: Sequence[int]) -> list[float]:
-    """The median of each block over the cells that have it."""
-    if all(len(cell) == len(blocks) for cell in residuals):
+def drift(cells: Sequence[Blocks]) -> float | None:
+    """By which share the greatest level of a block lies above the least one, where the level that
+    the cells share wanders: the levels of blocks that follow each other are alike
+    (:mod:`concurve.stats.serial`), whether or not they change at once."""
+    _, levels = _levels_in_time(cells)
+    if serial.p_value(levels) > LEVEL:
+        return None
+    share = growth(max(levels) - min(levels)) - 1
+    return share if _CHANGE_MIN <= share < math.inf else None
+
+
+def _levels_in_time(cells: Sequence[Blocks]) -> tuple[list[int], list[float]]:
+    """The blocks of some cells, and the level of each; none where no cell has two trials."""
+    judged = [cell for cell in cells if len(cell) > 1 and min(cell.values()) > 0]
+    blocks = sorted(set().union(*judged))
+    return blocks, _levels(judged, blocks) if blocks else []
+
+
+def _levels(cells: Sequence[Blocks], blocks: Sequence[int]) -> list[float]:
+    """The median of each block over the cells that have it, each from its own centre."""
+    if all(list(cell) == blocks for cell in cells):
         import numpy as np
 
-        whole = np.array([[cell[block] for block in blocks] for cell in residuals])
-        return list(np.median(whole, axis=0).tolist())
+        logs = np.log([list(cell.values()) for cell in cells])
+        logs -= medians(logs)[:, None]
+        return list(medians(logs.T).tolist())
+    residuals = [_from_centre(cell) for cell in cells]
     return [median([cell[block] for cell in residuals if block in cell]) for block in blocks]
 
 
-def _from_centre(cell: Mapping[int, float]) -> dict[int, float]:
-    middle = median(list(cell.values()))
-    return {block: value - middle for block, value in cell.items()}
+def _from_centre(cell: Blocks) -> dict[int, float]:
+    logs = {block: math.log(value) for block, value in cell.items()}
+    middle = median(list(logs.values()))
+    return {block: value - middle for block, value in logs.items()}
 
 
 def _likelihoods(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -198,32 +246,36 @@ def _likelihoods(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 @lru_cache(maxsize=256)
-def _critical_split(n: int) -> float:
-    """The likelihood that the best split of a normal sample exceeds in :data:`_LEVEL_OF_TWO` of
-    them."""
+def critical(n: int) -> Limits:
+    """What a finding in so many trials must exceed: known for the usual numbers of trials and
+    between neighbours of a grid above them, else simulated."""
+    return limits_of(n) or simulated_limits(n)
+
+
+def simulated_limits(n: int, samples: int = 0) -> Limits:
+    """What chance shows in samples of n values, always the same ones: the likelihood that the best
+    split exceeds in :data:`_LEVEL_OF_TWO` of normal samples, and of many trials in as many uniform
+    ones, since of all distributions with one mode a uniform one splits best (Hartigan & Hartigan
+    1985); and how many median deviations the furthest value of a normal sample lies from its
+    median, in :data:`LEVEL` of them."""
     import numpy as np
 
-    found = _likelihoods(_simulated(n)).max(axis=1)
-    return float(np.quantile(found, 1 - _LEVEL_OF_TWO))
-
-
-@lru_cache(maxsize=256)
-def _critical_deviation(n: int) -> float:
-    """How many median deviations the greatest value of a normal sample lies from its median, in
-    :data:`LEVEL` of them."""
-    import numpy as np
-
-    rows = _simulated(n)
-    apart = rows - np.median(rows, axis=1, keepdims=True)
-    return float(np.quantile(apart.max(axis=1) / np.median(abs(apart), axis=1), 1 - LEVEL))
-
-
-@lru_cache(maxsize=1)
-def _simulated(n: int) -> npt.NDArray[np.float64]:
-    """Samples of n normal values in ascending order, always the same."""
-    import numpy as np
-
-    count = max(200, min(_SIMULATED, _SIMULATED_NUMBERS // n))
-    rows = np.random.default_rng(n).standard_normal((count, n))
-    rows.sort(axis=1)
-    return rows
+    left = samples or max(200, min(_SIMULATED, _SIMULATED_NUMBERS // n))
+    generator = np.random.default_rng(n)
+    splits: list[float] = []
+    flat: list[float] = []
+    deviations: list[float] = []
+    while left > 0:
+        count = min(left, max(1, _SIMULATED_NUMBERS // n))
+        left -= count
+        rows = generator.standard_normal((count, n))
+        rows.sort(axis=1)
+        splits += _likelihoods(rows).max(axis=1).tolist()
+        apart = rows - medians(rows)[:, None]
+        deviations += (abs(apart).max(axis=1) / medians(abs(apart))).tolist()
+        if n >= _FLAT_FROM:
+            uniform = generator.random((count, n))
+            uniform.sort(axis=1)
+            flat += _likelihoods(uniform).max(axis=1).tolist()
+    split = max(float(np.quantile(each, 1 - _LEVEL_OF_TWO)) for each in (splits, flat) if each)
+    return Limits(split, float(np.quantile(deviations, 1 - LEVEL)))

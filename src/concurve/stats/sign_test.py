@@ -9,6 +9,7 @@ Student's.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -53,10 +54,8 @@ def beyond_reach(ordered: Sequence[float], tail: float) -> tuple[float, float]:
 @lru_cache(maxsize=1024)
 def order_statistic(n: int, tail: float) -> int:
     """The greatest index i with P(fewer than i + 1 of n below the median) ≤ tail."""
-    index = 0
-    while index + 1 < n // 2 and binomial_below(n, index + 1) <= tail:
-        index += 1
-    return index
+    indices = range(max(1, n // 2))
+    return max(0, bisect_right(indices, tail, key=lambda index: binomial_below(n, index)) - 1)
 
 
 def binomial_below(n: int, most: int) -> float:

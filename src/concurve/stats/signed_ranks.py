@@ -12,11 +12,11 @@ is the wider of both, and the estimate is the median. Too few values for ranks a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from concurve.stats.moments import mean, median, stdev, t_upper
+from concurve.stats.moments import LONG, mean, median, medians, stdev, t_upper
 from concurve.stats.rank_distributions import NORMAL_FROM, signed_rejected, signed_upper_tail
 from concurve.stats.sign_test import beyond_reach, binomial_below, order_statistic
 
@@ -30,6 +30,9 @@ _LISTED_MOST = 600
 _SUMS_AT_ONCE = 1_000_000
 #: Where very many of them are alike, they are known to this share of the range.
 _PAIR_MEANS_APART = 1e-9
+#: Of many values, the pairs of so many say where the ranks of all pairs lie, to this share of them.
+_GUIDING = 300
+_GUIDED_WITHIN = 0.004
 #: Values are taken as skewed if their mean lies so many standard errors from their median. One in
 #: six symmetric samples does, for which the sign test costs little.
 _SKEWED_FROM = 1.4
@@ -58,9 +61,13 @@ class Ranked(NamedTuple):
     def is_skewed(self) -> bool:
         """Do mean and median lie further apart than those of symmetric values (Cabilio & Masaro
         1996)?"""
-        apart = abs(mean(self.values) - median(self.values))
-        error = _APART * stdev(self.values) / math.sqrt(len(self.values))
-        return apart > _SKEWED_FROM * error
+        values: Sequence[float] = self.values
+        if len(values) >= LONG:
+            import numpy as np
+
+            values = np.asarray(values)  # type: ignore[assignment]  # read three times
+        apart = abs(mean(values) - median(values))
+        return apart > _SKEWED_FROM * _APART * stdev(values) / math.sqrt(len(values))
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Bounds of the centre: those that the test does not reject."""
@@ -135,11 +142,11 @@ def values_and_intervals(
         sums.partition(places, axis=1)
         found[:, begin : begin + chunk] = sums[:, ranks].T / 2
     low, high, *middles = found
-    medians, outer = np.median(rows, axis=1), order_statistic(n, tail)
+    middles_of_rows, outer = medians(rows), order_statistic(n, tail)
     error = _APART * rows.std(axis=1, ddof=1) / math.sqrt(n)
-    is_skewed = abs(rows.mean(axis=1) - medians) > _SKEWED_FROM * error
+    is_skewed = abs(rows.mean(axis=1) - middles_of_rows) > _SKEWED_FROM * error
     return (
-        np.where(is_skewed, medians, (middles[0] + middles[1]) / 2),
+        np.where(is_skewed, middles_of_rows, (middles[0] + middles[1]) / 2),
         np.where(is_skewed, np.minimum(low, rows[:, outer]), low),
         np.where(is_skewed, np.maximum(high, rows[:, n - 1 - outer]), high),
     )
@@ -163,11 +170,13 @@ def p_values_above(
     above = np.where(held, rows - bounds[:, None], -np.inf)
     ranks = _rank_sums(above)
     p = np.ones(len(rows))
-    for count in np.unique(n[n > 1]).tolist():
+    # By sets: the first call of numpy's own function imports masked arrays, which takes longer.
+    for count in sorted(set(n[n > 1].tolist())):
         own = n == count
         most = count * (count + 1) // 2
-        known, place = np.unique(ranks[own], return_inverse=True)
-        p[own] = np.array([signed_upper_tail(count, rank) for rank in known.tolist()])[place]
+        sums = ranks[own].tolist()
+        tails = {rank: signed_upper_tail(count, rank) for rank in set(sums)}
+        p[own] = [tails[rank] for rank in sums]
         is_whole = count == rows.shape[1] and bool(own.all())
         values = above if is_whole else above[own][held[own]].reshape(-1, count)
         p[own] = _raised_by_sign_test(p[own], values)
@@ -199,11 +208,12 @@ def _raised_by_sign_test(
     import numpy as np
 
     count = rows.shape[1]
-    below, place = np.unique((rows <= 0).sum(axis=1), return_inverse=True)
-    by_signs = np.array([binomial_below(count, most) for most in below.tolist()])[place]
+    below = (rows <= 0).sum(axis=1).tolist()
+    tails = {most: binomial_below(count, most) for most in set(below)}
+    by_signs = np.array([tails[most] for most in below])
     greater = np.flatnonzero(by_signs > p)
     chosen = rows[greater]
-    apart = abs(chosen.mean(axis=1) - np.median(chosen, axis=1))
+    apart = abs(chosen.mean(axis=1) - medians(chosen))
     error = _APART * chosen.std(axis=1, ddof=1) / math.sqrt(count)
     raised = greater[apart > _SKEWED_FROM * error]
     p[raised] = by_signs[raised]
@@ -262,29 +272,59 @@ def _pair_means(values: Sequence[float], ranks: Sequence[int]) -> list[float]:
         array, (rows, columns) = np.asarray(values), _pairs(len(values))
         found = np.partition(array[rows] + array[columns], sorted(set(ranks)))
         return [float(found[rank]) / 2 for rank in ranks]
-    known = {rank: _pair_mean(values, rank) for rank in set(ranks)}
+    import numpy as np
+
+    array = np.asarray(values)
+    guides, known = _guides(array, ranks), dict[int, float]()
+    for rank in ranks:
+        if rank not in known:
+            known |= _found_pair_means(array, guides[rank], rank, guides.keys())
     return [known[rank] for rank in ranks]
 
 
-def _pair_mean(values: Sequence[float], rank: int) -> float:
-    """The mean of pairs with this rank by bisection: very many pairs are counted, and the last few
-    between two bounds are listed."""
+def _guides(array: npt.NDArray[np.float64], ranks: Sequence[int]) -> dict[int, tuple[float, float]]:
+    """Between which bounds the means of pairs with these ranks probably lie: the pairs of a part of
+    the values, every so many of them, lie nearly as those of all do."""
+    step = max(1, len(array) // _GUIDING)
+    part = array[step // 2 :: step]
+    rows, columns = _pairs(len(part))
+    sums, all_pairs = part[rows] + part[columns], len(array) * (len(array) + 1) // 2
+
+    def place(share: float) -> int:
+        return min(max(int(share * len(sums)), 0), len(sums) - 1)
+
+    shares = {rank: rank / all_pairs for rank in ranks}
+    places = {
+        rank: (place(share - _GUIDED_WITHIN), place(share + _GUIDED_WITHIN))
+        for rank, share in shares.items()
+    }
+    sums.partition(sorted({at for both in places.values() for at in both}))
+    return {
+        rank: (float(sums[low]) / 2, float(sums[high]) / 2) for rank, (low, high) in places.items()
+    }
+
+
+def _found_pair_means(
+    array: npt.NDArray[np.float64], guides: tuple[float, float], rank: int, wanted: Set[int]
+) -> dict[int, float]:
+    """The mean of pairs with this rank by bisection, and those of other wanted ranks that are met:
+    very many pairs are counted, and the last few between two bounds are listed."""
     import numpy as np
 
-    array, places = np.asarray(values), np.arange(len(values))
+    places = np.arange(len(array))
 
     def up_to(bound: float) -> npt.NDArray[np.intp]:
         """For each value, before which one its means with others exceed the bound."""
         return np.maximum(np.searchsorted(array, 2 * bound - array, side="right"), places)
 
-    low, high = float(values[0]), float(values[-1])
-    first, last = places, np.full(len(values), len(values))
-    ends, finest = [0, len(values) * (len(values) + 1) // 2], _PAIR_MEANS_APART * (high - low)
+    low, high = float(array[0]), float(array[-1])
+    first, last = places, np.full(len(array), len(array))
+    ends, finest = [0, len(array) * (len(array) + 1) // 2], _PAIR_MEANS_APART * (high - low)
 
     def is_wide() -> bool:
         """Are too many left to be listed? Neighbouring floats have nothing between them, however
         far apart they are."""
-        is_many = ends[1] - ends[0] > 4 * len(values)
+        is_many = ends[1] - ends[0] > 4 * len(array)
         return is_many and high - low > finest and low < low + (high - low) / 2 < high
 
     def divide(bound: float) -> None:
@@ -296,6 +336,9 @@ def _pair_mean(values: Sequence[float], rank: int) -> float:
         else:
             low, first, ends[0] = bound, ending, count
 
+    for bound in guides:
+        if low < bound < high and is_wide():
+            divide(bound)
     while is_wide():
         width = high - low
         # Where the counts say that it lies, then on the other side of that, then in the middle.
@@ -306,12 +349,14 @@ def _pair_mean(values: Sequence[float], rank: int) -> float:
         if high - low > width / 2 and is_wide():
             divide(low + (high - low) / 2)
     left = ends[1] - ends[0]
-    if left > 4 * len(values):
-        return high
+    if left > 4 * len(array):
+        return {rank: high}
     lengths = last - first
     within = np.arange(left) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     sums = np.repeat(array, lengths) + array[np.repeat(first, lengths) + within]
-    return float(np.partition(sums, rank - ends[0])[rank - ends[0]]) / 2
+    met = sorted(rank - ends[0] for rank in wanted if ends[0] <= rank < ends[1])
+    sums.partition(met)
+    return {ends[0] + place: float(sums[place]) / 2 for place in met}
 
 
 def _pairs_above(values: Sequence[float], bound: float) -> int:

@@ -13,6 +13,7 @@ import shlex
 import msgspec
 
 from concurve.definition.campaign import Campaign
+from concurve.definition.inventory import Inventory
 from concurve.formats import Versions, number_alone
 from concurve.secrets import NAMING_OPTIONS
 from concurve.secrets.likely import masked_line
@@ -23,7 +24,9 @@ from concurve.store.rows import CampaignRow, MemberRow
 class CampaignHead(msgspec.Struct, frozen=True, kw_only=True):
     """The campaign with the studies chosen, effort and seed, and the command line.
 
-    ``started`` is an ISO 8601 time in UTC, ``version`` that of the concurve that began it.
+    ``started`` is an ISO 8601 time in UTC, to the millisecond, ``version`` that of the concurve
+    that began it. ``hosts`` are those that its studies run on, if there are others than this
+    machine.
     """
 
     format: int
@@ -34,6 +37,7 @@ class CampaignHead(msgspec.Struct, frozen=True, kw_only=True):
     started: str
     again: str
     version: str
+    hosts: Inventory | None = None
 
     def row(self) -> CampaignRow:
         """The campaign as it is stored when it begins."""

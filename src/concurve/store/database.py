@@ -90,6 +90,11 @@ class Database:
         if self._file is not None:
             self._file.close()
 
+    def written(self) -> tuple[int, ...] | None:
+        """Numbers that change whenever the store is written, found without a query; ``None`` where
+        a server of a database keeps it."""
+        return None if self._file is None else self._file.written()
+
     def shown(self) -> str:
         """The store's place without a password."""
         return self._connections.shown

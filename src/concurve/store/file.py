@@ -99,6 +99,15 @@ class StoreFile:
         with contextlib.suppress(OSError):
             os.close(os.open(self.path, flags, file_mode()))
 
+    def written(self) -> tuple[int, ...]:
+        """Numbers that change whenever the file or its log is written."""
+        found: list[int] = []
+        for ending in ("", _LOG):
+            with contextlib.suppress(OSError):
+                status = Path(f"{self._opened}{ending}").stat()
+                found += [status.st_ino, status.st_size, status.st_mtime_ns]
+        return tuple(found)
+
     def keep_private(self) -> None:
         """Give the file and those beside it their permissions: an older version made them for all
         users, and records hold what programs printed."""

@@ -39,6 +39,17 @@ def is_gone(holder: str) -> bool:
     return _started(int(pid)) != started
 
 
+def process_of(holder: str) -> int | None:
+    """The number of the holder's process, if it lives and is seen from here; else ``None``."""
+    parts = holder.split(" ")
+    if len(parts) != 5:
+        return None
+    *place, pid, started = parts
+    if place != [_machine(), _boot(), _namespace()] or not pid.isdecimal() or not started:
+        return None
+    return int(pid) if _started(int(pid)) == started else None
+
+
 def _machine() -> str:
     """The machine's own name and id: images of containers may share the id."""
     name = socket.gethostname().replace(" ", "_")

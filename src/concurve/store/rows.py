@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, overload
 
+from concurve.figures import PackedFigures
+
 Verdict = Literal["ok", "program_error", "wrong", "abandon", "contaminated"]
 
 #: Ids of campaigns begin with it, and a date follows; those of runs begin with the date.
@@ -105,6 +107,11 @@ class Outcomes(Sequence[Outcome]):
         rows = [(*key, *rest) for key, *rest in outcomes]
         return cls(*_columns(rows, len(fields(cls))))
 
+    @classmethod
+    def stored(cls, rows: Sequence[tuple[Any, ...]]) -> Outcomes:
+        """Those of rows as they are stored: the columns in the order of the fields."""
+        return cls(*_columns(rows, len(fields(cls))))
+
     def __len__(self) -> int:
         return len(self.cells)
 
@@ -138,18 +145,38 @@ class Trials(Sequence[TrialRow]):
     """Stored trials in the order in which they were made, by column."""
 
     outcomes: Outcomes
-    figures: list[bytes]
+    figures: PackedFigures
 
     @classmethod
-    def stored(cls, rows: Sequence[tuple[Any, ...]]) -> Trials:
-        """Those of rows as they are stored: the columns of :class:`Outcomes`, then the figures."""
-        *columns, figures = _columns(rows, len(fields(Outcomes)) + 1)
-        return cls(Outcomes(*columns), list(map(as_bytes, figures)))
+    def stored(
+        cls,
+        rows: Sequence[tuple[Any, ...]],
+        others: Iterable[tuple[Any, ...]] = (),
+        heading: bytes = b"",
+    ) -> Trials:
+        """Those of rows as they are stored: cell, block, value, seconds, and the figures without
+        the ``heading``. A trial that was not accepted at once, or whose figures begin otherwise,
+        has no figures there; it stands in ``others``, in the same order: attempt, verdict, cause,
+        detail, figures."""
+        cells, blocks, values, seconds, bodies = _columns(rows, 5)
+        count = len(rows)
+        attempts, causes, details = [0] * count, [""] * count, [""] * count
+        verdicts: list[Verdict] = ["ok"] * count
+        whole: dict[int, bytes] = {}
+        places = (place for place, body in enumerate(bodies) if body is None) if others else ()
+        for place, (attempt, verdict, cause, detail, figures) in zip(places, others, strict=False):
+            attempts[place], verdicts[place] = attempt, verdict
+            causes[place], details[place] = cause, detail
+            whole[place] = as_bytes(figures)
+        bodies = [body or b"" for body in bodies] if whole else bodies
+        outcomes = Outcomes(cells, blocks, attempts, verdicts, values, seconds, causes, details)
+        return cls(outcomes, PackedFigures(heading, bodies, whole))
 
     @classmethod
     def of(cls, rows: Sequence[TrialRow]) -> Trials:
         """These trials."""
-        return cls(Outcomes.of(row.outcome for row in rows), [row.figures for row in rows])
+        outcomes = Outcomes.of(row.outcome for row in rows)
+        return cls(outcomes, PackedFigures.of([row.figures for row in rows]))
 
     def __len__(self) -> int:
         return len(self.figures)

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from concurve.definition.inventory import Inventory
 from concurve.definition.study import Rules, Study
 from concurve.formats import Versions, number_alone
 from concurve.secrets import NAMING_OPTIONS
@@ -41,14 +42,29 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.why}; {self.remedy}" if self.remedy else self.why
 
 
+class Confirms(msgspec.Struct, frozen=True, kw_only=True):
+    """What the trials of a run are to confirm: the ``cause`` of a cell of another run, with these
+    ``parameters``. ``lock`` names the lock that is held longer, and ``missing`` says why none is.
+    ``cpu_ns`` is the CPU time of an operation in the base of the cell."""
+
+    run: str
+    parameters: dict[str, Level]
+    cause: str
+    lock: str = ""
+    missing: str = ""
+    cpu_ns: float | None = None
+
+
 class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     """Study, effort and seed, the rules in force, and the machine with everything that ran.
 
-    ``started`` is an ISO 8601 time in UTC, ``again`` the command line that repeats the run, and
-    ``programs`` says which file each role executes. ``left_out`` are optional levels that the
-    machine could not run; the study is without them. ``protocol`` is the number of the protocol
-    that orders its trials. ``allowed_at_start`` is the time allowance in seconds that the run began
-    with, if it was resumed with another one.
+    ``started`` is an ISO 8601 time in UTC, to the millisecond since runs are listed in its order,
+    ``again`` the command line that repeats the run, and ``programs`` says which file each role
+    executes. ``left_out`` are optional levels that the machine could not run; the study is without
+    them. ``protocol`` is the number of the protocol that orders its trials. ``allowed_at_start`` is
+    the time allowance in seconds that the run began with, if it was resumed with another one.
+    ``hosts`` are those that it runs on, if there are others than this machine.
+    ``confirms`` is there if its trials are experiments on another run.
     """
 
     format: int
@@ -65,6 +81,8 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     left_out: tuple[LeftOut, ...] = ()
     protocol: int = PROTOCOL
     allowed_at_start: float | None = None
+    hosts: Inventory | None = None
+    confirms: Confirms | None = None
 
     def row(self) -> RunRow:
         """The run as it is stored when it begins."""

@@ -9,15 +9,13 @@ fast views and can be recomputed from the records. Each trial is one transaction
 
 from __future__ import annotations
 
-import hashlib
 import zlib
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from operator import itemgetter
 from typing import Any
 
-import msgspec
-
 from concurve.errors import StoreError
+from concurve.figures import heading_of
 from concurve.secrets import KNOWN
 from concurve.store.connections import Connection
 from concurve.store.database import FORMAT_OF_CAMPAIGNS, Database
@@ -30,6 +28,7 @@ from concurve.store.rows import (
     CampaignRow,
     MemberRow,
     Outcome,
+    Outcomes,
     RecordRow,
     RunRow,
     TrialKey,
@@ -51,10 +50,8 @@ _WHOLE_TRIALS = (
 )
 _WHOLE_TRIAL = f"{_WHOLE_TRIALS} AND cell = :cell AND block = :block AND attempt = :attempt"
 
-#: So many rows are read at once where all are read: they stay in the cache of the CPU.
-_ROWS_AT_ONCE = 500
-
 _RUN = ", ".join(RunRow._fields)
+_RUN_WITHOUT_HEAD = ", ".join(RunRow._fields[:-1])
 _CAMPAIGN = ", ".join(CampaignRow._fields)
 _MEMBER = ", ".join(MemberRow._fields)
 
@@ -225,9 +222,10 @@ class Store(Database):
             rows = connection.run(query, run=run)
         return CampaignRow._make((*rows[0][:-1], as_bytes(rows[0][-1]))) if rows else None
 
-    def runs(self, study: str | None = None) -> list[RunRow]:
-        """All runs, the newest last."""
-        query = f"SELECT {_RUN} FROM concurve_runs"
+    def runs(self, study: str | None = None, with_heads: bool = True) -> list[RunRow]:
+        """All runs, the newest last. Heads are large: without them, they are empty."""
+        fields = _RUN if with_heads else f"{_RUN_WITHOUT_HEAD}, ''"
+        query = f"SELECT {fields} FROM concurve_runs"
         query += "" if study is None else " WHERE study = :study"
         with self._reading() as connection:
             found = connection.run(f"{query} ORDER BY started, id", study=study)
@@ -237,6 +235,21 @@ class Store(Database):
             row._replace(state=INTERRUPTED, reason=ENDED) if row.id in left else row for row in rows
         ]
 
+    def run(self, id_: str) -> RunRow:
+        """The run of exactly this id: who watches one run reads no other.
+
+        Raises:
+            StoreError: there is none.
+        """
+        query = f"SELECT {_RUN} FROM concurve_runs WHERE id = :id"
+        with self._reading() as connection:
+            found = connection.run(query, id=id_)
+            if not found:
+                raise StoreError(f"no run {id_!r} in {self.shown()}", "concurve runs lists them")
+            row = RunRow._make((*found[0][:-1], as_bytes(found[0][-1])))
+            left = row.state == RUNNING and _left_behind(connection, [row.id])
+        return row._replace(state=INTERRUPTED, reason=ENDED) if left else row
+
     def find_run(self, name: str) -> RunRow:
         """A run by its id, the start of its id, ``last``, or the name of its study: the newest
         run of that study.
@@ -244,19 +257,19 @@ class Store(Database):
         Raises:
             StoreError: none or several fit.
         """
-        rows = self.runs()
+        rows = self.runs(with_heads=False)
         if name == "last" and rows:
-            return rows[-1]
+            return self.run(rows[-1].id)
         found = [row for row in rows if row.id == name] or [
             row for row in rows if name and row.id.startswith(name)
         ]
         if len(found) == 1:
-            return found[0]
+            return self.run(found[0].id)
         if found:
             ids = ", ".join(row.id for row in found[:5])
             raise StoreError(f"{len(found)} runs begin with {name!r}: {ids}", "a longer id")
         if named := [row for row in rows if row.study == name]:
-            return named[-1]
+            return self.run(named[-1].id)
         if self.find_campaign(name) is not None:
             raise StoreError(
                 f"{name!r} is a campaign, not a run", f"concurve runs {name} lists its runs"
@@ -268,31 +281,56 @@ class Store(Database):
 
     def trials(self, run: str) -> Trials:
         """The trials of a run in the order in which they were made, without records."""
-        query = (
-            "SELECT cell, block, attempt, verdict, value, seconds, cause, detail, figures "
-            "FROM concurve_trials WHERE run = :run ORDER BY id"
+        first = "SELECT figures FROM concurve_trials WHERE run = :run ORDER BY id LIMIT 1"
+        # Nearly all trials are accepted at once, and their figures begin with the same names, which
+        # are most of the bytes: of these only what differs is returned.
+        usual = (
+            "verdict = 'ok' AND attempt = 0 AND cause = '' AND detail = '' "
+            "AND substr(figures, 1, :size) = :heading"
+        )
+        of_run = "FROM concurve_trials WHERE run = :run"
+        usually = (
+            "SELECT cell, block, value, seconds, "
+            f"CASE WHEN {usual} THEN substr(figures, :size + 1) END {of_run} ORDER BY id"
+        )
+        else_ = (
+            "SELECT attempt, verdict, cause, detail, figures "
+            f"{of_run} AND NOT ({usual}) ORDER BY id"
         )
         with self._reading() as connection:
-            return Trials.stored(connection.run(query, run=run))
+            found = connection.run(first, run=run)
+            heading = heading_of(as_bytes(found[0][0])) if found else b""
+            given = {"run": run, "heading": heading, "size": len(heading)}
+            rows = connection.run(usually, **given)
+            are_usual = None not in map(itemgetter(-1), rows)
+            others = [] if are_usual else connection.run(else_, **given)
+        return Trials.stored(rows, others, heading)
 
-    def fingerprint(self, run: str) -> bytes:
-        """A digest of all that :meth:`trials` and :meth:`first_record` read of a run, in a fraction
-        of the time that it takes to make trials of it."""
-        trials = (
-            "SELECT id, cell, block, attempt, verdict, value, seconds, cause, detail, figures "
-            "FROM concurve_trials WHERE run = :run ORDER BY id"
+    def outcomes_after(self, run: str, last: int) -> tuple[int, Outcomes]:
+        """The outcomes of a run that were stored after the one with the number ``last`` (0: all),
+        and the number of the newest: who watches a run reads each of its trials once."""
+        query = (
+            "SELECT cell, block, attempt, verdict, value, seconds, cause, detail, id "
+            "FROM concurve_trials WHERE run = :run AND id > :last ORDER BY id"
         )
-        first = (
-            "SELECT record FROM concurve_records WHERE trial = "
-            "(SELECT min(id) FROM concurve_trials WHERE run = :run)"
-        )
-        digest = hashlib.blake2b(digest_size=32)
         with self._reading() as connection:
-            for query in (trials, first):
-                rows = connection.read(query, run=run)
-                while some := list(islice(rows, _ROWS_AT_ONCE)):
-                    digest.update(msgspec.msgpack.encode(some))
-        return digest.digest()
+            rows = connection.run(query, run=run, last=last)
+        newest = int(rows[-1][-1]) if rows else last
+        return newest, Outcomes.stored([row[:-1] for row in rows])
+
+    def counts(self) -> dict[str, int]:
+        """The number of stored trials of each run that has some."""
+        query = "SELECT run, count(*) FROM concurve_trials GROUP BY run"
+        with self._reading() as connection:
+            return {run: int(count) for run, count in connection.run(query)}
+
+    def holder(self, name: str) -> str:
+        """Who runs a run or a campaign that is running (:mod:`~concurve.store.holder`); empty where
+        nobody is known to."""
+        query = 'SELECT value FROM concurve_meta WHERE "key" = :name'
+        with self._reading() as connection:
+            rows = connection.run(query, name=_HOLDER + name)
+        return str(rows[0][0]) if rows else ""
 
     def records(self, run: str, cell: int | None = None) -> Iterator[RecordRow]:
         """The raw records of a run, or of one cell of it, in order, one by one."""

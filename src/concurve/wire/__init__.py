@@ -6,13 +6,15 @@ that the tests of both languages read.
 History of the format (``FORMAT``):
 
 - 1 (2026-11): first version. Records written before ``waits``, ``lived_ns`` and ``busy_ns_by_cpu``
-  were added lack them without a reason; those before ``marked_by`` have no phases of servers.
+  were added lack them without a reason, and so do those before ``cpu_timeline`` and ``sites``;
+  those before ``marked_by`` have no phases of servers.
 """
 
 from __future__ import annotations
 
 import msgspec
 
+from concurve.errors import StudyError
 from concurve.formats import Versions
 from concurve.wire.record import TrialRecord
 from concurve.wire.spec import FORMAT, TrialSpec
@@ -26,6 +28,18 @@ assert VERSIONS.newest == FORMAT
 def encode_spec(spec: TrialSpec) -> bytes:
     """The JSON that the runner reads on its standard input."""
     return _spec_encoder.encode(spec)
+
+
+def decode_spec(raw: bytes) -> TrialSpec:
+    """Read a spec.
+
+    Raises:
+        StudyError: it is none.
+    """
+    try:
+        return msgspec.json.decode(raw, type=TrialSpec)
+    except msgspec.MsgspecError as error:
+        raise StudyError(f"no trial spec: {error}", "schema/trial-spec.schema.json") from error
 
 
 def decode_record(raw: bytes | str, name: str = "") -> TrialRecord:

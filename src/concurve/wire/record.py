@@ -38,6 +38,10 @@ class Usage(_Record, frozen=True):
     voluntary_switches: Annotated[Count | None, about("Gave the CPU up to wait.")] = None
     involuntary_switches: Annotated[Count | None, about("Was preempted.")] = None
     migrations: Annotated[Count | None, about("Moves to another CPU.")] = None
+    cache_misses: Annotated[
+        Count | None,
+        about("Misses of the CPU's caches; only where the trial asks for them."),
+    ] = None
     minor_faults: Annotated[Count | None, about("Page faults without I/O.")] = None
     major_faults: Annotated[Count | None, about("Page faults with I/O.")] = None
     rss_bytes_max: Annotated[
@@ -61,6 +65,13 @@ class FutexWaits(_Record, frozen=True):
     pid: Annotated[
         Positive | None, about("Whose address it is; only in roles of several processes.")
     ] = None
+    values: Annotated[
+        Count | None,
+        about(
+            "Different values above 2 that they expected there, up to 32, where they wait as at a "
+            "mutex (which has 2) or at a barrier (one a round)."
+        ),
+    ] = None
 
 
 class Waits(_Record, frozen=True):
@@ -69,6 +80,10 @@ class Waits(_Record, frozen=True):
 
     readings: Annotated[Count, about("All of them."), ALWAYS] = 0
     running: Annotated[Count, about("On a CPU, or runnable."), ALWAYS] = 0
+    alone: Annotated[
+        Count | None,
+        about("Of these: no other thread of the role was running, and another one waited."),
+    ] = None
     futex: Annotated[
         Count, about("In a futex call that waits: a lock, a condition, a join."), ALWAYS
     ] = 0
@@ -76,7 +91,8 @@ class Waits(_Record, frozen=True):
         Count,
         about(
             "Synchronising or accessing a file or a block device, or in an uninterruptible "
-            "wait outside system calls, such as a page fault."
+            "wait outside system calls, such as a page fault (that is not known to wait for the "
+            "address space)."
         ),
         ALWAYS,
     ] = 0
@@ -91,7 +107,22 @@ class Waits(_Record, frozen=True):
     ] = 0
     sleep: Annotated[Count, about("Sleeping."), ALWAYS] = 0
     child: Annotated[Count, about("Waiting for a child process."), ALWAYS] = 0
+    file_lock: Annotated[Count | None, about("Waiting for a lock on a file.")] = None
+    memory: Annotated[
+        Count | None,
+        about(
+            "Changing the address space (mmap, munmap, mprotect, brk), or in a page fault that "
+            "waits for that."
+        ),
+    ] = None
     other: Annotated[Count, about("Waiting for something else."), ALWAYS] = 0
+    calls: Annotated[
+        dict[str, Count],
+        about(
+            "Readings by the name of the system call, of calls that change the address space, "
+            "files' names and locks, and tasks, or write to files; of a whole role."
+        ),
+    ] = {}
     futex_words: Annotated[
         Count, about("Different futex words that threads were seen waiting at."), ALWAYS
     ] = 0
@@ -99,6 +130,136 @@ class Waits(_Record, frozen=True):
         tuple[FutexWaits, ...],
         about("The words that were seen most, most first; none for a single thread.", maxItems=8),
     ] = ()
+
+
+class HolderRecord(_Record, frozen=True):
+    """A thread that had a lock while others waited for it."""
+
+    tid: Positive
+    readings: Annotated[Count, ALWAYS]
+
+
+class SiteRecord(_Record, frozen=True):
+    """A place in a program where threads waited for a lock."""
+
+    primitive: Annotated[
+        str,
+        about(
+            "What is waited at; join: the end of another thread.",
+            enum=[
+                "mutex",
+                "reader_writer_lock",
+                "condition",
+                "semaphore",
+                "barrier",
+                "join",
+                "file_lock",
+                "other",
+            ],
+        ),
+    ]
+    call: Annotated[
+        str, about("The system call; of a goroutine, what the runtime says that it waits for.")
+    ]
+    module: Annotated[str, about("The program or library that it is in.")]
+    offset: Annotated[
+        str, about("The address of the call in it, hexadecimal.", pattern="^0x[0-9a-f]+$")
+    ]
+    found: Annotated[
+        str,
+        about(
+            "cfi: by call frame information alone, or as the runtime says it. scan_exact: behind a "
+            "call of the very function on the stack. scan_weak: behind another call.",
+            enum=["cfi", "scan_exact", "scan_weak"],
+        ),
+    ]
+    readings: Annotated[Count, ALWAYS]
+    threads: Annotated[Count, about("Different threads that were seen there."), ALWAYS]
+    operation: Annotated[str | None, about("The function of a library that was called there.")] = (
+        None
+    )
+    function: Annotated[
+        str | None, about("What called it; absent if the program has no symbols.")
+    ] = None
+    file: Annotated[str | None, about("Source of the call; absent without debug information.")] = (
+        None
+    )
+    line: Count | None = None
+    lock: Annotated[
+        str | None,
+        about(
+            "The variable that is the lock, or that it is a part of; GIL: the interpreter lock of "
+            "Python."
+        ),
+    ] = None
+    held: Annotated[
+        Count | None, about("In how many of the readings the lock said who had it.")
+    ] = None
+    holders: Annotated[
+        tuple[HolderRecord, ...],
+        about("The threads that had it, most readings first.", maxItems=4),
+    ] = ()
+    callers: Annotated[
+        tuple[str, ...], about("The functions that called this one, the nearest first.")
+    ] = ()
+    runtime: Annotated[
+        str | None,
+        about("What said it of itself, for a language that is interpreted: cpython."),
+    ] = None
+
+
+class SitesRecord(_Record, frozen=True):
+    """Where in a program its threads were seen waiting for locks: by the tops of their stacks,
+    which were copied without stopping them. Counts are of readings, of one thread at one moment
+    each."""
+
+    readings: Annotated[Count, about("Those whose place in the program is known."), ALWAYS] = 0
+    unknown: Annotated[
+        Count, about("Those whose stack led to no function of the program."), ALWAYS
+    ] = 0
+    torn: Annotated[
+        Count, about("Those that were dropped, because the thread ran meanwhile."), ALWAYS
+    ] = 0
+    skipped: Annotated[
+        Count,
+        about(
+            "Those that were left out: for what sampling may cost, or because the program changed "
+            "its address space, and might have had to wait."
+        ),
+        ALWAYS,
+    ] = 0
+    listed: Annotated[
+        tuple[SiteRecord, ...],
+        about("Most readings first; they may be fewer than readings.", maxItems=16),
+    ] = ()
+
+
+class CpuQuota(_Record, frozen=True):
+    """The quota of CPU time of the control group that held a role back longest, and what it
+    did."""
+
+    cpus: Annotated[float, about("The CPUs' worth of time that it allows.", minimum=0), ALWAYS] = (
+        0.0
+    )
+    periods: Annotated[Count, about("Periods in which the group had something to run."), ALWAYS] = 0
+    throttled: Annotated[Count, about("Periods in which it used up its quota."), ALWAYS] = 0
+    throttled_ns: Annotated[
+        Count, about("How long the group was held back, summed over CPUs."), ALWAYS
+    ] = 0
+
+
+class Runtime(_Record, frozen=True):
+    """Samples of the goroutines of a Go program. Counts are of goroutines in all readings."""
+
+    name: Annotated[str, about(enum=["go"]), ALWAYS] = "go"
+    readings: Annotated[Count, ALWAYS] = 0
+    collecting: Annotated[Count, about("Readings in which the collector marked."), ALWAYS] = 0
+    running: Annotated[Count, about("Goroutines that ran or could run."), ALWAYS] = 0
+    in_calls: Annotated[Count, about("Goroutines in system calls."), ALWAYS] = 0
+    waiting: Annotated[
+        dict[str, Count],
+        about("Goroutines that waited, by the runtime's words for the reason."),
+    ] = {}
 
 
 class Exit(_Record, frozen=True):
@@ -241,6 +402,17 @@ class RoleRecord(_Record, frozen=True):
     stragglers_killed: Annotated[
         Count, about("Processes of the tree that outlived the first one and were killed then.")
     ] = 0
+    quota: Annotated[
+        CpuQuota | None, about("The quota of CPU time that its control groups have, if one.")
+    ] = None
+    runtime: Annotated[
+        Runtime | None,
+        about("What the runtime of its program says of its own threads of execution."),
+    ] = None
+    sites: Annotated[
+        SitesRecord | None,
+        about("Where in its program its threads were seen waiting for locks."),
+    ] = None
     controls: Annotated[
         GrantedControls, about("What was asked for and what the kernel granted."), ALWAYS
     ] = GrantedControls()
@@ -251,6 +423,7 @@ class RoleRecord(_Record, frozen=True):
     indicators: Annotated[tuple[IndicatorLine, ...], about("As reported.")] = ()
     histograms: Annotated[tuple[HistogramLine, ...], about("As reported.")] = ()
     facts: Annotated[dict[str, Any], about("As reported.")] = {}
+    host: Annotated[str | None, about("The host on which it ran; absent: the only one.")] = None
     report_errors: Annotated[
         tuple[ReportError, ...],
         about("Lines of the report channel that were not understood (bounded)."),
@@ -269,6 +442,26 @@ class ForeignProcess(_Record, frozen=True):
     cpu_ns: Annotated[Count, about("During the trial."), ALWAYS]
 
 
+class CpuTimeline(_Record, frozen=True):
+    """How busy each CPU was in each of some intervals, the first of which begins with the trial,
+    and each other one where the one before it ends."""
+
+    ends_ns: Annotated[
+        tuple[Count, ...],
+        about("The end of each interval, relative to the first release."),
+        ALWAYS,
+    ] = ()
+    busy_ticks: Annotated[
+        dict[str, tuple[Count, ...]],
+        about(
+            "Busy time in each interval, in ticks of tick_ns, by the number of the CPU: those that "
+            "were online all the time.",
+            propertyNames={"pattern": "^[0-9]+$"},
+        ),
+        ALWAYS,
+    ] = {}
+
+
 class MachineRecord(_Record, frozen=True):
     """The machine from the first release to the last exit: differences, all CPUs together."""
 
@@ -278,6 +471,9 @@ class MachineRecord(_Record, frozen=True):
         dict[str, Count],
         about("Busy time of each CPU, by its number.", propertyNames={"pattern": "^[0-9]+$"}),
     ] = {}
+    cpu_timeline: Annotated[
+        CpuTimeline | None, about("Busy time of each CPU in the course of the trial.")
+    ] = None
     steal_ns: Annotated[Count | None, about("Taken by the hypervisor for others.")] = None
     foreign_cpu_ns: Annotated[
         Count | None, about("Busy time that neither the roles nor the runner used.")
@@ -298,6 +494,12 @@ class MachineRecord(_Record, frozen=True):
         ),
     ] = ()
     tick_ns: Annotated[Positive | None, about("Granularity of the times above.")] = None
+    khz: Annotated[
+        Count | None,
+        about(
+            "Mean over samples of the highest clock frequency of a CPU, where the kernel knows it."
+        ),
+    ] = None
     psi: Annotated[
         dict[str, Count],
         about(
@@ -315,9 +517,39 @@ class InstrumentRecord(_Record, frozen=True):
         Count, about("CPU time of the runner from the first release to the last exit."), ALWAYS
     ] = 0
     sampling_cpu_ns: Annotated[Count, about("CPU time of it that went into sampling."), ALWAYS] = 0
+    sites_cpu_ns: Annotated[
+        Count | None,
+        about("The part of it that went into copying stacks; absent if none was copied."),
+    ] = None
     sample_interval_ns: Annotated[Count | None, about("Mean time between samples.")] = None
     clock_step_ns: Annotated[Count, about("Smallest step of the clock that was seen."), ALWAYS] = 0
     sources: Annotated[tuple[str, ...], about("Sources used."), ALWAYS] = ()
+    absent: Absent = {}
+
+
+class HostRecord(_Record, frozen=True):
+    """A host of a trial that ran on several: what was read there. Times are those of the trial,
+    which begins with the first release of a role on any host."""
+
+    name: Annotated[str, about("As roles name it.")]
+    machine: Annotated[MachineRecord, ALWAYS] = MachineRecord()
+    instrument: Annotated[InstrumentRecord, ALWAYS] = InstrumentRecord()
+    begin_ns: Annotated[Count, about("When the first role was released there."), ALWAYS] = 0
+    wall_ns: Annotated[Count, about("From then to the last exit there."), ALWAYS] = 0
+    clock_offset_ns: Annotated[
+        int | None,
+        about("Its monotonic clock less that of the laboratory, as it was taken off the times."),
+    ] = None
+    clock_error_ns: Annotated[Count | None, about("Bound of the error of that offset.")] = None
+    start_late_ns: Annotated[
+        Count | None,
+        about(
+            "How long after the agreed start the roles there that had one were released, at worst."
+        ),
+    ] = None
+    engine_cpu_ns: Annotated[
+        Count | None, about("CPU time of the daemons there that connect the hosts.")
+    ] = None
     absent: Absent = {}
 
 
@@ -361,6 +593,13 @@ class TrialRecord(_Record, frozen=True):
     ] = 0
     machine: Annotated[MachineRecord, ALWAYS] = MachineRecord()
     instrument: Annotated[InstrumentRecord, ALWAYS] = InstrumentRecord()
+    hosts: Annotated[
+        tuple[HostRecord, ...],
+        about(
+            "The hosts of a trial that ran on several; machine and instrument are then those of "
+            "the host of the first role."
+        ),
+    ] = ()
 
     def role(self, name: str) -> RoleRecord | None:
         """The role of that name, or ``None`` if the trial has none."""

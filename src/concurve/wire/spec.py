@@ -156,6 +156,10 @@ class RoleSpec(_Spec, frozen=True):
             "alone."
         ),
     ] = None
+    host: Annotated[
+        str | None,
+        about("The host on which it runs, by its name; absent: the only one. Not for the runner."),
+    ] = None
 
 
 class TrialSpec(_Spec, frozen=True, omit_defaults=False):
@@ -197,3 +201,7 @@ class TrialSpec(_Spec, frozen=True, omit_defaults=False):
         ),
     ] = 1024
     sampling: Sampling = Sampling()
+    cache_misses: Annotated[
+        bool | msgspec.UnsetType,
+        about("Whether the misses of the CPU's caches are counted; absent: they are not."),
+    ] = msgspec.UNSET

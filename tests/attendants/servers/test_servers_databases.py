@@ -150,6 +150,8 @@ def test_it_serves_as_its_own_user_and_leaves_nothing(attend: Attending, name: s
     if name == "mariadb":
         own = ask(attended, name, "SELECT @@tmpdir")
         assert own == str(folder.parent), "another one that starts would empty a shared one"
+        read = ask(attended, name, "SELECT LOAD_FILE('/etc/passwd')")
+        assert read is None, "any user of the machine may connect"
     user = servers.SERVERS[name].user
     assert user is not None
     if os.geteuid() == 0:

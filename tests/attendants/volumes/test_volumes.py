@@ -19,7 +19,7 @@ import pytest
 
 from concurve.attendants import volumes
 from concurve.attendants.attendant import AttendantError
-from concurve.attendants.volumes import blocks, file_systems, journal, limits
+from concurve.attendants.volumes import blocks, file_systems, journal, limits, making
 from concurve.attendants.volumes.attend import main
 from concurve.attendants.volumes.blocks import Device
 from concurve.attendants.volumes.file_systems import FILE_SYSTEMS, FileSystem
@@ -29,6 +29,7 @@ from concurve.attendants.volumes.options import parse
 from concurve.attendants.volumes.steps import Detach, Remove, Unmount, Write, call
 from concurve.errors import HostError
 from tests.helpers.needs import needs_root
+from tests.helpers.turns import turn
 
 PATIENCE = 300.0
 
@@ -38,11 +39,16 @@ SMALL = ("--size-mib", "24")
 
 @pytest.fixture(autouse=True)
 def journals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of journals for the test; its remaining steps are done at the end."""
+    """A folder of journals for the test; its remaining steps are done at the end.
+
+    Volumes of a killed process that no journal here mentions are found on the whole machine, those
+    of other tests too: tests with volumes take turns.
+    """
     folder = tmp_path / "journals"
     monkeypatch.setenv(VARIABLE, str(folder))
-    yield folder
-    repair()
+    with turn("volumes"):
+        yield folder
+        repair()
 
 
 def journal_files(folder: Path) -> list[Path]:
@@ -119,6 +125,22 @@ def test_changes_are_taken_back_the_last_one_first(tmp_path: Path, journals: Pat
         assert len(path.read_text().splitlines()) == 2
     assert setting.read_text() == "before"
     assert journal_files(journals) == []
+
+
+def test_the_file_of_a_volume_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """It has the bytes of the databases in the volume, in a folder of all users."""
+    options = parse(["none", "--mount", "/m", "--on", str(tmp_path), "--size-mib", "1"])
+    mask = os.umask(0)
+    try:
+        with new_journal() as own:
+            file = making._file(options, 0, own)
+            assert file.stat().st_mode & 0o777 == 0o600
+            assert file.stat().st_size == 1 << 20
+            with pytest.raises(AttendantError, match="File exists"):
+                making._file(options, 0, own)
+    finally:
+        os.umask(mask)
+    assert not file.exists()
 
 
 def abandoned(journals: Path, *lines: str) -> Path:

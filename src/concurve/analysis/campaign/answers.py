@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from concurve.analysis.campaign.compared import Compared, Setting, compared
 from concurve.analysis.campaign.summary import name_of
+from concurve.analysis.claims.answer import setting_in_words
 from concurve.definition.campaign import Answer, Campaign
 from concurve.estimate import Estimate
 from concurve.findings.campaign import StudyFindings
@@ -17,11 +18,10 @@ from concurve.planning.plan import describe
 from concurve.terms import Level
 from concurve.words import listed
 
-#: Where a campaign does not say what answers it: its first study answers in so many sentences, each
-#: further one in one.
-OF_THE_FIRST = 4
-#: So many studies are then quoted.
+#: Where a campaign does not say what answers it, so many of its studies are quoted: each with its
+#: first answer, a lone one with so many.
 STUDIES_QUOTED = 6
+OF_A_LONE_ONE = 4
 
 #: Two levels whose interval of the ratio lies within 5 % of 1 are alike.
 _ALIKE = 1.05
@@ -43,18 +43,44 @@ def answers(campaign: Campaign, studies: Sequence[StudyFindings[TrialFindings]])
         (asked.study, found)
         for asked in campaign.answer
         if asked.study in by_name and (found := list(_said(asked, by_name[asked.study])))
-    ] or list(_of_the_studies(studies))
+    ]
+    # A sentence without the name of a study is the answer that the campaign asks for first.
+    is_meant = bool(said) and said[0][0] == campaign.answer[0].study
+    said = said or list(_of_the_studies(studies))
     if not said:
         why = "none of its studies has an answer yet"
-        text = f"The question cannot be answered: {why}."
-        return CampaignAnswers((Finding(kind="warning", sentence=text),), "")
-    (study, first), *others = said
-    sentences = list(first)
-    for name, found in others:
-        lead = name_of(by_name[name])
-        sentences += [f"{lead[:1].upper()}{lead[1:]}: {text}" for text in found]
-    return CampaignAnswers(
-        tuple(Finding(kind="answer", sentence=text) for text in sentences), study
+        return CampaignAnswers((_warning(f"The question cannot be answered: {why}."),), "")
+    is_plain = is_meant or (len(studies) == 1 and not campaign.answer)
+    sentences = [
+        text if is_plain and not place else f"{_lead(by_name[name])}: {text}"
+        for place, (name, texts) in enumerate(said)
+        for text in texts
+    ]
+    quoted = [Finding(kind="answer", sentence=text) for text in sentences]
+    if not is_plain:
+        quoted.append(_warning(_not_meant(campaign)))
+    return CampaignAnswers(tuple(quoted), said[0][0])
+
+
+def _warning(text: str) -> Finding:
+    return Finding(kind="warning", sentence=text)
+
+
+def _lead(study: StudyFindings[TrialFindings]) -> str:
+    name = name_of(study)
+    return f"{name[:1].upper()}{name[1:]}"
+
+
+def _not_meant(campaign: Campaign) -> str:
+    """Why the first sentence is not the answer to the question of the campaign."""
+    if not campaign.answer:
+        return (
+            "The campaign does not name what answers its question, so each study answers its own: "
+            "[[answer]] in campaign.toml names it."
+        )
+    return (
+        f"The study that answers the question first, {campaign.answer[0].study}, has no figures; "
+        "this is what the others say."
     )
 
 
@@ -78,13 +104,11 @@ def _said(asked: Answer, study: StudyFindings[TrialFindings]) -> Iterator[str]:
 def _of_the_studies(
     studies: Sequence[StudyFindings[TrialFindings]],
 ) -> Iterator[tuple[str, list[str]]]:
-    """The answers of the first study that has some, and the first one of each further study."""
-    quoted = 0
-    for study in studies:
-        found = _own(study.run) if study.run is not None else []
-        if found and quoted < STUDIES_QUOTED:
-            yield study.name, found[: 1 if quoted else OF_THE_FIRST]
-            quoted += 1
+    """The first answer of each study; the answers of a lone one."""
+    own = [(study.name, _own(study.run)) for study in studies if study.run is not None]
+    most = OF_A_LONE_ONE if len(studies) == 1 else 1
+    for name, found in [item for item in own if item[1]][:STUDIES_QUOTED]:
+        yield name, found[:most]
 
 
 def _own(run: TrialFindings) -> list[str]:
@@ -253,7 +277,7 @@ def _claim(found: Sequence[ClaimFinding]) -> Iterator[str]:
     level of one factor decides it, ``as is slower: refuted with cpu=0; supported with cpu=9.``"""
     if not found:
         return
-    says = found[0].says.rstrip(".")
+    says = _plain(found)
     counts = Counter(item.verdict for item in found)
     if len(found) == 1:
         yield f"{says}: {found[0].verdict}."
@@ -273,6 +297,15 @@ def _claim(found: Sequence[ClaimFinding]) -> Iterator[str]:
         [f"{first} in {most} of {len(found)} settings", *(f"{name} in {n}" for name, n in others)]
     )
     yield f"{says}: {counted}."
+
+
+def _plain(found: Sequence[ClaimFinding]) -> str:
+    """What the claim says, without the setting at which the first of them was judged."""
+    says, mark, inside = found[0].says.rpartition(" [")
+    own = found[0].setting.items()
+    named = {name: level for name, level in own if f"{name}={level}" in inside}
+    is_setting = bool(mark) and inside == f"{setting_in_words(named)}]"
+    return (says if is_setting else found[0].says).rstrip(".")
 
 
 def _decides(found: Sequence[ClaimFinding]) -> str | None:

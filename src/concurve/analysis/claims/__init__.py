@@ -32,6 +32,7 @@ from concurve.analysis.claims.ratios import (
     best_ratio,
     figure,
     ratio,
+    ratio_of_indicators,
     ratio_of_ratios,
     speedup,
     spread,
@@ -114,12 +115,10 @@ def _with_what_decides(answer: Answer, block_seconds: float | None) -> Answer:
         return answer
     trials = max(answer.trials, figure.n + 1)
     more = trials - figure.n
-    time = f" (about {words.duration(trials * block_seconds)})" if block_seconds else ""
+    run = f" (a new run of about {words.duration(trials * block_seconds)})" if block_seconds else ""
     return answer._replace(
         trials=trials,
-        reason=f"{answer.reason}; {words.count(more, 'more trial')} of each would decide it with "
-        f"a power of 80 %, if the truth is as measured: --repeats {trials}..{trials} in a new "
-        f"run{time}",
+        reason=f"{answer.reason}; {words.count(more, 'more trial')} of each would decide it{run}",
     )
 
 
@@ -160,6 +159,7 @@ def _untestable(test: Untestable, samples: Samples) -> Answer:
 _TESTS: dict[str, Callable[[Any, Samples, float], Answer]] = {
     "speedup": speedup,
     "ratio": ratio,
+    "ratio_of_indicators": ratio_of_indicators,
     "constant_within": constant_within,
     "steadier": steadier,
     "figure": figure,

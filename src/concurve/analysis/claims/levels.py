@@ -13,8 +13,8 @@ from concurve.analysis.claims.variation import NO_VARIATION, Variation, variatio
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import BestSetting, Cell, ConstantWithin, Order, Steadier
 from concurve.estimate import Estimate
-from concurve.findings.claims import VerdictName
 from concurve.stats.best import best_set
+from concurve.stats.moments import stdev
 
 
 def _variation(
@@ -104,7 +104,7 @@ def order(test: Order, samples: Samples, confidence: float) -> Answer:
     if not pairs:
         raise MissingError("a single cell has no order")
     each = 1 - (1 - confidence) / len(pairs)
-    steps = []
+    steps: list[tuple[Estimate, Cell, Cell]] = []
     for ahead, behind in pairs:
         first, second = (behind, ahead) if lower else (ahead, behind)
         estimate = samples.ratio(first, second, test.indicator, each)
@@ -113,9 +113,12 @@ def order(test: Order, samples: Samples, confidence: float) -> Answer:
         if estimate.high < 1:
             reason = f"{setting_in_words(behind)} is ahead of {setting_in_words(ahead)}"
             return Answer("refuted", reason, estimate, "in this order")
-        steps.append(estimate)
-    sure = all(step.low is not None and step.low > 1 for step in steps)
-    verdict: VerdictName = "supported" if sure else "undecided"
-    reason = "every step is significant" if sure else "a step is not significant"
-    closest = min(steps, key=lambda step: step.low or 0.0)
-    return Answer(verdict, reason, closest, "in this order")
+        steps.append((estimate, first, second))
+    closest, above, below = min(steps, key=lambda step: step[0].low or 0.0)
+    if all(step.low is not None and step.low > 1 for step, *_ in steps):
+        return Answer("supported", "every step is significant", closest, "in this order")
+    found = samples.log_ratios(above, below, test.indicator)
+    off = samples.ratio_resolution(above, below, test.indicator)
+    spread = None if found is None else stdev(found.values)
+    trials = bounded(closest, 1.0, None, spread, off).trials
+    return Answer("undecided", "a step is not significant", closest, "in this order", trials)

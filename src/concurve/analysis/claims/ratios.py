@@ -14,15 +14,24 @@ from concurve.analysis.claims.answer import (
     setting_in_words,
 )
 from concurve.analysis.samples import MissingError, Samples
-from concurve.definition.claim_kinds import BestRatio, Cell, Figure, Ratio, RatioOfRatios, Spread
+from concurve.definition.claim_kinds import (
+    BestRatio,
+    Cell,
+    Figure,
+    Ratio,
+    RatioOfIndicators,
+    RatioOfRatios,
+    Spread,
+)
 from concurve.estimate import Estimate
 from concurve.stats import best
-from concurve.stats.blocks import Blocks, block_ratio, quotients
+from concurve.stats.blocks import Blocks, block_ratio, log_ratios, quotients
 from concurve.stats.centre import centre, staged
 from concurve.stats.intervals import scaled, variation_estimate
 from concurve.stats.moments import mean, stdev
 from concurve.stats.power import TOO_COARSE
 from concurve.stats.resolution import relative
+from concurve.stats.serial import stretched
 
 #: A spread is said to be small from so many trials on: what befalls a tenth of them would then have
 #: been seen with 95 % (an event that n trials do not show has a share of up to about 3/n; Hanley &
@@ -52,6 +61,26 @@ def _ratio(test: Ratio, top: Cell, bottom: Cell, samples: Samples, confidence: f
     return bounded(estimate, test.at_least, test.at_most, spread, off)
 
 
+def ratio_of_indicators(test: RatioOfIndicators, samples: Samples, confidence: float) -> Answer:
+    """An indicator in one cell over another indicator in another cell, over their common blocks."""
+    above = samples.by_block(test.of, test.indicator)
+    below = samples.by_block(test.over, test.over_indicator)
+    sides = (test.of, test.indicator, above), (test.over, test.over_indicator, below)
+    off = sum(
+        relative(step, list(values.values()))
+        for cell, name, values in sides
+        if (step := samples.resolution(cell, name))
+    )
+    if not above.keys() & below.keys():
+        raise MissingError("no block holds both cells")
+    estimate = block_ratio(above, below, confidence, samples.is_staged, off)
+    if estimate is None:
+        raise _no_ratio(f"{test.indicator} or {test.over_indicator}")
+    found = log_ratios(above, below, off)
+    spread = None if found is None else stdev(found.values)
+    return bounded(estimate, test.at_least, test.at_most, spread, off)
+
+
 def _no_ratio(indicator: str) -> MissingError:
     return MissingError(f"{indicator} is 0 in one of the cells, so there is no ratio")
 
@@ -61,8 +90,10 @@ def figure(test: Figure, samples: Samples, confidence: float) -> Answer:
     off = relative(
         samples.resolution(test.of, test.indicator), samples.values(test.of, test.indicator)
     )
+    values = samples.values(test.of, test.indicator)
+    spread = stdev([math.log(value) for value in values]) if min(values) > 0 else None
     estimate = samples.centre(test.of, test.indicator, confidence)
-    return bounded(estimate, test.at_least, test.at_most, resolution=off)
+    return bounded(estimate, test.at_least, test.at_most, spread, off)
 
 
 def best_ratio(test: BestRatio, samples: Samples, confidence: float) -> Answer:
@@ -114,8 +145,9 @@ def ratio_of_ratios(test: RatioOfRatios, samples: Samples, confidence: float) ->
     estimate = block_ratio(here, there, confidence, samples.is_staged, off)
     if estimate is None:
         raise MissingError("no block holds all four cells")
-    both = here.keys() & there.keys()
-    spread = stdev([math.log(here[block]) - math.log(there[block]) for block in both])
+    both = sorted(here.keys() & there.keys())
+    logs = [math.log(here[block]) - math.log(there[block]) for block in both]
+    spread = stdev(stretched(logs))
     return bounded(estimate, test.at_least, test.at_most, spread, off)
 
 

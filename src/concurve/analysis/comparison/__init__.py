@@ -1,7 +1,8 @@
-"""Findings of two runs, or of two levels of a factor → a comparison."""
+"""Findings of two runs, of several and a base, or of two levels of a factor → a comparison."""
 
 from __future__ import annotations
 
 from concurve.analysis.comparison.compare import compare_levels, compare_runs
+from concurve.analysis.comparison.several import compare_several
 
-__all__ = ["compare_levels", "compare_runs"]
+__all__ = ["compare_levels", "compare_runs", "compare_several"]

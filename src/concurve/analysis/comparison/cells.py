@@ -16,6 +16,7 @@ from concurve.stats.comparison import Direction, LogRatio, Method, log_shift
 from concurve.stats.moments import growth, stdev
 from concurve.stats.power import trials_to_tell
 from concurve.stats.resolution import relative
+from concurve.stats.serial import stretched
 from concurve.terms import IndicatorInfo, Level
 
 #: What may need fewer trials where a machine is shared.
@@ -58,11 +59,12 @@ class _Compared(NamedTuple):
         """The standard deviation of what the log ratio is the centre of, a trial of each."""
         if method == "pairs":
             both = self.new[0].keys() & self.base[0].keys()
-            return stdev(
-                [math.log(self.new[0][block]) - math.log(self.base[0][block]) for block in both]
-            )
-        sides = (self._values(side) for side in (self.new, self.base))
-        return math.hypot(*(stdev([math.log(value) for value in side[0]]) for side in sides))
+            new, base = self.new[0], self.base[0]
+            logs = [math.log(new[block]) - math.log(base[block]) for block in sorted(both)]
+            return stdev(stretched(logs))
+        sides = (self._values(side)[0] for side in (self.new, self.base))
+        logarithms = ([math.log(value) for value in side] for side in sides)
+        return math.hypot(*(stdev(stretched(values)) for values in logarithms))
 
     def _values(self, side: Sequence[Blocks]) -> list[list[float]]:
         return [list(run.values()) for run in side]

@@ -7,18 +7,21 @@ and ``cells`` compares each pair.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from concurve.analysis.comparison.advice import advice
 from concurve.analysis.comparison.cells import (
     CPU_TIME,
+    Draft,
     columns_of,
     draft_of,
     is_staged,
     verdict_of,
 )
+from concurve.analysis.comparison.claims import claims_on_both
 from concurve.analysis.comparison.options import DEFAULTS, Options, indicators_of, near
 from concurve.analysis.comparison.sides import (
     Pair,
@@ -39,8 +42,8 @@ from concurve.errors import ComparisonError
 from concurve.findings.comparison import Comparison
 from concurve.findings.run import TrialFindings
 from concurve.stats.centre import staged
-from concurve.stats.comparison import Method, directions
-from concurve.terms import Level
+from concurve.stats.comparison import Direction, Method, directions
+from concurve.terms import IndicatorInfo, Level
 
 
 def compare_runs(
@@ -53,6 +56,30 @@ def compare_runs(
     Raises:
         ComparisonError: no cell in common, other units, another machine, no such indicator.
     """
+    return compare_with_base(base, [new], options)[0]
+
+
+def compare_with_base(
+    base: Sequence[TrialFindings],
+    news: Sequence[Sequence[TrialFindings]],
+    options: Options = DEFAULTS,
+) -> list[Comparison]:
+    """The same of several sides against one base. The verdicts are of all cells of all of them
+    together.
+
+    Raises:
+        ComparisonError: as :func:`compare_runs`.
+    """
+    drafted = [_drafted_runs(base, new, options) for new in news]
+    return [
+        msgspec.structs.replace(found, claims=claims_on_both(item.sides))
+        for item, found in zip(drafted, _settled(drafted, options), strict=True)
+    ]
+
+
+def _drafted_runs(
+    base: Sequence[TrialFindings], new: Sequence[TrialFindings], options: Options
+) -> _Drafted:
     twice = {run.run.id for run in base} & {run.run.id for run in new}
     if twice:
         raise ComparisonError(
@@ -76,7 +103,7 @@ def compare_runs(
         *unmatched,
         *states([*base, *new]),
     ]
-    return _comparison(sides, pairs, warnings, options, "ranks")
+    return _drafted(sides, pairs, warnings, options, "ranks")
 
 
 def compare_levels(
@@ -102,7 +129,7 @@ def compare_levels(
         if cell.parameters[factor] in others
     ]
     sides = side, side._replace(name=" ".join(f"{factor}={level}" for level in others))
-    return _comparison(sides, pairs, states([run]), options, "pairs")
+    return _settled([_drafted(sides, pairs, states([run]), options, "pairs")], options)[0]
 
 
 def _levels(
@@ -124,13 +151,24 @@ def _levels(
     return levels
 
 
-def _comparison(
+class _Drafted(NamedTuple):
+    """Two sides compared, still without verdicts."""
+
+    sides: tuple[Side, Side]
+    pairs: Sequence[Pair]
+    warnings: tuple[str, ...]
+    method: Method
+    infos: tuple[IndicatorInfo, ...]
+    drafts: list[Draft]
+
+
+def _drafted(
     sides: tuple[Side, Side],
     pairs: Sequence[Pair],
     warnings: Sequence[str],
     options: Options,
     method: Method,
-) -> Comparison:
+) -> _Drafted:
     infos = indicators_of(sides, options)
     cpu = columns_of(sides, CPU_TIME)
     drafts = [
@@ -139,20 +177,30 @@ def _comparison(
         for columns in [columns_of(sides, info.name)]
         for pair in pairs
     ]
-    level = 1 - staged(0.95, is_staged(sides))
-    said = directions([draft.log for draft in drafts], options.effect, level)
+    return _Drafted(sides, pairs, tuple(warnings), method, infos, drafts)
+
+
+def _settled(drafted: Sequence[_Drafted], options: Options) -> list[Comparison]:
+    """The comparisons with their verdicts, which are of all cells of all of them together."""
+    level = 1 - staged(0.95, any(is_staged(item.sides) for item in drafted))
+    logs = [draft.log for item in drafted for draft in item.drafts]
+    said = iter(directions(logs, options.effect, level))
+    return [_settled_one(item, said, options.effect) for item in drafted]
+
+
+def _settled_one(item: _Drafted, said: Iterator[Direction], effect: float) -> Comparison:
     cells = tuple(
-        msgspec.structs.replace(draft.cell, verdict=verdict_of(direction, draft.better))
-        for draft, direction in zip(drafts, said, strict=True)
+        msgspec.structs.replace(draft.cell, verdict=verdict_of(next(said), draft.better))
+        for draft in item.drafts
     )
     return Comparison(
-        base=sides[0].name,
-        new=sides[1].name,
-        factors=varying(pairs),
-        indicators=infos,
-        effect=options.effect,
-        method=method,
+        base=item.sides[0].name,
+        new=item.sides[1].name,
+        factors=varying(item.pairs),
+        indicators=item.infos,
+        effect=effect,
+        method=item.method,
         cells=cells,
-        advice=advice(cells, [draft.is_coarse for draft in drafts], sides, options.effect),
-        warnings=tuple(warnings),
+        advice=advice(cells, [draft.is_coarse for draft in item.drafts], item.sides, effect),
+        warnings=item.warnings,
     )

@@ -209,7 +209,7 @@ def best_of(
     resolutions = _resolutions(tables, columns, name)
     found = best_settings(plan, columns, info, resolutions, advised=advised)
     if ground.doubt:
-        return tuple(_in_doubt(item, ground.doubt) for item in found)
+        return withheld_best(found, ground.doubt)
     if quiet is None:
         return found
     alone = _columns(protocol, quiet, name)
@@ -242,6 +242,11 @@ def _withheld(found: BestFinding, in_doubt: Sequence[Mapping[str, Level]]) -> Be
         return found
     settings = "a setting has" if len(compared) == 1 else f"{len(compared)} settings have"
     return _in_doubt(found, f"the machine was not quiet: {settings} too few quiet trials")
+
+
+def withheld_best(found: tuple[BestFinding, ...], why: str) -> tuple[BestFinding, ...]:
+    """The findings without a recommended setting, for a doubt of the whole run."""
+    return tuple(_in_doubt(item, why) for item in found)
 
 
 def _in_doubt(found: BestFinding, why: str) -> BestFinding:

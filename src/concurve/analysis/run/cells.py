@@ -25,8 +25,9 @@ from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo, Level
 from concurve.wire.record import TrialRecord
 
-#: From so many cells on, figures are computed for all of them together.
+#: From so many cells on, or so many trials, figures are computed for all of the cells together.
 MANY = 50
+MANY_TRIALS = 5_000
 
 
 def cell_findings(
@@ -37,15 +38,14 @@ def cell_findings(
     samples: Samples,
     infos: tuple[IndicatorInfo, ...],
     speed: Speed | None,
-    first: TrialRecord | None,
+    absent: Mapping[str, str],
     head: RunHead,
 ) -> tuple[CellFindings, ...]:
     """The findings of each cell; an estimate is computed when it is first read. ``every`` are the
-    tables of all trials in use."""
+    tables of all trials in use, ``absent`` the reasons of :func:`absent_of`."""
     tables, primary = chosen.tables, head.study.primary
     staged = is_staged(plan.rules)
     units = {info.name: info.unit for info in infos}
-    absent = _absent(first, head.study)
     centres = _Centres(chosen, units, staged)
     speedups = _speedups(plan, tables, speed, samples)
     cells = []
@@ -67,7 +67,9 @@ def cell_findings(
                 indicators=indicators,
                 resolutions=LazyMapping(table.used, table.resolution),
                 absent={k: v for k, v in absent.items() if k not in indicators},
-                including_rejects=indicator_centre(primary, everything, units.get(primary, ""))
+                including_rejects=indicator_centre(
+                    primary, everything, units.get(primary, ""), staged, table.resolution(primary)
+                )
                 if len(everything) > len(in_use)
                 else None,
                 doubtful=chosen.doubtful.get(cell.index, 0),
@@ -93,7 +95,8 @@ class _Centres:
         self._chosen = chosen
         self._units = units
         self._staged = staged
-        self._are_many = len(chosen.tables) >= MANY and chosen.quiet is None
+        are_many = len(chosen.tables) >= MANY or len(chosen.set_aside) >= MANY_TRIALS
+        self._are_many = are_many and chosen.quiet is None
         self._known: dict[str, dict[int, Estimate]] = {}
 
     def of(self, index: int, name: str) -> Estimate:
@@ -119,14 +122,15 @@ class _Centres:
         import numpy as np
 
         tables, unit = self._chosen.tables, self._units.get(name, "")
+        columns = [table.array(name) for table in tables]
         alike: dict[int, list[int]] = {}
-        for index, table in enumerate(tables):
-            alike.setdefault(len(table.used.get(name, ())), []).append(index)
+        for index, column in enumerate(columns):
+            alike.setdefault(len(column), []).append(index)
         found: dict[int, Estimate] = {}
         for count, indices in alike.items():
             if not count:
                 continue
-            rows = np.array([tables[index].used[name] for index in indices])
+            rows = np.array([columns[index] for index in indices])
             finite = np.isfinite(rows).all(axis=1)
             some = [index for index, is_finite in zip(indices, finite, strict=True) if is_finite]
             off = [tables[index].resolution(name) for index in some]
@@ -143,7 +147,8 @@ def _status(state: CellState, protocol: Protocol) -> CellStatus:
     return "ok" if len(state.used) >= protocol.rules.repeats_min else "partial"
 
 
-def _absent(first: TrialRecord | None, study: Study) -> dict[str, str]:
+def absent_of(first: TrialRecord | None, study: Study) -> dict[str, str]:
+    """Why figures are absent, by the record of the trial that ran first."""
     if first is None:
         return {}
     # A trial that went wrong may lack figures that others have.

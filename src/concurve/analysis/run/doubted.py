@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence, Set
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from concurve.analysis.lazy_mapping import LazyMapping
 from concurve.analysis.run.resolutions import with_resolutions
@@ -25,6 +25,10 @@ from concurve.readings.measures import is_probed
 from concurve.stats.blocks import Blocks
 from concurve.store.rows import Outcomes, TrialKey
 from concurve.terms import IndicatorInfo
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: So many quiet blocks are enough; of few blocks, half of them.
 QUIET_MIN = 5
@@ -127,9 +131,12 @@ def _by_name(whole: Table, probed: Table, other: Table) -> Table:
     def of(name: str) -> Table:
         return probed if is_probed(name) else other
 
+    def array(name: str) -> NDArray[np.float64]:
+        return of(name).array(name)
+
     def by_block(name: str) -> Blocks:
         return of(name).by_block(name)
 
     names = [name for name in whole.used if name in of(name).used]
     used = LazyMapping(names, lambda name: of(name).used[name])
-    return whole._replace(used=used, by_block=by_block)
+    return whole._replace(used=used, array=array, by_block=by_block)

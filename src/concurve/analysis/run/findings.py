@@ -12,16 +12,24 @@ from functools import cache, cached_property, partial
 
 import msgspec
 
+from concurve.analysis.claims.deciding import deciding
 from concurve.analysis.dependence import assumed_ratios, dependences
 from concurve.analysis.dependence import sentences as dependence_sentences
-from concurve.analysis.doubt import claims_in_doubt, published_in_doubt
+from concurve.analysis.doubt import (
+    claims_in_doubt,
+    published_in_doubt,
+    withheld_claims,
+    withheld_published,
+)
 from concurve.analysis.ground import ground_of
-from concurve.analysis.run.best import best_of
-from concurve.analysis.run.cells import cell_findings, speedup_among
+from concurve.analysis.run.best import best_of, withheld_best
+from concurve.analysis.run.cells import absent_of, cell_findings, speedup_among
 from concurve.analysis.run.doubted import Chosen, chosen
+from concurve.analysis.run.hosts import compare_hosts
+from concurve.analysis.run.hosts import sentences as host_sentences
 from concurve.analysis.run.indicators import indicator_infos
 from concurve.analysis.run.run_samples import samples_of
-from concurve.analysis.run.shapes import level_change_of, with_shapes
+from concurve.analysis.run.shapes import drift_of, level_change_of, with_shapes, with_widened
 from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
 from concurve.analysis.sentences import sentences
 from concurve.analysis.shape_sentences import shape_sentences
@@ -84,10 +92,10 @@ class StoredRun:
         return used
 
 
-def stored_run(store: Store, row: RunRow) -> StoredRun:
-    """A run as it is stored, without its records."""
+def stored_run(store: Store, row: RunRow, trials: Trials | None = None) -> StoredRun:
+    """A run as it is stored, without its records. ``trials`` are its trials, if they are read."""
     head = decode_head(row)
-    trials = store.trials(row.id)
+    trials = store.trials(row.id) if trials is None else trials
     plan = plan_of(head)
     protocol = replay(plan, trials.outcomes, head.id)
     figures = _figures(row.id, trials)
@@ -161,17 +169,25 @@ def analyse(
     tables, every = picked.tables, stored.tables
     rejects = _rejects(plan, protocol)
     ground = ground_of(head, plan, tables, indicators, best_by)
+    primary = head.study.primary
+    info = next((info for info in indicators if info.name == primary), None)
+    asked = info or IndicatorInfo(name=primary, label=primary)
+    hosts = compare_hosts(plan, tables, asked)
+    unlike = hosts.doubt if hosts else ""
     best = best_of(plan, protocol, tables, ground, picked.quiet, advised=advised)
-    samples = samples_of(head, plan, protocol, tables, indicators, picked.quiet)
+    if unlike:
+        best = withheld_best(best, unlike)
+    absent = absent_of(first, head.study)
+    samples = samples_of(head, plan, protocol, tables, indicators, picked.quiet, absent)
     cells = cell_findings(
-        plan, protocol, picked, every, samples, indicators, ground.speed, first, head
+        plan, protocol, picked, every, samples, indicators, ground.speed, absent, head
     )
-    change = None
+    change = drift = None
     if not head.study.simulation:
-        primary = head.study.primary
-        info = next((info for info in indicators if info.name == primary), None)
-        cells = with_shapes(cells, tables, info or IndicatorInfo(name=primary, label=primary))
-        change = level_change_of(tables, primary)
+        cells = with_shapes(cells, tables, asked)
+        change, drift = level_change_of(tables, primary), drift_of(tables, primary)
+        if ground.speed is not None:
+            cells = with_widened(plan, cells, tables, ground.speed.indicator.name)
     depends = dependences(head.study, samples)
     said = (
         *sentences(
@@ -188,8 +204,15 @@ def analyse(
         ),
         *dependence_sentences(depends),
         *ground.said,
-        *shape_sentences(plan, cells, change, indicators, head.study.primary),
+        *shape_sentences(plan, cells, change, drift, indicators, primary),
+        *host_sentences(hosts),
     )
+    block_seconds = _block_seconds(plan, protocol)
+    claims = claims_in_doubt(head.study, samples, samples.quiet, block_seconds)
+    published = published_in_doubt(head.study, samples, samples.quiet, plan.cells[0].parameters)
+    if unlike:
+        claims = withheld_claims(claims, unlike)
+        published = withheld_published(published, unlike)
     return Findings(
         run=_run_info(stored, rejects),
         question=head.study.question,
@@ -208,13 +231,15 @@ def analyse(
         rejects=rejects,
         machine={**head.machine, "versions": head.versions, "programs": head.programs},
         roles=tuple(role.name for role in head.study.roles),
-        claims=claims_in_doubt(head.study, samples, samples.quiet, _block_seconds(plan, protocol)),
+        claims=claims,
+        deciding=deciding(claims, block_seconds),
         dependences=depends,
         assumed_ratios=assumed_ratios(head.study, samples),
         best=best,
-        published=published_in_doubt(head.study, samples, samples.quiet, plan.cells[0].parameters),
+        published=published,
         test_case=head.study.test_case,
         level_change=change,
+        drift=drift,
     )
 
 

@@ -7,6 +7,7 @@ from concurve.definition.indicator_names import split_name
 from concurve.definition.measured import INDICATORS, MEASURED, fairness_info
 from concurve.definition.purposes import purposes_of
 from concurve.planning.plan import Plan
+from concurve.readings.copies import copied_roles
 from concurve.readings.measures import cpu_info, measure
 from concurve.readings.operations import Asked
 from concurve.store.run_head import RunHead
@@ -22,7 +23,8 @@ def indicator_infos(
     names = dict.fromkeys(name for table in tables for name in table.every)
     units: dict[str, str] = {}
     if first is not None:
-        units = measure(first, Asked(purposes_of(head.study))).units
+        wanted = Asked(purposes_of(head.study), copied=copied_roles(head.study))
+        units = measure(first, wanted).units
     for extract in head.study.extracts:
         units[extract.name] = extract.unit
     declared = {item.name: item for item in head.study.indicators}

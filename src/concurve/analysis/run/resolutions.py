@@ -13,7 +13,7 @@ from concurve.analysis.run.tables import Table
 from concurve.definition.measured import MEASURED
 from concurve.definition.units import is_rate, is_time
 from concurve.stats.centre import centre
-from concurve.stats.resolution import relative, step_of, step_of_rates
+from concurve.stats.resolution import relative, step_of, step_of_rates, tick_of
 from concurve.terms import IndicatorInfo
 
 #: Figures that are computed from a time; its clock is theirs.
@@ -32,7 +32,8 @@ def with_resolutions(tables: Sequence[Table], infos: Sequence[IndicatorInfo]) ->
 
     @cache
     def of_run(name: str) -> float:
-        return step_of(value for table in tables for value in table.used.get(name, ()))
+        cells = [table.used.get(name, ()) for table in tables]
+        return tick_of(cells, step_of(value for values in cells for value in values))
 
     def of(index: int, name: str) -> float:
         """Of an indicator in a cell; 0 where it is exact or was not measured."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from concurve.analysis.run.tables import Table, is_staged
 from concurve.analysis.samples import MissingError, Samples
@@ -20,9 +21,11 @@ def samples_of(
     tables: Sequence[Table],
     infos: tuple[IndicatorInfo, ...],
     quiet: Sequence[Table] | None = None,
+    absent: Mapping[str, str] = MappingProxyType({}),
 ) -> Samples:
     """What the tests of claims read: a run's values by cell and indicator. ``quiet`` are the tables
-    of the quiet trials alone, where those of the figures hold others too."""
+    of the quiet trials alone, where those of the figures hold others too; ``absent`` says why
+    indicators are absent."""
     better = {info.name: info.better for info in infos}
     left_out = {(item.factor, item.level): item.says for item in head.left_out}
 
@@ -51,7 +54,8 @@ def samples_of(
     def by_block(parameters: Mapping[str, Level], indicator: str) -> Blocks:
         found = table(parameters).by_block(indicator)
         if not found:
-            raise MissingError(f"has no {indicator} in this run", describe(dict(parameters)))
+            why = f": {absent[indicator]}" if indicator in absent else ""
+            raise MissingError(f"has no {indicator} in this run{why}", describe(dict(parameters)))
         return found
 
     def resolution(parameters: Mapping[str, Level], indicator: str) -> float:
@@ -66,5 +70,5 @@ def samples_of(
         lambda name: better.get(name, "neither"),
         resolution,
         is_staged(plan.rules),
-        None if quiet is None else samples_of(head, plan, protocol, quiet, infos),
+        None if quiet is None else samples_of(head, plan, protocol, quiet, infos, None, absent),
     )

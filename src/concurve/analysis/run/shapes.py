@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from concurve.analysis.run.tables import Table
-from concurve.findings.cells import CellFindings, SlowTail, TwoLevels
+from concurve.findings.cells import CellFindings, FastTail, SlowTail, TwoLevels
 from concurve.findings.run import LevelChange
-from concurve.stats import shape
+from concurve.planning.plan import Plan
+from concurve.stats import serial, shape
+from concurve.stats.blocks import quotients
 from concurve.terms import IndicatorInfo
 
 #: Levels are told apart that differ by more ticks of their clock than this.
@@ -19,10 +21,30 @@ _TICKS = 2
 def with_shapes(
     cells: Sequence[CellFindings], tables: Sequence[Table], info: IndicatorInfo
 ) -> tuple[CellFindings, ...]:
-    """The cells with the levels and the tail of their trials by an indicator."""
+    """The cells with the levels and the tails of their trials by an indicator."""
     shaped = set(_may_be_shaped(tables, info))
     return tuple(
         _shaped(cell, tables[cell.index], info) if cell.index in shaped else cell for cell in cells
+    )
+
+
+def with_widened(
+    plan: Plan, cells: Sequence[CellFindings], tables: Sequence[Table], name: str
+) -> tuple[CellFindings, ...]:
+    """The cells with the factor by which the interval of their speed-up (by this indicator) is
+    wider because its blocks depend on each other; where that is so beyond chance."""
+    others = [cell for cell in cells if cell.index != cell.base and "speedup" in cell.indicators]
+    level = serial.LEVEL / max(1, len(others))
+    found: dict[int, float] = {}
+    for cell in others:
+        base = tables[plan.cells[cell.index].base].by_block(name)
+        ratios = quotients(tables[cell.index].by_block(name), base)
+        series = list(ratios.values()) if ratios else []
+        if serial.p_value(series) <= level:
+            found[cell.index] = serial.widening(series)
+    return tuple(
+        msgspec.structs.replace(cell, widened=found[cell.index]) if cell.index in found else cell
+        for cell in cells
     )
 
 
@@ -32,18 +54,24 @@ def level_change_of(tables: Sequence[Table], name: str) -> LevelChange | None:
     return None if found is None else LevelChange(block=found.block, factor=found.factor)
 
 
+def drift_of(tables: Sequence[Table], name: str) -> float | None:
+    """By which share the level of an indicator that the cells of a run share wandered."""
+    return shape.drift([table.by_block(name) for table in tables])
+
+
 def _may_be_shaped(tables: Sequence[Table], info: IndicatorInfo) -> list[int]:
     """The cells whose trials are worth a closer look; cells with as many trials are judged
     together."""
     import numpy as np
 
+    columns = [table.array(info.name) for table in tables]
     alike: dict[int, list[int]] = {}
-    for index, table in enumerate(tables):
-        alike.setdefault(len(table.used.get(info.name, [])), []).append(index)
+    for index, column in enumerate(columns):
+        alike.setdefault(len(column), []).append(index)
     found: list[int] = []
     for count, indices in alike.items():
         if count >= shape.TRIALS_MIN:
-            rows = np.array([tables[index].used[info.name] for index in indices])
+            rows = np.array([columns[index] for index in indices])
             judged = shape.may_have_shape(rows, info.better)
             found += [index for index, may in zip(indices, judged.tolist(), strict=True) if may]
     return found
@@ -54,5 +82,10 @@ def _shaped(cell: CellFindings, table: Table, info: IndicatorInfo) -> CellFindin
     levels = shape.two_levels(values)
     if levels and levels.high - levels.low > _TICKS * table.resolution(info.name):
         return msgspec.structs.replace(cell, two_levels=TwoLevels(**levels._asdict()))
-    tail = shape.slow_tail(values, info.better)
-    return msgspec.structs.replace(cell, slow_tail=SlowTail(**tail._asdict())) if tail else cell
+    off = table.resolution(info.name)
+    slow, fast = (find(values, info.better, off) for find in (shape.slow_tail, shape.fast_tail))
+    return msgspec.structs.replace(
+        cell,
+        slow_tail=SlowTail(**slow._asdict()) if slow else None,
+        fast_tail=FastTail(**fast._asdict()) if fast else None,
+    )

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 
 class Table(NamedTuple):
-    """Figures of one cell, by indicator: of the trials in use, and of all; and those in use by
-    their block. ``resolution`` says by how much a reading of an indicator may be off, in its
-    unit."""
+    """Figures of one cell, by indicator: of the trials in use, and of all; and those in use as an
+    array, and by their block. ``resolution`` says by how much a reading of an indicator may be
+    off, in its unit."""
 
     used: Mapping[str, list[float]]
     every: Mapping[str, list[float]]
+    array: Callable[[str], NDArray[np.float64]]
     by_block: Callable[[str], Blocks]
     resolution: Callable[[str], float] = lambda _: 0.0
 
@@ -43,15 +44,29 @@ def tables_of(
     by_cell = np.argsort(cell_of, kind="stable")
     ends = np.searchsorted(cell_of[by_cell], np.arange(len(plan.cells) + 1))
     counts = np.asarray(in_use, dtype=bool)
+    # Where no figure is missing, as nearly always, no cell needs to be asked which it has.
+    is_whole = not np.isnan(figures.values).any()
     tables = []
     for first, last in pairwise(ends):
         rows = by_cell[first:last]
-        every = _columns(figures, rows)
+        every = _columns(figures, rows, is_whole)
         used = rows[counts[rows]]
-        columns = every if len(used) == len(rows) else _columns(figures, used)
+        columns = every if len(used) == len(rows) else _columns(figures, used, is_whole)
         # Ratios of a cell with its base and with others read the same blocks again and again.
-        tables.append(Table(columns, every, cache(partial(_by_block, figures, block_of, used))))
+        array = partial(_array, figures, used)
+        by_block = cache(partial(_by_block, figures, block_of, used))
+        tables.append(Table(columns, every, array, by_block))
     return tables
+
+
+def _array(figures: FigureTable, rows: NDArray[np.intp], name: str) -> NDArray[np.float64]:
+    """The figure of some trials of a cell in their order; trials without it are left out."""
+    import numpy as np
+
+    if name not in figures.names:
+        return np.empty(0)
+    values: NDArray[np.float64] = figures.values[rows, figures.names.index(name)]
+    return values[~np.isnan(values)]
 
 
 def _by_block(
@@ -70,10 +85,16 @@ def _by_block(
     return dict(zip(blocks[order].tolist(), values[present][order].tolist(), strict=True))
 
 
-def _columns(figures: FigureTable, rows: NDArray[np.intp]) -> Mapping[str, list[float]]:
-    """Figures of some trials by name; a name that none of them has is left out."""
+def _columns(
+    figures: FigureTable, rows: NDArray[np.intp], is_whole: bool
+) -> Mapping[str, list[float]]:
+    """Figures of some trials by name; a name that none of them has is left out. ``is_whole``: all
+    trials have all of them."""
     import numpy as np
 
+    if is_whole:
+        known = {name: place for place, name in enumerate(figures.names)} if len(rows) else {}
+        return LazyMapping(known, lambda name: list(figures.values[rows, known[name]].tolist()))
     values = figures.values[rows]
     present = ~np.isnan(values)
     places = {figures.names[index]: int(index) for index in np.flatnonzero(present.any(axis=0))}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from concurve.analysis.ground import Speed
 from concurve.analysis.sentences.gains import speedups_compared
 from concurve.findings.cells import CellFindings
@@ -11,10 +13,13 @@ from concurve.readings.measures import MEASURE_PHASE
 #: The run time is named beside the measured phase if it is this many times as long.
 START_UP_FACTOR = 1.02
 
+#: All of so many trials are at one of two speeds in 1 of 16 cells: about what an interval may miss.
+FEW = 5
+
 
 def notes_of(plan: Plan, cells: tuple[CellFindings, ...], speed: Speed | None) -> list[str]:
     """Notes on what times and speed-ups are, and on their intervals."""
-    notes = []
+    notes = list(_few(plan, cells))
     if any(_has_start_up(cell) for cell in cells):
         notes.append(
             f"Times are those of the phase '{MEASURE_PHASE}' that the program marked; run_seconds "
@@ -38,6 +43,18 @@ def notes_of(plan: Plan, cells: tuple[CellFindings, ...], speed: Speed | None) -
             "it is chosen; so they are wider than those of the tables."
         )
     return notes
+
+
+def _few(plan: Plan, cells: tuple[CellFindings, ...]) -> Iterator[str]:
+    """What intervals of so few trials take for granted."""
+    figures = [cell.indicators.get(plan.study.primary) for cell in cells]
+    counts = [figure.n for figure in figures if figure is not None and 1 < figure.n < FEW]
+    if counts and not plan.study.simulation:
+        n = min(counts)
+        yield (
+            f"Intervals of fewer than {FEW} trials take the noise as normal: of a program with "
+            f"two speeds, {n} trials show only one in 1 of {2 ** (n - 1)} cells."
+        )
 
 
 def _has_start_up(cell: CellFindings) -> bool:

@@ -11,7 +11,6 @@ and the server's own arguments.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from concurve.attendants.servers.mariadb import MariaDB
@@ -19,6 +18,7 @@ from concurve.attendants.servers.postgresql import VERSIONS, PostgreSQL
 from concurve.attendants.servers.redis import Redis
 from concurve.attendants.servers.server import Server
 from concurve.errors import HostError
+from concurve.host.own_python import module
 
 #: By the name that studies use.
 SERVERS: dict[str, Server] = {
@@ -51,10 +51,4 @@ def command(name: str, where: str) -> tuple[str, ...]:
     Raises:
         HostError: it is not installed.
     """
-    return (
-        sys.executable,
-        "-m",
-        "concurve.attendants.servers.attend",
-        name,
-        str(program(name, where)),
-    )
+    return (*module("concurve.attendants.servers.attend"), name, str(program(name, where)))

@@ -62,8 +62,9 @@ class MariaDB(Database):
                 "--auth-root-authentication-method=normal"]  # fmt: skip
 
     def argv(self, file: Path, folder: Path, port: int, arguments: Sequence[str]) -> list[str]:
+        # Any user of the machine may connect: SQL reads and writes no files elsewhere.
         places = [f"--socket={folder / 'socket'}", f"--pid-file={folder / 'pid'}",
-                  f"--port={port}"]  # fmt: skip
+                  f"--port={port}", f"--secure-file-priv={folder}"]  # fmt: skip
         return [str(file), "--no-defaults", *_places(folder), *places, *_SETTINGS, *arguments]
 
     def url(self, port: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import pwd
 import subprocess
@@ -15,11 +14,8 @@ from typing import Any
 
 from concurve.attendants.attendant import AttendantError, Signals, StoppedError
 from concurve.attendants.servers.server import Server, Session
+from concurve.host.orphans import ending_with_parent
 from concurve.wire.report_channel import REPORT_VARIABLE
-
-#: ``linux/prctl.h``: the signal that a process gets when its parent ends.
-_PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None)
 
 #: Seconds for a server to answer, and to end after a stop request. Only a hang takes as long.
 PATIENCE_SECONDS = 120.0
@@ -35,14 +31,10 @@ def running(server: Server, argv: Sequence[str], folder: Path) -> Iterator[subpr
     Raises:
         AttendantError: it cannot be started.
     """
-
-    def end_with_parent() -> None:  # runs in the server's process before it starts
-        _LIBC.prctl(_PR_SET_PDEATHSIG, server.stop_signal)
-
     try:
         process = subprocess.Popen(
             argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=sys.stderr, process_group=0,
-            preexec_fn=end_with_parent,  # noqa: PLW1509 - there is one thread here
+            preexec_fn=ending_with_parent(server.stop_signal),  # noqa: PLW1509 - one thread
             **identity(server),
         )  # fmt: skip
     except OSError as error:

@@ -2,7 +2,8 @@
 
 Document 003 compares I/O schedulers. A study that does so has a role whose program is
 ``volume-none``, ``volume-mq-deadline``, ``volume-kyber`` or ``volume-bfq``; with a file system at
-the end of the name, as in ``volume-bfq-xfs``, the volume has this file system. The attendant
+the end of the name, as in ``volume-bfq-xfs``, the volume has this file system, and with a layout
+after that, as in ``volume-bfq-xfs-striped``, it is over several devices. The attendant
 (:mod:`concurve.attendants.volumes.attend`) makes the volume, mounts it where the other roles expect
 it, reports ``ready``, and undoes everything at SIGTERM. It writes each change of the machine to a
 journal first (:mod:`concurve.attendants.volumes.journal`), so that the next start undoes the
@@ -13,15 +14,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from pathlib import Path
 
 from concurve.attendants.attendant import AttendantError
-from concurve.attendants.volumes import blocks, file_systems, journal
+from concurve.attendants.volumes import blocks, file_systems, journal, mapping, places
 from concurve.attendants.volumes.file_systems import FILE_SYSTEMS, USUAL
 from concurve.attendants.volumes.journal import DamagedError, Left
+from concurve.attendants.volumes.mapping import LAYOUTS
 from concurve.attendants.volumes.steps import Tell, silent
 from concurve.errors import HostError
+from concurve.host.own_python import module
 
 _PREFIX = "volume-"
 
@@ -35,7 +37,22 @@ VOLUMES = {
         for scheduler in SCHEDULERS
         for kind in FILE_SYSTEMS
     },
+    **{
+        f"{_PREFIX}{scheduler}-{kind}-{layout}": (
+            scheduler,
+            "--file-system",
+            kind,
+            "--layout",
+            layout,
+        )
+        for scheduler in SCHEDULERS
+        for kind in FILE_SYSTEMS
+        for layout in LAYOUTS
+    },
 }
+
+#: These names for people.
+PATTERN = f"{_PREFIX}SCHEDULER[-FILESYSTEM[-LAYOUT]]"
 
 #: Programs that an attendant calls, and Debian's packages of them.
 TOOLS = {
@@ -64,7 +81,11 @@ def program(name: str, where: str) -> Path:
                 f"{where}: {name}: {tool} is not installed", f"apt-get install {package}"
             )
     scheduler, *options = VOLUMES[name]
-    file_systems.check(FILE_SYSTEMS[options[-1]] if options else USUAL, f"{where}: {name}")
+    asked = dict(zip(options[::2], options[1::2], strict=True))
+    file_systems.check(FILE_SYSTEMS.get(asked.get("--file-system", ""), USUAL), f"{where}: {name}")
+    if "--layout" in asked:
+        mapping.check(f"{where}: {name}")
+        places.check_several(f"{where}: {name}")
     known = blocks.known_schedulers()
     if scheduler not in known:
         raise HostError(
@@ -82,7 +103,7 @@ def command(name: str, where: str) -> tuple[str, ...]:
         HostError: as :func:`program`.
     """
     program(name, where)
-    return (sys.executable, "-m", "concurve.attendants.volumes.attend", *VOLUMES[name])
+    return (*module("concurve.attendants.volumes.attend"), *VOLUMES[name])
 
 
 def repair(tell: Tell = silent) -> None:

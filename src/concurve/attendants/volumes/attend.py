@@ -48,6 +48,8 @@ def _tell(text: str) -> None:
 def _report_ready(volume: Volume, options: VolumeOptions) -> None:
     limits = options.write_bytes_per_second or options.read_bytes_per_second
     report({"fact": "device", "value": volume.device.name})
+    if options.layout is not None:
+        report({"fact": "members", "value": [member.name for member in volume.members]})
     report({"fact": "file_system", "value": volume.file_system})
     if limits:
         report({"fact": "limited", "value": volume.limited})

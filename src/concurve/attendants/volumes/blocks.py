@@ -214,6 +214,21 @@ def loops() -> list[Device]:
     return [Device(name) for name in sorted(names)]
 
 
+def mapped_devices() -> dict[str, Device]:
+    """The devices that the device mapper has made, by their names."""
+    found = {}
+    for file in sorted(_BLOCK.glob("dm-*/dm/name")):
+        with contextlib.suppress(OSError):  # removed meanwhile
+            name = file.read_text(encoding="utf-8").strip()
+            found[name] = Device(file.parents[1].name)
+    return found
+
+
+def mapped(name: str) -> Device | None:
+    """The device that the device mapper has made under a name."""
+    return mapped_devices().get(name)
+
+
 def loops_over(path: Path) -> list[Device]:
     """Loop devices that are attached to a file or a device."""
     return [device for device in loops() if device.backing == path]

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 from concurve.attendants.attendant import AttendantError
-from concurve.attendants.volumes import blocks, file_systems
+from concurve.attendants.volumes import blocks, file_systems, mapping
 from concurve.attendants.volumes.blocks import Device
 from concurve.attendants.volumes.file_systems import LABEL, FileSystem
 from concurve.attendants.volumes.options import VolumeOptions
@@ -29,6 +29,8 @@ def check(options: VolumeOptions) -> None:
     _check_mount(options.mount)
     if not options.in_place:
         _check_file_system(options.file_system)
+    if options.layout is not None:
+        _check_layout(options)
     kind = _kind(options.on)
     if kind == "folder" and options.in_place:
         _check_disk(Device.beneath(options.on).disk)
@@ -37,11 +39,38 @@ def check(options: VolumeOptions) -> None:
         _check_scheduler(options, None)
         _check_space(options)
     else:
-        device = Device.at(options.on)
+        _check_devices(options)
+
+
+def _check_layout(options: VolumeOptions) -> None:
+    """Refuse what is not several devices, or a folder to make them in."""
+    try:
+        mapping.check(f"--layout {options.layout}")
+    except HostError as error:
+        raise AttendantError(f"{error.what}: {error.remedy}") from error
+    kinds = {path: _kind(path) for path in (options.on, *options.others)}
+    folders = [path for path, kind in kinds.items() if kind == "folder"]
+    if folders and options.others:
+        raise AttendantError(
+            f"--on {folders[0]} is a folder: name devices alone, or one folder, in which loop "
+            "devices are made"
+        )
+    if not folders and not options.others:
+        raise AttendantError(
+            f"--layout {options.layout} joins several devices, and {options.on} is one: name more "
+            "with --on, or a folder, in which loop devices are made"
+        )
+
+
+def _check_devices(options: VolumeOptions) -> None:
+    devices = [Device.at(path) for path in (options.on, *options.others)]
+    for device in devices:
         _check_disk(device.disk)
         _check_scheduler(options, device)
         _check_unused(device, options.erase)
-        _check_size(device.bytes, f"{device.node} has", options.file_system)
+    names = " and ".join(str(device.node) for device in devices)
+    has = "has" if len(devices) == 1 else "have"
+    _check_size(sum(device.bytes for device in devices), f"{names} {has}", options.file_system)
 
 
 def _kind(path: Path) -> str:
@@ -103,7 +132,7 @@ def _check_size(bytes_: int, what: str, kind: FileSystem) -> None:
 
 
 def _check_space(options: VolumeOptions) -> None:
-    _check_size(options.bytes, "--size-mib gives", options.file_system)
+    _check_size(options.bytes_of_member * options.members, "--size-mib gives", options.file_system)
     free = shutil.disk_usage(options.on).free
     if free < options.bytes + _SPARE_BYTES:
         raise AttendantError(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
+from concurve.attendants.volumes.modules import would_load
 from concurve.errors import HostError
 
 _KNOWN = Path("/proc/filesystems")
@@ -66,14 +66,4 @@ def check(kind: FileSystem, where: str) -> None:
 
 def _is_known(name: str) -> bool:
     """Does the kernel have the file system, or a module that mounting would load?"""
-    if name in _KNOWN.read_text(encoding="ascii").split():
-        return True
-    if shutil.which("modprobe") is None:
-        return False
-    tried = subprocess.run(
-        ["modprobe", "--dry-run", "--quiet", name],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
-    return tried.returncode == 0
+    return name in _KNOWN.read_text(encoding="ascii").split() or would_load(name)

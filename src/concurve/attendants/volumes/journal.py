@@ -22,7 +22,7 @@ import msgspec
 
 from concurve.attendants.attendant import AttendantError
 from concurve.attendants.volumes import blocks
-from concurve.attendants.volumes.steps import PREFIX, Detach, Remove, Step, Tell, silent
+from concurve.attendants.volumes.steps import PREFIX, Detach, Remove, Step, Tell, Unmap, silent
 
 #: Names another folder for journals, as tests do.
 VARIABLE = "CONCURVE_VOLUMES"
@@ -54,7 +54,8 @@ class DamagedError(AttendantError):
     """A journal that cannot be read."""
 
     remedy = (
-        "undo by hand what its other lines name (umount, losetup --detach), then delete the file"
+        "undo by hand what its other lines name (umount, dmsetup remove, losetup --detach), "
+        "then delete the file"
     )
 
 
@@ -200,14 +201,26 @@ def without_journal() -> list[Left]:
     if os.geteuid() != 0:
         return []
     mentioned = {text for path in _journals() for text in _texts(path)}
+    steps: dict[str, list[Step]] = {}
+    for name in blocks.mapped_devices():
+        if name not in mentioned:
+            steps.setdefault(_process_of(name), []).append(Unmap(name))
     files = [device.backing for device in blocks.loops()]
-    found = []
-    for file in dict.fromkeys(file for file in files if file and file.name.startswith(PREFIX)):
-        process = file.name.removeprefix(PREFIX)
-        is_alive = process.isdigit() and Path("/proc", process).exists()
-        if process.isdigit() and not is_alive and str(file) not in mentioned:
-            found.append(Left(None, [Detach(str(file)), Remove(str(file))]))
-    return found
+    for file in dict.fromkeys(file for file in files if file):
+        if str(file) not in mentioned:
+            undone: list[Step] = [Detach(str(file)), Remove(str(file))]
+            steps.setdefault(_process_of(file.name), []).extend(undone)
+    return [
+        Left(None, found)
+        for process, found in steps.items()
+        if process and not Path("/proc", process).exists()
+    ]
+
+
+def _process_of(name: str) -> str:
+    """The process that has made what bears a name, by its number; empty if no attendant has."""
+    process = name.removeprefix(PREFIX).partition("-")[0]
+    return process if name.startswith(PREFIX) and process.isdigit() else ""
 
 
 def _journals() -> list[Path]:

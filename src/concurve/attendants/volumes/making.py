@@ -15,6 +15,7 @@ from concurve.attendants.volumes.blocks import Device
 from concurve.attendants.volumes.file_systems import FileSystem
 from concurve.attendants.volumes.journal import Journal
 from concurve.attendants.volumes.limits import limit
+from concurve.attendants.volumes.mapping import join
 from concurve.attendants.volumes.options import VolumeOptions
 from concurve.attendants.volumes.steps import (
     PREFIX,
@@ -25,14 +26,26 @@ from concurve.attendants.volumes.steps import (
     Write,
     call,
 )
+from concurve.permissions import file_mode
 
 
 class Volume(NamedTuple):
-    """A volume that is mounted; ``limited`` says whether it has the limits asked for."""
+    """A volume that is mounted, and the devices that have the scheduler: itself, or its members.
+    ``limited`` says whether it has the limits asked for."""
 
     device: Device
+    members: tuple[Device, ...]
     file_system: str
     limited: bool
+
+
+class _Member(NamedTuple):
+    """A device that gets the scheduler, and the loop device beneath it, if it is one itself: a
+    limit holds above the scheduler of its own device, so that of the lower one is beneath the
+    scheduler of the upper one."""
+
+    device: Device
+    lower: Device | None = None
 
 
 def make(options: VolumeOptions, journal: Journal) -> Volume:
@@ -43,26 +56,26 @@ def make(options: VolumeOptions, journal: Journal) -> Volume:
     """
     if options.in_place:
         return _in_place(options, journal)
-    if options.on.is_dir():
-        return _on_loops(options, journal)
-    device = Device.at(options.on)
-    _schedule(device, options, journal)
-    _format(device, options.file_system)
-    _mount(options.mount, journal, str(device.node))
-    return Volume(device, f"{options.file_system.name}, new", False)
+    members = _members(options, journal)
+    devices = tuple(member.device for member in members)
+    for device in devices:
+        _schedule(device, options, journal)
+    whole = devices[0] if options.layout is None else join(options.layout, devices, journal)
+    _format(whole, options.file_system)
+    _mount(options.mount, journal, str(whole.node))
+    limited = [limit(it.lower, options, journal) for it in members if it.lower is not None]
+    return Volume(whole, devices, f"{options.file_system.name}, new", all(limited) and any(limited))
 
 
-def _on_loops(options: VolumeOptions, journal: Journal) -> Volume:
-    """Two loop devices, one over the other: a limit holds above the scheduler of its own device, so
-    that of the lower one is beneath the scheduler of the upper one."""
-    file = _file(options, journal)
-    lower = _attach(file, journal)
-    upper = _attach(lower.node, journal)
-    _schedule(upper, options, journal)
-    _format(upper, options.file_system)
-    _mount(options.mount, journal, str(upper.node))
-    limited = limit(lower, options, journal)
-    return Volume(upper, f"{options.file_system.name}, new", limited)
+def _members(options: VolumeOptions, journal: Journal) -> list[_Member]:
+    """The devices of the volume: those named, or new loop devices in the folder."""
+    if not options.on.is_dir():
+        return [_Member(Device.at(path)) for path in (options.on, *options.others)]
+    found = []
+    for number in range(options.members):
+        lower = _attach(_file(options, number, journal), journal)
+        found.append(_Member(_attach(lower.node, journal), lower))
+    return found
 
 
 def _in_place(options: VolumeOptions, journal: Journal) -> Volume:
@@ -71,18 +84,22 @@ def _in_place(options: VolumeOptions, journal: Journal) -> Volume:
     own = Path(tempfile.mkdtemp(prefix=PREFIX, dir=options.on))
     journal.intend(Remove(str(own)))
     _mount(options.mount, journal, "--bind", str(own))
-    return Volume(device, "as it was found", False)
+    return Volume(device, (device,), "as it was found", False)
 
 
-def _file(options: VolumeOptions, journal: Journal) -> Path:
-    """The file below the loop devices, with all its space allocated: otherwise writes to it would
-    make its file system allocate space."""
+def _file(options: VolumeOptions, number: int, journal: Journal) -> Path:
+    """The file below the loop devices of a member, with all its space allocated: otherwise writes
+    to it would make its file system allocate space."""
     # The name contains the process id, and the process removes the file: the name is unique.
-    path = options.on / f"{PREFIX}{os.getpid()}"
+    path = options.on / f"{PREFIX}{os.getpid()}{f'-{number}' * bool(number)}"
     journal.intend(Remove(str(path)))
     try:
-        with path.open("xb") as file:
-            os.posix_fallocate(file.fileno(), 0, options.bytes)
+        # Its bytes are those of the databases in the volume.
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, file_mode())
+        try:
+            os.posix_fallocate(file, 0, options.bytes_of_member)
+        finally:
+            os.close(file)
     except OSError as error:
         raise AttendantError(f"{path} cannot be made: {error.strerror}") from error
     return path

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from concurve.attendants.volumes import SCHEDULERS
 from concurve.attendants.volumes.file_systems import FILE_SYSTEMS, USUAL, FileSystem
+from concurve.attendants.volumes.mapping import LAYOUTS, MEMBERS, MEMBERS_MAX, Layout
+from concurve.attendants.volumes.places import usual
 
 #: The value that leaves a tunable as the kernel set it, for use as a level of a factor.
 AS_IT_IS = "default"
 
-#: Names the folder or device for volumes whose studies do not name one.
-ON_VARIABLE = "CONCURVE_VOLUME_ON"
-_ON = "/var/tmp"
-
 
 class VolumeOptions(NamedTuple):
-    """The requested volume. ``on`` is a folder (a loop device over a new file is made in it) or a
-    block device; ``in_place`` uses a folder of the file system that is there."""
+    """The requested volume. ``on`` is a folder (loop devices over new files are made in it) or a
+    block device, to which ``others`` may be added; ``in_place`` uses a folder of the file system
+    that is there. ``layout`` says how several devices are one; of loop devices, so many
+    ``members``."""
 
     scheduler: str
     mount: Path
@@ -33,6 +32,14 @@ class VolumeOptions(NamedTuple):
     write_bytes_per_second: int
     read_bytes_per_second: int
     tunables: tuple[tuple[str, str], ...]
+    layout: Layout | None = None
+    members: int = 1
+    others: tuple[Path, ...] = ()
+
+    @property
+    def bytes_of_member(self) -> int:
+        """The size of each loop device, in whole MiB."""
+        return (self.bytes >> 20) // self.members << 20
 
 
 def parse(argv: Sequence[str]) -> VolumeOptions:
@@ -53,9 +60,10 @@ def parse(argv: Sequence[str]) -> VolumeOptions:
     parser.add_argument(
         "--on",
         type=Path,
-        default=Path(os.environ.get(ON_VARIABLE) or _ON),
+        action="append",
         metavar="FOLDER|DEVICE",
-        help="a folder, in which a loop device over a new file is made; or a block device",
+        help="a folder, in which loop devices over new files are made; or a block device, or "
+        "several with --layout",
     )
     parser.add_argument(
         "--in-place",
@@ -68,6 +76,15 @@ def parse(argv: Sequence[str]) -> VolumeOptions:
         help=f"of the new volume (default: {USUAL.name})",
     )
     parser.add_argument(
+        "--layout", choices=LAYOUTS, help="one volume over several devices, as LVM makes them"
+    )
+    parser.add_argument(
+        "--members",
+        type=_members,
+        metavar="N",
+        help=f"so many loop devices, with --layout (default: {MEMBERS})",
+    )
+    parser.add_argument(
         "--erase", action="store_true", help="format DEVICE although there is something on it"
     )
     parser.add_argument(
@@ -75,21 +92,21 @@ def parse(argv: Sequence[str]) -> VolumeOptions:
         type=_positive,
         default=1024,
         metavar="N",
-        help="of the loop device (default: 1024)",
+        help="of the loop device, or of all of them together (default: 1024)",
     )
     parser.add_argument(
         "--write-mib",
         type=_positive,
         default=0,
         metavar="N",
-        help="limit of writing a second, of a loop device",
+        help="limit of writing a second, of each loop device",
     )
     parser.add_argument(
         "--read-mib",
         type=_positive,
         default=0,
         metavar="N",
-        help="limit of reading a second, of a loop device",
+        help="limit of reading a second, of each loop device",
     )
     parser.add_argument("--tunable", type=_assignment, action="append", default=[],
                         metavar="NAME=VALUE",
@@ -106,10 +123,22 @@ def parse(argv: Sequence[str]) -> VolumeOptions:
 
     if given.in_place and given.file_system:
         parser.error("--in-place formats nothing, so it does not go with --file-system")
+    if given.in_place and given.layout:
+        parser.error("--in-place makes no device, so it does not go with --layout")
+    if given.members and not given.layout:
+        parser.error("--members goes with --layout, which says how they are one volume")
+    if given.on and len(given.on) > 1 and not given.layout:
+        parser.error("several devices are one volume with --layout linear or --layout striped")
+    places = [resolved(path, "--on") for path in given.on or usual(given.layout is not None)]
+    if len(set(places)) < len(places):
+        parser.error("--on names a device twice")
+    on, *others = places
+    if given.members and others:
+        parser.error("--members counts loop devices in a folder; here --on names the devices")
     return VolumeOptions(
         scheduler=given.scheduler,
         mount=resolved(given.mount, "--mount"),
-        on=resolved(given.on, "--on"),
+        on=on,
         in_place=given.in_place,
         file_system=FILE_SYSTEMS.get(given.file_system, USUAL),
         erase=given.erase,
@@ -117,7 +146,17 @@ def parse(argv: Sequence[str]) -> VolumeOptions:
         write_bytes_per_second=given.write_mib << 20,
         read_bytes_per_second=given.read_mib << 20,
         tunables=tuple(item for item in given.tunable if item[1] != AS_IT_IS),
+        layout=given.layout,
+        members=given.members or (MEMBERS if given.layout else 1),
+        others=tuple(others),
     )
+
+
+def _members(text: str) -> int:
+    count = _positive(text)
+    if not 2 <= count <= MEMBERS_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r}: give a number from 2 to {MEMBERS_MAX}")
+    return count
 
 
 def _positive(text: str) -> int:

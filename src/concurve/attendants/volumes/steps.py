@@ -81,6 +81,28 @@ class Unmount(msgspec.Struct, frozen=True, tag="unmount"):
         return f"unmount {self.path}"
 
 
+class Unmap(msgspec.Struct, frozen=True, tag="unmap"):
+    """Remove a device that we made over several others. It carries nothing of anybody else: what is
+    mounted from it is unmounted."""
+
+    name: str
+
+    def do(self, tell: Tell = silent) -> None:
+        """Remove it, once nothing uses it."""
+        waiting = _Waiting(tell)
+        while (device := blocks.mapped(self.name)) is not None:
+            for where in blocks.mounted_from(device):
+                Unmount(str(where)).do(tell)
+            said = call("dmsetup", "remove", "--noudevsync", self.name, check=False)
+            if said and blocks.mapped(self.name) is not None:
+                waiting.wait(f"to remove {device.node}", said, device.users)
+
+    @property
+    def says(self) -> str:
+        """The step in words."""
+        return f"remove the device {self.name} over several others"
+
+
 class Detach(msgspec.Struct, frozen=True, tag="detach"):
     """Detach the loop devices over a file or a device, and wait until they are detached. Those
     over a file of ours carry nothing of anybody else: what is mounted from them is unmounted, and
@@ -142,7 +164,7 @@ class RemoveEmpty(msgspec.Struct, frozen=True, tag="remove_empty"):
         return f"remove {self.path}, if it is empty"
 
 
-Step = Write | Unmount | Detach | Remove | RemoveEmpty
+Step = Write | Unmount | Unmap | Detach | Remove | RemoveEmpty
 
 
 class _Waiting:
@@ -187,15 +209,15 @@ def _clear(device: Device, tell: Tell) -> None:
         Detach(str(device.node)).do(tell)
 
 
-def call(program: str, *arguments: str, check: bool = True) -> str:
-    """Run a tool; return its message if it failed and ``check`` is false.
+def call(program: str, *arguments: str, check: bool = True, given: str = "") -> str:
+    """Run a tool, with a text as its input; return its message if it failed and ``check`` is false.
 
     Raises:
         AttendantError: it failed.
     """
     done = subprocess.run(
         [program, *arguments],
-        stdin=subprocess.DEVNULL,
+        input=given,
         capture_output=True,
         text=True,
         errors="replace",

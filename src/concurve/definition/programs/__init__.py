@@ -28,16 +28,29 @@ class IndicatorText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     description: str = ""
 
 
+class Copies(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the figures of several copies of a program are together: the ``sum`` of these
+    indicators, or the ``greatest`` of them; and which ``histograms``, added, give the percentiles
+    that begin with a name. The first histogram is that of each copy; the others are not always
+    reported."""
+
+    sum: tuple[str, ...] = ("operations",)
+    greatest: tuple[str, ...] = ()
+    histograms: dict[str, tuple[str, ...]] = {}
+
+
 class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"words": "with"}):
-    """The table of a program; ``java`` marks those that a JVM runs."""
+    """The table of a program; ``java`` marks those that a JVM runs, ``copies`` says what the
+    figures of several copies are together."""
 
     indicators: dict[str, IndicatorText]
     measured: dict[str, IndicatorText] = {}
     words: dict[str, str] = {}
     java: bool = False
+    copies: Copies = Copies()
 
 
-_KEYS: dict[str, type[msgspec.Struct]] = {"": Program}
+_KEYS: dict[str, type[msgspec.Struct]] = {"": Program, "copies": Copies}
 
 
 @cache

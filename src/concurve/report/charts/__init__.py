@@ -5,7 +5,8 @@ With a numeric work factor: the primary indicator, the speed-up with its ideal l
 efficiency and the CPU time, each against the work factor, one curve per combination of levels
 of the other factors. Where scaling models were fitted, the curves are theirs, on to twice the
 greatest level. Without a numeric work factor: a row a cell, with its interval. Every trial is a
-dot; rejected ones are hollow.
+dot; rejected ones are hollow. Where the trials were long enough, also how busy each CPU was in the
+course of some.
 """
 
 from __future__ import annotations
@@ -36,7 +37,20 @@ def charts(findings: Report) -> list[Chart]:
         from concurve.report.charts.workers import bars
 
         found.append(bars(findings.shares))
+    if findings.timelines is not None:
+        from concurve.report.charts.timelines import timelines
+
+        found.append(timelines(findings.timelines))
     return found
+
+
+def of_indicator(findings: Report, name: str, *, marks_best: bool = False) -> Chart | None:
+    """The chart of an indicator: against the work factor where that has numbers, else a row a cell.
+    ``None`` if no cell has the indicator."""
+    work = findings.work
+    if work is not None and len(work.levels) > 1 and _numeric(work):
+        return against_work(findings, work, name, marks_best=marks_best)
+    return of_cells(findings, name, marks_best=marks_best)
 
 
 def hero(findings: Report) -> Chart | None:

@@ -19,7 +19,7 @@ _PARTS = {
     "network": ("network",),
     "polling": ("poll",),
     "pipe": ("pipe",),
-    "blocked otherwise": ("sleep", "child", "other", "blocked"),
+    "blocked otherwise": ("sleep", "child", "file_lock", "memory", "other", "blocked"),
 }
 _DRAWN_MIN = 0.005
 _CELLS_MAX = 120

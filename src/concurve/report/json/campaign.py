@@ -15,6 +15,7 @@ from concurve.fields import Count, Positive, Text, about
 from concurve.findings.campaign import CampaignFindings, MemberState, RunT_co, StudyFindings
 from concurve.findings.claims import VerdictName
 from concurve.findings.published import Agreement
+from concurve.terms import Goal
 
 FORMAT = 1
 
@@ -126,6 +127,33 @@ class StudyEntry(_Closed, frozen=True):
     ] = msgspec.UNSET
 
 
+class GoalEntry(_Closed, frozen=True, omit_defaults=True):
+    """A goal that test cases serve."""
+
+    id: str
+    says: str
+    priority: Annotated[
+        Literal["must", "can"] | msgspec.UnsetType, about("That of the requirement.")
+    ] = msgspec.UNSET
+
+
+class MeasureEntry(_Closed, frozen=True, omit_defaults=True):
+    """An indicator, and the means by which it is read."""
+
+    name: str
+    meaning: str
+    source: Annotated[str, about("How the source read it.")] = ""
+    here: Annotated[str, about("How it is read here.")] = ""
+    left_out: Annotated[str, about("Why it counts for nothing.")] = ""
+
+
+class ReferenceEntry(_Closed, frozen=True):
+    """A document that the texts refer to."""
+
+    id: str
+    says: str
+
+
 class CampaignExport(_Closed, frozen=True):
     """Written by ``concurve run CAMPAIGN --export-json``, ``concurve report CAMPAIGN
     --export-json`` (with the raw trials) and ``concurve show CAMPAIGN --json`` (without them)."""
@@ -140,6 +168,9 @@ class CampaignExport(_Closed, frozen=True):
     deviations: list[DeviationEntry]
     glossary: dict[str, str]
     machine: dict[str, Any]
+    goals: list[GoalEntry] | msgspec.UnsetType = msgspec.UNSET
+    measures: list[MeasureEntry] | msgspec.UnsetType = msgspec.UNSET
+    references: list[ReferenceEntry] | msgspec.UnsetType = msgspec.UNSET
 
 
 def to_campaign_json(
@@ -147,6 +178,7 @@ def to_campaign_json(
 ) -> bytes:
     """The whole campaign; each study's ``run`` is the export of its run, as ``run_json`` makes
     it."""
+    texts = findings.texts
     return msgspec.json.encode(
         CampaignExport(
             format=FORMAT,
@@ -163,8 +195,16 @@ def to_campaign_json(
             deviations=[DeviationEntry(**asdict(item)) for item in findings.deviations],
             glossary=findings.glossary,
             machine=findings.machine,
+            goals=[_goal(item) for item in texts.goals] or msgspec.UNSET,
+            measures=[MeasureEntry(**asdict(item)) for item in texts.measures] or msgspec.UNSET,
+            references=[ReferenceEntry(**asdict(item)) for item in texts.references]
+            or msgspec.UNSET,
         )
     )
+
+
+def _goal(goal: Goal) -> GoalEntry:
+    return GoalEntry(id=goal.id, says=goal.says, priority=goal.priority or msgspec.UNSET)
 
 
 def _study(study: StudyFindings[RunT_co], run_json: Callable[[RunT_co], bytes]) -> StudyEntry:

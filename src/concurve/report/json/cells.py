@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from concurve.fields import Count, about
-from concurve.findings.cells import CellFindings, CellStatus, SlowTail, TwoLevels
+from concurve.findings.cells import CellFindings, CellStatus, FastTail, SlowTail, TwoLevels
 from concurve.report.json.figures import Indicator, indicator_of
 from concurve.terms import Level
 
@@ -57,6 +57,17 @@ class Cell(msgspec.Struct, frozen=True):
         SlowTail | msgspec.UnsetType,
         about("Trials far worse than the others by the primary indicator; left out if none."),
     ]
+    fast_tail: Annotated[
+        FastTail | msgspec.UnsetType,
+        about("Trials far better than the others by the primary indicator; left out if none."),
+    ]
+    widened: Annotated[
+        float | msgspec.UnsetType,
+        about(
+            "By which factor the interval of the speed-up is wider, because the ratios to the base "
+            "in successive blocks depend on each other; left out where that is not shown."
+        ),
+    ]
     base: Annotated[
         Count | msgspec.UnsetType,
         about("index of the cell that speed-up and efficiency refer to."),
@@ -82,6 +93,8 @@ def cell_of(cell: CellFindings, trials: list[Trial]) -> Cell:
         doubtful=cell.doubtful or msgspec.UNSET,
         two_levels=cell.two_levels or msgspec.UNSET,
         slow_tail=cell.slow_tail or msgspec.UNSET,
+        fast_tail=cell.fast_tail or msgspec.UNSET,
+        widened=cell.widened or msgspec.UNSET,
         base=msgspec.UNSET if cell.base is None else cell.base,
         stop_reason=cell.stop_reason,
         note=cell.note,

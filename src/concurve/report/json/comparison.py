@@ -6,10 +6,12 @@ import math
 from typing import Annotated, ClassVar
 
 import msgspec
+from msgspec.structs import asdict
 
 from concurve.estimate import Estimate
 from concurve.fields import Positive, about
-from concurve.findings.comparison import CellComparison, Change, Comparison
+from concurve.findings.claims import VerdictName
+from concurve.findings.comparison import Alike, CellComparison, Change, Comparison
 from concurve.terms import Level
 
 FORMAT = 1
@@ -45,6 +47,16 @@ class ComparedCell(msgspec.Struct, frozen=True, omit_defaults=True):
     cpu_trials: Annotated[Positive | None, about("The same by CPU time.")] = None
 
 
+class ComparedClaim(msgspec.Struct, frozen=True):
+    """A claim of the study on two machines."""
+
+    id: str
+    says: str
+    base: VerdictName
+    new: VerdictName
+    alike: Annotated[Alike, about("Supported on both, or refuted on both.")]
+
+
 class ComparedIndicator(msgspec.Struct, frozen=True):
     """An indicator that both sides are compared by."""
 
@@ -66,6 +78,10 @@ class ComparisonExport(msgspec.Struct, frozen=True):
     cells: list[ComparedCell]
     warnings: tuple[str, ...]
     advice: Annotated[tuple[str, ...], about("What would decide the undecided cells.")]
+    claims: Annotated[
+        list[ComparedClaim] | msgspec.UnsetType,
+        about("The claims of the study, where the sides are of two machines."),
+    ] = msgspec.UNSET
 
 
 def to_json(comparison: Comparison) -> bytes:
@@ -84,6 +100,7 @@ def to_json(comparison: Comparison) -> bytes:
             [_cell(cell) for cell in comparison.cells],
             comparison.warnings,
             comparison.advice,
+            [ComparedClaim(**asdict(claim)) for claim in comparison.claims] or msgspec.UNSET,
         )
     )
 

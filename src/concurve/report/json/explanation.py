@@ -9,7 +9,14 @@ import msgspec
 
 from concurve.estimate import Estimate
 from concurve.fields import Count, Positive, about
-from concurve.findings.explanation import Cause, CellExplanation, Explanation
+from concurve.findings.explanation import (
+    Cause,
+    CellExplanation,
+    Explanation,
+    RunnerUp,
+    WaitSite,
+)
+from concurve.report.json.confirmation import ConfirmedCell, confirmed_cell
 from concurve.terms import Level
 
 FORMAT = 1
@@ -19,7 +26,37 @@ _PROMISED = ("cpu", "run_queue", "blocked")
 
 Time = Annotated[float, about(minimum=0)]
 Kind = Annotated[
-    str, about(enum=["futex", "disk", "network", "poll", "pipe", "sleep", "child", "other"])
+    str,
+    about(
+        enum=[
+            "futex",
+            "disk",
+            "network",
+            "poll",
+            "pipe",
+            "sleep",
+            "child",
+            "file_lock",
+            "memory",
+            "other",
+        ]
+    ),
+]
+Part = Annotated[
+    str,
+    about(
+        enum=[
+            "cpu",
+            "serial",
+            "imbalance",
+            "stage",
+            "collector",
+            "quota",
+            "queue",
+            "waiting",
+            "helping",
+        ]
+    ),
 ]
 Missing = Annotated[dict[str, str], about("Kinds of evidence that the records lack, and why.")]
 
@@ -32,6 +69,60 @@ class Excess(msgspec.Struct, frozen=True):
     value: float
     low: float | msgspec.UnsetType = msgspec.UNSET
     high: float | msgspec.UnsetType = msgspec.UNSET
+
+
+class SecondCause(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The cause with the next greatest part of the loss."""
+
+    cause: Cause
+    share: Annotated[float | None, about("Of the loss.", minimum=0, maximum=1)] = None
+    is_indistinct: Annotated[
+        bool, about("The evidence cannot tell it apart from the cause; left out if it can.")
+    ] = False
+
+
+class Site(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A place in the program where threads were seen waiting for a lock."""
+
+    module: Annotated[str, about("The program or library that it is in.")]
+    primitive: Annotated[
+        str,
+        about(
+            "What is waited at.",
+            enum=[
+                "mutex",
+                "reader_writer_lock",
+                "condition",
+                "semaphore",
+                "barrier",
+                "file_lock",
+                "other",
+            ],
+        ),
+    ]
+    readings: Annotated[Positive, about("Readings of threads that waited there, in all trials.")]
+    share: Annotated[float, about("Of the readings whose place is known.", minimum=0, maximum=1)]
+    threads: Annotated[Positive, about("Most threads that were seen there in a trial.")]
+    function: Annotated[str | None, about("Left out if the program has no symbols.")] = None
+    file: Annotated[str | None, about("Left out without debug information.")] = None
+    line: Count | None = None
+    operation: Annotated[str | None, about("The function of a library that was called.")] = None
+    lock: Annotated[
+        str | None, about("The variable that is the lock, or that it is a part of.")
+    ] = None
+    held: Annotated[
+        Count | None, about("In so many readings the lock said that a thread had it.")
+    ] = None
+    is_sure: Annotated[
+        bool,
+        about(
+            "No frame on the way was found by less than call frame information or a call of the "
+            "very function; left out if so."
+        ),
+    ] = True
+    callers: Annotated[
+        tuple[str, ...], about("The functions that called this one, the nearest first.")
+    ] = ()
 
 
 class ExplainedCell(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -55,7 +146,7 @@ class ExplainedCell(msgspec.Struct, frozen=True, omit_defaults=True):
         str,
         about(
             "The resource of a loaded server that is used up: CPUs, a kind of threads, or load; "
-            "left out if none is."
+            "of a stage, its thread; left out if none is."
         ),
     ] = ""
     doubt: Annotated[
@@ -81,9 +172,35 @@ class ExplainedCell(msgspec.Struct, frozen=True, omit_defaults=True):
     threads: Annotated[Positive | None, about("Active ones at once.")] = None
     trials: Count | None = None
     missing: Missing = {}
+    share: Annotated[
+        Excess | None,
+        about("The part of the loss that the cause stands for, from 0 to 1, with its interval."),
+    ] = None
+    runner_up: SecondCause | None = None
+    speedup: Annotated[
+        float | None,
+        about("Over the base; left out where the record lacks what it takes to divide its loss."),
+    ] = None
+    speedup_possible: Annotated[
+        float | None,
+        about("Workers that can run at once on the CPUs granted, over those of the base."),
+    ] = None
+    speedup_lost: Annotated[
+        dict[Part, float],
+        about(
+            "It adds up with speedup to speedup_possible. cpu: more CPU time for an operation. "
+            "serial, imbalance, stage, collector, quota: as the causes of these names. queue: "
+            "waiting for a CPU. waiting: for anything else. helping: CPU time of threads beside "
+            "the workers. Below 0: less than in the base."
+        ),
+    ] = {}
+    sites: Annotated[
+        tuple[Site, ...],
+        about("Where in the program threads waited for locks, most readings first."),
+    ] = ()
 
 
-class Explained(msgspec.Struct, frozen=True):
+class Explained(msgspec.Struct, frozen=True, omit_defaults=True):
     """Written by ``concurve explain --json``. Times are thread time per operation, in
     nanoseconds."""
 
@@ -94,6 +211,10 @@ class Explained(msgspec.Struct, frozen=True):
     cells: list[ExplainedCell]
     missing: Missing
     notes: tuple[str, ...]
+    confirmations: Annotated[
+        tuple[ConfirmedCell, ...],
+        about("What experiments on the run say, the newest last; left out without any."),
+    ] = ()
 
 
 def to_json(explanation: Explanation) -> bytes:
@@ -107,6 +228,7 @@ def to_json(explanation: Explanation) -> bytes:
             cells=[_cell(cell) for cell in explanation.cells],
             missing=explanation.missing,
             notes=explanation.notes,
+            confirmations=tuple(map(confirmed_cell, explanation.confirmations)),
         )
     )
 
@@ -127,7 +249,38 @@ def _cell(cell: CellExplanation) -> ExplainedCell:
         threads=cell.threads,
         trials=cell.trials,
         missing=cell.missing,
+        share=None if cell.share is None else _figure(cell.share),
+        runner_up=_second(cell.runner_up),
+        speedup=cell.speedup,
+        speedup_possible=cell.speedup_possible,
+        speedup_lost=cell.speedup_lost,
+        sites=tuple(map(_site, cell.sites)),
     )
+
+
+def _site(site: WaitSite) -> Site:
+    return Site(
+        module=site.module,
+        primitive=site.primitive,
+        readings=site.readings,
+        share=site.share,
+        threads=site.threads,
+        function=site.function,
+        file=site.file,
+        line=site.line,
+        operation=site.operation,
+        lock=site.lock,
+        held=site.held,
+        is_sure=site.is_sure,
+        callers=site.callers,
+    )
+
+
+def _second(found: RunnerUp | None) -> SecondCause | None:
+    if found is None:
+        return None
+    share = None if found.share is None else found.share.value
+    return SecondCause(found.cause, share, found.is_indistinct)
 
 
 def _intervals(figures: Mapping[str, Estimate]) -> Iterator[tuple[str, list[float]]]:

@@ -128,6 +128,13 @@ class Export(msgspec.Struct, frozen=True):
             "factor on the primary indicator. Left out if none was found."
         ),
     ]
+    drift: Annotated[
+        float | msgspec.UnsetType,
+        about(
+            "By which share the highest block lies above the lowest one, by the primary indicator, "
+            "where the level that all cells share wandered. Left out if that is not shown."
+        ),
+    ]
     published: Annotated[
         list[Published] | msgspec.UnsetType,
         about("Left out where the study has no published figures."),
@@ -187,6 +194,7 @@ def _export(
         best_by_condition(findings),
         _models(scaling),
         findings.level_change or msgspec.UNSET,
+        findings.drift or msgspec.UNSET,
         published_figures(findings) or msgspec.UNSET,
         explanation,
         facts,

@@ -5,10 +5,12 @@ Tables and figures of the source keep the source's numbers; new ones are numbere
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from concurve.findings.campaign import CampaignFindings, CampaignReport, StudyFindings
+from concurve.findings.explanation import CellExplanation
 from concurve.findings.run import Report, TrialFindings
 from concurve.report import format as fmt
 from concurve.report.charts import hero
@@ -38,7 +40,8 @@ from concurve.report.document import (
     walk,
 )
 from concurve.report.sections.machine import described
-from concurve.report.sections.overview import limit, paragraph
+from concurve.report.sections.overview import limit as limit_of
+from concurve.report.sections.overview import limit_line, paragraph
 from concurve.report.sections.published import counts
 from concurve.report.sections.run import sections
 from concurve.terms import TestCase
@@ -118,9 +121,12 @@ def campaign_document(findings: CampaignReport) -> Document:
     return _document(findings, _full(findings), Detail.FULL)
 
 
-def brief_campaign_document(findings: CampaignFindings[TrialFindings]) -> Document:
-    """What became of the studies of a campaign."""
-    return _document(findings, _brief(findings), Detail.BRIEF)
+def brief_campaign_document(
+    findings: CampaignFindings[TrialFindings], limit: CellExplanation | None = None
+) -> Document:
+    """The answer to the question of a campaign, and what became of its studies. ``limit`` explains
+    the cell of the study that answers first that a reader is told of."""
+    return _document(findings, _brief(findings, limit), Detail.BRIEF)
 
 
 def _document(
@@ -158,8 +164,13 @@ def _head(findings: CampaignFindings[TrialFindings]) -> Iterator[Block]:
         yield Paragraph(campaign.reason, Tone.WARNING, lead=lead, detail=Detail.FULL)
 
 
-def _brief(findings: CampaignFindings[TrialFindings]) -> Iterator[Section]:
-    yield Section("", (List(tuple(map(paragraph, findings.answers))),))
+def _brief(
+    findings: CampaignFindings[TrialFindings], limit: CellExplanation | None
+) -> Iterator[Section]:
+    said = list(map(paragraph, findings.answers))
+    if limit is not None:
+        said.append(replace(limit_line(limit), lead=f"What limits {findings.answered_by}"))
+    yield Section("", (List(tuple(said)),))
     for study in findings.studies:
         yield Section("", tuple(_study(study)))
     yield Section("", (List(tuple(map(paragraph, findings.summary))),))
@@ -192,11 +203,14 @@ def _full(findings: CampaignReport) -> Iterator[Section]:
     found = (
         Section("The answer", (_overview(findings),), "answer"),
         Section("Management summary", tuple(_summary(findings)), "summary"),
-        Section("Introduction and scope", (*_written(texts.introduction), *_written(texts.scope)),
+        Section("About this document", tuple(_about(findings)), "about"),
+        Section("Introduction and scope",
+                (*_written(texts.introduction), *_written(texts.scope), *_goals(findings)),
                 "introduction"),
         Section("Test platform", (*_written(texts.platform), described(findings.machine)),
                 "platform"),
         Section("Procedure", tuple(_procedure(findings)), "procedure"),
+        Section("Indicators and tools", tuple(_measures(findings)), "measures"),
         Section("Test cases", tuple(map(_case, findings.studies)), "cases"),
         results,
         Section("Deviations", tuple(_deviations(findings)), "deviations"),
@@ -215,7 +229,7 @@ def _overview(findings: CampaignReport) -> Overview:
     beside = []
     if others:
         beside.append(Section("On what it hangs", (List(tuple(others)),)))
-    limited = None if run is None else limit(run)
+    limited = None if run is None else limit_of(run)
     if limited is not None:
         beside.append(limited)
     chart = None if run is None else hero(run)
@@ -256,6 +270,79 @@ def _summary(findings: CampaignFindings[TrialFindings]) -> Iterator[Block]:
         ),
         title="One row a study: the claims of the source, and its figures.",
     )  # fmt: skip
+
+
+def _about(findings: CampaignFindings[TrialFindings]) -> Iterator[Block]:
+    """Which data it is made of, and the documents that it refers to."""
+    campaign = findings.campaign
+    yield Paragraph(
+        f"Made by Concurve {campaign.version} of the stored trials of campaign {campaign.id}. Its "
+        "version is that id: whoever makes it again of the same store gets the same figures, and "
+        "another run is another campaign. It was not reviewed or released by anybody."
+    )
+    made = [(study.name, study.run.run) for study in findings.studies if study.run is not None]
+    if made:
+        columns = (
+            Column("study", [name for name, _ in made], Role.KEY),
+            Column("run", [run.id for _, run in made]),
+            Column("begun", [fmt.moment(run.started) for _, run in made]),
+            Column("state", [run.state for _, run in made]),
+            Column("trials", [Number(str(run.trials), order=run.trials) for _, run in made],
+                   Role.NUMBER),
+        )  # fmt: skip
+        yield Table(columns, title="One row a run that this document is made of.")
+    references = [(item.id, item.says) for item in findings.texts.references]
+    if references:
+        yield Paragraph("It refers to:")
+        yield Facts(tuple(references))
+
+
+def _goals(findings: CampaignFindings[TrialFindings]) -> Iterator[Block]:
+    """The goals, with the priority of each, the test cases that serve it and their verdicts."""
+    goals = findings.texts.goals
+    if not goals:
+        return
+    serving = [
+        [
+            study
+            for study in findings.studies
+            if study.test_case is not None and study.test_case.goal == goal.id
+        ]
+        for goal in goals
+    ]
+    columns = [
+        Column("goal", [goal.id for goal in goals], Role.KEY),
+        Column("what", [goal.says for goal in goals]),
+        Column("priority", [goal.priority or Missing() for goal in goals]),
+        Column("test cases", [", ".join(study.name for study in studies) or Missing()
+                              for studies in serving]),
+        Column("claims", [_verdicts_of(studies) for studies in serving]),
+    ]  # fmt: skip
+    yield Table(tuple(columns), title="One row a goal.", as_text=True)
+
+
+def _verdicts_of(studies: list[StudyFindings[TrialFindings]]) -> Cell:
+    sums = Counter[str]()
+    for study in studies:
+        for name, number in study.verdicts.items():
+            sums[name] += number
+    return ", ".join(f"{sums[name]} {name}" for name in _VERDICTS if sums[name]) or Missing()
+
+
+def _measures(findings: CampaignFindings[TrialFindings]) -> Iterator[Block]:
+    """What is read, and by what means in the source and here."""
+    used = [item for item in findings.texts.measures if not item.left_out]
+    if used:
+        columns = (
+            Column("indicator", [item.name for item in used], Role.KEY),
+            Column("meaning", [item.meaning for item in used]),
+            Column("read in the source by", [item.source or Missing() for item in used]),
+            Column("read here by", [item.here or Missing() for item in used]),
+        )
+        yield Table(columns, title="One row an indicator.", as_text=True)
+    for item in findings.texts.measures:
+        if item.left_out:
+            yield Paragraph(f"{item.meaning} {item.left_out}", lead=f"Not used: {item.name}.")
 
 
 def _counted(number: int, name: str) -> Cell:

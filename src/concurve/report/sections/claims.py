@@ -48,7 +48,7 @@ def brief(findings: Findings, explanation: Explanation | None = None) -> Section
     table = Table(tuple(columns), tones, title="One row a claim.", as_text=True)
     return Section(
         "Claims of the source",
-        (table, *_together(claims)),
+        (table, *_what_decides(findings), *_together(claims)),
         anchor="claims",
         folded=True,
         summary=counted(claims),
@@ -59,6 +59,25 @@ def counted(claims: Sequence[ClaimFinding]) -> str:
     """How many claims have each verdict: ``1 supported, 3 undecided``."""
     found: Counter[str] = Counter(claim.verdict for claim in claims)
     return ", ".join(f"{found[name]} {name}" for name in TONES if found[name])
+
+
+def _what_decides(findings: Findings) -> Iterator[Paragraph]:
+    """How many trials, and how much time, would decide the undecided claims."""
+    if not findings.deciding:
+        return
+    undecided = [claim for claim in findings.claims if claim.verdict == "undecided"]
+    unknown = sum(claim.trials is None for claim in undecided)
+    most = findings.deciding[-1].trials
+    said = [
+        f"{fmt.count(item.trials, 'trial')} of each cell would decide {item.claims}"
+        f"{'' if item.seconds is None else f' (about {fmt.duration(item.seconds)})'}"
+        for item in findings.deciding
+    ]
+    beyond = f"; for {unknown} no number can be computed" if unknown else ""
+    yield Paragraph(
+        f"Of {fmt.count(len(undecided), 'undecided claim')}, {', '.join(said)}{beyond}. That has a "
+        f"power of 80 %, if the truth is as measured: --repeats {most}..{most} in a new run."
+    )
 
 
 def _together(claims: Sequence[ClaimFinding]) -> Iterator[Paragraph]:

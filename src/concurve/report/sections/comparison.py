@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from concurve.estimate import Estimate
-from concurve.findings.comparison import CellComparison, Comparison
+from concurve.findings.comparison import CellComparison, ClaimOnBoth, Comparison
 from concurve.report import format as fmt
 from concurve.report.document import (
     Block,
@@ -26,13 +26,14 @@ from concurve.report.document import (
 )
 from concurve.terms import IndicatorInfo
 
-_TONES = {
+TONES = {
     "faster": Tone.GOOD,
     "slower": Tone.BAD,
     "same": Tone.PLAIN,
     "undecided": Tone.WARNING,
 }
-_WORDS = {"same": "no relevant difference"}
+_TONES_OF_CLAIMS = {"alike": Tone.PLAIN, "not alike": Tone.BAD, "undecided": Tone.WARNING}
+WORDS = {"same": "no relevant difference"}
 _HOW = {
     "pairs": "the centre of its blocks' ratios, by signed ranks",
     "ranks": "the shift between the trials of two runs, by rank sums",
@@ -42,8 +43,11 @@ _NAMED_MAX = 3
 
 
 def comparison_document(comparison: Comparison, detail: Detail = Detail.BRIEF) -> Document:
-    """A table for each indicator with a row for each cell, and a summary of the verdicts."""
+    """A table for each indicator with a row for each cell, one of the claims where the sides are of
+    two machines, and a summary of the verdicts."""
     sections = [_section(comparison, info) for info in comparison.indicators]
+    if comparison.claims:
+        sections.append(_claims(comparison.claims))
     reading = Section("", tuple(_reading(comparison)))
     document = Document(
         title=f"{comparison.new} against {comparison.base}", blocks=(*sections, reading)
@@ -57,6 +61,24 @@ def _section(comparison: Comparison, info: IndicatorInfo) -> Section:
     return Section(title, (_table(comparison, cells, info), *_notes(cells)), anchor=info.name)
 
 
+def _claims(claims: Sequence[ClaimOnBoth]) -> Section:
+    counts = Counter(claim.alike for claim in claims)
+    said = ", ".join(f"{number} {word}" for word, number in counts.most_common())
+    table = Table(
+        (
+            Column("claim", [claim.id for claim in claims], Role.KEY),
+            Column("base", [claim.base for claim in claims]),
+            Column("new", [claim.new for claim in claims]),
+            Column("on both", [claim.alike for claim in claims]),
+            Column("what it says", [claim.says for claim in claims], wanted=1),
+        ),
+        tuple(_TONES_OF_CLAIMS[claim.alike] for claim in claims),
+        title="One row a claim.",
+    )
+    total = Paragraph(f"{fmt.count(len(claims), 'claim')}: {said}.", Tone.STRONG)
+    return Section("Claims on both machines", (table, total), anchor="claims")
+
+
 def _table(comparison: Comparison, cells: Sequence[CellComparison], info: IndicatorInfo) -> Table:
     known = [figure for cell in cells for figure in (cell.base, cell.new) if figure]
     scale = fmt.scale_for([figure.value for figure in known], info.unit)
@@ -64,29 +86,31 @@ def _table(comparison: Comparison, cells: Sequence[CellComparison], info: Indica
         Column(name, [fmt.level(cell.parameters[name]) for cell in cells], Role.KEY)
         for name in comparison.factors
     )
-    base, new = ([_value(figure, scale) for figure in side] for side in
+    base, new = ([value_of(figure, scale) for figure in side] for side in
                  ([cell.base for cell in cells], [cell.new for cell in cells]))  # fmt: skip
     return Table(
         (
             *keys,
             Column("base", Entries(base, scale.symbol), Role.NUMBER, wanted=1),
             Column("new", Entries(new, scale.symbol), Role.NUMBER, wanted=2),
-            Column("ratio", [_value(cell.ratio, None) for cell in cells], Role.NUMBER),
-            Column("95 % interval", [_span(cell.ratio) for cell in cells]),
+            Column("ratio", [value_of(cell.ratio, None) for cell in cells], Role.NUMBER),
+            Column("95 % interval", [span_of(cell.ratio) for cell in cells]),
             Column("verdict", [cell.verdict for cell in cells]),
         ),
-        tuple(_TONES[cell.verdict] for cell in cells),
+        tuple(TONES[cell.verdict] for cell in cells),
         title="One row a cell.",
     )
 
 
-def _value(figure: Estimate | None, scale: fmt.Scale | None) -> Cell:
+def value_of(figure: Estimate | None, scale: fmt.Scale | None) -> Cell:
+    """A figure of a table, without its interval."""
     if figure is None:
         return Missing()
     return Number(fmt.estimate(figure, scale).value, order=figure.value)
 
 
-def _span(ratio: Estimate | None) -> str:
+def span_of(ratio: Estimate | None) -> str:
+    """The interval of a ratio, from end to end."""
     return fmt.estimate(ratio).span if ratio else ""
 
 
@@ -100,7 +124,7 @@ def _notes(cells: Sequence[CellComparison]) -> Iterator[Paragraph]:
 def _reading(comparison: Comparison) -> Iterator[Block]:
     """The number of each verdict, and how to read the verdicts."""
     counts = Counter(cell.verdict for cell in comparison.cells)
-    said = ", ".join(f"{n} {_WORDS.get(verdict, verdict)}" for verdict, n in counts.most_common())
+    said = ", ".join(f"{n} {WORDS.get(verdict, verdict)}" for verdict, n in counts.most_common())
     yield Paragraph(f"{fmt.count(len(comparison.cells), 'cell')}: {said}.", Tone.STRONG)
     yield Paragraph(_rule(comparison), Tone.SOFT)
     for advice in comparison.advice:

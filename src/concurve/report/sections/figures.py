@@ -26,12 +26,12 @@ from concurve.report.document import (
     Tone,
 )
 
-#: The marks of a figure that rests on trials in doubt, and of one whose trials have two levels or a
-#: slow tail.
+#: The marks of a figure that rests on trials in doubt, and of one whose trials have two levels, lie
+#: far off, or drift.
 DOUBT, UNEVEN = "?", "‡"
 _MARKS = {
     DOUBT: f"{DOUBT} in doubt",
-    UNEVEN: f"{UNEVEN} trials at two levels, or some far worse: see the warnings",
+    UNEVEN: f"{UNEVEN} trials at two levels, some far off, or a drift: see the warnings",
 }
 
 _TONES = {"ok": Tone.PLAIN, "partial": Tone.WARNING, "skipped": Tone.SOFT, "pending": Tone.SOFT}
@@ -124,6 +124,7 @@ def _table(findings: Findings, last: Sequence[Column]) -> Table:
         title="One row a cell: its levels, then each indicator with its interval.",
         sortable=True,
         legend=partial(_legend, findings),
+        more="concurve export --format csv",
     )
 
 
@@ -179,15 +180,16 @@ def _entries(cells: Sequence[CellFindings], name: str, unit: str, primary: str) 
                     shown.span,
                     figure.value,
                     shown.is_skewed,
-                    _mark(cell, figure, name == primary),
+                    _mark(cell, figure, name, primary),
                 )
             )
     # A factor like 2× speaks for itself.
     return Entries(entries, "" if scale.symbol == "×" else scale.symbol)
 
 
-def _mark(cell: CellFindings, figure: Estimate, is_primary: bool) -> str:
-    uneven = is_primary and (cell.two_levels or cell.slow_tail)
+def _mark(cell: CellFindings, figure: Estimate, name: str, primary: str) -> str:
+    is_shaped = cell.two_levels or cell.slow_tail or cell.fast_tail
+    uneven = (name == primary and is_shaped) or (name == "speedup" and cell.widened)
     return (DOUBT if figure.in_doubt else "") + (UNEVEN if uneven else "")
 
 

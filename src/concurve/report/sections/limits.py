@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import PurePath
 
-from concurve.findings.explanation import CellExplanation, Explanation
+from concurve.findings.explanation import CellExplanation, Explanation, WaitSite
 from concurve.findings.run import Report
 from concurve.report import format as fmt
 from concurve.report.document import (
@@ -29,6 +30,8 @@ from concurve.report.document import (
     Tone,
     at_detail,
 )
+from concurve.report.losses import LOSSES, losses_of
+from concurve.report.sections.confirmation import confirmation_section
 from concurve.terms import Level
 
 #: The parts of a bar: the letter that draws each, and its label.
@@ -42,9 +45,14 @@ PARTS: dict[str, tuple[str, str]] = {
     "pipe": ("|", "pipe"),
     "sleep": ("s", "asleep"),
     "child": ("h", "child process"),
+    "file_lock": ("l", "locks of files"),
+    "memory": ("m", "changes of the address space"),
     "other": ("o", "other"),
     "blocked": ("b", "blocked"),
 }
+#: Places of waits of a cell in the table, and the fewest readings of one.
+_SITES_SHOWN = 4
+_SITE_READINGS_MIN = 2
 #: What stands for the cause where none is named because the machine was not quiet.
 _IN_DOUBT = "in doubt"
 _TONES = {"contamination": Tone.WARNING, _IN_DOUBT: Tone.WARNING, "none": Tone.PLAIN}
@@ -52,6 +60,7 @@ _EVIDENCE = {
     "waits": "what threads wait for",
     "run_queue": "the time in run queues",
     "cpu": "CPU time",
+    "runtime": "what goroutines do",
     "steal": "CPU time that a hypervisor took",
     "foreign_cpu": "CPU time of processes outside the trial",
 }
@@ -62,30 +71,35 @@ def section(report: Report) -> Section | None:
     explanation = report.explanation
     if explanation is None:
         return None
+    from concurve.report.charts.blocked import blocked
     from concurve.report.charts.composition import composition
+    from concurve.report.charts.waterfall import waterfall
 
-    chart = composition(explanation)
+    charts = [chart for chart in (waterfall(explanation), composition(explanation)) if chart]
+    charts += blocked(explanation)
     cells: tuple[Block, ...] = tuple(_cells(explanation))
     curves = _curves(explanation)
     folded = Collapsible(f"Each cell ({len(explanation.cells)})", cells)
     if curves is not None:
         folded = Collapsible(f"Each curve, and each cell ({len(explanation.cells)})",
                              (curves, *cells))  # fmt: skip
-    blocks = [*([chart] if chart else []), folded, *_remarks(explanation)]
+    tried = confirmation_section(explanation.confirmations)
+    blocks = [*charts, folded, *_remarks(explanation), *([tried] if tried else [])]
     return Section("Where the time goes", tuple(blocks), anchor="limits")
 
 
 def explanation_document(explanation: Explanation, detail: Detail = Detail.BRIEF) -> Document:
     """What limits each cell of a run, as a separate document."""
     operation = f"thread time per operation ({explanation.operation})"
-    table, sentences = _cells(explanation)
+    *tables, sentences = _cells(explanation)
     document = Document(
         title=f"What limits {explanation.study}",
         facts=(Fact(explanation.run), Fact(operation)),
         blocks=(
-            Section("", (table,)),
+            *(Section("", (table,)) for table in tables),
             Section("", (sentences,)),
             Section("", tuple(_remarks(explanation))),
+            *filter(None, [confirmation_section(explanation.confirmations)]),
         ),
     )
     return at_detail(document, detail)
@@ -97,10 +111,20 @@ def bar_of(shares: dict[str, float]) -> Bar:
 
 
 def _cells(explanation: Explanation) -> Iterator[Block]:
-    """The table, and the sentence of each cell."""
+    """The table, what was lost of the speed-up, and the sentence of each cell."""
     yield _table(explanation)
+    lost = _lost(explanation)
+    if lost is not None:
+        yield lost
+    sites = _sites(explanation)
+    if sites is not None:
+        yield sites
     sentences = (
-        Paragraph(cell.evidence, _TONES.get(_cause(cell), Tone.STRONG), lead=_cause(cell))
+        Paragraph(
+            " ".join(filter(None, (f"{cell.evidence}{certainty(cell)}", cell.place))),
+            _TONES.get(_cause(cell), Tone.STRONG),
+            lead=_cause(cell),
+        )
         for cell in explanation.cells
     )
     yield List(tuple(sentences))
@@ -126,10 +150,102 @@ def _table(explanation: Explanation) -> Table:
             Column("blocked", [_blocked(cell) for cell in cells], Role.NUMBER, wanted=1),
             Column("where it goes", [bar_of(cell.shares) for cell in cells], Role.BAR, wanted=4,
                    detail=Detail.BRIEF),
-            Column("cause", [_named(cell) for cell in cells]),
+            Column("cause", [named_cause(cell) for cell in cells]),
         ),
         title="One row a cell.",
     )  # fmt: skip
+
+
+def _lost(explanation: Explanation) -> Table | None:
+    """From the speed-up that was possible to what was measured; ``None`` where it is not known."""
+    cells = [cell for cell in explanation.cells if cell.speedup is not None]
+    if not cells:
+        return None
+    keys = (
+        Column(name, [fmt.level(cell.parameters[name]) for cell in cells], Role.KEY)
+        for name in explanation.factors
+    )
+    parts = (
+        Column(
+            LOSSES[part],
+            [_speedup(-cell.speedup_lost.get(part, 0.0)) for cell in cells],
+            Role.NUMBER,
+            wanted=number,
+        )
+        for number, part in enumerate(losses_of(explanation), start=1)
+    )
+    return Table(
+        (
+            *keys,
+            Column("ideal", [_speedup(cell.speedup_possible) for cell in cells], Role.NUMBER),
+            *parts,
+            Column("speed-up", [_speedup(cell.speedup) for cell in cells], Role.NUMBER),
+        ),
+        title="From the speed-up that was possible to the one that was measured.",
+    )
+
+
+def _sites(explanation: Explanation) -> Table | None:
+    """The places where threads waited for locks, of the cells that a lock limits; ``None`` where
+    there are none."""
+    rows = [
+        (cell, site)
+        for cell in explanation.cells
+        if cell.cause == "lock"
+        for site in cell.sites[:_SITES_SHOWN]
+        if site.readings >= _SITE_READINGS_MIN
+    ]
+    if not rows:
+        return None
+    keys = (
+        Column(name, [fmt.level(cell.parameters[name]) for cell, _ in rows], Role.KEY)
+        for name in explanation.factors
+    )
+    return Table(
+        (
+            *keys,
+            Column("of the waits", [_percent(site.share) for _, site in rows], Role.NUMBER),
+            Column("readings", [_count(site.readings) for _, site in rows], Role.NUMBER, wanted=4),
+            Column("in", [site.name for _, site in rows]),
+            Column("line", [_line(site) for _, site in rows], wanted=1),
+            Column("lock", [site.lock or Missing() for _, site in rows], wanted=2),
+            Column("by", [site.operation or Missing() for _, site in rows], wanted=3),
+        ),
+        title="Where threads waited for locks, by samples of their stacks.",
+    )
+
+
+def _line(site: WaitSite) -> Cell:
+    return f"{PurePath(site.file).name}:{site.line}" if site.file and site.line else Missing()
+
+
+def _count(number: int) -> Number:
+    return Number(f"{number:,}", order=number)
+
+
+def _speedup(value: float | None) -> Cell:
+    if value is None:
+        return Missing()
+    shown = f"{abs(value):.2f}"
+    return Number(f"−{shown}" if value < 0 and float(shown) else shown, order=value)
+
+
+def certainty(cell: CellExplanation) -> str:
+    """How much of the loss the cause is, and what comes next."""
+    share, second = cell.share, cell.runner_up
+    said = ""
+    if share is not None:
+        span = ""
+        if share.low is not None and share.high is not None:
+            span = f" [{fmt.percent(share.low)}, {fmt.percent(share.high)}]"
+        said = f" That is {fmt.percent(share.value)}{span} of the loss"
+    if second is None:
+        return f"{said}." if said else ""
+    if second.is_indistinct:
+        apart = f"the evidence cannot tell it apart from {second.cause}"
+        return f"{said}; {apart}." if said else f" {apart.capitalize()}."
+    of = "" if second.share is None else f", {fmt.percent(second.share.value)}"
+    return f"{said}; next: {second.cause}{of}." if said else f" Next: {second.cause}{of}."
 
 
 def _total(cell: CellExplanation, scale: fmt.Scale) -> Cell:
@@ -149,7 +265,7 @@ def _percent(share: float) -> Number:
     return Number(fmt.percent(share), order=share)
 
 
-def _named(cell: CellExplanation) -> str:
+def named_cause(cell: CellExplanation) -> str:
     """The cause, with the resource that is used up if it is known."""
     cause = _cause(cell)
     return f"{cause}: {cell.limit}" if cell.limit else cause
@@ -179,7 +295,10 @@ def _curves(explanation: Explanation) -> Table | None:
     causes = (
         Column(
             f"{work}={fmt.level(level)}",
-            [_named(cells[level]) if level in cells else Missing() for cells in groups.values()],
+            [
+                named_cause(cells[level]) if level in cells else Missing()
+                for cells in groups.values()
+            ],
         )
         for level in levels
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from concurve.findings.explanation import CellExplanation, Explanation
+from concurve.findings.explanation import REPORT_TRIALS, CellExplanation, Explanation
 from concurve.findings.run import Finding, Findings, Report
 from concurve.report import format as fmt
 from concurve.report.document import (
@@ -19,15 +19,26 @@ from concurve.report.document import (
 )
 from concurve.report.sections import rejected
 from concurve.report.sections.figures import confidence
+from concurve.report.sections.limits import certainty
 
 _TONES = {"answer": Tone.STRONG, "warning": Tone.WARNING, "note": Tone.SOFT}
 # So many warnings are shown; the reader opens or asks for the others.
 _WARNINGS_SHOWN = 2
+_LIMIT = "What limits it"
 #: What limits a cell, as the subject of a sentence.
 _LIMITS = {
     "cpu": "The CPUs",
     "lock": "Locks",
     "coherency": "Data that moves between CPUs",
+    "serial": "Work that one thread does alone",
+    "imbalance": "Work that is dealt out unevenly",
+    "stage": "One stage for which the others wait",
+    "memory": "The bandwidth of memory",
+    "smt": "Cores that several CPUs share",
+    "clock": "A clock that falls when more CPUs are busy",
+    "kernel": "Work in the kernel",
+    "collector": "The garbage collector",
+    "quota": "A quota of CPU time",
     "io": "Input and output",
     "client": "The load generator",
     "contamination": "Other processes on the machine",
@@ -54,9 +65,10 @@ def section(report: Report) -> Section:
 
 
 def answers(findings: Findings, limit: CellExplanation | None) -> Section | None:
-    """The answers alone, and on a line what limits the recommended setting, where that is known."""
+    """The answers alone, and on a line what limits the recommended setting: the cause and how sure
+    it is, or why none is named."""
     found = list(_of_kind(findings, "answer"))
-    line = None if limit is None else limit_line(limit)
+    line = _not_looked_for(findings) if limit is None else limit_line(limit)
     if line is not None:
         found.append(line)
     return Section("", (List(tuple(found)),)) if found else None
@@ -86,7 +98,8 @@ def limit(report: Report) -> Section | None:
     cell = limited(report, report.explanation)
     if cell is None:
         return None
-    return Section("What limits it", (Paragraph(cell.evidence, lead=_cause(cell)),))
+    said = " ".join(filter(None, (f"{cell.evidence}{certainty(cell)}", cell.place)))
+    return Section(_LIMIT, (Paragraph(said, lead=_cause(cell)),))
 
 
 def limited(findings: Findings, explanation: Explanation | None) -> CellExplanation | None:
@@ -98,17 +111,32 @@ def limited(findings: Findings, explanation: Explanation | None) -> CellExplanat
     return next(alike, None)
 
 
-def limit_line(cell: CellExplanation) -> Paragraph | None:
-    """The same on a line: the cause, and by how much it costs; ``None`` where none was found."""
-    title = "What limits it"
+def limit_line(cell: CellExplanation) -> Paragraph:
+    """The same on a line: the cause, by how much it costs and how sure it is; or why none is
+    named."""
+    before, _, after = cell.evidence.partition(": ")
     if cell.cause != "none":
-        evidence, _, _ = cell.evidence.partition(": ")
         cause = _cause(cell)
-        text = f"{cause[:1].lower()}{cause[1:]} {evidence.rstrip('.')}."
-        return Paragraph(text, lead=title)
+        text = f"{cause[:1].lower()}{cause[1:]} {before.rstrip('.')}.{certainty(cell)}"
+        return Paragraph(f"{text} {cell.place}".rstrip(), lead=_LIMIT)
     if cell.doubt:
-        return Paragraph(f"no cause is named, because {cell.doubt}.", Tone.SOFT, lead=title)
-    return None
+        text = f"no cause is named, because {cell.doubt}."
+    elif not cell.trials:
+        text = f"it cannot be said: {after}"
+    else:
+        text = f"no limit was found. {before.rstrip('.')}."
+    return Paragraph(text, Tone.SOFT, lead=_LIMIT)
+
+
+def _not_looked_for(findings: Findings) -> Paragraph | None:
+    """That the records of a run were not read, because they are very many; ``None`` where nothing
+    would be explained of a smaller one either."""
+    run = findings.run
+    is_asked = findings.indicator(findings.primary).better != "neither"
+    if run.trials <= REPORT_TRIALS or run.simulation or not is_asked:
+        return None
+    text = f"not looked for in {run.trials:,} trials; concurve explain {run.id} does so."
+    return Paragraph(text, Tone.SOFT, lead=_LIMIT)
 
 
 def _cause(cell: CellExplanation) -> str:

@@ -1,0 +1,104 @@
+"""``concurve explain --confirm``: plans the experiments on a run, and runs them."""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+import msgspec
+
+from concurve.cli.showing import note
+from concurve.cli.streams import tell
+from concurve.definition.study_line import parse_base
+from concurve.definition.units import parse_duration
+from concurve.engine.local import LocalEngine
+from concurve.errors import RunError
+from concurve.explain import explain_run
+from concurve.explain.experiments import (
+    Experiments,
+    Reach,
+    cell_to_confirm,
+    experiments,
+    reach_of,
+)
+from concurve.findings.explanation import CellExplanation
+from concurve.host.machine import allowed_cpus
+from concurve.host.preloading import why_not_preloaded
+from concurve.measuring import packaged
+from concurve.measuring.heads import again_line, draw_seed, new_head
+from concurve.measuring.laboratory import Runner
+from concurve.report.progress import Progress
+from concurve.stats.moments import mean
+from concurve.store import Store
+from concurve.store.rows import RunRow
+from concurve.store.run_head import RunHead, decode_head
+
+BUDGET = "10m"
+
+
+class Confirming(NamedTuple):
+    """What the options say: the cell, the time, whether nothing is run, and the seed."""
+
+    at: str | None
+    budget: str | None
+    dry_run: bool
+    seed: int | None
+
+
+def confirm_cause(store: Store, row: RunRow, asked: Confirming) -> str | None:
+    """Run the experiments on a run; the id of the run that has them, ``None`` for a dry run.
+
+    Raises:
+        RunError: no experiment can confirm what limits the run.
+        StudyError: the budget is too short, or the cell is not written as one.
+    """
+    head = decode_head(row)
+    cell = _cell(store, row, head, asked.at)
+    reach = reach_of(cell, why_not_preloaded) if cell.cause == "lock" else Reach()
+    made = experiments(
+        head,
+        cell,
+        reach,
+        str(packaged.program("perturb", "experiments")),
+        allowed_cpus(),
+        _seconds(store, row, cell),
+        parse_duration(asked.budget or BUDGET, "--budget"),
+    )
+    if reach.why_not:
+        note(f"note: the lock cannot be held longer: {reach.why_not}")
+    seed = draw_seed() if asked.seed is None else asked.seed
+    if asked.dry_run:
+        _print_plan(made, head, seed, store)
+        return None
+    new = new_head(made.study, head.effort, seed, again_line(seed))
+    new = msgspec.structs.replace(new, confirms=made.confirms)
+    Runner(new, store, LocalEngine(), Progress(sys.stderr)).start()
+    return new.id
+
+
+def _cell(store: Store, row: RunRow, head: RunHead, at: str | None) -> CellExplanation:
+    levels = {factor.name: factor.levels for factor in head.study.factors_at(head.effort)}
+    wanted = parse_base(at, levels, "--at") if at else {}
+    return cell_to_confirm(explain_run(store, row), wanted)
+
+
+def _seconds(store: Store, row: RunRow, cell: CellExplanation) -> float:
+    """What a trial of the cell took."""
+    outcomes = store.trials(row.id).outcomes
+    taken = [
+        seconds
+        for key, seconds in zip(outcomes.keys(), outcomes.seconds, strict=True)
+        if key.cell == cell.index
+    ]
+    if not taken:
+        raise RunError(f"run {row.id} has no trial of that cell", f"concurve resume {row.id}")
+    return mean(taken)
+
+
+def _print_plan(made: Experiments, head: RunHead, seed: int, store: Store) -> None:
+    from concurve.cli.planning import print_plan
+
+    confirms = made.confirms
+    held = f" ({confirms.lock})" if confirms.lock else ""
+    tell(f"confirm {confirms.cause}{held} of run {confirms.run}")
+    print_plan(made.study, head.effort, seed, store)

@@ -1,0 +1,56 @@
+"""A function over many items, several at once: simulations, whose results depend on their input
+alone. On this machine by processes (:class:`Processes`); on the CPUs of many by Ray
+(:class:`concurve.hosts.ray_tasks.RayTasks`)."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Tasks(Protocol):
+    """Computes results that depend on nothing but the function and its item: they are the same
+    wherever and however many at once they are computed."""
+
+    def map(
+        self, function: Callable[[T], R], items: Iterable[T], seconds: float | None = None
+    ) -> Iterator[R]:
+        """The results in the order of the items. One that is asked for is waited for so many
+        ``seconds``, or until it is there.
+
+        Raises:
+            RunError: a result was not computed, for want of a machine.
+        """
+        ...
+
+
+#: What forks compute: a function may hold others that do not travel between processes.
+_SHARED: list[Any] = []
+
+
+class Processes:
+    """On this machine, in so many processes; one: in this one."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def map(
+        self, function: Callable[[T], R], items: Iterable[T], seconds: float | None = None
+    ) -> Iterator[R]:
+        """See :meth:`Tasks.map`; it waits until a result is there."""
+        if self._count <= 1:
+            yield from map(function, items)
+            return
+        listed = list(items)
+        _SHARED[:] = [function, listed]
+        with multiprocessing.get_context("fork").Pool(self._count) as pool:
+            yield from pool.imap(_numbered, range(len(listed)))
+
+
+def _numbered(number: int) -> Any:
+    function, items = _SHARED
+    return function(items[number])

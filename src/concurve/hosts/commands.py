@@ -1,0 +1,286 @@
+"""The commands that start and stop Ray on hosts, and how OpenSSH runs them there.
+
+Making the commands is pure: ``concurve hosts up --dry-run`` prints what would be run.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import shlex
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from concurve.definition.inventory import Host, Inventory
+from concurve.errors import HostError
+from concurve.version import __version__
+
+#: Every process of a Ray that was started here has this variable, with the address of its head:
+#: ``down`` ends these, and no other Ray of the host.
+MARK_VARIABLE = "CONCURVE_RAY"
+
+#: The custom resource that a host has once, by which an actor is placed on it.
+RESOURCE = "host:{name}"
+
+#: Ray's ports after that of the head, by option; what workers use begins at ``WORKER_PORTS``.
+_PORTS = {
+    "--node-manager-port": 1,
+    "--object-manager-port": 2,
+    "--dashboard-agent-grpc-port": 3,
+    "--dashboard-agent-listen-port": 4,
+    "--runtime-env-agent-port": 5,
+    "--metrics-export-port": 6,
+}
+WORKER_PORTS = (21, 120)
+
+_OBJECT_STORE_BYTES = 83_886_080
+
+#: Nothing runs beside a measurement that it does not need; a dead host is seen within seconds; what
+#: an actor starts has the priority of any other program, and is not the first to be killed when
+#: memory is short.
+_SETTINGS = {
+    "RAY_AUTH_MODE": "token",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_enable_metrics_collection": "0",
+    "RAY_event_stats": "0",
+    "RAY_memory_monitor_refresh_ms": "0",
+    "RAY_task_events_report_interval_ms": "0",
+    "RAY_enable_worker_prestart": "0",
+    "RAY_raylet_report_resources_period_milliseconds": "1000",
+    "RAY_health_check_initial_delay_ms": "1000",
+    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_timeout_ms": "1000",
+    "RAY_health_check_failure_threshold": "3",
+    "RAY_worker_niceness": "0",
+    "RAY_worker_oom_score_adjustment": "0",
+}
+
+#: Seconds for OpenSSH to log in, and for a command to end. Towards a head that cannot be reached,
+#: ``ray start`` alone would take ten minutes.
+CONNECT_SECONDS = 10
+COMMAND_SECONDS = 60
+
+#: OpenSSH exits with this code where it failed itself.
+_SSH_FAILED = 255
+
+
+class Step(NamedTuple):
+    """A command on a host: what it is for, the words of OpenSSH, and what to try if it fails.
+    ``is_check``: it changes nothing."""
+
+    host: str
+    says: str
+    words: tuple[str, ...]
+    remedy: str
+    is_check: bool = False
+
+    @property
+    def line(self) -> str:
+        """As one would type it."""
+        return shlex.join(self.words)
+
+
+def mark_of(inventory: Inventory) -> str:
+    """The mark of the Ray of these hosts."""
+    return f"{inventory.host(inventory.cluster.head).address}:{inventory.cluster.port}"
+
+
+def up(inventory: Inventory) -> list[list[Step]]:
+    """The steps that start Ray, in stages: those of a stage may run at once. First what must be so
+    on every host, then its folder, then the head, then the others."""
+    others = [host for host in inventory.hosts if host.name != inventory.cluster.head]
+    stages = [
+        [_check_versions(inventory, host) for host in inventory.hosts],
+        [_check_token(inventory, host) for host in inventory.hosts],
+        [_make_folder(inventory, host) for host in inventory.hosts],
+        [_start(inventory, inventory.host(inventory.cluster.head), True)],
+        [_start(inventory, host, False) for host in others],
+    ]
+    return [stage for stage in stages if stage]
+
+
+def down(inventory: Inventory) -> list[list[Step]]:
+    """The steps that stop Ray, the head last."""
+    head = inventory.cluster.head
+    stages = [
+        [_stop(inventory, host) for host in inventory.hosts if host.name != head],
+        [_stop(inventory, inventory.host(head))],
+    ]
+    return [stage for stage in stages if stage]
+
+
+def run(steps: Sequence[Step]) -> list[str]:
+    """Run the steps of a stage at once; what each printed.
+
+    Raises:
+        HostError: the first that failed, with what it said.
+    """
+    with ThreadPoolExecutor(max_workers=max(1, len(steps))) as pool:
+        return list(pool.map(_run_one, steps))
+
+
+def _run_one(step: Step) -> str:
+    try:
+        done = subprocess.run(
+            step.words,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=COMMAND_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except FileNotFoundError as error:
+        raise HostError(
+            "OpenSSH is not installed here", "apt-get install openssh-client"
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise HostError(
+            f"host {step.host}: {step.says}: no end after {COMMAND_SECONDS} s", step.remedy
+        ) from error
+    if done.returncode == 0:
+        return done.stdout
+    said = _last_line(done.stderr) or _last_line(done.stdout) or "it said nothing"
+    if done.returncode == _SSH_FAILED:
+        raise HostError(
+            f"host {step.host}: OpenSSH cannot log in: {said}",
+            f"{shlex.join(step.words[:-1])} true, by hand; keys in an agent, the host in "
+            'known_hosts, and ssh = "USER@NAME" in the file of hosts',
+        )
+    raise HostError(
+        f"host {step.host}: {step.says} failed with {done.returncode}: {said}", step.remedy
+    )
+
+
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1].strip() if lines else ""
+
+
+def _ssh(host: Host, line: str) -> tuple[str, ...]:
+    """The words by which OpenSSH runs a line of a shell on a host, without asking anything."""
+    options = ("-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_SECONDS}")
+    return ("ssh", *options, host.login, line)
+
+
+def ray_version() -> str | None:
+    """The version of Ray that is installed here; ``None`` if none is."""
+    try:
+        return importlib.metadata.version("ray")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _check_versions(inventory: Inventory, host: Host) -> Step:
+    here = ray_version()
+    code = (
+        "import concurve.version as v, ray; "
+        f"assert v.__version__ == {__version__!r}, "
+        f"f'concurve {{v.__version__}}, this machine has {__version__}'"
+    )
+    if here is not None:
+        code += (
+            f"; assert ray.__version__ == {here!r}, "
+            f"f'Ray {{ray.__version__}}, this machine has {here}'"
+        )
+    of_ray = f" ray=={here}" if here else ""
+    line = shlex.join([inventory.cluster.python, "-c", code])
+    return Step(
+        host.name,
+        f"concurve {__version__} with Ray",
+        _ssh(host, line),
+        f"pip install 'concurve[ray,native]=={__version__}'{of_ray} for the python of [ray] there",
+        is_check=True,
+    )
+
+
+def _check_token(inventory: Inventory, host: Host) -> Step:
+    return Step(
+        host.name,
+        "the token of Ray",
+        _ssh(host, f"test -s {_path(inventory.cluster.token)}"),
+        f"ray get-auth-token --generate on one host, and its {inventory.cluster.token} on all, "
+        "for its user alone",
+        is_check=True,
+    )
+
+
+def _folder(inventory: Inventory) -> str:
+    """Where Ray keeps its sockets and logs on each host."""
+    return f"/tmp/concurve-ray-{inventory.cluster.port}"
+
+
+def _make_folder(inventory: Inventory, host: Host) -> Step:
+    """For its user alone: any user may make a folder of this name first."""
+    words = [inventory.cluster.python, "-m", "concurve.hosts.daemons", "folder"]
+    return Step(
+        host.name,
+        "the folder of Ray",
+        _ssh(host, shlex.join([*words, _folder(inventory)])),
+        f"whose is {_folder(inventory)} there? Another port of [ray] has another folder",
+    )
+
+
+def _start(inventory: Inventory, host: Host, is_head: bool) -> Step:
+    cluster = inventory.cluster
+    settings = {
+        **_SETTINGS,
+        MARK_VARIABLE: mark_of(inventory),
+    }
+    assignments = [f"{name}={shlex.quote(value)}" for name, value in settings.items()]
+    assignments.append(f"RAY_AUTH_TOKEN_PATH={_path(cluster.token)}")
+    pinned = ["taskset", "-c", _cpu_list(host.housekeeping)] if host.housekeeping else []
+    first, last = (cluster.port + offset for offset in WORKER_PORTS)
+    words = [
+        *pinned,
+        *_ray(inventory, "start"),
+        "--node-ip-address", host.address,
+        "--resources", json.dumps({RESOURCE.format(name=host.name): 1}),
+        "--object-store-memory", str(_OBJECT_STORE_BYTES),
+        "--temp-dir", _folder(inventory),
+        "--disable-usage-stats",
+        "--include-log-monitor", "false",
+        *(word for option, more in _PORTS.items() for word in (option, str(cluster.port + more))),
+        "--min-worker-port", str(first),
+        "--max-worker-port", str(last),
+    ]  # fmt: skip
+    if host.cpus:
+        words += ["--num-cpus", str(len(host.cpus))]
+    if is_head:
+        words += ["--head", "--port", str(cluster.port), "--include-dashboard", "false"]
+    else:
+        words += ["--address", mark_of(inventory)]
+    return Step(
+        host.name,
+        "the start of Ray",
+        _ssh(host, " ".join([*assignments, shlex.join(words)])),
+        f"its log in {_folder(inventory)}/session_latest/logs there; is a port from "
+        f"{cluster.port} on taken, or closed by a firewall?",
+    )
+
+
+def _stop(inventory: Inventory, host: Host) -> Step:
+    words = [inventory.cluster.python, "-m", "concurve.hosts.daemons", "stop", mark_of(inventory)]
+    return Step(
+        host.name,
+        "the stop of Ray",
+        _ssh(host, shlex.join(words)),
+        f"the processes there that have {MARK_VARIABLE}={mark_of(inventory)} in their environment",
+    )
+
+
+def _ray(inventory: Inventory, verb: str) -> list[str]:
+    return [inventory.cluster.python, "-m", "ray.scripts.scripts", verb]
+
+
+def _path(path: str) -> str:
+    """A path for a shell, which still expands the home folder."""
+    if path.startswith("~/"):
+        return "~/" + shlex.quote(path[2:])
+    return shlex.quote(path)
+
+
+def _cpu_list(cpus: Sequence[int]) -> str:
+    return ",".join(map(str, cpus))

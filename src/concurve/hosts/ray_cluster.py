@@ -1,0 +1,281 @@
+"""Connections to hosts through Ray: it places an actor on each and says when one is lost; the actor
+starts the agent of its host and carries messages to it. Ray is imported only here, and only when a
+run asks for hosts."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from concurve.definition.inventory import Cluster, Host, Inventory
+from concurve.errors import HostError
+from concurve.hosts.commands import mark_of
+from concurve.hosts.connection import (
+    QUICK_SECONDS,
+    Connection,
+    HostLostError,
+    SocketConnection,
+)
+from concurve.hosts.engine import HostsEngine
+from concurve.hosts.lease import LEASE_SECONDS
+from concurve.hosts.nodes import inventory_of_nodes, parse_address, resource_of
+from concurve.hosts.ray_tasks import RayTasks
+from concurve.hosts.starting import start_agent
+
+#: Seconds for the actor of a host to be there. For a host that is absent Ray would wait for ever.
+PLACE_SECONDS = 30.0
+
+#: Seconds for the port of Ray's head to accept a connection: Ray itself would try for minutes.
+REACH_SECONDS = 5.0
+
+#: Seconds that Ray may need beyond the time that an agent has.
+MARGIN_SECONDS = 1.5
+
+#: Seconds between two looks at whether an answer is still of use.
+LOOK_SECONDS = 0.5
+
+#: Requests to an actor that may be under way at once: one asks for news all the time.
+CALLS_AT_ONCE = 4
+
+_INSTALL = "pip install 'concurve[ray]'"
+
+
+class HostActor:
+    """What Ray runs on a host: it needs no CPU of Ray's, and only passes messages on. The agent
+    that it starts is not of its process group, and outlives it."""
+
+    def __init__(self, lease_seconds: float) -> None:
+        self._path = start_agent(lease_seconds)
+        self._local = threading.local()
+
+    def exchange(self, body: bytes, seconds: float) -> bytes:
+        """Pass a request on to the agent; the body of its answer."""
+        return self._connection().exchange(body, seconds)
+
+    def clock(self) -> int:
+        """The monotonic clock of the host in ns."""
+        return time.monotonic_ns()
+
+    def _connection(self) -> SocketConnection:
+        """A connection for the thread that Ray calls this in."""
+        if not hasattr(self._local, "connection"):
+            self._local.connection = SocketConnection(Path(self._path))
+        connection: SocketConnection = self._local.connection
+        return connection
+
+
+class RayConnection:
+    """A connection through the actor of a host."""
+
+    def __init__(self, ray: Any, actor: Any) -> None:
+        self._ray = ray
+        self._actor = actor
+        self._is_interrupted = False
+
+    def exchange(self, body: bytes, seconds: float) -> bytes:
+        """See :meth:`~concurve.hosts.connection.Connection.exchange`."""
+        answer: bytes = self._get(self._actor.exchange.remote(body, seconds), seconds)
+        return answer
+
+    def clock(self) -> int:
+        """See :meth:`~concurve.hosts.connection.Connection.clock`."""
+        return int(self._get(self._actor.clock.remote(), QUICK_SECONDS))
+
+    def another(self) -> Connection:
+        """See :meth:`~concurve.hosts.connection.Connection.another`."""
+        return RayConnection(self._ray, self._actor)
+
+    def interrupt(self) -> None:
+        """See :meth:`~concurve.hosts.connection.Connection.interrupt`."""
+        self._is_interrupted = True
+
+    def close(self) -> None:
+        """See :meth:`~concurve.hosts.connection.Connection.close`."""
+
+    def _get(self, reference: Any, seconds: float) -> Any:
+        """The result of a call, within a time."""
+        failures = self._ray.exceptions
+        limit = seconds + MARGIN_SECONDS
+        try:
+            for _ in range(math.ceil(limit / LOOK_SECONDS)):
+                with contextlib.suppress(failures.GetTimeoutError):
+                    return self._ray.get(reference, timeout=min(LOOK_SECONDS, limit))
+                if self._is_interrupted:
+                    break
+            raise HostLostError(f"no answer within {limit:g} s")
+        except failures.RayTaskError as error:
+            cause = getattr(error, "cause", None)
+            raise HostLostError(str(cause or error).splitlines()[0]) from error
+        except failures.RayError as error:
+            raise HostLostError(_first_line(error)) from error
+
+
+@contextlib.contextmanager
+def connected(inventory: Inventory, used: Sequence[Host]) -> Iterator[HostsEngine]:
+    """An engine on the hosts that are used, through the Ray that runs on them.
+
+    Raises:
+        HostError: Ray is not installed or does not run, or a host is not there.
+    """
+    with _joined(inventory) as ray:
+        check_nodes(ray.nodes(), inventory, used)
+        connections = _place(ray, inventory, used)
+        with HostsEngine(inventory, connections, RayTasks(ray)) as engine:
+            yield engine
+
+
+def nodes_at(address: str) -> Inventory:
+    """The nodes of a Ray cluster that others have started, as hosts.
+
+    Raises:
+        HostError: there is no such cluster, or nodes that are no hosts for measurements.
+    """
+    with _joined(_unknown(address)) as ray:
+        return inventory_of_nodes(address, ray.nodes())
+
+
+@contextlib.contextmanager
+def tasks_at(address: str, import_from: Sequence[str]) -> Iterator[RayTasks]:
+    """The tasks of a Ray cluster, whose workers import from these folders too.
+
+    Raises:
+        HostError: there is no such cluster.
+    """
+    variables = {"PYTHONPATH": os.pathsep.join(import_from)}
+    with _joined(_unknown(address), {"env_vars": variables}) as ray:
+        yield RayTasks(ray)
+
+
+def _unknown(address: str) -> Inventory:
+    """A cluster of which nothing but its address is known."""
+    host, port = parse_address(address)
+    head = Host(name="head", address=host)
+    return Inventory(hosts=(head,), cluster=Cluster(head="head", port=port, address=address))
+
+
+@contextlib.contextmanager
+def _joined(inventory: Inventory, runtime: dict[str, Any] | None = None) -> Iterator[Any]:
+    """Ray, joined by this process."""
+    ray = _ray(inventory.cluster)
+    _join(ray, inventory, runtime)
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _ray(cluster: Cluster) -> Any:
+    """The module, with the settings that must be there before it is imported."""
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    if "RAY_AUTH_TOKEN" not in os.environ:
+        os.environ.setdefault("RAY_AUTH_TOKEN_PATH", str(Path(cluster.token).expanduser()))
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "5")
+    try:
+        import ray
+    except ImportError as error:
+        raise HostError("Ray is not installed here", _INSTALL) from error
+    return ray
+
+
+def _join(ray: Any, inventory: Inventory, runtime: dict[str, Any] | None = None) -> None:
+    address = inventory.cluster.address or mark_of(inventory)
+    head = inventory.host(inventory.cluster.head)
+    own = bool(inventory.cluster.address)
+    remedy = (
+        f"ray status there; concurve on a machine of that cluster, in the network of {address}; "
+        "Ray and Python of one version on all of them"
+        if own
+        else f"concurve hosts up FILE, and concurve on {head.name}, which has its head; Ray and "
+        "Python of one version on all hosts"
+    )
+    here = check_reachable(address, remedy)
+    options = {} if runtime is None else {"runtime_env": runtime}
+    try:
+        ray.init(
+            address=address,
+            _node_ip_address=here if own else head.address,
+            namespace="concurve",
+            log_to_driver=False,
+            configure_logging=False,
+            **options,
+        )
+    except Exception as error:  # Ray raises what it likes: of networks, of tokens, of versions
+        raise HostError(
+            f"Ray at {address} cannot be joined from here: {_first_line(error)}", remedy
+        ) from error
+
+
+def check_reachable(address: str, remedy: str) -> str:
+    """Refuse an address where nothing listens; our own address on the way there.
+
+    Raises:
+        HostError: names the address, and why.
+    """
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), REACH_SECONDS) as stream:
+            return str(stream.getsockname()[0])
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise HostError(f"Ray at {address} cannot be reached: {reason}", remedy) from error
+
+
+def check_nodes(
+    nodes: Sequence[dict[str, Any]], inventory: Inventory, used: Sequence[Host]
+) -> None:
+    """Refuse hosts that are not among the living nodes of Ray, or there twice.
+
+    Raises:
+        HostError: names the host.
+    """
+    for host in used:
+        resource = resource_of(inventory, host)
+        found = [
+            node for node in nodes if node.get("Alive") and resource in node.get("Resources", {})
+        ]
+        if len(found) != 1:
+            there = "is not there" if not found else f"is there {len(found)} times"
+            raise HostError(
+                f"host {host.name} {there}: {len(found)} nodes of Ray have the resource {resource}",
+                "its ray start, and ray status"
+                if inventory.cluster.address
+                else "concurve hosts down FILE, then up: is the host reached by SSH?",
+            )
+
+
+def _place(ray: Any, inventory: Inventory, used: Sequence[Host]) -> dict[str, Connection]:
+    """An actor on each host, all of them placed at once."""
+    remote = ray.remote(HostActor)
+    actors = {
+        host.name: remote.options(
+            num_cpus=0,
+            resources={resource_of(inventory, host): 0.001},
+            max_concurrency=CALLS_AT_ONCE,
+            max_restarts=0,
+        ).remote(LEASE_SECONDS)
+        for host in used
+    }
+    connections: dict[str, Connection] = {}
+    for name, actor in actors.items():
+        try:
+            ray.get(actor.clock.remote(), timeout=PLACE_SECONDS)
+        except ray.exceptions.RayError as error:
+            raise HostError(
+                f"host {name}: nothing can be started there: {_first_line(error)}",
+                "concurve doctor on that host; its concurve and concurve-native",
+            ) from error
+        connections[name] = RayConnection(ray, actor)
+    return connections
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

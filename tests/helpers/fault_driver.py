@@ -1,0 +1,132 @@
+"""A laboratory for the tests of faults: ``python -m tests.helpers.fault_driver STORE RUN HOW …``.
+
+It runs or resumes the run ``RUN`` of a small study over two hosts. HOW is ``sockets NAME=PATH …``,
+with the sockets of agents of this machine, or ``ray FILE``, with a file of hosts. A host whose name
+stands as a file ``down-NAME`` beside the store is cut off. It prints ``ready`` when the hosts are
+connected, and on standard error why it ended early.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from concurve.definition.hosts_file import load_hosts
+from concurve.definition.study_file import parse_study
+from concurve.errors import ConcurveError
+from concurve.hosts.connection import Connection, HostLostError, SocketConnection
+from concurve.hosts.engine import HostsEngine
+from concurve.hosts.ray_cluster import connected
+from concurve.measuring.heads import new_head
+from concurve.measuring.laboratory import Runner
+from concurve.store import Store
+from concurve.store.run_head import decode_head
+from tests.helpers.agents import inventory_of
+
+#: A server on one host, a load on the other; 12 trials.
+STUDY = """
+[study]
+name = "faults"
+question = "Is anything lost?"
+
+[factors]
+amount = [1, 2, 3]
+
+[[roles]]
+name = "server"
+command = ["sleep", "300"]
+end = "serve"
+host = "a"
+
+[[roles]]
+name = "target"
+command = ["sh", "-c", "setsid sleep 0.1{amount} & sleep 0.2; wait"]
+host = "b"
+
+[effort.quick]
+repeats = 4
+"""
+TRIALS = 12
+
+_LOOK_SECONDS = 0.02
+
+
+class Link:
+    """A connection that carries nothing while a file is there."""
+
+    def __init__(self, connection: Connection, down: Path) -> None:
+        self._connection = connection
+        self._down = down
+        self._is_interrupted = False
+
+    def exchange(self, body: bytes, seconds: float) -> bytes:
+        self._wait(seconds)
+        return self._connection.exchange(body, seconds)
+
+    def clock(self) -> int:
+        self._wait(5.0)
+        return self._connection.clock()
+
+    def another(self) -> Link:
+        return Link(self._connection.another(), self._down)
+
+    def interrupt(self) -> None:
+        self._is_interrupted = True
+        self._connection.interrupt()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _wait(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while self._down.exists():
+            if time.monotonic() > until or self._is_interrupted:
+                raise HostLostError(f"no answer within {seconds:g} s")
+            time.sleep(_LOOK_SECONDS)
+
+
+@contextlib.contextmanager
+def engine_of(how: str, words: Sequence[str], folder: Path) -> Iterator[HostsEngine]:
+    """The connected hosts."""
+    if how == "ray":
+        inventory = load_hosts(Path(words[0]))
+        with connected(inventory, inventory.hosts) as engine:
+            yield engine
+        return
+    paths = {name: Path(path) for name, _, path in (word.partition("=") for word in words)}
+    inventory = inventory_of({name: f"127.0.0.{n}" for n, name in enumerate(paths, 1)})
+    connections = {
+        name: Link(SocketConnection(path), folder / f"down-{name}") for name, path in paths.items()
+    }
+    with HostsEngine(inventory, connections) as engine:
+        yield engine
+
+
+def main() -> int:
+    """Run or resume; 1 if that ended early."""
+    database, run, how, *words = sys.argv[1:]
+    store = Store(database)
+    try:
+        with engine_of(how, words, Path(database).parent) as engine:
+            print("ready", flush=True)
+            if any(row.id == run for row in store.runs()):
+                head = decode_head(store.find_run(run))
+                Runner(head, store, engine, site=engine).resume()
+                return 0
+            study = parse_study(STUDY, 2, "faults.toml")
+            head = new_head(study, "quick", 7, "again", engine.inventory, engine)
+            head = msgspec.structs.replace(head, id=run)
+            Runner(head, store, engine, site=engine).start()
+    except ConcurveError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,250 @@
+"""The commands that start and stop Ray on hosts, and what ``concurve hosts`` prints of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from concurve.cli import app
+from concurve.definition.inventory import Inventory
+from concurve.errors import HostError
+from concurve.hosts import commands, daemons
+from concurve.hosts.commands import MARK_VARIABLE, Step
+from concurve.version import __version__
+from tests.definition.test_hosts_file import LAB, lab
+
+
+def start_of(inventory: Inventory, host: str) -> tuple[dict[str, str], list[str]]:
+    """The variables and the words of the start of Ray on a host."""
+    steps = [step for stage in commands.up(inventory) for step in stage]
+    (step,) = (it for it in steps if it.host == host and it.says == "the start of Ray")
+    assert step.words[0] == "ssh" and "BatchMode=yes" in step.words
+    words = shlex.split(step.words[-1])
+    variables = dict(word.split("=", 1) for word in words if "=" in word and word[0].isupper())
+    return variables, words[len(variables) :]
+
+
+def after(words: list[str], option: str) -> str:
+    return words[words.index(option) + 1]
+
+
+def test_what_runs_beside_a_measurement_is_off_and_out_of_its_way() -> None:
+    variables, words = start_of(lab(), "server1")
+    assert words[:3] == ["taskset", "-c", "2,3"]
+    assert words[3:7] == ["/opt/concurve/bin/python", "-m", "ray.scripts.scripts", "start"]
+    assert variables["RAY_AUTH_MODE"] == "token"
+    assert variables["RAY_worker_niceness"] == "0", "programs would inherit 15"
+    assert variables["RAY_worker_oom_score_adjustment"] == "0"
+    assert variables[MARK_VARIABLE] == "10.77.0.1:7000"
+    assert after(words, "--include-dashboard") == "false"
+    assert after(words, "--include-log-monitor") == "false"
+    assert "--disable-usage-stats" in words
+    assert json.loads(after(words, "--resources")) == {"host:server1": 1}
+
+
+def test_the_head_listens_and_the_others_join_it() -> None:
+    _, head = start_of(lab(), "server1")
+    assert "--head" in head and after(head, "--port") == "7000" and "--address" not in head
+    _, other = start_of(lab(), "load1")
+    assert after(other, "--address") == "10.77.0.1:7000" and "--head" not in other
+    assert after(other, "--node-ip-address") == "10.77.0.2"
+    assert other[0] != "taskset", "no CPUs are named for daemons"
+
+
+def test_every_port_is_known_to_who_sets_up_a_firewall() -> None:
+    _, words = start_of(lab(), "load1")
+    ports = [int(after(words, word)) for word in words if word.endswith("-port")]
+    assert len(ports) == len(set(ports))
+    assert all(7000 < port <= 7120 for port in ports), ports
+
+
+def test_the_token_itself_is_in_no_command() -> None:
+    steps = [step for stage in commands.up(lab()) for step in stage]
+    assert all("RAY_AUTH_TOKEN=" not in step.line for step in steps)
+    assert any("RAY_AUTH_TOKEN_PATH=~/.ray/auth_token" in step.words[-1] for step in steps)
+
+
+def test_nothing_is_started_before_all_was_checked() -> None:
+    stages = commands.up(lab())
+    assert [stage[0].is_check for stage in stages] == [True, True, False, False, False]
+    assert [step.host for step in stages[3]] == ["server1"], "the head first"
+
+
+def test_only_the_ray_of_these_hosts_is_stopped_the_head_last() -> None:
+    stages = commands.down(lab())
+    assert [[step.host for step in stage] for stage in stages] == [["load1", "load2"], ["server1"]]
+    line = stages[0][0].words[-1]
+    assert line == "/opt/concurve/bin/python -m concurve.hosts.daemons stop 10.77.0.1:7000"
+
+
+@pytest.mark.parametrize(
+    ("version", "ray", "says"),
+    [
+        (__version__, "2.60.0", ""),
+        ("0.0.1", "2.60.0", f"concurve 0.0.1, this machine has {__version__}"),
+        (__version__, "2.52.0", "Ray 2.52.0, this machine has 2.60.0"),
+    ],
+)
+def test_hosts_of_unequal_versions_are_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, ray: str, says: str
+) -> None:
+    monkeypatch.setattr(commands, "ray_version", lambda: "2.60.0")
+    check = commands.up(lab())[0][0]
+    words = shlex.split(check.words[-1])
+    package = tmp_path / "concurve"
+    package.mkdir()
+    (tmp_path / "ray.py").write_text(f"__version__ = {ray!r}\n")
+    (package / "__init__.py").touch()
+    (package / "version.py").write_text(f"__version__ = {version!r}\n")
+    done = subprocess.run(
+        [sys.executable, *words[1:]],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == bool(says), done.stderr
+    assert says in done.stderr
+    assert "ray==2.60.0" in check.remedy
+
+
+def step(*words: str) -> Step:
+    return Step("a", "the start of Ray", words, "look at its log")
+
+
+def test_a_command_that_fails_names_host_and_remedy() -> None:
+    with pytest.raises(HostError) as refused:
+        commands.run([step("sh", "-c", "echo first; echo it broke >&2; exit 3")])
+    assert refused.value.what == "host a: the start of Ray failed with 3: it broke"
+    assert refused.value.remedy == "look at its log"
+
+
+def test_a_host_that_nobody_can_log_in_to() -> None:
+    with pytest.raises(HostError) as refused:
+        commands.run([step("sh", "-c", "echo Permission denied >&2; exit 255")])
+    assert "OpenSSH cannot log in: Permission denied" in refused.value.what
+
+
+def test_a_command_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "COMMAND_SECONDS", 0.1)
+    with pytest.raises(HostError, match=r"no end after 0\.1 s"):
+        commands.run([step("sleep", "10")])
+
+
+def test_without_openssh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(HostError, match="OpenSSH is not installed"):
+        commands.run([step("ssh-that-is-not-there", "x")])
+
+
+def test_what_each_printed_comes_in_their_order() -> None:
+    assert commands.run([step("echo", "1"), step("echo", "2")]) == ["1\n", "2\n"]
+
+
+def lab_file(folder: Path) -> str:
+    path = folder / "lab.toml"
+    path.write_text(LAB)
+    return str(path)
+
+
+def test_a_dry_run_prints_every_command_and_runs_none(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["hosts", "up", lab_file(tmp_path), "--dry-run"])
+    assert done.exception is None, done.output
+    lines = done.output.splitlines()
+    commands_shown = [line for line in lines if line.startswith("  ssh ")]
+    assert len(commands_shown) == 12, "four for each host"
+    assert lines[0] == "server1: concurve " + lines[0].split()[2] + " with Ray"
+    done = CliRunner().invoke(app, ["hosts", "down", lab_file(tmp_path), "--dry-run"])
+    assert done.output.count("  ssh ") == 3
+
+
+def test_a_list_of_hosts_without_asking_them(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["hosts", "list", lab_file(tmp_path), "--offline"])
+    assert done.output.splitlines() == [
+        "Ray's head on server1, port 7000",
+        "server1: 10.77.0.1; measures on CPUs 0,1,4; daemons on CPUs 2,3",
+        "load1: 10.77.0.2; labels load",
+        "load2: load2.lab; labels load, spare-parts",
+    ]
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    done = CliRunner().invoke(app, ["hosts", "list", "nowhere.toml"])
+    assert "nowhere.toml: cannot be read" in str(done.exception)
+
+
+MARKED = "import time; print('up', flush=True); time.sleep(60)"
+
+
+@pytest.mark.real
+def test_only_what_has_the_mark_is_ended() -> None:
+    def start(mark: str) -> subprocess.Popen[bytes]:
+        env = {**os.environ, MARK_VARIABLE: mark}
+        process = subprocess.Popen([sys.executable, "-c", MARKED], env=env, stdout=subprocess.PIPE)
+        assert process.stdout is not None and process.stdout.readline() == b"up\n"
+        return process
+
+    mark = f"test-{os.getpid()}-{time.monotonic_ns()}"
+    ours, other = start(mark), start(f"{mark}-other")
+    try:
+        assert daemons.marked(mark) == [ours.pid]
+        assert daemons.cpu_ns([os.getpid()]) > 0
+        assert daemons.main(["stop", mark]) == 0
+        assert ours.wait(10) != 0
+        assert other.poll() is None
+    finally:
+        for process in (ours, other):
+            process.kill()
+            process.wait()
+    assert daemons.main(["stop"]) == 2
+
+
+def test_the_folder_of_ray_is_made_before_ray_for_its_user_alone() -> None:
+    stages = commands.up(lab())
+    assert [step.host for step in stages[2]] == ["server1", "load1", "load2"]
+    _, words = start_of(lab(), "load1")
+    made = shlex.split(stages[2][0].words[-1])
+    assert made[-4:] == ["-m", "concurve.hosts.daemons", "folder", after(words, "--temp-dir")]
+
+
+def test_a_folder_of_this_user_is_taken_and_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "ray"
+    for _ in range(2):
+        assert daemons.main(["folder", str(folder)]) == 0
+        assert folder.stat().st_mode & 0o777 == 0o700
+        folder.chmod(0o755)
+    (tmp_path / "link").symlink_to(folder)
+    (tmp_path / "file").touch()
+    for name in ("link", "file", "no/folder"):
+        assert daemons.main(["folder", str(tmp_path / name)]) == 1
+        assert name in capsys.readouterr().err
+    assert folder.stat().st_mode & 0o777 == 0o755, "the link was not followed"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a folder to another user")
+def test_a_folder_that_another_user_has_made_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "ray"
+    folder.mkdir()
+    os.chown(folder, 65534, 65534)
+    assert daemons.main(["folder", str(folder)]) == 1
+    assert "belongs to another user" in capsys.readouterr().err
+
+
+def test_a_number_that_another_process_has_by_now_is_not_signalled() -> None:
+    process = subprocess.Popen(["sleep", "1077"])
+    try:
+        daemons._signal([process.pid], signal.SIGKILL, "a mark that it has not")
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()

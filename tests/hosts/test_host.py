@@ -1,0 +1,50 @@
+"""What the laboratory learns of a connected host."""
+
+from __future__ import annotations
+
+import pytest
+
+from concurve.hosts import messages as m
+from concurve.hosts.connection import HostLostError
+from concurve.hosts.host import ConnectedHost, HostEvents
+from tests.helpers.real import PATIENCE
+
+DESCRIPTION = m.Description(
+    version="1", python="3.11", runner="1", cpus=(0,), machine={}, probes={}, nice=0
+)
+
+
+class Connected:
+    """A connection to an agent that describes its host, and answers ``watched`` to who watches."""
+
+    def __init__(self, watched: m.Answer) -> None:
+        self.watched = watched
+
+    def exchange(self, body: bytes, seconds: float) -> bytes:
+        request = m.request_of(body[4:])
+        answer = m.Done(DESCRIPTION) if isinstance(request, m.Describe) else m.Done(None)
+        return m.packed(self.watched if isinstance(request, m.Watch) else answer)[4:]
+
+    def clock(self) -> int:
+        return 0
+
+    def another(self) -> Connected:
+        return self
+
+    def interrupt(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    "watched", [m.Failed("HostError", "no memory"), m.Done("no events"), m.Done([{"reached": 1}])]
+)
+def test_a_host_whose_agent_says_nothing_of_use_is_lost(watched: m.Answer) -> None:
+    """A trial would wait for what happens there until its time limit, or for ever."""
+    events = HostEvents()
+    host = ConnectedHost("a", Connected(watched), events)
+    try:
+        with pytest.raises(HostLostError, match="host a was lost"):
+            events.next(PATIENCE)
+    finally:
+        host.close()

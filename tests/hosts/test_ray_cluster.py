@@ -1,0 +1,219 @@
+"""What is asked of Ray, against a stand-in of its interface: no Ray is needed, and none is tested.
+``test_ray.py`` has the tests with a real one."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from concurve.definition.inventory import Host
+from concurve.errors import HostError
+from concurve.hosts import ray_cluster
+from concurve.hosts.connection import HostLostError, ask
+from concurve.hosts.messages import Renew
+from concurve.hosts.ray_cluster import RayConnection, check_nodes
+from concurve.hosts.starting import agent_environment
+from tests.definition.test_hosts_file import lab
+from tests.helpers.agents import inventory_of
+
+
+class RayError(Exception): ...
+
+
+class GetTimeoutError(RayError): ...
+
+
+class RayTaskError(RayError):
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(f"traceback\n{cause}")
+        self.cause = cause
+
+
+class Reference:
+    """The result of a call, or what it raises."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Ray(types.ModuleType):
+    """As much of Ray's interface as is used."""
+
+    def __init__(self, nodes: list[dict[str, Any]] | None = None) -> None:
+        super().__init__("ray")
+        self.exceptions = types.SimpleNamespace(
+            RayError=RayError, GetTimeoutError=GetTimeoutError, RayTaskError=RayTaskError
+        )
+        self.given: dict[str, Any] = {}
+        self.timeouts: list[float] = []
+        self.ends = 0
+        self._nodes = nodes or []
+
+    def init(self, **given: Any) -> None:
+        self.given = given
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return self._nodes
+
+    def get(self, reference: Reference, timeout: float) -> Any:
+        self.timeouts.append(timeout)
+        if isinstance(reference.value, BaseException):
+            raise reference.value
+        return reference.value
+
+    def shutdown(self) -> None:
+        self.ends += 1
+
+
+class Method:
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def remote(self, *_: Any) -> Reference:
+        return Reference(self._value)
+
+
+def connection(value: Any) -> tuple[RayConnection, Ray]:
+    ray = Ray()
+    actor = types.SimpleNamespace(exchange=Method(value), clock=Method(value))
+    return RayConnection(ray, actor), ray
+
+
+@pytest.fixture
+def fake_ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ray]:
+    ray = Ray(nodes=[node("server1")])
+    monkeypatch.setattr(ray_cluster, "check_reachable", lambda address, remedy: "10.77.0.9")
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_USAGE_STATS_ENABLED",
+                 "RAY_gcs_rpc_server_reconnect_timeout_s"):  # fmt: skip
+        monkeypatch.setenv(name, "of the test")
+        monkeypatch.delenv(name)
+    yield ray
+
+
+def node(host: str, alive: bool = True) -> dict[str, Any]:
+    return {"Alive": alive, "Resources": {f"host:{host}": 1.0, "CPU": 2.0}}
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (GetTimeoutError("late"), "host a was lost: no answer within"),
+        (RayTaskError(HostLostError("the agent at x is gone", "")), "the agent at x is gone"),
+        (
+            RayError("The actor died unexpectedly\nmore"),
+            "host a was lost: The actor died unexpectedly",
+        ),
+        (RayError(""), "host a was lost: RayError"),
+    ],
+)
+def test_every_loss_names_the_host_and_what_to_try(error: Exception, says: str) -> None:
+    lost, _ = connection(error)
+    with pytest.raises(HostLostError, match=says) as raised:
+        ask(lost, "a", Renew())
+    assert "concurve resume last" in raised.value.remedy
+
+
+def test_no_call_waits_for_ever() -> None:
+    found, ray = connection(5)
+    assert found.clock() == 5
+    assert all(0 < timeout < 60 for timeout in ray.timeouts)
+
+
+def test_hosts_must_be_living_nodes_of_ray() -> None:
+    used = [Host(name="a", address="h")]
+    inventory = inventory_of({"a": "h"})
+    check_nodes([node("b"), node("a")], inventory, used)
+    for nodes, says in (
+        ([], "is not there"),
+        ([node("a", alive=False)], "is not there"),
+        ([node("a"), node("a")], "is there 2 times"),
+    ):
+        with pytest.raises(HostError, match=f"host a {says}"):
+            check_nodes(nodes, inventory, used)
+
+
+def test_ray_is_joined_with_its_token_and_without_its_dashboard(fake_ray: Ray) -> None:
+    inventory = lab()
+    with (
+        pytest.raises(HostError, match="host load1 is not there"),
+        ray_cluster.connected(inventory, inventory.hosts),
+    ):
+        pass
+    assert fake_ray.given["address"] == "10.77.0.1:7000"
+    assert fake_ray.given["_node_ip_address"] == "10.77.0.1"
+    assert fake_ray.ends == 1, "left again"
+    assert os.environ["RAY_AUTH_MODE"] == "token"
+    assert os.environ["RAY_AUTH_TOKEN_PATH"] == str(Path("~/.ray/auth_token").expanduser())
+
+
+def test_a_cluster_that_cannot_be_joined_is_an_error_of_the_host(
+    fake_ray: Ray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: Any) -> None:
+        raise RuntimeError("Version mismatch: the cluster was started with Ray 2.52\nmore")
+
+    monkeypatch.setattr(fake_ray, "init", refuse)
+    with (
+        pytest.raises(HostError, match="cannot be joined from here: Version mismatch") as refused,
+        ray_cluster.connected(lab(), lab().hosts),
+    ):
+        pass
+    assert "one version on all hosts" in refused.value.remedy
+
+
+def test_without_ray_the_remedy_is_its_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    with (
+        pytest.raises(HostError, match="Ray is not installed") as refused,
+        ray_cluster.connected(lab(), lab().hosts),
+    ):
+        pass
+    assert refused.value.remedy == "pip install 'concurve[ray]'"
+
+
+def test_measured_programs_get_nothing_that_ray_set() -> None:
+    given = {"RAY_JOB_ID": "1", "OMP_NUM_THREADS": "1", "PATH": "/bin", "MY_RAY": "x"}
+    assert agent_environment(given) == {"PATH": "/bin", "MY_RAY": "x"}
+
+
+def test_the_nodes_of_a_cluster_that_runs_are_asked_for(fake_ray: Ray) -> None:
+    fake_ray._nodes = [
+        {"Alive": True, "NodeManagerAddress": "10.0.0.7", "NodeManagerHostname": "seven",
+         "Resources": {"CPU": 2.0, "node:10.0.0.7": 1.0}}
+    ]  # fmt: skip
+    found = ray_cluster.nodes_at("10.0.0.7:6379")
+    assert [host.name for host in found.hosts] == ["seven"]
+    assert found.cluster.address == fake_ray.given["address"] == "10.0.0.7:6379"
+    assert fake_ray.given["_node_ip_address"] == "10.77.0.9", "our own address on the way there"
+    assert fake_ray.ends == 1
+    check_nodes(fake_ray.nodes(), found, found.hosts)
+
+
+def test_a_cluster_that_does_not_listen_is_refused_at_once() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(HostError, match=f"Ray at {address} cannot be reached") as refused:
+            ray_cluster.check_reachable(address, "start it")
+    assert refused.value.remedy == "start it"
+
+
+def test_an_address_is_reached_from_our_own() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        assert ray_cluster.check_reachable(address, "") == "127.0.0.1"
+
+
+def test_tasks_are_given_the_folders_from_which_their_functions_come(fake_ray: Ray) -> None:
+    with ray_cluster.tasks_at("10.0.0.7:6379", ["/a", "/b"]):
+        assert fake_ray.given["runtime_env"] == {"env_vars": {"PYTHONPATH": "/a:/b"}}
+    assert fake_ray.ends == 1

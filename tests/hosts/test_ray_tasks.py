@@ -1,0 +1,165 @@
+"""Tasks of Ray, against a stand-in of its interface; and the nodes of a cluster as hosts."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from concurve.definition.inventory import Cluster, Host
+from concurve.errors import HostError, RunError
+from concurve.hosts import ray_tasks
+from concurve.hosts.nodes import inventory_of_nodes, parse_address, resource_of
+from concurve.hosts.ray_tasks import RETRIES, RayTasks
+from tests.definition.test_hosts_file import lab
+from tests.hosts.test_ray_cluster import GetTimeoutError, RayError, RayTaskError
+
+
+class Ray:
+    """Computes a task when its result is asked for; says how many were under way."""
+
+    def __init__(self, cpus: float = 2.0, error: Exception | None = None) -> None:
+        self.exceptions = types.SimpleNamespace(
+            RayError=RayError, GetTimeoutError=GetTimeoutError, RayTaskError=RayTaskError
+        )
+        self.under_way = self.most = 0
+        self.options: dict[str, Any] = {}
+        self.timeouts: list[float | None] = []
+        self._cpus, self._error = cpus, error
+
+    def remote(self, function: Callable[..., Any]) -> Any:
+        def options(**given: Any) -> Any:
+            self.options = given
+            return types.SimpleNamespace(remote=begin)
+
+        def begin(*arguments: Any) -> Callable[[], Any]:
+            self.under_way += 1
+            self.most = max(self.most, self.under_way)
+            return lambda: function(*arguments)
+
+        return types.SimpleNamespace(options=options)
+
+    def cluster_resources(self) -> dict[str, float]:
+        return {"CPU": self._cpus, "memory": 1e9}
+
+    def get(self, reference: Callable[[], Any], timeout: float | None) -> Any:
+        self.timeouts.append(timeout)
+        self.under_way -= 1
+        if self._error is not None:
+            raise self._error
+        return reference()
+
+
+@pytest.fixture(autouse=True)
+def cpus_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stand-in computes in the process of the tests."""
+    monkeypatch.setattr(ray_tasks, "take_all_cpus", lambda: None)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+
+def test_results_come_in_order_and_no_more_tasks_are_sent_than_are_of_use() -> None:
+    ray = Ray(cpus=3)
+    assert list(RayTasks(ray).map(lambda item: item * item, range(50), 2.0)) == [
+        number * number for number in range(50)
+    ]
+    assert ray.most == 6 and ray.under_way == 0
+    assert ray.options == {"num_cpus": 1, "max_retries": RETRIES}
+    assert all(timeout is not None and 2 < timeout < 120 for timeout in ray.timeouts)
+
+
+def test_the_items_are_made_as_they_are_sent() -> None:
+    made = []
+
+    def items() -> Any:
+        for number in range(10):
+            made.append(number)
+            yield number
+
+    results = RayTasks(Ray(cpus=1)).map(lambda item: item, items())
+    assert next(results) == 0 and made == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [
+        (GetTimeoutError("late"), "gave no result within"),
+        (RayError("The node died\nmore"), "was lost 4 times: The node died"),
+        (RayTaskError(RunError("the trial runner failed", "resume")), "the trial runner failed"),
+        (RayTaskError(HostError("no program", "install it")), "no program"),
+    ],
+)
+def test_a_result_that_is_not_computed_is_an_error_with_a_remedy(
+    error: Exception, what: str
+) -> None:
+    with pytest.raises((RunError, HostError), match=what) as raised:
+        list(RayTasks(Ray(error=error)).map(lambda item: item, [1], 1.0))
+    assert raised.value.remedy
+
+
+def node(address: str, hostname: str = "", alive: bool = True, **resources: float) -> Any:
+    own = {"CPU": 2.0, "memory": 1.0, f"node:{address}": 1.0}
+    named = {name.replace("__", ":"): amount for name, amount in resources.items()}
+    return {
+        "Alive": alive,
+        "NodeManagerAddress": address,
+        "NodeManagerHostname": hostname,
+        "Resources": {**own, **named},
+    }
+
+
+def test_the_nodes_of_a_cluster_are_hosts() -> None:
+    head = node("10.0.0.1", "alpha")
+    head["Resources"]["node:__internal_head__"] = 1.0
+    nodes = [
+        node("10.0.0.2", "beta", load=1.0),
+        head,
+        node("10.0.0.3", "same"),
+        node("10.0.0.4", "same", rack=2.0),
+        node("10.0.0.5", "no name", host__server1=1.0),
+        node("10.0.0.6", "dead", alive=False),
+    ]
+    found = inventory_of_nodes("10.0.0.1:6379", nodes)
+    assert found.hosts == (
+        Host(name="beta", address="10.0.0.2", labels=("load",)),
+        Host(name="alpha", address="10.0.0.1"),
+        Host(name="node-10-0-0-3", address="10.0.0.3"),
+        Host(name="node-10-0-0-4", address="10.0.0.4", labels=("rack",)),
+        Host(name="server1", address="10.0.0.5"),
+    )
+    assert found.cluster == Cluster(head="alpha", port=6379, address="10.0.0.1:6379")
+    assert resource_of(found, found.hosts[0]) == "node:10.0.0.2"
+    assert resource_of(lab(), lab().hosts[0]) == "host:server1"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "what"),
+    [
+        ([], "no living node"),
+        ([node("10.0.0.2", alive=False)], "no living node"),
+        ([node("8.8.8.8", "out")], "host out: 8.8.8.8 is a public address"),
+        (
+            [node("10.0.0.2", "a", host__x=1.0), node("10.0.0.3", "b", host__x=1.0)],
+            "several nodes with the resource host:x",
+        ),
+    ],
+)
+def test_nodes_that_are_no_hosts_are_refused(nodes: list[Any], what: str) -> None:
+    with pytest.raises(HostError, match=what) as refused:
+        inventory_of_nodes("10.0.0.1:6379", nodes)
+    assert refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    "text", ["", "10.0.0.1", "ray://10.0.0.1:10001", "a:0", "a:99999", "a b:1"]
+)
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(HostError, match="no address of a Ray cluster"):
+        parse_address(text)
+
+
+def test_addresses_of_clusters() -> None:
+    assert parse_address("10.0.0.1:6379") == ("10.0.0.1", 6379)
+    assert parse_address("[fd00::1]:6379") == ("fd00::1", 6379)
+    assert parse_address("head.lab:7000") == ("head.lab", 7000)

@@ -1,0 +1,134 @@
+"""The pages of docs/results: what a store has of a document, with three pictures."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from concurve.definition.campaign_file import load_campaign
+from concurve.definition.study import Rules
+from concurve.measuring.campaign_laboratory import CampaignRunner
+from concurve.measuring.heads import new_campaign_head, new_head
+from concurve.measuring.laboratory import Runner
+from concurve.store import Store
+from tests.helpers.campaigns import write_campaign
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "write_results.py"
+
+pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="not a checkout")
+
+
+def load_script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("write_results", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+script = load_script() if SCRIPT.exists() else ModuleType("write_results")
+
+
+@pytest.fixture
+def documents(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CONCURVE_LOCK", str(tmp_path / "lock"))
+    known = {"small-campaign": "000", "small": "001", "lacking": "002"}
+    monkeypatch.setattr(script, "DOCUMENTS", known)
+
+
+def engine() -> FakeEngine:
+    """Two threads on two CPUs halve the time."""
+
+    def seconds(argv: tuple[str, ...]) -> float:
+        cpus, threads = map(int, argv[1:3])
+        return 10.0 / min(cpus, threads)
+
+    return FakeEngine(lambda spec, rng: seconds(spec.roles[0].argv) * rng.gauss(1, 0.002))
+
+
+def add_campaign(folder: Path, store: Store, effort: str, number: int) -> str:
+    campaign = load_campaign(write_campaign(folder / f"campaign-{number}"), 2)
+    head = new_campaign_head(campaign, effort, number, f"concurve run small-campaign {number}", "1")
+    CampaignRunner(head, store, engine(), lambda _: None, clock=FakeClock(0.001)).start()
+    return head.id
+
+
+def add_run(store: Store) -> str:
+    study = small_study(Rules(repeats_min=3, repeats_max=3), cpus=(1, 2), threads=(1, 2))
+    head = new_head(study, "normal", 1, "concurve sweep …")
+    Runner(head, store, engine(), clock=FakeClock(0.001)).start()
+    return head.id
+
+
+def written(folder: Path, *arguments: str) -> int:
+    done: int = script.main(["--db", str(folder / "s.db"), "--to", str(folder / "out"), *arguments])
+    return done
+
+
+@pytest.mark.usefixtures("documents")
+def test_a_campaign_has_a_page_with_its_verdicts_and_three_pictures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(str(tmp_path / "s.db"))
+    id_ = add_campaign(tmp_path, store, "normal", 1)
+    assert written(tmp_path, "small-campaign") == 0
+    out = tmp_path / "out"
+    names = ["small-campaign.md", *(f"small-campaign-{number}.svg" for number in (1, 2, 3))]
+    assert capsys.readouterr().out.splitlines() == [str(out / name) for name in names]
+    page = (out / names[0]).read_text(encoding="utf-8")
+    assert page.startswith("# A small campaign\n\ndocument 000, small-campaign · effort normal · ")
+    assert "concurve run small-campaign 1" in page and id_ in page
+    assert "kernel" in page
+    assert "4 verdicts, of which this machine can test 4; of these none is undecided." in page
+    assert "](../studies/small-campaign.md)" in page
+    rows = [[cell.strip() for cell in line.strip("|").split("|")]
+            for line in page.splitlines() if line.startswith("|")]  # fmt: skip
+    head = next(row for row in rows if row[0] == "study")
+    counts = {row[0]: dict(zip(head, row, strict=True)) for row in rows if len(row) == len(head)}
+    for study in ("tc01", "tc02"):
+        assert (counts[study]["supported"], counts[study]["refuted"]) == ("1", "1")
+    assert (
+        sum("Two threads on two CPUs halve the time." in cell for row in rows for cell in row) == 2
+    )
+    for name in names[1:]:
+        assert f"]({name})" in page
+        assert (out / name).read_text(encoding="utf-8").startswith("<svg")
+    monkeypatch.setattr(script, "to_svg", lambda chart: "<svg/>")
+    # The same store gives the same page; what was measured with less effort changes nothing.
+    add_campaign(tmp_path, store, "quick", 2)
+    assert written(tmp_path, "small-campaign") == 0
+    assert (out / names[0]).read_text(encoding="utf-8") == page
+    newer = add_campaign(tmp_path, store, "normal", 3)
+    assert written(tmp_path, "small-campaign") == 0
+    assert newer in (out / names[0]).read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("documents")
+def test_a_run_has_a_page_and_what_is_lacking_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script, "to_svg", lambda chart: "<svg/>")
+    id_ = add_run(Store(str(tmp_path / "s.db")))
+    out = tmp_path / "out"
+    out.mkdir()
+    old = out / "lacking.md"
+    old.write_text("as it was")
+    assert written(tmp_path) == 1
+    said = capsys.readouterr().err
+    assert "concurve run lacking --effort normal" in said
+    assert "concurve run small-campaign --effort normal" in said
+    assert "concurve run small --effort" not in said
+    assert id_ in (out / "small.md").read_text(encoding="utf-8")
+    assert old.read_text() == "as it was"
+
+
+@pytest.mark.usefixtures("documents")
+def test_a_study_of_no_document_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as refused:
+        script.main(["smal"])
+    assert refused.value.code == 2
+    assert "'smal' is no study of a document: small-campaign" in capsys.readouterr().err
