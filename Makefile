@@ -10,7 +10,7 @@ JAR := $(JAVA)/target/concurve-mandelbrot.jar
 JAR_BUILT := $(JAVA)/target/concurve-mandelbrot-built.jar
 
 # Cargo counts its jobs itself: make's own count does not reach it.
-CARGO := env --unset=MAKEFLAGS cargo
+CARGO := env --unset=MAKEFLAGS --unset=MFLAGS cargo
 
 # Checks the histories of clients with the Go module porcupine; without Go those tests are skipped.
 CHECKER := build/histories-checker
@@ -25,9 +25,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 FUZZ_SECONDS ?= 600
 # The same cases of the property tests everywhere; others: make test PROPTEST_RNG_SEED=7
 export PROPTEST_RNG_SEED ?= 20261121
+# Python keeps what it has compiled: else each of the thousands of processes that the tests start compiles
+# all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help build wheels site check programs test test-rust test-python test-java test-nobody checker bench coverage soak demo schemas lint format clean tools
+.PHONY: help build wheels site check check-python check-rust programs test test-rust test-python test-java test-nobody checker bench coverage soak demo schemas lint format clean tools
 
 help: ## List the goals
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -35,7 +38,8 @@ help: ## List the goals
 tools: # A missing tool is named with the command that installs it
 	@scripts/check-tools.sh $(PYTHON)
 
-# Without bytecode: Python compiles what is imported when it is, and that is a small part.
+# Without bytecode: Python compiles what is imported when it is, and that is a small part. Our own is
+# compiled by `build`: where PYTHONDONTWRITEBYTECODE is set, each command would compile it again.
 $(STAMPS)/venv: pyproject.toml constraints.txt | tools
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing the Python packages into $(VENV)"
@@ -43,6 +47,12 @@ $(STAMPS)/venv: pyproject.toml constraints.txt | tools
 	@$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --no-build-isolation --editable '.[postgresql]'
 	@$(BIN)/pip install --quiet --no-compile --constraint constraints.txt $$($(BIN)/python scripts/requirements.py dev)
 	@mkdir -p $(STAMPS) && touch $@
+
+# What the tests import is compiled once, and not by each of their processes at the same time.
+$(STAMPS)/imported: $(STAMPS)/venv
+	@$(BIN)/python tests/helpers/forked.py
+	@$(BIN)/python -m pytest -qq --collect-only >/dev/null || true # told when the tests run
+	@touch $@
 
 # zig is 100 MB: where it cannot be had, build-wheels.sh does without, and says what that means.
 $(STAMPS)/wheels: $(STAMPS)/venv
@@ -68,6 +78,7 @@ $(CHECKER): $(CHECKER_SOURCES)
 checker: $(CHECKER) # Of histories, for the tests
 
 build: $(STAMPS)/venv $(STAMPS)/native $(JAR) ## Build everything; leaves .venv/bin/concurve
+	@$(BIN)/python -m compileall -q src/concurve
 
 demo: build ## Run the packaged study thread-scaling quickly, and write its report
 	@mkdir -p .concurve
@@ -80,13 +91,19 @@ site: $(STAMPS)/venv ## Write the documentation as a site to build/site; a broke
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "open $(CURDIR)/build/site/index.html"
 
-check: $(STAMPS)/venv lint ## Lint, and run the tests that need no server and no program (two minutes)
+# Lint mostly takes one CPU: the tests run beside it.
+check: $(STAMPS)/venv ## Lint, and run the tests that need no server and no program (two minutes)
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going lint check-python check-rust
+
+check-python: $(STAMPS)/venv
 	@$(BIN)/python -m pytest -q --numprocesses 2 -m "not real and not simulation and not postgresql and not soak"
-	@cargo test --workspace --lib --profile checked --quiet -- --skip simulated::
+
+check-rust: | tools
+	@$(CARGO) test --workspace --lib --profile checked --quiet -- --skip simulated
 
 # Side by side: an installation waits for the network, and tests wait for processes.
 test: ## Run the tests of every language
-	@$(MAKE) --no-print-directory --jobs=3 $(STAMPS)/venv programs $(JAR) $(CHECKER)
+	@$(MAKE) --no-print-directory --jobs=3 $(STAMPS)/imported programs $(JAR) $(CHECKER)
 	@echo "running the tests; those of each language are printed when they end (ten minutes)"
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target --keep-going test-rust test-python test-java
 
@@ -99,9 +116,10 @@ programs: | tools
 test-rust: programs
 	@timeout --kill-after=60 30m $(CARGO) test --workspace --profile checked --quiet
 
-# Three files at a time, because tests wait for processes; a file's tests share servers.
+# Four files at a time, because tests wait for processes; a file's tests share servers. The longest begin
+# first (tests/conftest.py).
 test-python: $(STAMPS)/venv programs $(JAR) $(CHECKER)
-	@CONCURVE_NATIVE=$(CHECKED) $(BIN)/python -m pytest -q --numprocesses 3 --dist loadfile --durations=10 --durations-min=5
+	@CONCURVE_NATIVE=$(CHECKED) $(BIN)/python -m pytest -q --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations=10 --durations-min=5
 
 test-java: $(JAR)
 	@rm -rf $(JAVA)/target/surefire-reports
@@ -120,7 +138,7 @@ coverage: build ## Simulate how often what is printed holds the truth; rewrites 
 
 soak: build wheels $(CHECKER) ## Run what takes long
 	@$(BIN)/python -m pytest -q -m soak
-	@cargo test --profile checked --quiet -p concurve-records --test damage --test simulation -- --ignored --nocapture
+	@cargo test --profile checked --quiet -p concurve-records --test records -- --ignored --nocapture damage:: simulation::
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 	@$(MAKE) --no-print-directory test-nobody
 
@@ -133,9 +151,9 @@ lint: $(STAMPS)/venv ## Check formatting, lint, types and the contract of import
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python scripts/import_circles.py
-	@cargo fmt --all --check
+	@$(CARGO) fmt --all --check
 	@# The profile of the tests: what the compiler itself runs, and the C of others, is there already.
-	@cargo clippy --workspace --all-targets --profile checked --quiet -- -D warnings
+	@$(CARGO) clippy --workspace --all-targets --profile checked --quiet -- -D warnings
 
 format: $(STAMPS)/venv ## Format all code
 	@$(BIN)/ruff format .

@@ -6,6 +6,7 @@ make coverage
 .venv/bin/python benches/coverage.py --write         # and keep it
 .venv/bin/python benches/coverage.py --runs 200 --only runs --jobs 1
 .venv/bin/python benches/coverage.py --seed 7        # other draws
+.venv/bin/python benches/coverage.py --ray 10.0.0.11:6379    # on all CPUs of a Ray cluster
 
 Exits with 1 and names the rows that miss a bound.
 """
@@ -13,6 +14,7 @@ Exits with 1 and names the rows that miss a bound.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +27,9 @@ from coverage_tables.best_sets import best_sets
 from coverage_tables.other_intervals import others
 from coverage_tables.simulated import HIGH, LOW, percent
 from coverage_tables.special import special
+
+from concurve.engine.tasks import Processes, Tasks
+from concurve.hosts.ray_cluster import tasks_at
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "method" / "coverage.md"
@@ -62,6 +67,9 @@ def main() -> int:
     parser.add_argument("--experiments", type=int, default=2000, help="of each row of the models")
     parser.add_argument("--seed", type=int, default=printed.SEED, help="of the simulated runs")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument(
+        "--ray", metavar="ADDRESS", help="on this Ray cluster; the same checkout on each host"
+    )
     parser.add_argument("--only", choices=("runs", "models"), help="one half of the page")
     options = parser.parse_args()
     if options.write and options.only:
@@ -69,10 +77,11 @@ def main() -> int:
     lines, missed = [TITLE], []
     print(TITLE)
     if options.only != "models":
-        for text, miss in runs(options.runs, options.seed, options.jobs):
-            print(text, flush=True)
-            lines.append(text)
-            missed += [miss] if miss else []
+        with tasks_of(options.ray, options.jobs) as tasks:
+            for text, miss in runs(options.runs, options.seed, tasks):
+                print(text, flush=True)
+                lines.append(text)
+                missed += [miss] if miss else []
     if options.only != "runs":
         for text in models(options.experiments):
             print(text, flush=True)
@@ -84,12 +93,22 @@ def main() -> int:
     return 1 if missed else 0
 
 
-def runs(count: int, seed: int, jobs: int) -> Iterator[tuple[str, str]]:
+@contextlib.contextmanager
+def tasks_of(address: str | None, jobs: int) -> Iterator[Tasks]:
+    """What computes the simulated runs: the results are the same."""
+    if address is None:
+        yield Processes(jobs)
+        return
+    with tasks_at(address, [str(ROOT), str(ROOT / "benches")]) as tasks:
+        yield tasks
+
+
+def runs(count: int, seed: int, tasks: Tasks) -> Iterator[tuple[str, str]]:
     """Simulated runs: lines of the page, each with what it misses."""
     yield printed.introduction(count), ""
     yield printed.HEADING, ""
     wrong = 0
-    for row, tally in printed.tallies(printed.ROWS, count, seed, jobs):
+    for row, tally in printed.tallies(printed.ROWS, count, seed, tasks):
         missed = "; ".join(printed.misses(row, tally))
         wrong += bool(missed)
         yield printed.line(row, tally), missed and f"{row.name}: {missed}"

@@ -19,8 +19,8 @@ THREADS = (1, 2, 8, 64)
 
 def figures(quick: bool) -> Iterator[Figure]:
     """Wall and user time against the other tools, then thread accounts against wait4."""
-    yield from against_tools(cpu_ms=20 if quick else 200, rounds=2 if quick else 120)
-    yield from against_wait4(cpu_ms=20 if quick else 200, rounds=2 if quick else 15)
+    yield from against_tools(cpu_ms=5 if quick else 200, rounds=2 if quick else 120)
+    yield from against_wait4(cpu_ms=5 if quick else 200, rounds=2 if quick else 15)
 
 
 def against_tools(cpu_ms: int, rounds: int) -> Iterator[Figure]:

@@ -26,9 +26,9 @@ LABORATORY_MS_MAX = 15.0
 
 def figures(quick: bool) -> Iterator[Figure]:
     """The runner alone, then the whole laboratory, hyperfine's own beside each."""
-    yield from by_the_runner(rounds=5 if quick else 400)
+    yield from by_the_runner(rounds=3 if quick else 400)
     yield from by_the_laboratory(
-        few=5 if quick else 20, many=15 if quick else 220, pairs=2 if quick else 11
+        few=2 if quick else 20, many=6 if quick else 220, pairs=2 if quick else 11
     )
 
 

@@ -11,7 +11,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
 
 from measuring.estimates import median, ratio_of_medians
 from measuring.figures import Bound, Figure, MissingToolError
@@ -26,15 +27,17 @@ from measuring.planted import (
 from measuring.running import interleaved
 from measuring.showing import alone
 from measuring.tools import require
+from server import on
 
 from concurve.host import native
 
 SESSIONS = 50
 ROUNDS = 15
 REQUESTS = {1: 200_000, 16: 2_000_000}
-RATE = {1: 1.0, 16: 0.9}
-"""Throughput over redis-benchmark's, at least; by requests under way a session."""
-CPU = 1.0
+RATE = {"sharing": {1: 1.0, 16: 0.9}, "apart": {1: 1.0, 16: 1.1}}
+"""Throughput over redis-benchmark's, at least; by place and requests under way a session."""
+CPU = {"sharing": {1: 1.0}, "apart": {1: 1.0, 16: 0.7}}
+"""CPU time of the client for a request over that of redis-benchmark, at most."""
 OFF_MAX = 0.01
 """Farthest from the log of a server, of p50, p99, p99.9 and the share unanswered."""
 PLANTED_RATE = 200
@@ -87,69 +90,105 @@ def farthest_from_log(rule: Rule, seconds: int) -> float:
 
 
 def beside_redis_benchmark(quick: bool) -> Iterator[Figure]:
-    """GET from 50 sessions on one client thread, one request under way and sixteen."""
+    """GET from 50 sessions on one client thread, one request under way and sixteen: where the
+    kernel places client and server, and with a CPU for each."""
     try:
         other = require("redis-benchmark", "redis-tools")
         require("redis-server", "redis-server")
     except MissingToolError as error:
         yield Figure("load beside redis-benchmark", "GET, 50 sessions", missing=str(error))
         return
+    cpus = sorted(os.sched_getaffinity(0))
+    yield from at_place("sharing", None, None, other, quick)
+    if len(cpus) < 2:
+        missing = "a second CPU"
+        yield Figure("load beside redis-benchmark, apart", "a CPU each", missing=missing)
+    else:
+        yield from at_place("apart", cpus[0], cpus[-1], other, quick)
+
+
+def at_place(
+    place: str, server_cpu: int | None, client_cpu: int | None, other: str, quick: bool
+) -> Iterator[Figure]:
+    """With server and client on these CPUs, or (``None``) wherever the kernel puts them."""
     rounds = 2 if quick else ROUNDS
-    with redis_server() as port:
+    with ExitStack() as stack:
+        with on(server_cpu):
+            port = stack.enter_context(redis_server())
         for pipeline, requests in REQUESTS.items():
-            found = interleaved(
-                rounds,
-                {
-                    "ours": lambda p=pipeline, n=requests: ours(port, p, n),  # type: ignore[misc]
-                    "theirs": lambda p=pipeline, n=requests: theirs(other, port, p, n),  # type: ignore[misc]
-                },
-            )
-            how = f"GET, {SESSIONS} sessions, {pipeline} under way each, {rounds} rounds in turns"
+            with on(client_cpu):
+                found = interleaved(
+                    rounds,
+                    {
+                        "ours": lambda p=pipeline, n=requests: ours(port, p, n),  # type: ignore[misc]
+                        "theirs": lambda p=pipeline, n=requests: theirs(other, port, p, n),  # type: ignore[misc]
+                    },
+                )
+            how = f"GET, {SESSIONS} sessions, {pipeline} under way each, {rounds} rounds"
+            where = f"{place}, ×{pipeline}"
+            rate, cpu = RATE[place].get(pipeline), CPU[place].get(pipeline)
             yield Figure(
-                f"load / redis-benchmark: throughput, ×{pipeline}",
+                f"load / redis-benchmark: throughput, {where}",
                 how,
                 ratio_of_medians(found["ours rate"], found["theirs rate"]),
-                Bound(low=RATE[pipeline]),
+                None if rate is None else Bound(low=rate),
             )
             yield Figure(
-                f"load / redis-benchmark: client CPU, ×{pipeline}",
-                f"{how}; user and system time of the whole process",
+                f"load / redis-benchmark: client CPU, {where}",
+                f"{how}; user and system time of the whole process, for a request",
                 ratio_of_medians(found["ours cpu"], found["theirs cpu"]),
-                Bound(high=CPU) if pipeline == 1 else None,
+                None if cpu is None else Bound(high=cpu),
             )
             yield Figure(
-                f"load / redis-benchmark: p99 as each says, ×{pipeline}",
+                f"load / redis-benchmark: sleeps, {where}",
+                f"{how}; voluntary switches for a request: each answer to a sleeper wakes it",
+                ratio_of_medians(found["ours sleeps"], found["theirs sleeps"]),
+            )
+            yield Figure(
+                f"load / redis-benchmark: p99 as each says, {where}",
                 f"{how}; ours counts to three digits",
                 ratio_of_medians(found["ours p99"], found["theirs p99"]),
             )
 
 
 def ours(port: int, pipeline: int, requests: int) -> Mapping[str, float]:
-    """Requests a second and p99 in ms as the load generator says, CPU time of its process a
-    request."""
-    text, cpu = run(
+    """Requests a second and p99 in ms as the load generator says, CPU time and voluntary switches
+    of its process for a request."""
+    text, used = run(
         [str(native.binary("concurve-load")), f"127.0.0.1:{port}", "--workload", "get",
          "--sessions", str(SESSIONS), "--threads", "1", "--pipeline", str(pipeline),
          "--transactions", str(requests), "--json"]
     )  # fmt: skip
     figures = json.loads(text)
     p99 = figures["latency_ns"]["p99"] / 1e6
-    return {"rate": figures["rate_per_second"], "cpu": cpu / requests, "p99": p99}
+    return {"rate": figures["rate_per_second"], "p99": p99} | used.of_each(requests)
 
 
 def theirs(tool: str, port: int, pipeline: int, requests: int) -> Mapping[str, float]:
     """The same of redis-benchmark."""
-    text, cpu = run(
+    text, used = run(
         [tool, "-h", "127.0.0.1", "-p", str(port), "-t", "get", "-c", str(SESSIONS),
          "-P", str(pipeline), "-n", str(requests), "-r", "100000", "--csv"]
     )  # fmt: skip
     row = next(row for row in csv.DictReader(text.splitlines()) if row["test"] == "GET")
     rate, p99 = float(row["rps"]), float(row["p99_latency_ms"])
-    return {"rate": rate, "cpu": cpu / requests, "p99": p99}
+    return {"rate": rate, "p99": p99} | used.of_each(requests)
 
 
-def run(argv: Sequence[str]) -> tuple[str, float]:
-    """Standard output, and CPU seconds of the process.
+class Used(NamedTuple):
+    """What a process used."""
+
+    cpu_seconds: float
+    voluntary_switches: int
+
+    def of_each(self, requests: int) -> dict[str, float]:
+        """For a request; a process that never slept counts as one that slept once."""
+        sleeps = max(self.voluntary_switches, 1)
+        return {"cpu": self.cpu_seconds / requests, "sleeps": sleeps / requests}
+
+
+def run(argv: Sequence[str]) -> tuple[str, Used]:
+    """Standard output, and what the process used.
 
     Raises:
         SystemExit: it failed.
@@ -162,7 +201,7 @@ def run(argv: Sequence[str]) -> tuple[str, float]:
         text = output.read().decode()
     if process.returncode != 0:
         raise SystemExit(f"{argv[0]} exited with {process.returncode}: {text[-300:]}")
-    return text, usage.ru_utime + usage.ru_stime
+    return text, Used(usage.ru_utime + usage.ru_stime, usage.ru_nvcsw)
 
 
 @contextmanager

@@ -118,7 +118,7 @@ def theirs(server: Server, workload: str, sessions: int, seconds: float) -> Mapp
     settle(server)
     script = server.own.folder / f"{workload}.sql"
     script.write_text(_SCRIPTS[workload])
-    text, cpu = run(
+    text, used = run(
         [str(server.own.tools / "pgbench"), *server.own.options(), "-n", "-M", "prepared",
          "-f", str(script), "-D", f"scale={server.scale}", "-c", str(sessions), "-j", "1",
          "-T", str(max(1, round(seconds))), "postgres"]
@@ -127,7 +127,7 @@ def theirs(server: Server, workload: str, sessions: int, seconds: float) -> Mapp
     rate = re.search(r"tps = ([\d.]+) \(without initial connection time\)", text)
     if done is None or rate is None:
         raise SystemExit(f"pgbench says something else: {text[-300:]}")
-    return {"rate": float(rate[1]), "cpu": cpu / int(done[1])}
+    return {"rate": float(rate[1]), "cpu": used.cpu_seconds / int(done[1])}
 
 
 def settle(server: Server) -> None:

@@ -13,6 +13,7 @@ import sys
 
 import aa
 import causes
+import confirm
 import demo
 import disk
 import disturbed
@@ -30,11 +31,14 @@ import rates
 import report_page
 import scale
 import server
+import sites
 import statements
 import threads
+import web_pages
 from measuring.figures import Bench
 from measuring.showing import exit_code, quiet_warning, show
 
+import hosts
 import models
 import monitor
 from concurve.host.machine import allowed_cpus, describe_machine
@@ -48,6 +52,7 @@ SUBJECTS: dict[str, Bench] = {
     "engines": engines.figures,  # the record engine beside SQLite and LMDB
     "probing": probing.figures,  # what it costs to watch 1 … 512 busy threads
     "page": report_page.figures,  # how soon the page of a long run is painted
+    "web": web_pages.figures,  # how soon the pages of concurve web are painted
     "scale": scale.figures,  # showing a very long run
     "models": models.figures,  # fitting a thousand curves
     "kernel": kernel.figures,  # the Mandelbrot kernel beside plain C
@@ -55,8 +60,11 @@ SUBJECTS: dict[str, Bench] = {
     "threads": threads.figures,  # the kernels of document 002, native and JVM
     "aa": aa.figures,  # a program against itself, and against one that is 5 % slower
     "causes": causes.figures,  # what limits programs of known behaviour
+    "confirm": confirm.figures,  # causes confirmed by experiment, and the gain of a shorter lock
+    "sites": sites.figures,  # the function and the line of a sampled wait for a lock
     "server": server.figures,  # what a lock costs, and the reference server beside Redis
     "hostile": hostile.figures,  # what hostile clients cost those that have logged in
+    "hosts": hosts.figures,  # starts, clocks and engines over several hosts
     "kernel-modes": kernel_modes.figures,  # engines that are threads beside processes
     "monitor": monitor.figures,  # what it costs to read the server's counters
     "statements": statements.figures,  # prepared statements beside PostgreSQL's

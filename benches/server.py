@@ -53,12 +53,13 @@ class Load(NamedTuple):
 
 
 def figures(quick: bool) -> Iterator[Figure]:
-    """Memory, then cost by what is held, then throughput."""
+    """Memory, then cost by what is held, then throughput, then Redis by places and sessions."""
     held, generic = (2_000, 50) if quick else (1_000_000, 10_000)
     yield memory(10_000 if quick else 5_000_000)
     yield from engine(3 if quick else 15, held, generic)
     yield from costs(2 if quick else 9, held, generic)
     yield from throughput(2 if quick else 21, 0.2 if quick else 2.0)
+    yield from beside_redis(2 if quick else 9, 0.2 if quick else 1.5, (1, 50) if quick else COUNTS)
 
 
 # -- without the network ----------------------------------------------------------------------
@@ -166,15 +167,20 @@ def redis() -> tuple[str, ...]:
 
 
 def load(
-    server: Running, commands: Sequence[str], seconds: float, sessions: int = SESSIONS
+    server: Running,
+    commands: Sequence[str],
+    seconds: float,
+    sessions: int = SESSIONS,
+    spin_us: int = 0,
 ) -> Load:
-    """Put load on a server.
+    """Put load on a server; ``spin_us``: the client polls for so long before it sleeps.
 
     Raises:
         SystemExit: a request failed.
     """
     line = [str(native.binary("concurve-load")), f"127.0.0.1:{server.port}"]
     line += ["--sessions", str(sessions), "--duration", str(seconds), "--keys", "uniform:100000"]
+    line += ["--spin", f"{spin_us}us"]
     for command in commands:
         line += ["--command", command]
     before = cpu_us(server.pid)
@@ -184,7 +190,7 @@ def load(
         raise SystemExit(f"benches: the load generator met errors: {said['errors_by_kind']}")
     requests = said["operations"] * len(commands)
     if not requests:  # on a busy machine a short load may end before its first answer
-        return load(server, commands, 2 * seconds, sessions)
+        return load(server, commands, 2 * seconds, sessions, spin_us)
     demand = {task: (time - before.get(task, 0.0)) / requests for task, time in after.items()}
     return Load(said["rate_per_second"], said["latency_ns"]["p99"] / 1e3, demand)
 
@@ -259,6 +265,104 @@ def hold(server: Running, arguments: Iterator[str]) -> None:
                 assert replies.readline() == b":1\r\n"
 
 
+# -- beside Redis, apart and sharing ----------------------------------------------------------
+
+#: Sessions of the load, on one client thread.
+COUNTS = (1, 50, 500, 5_000)
+
+#: How long both sides poll before they sleep, where they do.
+SPIN_US = 100
+
+#: At least so many times Redis's requests a second, by execution and sessions, where server and
+#: client have a CPU each.
+APART = {
+    ("inline", 50): 1.15, ("inline", 500): 1.4, ("worker", 50): 1.1, ("worker", 500): 1.35,
+    ("spinning", 1): 1.5,
+}  # fmt: skip
+
+
+class Place(NamedTuple):
+    """Where server and client run: on one CPU each, or (``None``) wherever the kernel puts them."""
+
+    name: str
+    server: int | None
+    client: int | None
+    how: str
+
+
+def beside_redis(rounds: int, seconds: float, counts: Sequence[int]) -> Iterator[Figure]:
+    """The same load on the lock server and on Redis, with a CPU for each side and without.
+
+    Where they share the CPUs, the client is measured as much as the server: it uses more than half
+    of a request's CPU time. Apart, the server's CPU limits the rate as long as the client keeps up.
+    """
+    try:
+        redis()
+    except MissingToolError as error:
+        yield Figure("lock+unlock beside Redis", f"{counts} sessions", missing=str(error))
+        return
+    cpus = sorted(os.sched_getaffinity(0))
+    places = [Place("sharing", None, None, "server and client share the CPUs")]
+    if len(cpus) < 2:
+        yield Figure("lock+unlock beside Redis, apart", "a CPU each", missing="a second CPU")
+    else:
+        server, client = cpus[0], cpus[-1]
+        how = f"server on CPU {server}, client on CPU {client}"
+        places.insert(0, Place("apart", server, client, how))
+    for place in places:
+        for sessions in counts:
+            yield from at_sessions(place, sessions, rounds, seconds)
+
+
+def at_sessions(place: Place, sessions: int, rounds: int, seconds: float) -> Iterator[Figure]:
+    """So many sessions at one place. One session also where client and server poll: Redis cannot,
+    so only its client does."""
+    how = f"{place.how}; {sessions:,} sessions, {rounds} interleaved rounds of {seconds} s"
+    commands = {"inline": ours("inline"), "worker": ours("worker"), "redis": redis()}
+    spins = sessions == 1 and place.server is not None
+    if spins:
+        commands["spinning"] = (*ours("inline"), "--idle", f"spin:{SPIN_US}")
+    with contextlib.ExitStack() as stack:
+        sides = {}
+        for name, command in commands.items():
+            with on(place.server):
+                server = stack.enter_context(serving(*command))
+            requests = SET_DEL if name == "redis" else LOCK_UNLOCK
+            spin_us = SPIN_US if name == "spinning" else 0
+            sides[name] = side(server, requests, seconds, sessions, place.client, spin_us)
+            if spins and name == "redis":
+                sides["redis, polled"] = side(
+                    server, requests, seconds, sessions, place.client, SPIN_US
+                )
+        found = interleaved(rounds, sides)
+    where = f"{place.name}, {sessions:,}"
+    yield Figure(f"Redis, {where}: requests a second", how, median(doubled(found["redis rate"])))
+    pairs = [("inline", "redis"), ("worker", "redis")]
+    pairs += [("spinning", "redis, polled")] if spins else []
+    for name, other in pairs:
+        wanted = APART.get((name, sessions)) if place.server is not None else None
+        title = f"{where}: {name} / {other}"
+        for what, words, bound in (
+            ("rate", title, None if wanted is None else Bound(low=wanted)),
+            ("cpu", f"… {title}, server CPU a request", None),
+            ("p99", f"… {title}, p99", None),
+        ):
+            estimate = ratio_of_medians(found[f"{name} {what}"], found[f"{other} {what}"])
+            yield Figure(words, how, estimate, bound)
+
+
+def doubled(rates: Sequence[float]) -> list[float]:
+    """Requests from pairs of them."""
+    return [2 * rate for rate in rates]
+
+
+@contextlib.contextmanager
+def on(cpu: int | None) -> Iterator[None]:
+    """As :func:`placed`; ``None``: anywhere."""
+    with contextlib.nullcontext() if cpu is None else placed(cpu):
+        yield
+
+
 #: The document's mean time per lock, by its own reckoning: elapsed time over locks.
 PUBLISHED_US = 255.0
 
@@ -296,7 +400,7 @@ def against_redis(found: Samples, how: str) -> Iterator[Figure]:
     """Throughput, the tail, and what a request costs the server."""
     for name, what, bound in (
         ("lock+unlock, worker / Redis SET NX+DEL", "rate", Bound(low=1.0, parity=True)),
-        ("… p99", "p99", Bound(high=1.0, parity=True)),
+        ("… p99", "p99", Bound(high=1.0)),
         ("… server CPU per request", "cpu", None),
     ):
         estimate = ratio_of_medians(found[f"worker {what}"], found[f"redis {what}"])
@@ -329,10 +433,16 @@ def inline_beside_worker(found: Samples, how: str) -> Iterator[Figure]:
 
 
 def side(
-    server: Running, commands: Sequence[str], seconds: float
+    server: Running,
+    commands: Sequence[str],
+    seconds: float,
+    sessions: int = SESSIONS,
+    client_cpu: int | None = None,
+    spin_us: int = 0,
 ) -> Callable[[], Mapping[str, float]]:
     def measure() -> Mapping[str, float]:
-        found = load(server, commands, seconds)
+        with on(client_cpu):
+            found = load(server, commands, seconds, sessions, spin_us)
         cpu = sum(found.demand_us.values())
         bound = 1e6 / max(*found.demand_us.values(), cpu / CPUS)
         return {"rate": found.rate, "p99": found.p99_us, "cpu": cpu, "bound": bound}

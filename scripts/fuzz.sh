@@ -10,11 +10,15 @@ fuzz() {
 }
 
 fuzz -p concurve-load --lib hostile_servers
-fuzz -p concurve-server --test parser_fuzz
+fuzz -p concurve-server --test server parser_fuzz::
 fuzz -p concurve-server --lib any_contents_are_read
-fuzz -p concurve-records --test fuzz
-fuzz -p concurve-records --test hostile_pages
-fuzz -p concurve-wire --test fuzz
+fuzz -p concurve-records --test records fuzz::
+fuzz -p concurve-records --test records hostile_pages::
+fuzz -p concurve-wire --test wire fuzz::
+fuzz -p concurve-sites --test sites whatever_stands_on
 fuzz -p concurve-trial --lib whatever_a_program
 fuzz -p concurve-trial --lib any_text_is_read
+fuzz -p concurve-disk --lib any_text_is_a_trace
+fuzz -p concurve-mandelbrot --lib any_text_is_a_location
+fuzz -p concurve-storage --lib any_contents_are_an_export
 .venv/bin/python -m pytest -q -s -n 2 -m fuzz

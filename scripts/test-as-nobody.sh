@@ -99,7 +99,7 @@ if [ $# -gt 0 ]; then
     # Somebody looks for something among the tests of Python.
     test_python "$@" || outcome=1
 else
-    test_python --numprocesses 3 --dist loadfile || outcome=1
+    test_python --numprocesses 4 --dist loadfile --no-loadscope-reorder || outcome=1
     test_rust || outcome=1
 fi
 exit "$outcome"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from tests.helpers.mva import exact_mva
 
-from concurve.models.mva import exact_mva
 from coverage_tables.simulated import SEED, Floats
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from scipy.special import bdtr
 from tests.helpers.noises import DESCRIPTIONS, NOISES, Group, Noise, Path, draw, read
 
 from concurve.analysis.comparison import compare_levels
+from concurve.engine.tasks import Tasks
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Finding, TrialFindings
@@ -45,10 +45,6 @@ _JUDGED_FROM = 0.2
 _CHANCE = 1e-9
 _CHANCE_AT_LEVEL = 1e-3
 _ERRORS = 10
-
-
-#: The tasks of the processes, by number.
-_TASKS: list[tuple[Row, int, int, int]] = []
 
 
 class Bounds(NamedTuple):
@@ -200,7 +196,7 @@ rigorous effort are a quarter as many. *5 trials*: the user has fixed their numb
 - *told apart*: the share of runs of equal cells in which `compare` finds one of two of them faster;
   *called faster*: in which the answer of the report names one that is. Cells are then equal in the
   shape of their noise, too.
-- *seen*: the share of cells of which the report says two levels, a slow tail, or a change of level.
+- *seen*: the share of cells of which the report says two levels, trials far off, or a new level.
 - *trials*: those of a cell; *±*: half of an interval, relative to its figure.
 
 The number of trials of *quick*, *normal* and *rigorous* follows from the pilot's interval, and a
@@ -295,13 +291,19 @@ def _compare_equal(row: Row, rng: np.random.Generator, tally: Tally) -> None:
 
 
 def is_told(findings: TrialFindings, cell: CellFindings) -> bool:
-    """Does the report say of a cell that its trials have two levels, a slow tail, or another level
-    from some time on?"""
-    return bool(cell.two_levels or cell.slow_tail or findings.level_change)
+    """Does the report say of a cell that it has two levels, trials far off, or a level that
+    changes in time?"""
+    return bool(_is_shaped(cell) or findings.level_change or findings.drift)
 
 
-def tallies(rows: Iterable[Row], count: int, seed: int, jobs: int) -> Iterator[tuple[Row, Tally]]:
-    """Each row with its tally, in order."""
+def _is_shaped(cell: CellFindings) -> bool:
+    return bool(cell.two_levels or cell.slow_tail or cell.fast_tail)
+
+
+def tallies(
+    rows: Iterable[Row], count: int, seed: int, tasks: Tasks
+) -> Iterator[tuple[Row, Tally]]:
+    """Each row with its tally, in order, computed by ``tasks``."""
     rows = list(rows)
     chunks = [
         [(row, min(_CHUNK, row.runs(count) - at), seed, at)
@@ -309,18 +311,8 @@ def tallies(rows: Iterable[Row], count: int, seed: int, jobs: int) -> Iterator[t
         for row in rows
     ]  # fmt: skip
     sizes = [len(chunk) for chunk in chunks]
-    tasks = [task for chunk in chunks for task in chunk]
-    if jobs == 1:
-        yield from _joined(rows, sizes, map(_task, tasks))
-        return
-    # Functions of noises do not travel between processes: these are forks, and tasks have numbers.
-    _TASKS[:] = tasks
-    with multiprocessing.get_context("fork").Pool(jobs) as pool:
-        yield from _joined(rows, sizes, pool.imap(_numbered, range(len(tasks))))
-
-
-def _numbered(number: int) -> Tally:
-    return _task(_TASKS[number])
+    all_of_them = [task for chunk in chunks for task in chunk]
+    yield from _joined(rows, sizes, tasks.map(_task, all_of_them))
 
 
 def _task(task: tuple[Row, int, int, int]) -> Tally:

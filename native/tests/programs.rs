@@ -11,6 +11,7 @@ fn every_program_has_a_help_text_that_names_it() {
             "concurve-mandelbrot",
             env!("CARGO_BIN_EXE_concurve-mandelbrot"),
         ),
+        ("concurve-perturb", env!("CARGO_BIN_EXE_concurve-perturb")),
         ("concurve-server", env!("CARGO_BIN_EXE_concurve-server")),
         ("concurve-storage", env!("CARGO_BIN_EXE_concurve-storage")),
         ("concurve-targets", env!("CARGO_BIN_EXE_concurve-targets")),
