@@ -151,9 +151,11 @@ async function compute() {
     await new Promise((done) => setTimeout(done, LOOK_MS));
     if (own !== number) return;
     state = await (await ask(`/window/${own}?since=${readings}`)).json();
+    // "Ended" is said of a picture that is there whole: its last lines may still be on their way.
+    if (!state.is_computing) await shown;
+    if (own !== number) return;
     describe(state, setting.repeat);
   }
-  await shown;
 }
 
 place("colours").addEventListener("change", (event) => painted.repaint(event.target.value === "threads"));
