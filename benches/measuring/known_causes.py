@@ -31,7 +31,7 @@ _BUILD: Mapping[str, tuple[str, ...]] = {
     ".go": ("go", "build"),
     ".java": ("javac",),
 }
-_RUN: Mapping[str, str] = {".java": "java", ".js": "node", ".py": sys.executable}
+_RUN: Mapping[str, str] = {".java": "java", ".js": "node", ".py": sys.executable, ".sh": "sh"}
 _PACKAGES: Mapping[str, str] = {
     "gcc": "apt-get install gcc",
     "g++": "apt-get install g++",
