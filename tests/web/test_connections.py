@@ -246,6 +246,7 @@ def test_so_many_wait_at_once_and_no_more(monkeypatch: pytest.MonkeyPatch) -> No
     asyncio.run(third())
     wait_until(lambda: free.acquire(blocking=False), "the end of one that waited")
     free.release()
+    monkeypatch.setattr(aside, "PATIENCE_SECONDS", 600.0)
     assert asyncio.run(aside.in_time("the store", divmod, 7, 2)) == (3, 1)
     with pytest.raises(ZeroDivisionError):
         asyncio.run(aside.in_time("the store", divmod, 7, 0))
