@@ -22,7 +22,10 @@ from concurve.store import Store
 from tests.helpers.needs import small_file_system
 from tests.helpers.real import CONCURVE, PATIENCE, Lab, missing, wait_until
 
-pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(missing() is not None, reason=str(missing())),
+]
 
 SWEEP = ("sweep", "-P", "n", "1,2", "--repeats", "2..2", "--seed", "1")
 

@@ -18,6 +18,7 @@ from concurve.explain.components import (
     computing,
     filing,
     idling,
+    is_crowded,
     mapping,
     outside,
     queueing,
@@ -44,6 +45,8 @@ QUEUE_LOSS_MIN = 0.05
 LOCK_LOSS_MIN = 0.005
 #: The same for other futex waits: threads also wait at a common start, long on a busy machine.
 START_LOSS_MIN = 0.05
+#: A base that waited for no more than this share of the cell's time waited little.
+LITTLE = 0.25
 
 
 def cause_of(cell: Breakdown, base: Breakdown | None, serving: bool = False) -> Verdict:
@@ -146,8 +149,7 @@ def _least(case: Case, base: Breakdown, candidate: _Candidate) -> float:
     if candidate.components == ("cpu",):
         return CPU_LOSS_MIN
     if candidate.components == ("run_queue",):
-        enough = case.cell.cpus is not None and case.cell.threads <= case.cell.cpus
-        return QUEUE_LOSS_MIN if enough else LOSS_MIN
+        return LOSS_MIN if is_crowded(case.cell) or case.cell.cpus is None else QUEUE_LOSS_MIN
     if candidate.components == ("futex",):
         return LOCK_LOSS_MIN if wait_often(case.cell, base) else START_LOSS_MIN
     return LOSS_MIN
@@ -169,13 +171,20 @@ def _candidates(case: Case, base: Breakdown) -> Iterator[_Candidate]:
         (("run_queue",), queueing),
         (("cpu",), computing),
     ]
-    if case.cell.enough_samples and base.enough_samples:
+    if _is_divided(case.cell, base):
         groups += [*_WAITING, (("futex", "cpu"), spinning)]
     else:
         groups.append((("blocked",), blocked))
     for components, judge in groups:
         if all(name in side.columns for side in (case.cell, base) for name in components):
             yield _Candidate(components, excess(case.cell, base, *components), judge)
+
+
+def _is_divided(cell: Breakdown, base: Breakdown) -> bool:
+    """Do samples say what the threads waited for? Of the base they need not, where it waited
+    little: whatever it was, the cell waited for more of it."""
+    waited_little = base.sampled and base.mean("blocked") <= LITTLE * cell.mean("blocked")
+    return cell.enough_samples and (base.enough_samples or waited_little)
 
 
 def _by_composition(case: Case) -> Verdict:

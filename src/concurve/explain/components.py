@@ -57,7 +57,7 @@ def _needed_by_roles(case: Case, amount: float) -> str:
     cell = case.cell
     own = "1 thread" if cell.threads == 1 else f"{cell.threads} threads"
     granted = "" if cell.cpus is None else f" on {count(cell.cpus, 'CPU')}"
-    if cell.cpus is not None and cell.threads > cell.cpus and _ready(cell) > READY_MIN * cell.cpus:
+    if is_crowded(cell):
         return f" ({own}{granted}){_cost(case)}"
     rivals = [other for other in cell.others if other.cpus >= 0.05]
     if rivals and taken_by_roles(cell) >= EXPLAINS * amount:
@@ -73,9 +73,12 @@ def _needed_by_roles(case: Case, amount: float) -> str:
 READY_MIN = 1.1
 
 
-def _ready(cell: Breakdown) -> float:
-    """The mean number of active threads that ran or waited for a CPU."""
-    return mean([(a.cpu_ns + (a.run_queue_ns or 0.0)) / a.wall_ns for a in cell.accounts])
+def is_crowded(cell: Breakdown) -> bool:
+    """Are more of its threads ready at a time, on the average, than it has CPUs?"""
+    if cell.cpus is None or cell.threads <= cell.cpus:
+        return False
+    ready = mean([(a.cpu_ns + (a.run_queue_ns or 0.0)) / a.wall_ns for a in cell.accounts])
+    return ready > READY_MIN * cell.cpus
 
 
 #: A quota limits a role if it held it back for this share of the time of its CPUs.

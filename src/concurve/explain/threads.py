@@ -16,10 +16,13 @@ from concurve.wire.record import RoleRecord, ThreadRecord, Usage, Waits
 ACTIVE_SHARE = 0.1
 #: It is also active if it waits for a CPU for at least this share of its life.
 STARVING_SHARE = 0.5
-#: A first thread with a smaller share of the busiest thread's CPU time, and fewer switches, only
-#: started the others and waits in a join.
+#: A first thread with a smaller share of the CPU time of the busiest of the others, and fewer
+#: switches beyond one for each of them, only started the others and waits in a join.
 JOINING_SHARE = 0.5
 JOINING_SWITCHES_MAX = 10
+#: The same of one that uses so many times as much: it did something else before, such as loading a
+#: program whose threads hardly run.
+JOINING_TIMES = 2.0
 #: The same of one that uses less of its life than this.
 JOINING_CPU = 0.02
 #: A thread that lives no longer than this many phases does its work in the phase.
@@ -101,9 +104,9 @@ def active_threads(
     for most of their lives; all threads if none did anything. The ``first`` thread of the role is
     left out if it waits for the end of the others: if they get little CPU time, or it sets much up,
     it may have taken a tenth of theirs."""
-    busiest = max((thread.usage.cpu_ns or 0 for thread in listed), default=0)
     starting = _starting(listed, first)
-    listed = [thread for thread in listed if thread not in starting or not _joins(thread, busiest)]
+    others = [thread for thread in listed if thread not in starting]
+    listed = [thread for thread in listed if thread not in starting or not _joins(thread, others)]
     activity = [_activity(thread, wall) for thread in listed]
     least = ACTIVE_SHARE * max(activity, default=0.0)
     return [
@@ -121,18 +124,19 @@ def _starting(listed: Sequence[ThreadRecord], first: int | None) -> list[ThreadR
     return [t for t in listed if t in found or (t.pid, t.name) in names]
 
 
-def _joins(thread: ThreadRecord, busiest: int) -> bool:
+def _joins(thread: ThreadRecord, others: Sequence[ThreadRecord]) -> bool:
     """Does it wait for the end of the others?"""
     waits, usage = thread.waits, thread.usage
-    if waits is None or 2 * (waits.futex + waits.child) < max(1, waits.readings):
+    if not others or waits is None or 2 * (waits.futex + waits.child) < max(1, waits.readings):
         return False
-    seldom = (usage.voluntary_switches or 0) < JOINING_SWITCHES_MAX
+    seldom = (usage.voluntary_switches or 0) < JOINING_SWITCHES_MAX + len(others)
     # The main thread of a JVM loads classes before.
     is_known = 2 * waits.child >= waits.readings or thread.name == _JVM_NAME
+    used, life = usage.cpu_ns or 0, thread.lived_ns or 0
+    busiest = max(other.usage.cpu_ns or 0 for other in others)
     # Where all threads hardly run, that is no share of the work.
-    used = usage.cpu_ns or 0
-    hardly = used < max(JOINING_SHARE * busiest, JOINING_CPU * (thread.lived_ns or 0))
-    return (seldom or is_known) and hardly
+    hardly = used < max(JOINING_SHARE * busiest, JOINING_CPU * life)
+    return (seldom or is_known) and (hardly or used > JOINING_TIMES * busiest)
 
 
 def _activity(thread: ThreadRecord, wall: float) -> float:
