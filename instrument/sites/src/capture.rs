@@ -143,6 +143,11 @@ impl Watched {
             last: None,
         })
     }
+
+    /// The number of its last sample, if it was ever sampled.
+    pub fn sampled(&self) -> Option<u64> {
+        self.last.map(|(_, number)| number)
+    }
 }
 
 /// Samples the threads of some processes.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use concurve_clock as clock;
 use concurve_probe::proc_fs::{LastPidFile, ProcFs, SchedstatFile};
+use concurve_probe::schedstat::Schedstat;
 use concurve_probe::{control, process};
 use concurve_wire::spec::Sampling;
 
@@ -20,6 +21,11 @@ use crate::waits::thread::SampledThread;
 const STEP: usize = 16;
 /// A thread's name, nice value, policy and CPUs are read again every so many readings.
 const REFRESH: u32 = 16;
+/// A thread whose account was the same in so many readings rests: it waits as it did. Where a runtime has
+/// many such threads, samples of the others can come much more often.
+const RESTING: u32 = 2;
+/// What a thread that rests waits for is read again at every so many readings.
+const LOOK_AGAIN: u32 = 8;
 
 /// A sampler over all roles.
 #[derive(Debug)]
@@ -42,6 +48,17 @@ struct ThreadFile {
     pid: u32,
     file: SchedstatFile,
     readings: u32,
+    last: Schedstat,
+    /// So many readings were the same as the one before them.
+    unchanged: u32,
+}
+
+impl ThreadFile {
+    /// Has it not run since some time? Its account also stays the same while it was woken and waits for a CPU,
+    /// so this is said of threads that have not run for longer, and not of every sample.
+    fn rests(&self) -> bool {
+        self.unchanged >= RESTING && !self.readings.is_multiple_of(LOOK_AGAIN)
+    }
 }
 
 #[derive(Debug)]
@@ -152,15 +169,14 @@ impl Sampler {
                 && !ledger.just_ended(tid)
                 && let Ok(file) = proc_fs.open_schedstat(pid, tid)
             {
-                let readings = 0;
-                self.files.insert(
-                    (role, tid),
-                    ThreadFile {
-                        pid,
-                        file,
-                        readings,
-                    },
-                );
+                let file = ThreadFile {
+                    pid,
+                    file,
+                    readings: 0,
+                    last: Schedstat::default(),
+                    unchanged: 0,
+                };
+                self.files.insert((role, tid), file);
                 self.work.push(Work::Thread(role, tid));
             }
         }
@@ -185,6 +201,11 @@ impl Sampler {
         let pid = thread.pid;
         let refresh = thread.readings % REFRESH == 0;
         thread.readings += 1;
+        thread.unchanged = match thread.last == schedstat {
+            true => thread.unchanged + 1,
+            false => 0,
+        };
+        thread.last = schedstat;
         let mut seen = match ledger.roles[role].living.remove(&tid) {
             Some(seen) => seen,
             None if thread.readings == 1 && !ledger.just_ended(tid) => Seen::default(),
@@ -250,13 +271,17 @@ impl Sampler {
             role: *role,
             pid: thread.pid,
             tid: *tid,
+            rests: thread.rests(),
         };
         known.map(thread).collect()
     }
 }
 
-/// CPU time that may be spent in advance of the share, so that short programs are sampled too.
+/// CPU time that may be spent in advance of the share, so that short programs are sampled too: so much at
+/// once, and this share of the first time on top.
 const ALLOWANCE_NS: u64 = 300_000;
+const EARLY_SHARE: f64 = 0.01;
+const EARLY_NS: u64 = 170_000_000;
 const FIRST_INTERVAL_NS: u64 = 1_000_000;
 /// Copies of stacks have this part of the share, however much other samples take.
 const LEAST_PART_FOR_SITES: u64 = 8;
@@ -330,9 +355,19 @@ impl Pace {
             self.first_ns = now;
         }
         self.interval_ns = (self.interval_ns * 2).min(self.limits.interval_ns_min);
-        let over_ns = self.cpu_ns.saturating_sub(ALLOWANCE_NS);
-        let earned_ns = (over_ns as f64 / self.limits.cpu_share_max) as u64;
-        self.next_ns = (now + self.interval_ns).max(self.started_ns + earned_ns);
+        let earned_ns = self.started_ns + self.earned_after_ns();
+        self.next_ns = (now + self.interval_ns).max(earned_ns);
+    }
+
+    /// After which time the CPU time spent so far is within what may be spent until then.
+    fn earned_after_ns(&self) -> u64 {
+        let over_ns = self.cpu_ns.saturating_sub(ALLOWANCE_NS) as f64;
+        let share = self.limits.cpu_share_max;
+        let early_ns = over_ns / (share + EARLY_SHARE);
+        match early_ns <= EARLY_NS as f64 {
+            true => early_ns as u64,
+            false => ((over_ns - EARLY_SHARE * EARLY_NS as f64) / share) as u64,
+        }
     }
 }
 
@@ -351,6 +386,17 @@ mod tests {
         pace.start(BEGIN_NS);
         pace.cpu_ns = cpu_ns;
         pace
+    }
+
+    #[test]
+    fn short_trials_may_be_sampled_for_more_of_their_time() {
+        let after_ms = |cpu_us: u64| pace(cpu_us * 1000).earned_after_ns() as f64 / 1e6;
+        assert_eq!(after_ms(300), 0.0);
+        // 1 % of the share, and 1 % on top, until 170 ms.
+        assert!((after_ms(1300) - 50.0).abs() < 1e-3);
+        assert!((after_ms(3700) - 170.0).abs() < 1e-3);
+        assert!((after_ms(4700) - 270.0).abs() < 1e-3);
+        assert!((after_ms(12_000) - 1000.0).abs() < 1e-3);
     }
 
     #[test]

@@ -10,9 +10,14 @@ use super::Trial;
 use crate::ledger::Sums;
 use crate::phases::Reading;
 
-/// How often the perf rings are emptied. They hold many times what all CPUs can produce in that time;
-/// an empty ring costs a few loads.
+/// How often the perf rings are emptied while threads come and go: they hold many times what all CPUs can
+/// produce in that time.
 const RINGS_INTERVAL_NS: u64 = 10_000_000;
+/// And how often at least: a ring of 2048 exits of a CPU holds as many as a CPU can produce in this time.
+/// To wake up costs much more than to look.
+const RINGS_INTERVAL_NS_MAX: u64 = 40_000_000;
+/// Fewer new records than this in all rings are few.
+const RECORDS_FEW: usize = 64;
 
 impl Trial {
     /// Receives pending exit accounts, the counts of exiting threads, and births and deaths. With
@@ -28,23 +33,31 @@ impl Trial {
     pub fn rings_due_ns(&self) -> Option<u64> {
         let mut roles = self.roles.iter();
         let any = roles.any(|role| role.counter.is_some() || role.lives.is_some());
-        any.then_some(self.rings_taken_ns + RINGS_INTERVAL_NS)
+        any.then_some(self.rings_taken_ns + self.rings_interval_ns.max(RINGS_INTERVAL_NS))
     }
 
     /// Receives the counts of exiting threads, and births and deaths.
     pub fn take_rings(&mut self, now: u64) {
         self.rings_taken_ns = now;
+        let mut records = 0;
         for role in &mut self.roles {
             if let Some(counter) = &mut role.counter {
                 let per_thread = counter.reads_per_thread();
-                self.ledger.reads(counter.take_reads(), per_thread);
+                let reads = counter.take_reads();
+                records += reads.len();
+                self.ledger.reads(reads, per_thread);
             }
             if let Some(lives) = &mut role.lives {
                 let lives = lives.take();
+                records += lives.lives.len();
                 self.ledger.live(&lives.lives);
                 role.census.add(lives);
             }
         }
+        self.rings_interval_ns = match records < RECORDS_FEW {
+            true => (2 * self.rings_interval_ns).clamp(RINGS_INTERVAL_NS, RINGS_INTERVAL_NS_MAX),
+            false => RINGS_INTERVAL_NS,
+        };
     }
 
     fn receive_exits(&mut self) {

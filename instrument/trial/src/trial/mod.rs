@@ -43,6 +43,7 @@ pub struct Trial {
     pub unattributed_cpu_ns: u64,
     pub childless: bool,
     rings_taken_ns: u64,
+    rings_interval_ns: u64,
 }
 
 /// The state of the trial's end.
@@ -81,6 +82,7 @@ impl Trial {
             unattributed_cpu_ns: 0,
             childless: true,
             rings_taken_ns: 0,
+            rings_interval_ns: 0,
             spec,
         }
     }

@@ -216,8 +216,12 @@ mod tests {
     const NOBODY: [u32; 0] = [];
 
     fn seen(role: usize, tid: u32, activity: Activity) -> (SampledThread, Observation) {
-        let pid = 1;
-        let thread = SampledThread { role, pid, tid };
+        let thread = SampledThread {
+            role,
+            pid: 1,
+            tid,
+            rests: false,
+        };
         (thread, Observation::Seen(activity))
     }
 

@@ -30,6 +30,8 @@ pub struct SampledThread {
     pub role: usize,
     pub pid: u32,
     pub tid: u32,
+    /// It has not run since some samples: it waits as it did when it was sampled last.
+    pub rests: bool,
 }
 
 /// What one thread was doing.
@@ -158,6 +160,8 @@ struct KeptFile {
     file: SyscallFile,
     /// Of a thread that waited for a lock.
     watched: Option<Watched>,
+    /// What it waited for when it was read last, and the name of the call; none if it did not wait in a call.
+    last: Option<(Activity, Option<&'static str>)>,
     turn: u64,
 }
 
@@ -184,6 +188,10 @@ impl SyscallReader {
         self.turn += 1;
         let mut observations = Vec::with_capacity(threads.len());
         for thread in threads {
+            if let Some(activity) = self.same(*thread) {
+                observations.push((*thread, Observation::Seen(activity)));
+                continue;
+            }
             let observation = match self.read(thread.pid, thread.tid) {
                 Ok(doing) => self.activity(*thread, doing).map(Observation::Seen),
                 Err(error) => self.refusal(&error),
@@ -279,6 +287,16 @@ impl SyscallReader {
         (stacks, clock::thread_cpu_ns() - cpu_before - opening_ns)
     }
 
+    /// What a thread that rests waits for, if that is known.
+    fn same(&mut self, thread: SampledThread) -> Option<Activity> {
+        let kept = self.files.get_mut(&thread.tid);
+        let kept = kept.filter(|kept| thread.rests && kept.pid == thread.pid)?;
+        let (activity, call) = kept.last?;
+        kept.turn = self.turn;
+        self.calls.extend(call.map(|name| (thread.role, name)));
+        Some(activity)
+    }
+
     fn stack(&mut self, waiter: &Waiter) -> Option<Captured> {
         let thread = match waiter {
             Waiter::Thread(thread) => thread,
@@ -289,6 +307,10 @@ impl SyscallReader {
         let Some(kept) = self.files.get_mut(&thread.tid) else {
             return Some(Captured::Skipped);
         };
+        let sampled = kept.watched.as_ref().and_then(Watched::sampled);
+        if let Some(number) = sampled.filter(|_| thread.rests) {
+            return Some(Captured::SameWait(number));
+        }
         if kept.watched.is_none() {
             kept.watched = Watched::open(&self.proc_fs, thread.pid, thread.tid);
         }
@@ -298,6 +320,7 @@ impl SyscallReader {
     fn read(&mut self, pid: u32, tid: u32) -> concurve_probe::Result<Doing> {
         if let Some(kept) = self.files.get_mut(&tid).filter(|kept| kept.pid == pid) {
             kept.turn = self.turn;
+            kept.last = None;
             return kept.file.read();
         }
         let file = self.proc_fs.open_syscall(pid, tid)?;
@@ -307,6 +330,7 @@ impl SyscallReader {
                 pid,
                 file,
                 watched: None,
+                last: None,
                 turn: self.turn,
             };
             self.files.insert(tid, kept);
@@ -318,9 +342,13 @@ impl SyscallReader {
         match doing {
             Doing::Running => Some(Activity::Running),
             Doing::Call(call) => {
-                let role = thread.role;
-                self.calls.extend(call.name().map(|name| (role, name)));
-                Some(self.wait(thread.pid, call))
+                let name = call.name();
+                self.calls.extend(name.map(|name| (thread.role, name)));
+                let activity = self.wait(thread.pid, call);
+                if let Some(kept) = self.files.get_mut(&thread.tid) {
+                    kept.last = Some((activity, name));
+                }
+                Some(activity)
             }
             Doing::Outside => self.outside(thread).map(Activity::Waiting),
             Doing::Gone => None,
