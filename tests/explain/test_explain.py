@@ -404,6 +404,14 @@ def test_without_samples_what_blocks_is_not_named() -> None:
     assert not blind.sampled and "futex" not in blind.columns
 
 
+def test_a_base_that_hardly_waits_needs_no_samples_of_it() -> None:
+    """What the cell waits for more is known from the cell's own samples."""
+    held = [thread(0.5, futex=0.5, switches=400)] * 2
+    few = cell(lambda _: record(role([thread(0.95, futex=0.05, readings=5)], 1000)), 4)
+    many = cell(lambda _: record(role(held, 1000, words=[(100, 2, 0)])), 4)
+    assert not few.enough_samples and cause_of(many, few).cause == "lock"
+
+
 def test_few_samples_do_not_name_what_blocks() -> None:
     few = [thread(0.3, futex=0.5, disk=0.2, readings=5)] * 4
     said = cause_of(of(few, 1250, trials=1), ALONE)

@@ -254,7 +254,7 @@ def test_uneven_rounds_with_a_barrier_are_an_imbalance(level: int) -> None:
     cpus = tuple(range(level))
     own = cell(level, [*late, joining()], 1.5 / level, words=[(66, level, 31)], cpus=cpus)
     said = cause_of(own, BASE)
-    assert said.cause == "imbalance" and "for the next round" in said.words
+    assert said.cause == "imbalance" and "in each round some of them waited" in said.words
 
 
 def waits_at(*readings: tuple[str, int]) -> SitesRecord:
@@ -275,7 +275,7 @@ def test_uneven_rounds_with_a_barrier_of_a_condition_are_an_imbalance(level: int
     found = waits_at(("join", 300), ("barrier", 19), ("mutex", 1))
     own = cell(level, [*late, joining()], 1.5 / level, cpus=cpus, sites=found)
     said = cause_of(own, BASE)
-    assert said.cause == "imbalance" and "for the next round" in said.words
+    assert said.cause == "imbalance" and "in each round some of them waited" in said.words
 
 
 @pytest.mark.parametrize(
@@ -291,6 +291,29 @@ def test_waits_elsewhere_than_at_barriers_are_those_for_a_lock(found: SitesRecor
     held = [worker(0.66, futex=0.33, switches=60)] * 2
     own = cell(2, [*held, joining()], wall=0.75, sites=found)
     assert cause_of(own, BASE).cause == "lock"
+
+
+@pytest.mark.parametrize("level", [2, 4])
+def test_threads_that_take_turns_are_no_imbalance(level: int) -> None:
+    """They wait at a condition, whose word changes as that of a barrier does; but none of them
+    works while another one does."""
+    turn = [worker(1 / level, futex=0.99 - 1 / level, switches=90)] * level
+    cpus = tuple(range(level))
+    own = cell(level, [*turn, joining()], 1.0, words=[(60, level, 31)], cpus=cpus)
+    assert cause_of(own, BASE).cause == "lock"
+
+
+def test_a_first_thread_that_prepares_and_waits_in_a_join_is_no_worker() -> None:
+    """Eight threads that sleep, and one that has loaded the program and used more CPU time."""
+    asleep = [worker(0.005, sleep=0.99, switches=25)] * 8
+    first = thread(0.03, futex=0.96, name="program", tid=FIRST, switches=3)
+    base = cell(1, [worker(0.01, sleep=0.98, switches=200), joining()], wall=8.0)
+    assert cause_of(cell(8, [*asleep, first], wall=1.0), base).cause == "none"
+    # Stacks in joins say it of one that did as much as a worker, too.
+    reading = [worker(0.2, disk=0.79, switches=900)] * 2
+    busy = thread(0.2, futex=0.79, name="program", tid=FIRST, switches=50)
+    own = cell(2, [*reading, busy], sites=waits_at(("join", 12)))
+    assert cause_of(own, None).cause == "io"
 
 
 def test_the_word_of_a_mutex_has_one_value() -> None:

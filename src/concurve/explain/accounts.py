@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from concurve.explain.capacity import Capacity, capacity_of
+from concurve.explain.capacity import Capacity, capacity_of, takes_turns
 from concurve.explain.goroutines import Goroutines, goroutines_of, is_written_in_go
 from concurve.explain.stations import Serving, serving_of
 from concurve.explain.threads import (
@@ -23,7 +23,7 @@ from concurve.explain.threads import (
     tree_time,
     workers_time,
 )
-from concurve.explain.waiting import FutexWords, readings_of, waits_of, word_of
+from concurve.explain.waiting import FutexWords, joining_share, readings_of, waits_of, word_of
 from concurve.readings.contamination import machine_capacity_ns
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.readings.operations import Asked, Counted, count_operations
@@ -63,7 +63,7 @@ class Account(NamedTuple):
     call. ``cores`` is the number of cores that the CPUs belong to, where two CPUs share one.
     ``pinned``: a worker may not use all CPUs of its role. ``level`` is the number of workers that
     were asked for, where a factor counts them. ``sites``: where in the program threads waited for
-    locks, as the record has it.
+    locks, as the record has it. ``in_turns``: the workers never ran together.
     """
 
     operations: float
@@ -103,6 +103,7 @@ class Account(NamedTuple):
     pinned: bool = False
     level: float | None = None
     sites: SitesRecord | None = None
+    in_turns: bool = False
 
 
 def account(
@@ -120,7 +121,7 @@ def account(
     if wall <= 0:
         return None
     listed, bystanders = present(role, [phase.usage for phase in phases], wall)
-    active = active_threads(listed, wall, role.pid)
+    active = active_threads(listed, wall, role.pid, joining_share(role.sites))
     missing: dict[str, str] = {}
     usages = [phase.usage for phase in phases] or [role.usage]
     time = workers_time(role, usages) if phases else None
@@ -193,6 +194,7 @@ def account(
         pinned=any(thread.cpus not in (None, role.controls.cpus) for thread in workers),
         level=work_level,
         sites=role.sites,
+        in_turns=takes_turns(workers, wall),
     )
 
 

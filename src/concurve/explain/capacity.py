@@ -44,6 +44,11 @@ END_WAIT_NS_MIN = 25_000_000.0
 #: With fewer readings, a thread is not known to have run alone.
 ALONE_READINGS_MIN = 5
 
+#: Workers take turns if together they run for no more than so many times the wall time, and none
+#: for more than so many times the mean: no two of them work at the same time.
+TURNS_RUNNING_MAX = 1.1
+TURNS_UNEVEN_MAX = 1.25
+
 #: Goroutines wait for one another, or for what is outside, if so many do at a time.
 GO_WAITS_MAX = 0.1
 #: No more goroutines than this run at a time, where one does all the work.
@@ -259,8 +264,9 @@ def _stopped(trial: _Trial) -> float:
 def _without_work(trial: _Trial) -> float:
     """Time for which workers had no more work, while others still worked."""
     peers, wall = trial.peers, trial.wall
-    # A JVM stops its threads at a word whose value changes, too.
-    uneven = _unworked(peers, wall) + (0.0 if trial.is_jvm else _rounds(trial.role, peers))
+    # A JVM stops its threads at a word whose value changes, too; so do those that take turns wait.
+    no_rounds = trial.is_jvm or takes_turns(peers, wall)
+    uneven = _unworked(peers, wall) + (0.0 if no_rounds else _rounds(trial.role, peers))
     if trial.limit is None and not trial.is_go:
         uneven = max(uneven, _behind(peers, wall))
     if trial.go is not None:
@@ -271,9 +277,19 @@ def _without_work(trial: _Trial) -> float:
 def _pauses(trial: _Trial) -> float:
     """Waits of the workers that may be at barriers, which the places in the program tell. A thread
     that a JVM or Go's runtime stops waits elsewhere."""
-    if trial.is_jvm or trial.is_go:
+    if trial.is_jvm or trial.is_go or takes_turns(trial.peers, trial.wall):
         return 0.0
     return max(0.0, _at_futexes(trial.peers) - _rounds(trial.role, trial.peers))
+
+
+def takes_turns(workers: Sequence[ThreadRecord], wall: float) -> bool:
+    """Do workers that have the same work run one after the other, and never together? So do those
+    that hand a turn on to the next one, as at a lock that is held all the time. Where rounds are
+    uneven, some run together."""
+    working = _working(workers, workers)
+    ran = sum(map(_ran, working))
+    is_even = _uneven(working) <= TURNS_UNEVEN_MAX
+    return len(working) > 1 and is_even and ran <= TURNS_RUNNING_MAX * wall
 
 
 def _collecting_share(trial: _Trial) -> float:

@@ -419,7 +419,10 @@ def contended(case: Case) -> str:
 
 
 def _at_barriers(cell: Breakdown) -> bool:
-    """Are most of the words, or of the places in the program, where threads wait barriers?"""
+    """Are most of the words, or of the places in the program, where threads wait barriers? Not
+    where they take turns."""
+    if all(account.in_turns for account in cell.accounts):
+        return False
     seen = cell.readings.get("futex", 0)
     share = barrier_share(account.sites for account in cell.accounts)
     rounds = max(share * seen, sum(account.word.rounds for account in cell.accounts))

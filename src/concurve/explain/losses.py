@@ -23,6 +23,9 @@ CAPACITY_LOSS_MIN = 0.05
 #: More workers get no more from a pipeline if the wall time, and the CPU time, changes by less.
 SAME = 0.15
 
+#: With less between the busiest worker and the mean, the work of all was even.
+UNEVEN_MIN = 1.1
+
 #: If Go's collector marks for this share of the time, goroutines help it and are slower: more CPU
 #: time is its loss, too.
 MARKING_MIN = 0.3
@@ -158,6 +161,11 @@ def _words(cause: Cause, cell: Breakdown) -> str:
         return (
             f"for {percent(cell.of_capacity('alone'))} of the time no worker worked, while another "
             "thread ran"
+        )
+    if cause == "imbalance" and cell.of_capacity("uneven") < UNEVEN_MIN:
+        return (
+            "all workers had as much work in the end, but in each round some of them waited for "
+            "the others"
         )
     if cause == "imbalance":
         return (

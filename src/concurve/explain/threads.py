@@ -23,6 +23,8 @@ JOINING_SWITCHES_MAX = 10
 #: The same of one that uses so many times as much: it did something else before, such as loading a
 #: program whose threads hardly run.
 JOINING_TIMES = 2.0
+#: The same where so many of the sampled stacks are in joins.
+JOINING_STACKS = 0.9
 #: The same of one that uses less of its life than this.
 JOINING_CPU = 0.02
 #: A thread that lives no longer than this many phases does its work in the phase.
@@ -98,15 +100,18 @@ def _within(thread: ThreadRecord, wall: float) -> float:
 
 
 def active_threads(
-    listed: Sequence[ThreadRecord], wall: float, first: int | None = None
+    listed: Sequence[ThreadRecord], wall: float, first: int | None = None, joining: float = 0.0
 ) -> list[ThreadRecord]:
     """Threads with at least a tenth of the busiest thread's activity, and those that wait for a CPU
     for most of their lives; all threads if none did anything. The ``first`` thread of the role is
     left out if it waits for the end of the others: if they get little CPU time, or it sets much up,
-    it may have taken a tenth of theirs."""
+    it may have taken a tenth of theirs. ``joining`` is the share of the sampled stacks that wait
+    for that: where it is great, the place says it, however much the thread did before."""
     starting = _starting(listed, first)
     others = [thread for thread in listed if thread not in starting]
-    listed = [thread for thread in listed if thread not in starting or not _joins(thread, others)]
+    listed = [
+        thread for thread in listed if thread not in starting or not _joins(thread, others, joining)
+    ]
     activity = [_activity(thread, wall) for thread in listed]
     least = ACTIVE_SHARE * max(activity, default=0.0)
     return [
@@ -124,11 +129,15 @@ def _starting(listed: Sequence[ThreadRecord], first: int | None) -> list[ThreadR
     return [t for t in listed if t in found or (t.pid, t.name) in names]
 
 
-def _joins(thread: ThreadRecord, others: Sequence[ThreadRecord]) -> bool:
+def _joins(thread: ThreadRecord, others: Sequence[ThreadRecord], joining: float) -> bool:
     """Does it wait for the end of the others?"""
     waits, usage = thread.waits, thread.usage
-    if not others or waits is None or 2 * (waits.futex + waits.child) < max(1, waits.readings):
+    if not others or waits is None:
         return False
+    if 2 * (waits.futex + waits.child) < max(1, waits.readings):
+        return False
+    if joining >= JOINING_STACKS:
+        return True
     seldom = (usage.voluntary_switches or 0) < JOINING_SWITCHES_MAX + len(others)
     # The main thread of a JVM loads classes before.
     is_known = 2 * waits.child >= waits.readings or thread.name == _JVM_NAME

@@ -80,6 +80,13 @@ def barrier_share(sites: Iterable[SitesRecord | None]) -> float:
     return sum(site.readings for site in waits if site.primitive == "barrier") / known
 
 
+def joining_share(sites: SitesRecord | None) -> float:
+    """The share of the sampled stacks of threads that waited for the end of another one."""
+    listed = () if sites is None else sites.listed
+    every = sum(site.readings for site in listed)
+    return sum(site.readings for site in listed if site.primitive == "join") / max(every, 1)
+
+
 def _is_of_rounds(word: FutexWaits) -> bool:
     """Does the value that threads expect there change, as that of a barrier does? A mutex always
     has the same while threads wait for it, which is not counted."""
