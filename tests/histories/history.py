@@ -31,7 +31,7 @@ def missing() -> str | None:
     """Why no history can be checked here, or ``None``."""
     if CHECKER.is_file():
         return None
-    return "the checker of histories is not built: apt-get install golang-go, then make checker"
+    return "the checker of histories is not built: make checker says why (it needs golang-go)"
 
 
 @dataclass(frozen=True)
