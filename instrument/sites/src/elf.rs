@@ -146,6 +146,15 @@ impl Elf {
         )
     }
 
+    /// The address of the program text at a place of the file.
+    pub fn text_at(&self, file_offset: u64) -> Option<u64> {
+        let mut texts = self.segments.iter().filter(|it| it.is_executable);
+        texts.find_map(|it| {
+            let inside = file_offset.checked_sub(it.file_offset)?;
+            (inside < it.file_bytes).then_some(it.address.checked_add(inside)?)
+        })
+    }
+
     /// Whether the file has something at an address, its variables without contents included.
     pub fn covers(&self, address: u64) -> bool {
         let mut segments = self.segments.iter();
@@ -504,6 +513,9 @@ mod tests {
         assert_eq!(row.start, address);
         assert!(elf.frames.row(1).is_none());
         assert!(elf.covers(address) && !elf.covers(u64::MAX));
+        let text = elf.segments.iter().find(|it| it.is_executable).unwrap();
+        assert_eq!(elf.text_at(text.file_offset), Some(text.address));
+        assert_eq!(elf.text_at(u64::MAX), None);
     }
 
     #[test]
