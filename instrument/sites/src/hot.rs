@@ -11,10 +11,11 @@ use std::sync::Arc;
 use concurve_probe::perf::{Place, Sampled, TextMapping};
 
 use crate::capture::Sample;
-use crate::elf::{Callee, Elf};
+use crate::elf::Callee;
 use crate::maps::{MappedFile, Mapping, Maps};
 use crate::names;
 use crate::resolve::Resolver;
+use crate::symbols;
 use crate::unwind::{Files, Walk};
 
 /// Most processes whose mappings are remembered: the latest ones.
@@ -333,23 +334,27 @@ impl Resolver {
     }
 
     fn functions(&mut self, hot: &Hot) -> Counts {
-        let opened: Vec<Option<_>> = hot
+        let mut places: Vec<Vec<u64>> = vec![Vec::new(); hot.files.len()];
+        for (file, offset) in hot.counts.keys() {
+            places[*file].push(*offset);
+        }
+        let names: Vec<HashMap<u64, String>> = hot
             .files
             .iter()
-            .map(|it| {
-                let counts = it.total.samples;
-                let is_large = counts * NAMED_FILE_PART >= hot.samples;
-                let is_named = hot.samples >= NAMED_SAMPLES_MIN && counts > 0 && is_large;
-                self.files.open(it.mapped.as_ref().filter(|_| is_named)?)
+            .zip(places)
+            .map(|(file, offsets)| {
+                let is_large = file.total.samples * NAMED_FILE_PART >= hot.samples;
+                let is_named = hot.samples >= NAMED_SAMPLES_MIN && is_large;
+                let mapped = file.mapped.as_ref().filter(|_| is_named);
+                let path = mapped.and_then(MappedFile::path);
+                path.map_or_else(HashMap::new, |path| symbols::functions_at(path, &offsets))
             })
             .collect();
         let calls = called(hot, &self.files);
         let mut found = Counts::new();
         for ((file, offset), count) in &hot.counts {
-            let function = opened[*file].as_deref().and_then(|elf: &Elf| {
-                let known = calls.get(&(*file, *offset)).cloned();
-                known.or_else(|| elf.function_at(elf.text_at(*offset)?))
-            });
+            let called = calls.get(&(*file, *offset));
+            let function = called.or_else(|| names[*file].get(offset)).cloned();
             found.entry((function, *file)).or_default().add(*count);
         }
         found

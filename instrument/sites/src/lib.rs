@@ -20,6 +20,7 @@ mod maps;
 mod names;
 mod resolve;
 mod samples;
+mod symbols;
 mod unwind;
 
 pub use capture::{Captured, Python, Sample, Watched, Watcher, Word};
