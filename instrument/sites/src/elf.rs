@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use addr2line::Loader;
 use object::read::elf::ElfFile64;
 use object::{
-    LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable,
-    RelocationTarget, SegmentFlags, SymbolKind,
+    LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, ReadCache,
+    ReadRef, RelocationTarget, SegmentFlags, SymbolKind,
 };
 
 use crate::calls::{self, CALL_BYTES_MAX, Target};
@@ -31,7 +31,7 @@ const BODY_BYTES_MAX: u64 = 64 << 10;
 /// In the names of functions that wake all threads that wait at a condition.
 const WAKES_ALL: [&str; 4] = ["cond_broadcast", "cnd_broadcast", "notify_all", "notifyAll"];
 /// Permission bits of a segment.
-const EXECUTABLE: u32 = 1;
+pub const EXECUTABLE: u32 = 1;
 
 /// Larger files are no programs.
 const FILE_BYTES_MAX: u64 = 2 << 30;
@@ -264,10 +264,7 @@ impl Elf {
     pub fn function_at(&self, address: u64) -> Option<String> {
         let found = self.symbol_at(address, true)?;
         let names = self.names_at(found.address);
-        let known = names.min_by_key(|name| {
-            let underscores = name.bytes().take_while(|it| *it == b'_').count();
-            (underscores, name.len(), (*name).to_owned())
-        });
+        let known = names.reduce(|a, b| if is_better_name(b, a) { b } else { a });
         Some(demangled(known.unwrap_or(&found.name)))
     }
 
@@ -326,6 +323,15 @@ impl Elf {
     }
 }
 
+/// Whether programs rather know a function by a name than by another one that it has.
+pub fn is_better_name(name: &str, other: &str) -> bool {
+    let rank = |name: &str| {
+        let underscores = name.bytes().take_while(|it| *it == b'_').count();
+        (underscores, name.len())
+    };
+    (rank(name), name) < (rank(other), other)
+}
+
 /// A whole file. Its names alone would be thousands of readings.
 fn contents(file: &File) -> Option<Vec<u8>> {
     let length = file.metadata().ok()?.len();
@@ -339,7 +345,7 @@ fn contents(file: &File) -> Option<Vec<u8>> {
 
 /// A name as its source has it. Only what a compiler mangled is demangled: as a part of a mangled name `b`, a
 /// function of C, would be `bool`.
-fn demangled(name: &str) -> String {
+pub fn demangled(name: &str) -> String {
     match ["_Z", "_R"].iter().any(|it| name.starts_with(it)) {
         true => addr2line::demangle_auto(name.into(), None).into_owned(),
         false => name.to_owned(),
@@ -425,7 +431,10 @@ fn section(parsed: &Parsed<'_>, name: &str) -> Option<Section> {
 }
 
 /// The file that has the debug information of a program, if that is not the program itself.
-fn debug_path(parsed: &Parsed<'_>, path: &Path) -> Option<PathBuf> {
+pub fn debug_path<'a, R: ReadRef<'a>>(
+    parsed: &ElfFile64<'a, LittleEndian, R>,
+    path: &Path,
+) -> Option<PathBuf> {
     if parsed.section_by_name(".debug_info").is_some() {
         return None;
     }
@@ -453,8 +462,8 @@ fn debug_path(parsed: &Parsed<'_>, path: &Path) -> Option<PathBuf> {
 }
 
 fn id_of(path: &Path) -> Option<Vec<u8>> {
-    let bytes = contents(&File::open(path).ok()?)?;
-    let parsed = Parsed::parse(&*bytes).ok()?;
+    let cache = ReadCache::new(File::open(path).ok()?);
+    let parsed = ElfFile64::<LittleEndian, _>::parse(&cache).ok()?;
     let id = parsed.build_id().ok()??.to_vec();
     Some(id)
 }

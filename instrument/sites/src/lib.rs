@@ -7,19 +7,24 @@
 //! The kernel gives away only two registers of a blocked thread: the stack pointer and the address at which
 //! it will continue. Where a frame is found by another register (a frame pointer) that nobody has saved, the
 //! stack is scanned for a return address behind a call of this very function.
+//!
+//! And where the threads run: [`Hot`] counts samples of the instruction pointer, which the kernel takes.
 
 mod calls;
 mod capture;
 mod cfi;
 mod cpython;
 mod elf;
+mod hot;
 mod maps;
 mod names;
 mod resolve;
 mod samples;
+mod symbols;
 mod unwind;
 
 pub use capture::{Captured, Python, Sample, Watched, Watcher, Word};
+pub use hot::{Hot, HotFile, HotFunction, HotPlaces};
 pub use maps::Maps;
 pub use names::Primitive;
 pub use resolve::{Resolver, Site, Sites};

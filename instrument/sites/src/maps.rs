@@ -53,7 +53,7 @@ impl Identity {
 }
 
 impl MappedFile {
-    fn find(path: &str, root: &Path) -> Option<Self> {
+    pub fn find(path: &str, root: &Path) -> Option<Self> {
         let inside = root.join(path.trim_start_matches('/'));
         let places = [inside, PathBuf::from(path)];
         let identity = places.iter().find_map(|it| Identity::of(it))?;
@@ -76,6 +76,17 @@ impl Maps {
             .filter_map(|it| Some((it.path.clone(), MappedFile::find(&it.path, root)?)))
             .collect();
         Self { mappings, files }
+    }
+
+    /// Mappings of program text, each with its file.
+    pub fn of_texts(texts: impl IntoIterator<Item = (Mapping, MappedFile)>) -> Self {
+        let mut maps = Self::default();
+        for (mapping, file) in texts {
+            maps.files.insert(mapping.path.clone(), file);
+            maps.mappings.push(mapping);
+        }
+        maps.mappings.sort_by_key(|it| it.start);
+        maps
     }
 
     /// The mapping at an address.

@@ -21,6 +21,8 @@ const SYSTEM_FILES: [&str; 16] = [
     "libiomp",
     "libtbb",
 ];
+/// Runtimes whose threads spin while they wait: those of OpenMP.
+const SPINNING_FILES: [&str; 3] = ["libgomp", "libomp", "libiomp"];
 /// Functions of these names are locks and what they are made of.
 const LIBRARY_NAMES: [&str; 20] = [
     "std::",
@@ -179,6 +181,12 @@ pub fn is_system_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_of_system = SYSTEM_FILES.iter().any(|it| name.starts_with(it));
     name.contains(".so") && (is_of_system || path.contains(PYTHON_COMPILED))
+}
+
+/// Whether a file is a runtime whose threads spin while they wait, by its name.
+pub fn is_spinning_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.contains(".so") && SPINNING_FILES.iter().any(|it| name.starts_with(it))
 }
 
 /// Whether a source is one of Python's library of locks, or of what loads modules.

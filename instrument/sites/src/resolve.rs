@@ -97,7 +97,7 @@ struct Key {
 /// Finds sites by the files of programs, each of which it reads once.
 #[derive(Debug, Default)]
 pub struct Resolver {
-    files: Files,
+    pub(crate) files: Files,
     names: Names,
     barriers: Barriers,
 }

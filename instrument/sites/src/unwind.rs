@@ -54,7 +54,8 @@ struct Place {
 }
 
 impl Files {
-    fn open(&self, file: &MappedFile) -> Option<Rc<Elf>> {
+    /// A file that is still the one that was mapped.
+    pub fn open(&self, file: &MappedFile) -> Option<Rc<Elf>> {
         let known = self.0.borrow().get(file).cloned();
         known.unwrap_or_else(|| {
             let elf = file.path().and_then(Elf::open).map(Rc::new);

@@ -17,6 +17,10 @@ pub const NO_COUNTER: &str = "no counter is opened for processes that ran before
 pub const NO_LIVES: &str =
     "births and deaths are not counted in processes that ran before the trial";
 
+/// Why it is not sampled where its threads run.
+pub const NO_SAMPLES: &str =
+    "where threads run is not sampled in processes that ran before the trial";
+
 /// The parent of all threads of the kernel.
 const KTHREADD: u32 = 2;
 

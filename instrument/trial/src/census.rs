@@ -145,6 +145,7 @@ mod tests {
         Life {
             at_ns,
             pid: 1,
+            parent: 1,
             tid: 2,
             event,
         }

@@ -109,6 +109,7 @@ pub fn grants() -> std::collections::BTreeMap<&'static str, Grant> {
         ("taskstats", open_taskstats(&proc_fs).into()),
         ("perf", counter.into()),
         ("perf_lives", attached.lives.into()),
+        ("perf_samples", attached.samples.into()),
         ("cache_misses", misses.into()),
         ("schedstat", proc_fs.thread_schedstat(own, own).into()),
         (

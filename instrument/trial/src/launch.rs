@@ -94,6 +94,10 @@ fn count(role: &mut Role, pid: u32, proc_fs: &ProcFs, cache_misses: bool) {
         Ok(lives) => role.lives = Some(lives),
         Err(error) => role.lives_refusal = Some(error.to_string()),
     }
+    match attached.samples {
+        Ok(samples) => role.samples = Some(samples),
+        Err(error) => role.samples_refusal = Some(error.to_string()),
+    }
 }
 
 /// A message that states what failed, where, and what to try.

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 
-use concurve_probe::perf::{CacheMisses, TreeCounter, TreeLives};
+use concurve_probe::perf::{CacheMisses, TreeCounter, TreeLives, TreeSamples};
 use concurve_probe::process::ReapedUsage;
 use concurve_probe::spawn::ExecNews;
 use concurve_reporter::line::{HistogramLine, IndicatorLine};
+use concurve_sites::Hot;
 use concurve_wire::record::{EndedBy, Exit, GrantedControls};
 use concurve_wire::spec::{Ready, RoleSpec};
 
@@ -57,6 +58,10 @@ pub struct Role {
     pub cache_misses: Option<Result<CacheMisses, String>>,
     pub lives: Option<TreeLives>,
     pub lives_refusal: Option<String>,
+    pub samples: Option<TreeSamples>,
+    pub samples_refusal: Option<String>,
+    /// Where its threads ran, by these samples.
+    pub hot: Hot,
     pub census: Census,
     pub stragglers_killed: u64,
 }
@@ -95,6 +100,9 @@ impl Role {
             cache_misses: None,
             lives: None,
             lives_refusal: None,
+            samples: None,
+            samples_refusal: None,
+            hot: Hot::default(),
             census: Census::default(),
             stragglers_killed: 0,
         }

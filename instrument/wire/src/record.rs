@@ -108,6 +108,9 @@ pub struct RoleRecord {
     /// Where in its program its threads were seen waiting for locks, of those that were sampled for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sites: Option<SitesRecord>,
+    /// Where in its programs its threads ran, by samples in user mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hot: Option<HotRecord>,
     pub stdout: Output,
     pub stderr: Output,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -207,6 +210,45 @@ pub struct SiteRecord {
 pub struct HolderRecord {
     pub tid: u32,
     pub readings: u64,
+}
+
+/// Where in its programs the threads of a role ran in user mode: by samples that a clock of the kernel takes, one
+/// for each 5 ms of CPU time of a thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HotRecord {
+    pub samples: u64,
+    /// Those of `samples` in no file that is known, such as code that was compiled at run time.
+    pub unknown: u64,
+    /// Records that the kernel dropped because they came too fast.
+    pub lost: u64,
+    /// Most samples first; bounded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<HotFileRecord>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub listed: Vec<HotFunctionRecord>,
+}
+
+/// A program or a library that threads ran in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HotFileRecord {
+    /// Its name without folders.
+    pub name: String,
+    pub samples: u64,
+}
+
+/// A function that threads ran in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HotFunctionRecord {
+    /// In a runtime of OpenMP, the function of it that was called. Absent if the file has no symbols there, or the
+    /// samples are too few to read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    pub file: String,
+    pub samples: u64,
+    /// Those of the first threads of processes.
+    #[serde(default)]
+    pub first: u64,
 }
 
 /// The quota of CPU time of the control group that held a role back longest, and what it did.

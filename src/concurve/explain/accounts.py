@@ -12,6 +12,7 @@ import msgspec
 
 from concurve.explain.capacity import Capacity, capacity_of, takes_turns
 from concurve.explain.goroutines import Goroutines, goroutines_of, is_written_in_go
+from concurve.explain.hot import Hot, hot_of
 from concurve.explain.stations import Serving, serving_of
 from concurve.explain.threads import (
     Dispatcher,
@@ -63,7 +64,8 @@ class Account(NamedTuple):
     call. ``cores`` is the number of cores that the CPUs belong to, where two CPUs share one.
     ``pinned``: a worker may not use all CPUs of its role. ``level`` is the number of workers that
     were asked for, where a factor counts them. ``sites``: where in the program threads waited for
-    locks, as the record has it. ``in_turns``: the workers never ran together.
+    locks, as the record has it. ``in_turns``: the workers never ran together. ``hot``: where they
+    ran, of whole runs alone.
     """
 
     operations: float
@@ -104,6 +106,7 @@ class Account(NamedTuple):
     level: float | None = None
     sites: SitesRecord | None = None
     in_turns: bool = False
+    hot: Hot | None = None
 
 
 def account(
@@ -195,6 +198,7 @@ def account(
         level=work_level,
         sites=role.sites,
         in_turns=takes_turns(workers, wall),
+        hot=hot_of(role, operations.number) if is_whole else None,
     )
 
 

@@ -14,6 +14,7 @@ from concurve.estimate import Estimate
 from concurve.explain.accounts import READINGS_MIN, Account, OtherRole
 from concurve.explain.capacity import PARTS, Stage
 from concurve.explain.goroutines import Goroutines, mean_goroutines
+from concurve.explain.hot import Hot, Spun, spun
 from concurve.explain.stations import Limit, Serving, limit_of, used_words
 from concurve.explain.threads import Dispatcher
 from concurve.explain.waiting import KINDS, barrier_share
@@ -35,9 +36,12 @@ class Breakdown(NamedTuple):
     figures of the trials.
 
     Components: ``total``, ``cpu``, ``run_queue``, ``blocked``, and the kinds of waiting where
-    there are samples. ``running`` is the mean number of active threads at once that wait neither
-    at a futex nor at a pipe. ``is_staged``: the data have set the number of trials.
-    ``capacity``: what that of the workers went to, per operation; empty where it is not known.
+    there are samples. Parts of the CPU time: ``spin_waits``, for which threads of OpenMP spun
+    because they had no work; ``spin_delays``, the same because others were kept from a CPU; and
+    ``spin_locks``, for which threads spun for a lock. ``running`` is the mean number of active
+    threads at once that wait neither at a futex nor at a pipe. ``is_staged``: the data have set the
+    number of trials. ``capacity``: what that of the workers went to, per operation; empty where it
+    is not known.
     """
 
     columns: dict[str, list[float]]
@@ -178,6 +182,11 @@ class Breakdown(NamedTuple):
         return mean([float(getattr(a.capacity, name)) for a in self.accounts if a.capacity])
 
     @property
+    def hot(self) -> list[Hot | None]:
+        """Where the threads of each trial ran."""
+        return [account.hot for account in self.accounts]
+
+    @property
     def missing(self) -> dict[str, str]:
         """Evidence that the records lack, and why."""
         return {name: why for account in self.accounts for name, why in account.missing.items()}
@@ -200,7 +209,34 @@ def breakdown(accounts: Sequence[Account], is_staged: bool = False) -> Breakdown
         columns["run_queue"] = [(a.run_queue_ns or 0.0) / a.operations for a in counted]
     if any(readings.values()):
         columns |= _by_kind(counted, readings)
+    spinning = spun([account.hot for account in counted])
+    delayed = [min(one.waiting, _delay(a)) for one, a in zip(spinning, counted, strict=True)]
+    columns["spin_locks"] = [one.locking for one in spinning]
+    columns["spin_delays"] = delayed
+    columns["spin_waits"] = [
+        one.waiting - delay for one, delay in zip(spinning, delayed, strict=True)
+    ]
+    counted = [
+        _without_spinning(account, one, waited)
+        for account, one, waited in zip(counted, spinning, columns["spin_waits"], strict=True)
+    ]
     return Breakdown(columns, tuple(counted), is_staged, dict(readings), _capacity(counted))
+
+
+def _delay(account: Account) -> float:
+    """How long the other threads spin, at most, for those that are kept from a CPU; per
+    operation."""
+    kept = (account.run_queue_ns or 0.0) + account.steal_ns
+    return max(0, account.threads - 1) * kept / account.operations
+
+
+def _without_spinning(account: Account, one: Spun, waited: float) -> Account:
+    """The account whose capacity has the time for which threads spun without work apart."""
+    if account.capacity is None or not waited:
+        return account
+    wait, alone = (time * account.operations for time in (waited, one.alone))
+    divided = account.capacity.with_spinning(wait, alone, account.wall_ns)
+    return account._replace(capacity=divided)
 
 
 def excess(cell: Breakdown, base: Breakdown, *components: str) -> Estimate:

@@ -9,6 +9,9 @@ others waited for it; or all waited for a collector of garbage. What is left is 
 thread time explains. The parts add up to the capacity, so their differences from the base add up to
 the lost speed-up.
 
+A thread of OpenMP that has no work spins for a time before it sleeps. That is CPU time, and no
+work: the samples of where threads run say how much (:mod:`concurve.explain.hot`).
+
 Thread time alone does not show this: a worker that has ended, or does not exist yet, spends none.
 """
 
@@ -100,6 +103,19 @@ class Capacity(NamedTuple):
         """The same, if this share of the pauses was at barriers: uneven work, and no waiting."""
         moved = min(self.waiting, share * self.pauses)
         return self._replace(waiting=self.waiting - moved, imbalance=self.imbalance + moved)
+
+    def with_spinning(self, spun: float, alone: float, wall: float) -> Capacity:
+        """The same, if threads spun for so much of the CPU time because they had no work. The first
+        thread ran ``alone`` for so long, in functions in which no other ran."""
+        moved = min(self.cpu, spun)
+        others = self.workers - 1
+        serial = min(moved, max(0.0, others * alone - self.serial))
+        return self._replace(
+            cpu=self.cpu - moved,
+            serial=self.serial + serial,
+            imbalance=self.imbalance + moved - serial,
+            alone=self.alone + (serial / others / wall if serial else 0.0),
+        )
 
 
 #: The parts that add up to the capacity.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from concurve.explain.breakdown import Breakdown
+from concurve.explain.hot import grew_in, is_locking, is_waiting, place_of
 from concurve.explain.others import (
     client_roles,
     is_used_up,
@@ -129,7 +130,49 @@ def computing(case: Case, amount: float) -> Verdict | None:
             "kernel",
             f"{words}, and {part} of the increase is spent in the kernel{_kernel_work(cell)}",
         )
-    return _shared_hardware(case, words)
+    spun = _spun(case, amount)
+    if spun is not None:
+        return spun
+    found = _shared_hardware(case, words)
+    if found is None or found.cause not in ("coherency", "memory"):
+        return found
+    where = grew_in(cell.hot, base.hot, EXPLAINS * amount)
+    return found._replace(
+        words=f"{found.words}; most of the increase is in {where}" if where else found.words
+    )
+
+
+def _spun(case: Case, amount: float) -> Verdict | None:
+    """More CPU time because threads spin: without work, or for a lock."""
+    cell, base = case.cell, case.base
+    assert base is not None
+    words = f"{times(cell, base)} the CPU time"
+
+    def is_most(name: str) -> bool:
+        return cell.mean(name) - base.mean(name) >= EXPLAINS * amount
+
+    if is_most("spin_waits"):
+        return Verdict("imbalance", f"{words}: {spinning_words(cell)}")
+    if is_most("spin_locks"):
+        share = percent(cell.mean("spin_locks") / cell.mean("cpu"))
+        at = place_of(cell.hot, is_locking)
+        return Verdict("lock", f"{words}: {share} of it goes to spinning for a lock, in {at}")
+    if is_most("spin_delays"):
+        spin = f"{words}: {spinning_words(cell)}, and for threads that have no CPU"
+        if is_crowded(cell):
+            granted = f"{cell.threads} threads on {count(cell.cpus or 0, 'CPU')}"
+            return Verdict("cpu", f"{spin} ({granted})")
+        return Verdict("contamination", f"{spin}, while {outside_processes(cell)}")
+    return None
+
+
+def spinning_words(cell: Breakdown) -> str:
+    """How threads of OpenMP spin without work, in words."""
+    share = percent((cell.mean("spin_waits") + cell.mean("spin_delays")) / cell.mean("cpu"))
+    return (
+        "threads of OpenMP spin while they wait for the end of a loop, or for the next one: "
+        f"{share} of the CPU time is in {place_of(cell.hot, is_waiting)}"
+    )
 
 
 #: With less resident memory than this, what threads work on fits into the caches of most machines.
@@ -277,6 +320,9 @@ def spinning(case: Case, amount: float) -> Verdict | None:
     assert base is not None
     waiting = cell.mean("futex") - base.mean("futex")
     computing = cell.mean("cpu") - base.mean("cpu")
+    spun = _spun(case, computing) if computing > 0 else None
+    if spun is not None and spun.cause == "imbalance":
+        return spun
     if waiting < 0 or not wait_often(cell, base):
         return None
     how = contended(case) if cell.stage is None else ""

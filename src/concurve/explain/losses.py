@@ -13,9 +13,10 @@ from typing import NamedTuple
 from concurve.estimate import Estimate
 from concurve.explain.breakdown import Breakdown, capacity_excess
 from concurve.explain.capacity import PARTS
-from concurve.explain.components import quota_words
+from concurve.explain.components import quota_words, spinning_words
 from concurve.explain.verdict import Case, Verdict
 from concurve.findings.explanation import Cause
+from concurve.stats.moments import mean
 from concurve.words import percent
 
 #: A part must reach this share of the base's capacity per operation.
@@ -158,21 +159,35 @@ def _words(cause: Cause, cell: Breakdown) -> str:
     if cause == "collector":
         return _collector_words(cell)
     if cause == "serial":
-        return (
+        said = (
             f"for {percent(cell.of_capacity('alone'))} of the time no worker worked, while another "
             "thread ran"
         )
-    if cause == "imbalance" and cell.of_capacity("uneven") < UNEVEN_MIN:
+        return f"{said}; {spinning_words(cell)}" if _spins(cell, "serial") else said
+    if cause == "imbalance":
+        return _uneven_words(cell)
+    return quota_words(cell) or "the quota of its control group held it back"
+
+
+def _spins(cell: Breakdown, part: str) -> bool:
+    """Is at least half of a part, of those without work, made of threads that spin?"""
+    return bool(cell.mean("spin_waits")) and 2 * cell.mean("spin_waits") >= mean(
+        cell.capacity[part]
+    )
+
+
+def _uneven_words(cell: Breakdown) -> str:
+    if _spins(cell, "imbalance"):
+        return spinning_words(cell)
+    if cell.of_capacity("uneven") < UNEVEN_MIN:
         return (
             "all workers had as much work in the end, but in each round some of them waited for "
             "the others"
         )
-    if cause == "imbalance":
-        return (
-            f"the busiest worker ran {cell.of_capacity('uneven'):.2f} × as long as the mean of the "
-            "workers; the others had ended, or waited for the end or for the next round"
-        )
-    return quota_words(cell) or "the quota of its control group held it back"
+    return (
+        f"the busiest worker ran {cell.of_capacity('uneven'):.2f} × as long as the mean of the "
+        "workers; the others had ended, or waited for the end or for the next round"
+    )
 
 
 def _stage_words(cell: Breakdown) -> str:

@@ -20,6 +20,7 @@ _GIVES = {
     "children": "the tree of processes",
     "perf": "CPU time and migrations of the whole tree",
     "perf_lives": "births and deaths of threads, exact",
+    "perf_samples": "the functions in which threads run",
     "psi_cpu": "how long some task waited for a CPU",
     "psi_io": "how long some task waited for a device",
     "psi_memory": "how long some task waited for memory",

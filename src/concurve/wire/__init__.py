@@ -6,8 +6,8 @@ that the tests of both languages read.
 History of the format (``FORMAT``):
 
 - 1 (2026-11): first version. Records written before ``waits``, ``lived_ns`` and ``busy_ns_by_cpu``
-  were added lack them without a reason, and so do those before ``cpu_timeline`` and ``sites``;
-  those before ``marked_by`` have no phases of servers.
+  were added lack them without a reason, and so do those before ``cpu_timeline``, ``sites`` and
+  ``hot``; those before ``marked_by`` have no phases of servers.
 """
 
 from __future__ import annotations

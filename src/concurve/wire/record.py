@@ -234,6 +234,48 @@ class SitesRecord(_Record, frozen=True):
     ] = ()
 
 
+class HotFile(_Record, frozen=True):
+    """A program or a library that threads ran in."""
+
+    name: Annotated[str, about("Its name without folders.")]
+    samples: Annotated[Count, ALWAYS]
+
+
+class HotFunction(_Record, frozen=True):
+    """A function that threads ran in."""
+
+    file: Annotated[str, about("The name of its file, without folders.")]
+    samples: Annotated[Count, ALWAYS]
+    first: Annotated[Count, about("Those of the first threads of processes."), ALWAYS] = 0
+    function: Annotated[
+        str | None,
+        about(
+            "In a runtime of OpenMP, the function of it that was called. Absent if the file has no "
+            "symbols there, or the samples are too few to read it."
+        ),
+    ] = None
+
+
+class HotRecord(_Record, frozen=True):
+    """Where in its programs the threads of a role ran in user mode: by samples that a clock of the
+    kernel takes, one for each 5 ms of CPU time of a thread."""
+
+    samples: Annotated[Count, ALWAYS] = 0
+    unknown: Annotated[
+        Count,
+        about("Those of them in no known file, such as code that was compiled at run time."),
+        ALWAYS,
+    ] = 0
+    lost: Annotated[
+        Count, about("Records that the kernel dropped because they came too fast."), ALWAYS
+    ] = 0
+    files: Annotated[tuple[HotFile, ...], about("Most samples first.", maxItems=8)] = ()
+    listed: Annotated[
+        tuple[HotFunction, ...],
+        about("Most samples first; they may be fewer than samples.", maxItems=16),
+    ] = ()
+
+
 class CpuQuota(_Record, frozen=True):
     """The quota of CPU time of the control group that held a role back longest, and what it
     did."""
@@ -412,6 +454,10 @@ class RoleRecord(_Record, frozen=True):
     sites: Annotated[
         SitesRecord | None,
         about("Where in its program its threads were seen waiting for locks."),
+    ] = None
+    hot: Annotated[
+        HotRecord | None,
+        about("Where in its programs its threads ran, by samples in user mode."),
     ] = None
     controls: Annotated[
         GrantedControls, about("What was asked for and what the kernel granted."), ALWAYS

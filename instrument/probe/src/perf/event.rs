@@ -43,17 +43,31 @@ pub struct Event {
     pub kind: Kind,
     /// What it counts.
     pub config: u64,
+    /// Counts between two samples, and what a sample has; none are taken with 0.
+    pub sample_period: u64,
+    pub sample_type: u64,
+    /// Which registers a sample has, by bits, and how many bytes of the stack.
+    pub sample_registers: u64,
+    pub sample_stack_bytes: u32,
     pub read_format: u64,
     pub flags: u64,
     /// With `FLAG_USE_CLOCKID`.
     pub clock: i32,
 }
 
+/// Of the kernel: the time on a CPU.
+pub const CPU_CLOCK: u64 = 0;
 /// Of the hardware.
 pub const CACHE_MISSES: u64 = 3;
 pub const CPU_MIGRATIONS: u64 = 4;
 /// Counts nothing.
 pub const DUMMY: u64 = 9;
+
+/// The address of the instruction, and the process and the thread.
+pub const SAMPLE_IP: u64 = 1;
+pub const SAMPLE_TID: u64 = 1 << 1;
+pub const SAMPLE_REGISTERS: u64 = 1 << 12;
+pub const SAMPLE_STACK: u64 = 1 << 13;
 
 pub const FORMAT_TOTAL_TIME_ENABLED: u64 = 1;
 pub const FORMAT_TOTAL_TIME_RUNNING: u64 = 2;
@@ -61,9 +75,13 @@ pub const FORMAT_TOTAL_TIME_RUNNING: u64 = 2;
 const FLAG_DISABLED: u64 = 1;
 const FLAG_INHERIT: u64 = 1 << 1;
 pub const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
+pub const FLAG_EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+/// Records of what is mapped as program text.
+pub const FLAG_MMAP: u64 = 1 << 8;
 pub const FLAG_INHERIT_STAT: u64 = 1 << 11;
 const FLAG_ENABLE_ON_EXEC: u64 = 1 << 12;
 pub const FLAG_TASK: u64 = 1 << 13;
+pub const FLAG_MMAP2: u64 = 1 << 23;
 pub const FLAG_USE_CLOCKID: u64 = 1 << 25;
 
 const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
@@ -75,8 +93,12 @@ pub fn open(pid: u32, cpu: i32, event: Event) -> Result<File> {
         kind: event.kind as u32,
         size: size_of::<Attributes>() as u32,
         config: event.config,
+        sample_period: event.sample_period,
+        sample_type: event.sample_type,
         read_format: event.read_format,
         flags: FLAG_DISABLED | FLAG_INHERIT | FLAG_ENABLE_ON_EXEC | event.flags,
+        sample_regs_user: event.sample_registers,
+        sample_stack_user: event.sample_stack_bytes,
         clock: event.clock,
         ..Attributes::default()
     };

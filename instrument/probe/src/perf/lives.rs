@@ -21,6 +21,8 @@ pub struct Life {
     /// after its last instruction of its own (before Linux 6.16 a joiner may run earlier yet).
     pub at_ns: u64,
     pub pid: u32,
+    /// The process that it is from; its own, if it is no process's first thread.
+    pub parent: u32,
     pub tid: u32,
     pub event: LifeEvent,
 }
@@ -97,6 +99,7 @@ fn parse(record: &[u8; RECORD_BYTES], event: LifeEvent) -> Life {
     Life {
         at_ns: u64_at(record, 24),
         pid: u32_at(record, 8),
+        parent: u32_at(record, 12),
         tid: u32_at(record, 16),
         event,
     }
@@ -119,6 +122,7 @@ mod tests {
         let expected = Life {
             at_ns: 77_000,
             pid: 500,
+            parent: 500,
             tid: 501,
             event: LifeEvent::Birth,
         };

@@ -1,9 +1,10 @@
 //! The kernel's perf subsystem, over a whole process tree.
 //!
-//! Two events a CPU, inherited by every thread and child, each with a ring of its own: one counts
-//! ([`TreeCounter`]), the other records births and deaths ([`TreeLives`]). They are separate because a
-//! thread's counts may be written on another CPU than the ring's, and the kernel does not serialise
-//! two writers; births and deaths are written on the ring's own CPU only, so none of them is torn.
+//! Three events a CPU, inherited by every thread and child, each with a ring of its own: one counts
+//! ([`TreeCounter`]), another records births and deaths ([`TreeLives`]), and the third samples where in
+//! their programs the threads run ([`TreeSamples`]). They are separate because a thread's counts may be
+//! written on another CPU than the ring's, and the kernel does not serialise two writers; the others are
+//! written on the ring's own CPU only, so none of them is torn.
 //!
 //! Who asks for it gets a counter of the hardware as well: the misses of the caches ([`CacheMisses`]).
 
@@ -12,10 +13,14 @@ mod event;
 mod lives;
 mod misses;
 mod ring;
+mod samples;
 
 pub use counter::{Counts, ThreadRead, TreeCounter};
 pub use lives::{Life, LifeEvent, Lives, TreeLives};
 pub use misses::CacheMisses;
+pub use samples::{Place, Sampled, TextMapping, TreeSamples};
+
+use std::fs::File;
 
 use crate::{ProbeError, Result};
 
@@ -27,6 +32,7 @@ const CPUS_MAX: usize = 32;
 pub struct Attached {
     pub counter: Result<TreeCounter>,
     pub lives: Result<TreeLives>,
+    pub samples: Result<TreeSamples>,
 }
 
 /// Attaches to a process that has not exec'ed yet: counting begins with its exec and covers
@@ -41,28 +47,41 @@ pub fn attach(pid: u32, cpus_online: &[u32]) -> Attached {
         })
     };
     if cpus_online.len() > CPUS_MAX {
+        let too_many = |what: &str| {
+            ProbeError::Unavailable(format!(
+                "{what} on more than {CPUS_MAX} CPUs: each new thread would pay for an event on each"
+            ))
+        };
         return Attached {
             counter: open_counter(-1).map(|one| TreeCounter::new(vec![one], kernel)),
-            lives: Err(ProbeError::Unavailable(format!(
-                "births and deaths are not watched on more than {CPUS_MAX} CPUs: each new thread \
-                 would pay for an event on each"
-            ))),
+            lives: Err(too_many("births and deaths are not watched")),
+            samples: Err(too_many("where threads run is not sampled")),
         };
     }
     // In the order of CPUs, as the kernel's own: when it switches from a parent to its child, it swaps
     // the counts of both pairwise, by their positions in two lists, of which these calls make one and
     // the kernel makes the other.
-    let (counters, lives): (Vec<_>, Vec<_>) = cpus_online
-        .iter()
-        .map(|cpu| {
-            let cpu = *cpu as i32;
-            (open_counter(cpu), lives::open(pid, cpu))
-        })
-        .unzip();
-    let counters: Result<Vec<_>> = counters.into_iter().collect();
-    let lives: Result<Vec<_>> = lives.into_iter().collect();
+    let (mut counters, mut lives, mut samples) = (Ok(vec![]), Ok(vec![]), Ok(vec![]));
+    for cpu in cpus_online {
+        let cpu = *cpu as i32;
+        add(&mut counters, || open_counter(cpu));
+        add(&mut lives, || lives::open(pid, cpu));
+        add(&mut samples, || samples::open(pid, cpu));
+    }
+    // The rings in the order in which they are needed: what may be locked in memory is bounded.
     Attached {
         counter: counters.map(|counters| TreeCounter::new(counters, kernel)),
         lives: lives.and_then(TreeLives::new),
+        samples: samples.and_then(TreeSamples::new),
+    }
+}
+
+/// Adds the next event, unless one was refused.
+fn add(all: &mut Result<Vec<File>>, open: impl FnOnce() -> Result<File>) {
+    if let Ok(events) = all {
+        match open() {
+            Ok(event) => events.push(event),
+            Err(error) => *all = Err(error),
+        }
     }
 }

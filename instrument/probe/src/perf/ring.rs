@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{ProbeError, Result, process};
 
-/// Every record that is requested here has this length.
+/// Length of the records of counts, births and deaths.
 pub const RECORD_BYTES: usize = 32;
+/// Longest record: its length is a number of 16 bits.
+const RECORD_BYTES_MAX: usize = 1 << 16;
 
 /// Offsets of the ring's ends in its first page (`struct perf_event_mmap_page`).
 const DATA_HEAD: usize = 1024;
@@ -66,20 +68,40 @@ impl Ring {
         })
     }
 
-    /// Reads all records: the kind of each, and its bytes (of a shorter one, with what follows it). A
-    /// place that holds no record is skipped.
+    /// Reads all records: the kind of each, and its first bytes (of a shorter one, with what follows it).
+    /// A place that holds no record is skipped.
     pub fn take(&mut self, mut give: impl FnMut(u32, &[u8; RECORD_BYTES])) {
+        self.each(|ring, at, kind, _| {
+            let mut record = [0; RECORD_BYTES];
+            ring.copy(at, &mut record);
+            give(kind, &record);
+        });
+    }
+
+    /// Reads all records: the kind of each, and all of its bytes.
+    pub fn take_whole(&mut self, mut give: impl FnMut(u32, &[u8])) {
+        let mut record = Vec::new();
+        self.each(|ring, at, kind, size| {
+            record.resize(size.clamp(8, RECORD_BYTES_MAX), 0);
+            ring.copy(at, &mut record);
+            give(kind, &record);
+        });
+    }
+
+    /// Gives the place, the kind and the length of each record.
+    fn each(&mut self, mut give: impl FnMut(&Self, u64, u32, usize)) {
         let head = self.end(DATA_HEAD).load(Ordering::Acquire);
         let mut tail = self.end(DATA_TAIL).load(Ordering::Relaxed);
         while tail < head {
-            let record = self.copy(tail);
-            let kind = u32_at(&record, 0);
-            let size = match u16::from_le_bytes([record[6], record[7]]) {
-                0..8 => RECORD_BYTES as u64,
-                size => u64::from(size).next_multiple_of(8),
+            let mut header = [0; 8];
+            self.copy(tail, &mut header);
+            let kind = u32_at(&header, 0);
+            let size = match u16::from_le_bytes([header[6], header[7]]) {
+                0..8 => RECORD_BYTES,
+                size => usize::from(size).next_multiple_of(8),
             };
-            give(kind, &record);
-            tail += size;
+            give(self, tail, kind, size);
+            tail += size as u64;
         }
         self.end(DATA_TAIL).store(head, Ordering::Release);
     }
@@ -90,11 +112,10 @@ impl Ring {
         unsafe { AtomicU64::from_ptr(self.base.add(offset).cast()) }
     }
 
-    /// Copies a record out of the ring, around its end if need be. Records lie at multiples of
-    /// eight bytes, and a ring's length is a power of two.
-    fn copy(&self, from: u64) -> [u8; RECORD_BYTES] {
+    /// Copies a record, a multiple of eight bytes, out of the ring, around its end if need be. Records lie
+    /// at such multiples, and a ring's length is a power of two.
+    fn copy(&self, from: u64, record: &mut [u8]) {
         let mask = self.pages * self.page_bytes - 1;
-        let mut record = [0; RECORD_BYTES];
         for (index, bytes) in record.chunks_exact_mut(8).enumerate() {
             let offset = (from as usize + 8 * index) & mask & !7;
             // SAFETY: aligned and inside the mapping. The kernel may write there, so the read
@@ -105,7 +126,6 @@ impl Ring {
             };
             bytes.copy_from_slice(&word.to_ne_bytes());
         }
-        record
     }
 }
 

@@ -199,6 +199,7 @@ mod tests {
         let life = |at_ns, event| Life {
             at_ns,
             pid: 1,
+            parent: 1,
             tid: 2,
             event,
         };

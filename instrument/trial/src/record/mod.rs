@@ -1,10 +1,12 @@
 //! Makes the record of a finished trial.
 
+mod hot;
 mod role;
 mod sites;
 
 use concurve_clock as clock;
 use concurve_probe::perf::CacheMisses;
+use concurve_sites::Resolver;
 use concurve_wire::FORMAT;
 use concurve_wire::record::{
     Absent, InstrumentRecord, MachineRecord, Outcome, OutcomeKind, RoleRecord, TrialRecord,
@@ -24,7 +26,9 @@ pub fn write(mut trial: Trial) -> TrialRecord {
     let runner_cpu_ns = clock::process_cpu_ns() - trial.runner_cpu_begin_ns;
     let first_ns = trial.first_release_ns.unwrap_or(end_ns);
     let machine = machine(&mut trial, first_ns, end_ns, runner_cpu_ns);
-    let sites = sites::take(&mut trial.sampler.waits);
+    let mut resolver = Resolver::default();
+    let sites = sites::take(&mut trial.sampler.waits, &mut resolver);
+    let hot = hot::take(&mut trial.roles, &mut resolver);
     let instrument = instrument(&mut trial, runner_cpu_ns, &machine);
     let Trial {
         spec,
@@ -47,12 +51,12 @@ pub fn write(mut trial: Trial) -> TrialRecord {
         wall_ns: wall_ns(&roles, first_ns),
         roles: roles
             .into_iter()
-            .zip(sites)
+            .zip(sites.into_iter().zip(hot))
             .enumerate()
-            .map(|(index, (role, sites))| {
+            .map(|(index, (role, (sites, hot)))| {
                 let quota = sampler.quotas[index].finish();
                 let record = role::record(role, index, &mut ledger, &sampler.waits, first_ns);
-                sites::written(sites, RoleRecord { quota, ..record })
+                hot.written(sites::written(sites, RoleRecord { quota, ..record }))
             })
             .collect(),
         machine,
@@ -138,6 +142,10 @@ fn sources(trial: &Trial, absent: &Absent, machine: &MachineRecord) -> Vec<Strin
         ("real_time", !absent.contains_key("real_time")),
         ("schedstat", trial.sampler.pace.samples > 0),
         ("syscall", trial.sampler.waits.any()),
+        (
+            "places",
+            trial.roles.iter().any(|role| role.samples.is_some()),
+        ),
         ("stacks", trial.sampler.waits.sites_cpu_ns().is_some()),
         ("psi", !machine.psi.is_empty()),
     ];

@@ -70,6 +70,7 @@ pub fn record(
         quota: None,
         runtime: None,
         sites: None,
+        hot: None,
         absent: Absent::new(),
     };
     if ran {

@@ -23,8 +23,7 @@ const NO_NAMES: &str =
 pub type OfRole = (Option<SitesRecord>, Option<String>);
 
 /// The sites of all roles. Programs are read for it, so it comes after the trial.
-pub fn take(waits: &mut WaitSampling) -> Vec<OfRole> {
-    let mut resolver = Resolver::default();
+pub fn take(waits: &mut WaitSampling, resolver: &mut Resolver) -> Vec<OfRole> {
     let of_role = |samples: concurve_sites::Samples| {
         let found = (!samples.is_empty()).then(|| record(resolver.resolve(&samples)));
         (found, samples.refusal)
@@ -115,7 +114,8 @@ fn found(found: Found) -> &'static str {
     }
 }
 
-fn bounded(text: String) -> String {
+/// A name that is not longer than records have them.
+pub fn bounded(text: String) -> String {
     match text.char_indices().nth(NAME_CHARACTERS_MAX) {
         None => text,
         Some((at, _)) => format!("{}…", &text[..at]),

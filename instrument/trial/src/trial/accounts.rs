@@ -32,11 +32,12 @@ impl Trial {
     /// When the rings must be emptied next, if there are any.
     pub fn rings_due_ns(&self) -> Option<u64> {
         let mut roles = self.roles.iter();
-        let any = roles.any(|role| role.counter.is_some() || role.lives.is_some());
+        let any = roles
+            .any(|role| role.counter.is_some() || role.lives.is_some() || role.samples.is_some());
         any.then_some(self.rings_taken_ns + self.rings_interval_ns.max(RINGS_INTERVAL_NS))
     }
 
-    /// Receives the counts of exiting threads, and births and deaths.
+    /// Receives the counts of exiting threads, births and deaths, and samples of where threads run.
     pub fn take_rings(&mut self, now: u64) {
         self.rings_taken_ns = now;
         let mut records = 0;
@@ -50,8 +51,16 @@ impl Trial {
             if let Some(lives) = &mut role.lives {
                 let lives = lives.take();
                 records += lives.lives.len();
+                for life in lives.lives.iter().filter(|it| it.is_process_birth()) {
+                    role.hot.forked(life.parent, life.pid);
+                }
                 self.ledger.live(&lives.lives);
                 role.census.add(lives);
+            }
+            if let Some(samples) = &mut role.samples {
+                let cpu_before = clock::thread_cpu_ns();
+                role.hot.add(samples.take());
+                self.sampler.pace.cpu_ns += clock::thread_cpu_ns() - cpu_before;
             }
         }
         self.rings_interval_ns = match records < RECORDS_FEW {

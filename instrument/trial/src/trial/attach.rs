@@ -39,6 +39,7 @@ impl Trial {
         role.counter_refusal = Some(attached::NO_COUNTER.into());
         role.cache_misses = asked.then(|| Err(attached::NO_COUNTER.into()));
         role.lives_refusal = Some(attached::NO_LIVES.into());
+        role.samples_refusal = Some(attached::NO_SAMPLES.into());
         role.attached = Some(attached);
         role.reported_ready = true;
         let now = clock::monotonic_ns();

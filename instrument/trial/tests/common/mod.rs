@@ -126,6 +126,11 @@ pub fn lives_granted() -> bool {
     granted("perf_lives")
 }
 
+/// Whether it is sampled where threads run.
+pub fn samples_granted() -> bool {
+    granted("perf_samples")
+}
+
 fn granted(probe: &str) -> bool {
     static PROBES: OnceLock<Value> = OnceLock::new();
     let probes = PROBES.get_or_init(|| {

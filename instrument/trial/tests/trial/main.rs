@@ -6,6 +6,7 @@ mod common;
 mod accounts;
 mod attached;
 mod census;
+mod hot;
 mod outcomes;
 mod readiness;
 mod runner;

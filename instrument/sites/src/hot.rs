@@ -1,0 +1,561 @@
+//! Where in their programs threads ran: samples of the instruction pointer, counted by file and function.
+//!
+//! While a program runs, samples are only counted by the place in the file. The files are read, for the names
+//! of functions, after it has ended.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::Path;
+use std::sync::Arc;
+
+use concurve_probe::perf::{Place, Sampled, TextMapping};
+
+use crate::capture::Sample;
+use crate::elf::Callee;
+use crate::maps::{MappedFile, Mapping, Maps};
+use crate::names;
+use crate::resolve::Resolver;
+use crate::symbols;
+use crate::unwind::{Files, Walk};
+
+/// Most processes whose mappings are remembered: the latest ones.
+const PROCESSES_MAX: usize = 512;
+/// Most mappings of a process, and most files.
+const TEXTS_MAX: usize = 4096;
+const FILES_MAX: usize = 4096;
+/// Most places of files that are counted apart; samples at further ones count for their file alone.
+const PLACES_MAX: usize = 1 << 16;
+/// Most stacks that are kept; if there are more, every second one is dropped, again and again.
+const STACKS_MAX: usize = 512;
+/// Longest line of processes that have the mappings of the one that forked them.
+const FORKS_MAX: usize = 16;
+/// With fewer samples no file is read: they say nothing, and a short trial is not to pay for it.
+const NAMED_SAMPLES_MIN: u64 = 10;
+/// Of files with less than one sample in so many no function is named.
+const NAMED_FILE_PART: u64 = 50;
+/// Most frames of a runtime between its innermost function and the one that was called.
+const RUNTIME_FRAMES_MAX: usize = 8;
+
+/// The samples of a role.
+#[derive(Debug, Default)]
+pub struct Hot {
+    processes: HashMap<u32, Process>,
+    /// The oldest first.
+    order: VecDeque<u32>,
+    files: Vec<SeenFile>,
+    by_path: HashMap<Arc<str>, usize>,
+    counts: HashMap<(usize, u64), Count>,
+    stacks: Stacks,
+    samples: u64,
+    unknown: u64,
+    lost: u64,
+}
+
+#[derive(Debug, Default)]
+struct Process {
+    /// The one that forked it, whose mappings it has until it maps its own.
+    parent: Option<u32>,
+    /// By where they begin.
+    texts: BTreeMap<u64, Text>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Text {
+    end: u64,
+    offset: u64,
+    /// None if it is code without a file, such as what is compiled at run time.
+    file: Option<usize>,
+}
+
+#[derive(Debug)]
+struct SeenFile {
+    path: Arc<str>,
+    /// None if it cannot be read, or is no file (`[vdso]`).
+    mapped: Option<MappedFile>,
+    is_spinning: bool,
+    total: Count,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    samples: u64,
+    first: u64,
+}
+
+impl Count {
+    fn add(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.first += other.first;
+    }
+}
+
+/// Stacks of samples in runtimes that spin, evenly spread over the trial.
+#[derive(Debug, Default)]
+struct Stacks {
+    kept: Vec<(u64, Stack)>,
+    seen: u64,
+    /// As a power of two.
+    stride: u32,
+}
+
+#[derive(Debug)]
+struct Stack {
+    file: usize,
+    offset: u64,
+    place: Place,
+}
+
+/// Where the threads of a role ran in user mode.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HotPlaces {
+    pub samples: u64,
+    /// Those in no file that is known, such as code that was compiled at run time.
+    pub unknown: u64,
+    /// Records that were dropped because they came too fast.
+    pub lost: u64,
+    /// Most samples first.
+    pub files: Vec<HotFile>,
+    pub functions: Vec<HotFunction>,
+}
+
+/// A program or library that threads ran in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HotFile {
+    /// Its name without folders.
+    pub name: String,
+    pub samples: u64,
+}
+
+/// A function that threads ran in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HotFunction {
+    /// None if the file has no symbols there, or is not read. In a runtime that spins, what was called of it.
+    pub function: Option<String>,
+    pub file: String,
+    pub samples: u64,
+    /// Those of the first threads of processes.
+    pub first: u64,
+}
+
+impl Hot {
+    /// Counts what the kernel recorded. Mappings come first: those of another CPU may be older than the samples
+    /// that stand before them.
+    pub fn add(&mut self, sampled: Sampled) {
+        self.lost += sampled.lost;
+        for mapping in sampled.mappings {
+            self.map(mapping);
+        }
+        for place in sampled.places {
+            self.count(place);
+        }
+    }
+
+    /// A process was forked: it has the program text of its parent.
+    pub fn forked(&mut self, parent: u32, pid: u32) {
+        let process = self.process(pid);
+        *process = Process {
+            parent: Some(parent),
+            ..Process::default()
+        };
+    }
+
+    /// Whether nothing was sampled.
+    pub fn is_empty(&self) -> bool {
+        self.samples == 0 && self.lost == 0
+    }
+
+    fn process(&mut self, pid: u32) -> &mut Process {
+        if !self.processes.contains_key(&pid) {
+            self.order.push_back(pid);
+            if self.order.len() > PROCESSES_MAX
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.processes.remove(&oldest);
+            }
+        }
+        self.processes.entry(pid).or_default()
+    }
+
+    fn map(&mut self, mapping: TextMapping) {
+        let file = self.file(&mapping);
+        let Some(end) = mapping.start.checked_add(mapping.bytes) else {
+            return;
+        };
+        let texts = &mut self.process(mapping.pid).texts;
+        // What it replaces, by an exec or by loading another library.
+        let replaced: Vec<u64> = texts
+            .range(..end)
+            .rev()
+            .take_while(|(_, text)| text.end > mapping.start)
+            .map(|(start, _)| *start)
+            .collect();
+        for start in replaced {
+            texts.remove(&start);
+        }
+        if texts.len() < TEXTS_MAX {
+            let offset = mapping.offset;
+            texts.insert(mapping.start, Text { end, offset, file });
+        }
+    }
+
+    fn file(&mut self, mapping: &TextMapping) -> Option<usize> {
+        let path = mapping.path.to_str()?;
+        if path.starts_with("//") || !path.starts_with(['/', '[']) {
+            return None;
+        }
+        if let Some(known) = self.by_path.get(path) {
+            return Some(*known);
+        }
+        if self.files.len() == FILES_MAX {
+            return None;
+        }
+        let root = format!("/proc/{}/root", mapping.pid);
+        let path: Arc<str> = path.into();
+        self.files.push(SeenFile {
+            mapped: MappedFile::find(&path, Path::new(&root)),
+            is_spinning: names::is_spinning_file(&path),
+            path: path.clone(),
+            total: Count::default(),
+        });
+        self.by_path.insert(path, self.files.len() - 1);
+        Some(self.files.len() - 1)
+    }
+
+    fn count(&mut self, place: Place) {
+        self.samples += 1;
+        let found = self.text(place.pid, place.address);
+        let Some((start, text, file)) = found.and_then(|(at, it)| Some((at, it, it.file?))) else {
+            self.unknown += 1;
+            return;
+        };
+        let offset = (place.address - start).wrapping_add(text.offset);
+        let one = Count {
+            samples: 1,
+            first: u64::from(place.pid == place.tid),
+        };
+        let seen = &mut self.files[file];
+        seen.total.add(one);
+        let is_full = self.counts.len() >= PLACES_MAX;
+        if !is_full || self.counts.contains_key(&(file, offset)) {
+            self.counts.entry((file, offset)).or_default().add(one);
+        }
+        if seen.is_spinning && !place.stack.is_empty() {
+            self.stacks.keep(Stack {
+                file,
+                offset,
+                place,
+            });
+        }
+    }
+
+    /// The program text at an address of a process, and where it begins.
+    fn text(&self, pid: u32, address: u64) -> Option<(u64, Text)> {
+        let mut process = self.processes.get(&pid)?;
+        for _ in 0..FORKS_MAX {
+            let before = process.texts.range(..=address).next_back();
+            if let Some((start, text)) = before.filter(|(_, text)| address < text.end) {
+                return Some((*start, *text));
+            }
+            process = self.processes.get(&process.parent?)?;
+        }
+        None
+    }
+
+    /// The program text of a process, with its files.
+    fn maps(&self, pid: u32) -> Arc<Maps> {
+        let texts = self.processes.get(&pid).into_iter();
+        let texts = texts.flat_map(|process| &process.texts);
+        Arc::new(Maps::of_texts(texts.filter_map(|(start, text)| {
+            let file = &self.files[text.file?];
+            let mapping = Mapping {
+                start: *start,
+                end: text.end,
+                offset: text.offset,
+                is_executable: true,
+                path: file.path.clone(),
+            };
+            Some((mapping, file.mapped.clone()?))
+        })))
+    }
+}
+
+impl Stacks {
+    fn keep(&mut self, stack: Stack) {
+        let number = self.seen;
+        self.seen += 1;
+        if number.trailing_zeros() < self.stride {
+            return;
+        }
+        self.kept.push((number, stack));
+        if self.kept.len() > STACKS_MAX {
+            self.stride += 1;
+            let stride = self.stride;
+            self.kept
+                .retain(|(number, _)| number.trailing_zeros() >= stride);
+        }
+    }
+}
+
+type Counts = HashMap<(Option<String>, usize), Count>;
+
+impl Resolver {
+    /// The files and functions of samples. Programs are read for it.
+    pub fn hot(&mut self, hot: &Hot) -> HotPlaces {
+        let mut files: Vec<&SeenFile> = hot.files.iter().collect();
+        files.retain(|it| it.total.samples > 0);
+        files.sort_by_key(|it| (Reverse(it.total.samples), it.path.clone()));
+        let mut functions: Vec<_> = self
+            .functions(hot)
+            .into_iter()
+            .map(|((function, file), count)| HotFunction {
+                function,
+                file: base_name(&hot.files[file].path),
+                samples: count.samples,
+                first: count.first,
+            })
+            .collect();
+        functions.sort_by(|a, b| {
+            let name = |it: &HotFunction| (it.file.clone(), it.function.clone());
+            (b.samples, name(a)).cmp(&(a.samples, name(b)))
+        });
+        HotPlaces {
+            samples: hot.samples,
+            unknown: hot.unknown,
+            lost: hot.lost,
+            files: files
+                .into_iter()
+                .map(|it| HotFile {
+                    name: base_name(&it.path),
+                    samples: it.total.samples,
+                })
+                .collect(),
+            functions,
+        }
+    }
+
+    fn functions(&mut self, hot: &Hot) -> Counts {
+        let mut places: Vec<Vec<u64>> = vec![Vec::new(); hot.files.len()];
+        for (file, offset) in hot.counts.keys() {
+            places[*file].push(*offset);
+        }
+        let names: Vec<HashMap<u64, String>> = hot
+            .files
+            .iter()
+            .zip(places)
+            .map(|(file, offsets)| {
+                let is_large = file.total.samples * NAMED_FILE_PART >= hot.samples;
+                let is_named = hot.samples >= NAMED_SAMPLES_MIN && is_large;
+                let mapped = file.mapped.as_ref().filter(|_| is_named);
+                let path = mapped.and_then(MappedFile::path);
+                path.map_or_else(HashMap::new, |path| symbols::functions_at(path, &offsets))
+            })
+            .collect();
+        let calls = called(hot, &self.files);
+        let mut found = Counts::new();
+        for ((file, offset), count) in &hot.counts {
+            let called = calls.get(&(*file, *offset));
+            let function = called.or_else(|| names[*file].get(offset)).cloned();
+            found.entry((function, *file)).or_default().add(*count);
+        }
+        found
+    }
+}
+
+/// Of places in runtimes that spin, what was called of the runtime: the outermost of its functions that has a
+/// name, in most of the stacks.
+fn called(hot: &Hot, files: &Files) -> HashMap<(usize, u64), String> {
+    let mut seen: HashMap<(usize, u64), BTreeMap<String, u64>> = HashMap::new();
+    if hot.samples < NAMED_SAMPLES_MIN {
+        return HashMap::new();
+    }
+    for (_, stack) in &hot.stacks.kept {
+        if let Some(name) = called_in(stack, hot, files) {
+            let names = seen.entry((stack.file, stack.offset)).or_default();
+            *names.entry(name).or_default() += 1;
+        }
+    }
+    let most = |names: BTreeMap<String, u64>| {
+        let found = names.into_iter().max_by_key(|(_, samples)| *samples);
+        found.map(|(name, _)| name)
+    };
+    seen.into_iter()
+        .filter_map(|(place, names)| Some((place, most(names)?)))
+        .collect()
+}
+
+/// The function that the program called, or else the outermost one of the runtime that has a name: a call at
+/// the end of a function leaves no frame.
+fn called_in(stack: &Stack, hot: &Hot, files: &Files) -> Option<String> {
+    let sample = Sample {
+        instruction: stack.place.address,
+        stack_pointer: stack.place.stack_pointer,
+        stack: stack.place.stack.clone(),
+        maps: hot.maps(stack.place.pid),
+        ..Sample::default()
+    };
+    let runtime = &hot.files[stack.file].path;
+    let mut walk = Walk::new(&sample, files);
+    let mut outermost = None;
+    for _ in 0..RUNTIME_FRAMES_MAX {
+        let Some(frame) = walk.next(false) else {
+            break;
+        };
+        if frame.path != *runtime {
+            // The address is in the call.
+            return match frame.elf.call_before(frame.address + 1) {
+                Some(Callee::Name(name)) => Some(name.to_owned()),
+                _ => outermost,
+            };
+        }
+        outermost = frame.elf.function_at(frame.address).or(outermost);
+    }
+    outermost
+}
+
+fn base_name(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or(path).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mapping(pid: u32, start: u64, bytes: u64, path: &str) -> TextMapping {
+        TextMapping {
+            pid,
+            start,
+            bytes,
+            offset: 0x1000,
+            path: path.into(),
+        }
+    }
+
+    fn place(pid: u32, tid: u32, address: u64) -> Place {
+        Place {
+            pid,
+            tid,
+            address,
+            ..Place::default()
+        }
+    }
+
+    fn sampled(mappings: Vec<TextMapping>, places: Vec<Place>) -> Sampled {
+        Sampled {
+            mappings,
+            places,
+            lost: 0,
+        }
+    }
+
+    fn files(hot: &Hot) -> Vec<(String, u64)> {
+        let found = Resolver::default().hot(hot);
+        found
+            .files
+            .into_iter()
+            .map(|it| (it.name, it.samples))
+            .collect()
+    }
+
+    #[test]
+    fn samples_count_for_the_file_that_is_mapped_there() {
+        let mut hot = Hot::default();
+        let maps = vec![
+            mapping(7, 0x1000, 0x1000, "/none/program"),
+            mapping(7, 0x3000, 0x1000, "/none/lib.so"),
+            mapping(7, 0x5000, 0x1000, "//anon"),
+        ];
+        let at = [0x1000, 0x1fff, 0x2000, 0x3001, 0x5001, 0xfff];
+        hot.add(sampled(maps, at.map(|at| place(7, 8, at)).to_vec()));
+        let found = files(&hot);
+        assert_eq!(found, [("program".into(), 2), ("lib.so".into(), 1)]);
+        assert_eq!((hot.samples, hot.unknown), (6, 3));
+        // Another library takes the place of both.
+        let over = vec![mapping(7, 0x0, 0x10000, "/none/other.so")];
+        hot.add(sampled(over, vec![place(7, 7, 0x3001)]));
+        assert_eq!(
+            files(&hot)[1..],
+            [("lib.so".into(), 1), ("other.so".into(), 1)]
+        );
+        let found = Resolver::default().hot(&hot);
+        let first: u64 = found.functions.iter().map(|it| it.first).sum();
+        assert_eq!(first, 1);
+    }
+
+    #[test]
+    fn a_forked_process_has_the_text_of_its_parent_until_it_maps_its_own() {
+        let mut hot = Hot::default();
+        hot.add(sampled(
+            vec![mapping(7, 0x1000, 0x1000, "/none/shell")],
+            vec![],
+        ));
+        hot.forked(7, 8);
+        hot.forked(8, 9);
+        hot.add(sampled(vec![], vec![place(9, 9, 0x1001)]));
+        let own = vec![mapping(9, 0x1000, 0x1000, "/none/tool")];
+        hot.add(sampled(
+            own,
+            vec![place(9, 9, 0x1001), place(10, 10, 0x1001)],
+        ));
+        assert_eq!(files(&hot), [("shell".into(), 1), ("tool".into(), 1)]);
+        assert_eq!(hot.unknown, 1);
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut hot = Hot::default();
+        for pid in 1..2000 {
+            hot.add(sampled(
+                vec![mapping(pid, 0x1000, 0x1000, "/none/p")],
+                vec![],
+            ));
+        }
+        assert_eq!(
+            (hot.processes.len(), hot.order.len()),
+            (PROCESSES_MAX, PROCESSES_MAX)
+        );
+        let whole = mapping(1, 0, 1 << 40, "/none/libgomp.so.1");
+        hot.add(sampled(vec![whole], vec![]));
+        for at in 0..100_000 {
+            let stack = vec![0; 8];
+            let place = Place {
+                stack,
+                ..place(1, 1, at)
+            };
+            hot.add(sampled(vec![], vec![place]));
+        }
+        assert_eq!(hot.counts.len(), PLACES_MAX);
+        assert!(hot.stacks.kept.len() <= STACKS_MAX && hot.stacks.kept.len() > STACKS_MAX / 4);
+        assert_eq!(files(&hot), [("libgomp.so.1".into(), 100_000)]);
+    }
+
+    #[inline(never)]
+    fn spins_here() -> usize {
+        spins_here as *const () as usize
+    }
+
+    #[test]
+    fn functions_have_names_once_there_are_enough_samples() {
+        let text = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let maps = Maps::new(&text, Path::new("/"));
+        let (own, _) = maps.text_at(spins_here() as u64).unwrap();
+        let pid = std::process::id();
+        let mapped = TextMapping {
+            pid,
+            start: own.start,
+            bytes: own.end - own.start,
+            offset: own.offset,
+            path: Path::new(&*own.path).into(),
+        };
+        let mut hot = Hot::default();
+        hot.add(sampled(vec![mapped], vec![]));
+        let at = place(pid, 1, spins_here() as u64);
+        hot.add(sampled(vec![], vec![at.clone(); 9]));
+        let found = Resolver::default().hot(&hot);
+        assert_eq!(found.functions[0].function, None);
+        hot.add(sampled(vec![], vec![at]));
+        let found = Resolver::default().hot(&hot);
+        let name = found.functions[0].function.as_deref().unwrap();
+        assert!(name.ends_with("::spins_here"), "{name}");
+        assert_eq!(found.functions[0].samples, 10);
+    }
+}

@@ -1,0 +1,70 @@
+//! Where in their programs threads run, by real programs that say so themselves.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use concurve_wire::record::RoleRecord;
+
+use crate::common::{Trial, record, role, samples_granted};
+
+/// Two functions that no compiler merges: one takes four times as long as the other.
+const BUSY: &str = "
+#define SPINS(name) __attribute__((noinline)) static void name(long n) { \\
+    for (volatile long i = 0; i < n; i++) __asm__ volatile(\"\"); }
+SPINS(much) SPINS(little)
+int main() { for (int i = 0; i < 100; i++) { much(4000000); little(1000000); } }
+";
+/// Less than half of what a quiet machine gives.
+const SAMPLES_MIN: u64 = 30;
+
+/// The program, unless there is no compiler here.
+fn compiled(folder: &Path) -> Option<PathBuf> {
+    let (source, program) = (folder.join("busy.c"), folder.join("busy"));
+    std::fs::write(&source, BUSY).unwrap();
+    let mut compiler = Command::new("gcc");
+    let done = compiler.arg("-O1").arg(&source).arg("-o").arg(&program);
+    done.status()
+        .is_ok_and(|it| it.success())
+        .then_some(program)
+}
+
+fn target(argv: &[&str]) -> RoleRecord {
+    let trial = record(Trial::of([role("target", argv.iter().copied())]));
+    trial.roles.into_iter().next().unwrap()
+}
+
+#[test]
+fn the_function_that_a_program_runs_in_is_found_in_whichever_process() {
+    if !samples_granted() {
+        return eprintln!("skipped: samples are not granted here (`concurve-trial probes`)");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(folder.path()) else {
+        return eprintln!("skipped: no gcc here");
+    };
+    let program = program.to_str().unwrap();
+    let in_a_shell = format!("{program}; :");
+    for argv in [&[program][..], &["sh", "-c", &in_a_shell]] {
+        let role = target(argv);
+        let hot = role
+            .hot
+            .as_ref()
+            .unwrap_or_else(|| panic!("{:?}", role.absent));
+        assert!(hot.samples >= SAMPLES_MIN, "{hot:?}");
+        assert_eq!(hot.lost, 0, "{hot:?}");
+        let first = &hot.listed[0];
+        assert_eq!(first.function.as_deref(), Some("much"), "{hot:?}");
+        assert_eq!((first.file.as_str(), first.first), ("busy", first.samples));
+        let share = first.samples as f64 / hot.samples as f64;
+        assert!((0.6..0.95).contains(&share), "{hot:?}");
+    }
+}
+
+#[test]
+fn a_program_that_hardly_runs_has_no_samples_and_says_why() {
+    let role = target(&["true"]);
+    if samples_granted() && role.hot.is_none() {
+        let reason = &role.absent["hot"];
+        assert!(reason.starts_with("too short"), "{reason}");
+    }
+}

@@ -1,0 +1,202 @@
+"""Where in its programs the threads of a trial ran → the CPU time for which they spun, and the
+function in which CPU time grew. Pure.
+
+Samples say in which part of its CPU time in user mode a role ran in which function. Two kinds of
+functions do no work: those of a runtime of OpenMP, whose threads spin while they wait for the end
+of a loop or for the next one, and locks that spin.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from concurve.explain.sites import short_name
+from concurve.wire.record import HotFunction, HotRecord, RoleRecord
+
+#: Fewer samples of a cell say nothing.
+SAMPLES_MIN = 30
+#: A function is named if its growth is this many times the error of its samples.
+_ERRORS = 2.0
+#: Only the first thread ran in a function if all others have no more than this share of so many
+#: samples.
+_FIRST_SHARE = 0.95
+_FIRST_SAMPLES_MIN = 8
+
+_OPENMP = re.compile(r"lib(gomp|omp|iomp5?)[-.\d]*\.so")
+#: A runtime that is linked into the program has these names.
+_OPENMP_WAITS = re.compile(r"gomp_(team_)?barrier|gomp_sem_wait|__kmp_\w*(barrier|wait)|kmp_flag")
+_OPENMP_LOCKS = re.compile(
+    r"^(GOMP|__kmpc|gomp)_(critical|atomic|mutex)|^omp_(set|test)_(nest_)?lock|^__kmp_acquire"
+    r"|^GOMP_atomic_start|^__kmpc_(set|test)_(nest_)?lock|^GOMP_ordered|^__kmpc_ordered"
+)
+_SPIN_LOCKS = re.compile(r"spin_?(lock|mutex|rw_?lock)|^s_lock$|^perform_spin_delay$", re.I)
+_UNLOCKS = re.compile(r"unlock|release|destroy|init", re.I)
+
+Place = tuple[str | None, str]
+
+
+class Hot(NamedTuple):
+    """Where the threads of one trial ran: the CPU time in user mode per operation, and samples by
+    function and file. ``file`` is empty for samples in no known file."""
+
+    user_ns: float
+    record: HotRecord
+
+    def part(self, samples: float) -> float:
+        """The time that so many samples stand for."""
+        return self.user_ns * samples / self.record.samples
+
+
+def hot_of(role: RoleRecord, operations: float) -> Hot | None:
+    """Where the threads of a role ran; ``None`` without samples, or without the CPU time that they
+    divide."""
+    user, found = role.usage.user_ns, role.hot
+    if user is None or found is None or not found.samples or operations <= 0:
+        return None
+    return Hot(user / operations, found)
+
+
+class Spun(NamedTuple):
+    """CPU time per operation of a trial for which threads spun: waiting in a runtime of OpenMP, and
+    for locks. ``alone`` is that for which the first thread ran in functions where no other did."""
+
+    waiting: float = 0.0
+    locking: float = 0.0
+    alone: float = 0.0
+
+
+def spun(trials: Sequence[Hot | None]) -> list[Spun]:
+    """How long threads spun, a value per trial; zeros where too few samples say it."""
+    known = _known(trials)
+    if not known:
+        return [Spun()] * len(trials)
+    single = _of_first_thread(known)
+    return [
+        Spun(
+            _time(hot, is_waiting),
+            _time(hot, is_locking),
+            _time(hot, lambda it: (it.function, it.file) in single),
+        )
+        for hot in known
+    ]
+
+
+def is_waiting(place: HotFunction) -> bool:
+    """Is it a runtime of OpenMP whose threads have nothing to do?"""
+    if is_locking(place):
+        return False
+    name = place.function or ""
+    return bool(_OPENMP.match(place.file) or _OPENMP_WAITS.search(name))
+
+
+def is_locking(place: HotFunction) -> bool:
+    """Is it a lock that spins?"""
+    name = short_name(place.function)
+    if _UNLOCKS.search(name):
+        return False
+    return bool(_OPENMP_LOCKS.search(name) or _SPIN_LOCKS.search(name))
+
+
+def place_of(trials: Sequence[Hot | None], which: Callable[[HotFunction], bool]) -> str:
+    """Where threads spun most: the function of a lock, with its file, or the file of a runtime."""
+    seen = _counted(
+        (it, it.samples) for hot in trials if hot for it in hot.record.listed if which(it)
+    )
+    if not seen:
+        return ""
+    function, file = max(seen, key=lambda place: seen[place])
+    return file if which is is_waiting or not function else _named((function, file))
+
+
+def grew_in(own: Sequence[Hot | None], before: Sequence[Hot | None], least: float) -> str:
+    """The function in which CPU time per operation grew by ``least`` or more, and by more than the
+    error of the samples; else the file. Empty if there is none, or too few samples say it."""
+    cell, base = _known(own), _known(before)
+    if not cell or not base:
+        return ""
+    for places in (_functions, _files):
+        grown = _grown(cell, base, places)
+        found = max(grown, key=lambda place: grown[place][0], default=None)
+        if found is not None:
+            growth, error = grown[found]
+            if growth >= least and growth >= _ERRORS * error:
+                return _named(found)
+    return ""
+
+
+def _grown(
+    cell: Sequence[Hot], base: Sequence[Hot], places: Callable[[Hot], Counter[Place]]
+) -> dict[Place, tuple[float, float]]:
+    """By how much the time in each place grew, and the standard error of that."""
+    own, before = _means(cell, places), _means(base, places)
+    grown = {}
+    for place, (time, variance) in own.items():
+        less, more = before.get(place, (0.0, 0.0))
+        grown[place] = (time - less, math.sqrt(variance + more))
+    return grown
+
+
+def _means(
+    side: Sequence[Hot], places: Callable[[Hot], Counter[Place]]
+) -> dict[Place, tuple[float, float]]:
+    """The mean time in each place, and its variance if samples are as rare events are (Poisson)."""
+    times: dict[Place, float] = {}
+    variances: dict[Place, float] = {}
+    for hot in side:
+        for place, samples in places(hot).items():
+            times[place] = times.get(place, 0.0) + hot.part(samples) / len(side)
+            error = hot.part(math.sqrt(samples)) / len(side)
+            variances[place] = variances.get(place, 0.0) + error * error
+    return {place: (time, variances[place]) for place, time in times.items()}
+
+
+def _functions(hot: Hot) -> Counter[Place]:
+    return _counted((it, it.samples) for it in hot.record.listed if it.function)
+
+
+def _files(hot: Hot) -> Counter[Place]:
+    found: Counter[Place] = Counter()
+    for it in hot.record.files:
+        found[None, it.name] += it.samples
+    return found
+
+
+def _counted(places: Iterable[tuple[HotFunction, int]]) -> Counter[Place]:
+    found: Counter[Place] = Counter()
+    for it, samples in places:
+        found[it.function, it.file] += samples
+    return found
+
+
+def _of_first_thread(known: Sequence[Hot]) -> set[Place]:
+    """The functions outside of runtimes in which the first thread ran and no other did."""
+    every = [it for hot in known for it in hot.record.listed if it.function]
+    working = [it for it in every if not is_waiting(it) and not is_locking(it)]
+    samples = _counted((it, it.samples) for it in working)
+    first = _counted((it, it.first) for it in working)
+    return {
+        place
+        for place, seen in samples.items()
+        if seen >= _FIRST_SAMPLES_MIN and first[place] >= _FIRST_SHARE * seen
+    }
+
+
+def _known(trials: Sequence[Hot | None]) -> list[Hot]:
+    """The trials, if all have samples, and enough of them together; else none."""
+    known = [hot for hot in trials if hot is not None]
+    if len(known) < len(trials) or sum(hot.record.samples for hot in known) < SAMPLES_MIN:
+        return []
+    return known
+
+
+def _time(hot: Hot, which: Callable[[HotFunction], bool]) -> float:
+    return hot.part(sum(it.samples for it in hot.record.listed if which(it)))
+
+
+def _named(place: Place) -> str:
+    function, file = place
+    return f"{short_name(function)} ({file})" if function else file

@@ -1,0 +1,199 @@
+"""CPU time for which threads spin, and the function in which CPU time grew, from samples that are
+made up."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+import pytest
+
+from concurve.explain.accounts import account
+from concurve.explain.breakdown import Breakdown, breakdown
+from concurve.explain.causes import cause_of
+from concurve.explain.hot import Hot, grew_in, is_locking, is_waiting, spun
+from concurve.explain.losses import loss_of
+from concurve.explain.verdict import Case
+from concurve.explain.weights import weigh
+from concurve.wire.record import HotFile, HotFunction, HotRecord, RoleRecord
+from tests.explain.test_losses import ASKED, program
+from tests.helpers.explaining import WALL, Thread, record, thread
+
+GOMP = "libgomp.so.1"
+LIBC = "libc.so.6"
+FIRST = 100
+
+Places = dict[tuple[str | None, str], tuple[float, float]]
+"""By function and file: the share of the samples, and how much of that the first thread has."""
+
+
+def hot(places: Places, samples: int = 100) -> HotRecord:
+    listed = [
+        HotFunction(file, round(share * samples), round(first * share * samples), function)
+        for (function, file), (share, first) in places.items()
+    ]
+    files: dict[str, int] = {}
+    for it in listed:
+        files[it.file] = files.get(it.file, 0) + it.samples
+    return HotRecord(
+        samples=samples,
+        files=tuple(HotFile(name, count) for name, count in files.items()),
+        listed=tuple(listed),
+    )
+
+
+def made(threads: list[Thread], wall: float, found: HotRecord | None, noise: float) -> RoleRecord:
+    role = program(threads, wall, noise=noise)
+    usage = msgspec.structs.replace(role.usage, user_ns=role.usage.cpu_ns)
+    return msgspec.structs.replace(role, usage=usage, hot=found)
+
+
+def cell(
+    level: int | None,
+    places: Places | None,
+    wall: float = 1.0,
+    samples: int = 100,
+    queue: float = 0.0,
+    threads: int | None = None,
+    **machine: Any,
+) -> Breakdown:
+    """Threads that are busy throughout, the first thread among them, as those of OpenMP are."""
+    rng = random.Random(1)
+    busy = thread(1.0 - queue, queue, "program", switches=3)
+    workers = [busy | {"tid": FIRST + n} for n in range(threads or level or 2)]
+    found = None if places is None else hot(places, samples)
+    accounts = [
+        account(record(made(workers, wall, found, noise), **machine), ASKED, level)
+        for noise in (1 + 0.002 * rng.random() for _ in range(5))
+    ]
+    cells = breakdown([each for each in accounts if each is not None])
+    assert cells is not None
+    return cells
+
+
+LOOP = ("main._omp_fn.0", "rows")
+BASE = cell(1, {LOOP: (1, 1)})
+
+
+def uneven(part: float = 0.25) -> Places:
+    return {LOOP: (1 - part, 0.3), (None, GOMP): (part, 0.9)}
+
+
+def test_threads_of_openmp_that_spin_at_the_end_of_a_loop_are_uneven_work() -> None:
+    own = cell(2, uneven(), wall=0.67)
+    said = cause_of(own, BASE)
+    assert said.cause == "imbalance"
+    assert "spin while they wait for the end of a loop" in said.words
+    assert f"25 % of the CPU time is in {GOMP}" in said.words
+    loss = loss_of(own, BASE)
+    assert loss is not None and loss.speedup + sum(loss.parts.values()) == pytest.approx(2)
+    assert loss.parts["imbalance"] == pytest.approx(0.5, abs=0.02)
+    weight = weigh(Case(own, BASE, False), said)
+    assert weight.share is not None and weight.share.value > 0.9
+
+
+def test_the_same_where_no_factor_counts_the_workers() -> None:
+    said = cause_of(cell(None, uneven(), wall=0.67), BASE)
+    assert said.cause == "imbalance" and GOMP in said.words
+
+
+def test_threads_that_spin_while_the_first_one_works_alone_are_serial_work() -> None:
+    places: Places = {LOOP: (0.5, 0.5), ("main", "rows"): (0.25, 1.0), (None, GOMP): (0.25, 0.0)}
+    own = cell(2, places, wall=0.67)
+    said = cause_of(own, BASE)
+    assert said.cause == "serial" and "for 50 % of the time no worker worked" in said.words
+    assert GOMP in said.words
+
+
+def test_even_loops_are_accused_of_nothing() -> None:
+    own = cell(2, {LOOP: (0.98, 0.5), (None, GOMP): (0.02, 0.5)}, wall=0.502)
+    assert cause_of(own, BASE).cause == "none"
+
+
+def test_even_loops_that_share_data_are_no_uneven_work() -> None:
+    own = cell(2, {LOOP: (0.98, 0.5), (None, GOMP): (0.02, 0.5)}, wall=0.9)
+    said = cause_of(own, BASE)
+    assert said.cause == "coherency"
+    assert said.words.endswith("; most of the increase is in main._omp_fn.0 (rows)")
+
+
+def test_spinning_for_a_thread_that_was_kept_from_a_cpu_is_no_uneven_work() -> None:
+    own = cell(2, uneven(0.3), wall=0.75, queue=0.2, foreign=0.2)
+    assert cause_of(own, BASE).cause in ("contamination", "cpu")
+    crowded = cell(4, uneven(0.3), wall=0.8, queue=0.5)
+    assert cause_of(crowded, BASE).cause == "cpu"
+
+
+def test_a_lock_that_only_spins_is_a_lock() -> None:
+    base = cell(1, {("body", "program"): (0.98, 0), ("pthread_spin_lock", LIBC): (0.02, 0)})
+    spins: Places = {("body", "program"): (0.6, 0), ("pthread_spin_lock", LIBC): (0.4, 0)}
+    said = cause_of(cell(2, spins, wall=0.83), base)
+    assert said.cause == "lock"
+    assert "40 % of it goes to spinning for a lock, in pthread_spin_lock (libc.so.6)" in said.words
+
+
+def test_a_critical_section_of_openmp_is_a_lock() -> None:
+    own = cell(2, {LOOP: (0.6, 0.5), ("GOMP_critical_start", GOMP): (0.4, 0.5)}, wall=0.83)
+    assert cause_of(own, BASE).cause == "lock"
+
+
+@pytest.mark.parametrize(
+    ("samples", "base", "said"),
+    [(100, 100, "increment (program)"), (100, 5, ""), (5, 100, "")],
+)
+def test_the_function_in_which_cpu_time_grew_is_named_where_samples_suffice(
+    samples: int, base: int, said: str
+) -> None:
+    def side(time: float, share: float, samples: int) -> list[Hot | None]:
+        places: Places = {("increment", "program"): (share, 0), ("main", "program"): (1 - share, 0)}
+        return [Hot(time, hot(places, samples))] * 5
+
+    assert grew_in(side(2000, 0.7, samples), side(1000, 0.4, base), 500) == said
+
+
+def test_what_grew_in_many_functions_of_a_file_is_named_by_the_file() -> None:
+    many: Places = {(f"f{n}", "libmany.so"): (0.1, 0) for n in range(10)}
+    own, base = Hot(2000, hot(many)), Hot(1000, hot({("main", "program"): (1, 0)}))
+    assert grew_in([own], [base], 1000) == "libmany.so"
+    assert grew_in([own], [None], 1000) == grew_in([], [], 1000) == ""
+
+
+def test_few_samples_say_nothing_of_spinning() -> None:
+    few = Hot(1000, hot(uneven(), 20))
+    assert spun([few])[0].waiting == 0
+    assert spun([few, few])[0].waiting == pytest.approx(250)
+    assert spun([few, few, None])[0].waiting == 0
+
+
+@pytest.mark.parametrize(
+    ("function", "file", "kind"),
+    [
+        (None, "libgomp.so.1", "waits"),
+        ("GOMP_parallel", "libgomp.so.1.0.0", "waits"),
+        (None, "libomp.so.5", "waits"),
+        ("__kmpc_barrier", "libiomp5.so", "waits"),
+        ("gomp_team_barrier_wait_end", "program", "waits"),
+        ("GOMP_critical_name_start", "libgomp.so.1", "locks"),
+        ("omp_set_lock", "libgomp.so.1", "locks"),
+        ("__kmpc_critical_with_hint", "libomp.so.5", "locks"),
+        ("pthread_spin_lock", "libc.so.6", "locks"),
+        ("tbb::spin_mutex::lock()", "program", "locks"),
+        ("absl::base_internal::SpinLock::SlowLock()", "program", "locks"),
+        ("s_lock", "postgres", "locks"),
+        ("pthread_spin_unlock", "libc.so.6", ""),
+        ("spin_the_wheel", "program", ""),
+        ("compute", "libgompertz.so", ""),
+        ("compute", "libomptarget_user.so", ""),
+        (None, "program", ""),
+    ],
+)
+def test_what_spins_is_known_by_its_name(function: str | None, file: str, kind: str) -> None:
+    place = HotFunction(file, 1, 0, function)
+    assert (is_waiting(place), is_locking(place)) == (kind == "waits", kind == "locks")
+
+
+def test_the_samples_divide_the_time_in_user_mode() -> None:
+    assert BASE.accounts[0].hot is not None
+    assert BASE.accounts[0].hot.part(50) == pytest.approx(WALL / 2, rel=0.01)
+    assert cell(1, None).accounts[0].hot is None
