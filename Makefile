@@ -38,8 +38,9 @@ help: ## List the goals
 tools: # A missing tool is named with the command that installs it
 	@scripts/check-tools.sh $(PYTHON)
 
-# Without bytecode: Python compiles what is imported when it is, and that is a small part. Our own is
-# compiled by `build`: where PYTHONDONTWRITEBYTECODE is set, each command would compile it again.
+# Without bytecode: Python compiles what is imported when it is, and that is a small part. Our own, and
+# what a view imports, is compiled by `build`: where PYTHONDONTWRITEBYTECODE is set, each command would
+# compile it again.
 $(STAMPS)/venv: pyproject.toml constraints.txt | tools
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing the Python packages into $(VENV)"
@@ -79,6 +80,7 @@ checker: $(CHECKER) # Of histories, for the tests
 
 build: $(STAMPS)/venv $(STAMPS)/native $(JAR) ## Build everything; leaves .venv/bin/concurve
 	@$(BIN)/python -m compileall -q src/concurve
+	@$(BIN)/python -c "import numpy, concurve.cli.showing, concurve.brief"
 
 demo: build ## Run the packaged study thread-scaling quickly, and write its report
 	@mkdir -p .concurve

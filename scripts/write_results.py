@@ -14,10 +14,11 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
 
 from concurve.assemble import campaign_of, report_of
 from concurve.errors import ConcurveError
@@ -223,7 +224,7 @@ def pictures_of(found: Result) -> Iterator[Chart]:
     wanted = islice((item for item in in_turn if item is not None), PICTURES)
     for number, (name, chart) in enumerate(wanted, 1):
         title = chart.title if len(found.runs) == 1 else f"{name}: {chart.title}"
-        yield replace(chart, name=f"{found.name}-{number}", title=title)
+        yield msgspec.structs.replace(chart, name=f"{found.name}-{number}", title=title)
 
 
 def charts_of(report: Report) -> list[Chart]:
@@ -285,7 +286,7 @@ def verdicts(found: Result) -> Iterator[Block]:
     for name, report in found.runs:
         section = claims.brief(report)
         if section is not None:
-            yield replace(section, title=name)
+            yield msgspec.structs.replace(section, title=name)
 
 
 def in_all(counts: Counter[str]) -> str:

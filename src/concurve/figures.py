@@ -10,6 +10,7 @@ format of the store, whose upgrade computes the figures again from the records.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,12 +40,14 @@ class FigureTable(NamedTuple):
 class PackedFigures(Sequence[bytes]):
     """Figures of many trials as stored, without what nearly all of them begin with.
 
-    ``heading`` is that: the names of the first trial, with the zero byte. ``bodies`` has what
-    follows it; and in ``others`` stand, by their places, trials that begin otherwise, as a whole.
+    ``heading`` is that: the names of the first trial, with the zero byte. ``together`` has what
+    follows it, one trial after the other, in so many bytes as ``lengths`` says; and in ``others``
+    stand, by their places, trials that begin otherwise, as a whole.
     """
 
     heading: bytes
-    bodies: list[bytes]
+    together: bytes | bytearray
+    lengths: list[int]
     others: Mapping[int, bytes]
 
     @classmethod
@@ -52,28 +55,25 @@ class PackedFigures(Sequence[bytes]):
         """Those of figures that are whole."""
         heading = heading_of(figures[0]) if figures else b""
         begin = [bool(heading) and blob.startswith(heading) for blob in figures]
-        return cls(
-            heading,
-            [
-                blob[len(heading) :] if alike else b""
-                for blob, alike in zip(figures, begin, strict=True)
-            ],
-            {place: figures[place] for place, alike in enumerate(begin) if not alike},
-        )
+        bodies = [
+            blob[len(heading) :] if alike else b""
+            for blob, alike in zip(figures, begin, strict=True)
+        ]
+        others = {place: figures[place] for place, alike in enumerate(begin) if not alike}
+        return cls(heading, b"".join(bodies), list(map(len, bodies)), others)
 
     @cached_property
-    def together(self) -> bytes:
-        """All bodies, one after the other."""
-        return b"".join(self.bodies)
+    def _ends(self) -> list[int]:
+        """Where each begins, and where the last one ends."""
+        return [0, *itertools.accumulate(self.lengths)]
 
-    def digested(self) -> Iterator[bytes]:
+    def digested(self) -> Iterator[bytes | bytearray]:
         """Everything that they hold, in few pieces that no other figures have."""
-        lengths = list(map(len, self.bodies))
-        yield msgspec.msgpack.encode((self.heading, lengths, self.others))
+        yield msgspec.msgpack.encode((self.heading, self.lengths, self.others))
         yield self.together
 
     def __len__(self) -> int:
-        return len(self.bodies)
+        return len(self.lengths)
 
     @overload
     def __getitem__(self, index: int) -> bytes: ...
@@ -82,8 +82,10 @@ class PackedFigures(Sequence[bytes]):
     def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
-        place = range(len(self.bodies))[index]
-        return self.others[place] if place in self.others else self.heading + self.bodies[place]
+        place = range(len(self.lengths))[index]
+        if place in self.others:
+            return self.others[place]
+        return self.heading + self.together[self._ends[place] : self._ends[place + 1]]
 
 
 def heading_of(figures: bytes) -> bytes:
@@ -108,7 +110,7 @@ def decode_figures(blobs: Iterable[bytes]) -> FigureTable:
     """
     import numpy as np
 
-    if isinstance(blobs, PackedFigures) and blobs.bodies and not blobs.others:
+    if isinstance(blobs, PackedFigures) and blobs.lengths and not blobs.others:
         return _of_same_names(blobs)
     bodies: dict[bytes, list[bytes]] = {}
     places: dict[bytes, list[int]] = {}
@@ -143,7 +145,7 @@ def _of_same_names(packed: PackedFigures) -> FigureTable:
     names = tuple(msgspec.json.decode(packed.heading[:-1], type=list[str]))
     if not names:
         return FigureTable((), np.empty((len(packed), 0)))
-    if any(length != 8 * len(names) for length in set(map(len, packed.bodies))):
+    if set(packed.lengths) != {8 * len(names)}:
         raise ValueError(f"a trial has not one value for each of its {len(names)} names")
     values = np.frombuffer(packed.together, "<f8")
-    return FigureTable(names, values.reshape(len(packed.bodies), len(names)))
+    return FigureTable(names, values.reshape(len(packed), len(names)))

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from concurve import brief
 from concurve.cli import kept, showing
+from concurve.cli.show import verb
 from concurve.errors import RunError, StoreError
 from concurve.store import Store
 from tests.helpers.made import made_run
@@ -62,6 +68,22 @@ def change(statement: str) -> None:
     with connection:
         assert connection.execute(statement).rowcount > 0
     connection.close()
+
+
+def test_a_view_closes_its_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gc, "freeze", lambda: None)  # of the process of the tests
+    CliRunner().invoke(verb, ["last", "--db", DB], catch_exceptions=False)
+    assert not list(folder.glob(f"{DB}-*")), "its log is gone with its last connection"
+
+
+def test_numpy_is_imported_without_threads_that_others_inherit() -> None:
+    code = (
+        "import os; from concurve.cli import showing; showing._import_numpy(); import sys; "
+        "assert 'numpy' in sys.modules and showing._BLAS_THREADS not in os.environ; "
+        "assert len(os.listdir('/proc/self/task')) == 1"
+    )
+    own = {k: v for k, v in os.environ.items() if not k.startswith(("OPENBLAS_", "OMP_"))}
+    subprocess.run([sys.executable, "-c", code], check=True, env=own)
 
 
 def test_the_second_time_nothing_is_computed(show: Callable[..., str], computed: list[str]) -> None:

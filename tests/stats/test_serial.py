@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from concurve.stats import best
 from concurve.stats.best import best_set
 from concurve.stats.blocks import MANY, block_ratio, block_ratios
 from concurve.stats.comparison import directions, log_shift
@@ -126,6 +127,18 @@ def test_many_series_at_once_are_what_each_is_alone(n: int) -> None:
         known = ~np.isnan(row)
         assert (np.isnan(found) == ~known).all()
         assert found[known] == pytest.approx(np.array(stretched(row[known].tolist())), rel=1e-9)
+
+
+def test_pairs_the_other_way_round_are_spread_alike() -> None:
+    rng = np.random.default_rng(5)
+    values = np.array([autoregression(rng, 60, 0.7) for _ in range(6)])
+    values[1, 3], values[4, :2] = np.nan, np.nan
+    rows, against = np.array([0, 1, 2, 4, 5]), (4, 3, 0, 1)
+    apart = (values[rows, None, :] - values[None, against, :]).reshape(-1, 60)
+    like = best._mirrors(rows, against)
+    assert (like < 0).sum() == 3, "a cell and itself"
+    assert (like[like >= 0] != np.flatnonzero(like >= 0)).sum() == 3, "pairs of 0, 1 and 4"
+    np.testing.assert_array_equal(stretched_rows(apart, like), stretched_rows(apart))
 
 
 def test_ratios_of_many_cells_that_drift_are_those_of_each() -> None:

@@ -34,7 +34,7 @@ VERBS = (
 #: Analysis of 100,000 trials allocates objects that live to its end: with Python's own thresholds,
 #: (700, 10, 10), a quarter of its time is the garbage collector scanning them. Set for the command
 #: alone, because the collector belongs to the process: a caller of the Python API keeps its own.
-_GC_THRESHOLDS = (50_000, 10, 10)
+_GC_THRESHOLDS = (300_000, 10, 10)
 
 
 class _Verbs(click.Group):

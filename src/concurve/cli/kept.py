@@ -46,7 +46,7 @@ class Place:
         # A file for each view: one in a pipe does not replace that of a terminal.
         view = hashlib.blake2b("\0".join(asked).encode(errors="surrogatepass"), digest_size=8)
         self._file = folder / f"{row.id}.{view.hexdigest()}.json"
-        digest = hashlib.blake2b(row.head, digest_size=32)
+        digest = hashlib.sha256(row.head)
         for text in (sys.version, *_code(), *asked, *row[:-1]):
             # What the command line gives need be no text in any encoding.
             digest.update(text.encode(errors="surrogatepass") + b"\0")

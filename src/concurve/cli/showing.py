@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from concurve.report.sections.run import Topic
     from concurve.store import Store
     from concurve.store.rows import RunRow, Trials
+
+#: How many threads numpy's linear algebra has; read when it is imported.
+_BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 def note(text: str) -> None:
@@ -66,12 +70,25 @@ def _show_answer(store: Store, row: RunRow, best_by: str) -> None:
 def _run_document(
     store: Store, row: RunRow, best_by: str, topics: Collection[Topic], trials: Trials | None = None
 ) -> Document:
+    _import_numpy()
     from concurve.brief import figures_of
     from concurve.report.sections.run import Topic, brief_run_document
 
     has_models = Topic.MODELS in topics
     found = figures_of(store, row, best_by, models=has_models, brief=True, trials=trials)
     return brief_run_document(found.findings, found.scaling, topics=topics, limit=found.limit)
+
+
+def _import_numpy() -> None:
+    """Import numpy with one thread for linear algebra, of which a view has hardly any: the others
+    would look for work in a loop, for a twentieth of the CPU time of a view of many trials."""
+    if "numpy" in sys.modules or _BLAS_THREADS in os.environ:
+        return
+    os.environ[_BLAS_THREADS] = "1"
+    try:
+        import numpy  # noqa: F401
+    finally:
+        del os.environ[_BLAS_THREADS]  # nothing that this process starts is to have it
 
 
 def show_campaign(store: Store, campaign: str, report: Path | None = None) -> None:

@@ -12,7 +12,7 @@ import math
 import random
 import shlex
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -87,7 +87,15 @@ class Plan(msgspec.Struct, frozen=True):
 
     def order(self, block: int) -> list[int]:
         """The cells of a block in their randomised order."""
-        return shuffled(len(self.cells), f"{self.seed}/{block}")
+        return next(self.orders([block]))
+
+    def orders(self, blocks: Iterable[int]) -> Iterator[list[int]]:
+        """The orders of several blocks. One generator draws them all: to make one takes as long as
+        to seed it."""
+        generator = random.Random()
+        for block in blocks:
+            generator.seed(f"{self.seed}/{block}")
+            yield _shuffled(len(self.cells), generator)
 
     def host_of(self, block: int) -> str:
         """The host of a block, where blocks are dealt out over hosts that are alike; else empty.
@@ -135,10 +143,15 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def shuffled(count: int, seed: str) -> list[int]:
-    """The numbers below ``count`` in the order that ``random.Random(seed).shuffle`` gives them, in
-    half of its time: whoever reads a run of many blocks replays the order of each."""
+    """The numbers below ``count`` in the order that ``random.Random(seed).shuffle`` gives them."""
+    return _shuffled(count, random.Random(seed))
+
+
+def _shuffled(count: int, generator: random.Random) -> list[int]:
+    """The same by a generator, in half of the time of its own ``shuffle``: whoever reads a run of
+    many blocks replays the order of each."""
     places = list(range(count))
-    draw = random.Random(seed).getrandbits
+    draw = generator.getrandbits
     for last, bits in _draws(count):
         while (other := draw(bits)) > last:
             pass

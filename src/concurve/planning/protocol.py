@@ -20,6 +20,7 @@ version 0.1.0 go on by its rules (``FIRST_PROTOCOL``).
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterable, Iterator
 from enum import Enum
@@ -212,36 +213,60 @@ class Protocol:
         else:
             self._redo.popleft()
 
-    def record_block(self, outcomes: Outcomes, first: int) -> int:
-        """Record a whole block at once that begins with the outcome ``first``, if that is the one
-        that comes next and all its trials were accepted: how many trials that were, else 0. What
-        :meth:`record` does to such a block, one by one, in a fraction of the time."""
-        block, count = self._block, len(self._slots)
+    def record_blocks(self, outcomes: Outcomes, first: int, last: int) -> int:
+        """Record the whole blocks at once that stand from the outcome ``first`` on and before
+        ``last``, as far as they come next; all these outcomes are plain (:func:`_unusual`). How
+        many outcomes that were. What :meth:`record` does to such blocks, one by one, in a fraction
+        of the time."""
         # In the first block, what fits into the time is asked between its trials.
-        if block == 0 or not count or self._is_begun or self._redo:
+        if self._block == 0 or not self._slots or self._is_begun or self._redo:
             return 0
-        own = slice(first, first + count)
-        cells, values = outcomes.cells[own], outcomes.values[own]
-        if (
-            outcomes.blocks[own] != [block] * count
-            or outcomes.attempts[own] != [0] * count
-            or outcomes.verdicts[own] != ["ok"] * count
-            or CUT in outcomes.causes[own]
-            or None in values
-            or cells != list(self._slots)
-        ):
+        size = len(self._slots)
+        blocks = range(self._block, min(self.cells[cell].target for cell in self._slots))
+        count = self._as_planned(outcomes, first, last, blocks)
+        if not count:
             return 0
-        states, elapsed = self.cells, self.elapsed
-        for cell, value, seconds in zip(cells, values, outcomes.seconds[own], strict=True):
-            state = states[cell]
-            state.used[block] = (0, value)  # type: ignore[assignment]  # none is None
-            state.seconds += seconds
-            elapsed += seconds
-        self.elapsed = elapsed
+        self._accept_blocks(outcomes, first, blocks[:count])
+        self.done += count * size
+        self._block += count - 1
         self._slots.clear()
         self._is_begun = True
-        self.done += count
-        return count
+        return count * size
+
+    def _as_planned(self, outcomes: Outcomes, first: int, last: int, blocks: range) -> int:
+        """How many of these blocks, which have the cells of this one, stand in the outcomes in
+        their order."""
+        size, cells = len(self._slots), frozenset(self._slots)
+        for count, (block, order) in enumerate(zip(blocks, self.plan.orders(blocks), strict=True)):
+            begin, end = first + count * size, first + (count + 1) * size
+            if len(order) > size:
+                order = [cell for cell in order if cell in cells]  # noqa: PLW2901
+            if (
+                end > last
+                or outcomes.cells[begin:end] != order
+                or outcomes.blocks[begin:end] != [block] * size
+            ):
+                return count
+        return len(blocks)
+
+    def _accept_blocks(self, outcomes: Outcomes, first: int, blocks: range) -> None:
+        """Accept the trials of whole blocks, each cell's in the order of the blocks."""
+        import numpy as np
+
+        shape = (len(self._slots), len(blocks))
+        own = slice(first, first + shape[0] * shape[1])
+        by_cell = np.argsort(np.array(outcomes.cells[own]), kind="stable")
+        values = np.array(outcomes.values[own], dtype=float)[by_cell].reshape(shape)
+        seconds = np.array(outcomes.seconds[own], dtype=float)
+        # Sums in the order of the trials: the same to the last bit as those of single trials.
+        self.elapsed = float(np.cumsum(np.concatenate([[self.elapsed], seconds]))[-1])
+        states = [self.cells[cell] for cell in sorted(self._slots)]
+        before = np.array([[state.seconds] for state in states])
+        of_cells = np.concatenate([before, seconds[by_cell].reshape(shape)], axis=1)
+        totals = np.cumsum(of_cells, axis=1)[:, -1].tolist()
+        for state, row, total in zip(states, values.tolist(), totals, strict=True):
+            state.used.update(zip(blocks, zip(itertools.repeat(0), row), strict=False))
+            state.seconds = total
 
     def _accept(self, outcome: Outcome) -> None:
         assert outcome.value is not None
@@ -451,10 +476,13 @@ def replay(plan: Plan, outcomes: Iterable[Outcome], run: str) -> Protocol:
     """
     protocol = Protocol(plan)
     stored = outcomes if isinstance(outcomes, Outcomes) else Outcomes.of(outcomes)
+    unusual = _unusual(stored)
     place = 0
     while place < len(stored):
         expected = protocol.upcoming()  # an allowance ended it, if at all, after these
-        if as_planned := protocol.record_block(stored, place):
+        while unusual[0] < place:
+            unusual.popleft()
+        if as_planned := protocol.record_blocks(stored, place, unusual[0]):
             place += as_planned
             continue
         if expected != stored.key(place):
@@ -467,3 +495,24 @@ def replay(plan: Plan, outcomes: Iterable[Outcome], run: str) -> Protocol:
         place += 1
     protocol.next()  # what follows from the last outcome: the second stage, or the end
     return protocol
+
+
+def _unusual(outcomes: Outcomes) -> deque[int]:
+    """The places of the outcomes that were not accepted at once, and the number of all."""
+    count = len(outcomes)
+    are_plain = (
+        outcomes.attempts.count(0) == outcomes.verdicts.count("ok") == count
+        and CUT not in outcomes.causes
+        and None not in outcomes.values
+    )
+    if are_plain:
+        return deque([count])
+    columns = zip(
+        outcomes.attempts, outcomes.verdicts, outcomes.causes, outcomes.values, strict=True
+    )
+    found = (
+        place
+        for place, (attempt, verdict, cause, value) in enumerate(columns)
+        if attempt or verdict != "ok" or cause == CUT or value is None
+    )
+    return deque([*found, count])

@@ -13,10 +13,11 @@ all of them. :func:`at_detail` leaves the others out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cached_property
 from typing import Any, TypeAlias
+
+import msgspec
 
 
 class Detail(Enum):
@@ -54,8 +55,7 @@ class Role(Enum):
 # -- cells ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(msgspec.Struct, frozen=True):
     """A text with its meaning; ``link`` is the anchor of a place in the same document, ``hint`` an
     explanation on demand."""
 
@@ -65,8 +65,7 @@ class Text:
     hint: str = ""
 
 
-@dataclass(frozen=True)
-class Number:
+class Number(msgspec.Struct, frozen=True):
     """A figure as text: ``spread`` follows the value (``± 0.03``), ``span`` is the interval from
     end to end. ``order`` is the figure itself, by which a table is sorted. ``is_skewed``: the
     spread is the interval, since the value is not near its middle. ``mark`` follows both, such as
@@ -85,15 +84,13 @@ class Number:
         return f"{self.spread} {self.mark}".strip()
 
 
-@dataclass(frozen=True)
-class Missing:
+class Missing(msgspec.Struct, frozen=True):
     """A missing figure, with the reason if it is known."""
 
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """A part of a bar: the letter that draws it without colours, its name, its share."""
 
     letter: str
@@ -101,8 +98,7 @@ class Part:
     share: float
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(msgspec.Struct, frozen=True):
     """A bar: shares of a whole, side by side."""
 
     parts: tuple[Part, ...]
@@ -115,8 +111,7 @@ Cell: TypeAlias = str | Text | tuple[Text, ...] | Number | Missing | Bar
 # -- blocks -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Paragraph:
+class Paragraph(msgspec.Struct, frozen=True):
     """Some sentences; the ``lead`` before them names their subject."""
 
     text: str
@@ -130,32 +125,28 @@ class Paragraph:
         return "" if not self.lead or self.lead.endswith(".") else ":"
 
 
-@dataclass(frozen=True)
-class List:
+class List(msgspec.Struct, frozen=True):
     """Paragraphs of one kind, or links, one below the other."""
 
     items: tuple[Paragraph | Text, ...]
     detail: Detail | None = None
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(msgspec.Struct, frozen=True):
     """Names with their values; a value of several texts is a list."""
 
     pairs: tuple[tuple[str, str | tuple[str, ...]], ...]
     detail: Detail | None = None
 
 
-@dataclass(frozen=True)
-class Entries:
+class Entries(msgspec.Struct, frozen=True):
     """The entries of a column in the order of the rows, and the unit that they share."""
 
     cells: Sequence[Cell]
     unit: str = ""
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(msgspec.Struct, frozen=True, dict=True):
     """A column: its heading, its entries, and what they are.
 
     ``content`` are the entries, with their unit if they have one, or a function that makes them
@@ -198,8 +189,7 @@ class Column:
         return any(not isinstance(cell, Missing) for cell in self.cells)
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """Columns of equal length, with a tone for each row if there is any.
 
     ``title`` is its text alternative. ``as_text``: the entries are sentences, so
@@ -230,8 +220,7 @@ class Table:
         return zip(tones, zip(*(column.cells for column in self.columns), strict=True), strict=True)
 
 
-@dataclass(frozen=True)
-class Chart:
+class Chart(msgspec.Struct, frozen=True, dict=True):
     """A chart: its file name, caption, text alternative, and remarks on what it leaves out.
 
     ``draw`` makes the Altair chart, when :attr:`spec` is first read: many views need none.
@@ -264,16 +253,14 @@ class Chart:
         return self.draw_other() if self.draw_other else None
 
 
-@dataclass(frozen=True)
-class Code:
+class Code(msgspec.Struct, frozen=True):
     """A command line to be copied."""
 
     text: str
     detail: Detail | None = None
 
 
-@dataclass(frozen=True)
-class Caption:
+class Caption(msgspec.Struct, frozen=True):
     """The title of the table that follows, with its number and its place in the document."""
 
     title: str
@@ -282,8 +269,7 @@ class Caption:
     detail: Detail | None = None
 
 
-@dataclass(frozen=True)
-class Collapsible:
+class Collapsible(msgspec.Struct, frozen=True):
     """Blocks that are hidden until the reader opens them, below a line that names them."""
 
     summary: str
@@ -292,8 +278,7 @@ class Collapsible:
     detail: Detail | None = None
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(msgspec.Struct, frozen=True):
     """Blocks below a heading. ``brief_title`` is the heading in a brief document, where it differs;
     a section without a heading is only set apart. A ``folded`` section is for who asks for it: a
     page shows its heading and its ``summary`` until the reader opens it."""
@@ -307,8 +292,7 @@ class Section:
     summary: str = ""
 
 
-@dataclass(frozen=True)
-class Overview:
+class Overview(msgspec.Struct, frozen=True):
     """What a reader with a minute reads: the answers, the chart that shows them, and ``beside`` it
     why it is so and how sure it is."""
 
@@ -328,16 +312,14 @@ Block: TypeAlias = (
 )
 
 
-@dataclass(frozen=True)
-class Fact:
+class Fact(msgspec.Struct, frozen=True):
     """A fact of the line below the title."""
 
     text: str
     detail: Detail | None = None
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(msgspec.Struct, frozen=True):
     """A report. ``kicker`` stands above the title and says what the report is of; ``head`` follows
     the facts; ``has_contents``: the sections are numbered, and a list of them leads to each."""
 
@@ -367,7 +349,7 @@ def walk(blocks: Iterable[Block]) -> Iterator[Block]:
 
 def at_detail(document: Document, detail: Detail) -> Document:
     """The document without the blocks for the other detail."""
-    return replace(
+    return msgspec.structs.replace(
         document,
         facts=tuple(fact for fact in document.facts if fact.detail in (None, detail)),
         head=_kept(document.head, detail),
@@ -384,13 +366,13 @@ def _kept(blocks: Iterable[Block], detail: Detail) -> tuple[Block, ...]:
 def _reduced(block: Block, detail: Detail) -> Block | None:
     """A block with its content for the detail; ``None`` for a section without content."""
     if isinstance(block, Collapsible):
-        return replace(block, blocks=_kept(block.blocks, detail))
+        return msgspec.structs.replace(block, blocks=_kept(block.blocks, detail))
     if isinstance(block, Table):
         columns = tuple(item for item in block.columns if item.detail in (None, detail))
-        return replace(block, columns=columns)
+        return msgspec.structs.replace(block, columns=columns)
     if isinstance(block, Section):
         blocks = _kept(block.blocks, detail)
         is_short = detail is Detail.BRIEF and block.brief_title is not None
         title = (block.brief_title or "") if is_short else block.title
-        return replace(block, blocks=blocks, title=title) if blocks else None
+        return msgspec.structs.replace(block, blocks=blocks, title=title) if blocks else None
     return block

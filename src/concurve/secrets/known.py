@@ -7,7 +7,6 @@ One process has one command line and one environment, so it has one such collect
 from __future__ import annotations
 
 import base64
-import html
 import json
 import os
 import re
@@ -283,6 +282,8 @@ def _variants(value: str) -> set[str]:
     if len(value) < CHARS_MIN:
         return set()
     raw = value.encode(errors="surrogateescape")
+    import html  # here: there mostly is no secret, and it takes longer than all the rest
+
     quoted = shlex.quote(value)
     found = {
         value,

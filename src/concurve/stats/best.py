@@ -107,7 +107,8 @@ def _least_p_values(
             rows = left[first : first + chunk]
             with np.errstate(over="ignore", invalid="ignore"):
                 apart = values[rows, None, :] - values[None, against, :]
-                apart = stretched_rows(apart.reshape(-1, values.shape[1])).reshape(apart.shape)
+                flat = apart.reshape(-1, values.shape[1])
+                apart = stretched_rows(flat, _mirrors(rows, against)).reshape(apart.shape)
                 margin = off[rows, None] + off[None, against]
                 if are_logs:
                     margin = np.log1p(margin)
@@ -118,6 +119,23 @@ def _least_p_values(
     return [float(p) for p in least]
 
 
+def _mirrors(rows: npt.NDArray[np.intp], against: Sequence[int]) -> npt.NDArray[np.intp]:
+    """For the difference of each of the cells ``rows`` to each of those ``against``: its place, or
+    that of the same two cells the other way round; −1 for a cell and itself."""
+    import numpy as np
+
+    first, second = rows[:, None], np.asarray(against)[None, :]
+    row_of, column_of = (
+        np.full(1 + max(rows.max(), second.max()), -1, dtype=np.intp) for _ in range(2)
+    )
+    row_of[rows], column_of[second[0]] = np.arange(len(rows)), np.arange(len(against))
+    own = np.arange(first.size * second.size).reshape(first.size, second.size)
+    are_both = (row_of[second] >= 0) & (column_of[first] >= 0)
+    other = row_of[second] * second.size + column_of[first]
+    found = np.where(are_both & (first > second), other, own)
+    return np.where(first == second, -1, found).ravel()
+
+
 def _by_cell_and_block(
     cells: Sequence[Blocks], resolutions: Sequence[float]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], bool]:
@@ -126,7 +144,8 @@ def _by_cell_and_block(
     positive."""
     import numpy as np
 
-    blocks = sorted(set().union(*cells))
+    are_alike = all(list(cell) == list(cells[0]) for cell in cells)
+    blocks = sorted(cells[0] if cells and are_alike else set().union(*cells))
     places = {block: place for place, block in enumerate(blocks)}
     values = np.full((len(cells), len(blocks)), np.nan)
     for row, cell in enumerate(cells):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from operator import truediv
 from typing import NamedTuple
 
 from concurve.estimate import Estimate
@@ -81,10 +82,11 @@ def block_ratio(
 
 def quotients(top: Blocks, bottom: Blocks) -> Blocks | None:
     """``top`` over ``bottom`` in each common block; ``None`` where a value is not above 0."""
-    both = sorted(top.keys() & bottom.keys())
-    if any(min(top[block], bottom[block]) <= 0 for block in both):
+    both = sorted(top if list(top) == list(bottom) else top.keys() & bottom.keys())
+    above, below = ([side[block] for block in both] for side in (top, bottom))
+    if both and min(itertools.chain(above, below)) <= 0:
         return None
-    return {block: top[block] / bottom[block] for block in both}
+    return dict(zip(both, map(truediv, above, below), strict=True))
 
 
 def geometric_means(cells: Sequence[Blocks]) -> Blocks | None:

@@ -36,12 +36,24 @@ _NORMAL = NormalDist()
 def p_value(values: Sequence[float]) -> float:
     """How likely neighbouring values are as much alike as these, or more, if each is independent of
     the one before; 1 for fewer than :data:`LENGTH_MIN`, and for equal ones."""
+    return p_values([values])[0]
+
+
+def p_values(series: Sequence[Sequence[float]]) -> list[float]:
+    """:func:`p_value` of many series; those of one length are computed together."""
     import numpy as np
 
-    if len(values) < LENGTH_MIN:
-        return 1.0
-    (ratio,) = _ratios(np.asarray(values, dtype=float)[None, :])
-    return _NORMAL.cdf((ratio - 2) / _deviation(len(values)))
+    found = [1.0] * len(series)
+    alike: dict[int, list[int]] = {}
+    for place, values in enumerate(series):
+        alike.setdefault(len(values), []).append(place)
+    for length, places in alike.items():
+        if length < LENGTH_MIN:
+            continue
+        ratios = _ratios(np.array([series[place] for place in places], dtype=float))
+        for place, ratio in zip(places, ratios.tolist(), strict=True):
+            found[place] = _NORMAL.cdf((ratio - 2) / _deviation(length))
+    return found
 
 
 def widening(values: Sequence[float]) -> float:
@@ -68,16 +80,24 @@ def stretched(values: Sequence[float]) -> Sequence[float]:
     return [middle + factor * (value - middle) for value in values]
 
 
-def stretched_rows(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """:func:`stretched` of very many series, a row each; values that are NaN are missing."""
+def stretched_rows(
+    rows: npt.NDArray[np.float64], like: npt.NDArray[np.intp] | None = None
+) -> npt.NDArray[np.float64]:
+    """:func:`stretched` of very many series, a row each; values that are NaN are missing. ``like``
+    is for each row the place of the one that says how far it is spread: its own, that of the same
+    values with the other sign, or −1 for a row of equal values."""
     import numpy as np
 
     n = rows.shape[1]
     if n < LENGTH_MIN:
         return rows
     whole = np.isfinite(rows).all(axis=1)
-    factors = np.ones(len(rows))
-    factors[whole] = _widenings(rows[whole])
+    factors, judged = np.ones(len(rows)), whole
+    if like is not None:
+        judged = whole & (like == np.arange(len(rows)))
+    factors[judged] = _widenings(rows[judged])
+    if like is not None:
+        factors = np.where(like < 0, 1.0, factors[like])
     wide = np.flatnonzero(factors > 1)
     gaps = np.flatnonzero(np.isnan(rows).any(axis=1))
     if not len(wide) and not len(gaps):
@@ -133,6 +153,21 @@ def _ratios(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 def _ranks(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Ranks in each row; equal values share the mean of theirs."""
+    import numpy as np
+
+    order = np.argsort(rows, axis=1)
+    ordered = np.take_along_axis(rows, order, axis=1)
+    ranks = np.empty(rows.shape)
+    np.put_along_axis(ranks, order, np.arange(rows.shape[1], dtype=float)[None, :], axis=1)
+    # Of equal values and of none, the order of a sort in which ties may change places says nothing.
+    is_clear = (ordered[:, 1:] > ordered[:, :-1]).all(axis=1)
+    if not is_clear.all():
+        ranks[~is_clear] = _shared_ranks(rows[~is_clear])
+    return ranks
+
+
+def _shared_ranks(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """:func:`_ranks` of rows in which values are equal."""
     import numpy as np
 
     order = np.argsort(rows, axis=1, kind="stable")

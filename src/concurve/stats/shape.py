@@ -207,7 +207,8 @@ def drift(cells: Sequence[Blocks]) -> float | None:
 def _levels_in_time(cells: Sequence[Blocks]) -> tuple[list[int], list[float]]:
     """The blocks of some cells, and the level of each; none where no cell has two trials."""
     judged = [cell for cell in cells if len(cell) > 1 and min(cell.values()) > 0]
-    blocks = sorted(set().union(*judged))
+    are_alike = all(list(cell) == list(judged[0]) for cell in judged)
+    blocks = sorted(judged[0] if judged and are_alike else set().union(*judged))
     return blocks, _levels(judged, blocks) if blocks else []
 
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 #: Of more values than this, the means of pairs are not all listed.
 _LISTED_MOST = 600
-#: So many sums of pairs are listed at once, where there are many samples.
-_SUMS_AT_ONCE = 1_000_000
+#: So many sums of pairs are listed at once, where there are many samples: they stay in a cache.
+_SUMS_AT_ONCE = 100_000
 #: Where very many of them are alike, they are known to this share of the range.
 _PAIR_MEANS_APART = 1e-9
 #: Of many values, the pairs of so many say where the ranks of all pairs lie, to this share of them.
@@ -138,7 +138,8 @@ def values_and_intervals(
     chunk = max(1, _SUMS_AT_ONCE // pairs)
     for begin in range(0, len(rows), chunk):
         some = rows[begin : begin + chunk]
-        sums = some[:, first] + some[:, second]
+        sums = some.take(first, axis=1)
+        sums += some.take(second, axis=1)
         sums.partition(places, axis=1)
         found[:, begin : begin + chunk] = sums[:, ranks].T / 2
     low, high, *middles = found

@@ -16,6 +16,10 @@ Row = tuple[Any, ...]
 """The columns of a row."""
 
 
+#: So many rows are a batch.
+ROWS_AT_ONCE = 2_000
+
+
 class Types(NamedTuple):
     """The names that a database has for the types of columns that SQL does not name alike."""
 
@@ -38,6 +42,10 @@ class Connection(Protocol):
 
     def read(self, statement: str, **parameters: Any) -> Iterator[Row]:
         """The rows of a query one by one: together they may not fit into memory."""
+
+    def batches(self, statement: str, **parameters: Any) -> Iterator[list[Row]]:
+        """All rows of a query, some thousand at a time: who keeps columns of very many has not all
+        of the rows beside them."""
 
     def transaction(self, is_patient: bool = False) -> AbstractContextManager[None]:
         """What is written inside is stored as a whole, or not at all. Who ``is_patient`` waits long

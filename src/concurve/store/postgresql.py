@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 
-from concurve.store.connections import Row, Types
+from concurve.store.connections import ROWS_AT_ONCE, Row, Types
 
 #: The number of the lock that processes take which create a store: any that no other program takes.
 _CREATION_LOCK = 20261121
@@ -48,6 +48,12 @@ class PostgresqlConnection:
             cursor.itersize = _ROWS_AT_ONCE
             cursor.execute(_named(statement), parameters)
             yield from cursor
+
+    def batches(self, statement: str, **parameters: Any) -> Iterator[list[Row]]:
+        """All rows of a query, some thousand at a time; the server sends them together."""
+        with self._connection.cursor() as cursor:
+            cursor.execute(_named(statement), parameters)
+            yield from iter(lambda: cursor.fetchmany(ROWS_AT_ONCE), [])
 
     def transaction(self, is_patient: bool = False) -> AbstractContextManager[Any]:
         """What is written inside is stored as a whole, or not at all."""

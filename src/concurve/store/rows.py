@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, overload
@@ -150,27 +150,40 @@ class Trials(Sequence[TrialRow]):
     @classmethod
     def stored(
         cls,
-        rows: Sequence[tuple[Any, ...]],
-        others: Iterable[tuple[Any, ...]] = (),
+        batches: Iterable[Sequence[tuple[Any, ...]]],
+        others: Callable[[], Iterable[tuple[Any, ...]]] = tuple,
         heading: bytes = b"",
     ) -> Trials:
         """Those of rows as they are stored: cell, block, value, seconds, and the figures without
         the ``heading``. A trial that was not accepted at once, or whose figures begin otherwise,
-        has no figures there; it stands in ``others``, in the same order: attempt, verdict, cause,
-        detail, figures."""
-        cells, blocks, values, seconds, bodies = _columns(rows, 5)
-        count = len(rows)
+        has no figures there; if there is one, ``others`` gives them all, in the same order:
+        attempt, verdict, cause, detail, figures."""
+        columns: tuple[list[Any], ...] = ([], [], [], [])
+        together = bytearray()
+        lengths: list[int] = []
+        places: list[int] = []
+        for rows in batches:
+            *some, bodies = zip(*rows, strict=True)
+            if None in bodies:
+                begin = len(lengths)
+                places += [begin + place for place, body in enumerate(bodies) if body is None]
+                bodies = tuple(body or b"" for body in bodies)
+            for column, entries in zip(columns, some, strict=True):
+                column.extend(entries)
+            lengths += map(len, bodies)
+            together += b"".join(bodies)
+        count = len(lengths)
         attempts, causes, details = [0] * count, [""] * count, [""] * count
         verdicts: list[Verdict] = ["ok"] * count
         whole: dict[int, bytes] = {}
-        places = (place for place, body in enumerate(bodies) if body is None) if others else ()
-        for place, (attempt, verdict, cause, detail, figures) in zip(places, others, strict=False):
+        unusual = others() if places else ()
+        for place, (attempt, verdict, cause, detail, figures) in zip(places, unusual, strict=False):
             attempts[place], verdicts[place] = attempt, verdict
             causes[place], details[place] = cause, detail
             whole[place] = as_bytes(figures)
-        bodies = [body or b"" for body in bodies] if whole else bodies
+        cells, blocks, values, seconds = columns
         outcomes = Outcomes(cells, blocks, attempts, verdicts, values, seconds, causes, details)
-        return cls(outcomes, PackedFigures(heading, bodies, whole))
+        return cls(outcomes, PackedFigures(heading, together, lengths, whole))
 
     @classmethod
     def of(cls, rows: Sequence[TrialRow]) -> Trials:

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from concurve.store.connections import Row, Types
+from concurve.store.connections import ROWS_AT_ONCE, Row, Types
 from concurve.store.file import READING_SECONDS, WRITING_SECONDS, StoreFile, patiently
 
 ERROR = sqlite3.Error
@@ -42,6 +42,13 @@ class SqliteConnection:
         """The rows of a query one by one."""
         with closing(self._connection.execute(statement, parameters)) as cursor:
             yield from cursor
+
+    def batches(self, statement: str, **parameters: Any) -> Iterator[list[Row]]:
+        """All rows of a query, some thousand at a time."""
+        # A lock is met by its first row, and held off until its last one.
+        cursor = patiently(lambda: self._connection.execute(statement, parameters), READING_SECONDS)
+        with closing(cursor):
+            yield from iter(lambda: cursor.fetchmany(ROWS_AT_ONCE), [])
 
     @contextmanager
     def transaction(self, is_patient: bool = False) -> Iterator[None]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from operator import itemgetter
 from typing import Any
 
 from concurve.errors import StoreError
@@ -301,10 +300,11 @@ class Store(Database):
             found = connection.run(first, run=run)
             heading = heading_of(as_bytes(found[0][0])) if found else b""
             given = {"run": run, "heading": heading, "size": len(heading)}
-            rows = connection.run(usually, **given)
-            are_usual = None not in map(itemgetter(-1), rows)
-            others = [] if are_usual else connection.run(else_, **given)
-        return Trials.stored(rows, others, heading)
+            return Trials.stored(
+                connection.batches(usually, **given),
+                lambda: connection.run(else_, **given),
+                heading,
+            )
 
     def outcomes_after(self, run: str, last: int) -> tuple[int, Outcomes]:
         """The outcomes of a run that were stored after the one with the number ``last`` (0: all),

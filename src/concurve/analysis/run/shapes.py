@@ -35,13 +35,16 @@ def with_widened(
     wider because its blocks depend on each other; where that is so beyond chance."""
     others = [cell for cell in cells if cell.index != cell.base and "speedup" in cell.indicators]
     level = serial.LEVEL / max(1, len(others))
-    found: dict[int, float] = {}
+    series: list[list[float]] = []
     for cell in others:
         base = tables[plan.cells[cell.index].base].by_block(name)
         ratios = quotients(tables[cell.index].by_block(name), base)
-        series = list(ratios.values()) if ratios else []
-        if serial.p_value(series) <= level:
-            found[cell.index] = serial.widening(series)
+        series.append(list(ratios.values()) if ratios else [])
+    found = {
+        cell.index: serial.widening(values)
+        for cell, values, p in zip(others, series, serial.p_values(series), strict=True)
+        if p <= level
+    }
     return tuple(
         msgspec.structs.replace(cell, widened=found[cell.index]) if cell.index in found else cell
         for cell in cells

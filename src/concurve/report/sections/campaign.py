@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+import msgspec
 
 from concurve.findings.campaign import CampaignFindings, CampaignReport, StudyFindings
 from concurve.findings.explanation import CellExplanation
@@ -103,7 +105,7 @@ class _Numbers:
             self.new_figures += 1
             label = f"Figure N{self.new_figures}"
         anchor = self._enter(self.figures, label, title)
-        return replace(chart, title=title, label=label, anchor=anchor, name=anchor)
+        return msgspec.structs.replace(chart, title=title, label=label, anchor=anchor, name=anchor)
 
     def _enter(self, index: list[Text], label: str, title: str) -> str:
         plain = "".join(char if char.isalnum() else "-" for char in label).lower()
@@ -169,7 +171,9 @@ def _brief(
 ) -> Iterator[Section]:
     said = list(map(paragraph, findings.answers))
     if limit is not None:
-        said.append(replace(limit_line(limit), lead=f"What limits {findings.answered_by}"))
+        said.append(
+            msgspec.structs.replace(limit_line(limit), lead=f"What limits {findings.answered_by}")
+        )
     yield Section("", (List(tuple(said)),))
     for study in findings.studies:
         yield Section("", tuple(_study(study)))
@@ -451,7 +455,7 @@ def _numbered(section: Section, name: str, numbers: _Numbers) -> Iterator[Block]
     title = f"{name}: {section.title[:1].lower()}{section.title[1:]}"
     if section.folded and section.summary:
         said = " ".join(filter(None, (f"{section.title}:", section.summary)))
-        plain = replace(section, folded=False)
+        plain = msgspec.structs.replace(section, folded=False)
         yield Collapsible(said, tuple(_numbered(plain, name, numbers)))
     elif any(isinstance(block, Caption) for block in inside):
         yield from _with_numbers(section.blocks, name, numbers)
@@ -474,9 +478,11 @@ def _with_numbers(blocks: Iterable[Block], name: str, numbers: _Numbers) -> Iter
             yield numbers.figure(block, name)
         elif isinstance(block, Overview):
             chart = numbers.figure(block.chart, name) if block.chart else None
-            yield replace(block, chart=chart)
+            yield msgspec.structs.replace(block, chart=chart)
         elif isinstance(block, (Collapsible, Section)):
-            yield replace(block, blocks=tuple(_with_numbers(block.blocks, name, numbers)))
+            yield msgspec.structs.replace(
+                block, blocks=tuple(_with_numbers(block.blocks, name, numbers))
+            )
         else:
             yield block
 

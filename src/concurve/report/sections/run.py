@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
+
+import msgspec
 
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.run import Findings, Report
@@ -93,7 +94,7 @@ def brief_sections(
     yield overview.answers(findings, limit)
     table = figures.brief(findings)
     said = overview.warnings(findings, all_of_them=set(topics) >= ALL_TOPICS)
-    yield replace(table, blocks=(*table.blocks, *said))
+    yield msgspec.structs.replace(table, blocks=(*table.blocks, *said))
     if Topic.CLAIMS in topics:
         yield claims.brief(findings, explanation)
         yield assumed.section(findings)

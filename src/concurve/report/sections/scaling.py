@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+import msgspec
 
 from concurve.findings.run import Report
 from concurve.findings.scaling import ScalingFinding
@@ -35,7 +36,7 @@ def section(report: Report) -> Section | None:
     found = brief(report.scaling)
     if found is None or report.explanation is None:
         return found
-    return replace(found, blocks=(*found.blocks, Paragraph(_NO_CAUSE, Tone.SOFT)))
+    return msgspec.structs.replace(found, blocks=(*found.blocks, Paragraph(_NO_CAUSE, Tone.SOFT)))
 
 
 def brief(found: Sequence[ScalingFinding]) -> Section | None:
