@@ -150,13 +150,9 @@ impl Hot {
         }
     }
 
-    /// A process was forked: it has the program text of its parent.
+    /// A process was forked: it has the program text of its parent. What it has mapped itself may be known before.
     pub fn forked(&mut self, parent: u32, pid: u32) {
-        let process = self.process(pid);
-        *process = Process {
-            parent: Some(parent),
-            ..Process::default()
-        };
+        self.process(pid).parent = Some(parent);
     }
 
     /// Whether nothing was sampled.
@@ -178,19 +174,28 @@ impl Hot {
 
     fn map(&mut self, mapping: TextMapping) {
         let file = self.file(&mapping);
-        let Some(end) = mapping.start.checked_add(mapping.bytes) else {
+        let end = mapping.start.checked_add(mapping.bytes);
+        let Some(end) = end.filter(|end| *end > mapping.start) else {
             return;
         };
         let texts = &mut self.process(mapping.pid).texts;
-        // What it replaces, by an exec or by loading another library.
-        let replaced: Vec<u64> = texts
+        // What it replaces, by an exec or by loading another library, as far as it does.
+        let replaced: Vec<(u64, Text)> = texts
             .range(..end)
             .rev()
             .take_while(|(_, text)| text.end > mapping.start)
-            .map(|(start, _)| *start)
+            .map(|(start, text)| (*start, *text))
             .collect();
-        for start in replaced {
+        for (start, text) in replaced {
             texts.remove(&start);
+            if start < mapping.start {
+                let end = mapping.start;
+                texts.insert(start, Text { end, ..text });
+            }
+            if text.end > end {
+                let offset = text.offset.wrapping_add(end - start);
+                texts.insert(end, Text { offset, ..text });
+            }
         }
         if texts.len() < TEXTS_MAX {
             let offset = mapping.offset;
@@ -402,7 +407,7 @@ fn called_in(stack: &Stack, hot: &Hot, files: &Files) -> Option<String> {
         };
         if frame.path != *runtime {
             // The address is in the call.
-            return match frame.elf.call_before(frame.address + 1) {
+            return match frame.elf.call_before(frame.address.wrapping_add(1)) {
                 Some(Callee::Name(name)) => Some(name.to_owned()),
                 _ => outermost,
             };
@@ -482,6 +487,22 @@ mod tests {
     }
 
     #[test]
+    fn a_mapping_replaces_only_what_it_covers() {
+        let mut hot = Hot::default();
+        let maps = vec![
+            mapping(7, 0x1000, 0x3000, "/none/program"),
+            mapping(7, 0x2000, 0x1000, "//anon"),
+            mapping(7, 0x1800, 0, "/none/empty"),
+            mapping(7, u64::MAX, 2, "/none/beyond"),
+        ];
+        let at = [0x1fff, 0x2000, 0x2fff, 0x3000];
+        hot.add(sampled(maps, at.map(|at| place(7, 8, at)).to_vec()));
+        let mut places: Vec<u64> = hot.counts.keys().map(|it| it.1).collect();
+        places.sort_unstable();
+        assert_eq!((places, hot.unknown), (vec![0x1fff, 0x3000], 2));
+    }
+
+    #[test]
     fn a_forked_process_has_the_text_of_its_parent_until_it_maps_its_own() {
         let mut hot = Hot::default();
         hot.add(sampled(
@@ -498,6 +519,10 @@ mod tests {
         ));
         assert_eq!(files(&hot), [("shell".into(), 1), ("tool".into(), 1)]);
         assert_eq!(hot.unknown, 1);
+        // The birth of a process may be read after what it has mapped.
+        hot.forked(8, 9);
+        hot.add(sampled(vec![], vec![place(9, 9, 0x1001)]));
+        assert_eq!(files(&hot)[0], ("tool".into(), 2));
     }
 
     #[test]

@@ -258,4 +258,31 @@ mod tests {
         taken.add(2, &whole);
         assert_eq!(taken.lost, 7);
     }
+
+    #[test]
+    fn whatever_stands_in_a_ring() {
+        let mut number = 1u64;
+        let mut taken = Sampled::default();
+        for _ in 0..20_000 {
+            let mut bytes = Vec::new();
+            let words = number >> 32 & 31;
+            for _ in 0..=words {
+                number = number
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                // Small numbers are lengths that may be right.
+                let word = if number >> 63 == 0 {
+                    number >> 56
+                } else {
+                    number
+                };
+                bytes.extend(word.to_le_bytes());
+            }
+            for kind in [PERF_RECORD_SAMPLE, PERF_RECORD_MMAP2] {
+                taken.add(kind, &bytes);
+            }
+        }
+        assert!(taken.places.iter().any(|it| !it.stack.is_empty()));
+        assert!(!taken.mappings.is_empty());
+    }
 }
