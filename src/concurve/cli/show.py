@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -69,9 +68,6 @@ def verb(
             print(figures_to_json(found.findings, found.scaling).decode())
         else:
             show_run(store, run, best_by=best_by, topics=_topics(asked, everything))
-    # When the interpreter ends, the collector looks at all that is left, twice: of a hundred
-    # thousand trials for nearly a tenth of a second. It leaves out what is frozen.
-    gc.freeze()
 
 
 def _topics(asked: Collection[str], everything: bool) -> Collection[Topic]:

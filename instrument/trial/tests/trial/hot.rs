@@ -7,12 +7,13 @@ use concurve_wire::record::RoleRecord;
 
 use crate::common::{Trial, record, role, samples_granted};
 
-/// Two functions that no compiler merges: one takes four times as long as the other.
+/// Two functions that no compiler merges: one takes four times as long as the other. Their lengths differ from
+/// call to call: samples at equal distances would see one of two that alternate evenly too often.
 const BUSY: &str = "
 #define SPINS(name) __attribute__((noinline)) static void name(long n) { \\
     for (volatile long i = 0; i < n; i++) __asm__ volatile(\"\"); }
 SPINS(much) SPINS(little)
-int main() { for (int i = 0; i < 100; i++) { much(4000000); little(1000000); } }
+int main() { for (long i = 0; i < 100; i++) { long n = 1000000 * (1 + i * i % 7); much(2 * n); little(n / 2); } }
 ";
 /// Less than half of what a quiet machine gives.
 const SAMPLES_MIN: u64 = 30;
@@ -56,7 +57,7 @@ fn the_function_that_a_program_runs_in_is_found_in_whichever_process() {
         assert_eq!(first.function.as_deref(), Some("much"), "{hot:?}");
         assert_eq!((first.file.as_str(), first.first), ("busy", first.samples));
         let share = first.samples as f64 / hot.samples as f64;
-        assert!((0.6..0.95).contains(&share), "{hot:?}");
+        assert!((0.5..0.98).contains(&share), "{hot:?}");
     }
 }
 
