@@ -72,7 +72,7 @@ def few_open_files() -> Iterator[None]:
     """Stores that tests leave open are closed by the collector, which seldom looks: beside all that
     is imported, what a test leaves is little."""
     yield
-    if len(os.listdir("/proc/self/fd")) > OPEN_FILES:
+    if len(list(Path("/proc/self/fd").iterdir())) > OPEN_FILES:
         gc.collect()
 
 
