@@ -293,6 +293,16 @@ def test_waits_elsewhere_than_at_barriers_are_those_for_a_lock(found: SitesRecor
     assert cause_of(own, BASE).cause == "lock"
 
 
+def test_a_few_waits_that_were_all_at_a_barrier_accuse_no_lock() -> None:
+    """Even rounds: hardly anybody waits, so few places are sampled."""
+    even = [worker(0.97, futex=0.03, switches=60, readings=40)] * 2
+    few = waits_at(("join", 40), ("barrier", 3))
+    own = cell(2, [*even, joining()], wall=0.52, sites=few)
+    assert cause_of(own, BASE).cause == "none"
+    mutex = waits_at(("join", 40), ("mutex", 3))
+    assert cause_of(cell(2, [*even, joining()], wall=0.52, sites=mutex), BASE).cause == "lock"
+
+
 @pytest.mark.parametrize("level", [2, 4])
 def test_threads_that_take_turns_are_no_imbalance(level: int) -> None:
     """They wait at a condition, whose word changes as that of a barrier does; but none of them

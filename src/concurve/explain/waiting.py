@@ -70,14 +70,18 @@ def word_of(waits: Waits | None) -> FutexWords:
 
 def barrier_share(sites: Iterable[SitesRecord | None]) -> float:
     """The share of the sampled waits that were at barriers, of those whose place in the program is
-    known, over all trials of a cell; 0 where few are. Who waits for the end of a thread is left
-    out."""
+    known, over all trials of a cell; 0 where few are."""
+    at_barriers, known = barrier_readings(sites)
+    return at_barriers / known if known >= BARRIER_READINGS_MIN else 0.0
+
+
+def barrier_readings(sites: Iterable[SitesRecord | None]) -> tuple[int, int]:
+    """The sampled waits at barriers, and all whose place in the program is known. Who waits for the
+    end of a thread is left out."""
     listed = [site for record in sites if record is not None for site in record.listed]
     waits = [site for site in listed if site.primitive != "join"]
-    known = sum(site.readings for site in waits)
-    if known < BARRIER_READINGS_MIN:
-        return 0.0
-    return sum(site.readings for site in waits if site.primitive == "barrier") / known
+    at_barriers = sum(site.readings for site in waits if site.primitive == "barrier")
+    return at_barriers, sum(site.readings for site in waits)
 
 
 def joining_share(sites: SitesRecord | None) -> float:
