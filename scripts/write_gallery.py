@@ -425,7 +425,7 @@ def _write_index() -> None:
         for subject in SUBJECTS
         if (FOLDER / f"{subject.name}.md").exists()
     ]
-    (FOLDER / "README.md").write_text(
+    (FOLDER / "index.md").write_text(
         "# What `explain` says of real programs\n\n"
         "Programs as a distribution installs them, measured on two CPUs at effort quick. "
         "`scripts/write_gallery.py` writes these pages, and prepares the inputs that they name.\n\n"
