@@ -293,6 +293,21 @@ def test_waits_elsewhere_than_at_barriers_are_those_for_a_lock(found: SitesRecor
     assert cause_of(own, BASE).cause == "lock"
 
 
+def test_where_nothing_is_lost_no_part_is_a_cause() -> None:
+    """As of `make -j2` with caches that are warm: uneven, and yet twice as fast."""
+    uneven = [worker(1.0), worker(0.95, lived=0.6)]
+    assert cause_of(cell(2, [*uneven, joining()], wall=0.49), BASE).cause == "none"
+    assert cause_of(cell(2, [*uneven, joining()], wall=0.62), BASE).cause == "imbalance"
+
+
+def test_a_part_beside_a_greater_one_without_a_reason_is_no_cause() -> None:
+    """7 % more CPU time of a program with much memory may be anything; a short wait is not it."""
+    waits = [worker(0.97, disk=0.03)] * 2
+    large = cell(2, [*waits, joining()], wall=0.56, rss=100 << 20)
+    said = cause_of(large, BASE)
+    assert said.cause == "none" and "for a reason that is not known" in said.words
+
+
 def test_a_few_waits_that_were_all_at_a_barrier_accuse_no_lock() -> None:
     """Even rounds: hardly anybody waits, so few places are sampled."""
     even = [worker(0.97, futex=0.03, switches=60, readings=40)] * 2

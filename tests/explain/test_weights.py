@@ -6,8 +6,8 @@ import pytest
 
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.causes import cause_of
-from concurve.explain.verdict import Case
-from concurve.explain.weights import Weight, weigh
+from concurve.explain.verdict import Case, Verdict
+from concurve.explain.weights import Weight, outweighed, weigh
 from tests.explain.test_losses import BASE, cell, joining, worker
 
 
@@ -53,3 +53,13 @@ def test_causes_that_cannot_be_told_apart_are_both_said() -> None:
 def test_nothing_lost_has_no_share() -> None:
     assert weight(cell(2, [worker(), worker(), joining()], wall=0.5)) == Weight()
     assert weight(BASE, None) == Weight()
+
+
+def test_a_cause_that_cost_little_gives_way_to_the_one_that_cost_most() -> None:
+    """Waiting for a CPU may grow in thread time, and cost the wall time nothing."""
+    own = Case(cell(2, [worker(), worker(lived=0.43), joining()], wall=0.7), BASE, False)
+    cpu = Verdict("cpu", "8 % of it waiting for a CPU", parts=("run_queue",))
+    assert outweighed(own, cpu).cause == "imbalance"
+    same = cause_of(own.cell, own.base)
+    assert outweighed(own, same) == same
+    assert outweighed(own._replace(serving=True), cpu) == cpu

@@ -45,6 +45,8 @@ QUEUE_LOSS_MIN = 0.05
 LOCK_LOSS_MIN = 0.005
 #: The same for other futex waits: threads also wait at a common start, long on a busy machine.
 START_LOSS_MIN = 0.05
+#: A part that is smaller than this share of one that has no known reason is no cause.
+EXPLAINED_MIN = 0.5
 #: A base that waited for no more than this share of the cell's time waited little.
 LITTLE = 0.25
 
@@ -67,7 +69,7 @@ def further_verdicts(case: Case) -> list[Verdict]:
     """All causes whose part of the loss is beyond its noise, by wall time and by thread time."""
     if case.base is None:
         return []
-    found = [verdict for _, verdict in _significant(case, case.base)]
+    found = [verdict for _, _, verdict in _significant(case, case.base)]
     return [*capacity_verdicts(case), *(it for it in found if it and it.cause != "none")]
 
 
@@ -86,7 +88,9 @@ def _by_time(case: Case, base: Breakdown | None) -> Verdict:
     if by_itself.cause != "none":
         return by_itself
     if by_excess is None or by_excess.open:
-        return _disturbed(case, base) or by_excess or by_itself._replace(unproven=True)
+        # What the program could change goes before what the kernel's scheduler did.
+        own = next(iter(capacity_verdicts(case)), None)
+        return _disturbed(case, base) or own or by_excess or by_itself._replace(unproven=True)
     return by_excess
 
 
@@ -113,22 +117,32 @@ class _Candidate(NamedTuple):
 def _by_excess(case: Case, base: Breakdown) -> Verdict | None:
     """The greatest excess that is significant; ``None`` if none is."""
     doubts = []
-    for judge, verdict in _significant(case, base):
-        if verdict is not None and (verdict.cause != "none" or judge is blocked):
+    unknown = 0.0
+    for judge, amount, verdict in _significant(case, base):
+        if verdict is None:
+            unknown = max(unknown, amount)
+        elif verdict.cause != "none" and amount < EXPLAINED_MIN * unknown:
+            more = times(case.cell, base)
+            return Verdict("none", f"{more} the CPU time, for a reason that is not known")
+        elif verdict.cause != "none" or judge is blocked:
             return verdict  # a smaller part is no cause while a greater one is unexplained
-        doubts += [verdict] if verdict else []
+        else:
+            doubts.append(verdict)
     return doubts[0] if doubts else None
 
 
-def _significant(case: Case, base: Breakdown) -> Iterator[tuple[Judge, Verdict | None]]:
-    """What each excess that is significant means, the greatest first."""
+def _significant(case: Case, base: Breakdown) -> Iterator[tuple[Judge, float, Verdict | None]]:
+    """What each excess that is significant means, the greatest first, and how great it is."""
     for candidate in sorted(_candidates(case, base), key=lambda c: -c.found.value):
         if candidate.found.value < _least(case, base, candidate) * base.mean("total"):
             continue
         if candidate.found.low is None or candidate.found.low <= 0:
             continue
         verdict = candidate.judge(case, candidate.found.value)
-        yield candidate.judge, verdict and verdict._replace(parts=candidate.components)
+        if verdict is None and candidate.judge is not computing:
+            continue
+        named = verdict and verdict._replace(parts=candidate.components)
+        yield candidate.judge, candidate.found.value, named
 
 
 def _disturbed(case: Case, base: Breakdown) -> Verdict | None:

@@ -28,7 +28,7 @@ from concurve.explain.sites import place_sentence, sites_of
 from concurve.explain.stacks import blocked_stacks
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import KINDS
-from concurve.explain.weights import Weight, weigh
+from concurve.explain.weights import Weight, outweighed, weigh
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import (
     REPORT_TRIALS,
@@ -216,7 +216,7 @@ def _cell(
     base_cell = findings.cells[cell.index if cell.base is None else cell.base]
     has_base = base_cell.index != cell.index
     base = breakdowns.get(base_cell.index) if has_base else None
-    verdict = cause_of(own, base, serving)
+    verdict = _verdict(own, base, serving)
     evidence = sentence(cell, base_cell, own, base, verdict, _varying(findings))
     sites = sites_of(account.sites for account in own.accounts)
     doubt = _doubt(cell, base_cell, findings)
@@ -278,7 +278,11 @@ def _quiet_verdict(
     if any(side is None or side.trials < QUIET_TRIALS_MIN for side in sides):
         return None
     compared = None if base is None else quiet[base.index]
-    return cause_of(quiet[cell.index], compared, serving)
+    return _verdict(quiet[cell.index], compared, serving)
+
+
+def _verdict(own: Breakdown, base: Breakdown | None, serving: bool) -> Verdict:
+    return outweighed(Case(own, base, serving), cause_of(own, base, serving))
 
 
 def _doubt(cell: CellFindings, base: CellFindings, findings: Findings) -> str:

@@ -21,6 +21,8 @@ from concurve.words import percent
 
 #: A part must reach this share of the base's capacity per operation.
 CAPACITY_LOSS_MIN = 0.05
+#: A smaller loss than this share of the base's capacity per operation is none.
+LOST_MIN = 0.02
 #: More workers get no more from a pipeline if the wall time, and the CPU time, changes by less.
 SAME = 0.15
 
@@ -96,9 +98,13 @@ def capacity_verdicts(case: Case) -> list[Verdict]:
 
 
 def _excesses(case: Case) -> dict[str, Estimate]:
-    """By how much each part exceeds the base's; empty where the capacity of a side is not known."""
+    """By how much each part exceeds the base's; empty where the capacity of a side is not known,
+    and where nothing is lost: what one part lost, another has won."""
     cell, base = case.cell, case.base
     if base is None or not cell.capacity or not base.capacity:
+        return {}
+    capacity = base.per_operation("wall_ns") * base.of_capacity("workers")
+    if capacity_excess(cell, base, *PARTS).value < LOST_MIN * capacity:
         return {}
     parts = _parts(cell, base)
     found = {name: capacity_excess(cell, base, *columns) for name, columns in parts.items()}

@@ -12,6 +12,7 @@ from concurve.estimate import Estimate
 from concurve.explain.breakdown import Breakdown, capacity_excess, excess
 from concurve.explain.capacity import PARTS
 from concurve.explain.causes import further_verdicts
+from concurve.explain.components import is_crowded
 from concurve.explain.verdict import Case, Verdict
 from concurve.findings.explanation import Cause, RunnerUp
 
@@ -49,6 +50,23 @@ def weigh(case: Case, verdict: Verdict) -> Weight:
         return Weight(share)
     cause = max(found, key=lambda one: found[one].value)
     return Weight(share, RunnerUp(cause, found[cause]))
+
+
+def outweighed(case: Case, verdict: Verdict) -> Verdict:
+    """The verdict with the greatest share of the loss, if that of this one is clearly less: its
+    thread time grew more, but that time cost little. Too many threads for the CPUs cost nothing in
+    any case, and are the limit."""
+    if case.base is None or verdict.cause == "none" or is_crowded(case.cell) or case.serving:
+        return verdict
+    share = _share(case.cell, case.base, verdict)
+    if share is None or share.high is None:
+        return verdict
+    best, least = verdict, share.high
+    for other in further_verdicts(case):
+        its = _share(case.cell, case.base, other)
+        if its is not None and its.low is not None and its.low > least:
+            best, least = other, its.low
+    return best
 
 
 def _columns(verdict: Verdict) -> tuple[str, ...]:

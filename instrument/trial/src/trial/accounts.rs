@@ -13,9 +13,9 @@ use crate::phases::Reading;
 /// How often the perf rings are emptied while threads come and go: they hold many times what all CPUs can
 /// produce in that time.
 const RINGS_INTERVAL_NS: u64 = 10_000_000;
-/// And how often at least: a ring of 2048 exits of a CPU holds as many as a CPU can produce in this time.
-/// To wake up costs much more than to look.
-const RINGS_INTERVAL_NS_MAX: u64 = 40_000_000;
+/// And how often at least: to wake up costs much more than to look. Where many threads then begin to exit at
+/// once, the rings still hold 25,000 exits a second and CPU.
+const RINGS_INTERVAL_NS_MAX: u64 = 80_000_000;
 /// Fewer new records than this in all rings are few.
 const RECORDS_FEW: usize = 64;
 
