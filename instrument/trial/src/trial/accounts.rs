@@ -14,8 +14,8 @@ use crate::phases::Reading;
 /// produce in that time.
 const RINGS_INTERVAL_NS: u64 = 10_000_000;
 /// And how often at least: to wake up costs much more than to look. Where many threads then begin to exit at
-/// once, the rings still hold 25,000 exits a second and CPU.
-const RINGS_INTERVAL_NS_MAX: u64 = 80_000_000;
+/// once, the rings still hold 50,000 exits a second and CPU.
+const RINGS_INTERVAL_NS_MAX: u64 = 40_000_000;
 /// Fewer new records than this in all rings are few.
 const RECORDS_FEW: usize = 64;
 
