@@ -63,3 +63,12 @@ def test_a_cause_that_cost_little_gives_way_to_the_one_that_cost_most() -> None:
     same = cause_of(own.cell, own.base)
     assert outweighed(own, same) == same
     assert outweighed(own._replace(serving=True), cpu) == cpu
+
+
+def test_a_part_that_explains_little_of_a_loss_is_not_its_cause() -> None:
+    """As the waits of xz's first thread for its workers, beside 7 % more CPU time."""
+    waits = [worker(0.985, futex=0.014)] * 2
+    own = Case(cell(2, [*waits, joining()], wall=0.54, rss=100 << 20), BASE, False)
+    lock = Verdict("lock", "1 % of it blocked on futexes", parts=("futex",))
+    said = outweighed(own, lock)
+    assert said.cause == "none" and "of the loss, and no cause was found" in said.words

@@ -15,6 +15,7 @@ from concurve.explain.causes import further_verdicts
 from concurve.explain.components import is_crowded
 from concurve.explain.verdict import Case, Verdict
 from concurve.findings.explanation import Cause, RunnerUp
+from concurve.words import percent
 
 #: The parts of the capacity that hold those of the thread time; all others are waiting.
 _SLOTS = {"cpu": "cpu", "run_queue": "queue"}
@@ -22,6 +23,11 @@ _SLOTS = {"cpu": "cpu", "run_queue": "queue"}
 
 #: A smaller share of the loss is not named.
 NAMED_MIN = 0.05
+
+
+#: What explains less than a quarter of a loss, and surely less than half, is not its cause.
+MAIN_MIN = 0.25
+MAIN_HIGH = 0.5
 
 
 class Weight(NamedTuple):
@@ -54,8 +60,8 @@ def weigh(case: Case, verdict: Verdict) -> Weight:
 
 def outweighed(case: Case, verdict: Verdict) -> Verdict:
     """The verdict with the greatest share of the loss, if that of this one is clearly less: its
-    thread time grew more, but that time cost little. Too many threads for the CPUs cost nothing in
-    any case, and are the limit."""
+    thread time grew more, but that time cost little; ``none`` if all of them explain little. Too
+    many threads for the CPUs cost nothing in any case, and are the limit."""
     if case.base is None or verdict.cause == "none" or is_crowded(case.cell) or case.serving:
         return verdict
     share = _share(case.cell, case.base, verdict)
@@ -65,7 +71,12 @@ def outweighed(case: Case, verdict: Verdict) -> Verdict:
     for other in further_verdicts(case):
         its = _share(case.cell, case.base, other)
         if its is not None and its.low is not None and its.low > least:
-            best, least = other, its.low
+            best, least, share = other, its.low, its
+    if share.value < MAIN_MIN and (share.high or 0.0) < MAIN_HIGH:
+        words = f"{best.words}; that is {percent(share.value)} of the loss, and no cause was found"
+        return best._replace(
+            cause="none", words=f"{words} for more of it", limit="", parts=(), either=None
+        )
     return best
 
 
