@@ -177,8 +177,8 @@ SUBJECTS = (
          "env", "LC_ALL=C", "sort", "--parallel={threads}", "-S", "500M", "-o", "/dev/null",
          "input"),
         "GNU sort reads its input, sorts parts of it with threads, and merges them.",
-        "The threads of sort take nodes of a tree of merges, each with a mutex. The last merges are "
-        "few, and a thread that finds its node taken waits for it.",
+        "The threads of sort take nodes of a tree of merges, each with a mutex. The last merges "
+        "are few, and a thread that finds its node taken waits for it.",
     ),
     Subject(
         "xz",
