@@ -34,8 +34,8 @@ pub struct TrialSpec {
     pub cache_misses: bool,
 }
 
-/// The sampler keeps to both bounds: never more often than the interval, never more CPU
-/// time than the share.
+/// The sampler keeps to both bounds: never more often than the interval, and in the long run no more CPU
+/// time than the share. In the first 170 ms it may take 0.01 more, because short trials have few samples.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sampling {

@@ -39,7 +39,7 @@ class Controls(_Spec, frozen=True):
 
 
 class Sampling(_Spec, frozen=True, omit_defaults=False):
-    """Bounds of the sampler: it keeps to both."""
+    """Bounds of the sampler: it keeps to both in the long run."""
 
     interval_ns_min: Annotated[
         Positive, about("Shortest time between two samples; 10 ms if absent.")
@@ -47,7 +47,8 @@ class Sampling(_Spec, frozen=True, omit_defaults=False):
     cpu_share_max: Annotated[
         float,
         about(
-            "Greatest share of one CPU that sampling may take; 0.005 if absent.",
+            "Greatest share of one CPU that sampling may take in the long run, 0.005 if absent; "
+            "in the first 170 ms it may take 0.01 more.",
             exclusiveMinimum=0,
             maximum=1,
         ),
