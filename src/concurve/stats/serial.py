@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -59,10 +60,15 @@ def p_values(series: Sequence[Sequence[float]]) -> list[float]:
 def widening(values: Sequence[float]) -> float:
     """By which factor an interval of values in the order of time must be wider, because they depend
     on each other: 1 where that is not shown."""
+    return 1.0 if len(values) < LENGTH_MIN else _widening(tuple(values))
+
+
+@lru_cache(maxsize=256)
+def _widening(values: tuple[float, ...]) -> float:
+    """:func:`widening`; the claims of a study, its cells and its answer ask for that of the same
+    ratios in turn."""
     import numpy as np
 
-    if len(values) < LENGTH_MIN:
-        return 1.0
     return float(_widenings(np.asarray(values, dtype=float)[None, :])[0])
 
 

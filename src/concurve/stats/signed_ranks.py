@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from concurve.stats.moments import LONG, mean, median, medians, stdev, t_upper
-from concurve.stats.rank_distributions import NORMAL_FROM, signed_rejected, signed_upper_tail
+from concurve.stats.rank_distributions import signed_rejected, signed_upper_tail
 from concurve.stats.sign_test import beyond_reach, binomial_below, order_statistic
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ _LISTED_MOST = 600
 _SUMS_AT_ONCE = 100_000
 #: Where very many of them are alike, they are known to this share of the range.
 _PAIR_MEANS_APART = 1e-9
+#: Up to so many values, Python itself lists and sorts the means of pairs sooner than NumPy does.
+_PLAIN_MOST = 9
 #: Of many values, the pairs of so many say where the ranks of all pairs lie, to this share of them.
 _GUIDING = 300
 _GUIDED_WITHIN = 0.004
@@ -264,7 +266,7 @@ def _middle(low: float, high: float) -> float:
 
 def _pair_means(values: Sequence[float], ranks: Sequence[int]) -> list[float]:
     """The means of pairs with these ranks (from 0) among all in ascending order."""
-    if len(values) <= NORMAL_FROM:
+    if len(values) <= _PLAIN_MOST:
         averages = _walsh(values)
         return [averages[rank] for rank in ranks]
     if len(values) <= _LISTED_MOST:
