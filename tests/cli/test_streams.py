@@ -224,6 +224,24 @@ def test_a_load_with_secrets_ends_with_the_signal_that_it_was_sent(number: signa
         assert load.wait(PATIENCE) == 128 + number
 
 
+def test_a_signal_while_a_load_with_secrets_is_started_is_not_lost() -> None:
+    # Python calls these while it forks, and ignores what a handler raises there.
+    code = """if True:
+        import os, signal, sys
+        from concurve.cli.load_hidden import load_hidden
+        os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGINT))
+        sys.exit(load_hidden("sleep", ["600"]))
+    """
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (128 + signal.SIGINT, "")
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("verb", WORK)
 def test_thirty_signals_leave_nothing_behind(tmp_path: Path, verb: str) -> None:

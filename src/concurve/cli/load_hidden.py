@@ -13,6 +13,9 @@ from typing import IO, TextIO
 from concurve.errors import HostError
 from concurve.host.orphans import ending_with_parent
 
+#: Signals that end the load generator.
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
 
 def load_hidden(program: str, arguments: Sequence[str]) -> int:
     """Run the load generator; its exit code, 128 + n for a signal.
@@ -20,20 +23,7 @@ def load_hidden(program: str, arguments: Sequence[str]) -> int:
     Raises:
         HostError: it cannot be started.
     """
-    try:
-        # A process group of its own: ^C reaches us alone, and we pass it on once.
-        process = subprocess.Popen(
-            [program, *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            process_group=0,
-            preexec_fn=ending_with_parent(signal.SIGTERM),  # noqa: PLW1509 - one thread
-        )
-    except OSError as error:
-        raise HostError(f"{program} cannot be started: {error.strerror}", "make build") from error
-    _pass_signals_on(process)
+    process = _started(program, arguments)
     assert process.stdout is not None and process.stderr is not None
     errors = threading.Thread(target=_pass_on, args=(process.stderr, sys.stderr))
     errors.start()
@@ -43,9 +33,38 @@ def load_hidden(program: str, arguments: Sequence[str]) -> int:
     return code if code >= 0 else 128 - code
 
 
+def _started(program: str, arguments: Sequence[str]) -> subprocess.Popen[str]:
+    """The load generator, to which signals are passed on. One that comes while it is started waits:
+    Python ignores what a handler raises while a process forks, and the signal would be lost."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    end_with_us = ending_with_parent(signal.SIGTERM)
+
+    def begin() -> None:
+        end_with_us()
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+    try:
+        # A process group of its own: ^C reaches us alone, and we pass it on once.
+        process = subprocess.Popen(
+            [program, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            process_group=0,
+            preexec_fn=begin,  # noqa: PLW1509 - one thread
+        )
+        _pass_signals_on(process)
+    except OSError as error:
+        raise HostError(f"{program} cannot be started: {error.strerror}", "make build") from error
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    return process
+
+
 def _pass_signals_on(process: subprocess.Popen[str]) -> None:
     """Let the load generator end at the signal that we get, so that its exit code names it."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+    for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda caught, _frame: process.send_signal(caught))
 
