@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
 
 from concurve.explain.stacks import UNKNOWN, blocked_stacks
 from concurve.findings.explanation import CellExplanation, Explanation, WaitSite
-from concurve.findings.stacks import MERGED, BlockedStack, Frame, flames
-from concurve.report.charts.blocked import blocked
+from concurve.findings.several import BlockedDifference
+from concurve.findings.stacks import (
+    MERGED,
+    BlockedStack,
+    Frame,
+    difference_ns,
+    flames,
+    without_lines,
+)
+from concurve.report.charts.blocked import blocked, blocked_differences
 from concurve.report.charts.image import to_svg
 from concurve.report.flames import to_collapsed, to_firefox
 
@@ -123,6 +133,27 @@ def test_frames_carry_the_time_of_the_other_cell() -> None:
     assert {it.name: it.before_ns for it in found} == {"a": 5, "x": 4, "b": 0}
 
 
+def test_two_flame_graphs_have_the_same_order() -> None:
+    one, other = stacks(("a", 10), ("b", 1), ("c", 3)), stacks(("a", 1), ("b", 30), ("c", 3))
+    orders = [[it.name for it in flames(*pair)] for pair in ((one, other), (other, one))]
+    assert orders == [["b", "a", "c"]] * 2
+    # What is small here is merged wherever it stands there.
+    found = flames(one, stacks(("b", 30), ("c", 30)), share_min=0.25)
+    assert [(it.name, it.ns, it.before_ns) for it in found] == [("a", 10, 0), (MERGED, 4, 60)]
+
+
+def test_stacks_differ_by_what_each_takes_more_or_less() -> None:
+    one = stacks(("a/x", 10), ("b", 5))
+    assert difference_ns(one, one) == 0
+    assert difference_ns(one, stacks(("a/x", 4), ("a/z", 1))) == 6 + 1 + 5
+    assert difference_ns(one, []) == difference_ns([], one) == 15
+
+
+def test_stacks_by_functions_have_no_lines() -> None:
+    lines = stacks(("locks/main/add:7/lock", 3), ("locks/main/add:19/lock", 4), ("a::b/::7", 1))
+    assert without_lines(lines) == tuple(stacks(("locks/main/add/lock", 7), ("a::b/::7", 1)))
+
+
 def test_every_flame_graph_is_one() -> None:
     """Frames of a row do not overlap, each lies on its caller, and nothing is lost."""
     rng = random.Random(11)
@@ -179,6 +210,71 @@ def test_hostile_names_stay_text() -> None:
     evil = [BlockedStack(("locks", "<script>alert(1)</script>\x1b[2J"), 50.0)]
     drawn = to_svg(blocked(explanation(cell(1, evil)))[0])
     assert "<script>" not in drawn and "\x1b" not in drawn
+
+
+# -- two runs ---------------------------------------------------------------------------------
+
+
+def pair(new: Sequence[BlockedStack], base: Sequence[BlockedStack]) -> BlockedDifference:
+    return BlockedDifference(
+        new="run-2",
+        base="run-1",
+        parameters={"threads": 4},
+        of_new=cell(4, new),
+        of_base=cell(4, base),
+        difference_ns=difference_ns(new, base),
+    )
+
+
+MOVED = pair(
+    blocked_stacks([site("Log::write", 80), site("Table::add", 20)], {"futex": 4e6}, 0),
+    blocked_stacks([ADD, DROP], {"futex": 1e7}, 20),
+)
+
+
+def test_two_runs_have_two_graphs_on_one_scale() -> None:
+    (chart,) = blocked_differences([MOVED])
+    assert chart.title == "Where blocked time goes, threads=4: run-2"
+    drawn = to_svg(chart)
+    for text in ("run-2: 4 ms blocked", "run-1, the base: 10 ms blocked", "Log::write", "[table_"):
+        assert text in drawn, text
+    # A frame that is new, one that is gone, and one that takes less: in each of the two graphs.
+    assert 'aria-label="Log::write: 3.20 ms, 80 %; in the base 0 ms"' in drawn
+    assert 'aria-label="Table::add:7: 6 ms, 60 %; in run-2 0 ms"' in drawn
+    assert 'aria-label="locks: 4 ms, 100 %; in the base 10 ms"' in drawn
+    assert 'aria-label="locks: 10 ms, 100 %; in run-2 4 ms"' in drawn
+
+
+def test_the_colour_of_a_frame_is_that_of_the_new_run_in_both_graphs() -> None:
+    drawn = to_svg(blocked_differences([MOVED])[0])
+
+    def colours(frame: str) -> set[str]:
+        return set(re.findall(rf'aria-label="{frame}[^"]*"[^>]* fill="(#\w+)"', drawn))
+
+    more, less = colours("Log::write"), colours("Table::add:7")
+    assert len(more) == len(less) == 1 and more != less
+    assert colours("locks") == less
+
+
+def test_what_differs_most_is_said_in_words() -> None:
+    (chart,) = blocked_differences([MOVED])
+    said = chart.alternative
+    assert "run-2: 4 ms blocked; run-1, the base: 10 ms blocked" in said
+    assert "Table::add:7 → pthread_mutex_lock → [table_mutex]: 0 ms, in the base 6 ms" in said
+    assert said.index("Table::add:7") < said.index("Log::write")
+
+
+def test_a_run_that_is_not_blocked_has_an_empty_graph() -> None:
+    (chart,) = blocked_differences([pair([], MOVED.of_base.stacks)])
+    drawn = to_svg(chart)
+    assert "run-2: 0 ms blocked" in drawn and "in run-2 0 ms" in drawn
+
+
+def test_doubt_is_said_of_the_run_that_has_it() -> None:
+    doubted = msgspec.structs.replace(MOVED.of_new, doubt="the machine was not quiet")
+    (chart,) = blocked_differences([msgspec.structs.replace(MOVED, of_new=doubted)])
+    assert any("not quiet in run-2:" in remark for remark in chart.remarks)
+    assert not any("not quiet" in it for it in blocked_differences([MOVED])[0].remarks)
 
 
 # -- for other tools --------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from concurve.definition.catalogue import campaigns, entries
 from concurve.store import Store
 from concurve.web.answers import as_json
+from tests.helpers.waiting import waiting_run
 from tests.web.places import OWN, HereDrawings, Visited, small_run, visited
 
 pytestmark = pytest.mark.usefixtures("empty_charts")
@@ -144,6 +145,22 @@ def test_several_runs_are_compared_with_a_base(site: Visited, stored: Stored) ->
         assert report.status_code == 200, report.text
         assert f"{stored.second}, {stored.third} against {stored.first}" in report.text
         assert "What differs" in report.text
+
+
+def test_blocked_time_is_compared_or_the_page_says_why_not(
+    site: Visited, stored: Stored, tmp_path: Path
+) -> None:
+    report = site.client.get(f"/compare/report?base={stored.first}&new={stored.second}").text
+    assert 'id="blocked"' in report and "Where blocked time differs" in report
+    assert f"{stored.first} has no samples of what its threads waited for" in report
+    store = Store(str(tmp_path / "waits.db"))
+    base = waiting_run(store, 1, {"Table::add": 90, "Log::write": 10})
+    new = waiting_run(store, 2, {"Log::write": 70})
+    store.close()
+    with visited(tmp_path / "waits.db") as found:
+        report = found.client.get(f"/compare/report?base={base}&new={new}").text
+    assert f"Where blocked time goes, threads=4: {new}" in report
+    assert "has no samples" not in report
 
 
 def test_two_levels_are_compared(site: Visited, stored: Stored) -> None:

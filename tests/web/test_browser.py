@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from concurve.host.native import binary
 from concurve.store import Store
 from tests.helpers.real import Lab, missing, wait_until
+from tests.helpers.waiting import waiting_run
 from tests.web.places import Served, serve, small_run
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
@@ -45,10 +46,12 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Here]:
-    """A server on a store with two runs."""
+    """A server on a store with two runs, and two more whose threads wait for locks."""
     lab = Lab(tmp_path_factory.mktemp("web"))
     store = Store(str(lab.db))
     runs = [small_run(store, seed=seed) for seed in (1, 2)]
+    runs.append(waiting_run(store, 3, {"Table::add": 90, "Log::write": 10}))
+    runs.append(waiting_run(store, 4, {"Log::write": 70}))
     store.close()
     found = serve(lab, XDG_DATA_HOME=str(lab.folder))
     yield lab, found, runs
@@ -141,7 +144,7 @@ def test_pages_are_accessible_at_every_width(
 
 
 def test_two_runs_are_compared_from_the_list(opened: Open, served: Here) -> None:
-    first, second = served[2]
+    first, second = served[2][:2]
     page = opened("runs")
     page.get_by_label(f"Base: {first}").focus()
     page.keyboard.press("Space")
@@ -152,6 +155,30 @@ def test_two_runs_are_compared_from_the_list(opened: Open, served: Here) -> None
     expect(page.get_by_role("heading", name=f"{second} against {first}")).to_be_visible()
     assert first in page.url and second in page.url
     assert_accessible(page)
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(400, "light"), (400, "dark"), (1200, "light"), (2000, "dark")]
+)
+def test_blocked_time_of_two_runs_is_compared(
+    opened: Open, served: Here, width: int, scheme: str
+) -> None:
+    base, new = served[2][2:]
+    page = opened(f"compare?base={base}&new={new}", width, scheme)
+    report_of(page)
+    graph = page.get_by_role("region", name="Where blocked time differs").locator("figure").first
+    expect(graph.locator("figcaption")).to_contain_text("Where blocked time goes, threads=")
+    expect(graph).to_contain_text(f"{base}, the base:")
+    frame = graph.locator("[aria-label^='Log::write:']").first
+    frame.hover()
+    tip = page.locator("#tip")
+    expect(tip).to_contain_text("in the base")
+    page.keyboard.press("Escape")
+    graph.locator("[data-mark][tabindex='0']").focus()
+    page.keyboard.press("ArrowRight")
+    expect(tip).to_contain_text("in the base")
+    assert_accessible(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 @pytest.mark.soak  # measures in a browser: minutes beside other tests

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from concurve.monitor.reading import parse
 from concurve.store import Store
 from concurve.web import aside, servers
 from concurve.web.servers import Second, Turning, Watching
+from tests.helpers import resp
 from tests.monitor.test_monitor import AFTER, BEFORE
 from tests.web.places import OWN, Visited, visited
 
@@ -225,3 +226,18 @@ def test_names_of_a_server_are_shown_without_control_characters(
 ) -> None:
     monkeypatch.setattr("tests.web.test_servers.AFTER", AFTER.replace("threads", "th\x1b[31mr"))
     assert "\x1b" not in repr(servers.watched(Watching("7379")).interval["server"])
+
+
+@pytest.mark.real
+@pytest.mark.skipif(resp.missing() is not None, reason=str(resp.missing()))
+@pytest.mark.parametrize("service", ["locks", "statements"])
+def test_a_server_has_no_dials_of_its_own(service: str, tmp_path: Path) -> None:
+    """The page offers those outside alone: if the protocol learns to set options, it lacks some."""
+    folder = ["--folder", str(tmp_path / "records")] if service == "statements" else []
+    options = ("--service", service, *folder)
+    with (
+        resp.serving(*options) as server,
+        closing(resp.Client(server.port)) as client,
+        pytest.raises(resp.ReplyError, match="set on the command line"),
+    ):
+        client("CONFIG", "SET", "idle", "block")

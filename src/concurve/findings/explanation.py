@@ -14,6 +14,8 @@ from concurve.terms import Level
 
 #: Reports of runs with more trials do not say what limits a cell; ``concurve explain`` still does.
 REPORT_TRIALS = 5_000
+#: Below this share of a cell's thread time, where it was blocked is not drawn.
+BLOCKED_MIN = 0.02
 
 Cause = Literal[
     "cpu",
@@ -121,6 +123,21 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     def blocked_share(self) -> float:
         """The share of everything that is neither on a CPU nor in a queue for one."""
         return self.share_of(*(part for part in self.shares if part not in ("cpu", "run_queue")))
+
+    @property
+    def is_blocked(self) -> bool:
+        """Is the blocked time so much that it is drawn?"""
+        return self.blocked_share >= BLOCKED_MIN
+
+    @property
+    def has_places(self) -> bool:
+        """Is any place known at which threads waited?"""
+        return any(len(stack.frames) > 1 for stack in self.stacks)
+
+    @property
+    def blocked_ns(self) -> float:
+        """The blocked time of an operation, as the ``stacks`` have it."""
+        return fsum(stack.ns for stack in self.stacks)
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from math import fsum
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -38,6 +40,8 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
 
 _Path: TypeAlias = tuple[str, ...]
 
+#: The line at the end of a frame.
+_LINE = re.compile(r"(?<=[^:]):\d+$")
 #: What a frame that holds several small ones is called.
 MERGED = "…"
 
@@ -49,20 +53,40 @@ def flames(
     depth_max: int = 64,
 ) -> list[Frame]:
     """The frames of a flame graph (Gregg 2016), callers before what they called, the largest first.
+    Of two cells that is the larger of both together, so that their graphs have the same order.
 
     Frames below ``share_min`` of the whole are merged with their neighbours into one, and what is
     called at ``depth_max`` and beyond is left out. ``before`` are the stacks of another cell, whose
     times the frames carry as well.
     """
     own = _totals(stacks)
+    other = None if before is None else _totals(before)
     graph = _Graph(
         own=own,
-        before=None if before is None else _totals(before),
-        called=_called(own),
+        before=other,
+        called=_called(own, other or {}),
         least=share_min * own.get((), 0.0),
         depth_max=depth_max,
     )
     return list(_above(graph, (), 0.0))
+
+
+def without_lines(stacks: Iterable[BlockedStack]) -> tuple[BlockedStack, ...]:
+    """The stacks by functions alone: between two versions of a program, lines move."""
+    found: dict[_Path, float] = {}
+    for stack in stacks:
+        frames = tuple(_LINE.sub("", frame) for frame in stack.frames)
+        found[frames] = found.get(frames, 0.0) + stack.ns
+    return tuple(BlockedStack(frames, ns) for frames, ns in found.items())
+
+
+def difference_ns(stacks: Iterable[BlockedStack], before: Iterable[BlockedStack]) -> float:
+    """By how much two cells differ in where they were blocked: the sum of what each stack takes
+    more, or less. Time that went from one place to another counts at both."""
+    changes: dict[_Path, float] = {stack.frames: stack.ns for stack in stacks}
+    for stack in before:
+        changes[stack.frames] = changes.get(stack.frames, 0.0) - stack.ns
+    return fsum(map(abs, changes.values()))
 
 
 def _totals(stacks: Iterable[BlockedStack]) -> dict[_Path, float]:
@@ -90,9 +114,9 @@ class _Graph(NamedTuple):
         return None if self.before is None else sum(self.before.get(it, 0.0) for it in paths)
 
 
-def _called(own: dict[_Path, float]) -> dict[_Path, list[_Path]]:
+def _called(own: dict[_Path, float], other: dict[_Path, float]) -> dict[_Path, list[_Path]]:
     called: dict[_Path, list[_Path]] = {}
-    for path in sorted(own, key=lambda it: (-own[it], it)):
+    for path in sorted(own, key=lambda it: (-own[it] - other.get(it, 0.0), it)):
         if path and own[path] > 0:
             called.setdefault(path[:-1], []).append(path)
     return called
@@ -105,7 +129,7 @@ def _above(graph: _Graph, path: _Path, start: float) -> Iterator[Frame]:
     called = graph.called.get(path, [])
     small = [it for it in called if graph.own[it] < graph.least]
     # One small frame alone would not be smaller under another name.
-    drawn = called[: len(called) - len(small)] if len(small) > 1 else called
+    drawn = [it for it in called if it not in small] if len(small) > 1 else called
     for child in drawn:
         ns = graph.own[child]
         before = graph.before_of(child)

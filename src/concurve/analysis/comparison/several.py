@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from concurve.analysis.comparison.blocked import blocked_differences
 from concurve.analysis.comparison.compare import compare_with_base
 from concurve.analysis.comparison.options import DEFAULTS, Options
 from concurve.errors import ComparisonError
@@ -21,6 +22,8 @@ from concurve.terms import Factor, Level
 
 #: So many runs are compared with a base at once: more curves than colours cannot be told apart.
 NEWS_MAX = 7
+#: The blocked time of so many cells is shown place by place, those that differ most.
+BLOCKED_MAX = 4
 
 Key = frozenset[tuple[str, Level]]
 
@@ -29,7 +32,7 @@ def compare_several(
     base: Sequence[Report], news: Sequence[Sequence[Report]], options: Options = DEFAULTS
 ) -> Several:
     """Each of some runs against a base. Several reports on a side are sessions of one experiment;
-    its curves and causes are those of the first.
+    its curves, causes and blocked time are those of the first.
 
     Raises:
         ComparisonError: none or too many, one of them twice, or two that cannot be compared.
@@ -40,6 +43,7 @@ def compare_several(
         raise ComparisonError(f"run {twice[0]} is given twice", "each run once")
     found = compare_with_base(base, news, options)
     runs = [side[0] for side in (base, *news)]
+    blocked, not_blocked = blocked_differences(base, news)
     factor = _free_name({name for run in runs for name in (item.name for item in run.factors)})
     return Several(
         base=found[0].base,
@@ -49,6 +53,9 @@ def compare_several(
         overlaid=_overlaid(runs, factor),
         run_factor=factor,
         causes=tuple(_causes(runs)),
+        blocked=tuple(blocked[:BLOCKED_MAX]),
+        blocked_cells=len(blocked),
+        not_blocked=tuple(not_blocked),
     )
 
 

@@ -28,8 +28,8 @@ from concurve.report.sections.limits import named_cause
 
 def several_document(several: Several) -> Document:
     """What differs, the most significant first; the curves over each other; what limits each cell,
-    side by side; and behind a line all cells of each run."""
-    sections = [_differences(several), _curves(several), _causes(several)]
+    side by side; where blocked time differs; and behind a line all cells of each run."""
+    sections = [_differences(several), _curves(several), _causes(several), _blocked(several)]
     whole = Section("All cells", tuple(_whole(several)), anchor="cells")
     return Document(
         title=f"{', '.join(several.news)} against {several.base}",
@@ -149,6 +149,31 @@ def _cause(cell: CellExplanation | None) -> Cell:
         return Missing("the run does not say")
     share = "" if cell.share is None else f", {fmt.percent(cell.share.value)} of the loss"
     return f"{named_cause(cell)}{share}"
+
+
+# -- blocked time -----------------------------------------------------------------------------
+
+
+def _blocked(several: Several) -> Section | None:
+    from concurve.report.charts.blocked import HOW_TO_READ, blocked_differences
+
+    blocks: list[Block] = []
+    if several.blocked:
+        blocks.append(Paragraph(f"{HOW_TO_READ}{_left_out(several)}", Tone.SOFT))
+    blocks += blocked_differences(several.blocked)
+    blocks += [Paragraph(why) for why in several.not_blocked]
+    return (
+        Section("Where blocked time differs", tuple(blocks), anchor="blocked") if blocks else None
+    )
+
+
+def _left_out(several: Several) -> str:
+    drawn = len(several.blocked)
+    if drawn == several.blocked_cells:
+        return ""
+    return (
+        f" Of {several.blocked_cells} cells, the {drawn} with the greatest differences are drawn."
+    )
 
 
 # -- all cells --------------------------------------------------------------------------------

@@ -9,7 +9,7 @@
   document.body.append(tip);
 
   const marksOf = (root) => [...root.querySelectorAll("[aria-label][aria-roledescription]")].filter(
-    (mark) => /point|circle|symbol|bar/.test(mark.getAttribute("aria-roledescription"))
+    (mark) => /point|circle|symbol|bar|rect/.test(mark.getAttribute("aria-roledescription"))
       && mark.getAttribute("role") === "graphics-symbol");
   const isMark = (node) => node.dataset && node.dataset.mark === "";
   const show = (mark, x, y) => {
