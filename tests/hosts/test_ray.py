@@ -73,10 +73,7 @@ def cluster(tmp_path: Path) -> Iterator[tuple[Namespaces, Inventory, Path]]:
             f'token = "{token}"\n{hosts}'
         )
         try:
-            for stage in commands.up(inventory):
-                for step in stage:
-                    line = ["sh", "-c", step.words[-1]]
-                    subprocess.run([*namespaces.enter(step.host), *line], check=True, timeout=120)
+            namespaces.start_ray(inventory, tmp_path)
             yield namespaces, inventory, file
         finally:
             daemons.stop(commands.mark_of(inventory))
