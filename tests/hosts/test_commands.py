@@ -67,6 +67,22 @@ def test_every_port_is_known_to_who_sets_up_a_firewall() -> None:
     assert all(7000 < port <= 7120 for port in ports), ports
 
 
+def test_each_host_has_a_folder_inside_of_the_one_for_its_user_alone() -> None:
+    """Ray makes its folder writable for all; hosts that share /tmp would share its sockets."""
+    inventory = lab()
+    starts = [start_of(inventory, host.name)[1] for host in inventory.hosts]
+    folders = [Path(after(words, "--temp-dir")) for words in starts]
+    assert len(set(folders)) == len(folders)
+    assert {str(folder.parent) for folder in folders} == {"/tmp/concurve-ray-7000"}
+    socket = "session_2026-11-23_17-53-24_361142_4194304/sockets/plasma_store.1"
+    assert all(len(f"{folder}/{socket}") < 107 for folder in folders), "the most for a socket"
+
+
+def test_what_is_left_of_a_start_that_failed_is_ended_first() -> None:
+    (start,) = commands.up(lab())[3]
+    assert start.remedy.startswith("concurve hosts down FILE, then up")
+
+
 def test_the_token_itself_is_in_no_command() -> None:
     steps = [step for stage in commands.up(lab()) for step in stage]
     assert all("RAY_AUTH_TOKEN=" not in step.line for step in steps)
@@ -210,7 +226,8 @@ def test_the_folder_of_ray_is_made_before_ray_for_its_user_alone() -> None:
     assert [step.host for step in stages[2]] == ["server1", "load1", "load2"]
     _, words = start_of(lab(), "load1")
     made = shlex.split(stages[2][0].words[-1])
-    assert made[-4:] == ["-m", "concurve.hosts.daemons", "folder", after(words, "--temp-dir")]
+    around = str(Path(after(words, "--temp-dir")).parent)
+    assert made[-4:] == ["-m", "concurve.hosts.daemons", "folder", around]
 
 
 def test_a_folder_of_this_user_is_taken_and_nothing_else(

@@ -208,8 +208,15 @@ def _check_token(inventory: Inventory, host: Host) -> Step:
 
 
 def _folder(inventory: Inventory) -> str:
-    """Where Ray keeps its sockets and logs on each host."""
+    """The folder of Ray's on each host that its user alone may enter."""
     return f"/tmp/concurve-ray-{inventory.cluster.port}"
+
+
+def _own_folder(inventory: Inventory, host: Host) -> str:
+    """Where Ray keeps the sockets and logs of a host. Ray makes it writable for all users, so it is
+    inside of the one that is not; and two hosts that share ``/tmp`` would take each other's
+    sockets. Its name is a number: the path of a socket must be short."""
+    return f"{_folder(inventory)}/{inventory.hosts.index(host)}"
 
 
 def _make_folder(inventory: Inventory, host: Host) -> Step:
@@ -239,7 +246,7 @@ def _start(inventory: Inventory, host: Host, is_head: bool) -> Step:
         "--node-ip-address", host.address,
         "--resources", json.dumps({RESOURCE.format(name=host.name): 1}),
         "--object-store-memory", str(_OBJECT_STORE_BYTES),
-        "--temp-dir", _folder(inventory),
+        "--temp-dir", _own_folder(inventory, host),
         "--disable-usage-stats",
         "--include-log-monitor", "false",
         *(word for option, more in _PORTS.items() for word in (option, str(cluster.port + more))),
@@ -256,8 +263,9 @@ def _start(inventory: Inventory, host: Host, is_head: bool) -> Step:
         host.name,
         "the start of Ray",
         _ssh(host, " ".join([*assignments, shlex.join(words)])),
-        f"its log in {_folder(inventory)}/session_latest/logs there; is a port from "
-        f"{cluster.port} on taken, or closed by a firewall?",
+        f"concurve hosts down FILE, then up; its log in {_own_folder(inventory, host)}"
+        f"/session_latest/logs there; is a port from {cluster.port} on taken, or closed by a "
+        "firewall?",
     )
 
 
