@@ -50,7 +50,7 @@ GONE_SECONDS = 5.0
 RUN_SECONDS = 5.0
 
 #: After these the laboratory is not there to say anything.
-_OF_THE_DRIVER = ("driver killed", "driver stopped", "head killed")
+_OF_THE_DRIVER = ("driver killed", "driver stopped")
 
 RUN = "20261123-1200-fa17"
 

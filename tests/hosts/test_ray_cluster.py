@@ -6,17 +6,21 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import time
 import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from concurve.definition.inventory import Host
+from concurve.definition.inventory import Cluster, Host
 from concurve.errors import HostError
 from concurve.hosts import ray_cluster
-from concurve.hosts.connection import HostLostError, ask
+from concurve.hosts.connection import QUICK_SECONDS, HostLostError, ask
+from concurve.hosts.host import HostEvents
+from concurve.hosts.lease import RENEWAL_SECONDS
 from concurve.hosts.messages import Renew
 from concurve.hosts.ray_cluster import RayConnection, check_nodes
 from concurve.hosts.starting import agent_environment
@@ -127,6 +131,22 @@ def test_no_call_waits_for_ever() -> None:
     assert all(0 < timeout < 60 for timeout in ray.timeouts)
 
 
+def test_a_silent_host_is_named_within_seven_seconds() -> None:
+    """The question for news waits; then the laboratory still has to end what runs elsewhere."""
+
+    class Silent(Ray):
+        def get(self, reference: Reference, timeout: float) -> Any:
+            time.sleep(timeout)
+            raise GetTimeoutError
+
+    silent = Silent()
+    actor = types.SimpleNamespace(exchange=Method(None), clock=Method(None))
+    begin = time.monotonic()
+    with pytest.raises(HostLostError, match="no answer within"):
+        RayConnection(silent, actor).exchange(b"", RENEWAL_SECONDS + QUICK_SECONDS)
+    assert time.monotonic() - begin < 5.5
+
+
 def test_hosts_must_be_living_nodes_of_ray() -> None:
     used = [Host(name="a", address="h")]
     inventory = inventory_of({"a": "h"})
@@ -158,7 +178,7 @@ def test_a_cluster_that_cannot_be_joined_is_an_error_of_the_host(
     fake_ray: Ray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(**_: Any) -> None:
-        raise RuntimeError("Version mismatch: the cluster was started with Ray 2.52\nmore")
+        raise RuntimeError("Version mismatch: the cluster was started with:\n  Ray: 2.52")
 
     monkeypatch.setattr(fake_ray, "init", refuse)
     with (
@@ -166,7 +186,26 @@ def test_a_cluster_that_cannot_be_joined_is_an_error_of_the_host(
         ray_cluster.connected(lab(), lab().hosts),
     ):
         pass
+    assert "started with: Ray: 2.52" in refused.value.what, "the version is in another line"
     assert "one version on all hosts" in refused.value.remedy
+
+
+def test_a_wrong_token_is_named(fake_ray: Ray, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray itself says it in what caused its error alone."""
+
+    def refuse(**_: Any) -> None:
+        try:
+            raise RuntimeError("RPC error: InvalidAuthToken: missing or incorrect")
+        except RuntimeError as error:
+            raise ConnectionError("Failed to connect to Ray cluster at 10.77.0.1:7000") from error
+
+    monkeypatch.setattr(fake_ray, "init", refuse)
+    with (
+        pytest.raises(HostError, match="refuses the token") as refused,
+        ray_cluster.connected(lab(), lab().hosts),
+    ):
+        pass
+    assert "~/.ray/auth_token" in refused.value.remedy
 
 
 def test_without_ray_the_remedy_is_its_installation(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,6 +244,34 @@ def test_a_cluster_that_does_not_listen_is_refused_at_once() -> None:
         with pytest.raises(HostError, match=f"Ray at {address} cannot be reached") as refused:
             ray_cluster.check_reachable(address, "start it")
     assert refused.value.remedy == "start it"
+
+
+def test_a_head_that_is_gone_is_the_loss_of_its_host(fake_ray: Ray) -> None:
+    """Ray would end the process some seconds later, without a word of ours."""
+    events = HostEvents()
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        port = head.getsockname()[1]
+        cluster = Cluster(head="server1", port=port, address=f"127.0.0.1:{port}")
+        inventory = msgspec.structs.replace(lab(), cluster=cluster)
+        with ray_cluster.head_watched(inventory, events, seconds=0.01):
+            assert events.next(0.2) is None
+            head.close()
+            with pytest.raises(HostLostError, match="host server1 was lost: Ray's head") as told:
+                events.next(60.0)
+    assert "concurve resume last" in told.value.remedy
+
+
+def test_nobody_says_goodbye_to_a_head_that_is_gone(
+    fake_ray: Ray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would take until Ray ends the process."""
+
+    def gone(address: str, remedy: str) -> str:
+        raise HostError("refused")
+
+    with ray_cluster.tasks_at("10.0.0.7:6379", []):
+        monkeypatch.setattr(ray_cluster, "check_reachable", gone)
+    assert fake_ray.ends == 0
 
 
 def test_an_address_is_reached_from_our_own() -> None:
