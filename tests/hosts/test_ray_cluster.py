@@ -123,6 +123,7 @@ def test_every_loss_names_the_host_and_what_to_try(error: Exception, says: str) 
     with pytest.raises(HostLostError, match=says) as raised:
         ask(lost, "a", Renew())
     assert "concurve resume last" in raised.value.remedy
+    assert "down FILE, then up" in raised.value.remedy, "the other hosts still have their Ray"
 
 
 def test_no_call_waits_for_ever() -> None:
@@ -158,6 +159,16 @@ def test_hosts_must_be_living_nodes_of_ray() -> None:
     ):
         with pytest.raises(HostError, match=f"host a {says}"):
             check_nodes(nodes, inventory, used)
+
+
+def test_a_host_of_another_address_than_the_file_says_is_refused() -> None:
+    """The roles of a study would look for it there."""
+    used = [Host(name="a", address="10.0.0.1")]
+    inventory = inventory_of({"a": "10.0.0.1"})
+    there = {**node("a"), "NodeManagerAddress": "10.0.0.1"}
+    check_nodes([there], inventory, used)
+    with pytest.raises(HostError, match=r"address 10\.0\.0\.1 here, and 10\.0\.0\.2 in Ray"):
+        check_nodes([{**there, "NodeManagerAddress": "10.0.0.2"}], inventory, used)
 
 
 def test_ray_is_joined_with_its_token_and_without_its_dashboard(fake_ray: Ray) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ipaddress
 import os
 import socket
 import threading
@@ -326,6 +327,18 @@ def check_nodes(
                 "its ray start, and ray status"
                 if inventory.cluster.address
                 else "concurve hosts down FILE, then up: is the host reached by SSH?",
+            )
+        _check_address(host, str(found[0].get("NodeManagerAddress", "")))
+
+
+def _check_address(host: Host, known: str) -> None:
+    """Refuse a host that Ray knows by another address than the file, by which roles would look for
+    it. A name is left to who resolves it."""
+    with contextlib.suppress(ValueError):
+        if ipaddress.ip_address(known) != ipaddress.ip_address(host.address):
+            raise HostError(
+                f"host {host.name} has the address {host.address} here, and {known} in Ray",
+                "the file with which Ray was started; or concurve hosts down FILE, then up",
             )
 
 
