@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -139,6 +140,41 @@ def test_a_command_that_fails_names_host_and_remedy() -> None:
         commands.run([step("sh", "-c", "echo first; echo it broke >&2; exit 3")])
     assert refused.value.what == "host a: the start of Ray failed with 3: it broke"
     assert refused.value.remedy == "look at its log"
+
+
+def test_an_exception_of_several_lines_is_told_whole() -> None:
+    """Ray says versions that differ in lines of their own, and the last one alone means nothing."""
+    said = (
+        "Traceback:\\n  x\\nRuntimeError: Version mismatch: the cluster has:\\n  Python: 3.11.7\\n"
+    )
+    with pytest.raises(HostError) as refused:
+        commands.run([step("sh", "-c", f"printf '{said}' >&2; exit 1")])
+    assert refused.value.what.endswith("Version mismatch: the cluster has: Python: 3.11.7")
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "says"),
+    [
+        (None, 0o600, "it is missing or empty"),
+        ("", 0o600, "it is missing or empty"),
+        ("x", 0o640, "other users may read it"),
+        ("x", 0o600, ""),
+    ],
+)
+def test_a_token_that_others_may_read_or_nobody_is_refused(
+    tmp_path: Path, content: str | None, mode: int, says: str
+) -> None:
+    token = tmp_path / "a token"
+    if content is not None:
+        token.write_text(content)
+        token.chmod(mode)
+    inventory = lab()
+    cluster = msgspec.structs.replace(inventory.cluster, token=str(token))
+    check = commands.up(msgspec.structs.replace(inventory, cluster=cluster))[1][0]
+    words = ["sh", "-c", check.words[-1]]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == bool(says)
+    assert done.stderr.startswith(says)
 
 
 def test_a_host_that_nobody_can_log_in_to() -> None:

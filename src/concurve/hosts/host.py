@@ -185,7 +185,7 @@ def check_alike(hosts: Iterable[ConnectedHost]) -> None:
         if found.version != __version__:
             raise HostError(
                 f"host {host.name} has concurve {found.version}, this machine has {__version__}",
-                "one version on all hosts: pip install 'concurve[ray,native]' of the same number",
+                "one version on all hosts: the same wheels of concurve and concurve-native",
             )
         if first is not None and found.runner != first.runner:
             raise HostError(
