@@ -4,7 +4,6 @@ run asks for hosts."""
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import ipaddress
 import os
@@ -185,22 +184,12 @@ def _joined(inventory: Inventory, runtime: dict[str, Any] | None = None) -> Iter
     try:
         yield ray
     finally:
-        _leave(ray, _address(inventory))
+        ray.shutdown()
 
 
 def _address(inventory: Inventory) -> str:
     """Where Ray's head listens."""
     return inventory.cluster.address or mark_of(inventory)
-
-
-def _leave(ray: Any, address: str) -> None:
-    """Leave Ray, unless its head is gone: that would take until Ray ends this process."""
-    try:
-        check_reachable(address, "")
-    except HostError:
-        atexit.unregister(ray.shutdown)
-    else:
-        ray.shutdown()
 
 
 @contextlib.contextmanager
@@ -245,6 +234,8 @@ def _ray(cluster: Cluster) -> Any:
         os.environ.setdefault("RAY_AUTH_TOKEN_PATH", str(Path(cluster.token).expanduser()))
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", str(WITHOUT_HEAD_SECONDS))
+    # Without its head Ray would try for 5 s to report to it, before it lets this process end.
+    os.environ.setdefault("RAY_task_events_shutdown_flush_timeout_ms", "300")
     try:
         import ray
     except ImportError as error:
