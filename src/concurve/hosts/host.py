@@ -135,12 +135,14 @@ class ConnectedHost:
             ) from error
 
     def close(self) -> None:
-        """End the agent and the connection; nothing is waited for on a host that was lost."""
+        """End the agent and the connection; no answer is awaited of a host that was lost. Its
+        thread ends too: one that asks Ray after we have left it would have Ray end this process."""
         self._ends.set()
         with contextlib.suppress(RunError, HostError):
             self.ask(m.Quit(), RENEWAL_SECONDS * 10)
-        if self.lost is None:
-            self._thread.join(RENEWAL_SECONDS * 10)
+        if self.lost is not None:
+            self._watching.interrupt()
+        self._thread.join(RENEWAL_SECONDS * 10)
         self.connection.close()
         self._watching.close()
 
