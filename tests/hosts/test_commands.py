@@ -52,6 +52,17 @@ def test_what_runs_beside_a_measurement_is_off_and_out_of_its_way() -> None:
     assert json.loads(after(words, "--resources")) == {"host:server1": 1}
 
 
+def test_a_raylet_that_is_stopped_is_missed_in_time() -> None:
+    """Its actor still answers us, so only Ray sees it; then we still have to say so, within 7 s."""
+    variables, _ = start_of(lab(), "server1")
+    period, timeout, missed = (
+        int(variables[f"RAY_health_check_{name}"])
+        for name in ("period_ms", "timeout_ms", "failure_threshold")
+    )
+    assert missed > 1, "one late answer of a busy host is no loss"
+    assert (period + timeout) * missed <= 5000
+
+
 def test_the_head_listens_and_the_others_join_it() -> None:
     _, head = start_of(lab(), "server1")
     assert "--head" in head and after(head, "--port") == "7000" and "--address" not in head

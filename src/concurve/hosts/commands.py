@@ -51,7 +51,7 @@ _SETTINGS = {
     "RAY_enable_worker_prestart": "0",
     "RAY_raylet_report_resources_period_milliseconds": "1000",
     "RAY_health_check_initial_delay_ms": "1000",
-    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_period_ms": "500",
     "RAY_health_check_timeout_ms": "1000",
     "RAY_health_check_failure_threshold": "3",
     "RAY_worker_niceness": "0",
