@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -51,6 +52,17 @@ def test_what_runs_beside_a_measurement_is_off_and_out_of_its_way() -> None:
     assert json.loads(after(words, "--resources")) == {"host:server1": 1}
 
 
+def test_a_raylet_that_is_stopped_is_missed_in_time() -> None:
+    """Its actor still answers us, so only Ray sees it; then we still have to say so, within 7 s."""
+    variables, _ = start_of(lab(), "server1")
+    period, timeout, missed = (
+        int(variables[f"RAY_health_check_{name}"])
+        for name in ("period_ms", "timeout_ms", "failure_threshold")
+    )
+    assert missed > 1, "one late answer of a busy host is no loss"
+    assert (period + timeout) * missed <= 5000
+
+
 def test_the_head_listens_and_the_others_join_it() -> None:
     _, head = start_of(lab(), "server1")
     assert "--head" in head and after(head, "--port") == "7000" and "--address" not in head
@@ -65,6 +77,22 @@ def test_every_port_is_known_to_who_sets_up_a_firewall() -> None:
     ports = [int(after(words, word)) for word in words if word.endswith("-port")]
     assert len(ports) == len(set(ports))
     assert all(7000 < port <= 7120 for port in ports), ports
+
+
+def test_each_host_has_a_folder_inside_of_the_one_for_its_user_alone() -> None:
+    """Ray makes its folder writable for all; hosts that share /tmp would share its sockets."""
+    inventory = lab()
+    starts = [start_of(inventory, host.name)[1] for host in inventory.hosts]
+    folders = [Path(after(words, "--temp-dir")) for words in starts]
+    assert len(set(folders)) == len(folders)
+    assert {str(folder.parent) for folder in folders} == {"/tmp/concurve-ray-7000"}
+    socket = "session_2026-11-23_17-53-24_361142_4194304/sockets/plasma_store.1"
+    assert all(len(f"{folder}/{socket}") < 107 for folder in folders), "the most for a socket"
+
+
+def test_what_is_left_of_a_start_that_failed_is_ended_first() -> None:
+    (start,) = commands.up(lab())[3]
+    assert start.remedy.startswith("concurve hosts down FILE, then up")
 
 
 def test_the_token_itself_is_in_no_command() -> None:
@@ -123,6 +151,41 @@ def test_a_command_that_fails_names_host_and_remedy() -> None:
         commands.run([step("sh", "-c", "echo first; echo it broke >&2; exit 3")])
     assert refused.value.what == "host a: the start of Ray failed with 3: it broke"
     assert refused.value.remedy == "look at its log"
+
+
+def test_an_exception_of_several_lines_is_told_whole() -> None:
+    """Ray says versions that differ in lines of their own, and the last one alone means nothing."""
+    said = (
+        "Traceback:\\n  x\\nRuntimeError: Version mismatch: the cluster has:\\n  Python: 3.11.7\\n"
+    )
+    with pytest.raises(HostError) as refused:
+        commands.run([step("sh", "-c", f"printf '{said}' >&2; exit 1")])
+    assert refused.value.what.endswith("Version mismatch: the cluster has: Python: 3.11.7")
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "says"),
+    [
+        (None, 0o600, "it is missing or empty"),
+        ("", 0o600, "it is missing or empty"),
+        ("x", 0o640, "other users may read it"),
+        ("x", 0o600, ""),
+    ],
+)
+def test_a_token_that_others_may_read_or_nobody_is_refused(
+    tmp_path: Path, content: str | None, mode: int, says: str
+) -> None:
+    token = tmp_path / "a token"
+    if content is not None:
+        token.write_text(content)
+        token.chmod(mode)
+    inventory = lab()
+    cluster = msgspec.structs.replace(inventory.cluster, token=str(token))
+    check = commands.up(msgspec.structs.replace(inventory, cluster=cluster))[1][0]
+    words = ["sh", "-c", check.words[-1]]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == bool(says)
+    assert done.stderr.startswith(says)
 
 
 def test_a_host_that_nobody_can_log_in_to() -> None:
@@ -210,7 +273,8 @@ def test_the_folder_of_ray_is_made_before_ray_for_its_user_alone() -> None:
     assert [step.host for step in stages[2]] == ["server1", "load1", "load2"]
     _, words = start_of(lab(), "load1")
     made = shlex.split(stages[2][0].words[-1])
-    assert made[-4:] == ["-m", "concurve.hosts.daemons", "folder", after(words, "--temp-dir")]
+    around = str(Path(after(words, "--temp-dir")).parent)
+    assert made[-4:] == ["-m", "concurve.hosts.daemons", "folder", around]
 
 
 def test_a_folder_of_this_user_is_taken_and_nothing_else(

@@ -50,7 +50,7 @@ GONE_SECONDS = 5.0
 RUN_SECONDS = 5.0
 
 #: After these the laboratory is not there to say anything.
-_OF_THE_DRIVER = ("driver killed", "driver stopped", "head killed")
+_OF_THE_DRIVER = ("driver killed", "driver stopped")
 
 RUN = "20261123-1200-fa17"
 
@@ -160,10 +160,7 @@ class OverRay(Rig):
 
     def start(self) -> None:
         daemons.stop(self.mark)
-        for stage in commands.up(self.inventory):
-            for step in stage:
-                line = ["sh", "-c", step.words[-1]]
-                subprocess.run([*self.namespaces.enter(step.host), *line], check=True, timeout=120)
+        self.namespaces.start_ray(self.inventory, self.folder)
 
     def driver(self) -> list[str]:
         return [*self.namespaces.enter("a"), sys.executable, "-m", "tests.helpers.fault_driver",
@@ -263,7 +260,8 @@ def endured(rig: Rig, kind: str, after: float) -> str:
     rig.start()
     with started(rig) as driver:
         time.sleep(after)
-        if driver.poll() is not None:
+        if (code := driver.poll()) is not None:
+            assert code == 0, driver.communicate()[1]
             return "the run was over"
         undo = rig.strike(kind, driver)
         struck = time.monotonic()
@@ -288,6 +286,7 @@ def endured(rig: Rig, kind: str, after: float) -> str:
     else:
         assert code == 1, told
         assert "host " in told, told
+        assert "another measurement" not in told, told
         assert kind in _OF_THE_DRIVER or "host b" in told or "host a" in told, told
         assert kind == "driver stopped" or seconds <= TOLD_SECONDS, f"{seconds:.1f} s: {told}"
         how = f"told after {seconds:.1f} s: {told.splitlines()[0]}"

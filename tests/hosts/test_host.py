@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from concurve.hosts import messages as m
@@ -48,3 +50,30 @@ def test_a_host_whose_agent_says_nothing_of_use_is_lost(watched: m.Answer) -> No
             events.next(PATIENCE)
     finally:
         host.close()
+
+
+class Silent(Connected):
+    """A host that is asked for news, and does not answer until that is interrupted."""
+
+    def __init__(self) -> None:
+        super().__init__(m.Done([]))
+        self.interrupted = threading.Event()
+
+    def exchange(self, body: bytes, seconds: float) -> bytes:
+        if isinstance(m.request_of(body[4:]), m.Watch):
+            self.interrupted.wait(PATIENCE)
+            raise HostLostError("interrupted")
+        return super().exchange(body, seconds)
+
+    def interrupt(self) -> None:
+        self.interrupted.set()
+
+
+def test_nothing_asks_a_lost_host_after_it_was_closed() -> None:
+    """Ray ends a process of which a thread asks it after it was left, without a word."""
+    silent = Silent()
+    host = ConnectedHost("silent", silent, HostEvents())
+    host.lost = HostLostError("host silent was lost: the main thread saw it first")
+    host.close()
+    assert silent.interrupted.is_set()
+    assert "concurve-host-silent" not in [thread.name for thread in threading.enumerate()]

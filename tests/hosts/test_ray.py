@@ -60,7 +60,7 @@ def cluster(tmp_path: Path) -> Iterator[tuple[Namespaces, Inventory, Path]]:
     token = tmp_path / "token"
     token.write_text(uuid.uuid4().hex)
     token.chmod(0o600)
-    with Namespaces(["head", "other"]) as namespaces:
+    with Namespaces(["head", "other", "third"]) as namespaces:
         ray = Cluster(head="head", port=7300, python=sys.executable, token=str(token))
         inventory = msgspec.structs.replace(inventory_of(namespaces.addresses), cluster=ray)
         file = tmp_path / "lab.toml"
@@ -73,16 +73,13 @@ def cluster(tmp_path: Path) -> Iterator[tuple[Namespaces, Inventory, Path]]:
             f'token = "{token}"\n{hosts}'
         )
         try:
-            for stage in commands.up(inventory):
-                for step in stage:
-                    line = ["sh", "-c", step.words[-1]]
-                    subprocess.run([*namespaces.enter(step.host), *line], check=True, timeout=120)
+            namespaces.start_ray(inventory, tmp_path)
             yield namespaces, inventory, file
         finally:
             daemons.stop(commands.mark_of(inventory))
 
 
-def test_trials_over_two_hosts_of_ray(cluster: tuple[Namespaces, Inventory, Path]) -> None:
+def test_trials_over_three_hosts_of_ray(cluster: tuple[Namespaces, Inventory, Path]) -> None:
     namespaces, inventory, file = cluster
     done = subprocess.run(
         [*namespaces.enter("head"), sys.executable, "-c", _MEASURE, str(file), "5"],
@@ -92,6 +89,7 @@ def test_trials_over_two_hosts_of_ray(cluster: tuple[Namespaces, Inventory, Path
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["ok"] * 5
     left = [pid for pid in daemons.marked(commands.mark_of(inventory)) if _is_agent(pid)]
     assert left == []
+    assert Path("/tmp/concurve-ray-7300").stat().st_mode & 0o077 == 0
 
 
 def test_nothing_is_left_when_the_laboratory_is_killed(

@@ -6,17 +6,21 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import time
 import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from concurve.definition.inventory import Host
+from concurve.definition.inventory import Cluster, Host
 from concurve.errors import HostError
 from concurve.hosts import ray_cluster
-from concurve.hosts.connection import HostLostError, ask
+from concurve.hosts.connection import QUICK_SECONDS, HostLostError, ask
+from concurve.hosts.host import HostEvents
+from concurve.hosts.lease import RENEWAL_SECONDS
 from concurve.hosts.messages import Renew
 from concurve.hosts.ray_cluster import RayConnection, check_nodes
 from concurve.hosts.starting import agent_environment
@@ -92,7 +96,8 @@ def fake_ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ray]:
     monkeypatch.setattr(ray_cluster, "check_reachable", lambda address, remedy: "10.77.0.9")
     monkeypatch.setitem(sys.modules, "ray", ray)
     for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_USAGE_STATS_ENABLED",
-                 "RAY_gcs_rpc_server_reconnect_timeout_s"):  # fmt: skip
+                 "RAY_gcs_rpc_server_reconnect_timeout_s",
+                 "RAY_task_events_shutdown_flush_timeout_ms"):  # fmt: skip
         monkeypatch.setenv(name, "of the test")
         monkeypatch.delenv(name)
     yield ray
@@ -119,12 +124,29 @@ def test_every_loss_names_the_host_and_what_to_try(error: Exception, says: str) 
     with pytest.raises(HostLostError, match=says) as raised:
         ask(lost, "a", Renew())
     assert "concurve resume last" in raised.value.remedy
+    assert "down FILE, then up" in raised.value.remedy, "the other hosts still have their Ray"
 
 
 def test_no_call_waits_for_ever() -> None:
     found, ray = connection(5)
     assert found.clock() == 5
     assert all(0 < timeout < 60 for timeout in ray.timeouts)
+
+
+def test_a_silent_host_is_named_within_seven_seconds() -> None:
+    """The question for news waits; then the laboratory still has to end what runs elsewhere."""
+
+    class Silent(Ray):
+        def get(self, reference: Reference, timeout: float) -> Any:
+            time.sleep(timeout)
+            raise GetTimeoutError
+
+    silent = Silent()
+    actor = types.SimpleNamespace(exchange=Method(None), clock=Method(None))
+    begin = time.monotonic()
+    with pytest.raises(HostLostError, match="no answer within"):
+        RayConnection(silent, actor).exchange(b"", RENEWAL_SECONDS + QUICK_SECONDS)
+    assert time.monotonic() - begin < 5.5
 
 
 def test_hosts_must_be_living_nodes_of_ray() -> None:
@@ -138,6 +160,16 @@ def test_hosts_must_be_living_nodes_of_ray() -> None:
     ):
         with pytest.raises(HostError, match=f"host a {says}"):
             check_nodes(nodes, inventory, used)
+
+
+def test_a_host_of_another_address_than_the_file_says_is_refused() -> None:
+    """The roles of a study would look for it there."""
+    used = [Host(name="a", address="10.0.0.1")]
+    inventory = inventory_of({"a": "10.0.0.1"})
+    there = {**node("a"), "NodeManagerAddress": "10.0.0.1"}
+    check_nodes([there], inventory, used)
+    with pytest.raises(HostError, match=r"address 10\.0\.0\.1 here, and 10\.0\.0\.2 in Ray"):
+        check_nodes([{**there, "NodeManagerAddress": "10.0.0.2"}], inventory, used)
 
 
 def test_ray_is_joined_with_its_token_and_without_its_dashboard(fake_ray: Ray) -> None:
@@ -158,7 +190,7 @@ def test_a_cluster_that_cannot_be_joined_is_an_error_of_the_host(
     fake_ray: Ray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(**_: Any) -> None:
-        raise RuntimeError("Version mismatch: the cluster was started with Ray 2.52\nmore")
+        raise RuntimeError("Version mismatch: the cluster was started with:\n  Ray: 2.52")
 
     monkeypatch.setattr(fake_ray, "init", refuse)
     with (
@@ -166,7 +198,26 @@ def test_a_cluster_that_cannot_be_joined_is_an_error_of_the_host(
         ray_cluster.connected(lab(), lab().hosts),
     ):
         pass
+    assert "started with: Ray: 2.52" in refused.value.what, "the version is in another line"
     assert "one version on all hosts" in refused.value.remedy
+
+
+def test_a_wrong_token_is_named(fake_ray: Ray, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray itself says it in what caused its error alone."""
+
+    def refuse(**_: Any) -> None:
+        try:
+            raise RuntimeError("RPC error: InvalidAuthToken: missing or incorrect")
+        except RuntimeError as error:
+            raise ConnectionError("Failed to connect to Ray cluster at 10.77.0.1:7000") from error
+
+    monkeypatch.setattr(fake_ray, "init", refuse)
+    with (
+        pytest.raises(HostError, match="refuses the token") as refused,
+        ray_cluster.connected(lab(), lab().hosts),
+    ):
+        pass
+    assert "~/.ray/auth_token" in refused.value.remedy
 
 
 def test_without_ray_the_remedy_is_its_installation(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,6 +256,28 @@ def test_a_cluster_that_does_not_listen_is_refused_at_once() -> None:
         with pytest.raises(HostError, match=f"Ray at {address} cannot be reached") as refused:
             ray_cluster.check_reachable(address, "start it")
     assert refused.value.remedy == "start it"
+
+
+def test_a_head_that_is_gone_is_the_loss_of_its_host(fake_ray: Ray) -> None:
+    """Ray would end the process some seconds later, without a word of ours."""
+    events = HostEvents()
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        port = head.getsockname()[1]
+        cluster = Cluster(head="server1", port=port, address=f"127.0.0.1:{port}")
+        inventory = msgspec.structs.replace(lab(), cluster=cluster)
+        with ray_cluster.head_watched(inventory, events, seconds=0.01):
+            assert events.next(0.2) is None
+            head.close()
+            with pytest.raises(HostLostError, match="host server1 was lost: Ray's head") as told:
+                events.next(60.0)
+    assert "concurve resume last" in told.value.remedy
+
+
+def test_ray_reports_to_a_head_that_is_gone_for_a_moment_only(fake_ray: Ray) -> None:
+    """It would try for 5 s, while the user waits for the name of the host."""
+    name = "RAY_task_events_shutdown_flush_timeout_ms"
+    with ray_cluster.tasks_at("10.0.0.7:6379", []):
+        assert int(os.environ[name]) < 1000
 
 
 def test_an_address_is_reached_from_our_own() -> None:

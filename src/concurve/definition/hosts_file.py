@@ -121,7 +121,7 @@ def _host(name: str, table: HostTable, where: str) -> Host:
 def _check_address(table: HostTable, place: str) -> None:
     """Refuse what is no address, one that other hosts cannot reach, and a public one."""
     try:
-        address = ipaddress.ip_address(table.address)
+        address = ipaddress.ip_address(_same(table.address))
     except ValueError:
         is_number = re.fullmatch(r"[\d.]+|.*:.*", table.address)
         if is_number or not _HOSTNAME.fullmatch(table.address):
@@ -161,22 +161,47 @@ def _cpus(text: str, where: str) -> tuple[int, ...]:
 
 
 def _check_together(hosts: tuple[Host, ...], where: str) -> None:
-    """Refuse two hosts of one address, and a label that is a host's name."""
+    """Refuse two hosts of one address, one that others cannot reach, and a label that is a host's
+    name."""
     names = [host.name for host in hosts]
     seen: dict[str, str] = {}
+    loops = [host for host in hosts if _is_loopback(host.address)]
+    if loops and len(loops) < len(hosts):
+        raise StudyError(
+            f"{where}: hosts, {loops[0].name}: {loops[0].address} is each machine's own address",
+            "the address by which the other hosts reach it",
+        )
     for host in hosts:
-        if other := seen.get(host.address):
+        if other := seen.get(_same(host.address)):
             raise StudyError(
                 f"{where}: hosts, {host.name}: {host.address} is the address of {other}, too",
                 "an address of its own for each host",
             )
-        seen[host.address] = host.name
+        seen[_same(host.address)] = host.name
         for label in host.labels:
             if label in names:
                 raise StudyError(
                     f"{where}: hosts, {host.name}, labels: {label!r} is the name of a host",
                     "another label: a role's host would mean two things",
                 )
+
+
+def _same(address: str) -> str:
+    """Equal for two ways to write an address."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address.lower().rstrip(".")
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return str(mapped or found)
+
+
+def _is_loopback(address: str) -> bool:
+    same = _same(address)
+    try:
+        return ipaddress.ip_address(same).is_loopback
+    except ValueError:
+        return same == "localhost" or same.endswith(".localhost")
 
 
 def _cluster(table: RayTable, hosts: tuple[Host, ...], where: str) -> Cluster:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import re
 import shlex
 import subprocess
 from collections.abc import Sequence
@@ -50,7 +51,7 @@ _SETTINGS = {
     "RAY_enable_worker_prestart": "0",
     "RAY_raylet_report_resources_period_milliseconds": "1000",
     "RAY_health_check_initial_delay_ms": "1000",
-    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_period_ms": "500",
     "RAY_health_check_timeout_ms": "1000",
     "RAY_health_check_failure_threshold": "3",
     "RAY_worker_niceness": "0",
@@ -61,6 +62,10 @@ _SETTINGS = {
 #: ``ray start`` alone would take ten minutes.
 CONNECT_SECONDS = 10
 COMMAND_SECONDS = 60
+
+#: The line of a traceback that names the exception, and how much of its message is told.
+_RAISED = re.compile(r"[\w.]*(Error|Exception): ")
+_SAID_MOST = 500
 
 #: OpenSSH exits with this code where it failed itself.
 _SSH_FAILED = 255
@@ -142,7 +147,7 @@ def _run_one(step: Step) -> str:
         ) from error
     if done.returncode == 0:
         return done.stdout
-    said = _last_line(done.stderr) or _last_line(done.stdout) or "it said nothing"
+    said = _last_said(done.stderr) or _last_said(done.stdout) or "it said nothing"
     if done.returncode == _SSH_FAILED:
         raise HostError(
             f"host {step.host}: OpenSSH cannot log in: {said}",
@@ -154,9 +159,13 @@ def _run_one(step: Step) -> str:
     )
 
 
-def _last_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1].strip() if lines else ""
+def _last_said(text: str) -> str:
+    """The last line of a text; an exception of Python, whose message may have several, from its
+    name on."""
+    lines = [line.strip() for line in text.strip().splitlines()]
+    errors = [number for number, line in enumerate(lines) if _RAISED.match(line)]
+    last = lines[errors[-1] :] if errors else lines[-1:]
+    return " ".join(" ".join(last).split())[:_SAID_MOST]
 
 
 def _ssh(host: Host, line: str) -> tuple[str, ...]:
@@ -185,22 +194,29 @@ def _check_versions(inventory: Inventory, host: Host) -> Step:
             f"; assert ray.__version__ == {here!r}, "
             f"f'Ray {{ray.__version__}}, this machine has {here}'"
         )
-    of_ray = f" ray=={here}" if here else ""
+    of_ray = f"ray=={here}" if here else "Ray"
     line = shlex.join([inventory.cluster.python, "-c", code])
     return Step(
         host.name,
         f"concurve {__version__} with Ray",
         _ssh(host, line),
-        f"pip install 'concurve[ray,native]=={__version__}'{of_ray} for the python of [ray] there",
+        f"the wheels of concurve and concurve-native {__version__} (docs/install.md) and {of_ray} "
+        "for the python of [ray] there",
         is_check=True,
     )
 
 
 def _check_token(inventory: Inventory, host: Host) -> Step:
+    path = _path(inventory.cluster.token)
+    line = (
+        f"test -s {path} || {{ echo it is missing or empty >&2; exit 1; }}; "
+        f'test -z "$(find -L {path} -perm /077)" || '
+        "{ echo other users may read it: chmod 600 >&2; exit 1; }"
+    )
     return Step(
         host.name,
         "the token of Ray",
-        _ssh(host, f"test -s {_path(inventory.cluster.token)}"),
+        _ssh(host, line),
         f"ray get-auth-token --generate on one host, and its {inventory.cluster.token} on all, "
         "for its user alone",
         is_check=True,
@@ -208,8 +224,15 @@ def _check_token(inventory: Inventory, host: Host) -> Step:
 
 
 def _folder(inventory: Inventory) -> str:
-    """Where Ray keeps its sockets and logs on each host."""
+    """The folder of Ray's on each host that its user alone may enter."""
     return f"/tmp/concurve-ray-{inventory.cluster.port}"
+
+
+def _own_folder(inventory: Inventory, host: Host) -> str:
+    """Where Ray keeps the sockets and logs of a host. Ray makes it writable for all users, so it is
+    inside of the one that is not; and two hosts that share ``/tmp`` would take each other's
+    sockets. Its name is a number: the path of a socket must be short."""
+    return f"{_folder(inventory)}/{inventory.hosts.index(host)}"
 
 
 def _make_folder(inventory: Inventory, host: Host) -> Step:
@@ -239,7 +262,7 @@ def _start(inventory: Inventory, host: Host, is_head: bool) -> Step:
         "--node-ip-address", host.address,
         "--resources", json.dumps({RESOURCE.format(name=host.name): 1}),
         "--object-store-memory", str(_OBJECT_STORE_BYTES),
-        "--temp-dir", _folder(inventory),
+        "--temp-dir", _own_folder(inventory, host),
         "--disable-usage-stats",
         "--include-log-monitor", "false",
         *(word for option, more in _PORTS.items() for word in (option, str(cluster.port + more))),
@@ -256,8 +279,9 @@ def _start(inventory: Inventory, host: Host, is_head: bool) -> Step:
         host.name,
         "the start of Ray",
         _ssh(host, " ".join([*assignments, shlex.join(words)])),
-        f"its log in {_folder(inventory)}/session_latest/logs there; is a port from "
-        f"{cluster.port} on taken, or closed by a firewall?",
+        f"concurve hosts down FILE, then up; its log in {_own_folder(inventory, host)}"
+        f"/session_latest/logs there; is a port from {cluster.port} on taken, or closed by a "
+        "firewall?",
     )
 
 

@@ -84,7 +84,7 @@ def lost(host: str, error: HostLostError) -> HostLostError:
     """The loss of a connection as that of its host, with what to try."""
     return HostLostError(
         f"host {host} was lost: {error.what}",
-        "concurve hosts up FILE once it is back; then concurve resume last",
+        "once it is back, concurve hosts down FILE, then up; then concurve resume last",
     )
 
 

@@ -135,12 +135,14 @@ class ConnectedHost:
             ) from error
 
     def close(self) -> None:
-        """End the agent and the connection; nothing is waited for on a host that was lost."""
+        """End the agent and the connection; no answer is awaited of a host that was lost. Its
+        thread ends too: one that asks Ray after we have left it would have Ray end this process."""
         self._ends.set()
         with contextlib.suppress(RunError, HostError):
             self.ask(m.Quit(), RENEWAL_SECONDS * 10)
-        if self.lost is None:
-            self._thread.join(RENEWAL_SECONDS * 10)
+        if self.lost is not None:
+            self._watching.interrupt()
+        self._thread.join(RENEWAL_SECONDS * 10)
         self.connection.close()
         self._watching.close()
 
@@ -185,7 +187,7 @@ def check_alike(hosts: Iterable[ConnectedHost]) -> None:
         if found.version != __version__:
             raise HostError(
                 f"host {host.name} has concurve {found.version}, this machine has {__version__}",
-                "one version on all hosts: pip install 'concurve[ray,native]' of the same number",
+                "one version on all hosts: the same wheels of concurve and concurve-native",
             )
         if first is not None and found.runner != first.runner:
             raise HostError(

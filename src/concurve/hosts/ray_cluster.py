@@ -5,7 +5,7 @@ run asks for hosts."""
 from __future__ import annotations
 
 import contextlib
-import math
+import ipaddress
 import os
 import socket
 import threading
@@ -22,8 +22,10 @@ from concurve.hosts.connection import (
     Connection,
     HostLostError,
     SocketConnection,
+    lost,
 )
 from concurve.hosts.engine import HostsEngine
+from concurve.hosts.host import HostEvent, HostEvents
 from concurve.hosts.lease import LEASE_SECONDS
 from concurve.hosts.nodes import inventory_of_nodes, parse_address, resource_of
 from concurve.hosts.ray_tasks import RayTasks
@@ -35,16 +37,28 @@ PLACE_SECONDS = 30.0
 #: Seconds for the port of Ray's head to accept a connection: Ray itself would try for minutes.
 REACH_SECONDS = 5.0
 
-#: Seconds that Ray may need beyond the time that an agent has.
-MARGIN_SECONDS = 1.5
+#: Seconds that Ray may need beyond the time that an agent has. A host that is stopped or cut off is
+#: named after these and :data:`QUICK_SECONDS`, before Ray itself has missed it.
+MARGIN_SECONDS = 0.5
 
 #: Seconds between two looks at whether an answer is still of use.
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 0.2
+
+#: Seconds between two looks at whether Ray's head still listens, and seconds after which Ray ends
+#: a process that has lost it: by then we have ended the trial and said so.
+HEAD_SECONDS = 1.0
+WITHOUT_HEAD_SECONDS = 15
 
 #: Requests to an actor that may be under way at once: one asks for news all the time.
 CALLS_AT_ONCE = 4
 
 _INSTALL = "pip install 'concurve[ray]'"
+
+#: What Ray says of a token that is missing or not its own.
+_WRONG_TOKEN = "InvalidAuthToken"
+
+#: So much of what Ray says of an error is told.
+_SAID_MOST = 500
 
 
 class HostActor:
@@ -103,12 +117,11 @@ class RayConnection:
         """The result of a call, within a time."""
         failures = self._ray.exceptions
         limit = seconds + MARGIN_SECONDS
+        until = time.monotonic() + limit
         try:
-            for _ in range(math.ceil(limit / LOOK_SECONDS)):
+            while (left := until - time.monotonic()) > 0 and not self._is_interrupted:
                 with contextlib.suppress(failures.GetTimeoutError):
-                    return self._ray.get(reference, timeout=min(LOOK_SECONDS, limit))
-                if self._is_interrupted:
-                    break
+                    return self._ray.get(reference, timeout=min(LOOK_SECONDS, left))
             raise HostLostError(f"no answer within {limit:g} s")
         except failures.RayTaskError as error:
             cause = getattr(error, "cause", None)
@@ -127,7 +140,10 @@ def connected(inventory: Inventory, used: Sequence[Host]) -> Iterator[HostsEngin
     with _joined(inventory) as ray:
         check_nodes(ray.nodes(), inventory, used)
         connections = _place(ray, inventory, used)
-        with HostsEngine(inventory, connections, RayTasks(ray)) as engine:
+        with (
+            HostsEngine(inventory, connections, RayTasks(ray)) as engine,
+            head_watched(inventory, engine.events),
+        ):
             yield engine
 
 
@@ -171,13 +187,55 @@ def _joined(inventory: Inventory, runtime: dict[str, Any] | None = None) -> Iter
         ray.shutdown()
 
 
+def _address(inventory: Inventory) -> str:
+    """Where Ray's head listens."""
+    return inventory.cluster.address or mark_of(inventory)
+
+
+@contextlib.contextmanager
+def head_watched(
+    inventory: Inventory, events: HostEvents, seconds: float = HEAD_SECONDS
+) -> Iterator[None]:
+    """Have it happen that the host of Ray's head is lost, once the head does not listen any more.
+    Without it the hosts still answer; Ray would end this process later, and not say why."""
+    ends = threading.Event()
+    address, name = _address(inventory), inventory.cluster.head
+
+    def watch() -> None:
+        while not ends.wait(seconds):
+            if reason := _gone(address):
+                error = HostLostError(f"Ray's head at {address} is gone: {reason}")
+                events.add(HostEvent(name, None, lost(name, error)))
+                return
+
+    thread = threading.Thread(target=watch, name="concurve-head", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ends.set()
+
+
+def _gone(address: str) -> str:
+    """Why nothing listens at an address; empty if something does, or if we cannot tell."""
+    try:
+        _own_address(address, QUICK_SECONDS)
+    except (ConnectionError, TimeoutError) as error:
+        return error.strerror or str(error)
+    except OSError:
+        return ""
+    return ""
+
+
 def _ray(cluster: Cluster) -> Any:
     """The module, with the settings that must be there before it is imported."""
     os.environ.setdefault("RAY_AUTH_MODE", "token")
     if "RAY_AUTH_TOKEN" not in os.environ:
         os.environ.setdefault("RAY_AUTH_TOKEN_PATH", str(Path(cluster.token).expanduser()))
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "5")
+    os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", str(WITHOUT_HEAD_SECONDS))
+    # Without its head Ray would try for 5 s to report to it, before it lets this process end.
+    os.environ.setdefault("RAY_task_events_shutdown_flush_timeout_ms", "300")
     try:
         import ray
     except ImportError as error:
@@ -186,7 +244,7 @@ def _ray(cluster: Cluster) -> Any:
 
 
 def _join(ray: Any, inventory: Inventory, runtime: dict[str, Any] | None = None) -> None:
-    address = inventory.cluster.address or mark_of(inventory)
+    address = _address(inventory)
     head = inventory.host(inventory.cluster.head)
     own = bool(inventory.cluster.address)
     remedy = (
@@ -208,8 +266,15 @@ def _join(ray: Any, inventory: Inventory, runtime: dict[str, Any] | None = None)
             **options,
         )
     except Exception as error:  # Ray raises what it likes: of networks, of tokens, of versions
+        if _is_of_token(error):
+            raise HostError(
+                f"Ray at {address} refuses the token of this machine",
+                f"the same token on all hosts, in {inventory.cluster.token}, or in the file or the "
+                "variable that RAY_AUTH_TOKEN_PATH and RAY_AUTH_TOKEN are here; after a change "
+                "concurve hosts down FILE, then up",
+            ) from error
         raise HostError(
-            f"Ray at {address} cannot be joined from here: {_first_line(error)}", remedy
+            f"Ray at {address} cannot be joined from here: {_in_one_line(error)}", remedy
         ) from error
 
 
@@ -219,13 +284,18 @@ def check_reachable(address: str, remedy: str) -> str:
     Raises:
         HostError: names the address, and why.
     """
-    host, _, port = address.rpartition(":")
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), REACH_SECONDS) as stream:
-            return str(stream.getsockname()[0])
+        return _own_address(address, REACH_SECONDS)
     except OSError as error:
         reason = error.strerror or str(error)
         raise HostError(f"Ray at {address} cannot be reached: {reason}", remedy) from error
+
+
+def _own_address(address: str, seconds: float) -> str:
+    """Our own address on the way to one where something listens."""
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host.strip("[]"), int(port)), seconds) as stream:
+        return str(stream.getsockname()[0])
 
 
 def check_nodes(
@@ -248,6 +318,18 @@ def check_nodes(
                 "its ray start, and ray status"
                 if inventory.cluster.address
                 else "concurve hosts down FILE, then up: is the host reached by SSH?",
+            )
+        _check_address(host, str(found[0].get("NodeManagerAddress", "")))
+
+
+def _check_address(host: Host, known: str) -> None:
+    """Refuse a host that Ray knows by another address than the file, by which roles would look for
+    it. A name is left to who resolves it."""
+    with contextlib.suppress(ValueError):
+        if ipaddress.ip_address(known) != ipaddress.ip_address(host.address):
+            raise HostError(
+                f"host {host.name} has the address {host.address} here, and {known} in Ray",
+                "the file with which Ray was started; or concurve hosts down FILE, then up",
             )
 
 
@@ -274,6 +356,21 @@ def _place(ray: Any, inventory: Inventory, used: Sequence[Host]) -> dict[str, Co
             ) from error
         connections[name] = RayConnection(ray, actor)
     return connections
+
+
+def _is_of_token(error: BaseException | None) -> bool:
+    """Was it raised because of a token? Ray says so in what caused its error only."""
+    while error is not None:
+        if _WRONG_TOKEN in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _in_one_line(error: BaseException) -> str:
+    """What an error says, and not its beginning alone: Ray says versions in lines of their own."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    return said if len(said) <= _SAID_MOST else f"{said[: _SAID_MOST - 1]}…"
 
 
 def _first_line(error: BaseException) -> str:
