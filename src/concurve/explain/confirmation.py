@@ -106,7 +106,8 @@ def _recorded(run: StoredRun, confirms: Confirms, reader: _Reader) -> Recorded |
     if reader.recordings:
         return recorded(reader.recordings, _ratio(reader.trials, RECORDED, AS_IS, "wall_ns"))
     failed = run.protocol.cells[reader.levels.index(RECORDED)].skipped
-    why = reader.unread or failed or "no trial with it came to an end"
+    ended = f"its trials with the recorder failed: {failed}" if failed else "no trial with it ended"
+    why = reader.unread or ended
     return Recorded(missing=why)
 
 
