@@ -5,10 +5,12 @@ The cell is made up, since a busy machine may name another cause.
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
 
+import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import pytest
 
@@ -33,6 +35,9 @@ from tests.helpers.fakes import small_study
 
 pytestmark = pytest.mark.real
 
+SCHEMA = json.loads(
+    (Path(__file__).parents[2] / "schema" / "trial-record.schema.json").read_text(encoding="utf-8")
+)
 SOURCE = Path(__file__).parent / "java" / "Locks.java"
 
 
@@ -68,6 +73,7 @@ def recorded(
         role = RoleSpec(name="target", argv=(*beginning, *command), env=env or {})
         spec = TrialSpec(trial="t", roles=(role,))
         raw = flight_recorder.with_recordings(LocalEngine().run(spec), spec, str(folder))
+        jsonschema.validate(json.loads(raw), SCHEMA)
         left = [str(path.relative_to(folder)) for path in folder.rglob("*.jfr")]
     return decode_record(raw).roles[0], left
 

@@ -81,6 +81,8 @@ def with_recordings(raw: bytes, spec: TrialSpec, folder: str) -> bytes:
         return raw
     # Keys that this version does not know stay: a newer runner may have written them.
     record: dict[str, Any] = msgspec.json.decode(raw)
+    if record["outcome"]["kind"] != "ok":
+        return raw
     for number in asked:
         role = record["roles"][number]
         try:

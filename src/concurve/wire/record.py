@@ -271,7 +271,7 @@ class RecordedSite(_Record, frozen=True):
     ] = ()
 
 
-class RecordedWaits(_Record, frozen=True):
+class RecordedWaits(_Record, frozen=True, omit_defaults=False):
     """Waits of a program for locks, one by one, by a recorder in its runtime that an experiment
     switched on. The laboratory reads its recording when the trial has ended."""
 
@@ -288,12 +288,13 @@ class RecordedWaits(_Record, frozen=True):
         ALWAYS,
     ] = 0
     elsewhere_blocked_ns: Annotated[Count, about("What these took together."), ALWAYS] = 0
-    is_cut: Annotated[
-        bool, about("The recording is longer than what was read of it; absent if not.")
-    ] = False
+    is_cut: Annotated[bool, about("The recording is longer than what was read of it."), ALWAYS] = (
+        False
+    )
     listed: Annotated[
         tuple[RecordedSite, ...],
         about("The longest time first, waits for no lock last.", maxItems=16),
+        ALWAYS,
     ] = ()
 
 
