@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from concurve.cli import main
-from concurve.errors import HostError, RunError
+from concurve.errors import HostError, RunError, RunInterruptedError
 from concurve.explain.confirmation import confirm_run
 from concurve.explain.experiments import (
     AS_IS,
@@ -244,6 +244,25 @@ def test_a_recording_that_cannot_be_read_is_absent_with_its_reason(
     text = plain(confirmation_document(found))
     assert "not recorded: Its JVM wrote no recording; another JVM." in text
     assert found.result == "out of reach" and found.blocks == 5
+
+
+def test_a_run_that_was_stopped_goes_on_and_keeps_what_it_recorded(store: Store) -> None:
+    made = planned(store, measured(store))
+    new = msgspec.structs.replace(
+        new_head(made.study, "normal", 2, "concurve explain --confirm"), confirms=made.confirms
+    )
+    given = iter(range(100))
+
+    def stopped(spec: TrialSpec) -> TrialRecord:
+        if next(given) == 7:
+            raise KeyboardInterrupt
+        return java(spec)
+
+    with pytest.raises(RunInterruptedError):
+        Runner(new, store, _Engine(stopped), clock=FakeClock(0.001)).start()
+    Runner(new, store, _Engine(java), clock=FakeClock(0.001)).resume()
+    found = confirm_run(store, store.find_run(new.id)).recorded
+    assert found is not None and found.place == SENTENCE
 
 
 def test_trials_that_fail_with_the_recorder_alone_are_told(store: Store) -> None:
