@@ -203,6 +203,7 @@ class _Timer:
 
     def cancel(self) -> None:
         self._timer.cancel()
+        self._timer.join()
 
 
 @contextlib.contextmanager
