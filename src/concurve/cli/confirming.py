@@ -12,19 +12,22 @@ from concurve.cli.streams import tell
 from concurve.definition.study_line import parse_base
 from concurve.definition.units import parse_duration
 from concurve.engine.local import LocalEngine
-from concurve.errors import RunError
+from concurve.errors import HostError, RunError
 from concurve.explain import explain_run
 from concurve.explain.experiments import (
+    NO_RECORDER,
     Experiments,
     Reach,
+    Recorder,
     cell_to_confirm,
     experiments,
+    is_to_be_recorded,
     reach_of,
 )
 from concurve.findings.explanation import CellExplanation
 from concurve.host.machine import allowed_cpus
 from concurve.host.preloading import why_not_preloaded
-from concurve.measuring import packaged
+from concurve.measuring import flight_recorder, packaged
 from concurve.measuring.heads import again_line, draw_seed, new_head
 from concurve.measuring.laboratory import Runner
 from concurve.report.progress import Progress
@@ -55,6 +58,7 @@ def confirm_cause(store: Store, row: RunRow, asked: Confirming) -> str | None:
     head = decode_head(row)
     cell = _cell(store, row, head, asked.at)
     reach = reach_of(cell, why_not_preloaded) if cell.cause == "lock" else Reach()
+    recorder = _recorder(head, cell)
     made = experiments(
         head,
         cell,
@@ -63,9 +67,12 @@ def confirm_cause(store: Store, row: RunRow, asked: Confirming) -> str | None:
         allowed_cpus(),
         _seconds(store, row, cell),
         parse_duration(asked.budget or BUDGET, "--budget"),
+        recorder,
     )
     if reach.why_not:
         note(f"note: the lock cannot be held longer: {reach.why_not}")
+    if recorder.why_not:
+        note(f"note: no line of Java will be named: {recorder.why_not}")
     seed = draw_seed() if asked.seed is None else asked.seed
     if asked.dry_run:
         _print_plan(made, head, seed, store)
@@ -80,6 +87,17 @@ def _cell(store: Store, row: RunRow, head: RunHead, at: str | None) -> CellExpla
     levels = {factor.name: factor.levels for factor in head.study.factors_at(head.effort)}
     wanted = parse_base(at, levels, "--at") if at else {}
     return cell_to_confirm(explain_run(store, row), wanted)
+
+
+def _recorder(head: RunHead, cell: CellExplanation) -> Recorder:
+    """What records where threads of a JVM wait, if they do."""
+    if not is_to_be_recorded(cell):
+        return NO_RECORDER
+    argv = [word for role in head.study.roles for word in role.command]
+    try:
+        return Recorder(flight_recorder.beginning(argv))
+    except HostError as error:
+        return Recorder(why_not=f"{error.what}; {error.remedy}")
 
 
 def _seconds(store: Store, row: RunRow, cell: CellExplanation) -> float:

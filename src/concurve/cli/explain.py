@@ -25,7 +25,8 @@ lock is the cause, it says in which function and line of the program threads wai
 
 --confirm tries it out: further trials hold the lock longer, put all threads on one CPU, or take
 CPU time or memory bandwidth away. They say whether the cause is one, and what a lock that is held
-half as long would gain. They are stored as a run of their own.
+half as long would gain. Where threads of a JVM wait, its flight recorder says in which line. The
+trials are stored as a run of their own.
 """
 
 

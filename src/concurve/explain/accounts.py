@@ -21,6 +21,7 @@ from concurve.explain.threads import (
     own_time,
     present,
     sampled_queue,
+    service_threads,
     tree_time,
     workers_time,
 )
@@ -65,7 +66,7 @@ class Account(NamedTuple):
     ``pinned``: a worker may not use all CPUs of its role. ``level`` is the number of workers that
     were asked for, where a factor counts them. ``sites``: where in the program threads waited for
     locks, as the record has it. ``in_turns``: the workers never ran together. ``hot``: where they
-    ran, of whole runs alone.
+    ran, of whole runs alone. ``is_jvm``: a JVM runs the threads.
     """
 
     operations: float
@@ -107,6 +108,7 @@ class Account(NamedTuple):
     sites: SitesRecord | None = None
     in_turns: bool = False
     hot: Hot | None = None
+    is_jvm: bool = False
 
 
 def account(
@@ -199,6 +201,7 @@ def account(
         sites=role.sites,
         in_turns=takes_turns(workers, wall),
         hot=hot_of(role, operations.number) if is_whole else None,
+        is_jvm=bool(service_threads(role.threads.listed)),
     )
 
 

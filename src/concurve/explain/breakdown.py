@@ -56,6 +56,11 @@ class Breakdown(NamedTuple):
         return any(account.is_go for account in self.accounts)
 
     @property
+    def is_jvm(self) -> bool:
+        """Does a JVM run the threads, whose lines no sample of a stack names?"""
+        return any(account.is_jvm for account in self.accounts)
+
+    @property
     def goroutines(self) -> Goroutines | None:
         """What the goroutines of a Go program did at a time."""
         return mean_goroutines([account.goroutines for account in self.accounts])

@@ -21,6 +21,8 @@ from concurve.explain.experiments import (
     HOGS,
     ONE_CPU,
     PROCESSES,
+    RECORDED,
+    TESTABLE,
     factor_of,
 )
 from concurve.explain.predicted_gain import (
@@ -31,13 +33,15 @@ from concurve.explain.predicted_gain import (
     signed_mean,
     slope_at_zero,
 )
-from concurve.findings.confirmation import Confirmation, Confirmed, Gain, Tried
+from concurve.explain.recorded import recorded
+from concurve.findings.confirmation import Confirmation, Confirmed, Gain, Recorded, Tried
 from concurve.planning.plan import describe
 from concurve.readings.operations import asked_of
 from concurve.stats.moments import mean
 from concurve.store import Store
 from concurve.store.rows import RunRow, TrialKey
 from concurve.store.run_head import Confirms, decode_head
+from concurve.wire.record import RecordedWaits, RoleRecord
 from concurve.words import percent
 
 #: What the library in front of locks reports (``instrument/interposer``).
@@ -79,7 +83,8 @@ def confirm_run(store: Store, row: RunRow) -> Confirmation:
     run = stored_run(store, row)
     reader = _Reader(run)
     read_records(store, row.id, (reader,))
-    return confirmation(run.head.id, run.head.study.name, confirms, reader.levels, reader.trials)
+    found = confirmation(run.head.id, run.head.study.name, confirms, reader.levels, reader.trials)
+    return msgspec.structs.replace(found, recorded=_recorded(run, confirms, reader))
 
 
 def confirmations_of(store: Store, run: str, study: str) -> list[Confirmation]:
@@ -92,13 +97,30 @@ def confirmations_of(store: Store, run: str, study: str) -> list[Confirmation]:
     return found
 
 
+def _recorded(run: StoredRun, confirms: Confirms, reader: _Reader) -> Recorded | None:
+    """What the flight recorder says; ``None`` where none was asked."""
+    if confirms.unrecorded:
+        return Recorded(missing=confirms.unrecorded)
+    if RECORDED not in reader.levels:
+        return None
+    if reader.recordings:
+        return recorded(reader.recordings, _ratio(reader.trials, RECORDED, AS_IS, "wall_ns"))
+    failed = run.protocol.cells[reader.levels.index(RECORDED)].skipped
+    ended = f"its trials with the recorder failed: {failed}" if failed else "no trial with it ended"
+    why = reader.unread or ended
+    return Recorded(missing=why)
+
+
 class _Reader:
-    """What an operation took in the trials in use, by level and block."""
+    """What an operation took in the trials in use, by level and block, and what was recorded
+    there."""
 
     def __init__(self, run: StoredRun) -> None:
         factor = factor_of(run.head.study)
         self.levels = [str(cell.parameters[factor]) for cell in run.plan.cells]
         self.trials: _Trials = {level: {} for level in self.levels}
+        self.recordings: list[RecordedWaits] = []
+        self.unread = ""
         self._used = {cell: set(keys) for cell, keys in run.used.items()}
         self._left = {cell: len(keys) for cell, keys in self._used.items()}
         self._asked = asked_of(run.head.study)
@@ -118,6 +140,8 @@ class _Reader:
         self._left[cell] -= 1
         found = account(stored.record, self._asked, self._workers[cell])
         role = stored.record.role(self._asked.roles.subject)
+        if role is not None:
+            self._take_recording(role)
         if found is None or role is None or not found.operations:
             return
         sums = {
@@ -134,13 +158,19 @@ class _Reader:
             found.cpus or 1,
         )
 
+    def _take_recording(self, role: RoleRecord) -> None:
+        if role.recorded is not None:
+            self.recordings.append(role.recorded)
+        self.unread = role.absent.get("recorded", self.unread)
+
 
 def confirmation(
     run: str, study: str, confirms: Confirms, levels: Sequence[str], trials: _Trials
 ) -> Confirmation:
     """What the trials of experiments say. Pure."""
     held = [level for level in levels if level in HELD]
-    blocks = _complete(trials, held or levels)
+    # What was recorded is no comparison: a cause is judged without it, too.
+    blocks = _complete(trials, held or [level for level in levels if level != RECORDED])
     tried = tuple(_tried(trials, levels))
     base = Confirmation(
         run=run,
@@ -160,6 +190,9 @@ def confirmation(
     if held:
         return _of_lock(base, trials, held, blocks)
     by_level = {item.level: item for item in tried}
+    if confirms.cause not in TESTABLE:
+        why = "no experiment tries this out; where its threads wait was to be recorded"
+        return _said(base, "out of reach", why)
     if confirms.cause == "lock":
         return _out_of_reach(base, confirms, by_level.get(ONE_CPU))
     if confirms.cause in BY_CPU_TIME:
@@ -199,6 +232,8 @@ def _says(level: str) -> str:
         return "all threads on one CPU"
     if level == PROCESSES:
         return "processes in place of threads"
+    if level == RECORDED:
+        return "its JVM recorded where threads waited"
     if level in HOGS:
         take, share = HOGS[level]
         what = "copied memory" if take == "memory" else "computed"

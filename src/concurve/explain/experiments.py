@@ -8,7 +8,7 @@ of any other run.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -38,6 +38,8 @@ HOGS: dict[str, tuple[str, float]] = {
     "memory-hog": ("memory", 1.0),
 }
 HOG = "hog"
+#: The JVM records where its threads wait.
+RECORDED = "flight-recorder"
 
 #: Levels of a factor by which a study has its workers as threads or as processes.
 _AS_THREADS = ("thread", "threads", "threaded")
@@ -52,6 +54,10 @@ TESTABLE = ("lock", "cpu", *BY_CPU_TIME)
 REPEATS_MIN, REPEATS_MAX = 3, 12
 #: A trial of an experiment takes about so many times as long as one of the run.
 _SLOWER = 1.5
+#: What a recorder adds to a trial: it starts and writes, and is read afterwards.
+_RECORDING_SECONDS = 5.0
+#: Futexes take this share of the thread time: they limit the cell, whatever it is called.
+_FUTEX_SHARE = 0.5
 #: What a time limit for each trial is multiplied by: on one CPU, or with a lock that is held
 #: longer, a trial takes longer.
 _LIMIT_FACTOR = 4.0
@@ -80,6 +86,17 @@ class Experiments(NamedTuple):
     confirms: Confirms
 
 
+class Recorder(NamedTuple):
+    """What the command line of a program begins with so that its JVM records its waits, or why
+    it does not; neither where no JVM waits for locks."""
+
+    beginning: tuple[str, ...] = ()
+    why_not: str = ""
+
+
+NO_RECORDER = Recorder()
+
+
 class Reach(NamedTuple):
     """The sites of a lock that can be held longer, or why it cannot."""
 
@@ -89,10 +106,11 @@ class Reach(NamedTuple):
 
 def cell_to_confirm(explanation: Explanation, wanted: Mapping[str, Level]) -> CellExplanation:
     """The cell whose cause is confirmed: of those with the ``wanted`` levels that have a cause, the
-    last one in the order of the run.
+    last one in the order of the run. If none has such a cause, the last one where threads of a JVM
+    wait for something: an experiment says where.
 
     Raises:
-        RunError: none of them has a cause that an experiment can confirm.
+        RunError: none of them has anything to be tried out.
     """
     alike = [
         cell
@@ -105,8 +123,9 @@ def cell_to_confirm(explanation: Explanation, wanted: Mapping[str, Level]) -> Ce
             f"run {explanation.run} has no cell with {describe(dict(wanted))}", f"one of: {known}"
         )
     testable = [cell for cell in alike if cell.cause in TESTABLE and cell.base is not None]
-    if testable:
-        return testable[-1]
+    found = testable or [cell for cell in alike if is_to_be_recorded(cell)]
+    if found:
+        return found[-1]
     last = alike[-1]
     said = f"{describe(last.parameters)}: {last.cause}" + (", in doubt" if last.doubt else "")
     raise RunError(
@@ -114,6 +133,12 @@ def cell_to_confirm(explanation: Explanation, wanted: Mapping[str, Level]) -> Ce
         f"a run where the cause is {words.listed(list(TESTABLE), 'or')}; concurve explain "
         f"{explanation.run} says what limits each cell",
     )
+
+
+def is_to_be_recorded(cell: CellExplanation) -> bool:
+    """Do threads of a JVM wait for a lock, or for one another, where no sample names the line?"""
+    waits = cell.cause == "lock" or cell.share_of("futex") >= _FUTEX_SHARE
+    return cell.is_jvm and waits
 
 
 def reach_of(cell: CellExplanation, why_not: WhyNot) -> Reach:
@@ -148,6 +173,7 @@ def experiments(
     cpus: tuple[int, ...],
     seconds: float,
     budget_seconds: float,
+    recorder: Recorder = NO_RECORDER,
 ) -> Experiments:
     """The experiments on a cell of a run.
 
@@ -158,6 +184,7 @@ def experiments(
         cpus: the CPUs that this process may use.
         seconds: what a trial of the cell took.
         budget_seconds: the time that all trials may take.
+        recorder: that of the JVM whose threads wait, where one runs them.
 
     Raises:
         RunError: the run is one of experiments, or ran where no experiment can be made.
@@ -166,11 +193,11 @@ def experiments(
     plan = plan_of(head)
     planned = next(it for it in plan.cells if it.index == cell.index)
     role = _role(head, plan)
-    levels = _levels(cell, reach, perturb, _cpus_of(role, plan, planned, cpus))
+    levels = _levels(cell, reach, perturb, _cpus_of(role, plan, planned, cpus), recorder)
     swapped = _swapped(head.study, planned.parameters)
     if swapped:
         levels = _with_processes(levels, head.study, planned.parameters, *swapped)
-    repeats = _repeats(len(levels), seconds, budget_seconds)
+    repeats = _repeats(levels, seconds, budget_seconds)
     limit = head.rules.timeout_seconds
     rules = Rules(
         precision=head.rules.precision,
@@ -190,6 +217,7 @@ def experiments(
             lock=_lock_words(first) if first else "",
             missing=reach.why_not if cell.cause == "lock" else "",
             cpu_ns=_base_cpu(cell),
+            unrecorded=recorder.why_not,
         ),
     )
 
@@ -250,6 +278,7 @@ def _levels(
     reach: Reach,
     perturb: str,
     cpus: tuple[str, tuple[int, ...]] | None,
+    recorder: Recorder,
 ) -> dict[str, dict[str, Value]]:
     """The parts of each level: the CPUs of the program, what its command line begins with, and what
     runs beside it."""
@@ -265,11 +294,15 @@ def _levels(
     if reach.sites:
         for level, times in HELD.items():
             levels[level] = {**plain, "prefix": _held(reach.sites, perturb, times)}
-    elif cpus is not None and len(cpus[1]) > 1:
+    elif cell.cause in TESTABLE and cpus is not None and len(cpus[1]) > 1:
         levels[ONE_CPU] = {**plain, "cpus": f"{cpus[1][0]},"}
     if cell.cause in BY_CPU_TIME:
         for level, (take, share) in HOGS.items():
             levels[level] = {**plain, "hogs": "1", "take": take, "share": str(share)}
+    if recorder.beginning:
+        levels[RECORDED] = {**plain, "prefix": recorder.beginning}
+    if len(levels) == 1 and recorder.why_not:
+        raise RunError(f"no experiment says more of this cell: {recorder.why_not}")
     if len(levels) == 1:
         raise RunError(
             "the program has one CPU, so no experiment can take the others away from it",
@@ -289,12 +322,13 @@ def _literal(text: str) -> str:
     return re.sub(r"\{([A-Za-z_][\w.-]*)\}", r"{{\1}}", text)
 
 
-def _repeats(levels: int, seconds: float, budget_seconds: float) -> int:
-    each = levels * max(seconds, 1e-3) * _SLOWER
+def _repeats(levels: Collection[str], seconds: float, budget_seconds: float) -> int:
+    each = len(levels) * max(seconds, 1e-3) * _SLOWER
+    each += _RECORDING_SECONDS if RECORDED in levels else 0.0
     fits = int(budget_seconds / each)
     if fits < REPEATS_MIN:
         raise StudyError(
-            f"--budget {words.duration(budget_seconds)} is too short: {levels} experiments, "
+            f"--budget {words.duration(budget_seconds)} is too short: {len(levels)} experiments, "
             f"{REPEATS_MIN} times each, take about {words.duration(REPEATS_MIN * each)}",
             f"--budget {max(1, round(2 * REPEATS_MIN * each / 60))}m",
         )

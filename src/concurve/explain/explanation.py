@@ -9,6 +9,7 @@ with very many trials the first :data:`TRIALS_READ`.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping
 
 import msgspec
@@ -43,6 +44,7 @@ from concurve.readings.operations import Asked, Counted, asked_of
 from concurve.store import Store
 from concurve.store.rows import RunRow, TrialKey
 from concurve.store.run_head import RunHead, decode_head
+from concurve.terms import Level
 
 #: At most this many records of a cell are read: more would hardly change an estimate.
 TRIALS_READ = 200
@@ -77,9 +79,28 @@ def with_experiments(store: Store, row: RunRow, explanation: Explanation) -> Exp
     what these say."""
     if decode_head(row).confirms is not None:
         tried = [confirm_run(store, row)]
-    else:
-        tried = confirmations_of(store, row.id, row.study)
-    return msgspec.structs.replace(explanation, confirmations=tuple(tried))
+        return msgspec.structs.replace(explanation, confirmations=tuple(tried))
+    tried = confirmations_of(store, row.id, row.study)
+    hint = _hint(explanation, [it.parameters for it in tried if it.recorded is not None])
+    return msgspec.structs.replace(
+        explanation, confirmations=tuple(tried), notes=(*explanation.notes, *hint)
+    )
+
+
+def _hint(explanation: Explanation, recorded: list[dict[str, Level]]) -> list[str]:
+    """What names the lines of Java where the samples do not: for the last cell whose threads wait
+    for a lock, unless its waits were recorded."""
+    cells = [
+        cell
+        for cell in explanation.cells
+        if cell.is_jvm and cell.cause == "lock" and cell.parameters not in recorded
+    ]
+    if not cells:
+        return []
+    at = ",".join(f"{name}={cells[-1].parameters[name]}" for name in explanation.factors)
+    option = f" --at {shlex.quote(at)}" if at else ""
+    command = f"concurve explain {explanation.run} --confirm{option}"
+    return [f"Samples name no line of Java. {command} records in which lines the threads wait."]
 
 
 class AccountReader:
@@ -258,6 +279,7 @@ def _cell(
         sites=sites,
         place=place,
         stacks=_stacks(own, sites),
+        is_jvm=own.is_jvm,
     )
 
 

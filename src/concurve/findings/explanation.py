@@ -89,7 +89,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     why its figures or those of its base are in doubt: then a cause is named only if the quiet
     trials alone show the same, or if it is ``contamination``. ``sites`` are the places in the
     program where threads waited for locks, most readings first; ``place`` says the first ones in a
-    sentence where a lock is the cause. ``stacks`` divide the blocked time by place.
+    sentence where a lock is the cause. ``stacks`` divide the blocked time by place. ``is_jvm``: a
+    JVM runs the threads, so samples name no line.
     """
 
     parameters: dict[str, Level]
@@ -114,6 +115,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     sites: tuple[WaitSite, ...] = ()
     place: str = ""
     stacks: tuple[BlockedStack, ...] = ()
+    is_jvm: bool = False
 
     def share_of(self, *parts: str) -> float:
         """The sum of some of the ``shares``; a part that is none of them counts as 0."""

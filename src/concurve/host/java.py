@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,6 +70,27 @@ def find_java(wanted: str | None, where: str) -> Java:
         f"and none of version {MAJOR_MIN} or newer in {JDK_FOLDERS})",
         _INSTALL,
     )
+
+
+def find_jfr(argv: Sequence[str] = ()) -> Path:
+    """The program that reads flight recordings, of the newest JDK here: it reads those of older
+    ones, and may refuse those of newer ones. A ``java`` in the command line ``argv`` counts, too.
+
+    Raises:
+        HostError: no Java here has one.
+    """
+    named = [found for word in argv if Path(word).name == "java" if (found := shutil.which(word))]
+    best: tuple[int, Path] | None = None
+    for java in _working(itertools.chain(map(Path, named), _candidates())):
+        program = java.path.resolve().with_name("jfr")
+        if os.access(program, os.X_OK) and (best is None or java.major > best[0]):
+            best = java.major, program
+    if best is None:
+        raise HostError(
+            "no Java here has the program jfr beside it, which reads flight recordings",
+            "apt-get install openjdk-17-jdk-headless, or the JDK that runs the program",
+        )
+    return best[1]
 
 
 def installed() -> list[Java]:

@@ -31,6 +31,7 @@ from concurve.measuring import packaged
 from concurve.measuring.ahead import Ahead, can_run_at_once
 from concurve.measuring.alike import check_alike
 from concurve.measuring.changed_programs import changed_programs
+from concurve.measuring.flight_recorder import with_recordings
 from concurve.measuring.hooks import hook_seconds, run_hook
 from concurve.measuring.judgement import TIMED_OUT_BUSY, Judge
 from concurve.measuring.patience import Patience
@@ -346,7 +347,8 @@ class Runner:
         with self._watch("this trial", cell, limit.seconds, limit.remedy):
             if self._ahead is None:
                 with self._folder() as folder:
-                    raw = self.engine.run(self._spec(key, folder, limit))
+                    spec = self._spec(key, folder, limit)
+                    raw = with_recordings(self.engine.run(spec), spec, folder)
             else:
                 raw = self._ahead.record(
                     key, coming, lambda other: self._spec(other, "", limit), limit.seconds

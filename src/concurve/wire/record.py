@@ -234,6 +234,70 @@ class SitesRecord(_Record, frozen=True):
     ] = ()
 
 
+class RecordedOwner(_Record, frozen=True):
+    """A thread that had a lock before it was given to one that waited."""
+
+    name: str
+    events: Annotated[Count, about("The waits that its giving back ended."), ALWAYS]
+
+
+class RecordedSite(_Record, frozen=True):
+    """A place in a program where threads waited, by a recorder in its runtime."""
+
+    kind: Annotated[
+        str,
+        about(
+            "monitor: to enter one. park: parked, as by a lock of a library. wait: to be notified.",
+            enum=["monitor", "park", "wait"],
+        ),
+    ]
+    primitive: Annotated[
+        str,
+        about(
+            "What is waited at.",
+            enum=["mutex", "reader_writer_lock", "semaphore", "condition", "other"],
+        ),
+    ]
+    function: Annotated[str, about("Class and method, the innermost outside of the runtime's.")]
+    events: Annotated[Count, about("Waits."), ALWAYS]
+    blocked_ns: Annotated[Count, about("What they took together."), ALWAYS]
+    line: Count | None = None
+    lock: Annotated[
+        str | None, about("The class of the monitor, or of the object that was parked on.")
+    ] = None
+    owners: Annotated[
+        tuple[RecordedOwner, ...],
+        about("The threads that had it before, most waits first.", maxItems=4),
+    ] = ()
+
+
+class RecordedWaits(_Record, frozen=True, omit_defaults=False):
+    """Waits of a program for locks, one by one, by a recorder in its runtime that an experiment
+    switched on. The laboratory reads its recording when the trial has ended."""
+
+    source: Annotated[str, about(enum=["jfr"]), ALWAYS] = "jfr"
+    recordings: Annotated[Count, about("One for each process that wrote one."), ALWAYS] = 1
+    threshold_ns: Annotated[Count, about("Shorter waits are not recorded."), ALWAYS] = 0
+    lock_events: Annotated[
+        Count, about("Waits at mutexes, reader-writer locks and semaphores."), ALWAYS
+    ] = 0
+    lock_blocked_ns: Annotated[Count, about("What these took together."), ALWAYS] = 0
+    elsewhere_events: Annotated[
+        Count,
+        about("Those of them with no function of the program among the recorded ones."),
+        ALWAYS,
+    ] = 0
+    elsewhere_blocked_ns: Annotated[Count, about("What these took together."), ALWAYS] = 0
+    is_cut: Annotated[bool, about("The recording is longer than what was read of it."), ALWAYS] = (
+        False
+    )
+    listed: Annotated[
+        tuple[RecordedSite, ...],
+        about("The longest time first, waits for no lock last.", maxItems=16),
+        ALWAYS,
+    ] = ()
+
+
 class HotFile(_Record, frozen=True):
     """A program or a library that threads ran in."""
 
@@ -454,6 +518,13 @@ class RoleRecord(_Record, frozen=True):
     sites: Annotated[
         SitesRecord | None,
         about("Where in its program its threads were seen waiting for locks."),
+    ] = None
+    recorded: Annotated[
+        RecordedWaits | None,
+        about(
+            "Where its threads waited, by a recorder in its runtime; only in trials of an "
+            "experiment that switches one on."
+        ),
     ] = None
     hot: Annotated[
         HotRecord | None,

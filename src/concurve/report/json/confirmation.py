@@ -8,7 +8,13 @@ import msgspec
 
 from concurve.estimate import Estimate
 from concurve.fields import Count, about
-from concurve.findings.confirmation import Confirmation, Confirmed, Tried
+from concurve.findings.confirmation import (
+    Confirmation,
+    Confirmed,
+    Recorded,
+    RecordedPlace,
+    Tried,
+)
 from concurve.terms import Level
 
 
@@ -42,6 +48,75 @@ class Experiment(msgspec.Struct, frozen=True, omit_defaults=True):
     cpu: Annotated[Ratio | None, about("CPU time; left out where trials were too few.")] = None
 
 
+class LockOwner(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A thread that had a lock before one that waited got it."""
+
+    name: str
+    waits: Annotated[Count, about("The waits that its giving back ended.")]
+
+
+class RecordedSite(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A place in the program where threads waited, by the flight recorder of their JVM."""
+
+    kind: Annotated[
+        str,
+        about(
+            "monitor: to enter one. park: parked, as by a lock of a library. wait: to be notified.",
+            enum=["monitor", "park", "wait"],
+        ),
+    ]
+    primitive: Annotated[
+        str,
+        about(
+            "What is waited at.",
+            enum=["mutex", "reader_writer_lock", "semaphore", "condition", "other"],
+        ),
+    ]
+    function: Annotated[str, about("Class and method, the innermost outside of Java's packages.")]
+    waits: Annotated[Count, about("In all trials.")]
+    blocked_ns: Annotated[Count, about("What they took together.")]
+    file: Annotated[
+        str | None,
+        about("By Java's convention: recordings have classes, and no names of files."),
+    ] = None
+    line: Count | None = None
+    lock: Annotated[
+        str | None, about("The class of the monitor, or of the object that was parked on.")
+    ] = None
+    share: Annotated[
+        float | None,
+        about("Of the time of all waits for locks; left out for no lock.", minimum=0, maximum=1),
+    ] = None
+    owners: Annotated[
+        tuple[LockOwner, ...], about("The threads that had it before, most waits first.")
+    ] = ()
+
+
+class RecordedLocks(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where threads of a JVM waited for locks, by its flight recorder, which was on in further
+    trials."""
+
+    trials: Count
+    waits: Annotated[Count, about("For locks, in all these trials.")]
+    blocked_ns: Annotated[Count, about("What they took together.")]
+    threshold_ns: Annotated[Count, about("Shorter waits are not recorded.")]
+    place: Annotated[str, about("The first places, in a sentence.")] = ""
+    sites: Annotated[
+        tuple[RecordedSite, ...],
+        about("The longest time first, waits for no lock last."),
+    ] = ()
+    cost: Annotated[
+        Ratio | None,
+        about("How many times as long an operation took with the recorder."),
+    ] = None
+    elsewhere_waits: Annotated[
+        Count, about("Those of the waits with no function of the program on the stack.")
+    ] = 0
+    elsewhere_blocked_ns: Count = 0
+    is_cut: Annotated[bool, about("Recordings were longer than what was read of them.")] = False
+    missing: Annotated[str, about("Why nothing was recorded; left out if it was.")] = ""
+
+
 class ConfirmedCell(msgspec.Struct, frozen=True, omit_defaults=True):
     """What experiments say of the cause of a cell."""
 
@@ -62,6 +137,10 @@ class ConfirmedCell(msgspec.Struct, frozen=True, omit_defaults=True):
     held_ns: Annotated[float | None, about("Mean time for which it was held.")] = None
     experiments: tuple[Experiment, ...] = ()
     notes: tuple[str, ...] = ()
+    recorded: Annotated[
+        RecordedLocks | None,
+        about("In which lines threads of a JVM waited; left out where none was asked."),
+    ] = None
 
 
 def confirmed_cell(found: Confirmation) -> ConfirmedCell:
@@ -84,6 +163,38 @@ def confirmed_cell(found: Confirmation) -> ConfirmedCell:
         held_ns=found.held_ns,
         experiments=tuple(map(_experiment, found.tried)),
         notes=found.notes,
+        recorded=None if found.recorded is None else _recorded(found.recorded),
+    )
+
+
+def _recorded(found: Recorded) -> RecordedLocks:
+    return RecordedLocks(
+        trials=found.trials,
+        waits=found.events,
+        blocked_ns=found.blocked_ns,
+        threshold_ns=found.threshold_ns,
+        place=found.place,
+        sites=tuple(map(_site, found.sites)),
+        cost=None if found.cost is None else _ratio(found.cost),
+        elsewhere_waits=found.elsewhere_events,
+        elsewhere_blocked_ns=found.elsewhere_blocked_ns,
+        is_cut=found.is_cut,
+        missing=found.missing,
+    )
+
+
+def _site(site: RecordedPlace) -> RecordedSite:
+    return RecordedSite(
+        kind=site.kind,
+        primitive=site.primitive,
+        function=site.function,
+        waits=site.events,
+        blocked_ns=site.blocked_ns,
+        file=site.file,
+        line=site.line,
+        lock=site.lock,
+        share=site.share,
+        owners=tuple(LockOwner(name, waits) for name, waits in site.owners),
     )
 
 
