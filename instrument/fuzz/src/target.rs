@@ -29,6 +29,7 @@ pub struct Target<'a> {
     bytes_max: usize,
     memory_max: u64,
     cases: u64,
+    known: &'a [u64],
 }
 
 impl<'a> Target<'a> {
@@ -43,6 +44,7 @@ impl<'a> Target<'a> {
             bytes_max: 4096,
             memory_max: 1 << 20,
             cases: 2000,
+            known: &[],
         }
     }
 
@@ -67,14 +69,22 @@ impl<'a> Target<'a> {
         Self { cases, ..self }
     }
 
+    /// Seeds of cases that failed once: they run first, each time.
+    pub fn known(self, known: &'a [u64]) -> Self {
+        Self { known, ..self }
+    }
+
     /// Runs the cases; the draw goes on where that of the input has ended.
     ///
     /// # Panics
     /// If a case fails: with its seed, its input and its cause.
     pub fn run(&self, check: impl Fn(&[u8], &mut Draw)) {
-        let watch = Watch::start(self.again(0));
+        let watch = Watch::start(self.command());
         if let Some(seed) = variable(SEED) {
             return self.case(seed, &watch, &check);
+        }
+        for seed in self.known {
+            self.case(*seed, &watch, &check);
         }
         let Some(seconds) = variable(SECONDS) else {
             return (0..self.cases).for_each(|seed| self.case(seed, &watch, &check));
@@ -121,8 +131,12 @@ impl<'a> Target<'a> {
 
     /// The command that runs a case again.
     fn again(&self, seed: u64) -> String {
+        format!("{SEED}={seed} {}", self.command())
+    }
+
+    fn command(&self) -> String {
         let Self { package, name, .. } = self;
-        format!("{SEED}={seed} cargo test --profile checked -p {package} {name}")
+        format!("cargo test --profile checked -p {package} {name}")
     }
 }
 
@@ -146,10 +160,10 @@ struct State {
 }
 
 impl Watch {
-    fn start(again: String) -> Self {
+    fn start(command: String) -> Self {
         let state = Arc::new(State::default());
         let of_thread = Arc::clone(&state);
-        let thread = thread::spawn(move || of_thread.watch(&again));
+        let thread = thread::spawn(move || of_thread.watch(&command));
         let thread = Some(thread);
         Self { state, thread }
     }
@@ -171,7 +185,7 @@ impl Drop for Watch {
 }
 
 impl State {
-    fn watch(&self, again: &str) {
+    fn watch(&self, command: &str) {
         let (mut cases, mut since) = (0, Instant::now());
         while !self.is_over.load(Relaxed) {
             thread::park_timeout(Duration::from_secs(1));
@@ -180,7 +194,7 @@ impl State {
                 (cases, since) = (now, Instant::now());
             } else if since.elapsed() > ENDLESS {
                 let seed = self.seed.load(Relaxed);
-                eprintln!("the case with seed {seed} does not end; again, with that seed: {again}");
+                eprintln!("the case with seed {seed} does not end; again: {SEED}={seed} {command}");
                 std::process::abort();
             }
         }

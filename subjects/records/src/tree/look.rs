@@ -235,6 +235,9 @@ impl Tree {
             if next.level != 0 || seen.leaves.len() == LEAVES_MAX {
                 return Err(next.obstacle());
             }
+            if next.count > 0 && compare(&next.page, next.entry_at(0), bound) != Ordering::Greater {
+                return Err(next.obstacle());
+            }
             seen.leaves.push(next.page);
             (leaf, index) = (next, 0);
         }

@@ -40,7 +40,13 @@ impl Tree {
         } else {
             node::lower_bound(&leaf, self.compared, bound)
         };
-        self.with_entry_from(store, &leaf, index, visit)
+        let is_here = index < leaf.count();
+        self.with_entry_from(store, &leaf, index, |entry| {
+            if let (Some(entry), false) = (entry, is_here) {
+                self.check_order(&leaf, bound, entry)?;
+            }
+            visit(entry)
+        })
     }
 
     /// Calls `visit` with the last entry that is less than `bound`, or of all if there is no bound.
@@ -63,8 +69,11 @@ impl Tree {
                 index
             })?;
             let count = self.count_before(&leaf, bound.as_deref());
-            if count == 0 && fence.is_some() {
-                bound = fence;
+            if let (0, Some(fence)) = (count, fence) {
+                if let Some(bound) = &bound {
+                    self.check_order(&leaf, &fence, bound)?;
+                }
+                bound = Some(fence);
                 continue;
             }
             let found = count.checked_sub(1);
@@ -73,6 +82,16 @@ impl Tree {
                 visit(Seen { found, follower })
             });
         }
+    }
+
+    /// What a search goes on with beyond a leaf must be past what it began with, or a search that goes
+    /// on again and again would not end.
+    fn check_order(&self, leaf: &PageBytes, before: &[u8], after: &[u8]) -> Result<(), Fault> {
+        if before < after {
+            return Ok(());
+        }
+        let text = format!("{} and its neighbour have entries out of order", leaf.id());
+        Err(Fault::Damaged(text))
     }
 
     fn count_before(&self, page: &PageBytes, bound: Option<&[u8]>) -> usize {
