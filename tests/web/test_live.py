@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +150,46 @@ def test_browsers_are_told_of_each_version_until_the_end(
         assert site._followers == {} and site._open == 0
 
     asyncio.run(watched())
+
+
+def test_what_is_done_once_does_not_make_later_looks_rare(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The import behind the first interval was taken for what each reading takes, and a page stood
+    still for 40 s."""
+    db = tmp_path / "live.db"
+    row = under_way(db, trials=4)
+    clock = itertools.count(0.0, 0.25)  # each reading takes 0.25 s
+    monkeypatch.setattr("concurve.web.streams.time.thread_time", lambda: next(clock))
+
+    async def looked() -> None:
+        follower = streams.Follower(row.id, str(db))
+        follower._task.cancel()  # looks are made by hand
+        assert follower._look() and follower._took == 0.0
+        go_on(db, row, 4, 5)
+        assert follower._look() and follower._took == 0.25
+
+    asyncio.run(looked())
+
+
+def test_no_reading_imports_what_estimates_need(tmp_path: Path) -> None:
+    db = tmp_path / "live.db"
+    row = under_way(db, trials=6)
+    script = (
+        "import sys\n"
+        "from concurve.store import Store\n"
+        "from concurve.web.live import LiveRun, load_estimates\n"
+        "store = Store.existing(sys.argv[1])\n"
+        "live = LiveRun(store.run(sys.argv[2]))\n"
+        "load_estimates()\n"
+        "before = set(sys.modules)\n"
+        "assert live.read(store)\n"
+        "assert all(cell.low is not None for cell in live.state().cells)\n"
+        "print(sorted(set(sys.modules) - before))\n"
+    )
+    line = [sys.executable, "-c", script, str(db), row.id]
+    said = subprocess.run(line, capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"
 
 
 def test_a_run_that_cannot_be_followed_is_told_of(tmp_path: Path) -> None:

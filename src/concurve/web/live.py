@@ -24,6 +24,12 @@ from concurve.store.run_head import decode_head
 TOLD_MAX = 5
 
 
+def load_estimates() -> None:
+    """Import what estimates of few and of many trials import when they are made, by making some."""
+    for count in (2, 3, 8):
+        indicator_centre("", [1.0 + place for place in range(count)], "")
+
+
 class LiveCell(msgspec.Struct, frozen=True):
     """A cell so far: its number, its setting, its estimate in words, the bounds of the estimate,
     and the trials that it has and is to have."""
