@@ -78,9 +78,9 @@ class _Runs:
     async def live(self, request: Request) -> Response:
         """The events of a run."""
         id_ = id_of(request)
-        if self._site.streams.are_full:
-            raise BusyError("too many pages follow runs", "close some of them")
         await self._site.read(lambda store: store.run(id_))
+        if self._site.streams.are_full:  # behind what waits: others have come meanwhile
+            raise BusyError("too many pages follow runs", "close some of them")
         return StreamingResponse(self._site.streams.of(id_), media_type="text/event-stream")
 
     async def report(self, request: Request) -> Response:
