@@ -243,7 +243,7 @@ def test_the_window_computes_what_the_command_line_does(opened: Open, tmp_path: 
     page.mouse.down()
     picture.hover(position={"x": 200, "y": 160})
     page.mouse.up()
-    expect(page.locator("#region")).not_to_contain_text("-0.7565 to")
+    expect(page.locator("#region")).not_to_contain_text("x from -0.7565")
     part = computed_other_than(page, whole)
     for ending in ("toml", "xml"):
         page.get_by_label("Load a bookmark").set_input_files(files[ending])
@@ -253,6 +253,22 @@ def test_the_window_computes_what_the_command_line_does(opened: Open, tmp_path: 
     page.get_by_role("button", name="Measure this").click()
     page.wait_for_url("**/new?*", timeout=PATIENCE_MS)
     assert "--location" in page.locator("#sweep-command").input_value()
+
+
+def test_a_part_that_is_replaced_by_the_next_one_is_no_error(opened: Open) -> None:
+    """Each press of a button takes the place of the picture before, of which nothing is told."""
+    page = opened("window", 1400)
+    page.get_by_label("Iterations").fill("150")
+    zoom = page.get_by_role("button", name="Zoom in")
+    for _ in range(70):  # deeper than there are numbers
+        zoom.click()
+        page.wait_for_timeout(30)
+        assert "has taken its place" not in page.locator("#said").inner_text()
+    expect(page.locator("#said")).to_contain_text("No smaller part")
+    expect(page.locator("#region")).to_contain_text("x from -0.7")
+    page.get_by_role("button", name="Zoom out").click()
+    expect(page.locator("#said")).to_be_hidden()
+    expect(page.locator("#state")).to_contain_text("Ended: 1 of 1", timeout=PATIENCE_MS)
 
 
 def computed_other_than(page: Page, before: int) -> int:
