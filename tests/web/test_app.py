@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -135,8 +135,8 @@ def test_of_many_who_ask_at_once_no_more_follow_runs_than_may(
     monkeypatch.setattr("concurve.web.streams.STREAMS_MAX", 1)
     read = site.site.read
 
-    async def slow(function: object) -> object:
-        found = await read(function)  # type: ignore[arg-type]
+    async def slow(function: Callable[[Store], object]) -> object:
+        found = await read(function)
         site.site.streams._open = 1
         return found
 

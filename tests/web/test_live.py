@@ -16,9 +16,9 @@ from concurve.errors import RunError
 from concurve.store import Store
 from concurve.store.run_head import decode_head
 from concurve.web import streams
-from concurve.web.live import LiveRun
+from concurve.web.live import LiveRun, _left
 from concurve.web.streams import Streams, event
-from tests.web.places import go_on, small_run, under_way
+from tests.web.places import go_on, small_run, under_way, visited
 
 
 def test_a_run_under_way_says_which_trial_it_makes(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_a_run_under_way_says_which_trial_it_makes(tmp_path: Path) -> None:
     state = live.state()
     assert (state.done, state.planned, state.state) == (4, 15, "running")
     assert "trial 2" in state.under_way and "threads=" in state.under_way
-    assert state.left.startswith("about ")
+    assert state.left == "less than 1 s left"
     assert sum(cell.trials for cell in state.cells) == 4
     assert all(cell.target == 5 for cell in state.cells)
 
@@ -93,7 +93,22 @@ def test_what_disturbed_trials_is_told(tmp_path: Path) -> None:
     live = LiveRun(row)
     live.read(store)
     (told,) = live.state().told
-    assert "steal" in told and "9 %" in told and "\x1b" not in told
+    assert "the hypervisor took CPU time" in told and "9 %" in told and "\x1b" not in told
+    state = live.state()
+    assert (state.done, state.planned) == (2, 16), "one of them is made again"
+
+
+def test_a_run_under_way_names_its_figure_as_reports_do(tmp_path: Path) -> None:
+    db = tmp_path / "live.db"
+    row = under_way(db, trials=2)
+    with visited(db) as site:
+        text = site.client.get(f"/runs/{row.id}").text
+    assert "wall time so far" in text and "wall_seconds so far" not in text
+
+
+def test_less_than_a_second_is_not_told_to_the_millisecond() -> None:
+    assert _left(0.452) == "less than 1 s left"
+    assert _left(12.4) == "about 12 s left"
 
 
 def test_trials_of_another_plan_are_refused(tmp_path: Path) -> None:
