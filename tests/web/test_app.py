@@ -211,6 +211,7 @@ def test_the_forms_offer_what_is_packaged(site: Visited) -> None:
         assert f'value="{entry.name}"' in text
     assert '<option value="thread-scaling" selected>' in text
     assert 'value="java-threads/tc01"' in text
+    assert f"<code>{Path.cwd()}</code>" in text, "where programs are looked for"
 
 
 def test_while_another_measurement_runs_nothing_disturbs_it(
