@@ -227,6 +227,14 @@ def test_what_a_start_is_refused_for_is_said_once(opened: Open) -> None:
     assert_accessible(page)
 
 
+def test_the_ids_of_two_runs_are_seen_whole(opened: Open, served: Here) -> None:
+    first, second = served[2]
+    page = opened(f"compare?base={first}&new={second}", 2000)
+    for name in ("#base", "#new"):
+        cut = "(field) => field.scrollWidth - field.clientWidth"
+        assert page.locator(name).evaluate(cut) <= 0
+
+
 def test_the_choice_of_a_study_is_as_wide_as_its_place(opened: Open) -> None:
     page = opened("history", 2000)
     place = "(box) => box.getBoundingClientRect().width"
