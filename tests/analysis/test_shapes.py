@@ -127,6 +127,12 @@ def test_a_drift_without_a_change_is_said() -> None:
     assert not any(cell.widened for cell in report.cells), "it drops out of ratios"
 
 
+def test_a_drift_of_more_than_the_whole_is_a_plain_number() -> None:
+    report = run_of(lambda threads, block: (2 + 1.2 * math.sin(block * math.pi / 4)) / threads)
+    assert report.drift is not None and report.drift > 1
+    assert f"by up to {report.drift:.0%}".replace("%", " %") in warnings(report)
+
+
 def test_a_calm_run_has_neither_marks_nor_notes() -> None:
     report = run_of(lambda threads, block: 1 / threads)
     assert report.level_change is None and report.drift is None

@@ -102,7 +102,7 @@ def test_charts_have_alternative_text_and_the_table_its_scopes(pages: dict[str, 
 def test_the_page_tells_everything(pages: dict[str, str]) -> None:
     text = " ".join("".join(Page(pages["troubled"]).text).split())
     for part in (
-        "This run was interrupted.",
+        "This run was interrupted: stopped by",
         "2 threads are fastest",
         "exit code 1 twice: cannot create thread",
         "others used 0.31 s of CPU",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -111,7 +111,8 @@ def test_the_events_of_a_run_that_has_ended(site: Visited, stored: Stored) -> No
 @pytest.mark.parametrize(
     "path",
     ["/nothing", "/runs/no-such-run", "/runs/no-such-run/report", "/runs/no-such-run/live",
-     "/runs/a.b", "/campaigns/none", "/measurements/7", "/runs/x/file/exe"],
+     "/runs/a.b", "/runs/--help", "/runs/-h/live", "/campaigns/none",
+     "/measurements/7", "/runs/x/file/exe"],
 )  # fmt: skip
 def test_what_is_not_there(site: Visited, path: str) -> None:
     answer = site.client.get(path)
@@ -119,6 +120,31 @@ def test_what_is_not_there(site: Visited, path: str) -> None:
     assert "Try:" in answer.text and "Traceback" not in answer.text
     said = site.client.get(path, headers=JSON).json()
     assert said["what"] and said["remedy"]
+
+
+def test_no_id_is_an_option_of_a_command_line(site: Visited) -> None:
+    for path in ("/runs/--help/resume", "/campaigns/-x/resume", "/runs/-/more"):
+        answer = site.client.post(path, json={}, headers={**JSON, **OWN})
+        assert answer.status_code == 404
+    assert site.site.measurements.find(1) is None
+
+
+def test_of_many_who_ask_at_once_no_more_follow_runs_than_may(
+    site: Visited, stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others have come while the store was read for this one."""
+    monkeypatch.setattr("concurve.web.streams.STREAMS_MAX", 1)
+    read = site.site.read
+
+    async def slow(function: Callable[[Store], object]) -> object:
+        found = await read(function)
+        site.site.streams._open = 1
+        return found
+
+    monkeypatch.setattr(site.site, "read", slow)
+    answer = site.client.get(f"/runs/{stored.first}/live", headers=JSON)
+    site.site.streams._open = 0
+    assert answer.status_code == 409
 
 
 def test_a_file_of_an_unknown_ending(site: Visited, stored: Stored) -> None:
@@ -202,6 +228,7 @@ def test_the_forms_offer_what_is_packaged(site: Visited) -> None:
         assert f'value="{entry.name}"' in text
     assert '<option value="thread-scaling" selected>' in text
     assert 'value="java-threads/tc01"' in text
+    assert f"<code>{Path.cwd()}</code>" in text, "where programs are looked for"
 
 
 def test_while_another_measurement_runs_nothing_disturbs_it(

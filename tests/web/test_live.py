@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +16,9 @@ from concurve.errors import RunError
 from concurve.store import Store
 from concurve.store.run_head import decode_head
 from concurve.web import streams
-from concurve.web.live import LiveRun
+from concurve.web.live import LiveRun, _left
 from concurve.web.streams import Streams, event
-from tests.web.places import go_on, small_run, under_way
+from tests.web.places import go_on, small_run, under_way, visited
 
 
 def test_a_run_under_way_says_which_trial_it_makes(tmp_path: Path) -> None:
@@ -26,7 +29,7 @@ def test_a_run_under_way_says_which_trial_it_makes(tmp_path: Path) -> None:
     state = live.state()
     assert (state.done, state.planned, state.state) == (4, 15, "running")
     assert "trial 2" in state.under_way and "threads=" in state.under_way
-    assert state.left.startswith("about ")
+    assert state.left == "less than 1 s left"
     assert sum(cell.trials for cell in state.cells) == 4
     assert all(cell.target == 5 for cell in state.cells)
 
@@ -90,7 +93,22 @@ def test_what_disturbed_trials_is_told(tmp_path: Path) -> None:
     live = LiveRun(row)
     live.read(store)
     (told,) = live.state().told
-    assert "steal" in told and "9 %" in told and "\x1b" not in told
+    assert "the hypervisor took CPU time" in told and "9 %" in told and "\x1b" not in told
+    state = live.state()
+    assert (state.done, state.planned) == (2, 16), "one of them is made again"
+
+
+def test_a_run_under_way_names_its_figure_as_reports_do(tmp_path: Path) -> None:
+    db = tmp_path / "live.db"
+    row = under_way(db, trials=2)
+    with visited(db) as site:
+        text = site.client.get(f"/runs/{row.id}").text
+    assert "wall time so far" in text and "wall_seconds so far" not in text
+
+
+def test_less_than_a_second_is_not_told_to_the_millisecond() -> None:
+    assert _left(0.452) == "less than 1 s left"
+    assert _left(12.4) == "about 12 s left"
 
 
 def test_trials_of_another_plan_are_refused(tmp_path: Path) -> None:
@@ -147,6 +165,46 @@ def test_browsers_are_told_of_each_version_until_the_end(
         assert site._followers == {} and site._open == 0
 
     asyncio.run(watched())
+
+
+def test_what_is_done_once_does_not_make_later_looks_rare(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The import behind the first interval was taken for what each reading takes, and a page stood
+    still for 40 s."""
+    db = tmp_path / "live.db"
+    row = under_way(db, trials=4)
+    clock = itertools.count(0.0, 0.25)  # each reading takes 0.25 s
+    monkeypatch.setattr("concurve.web.streams.time.thread_time", lambda: next(clock))
+
+    async def looked() -> None:
+        follower = streams.Follower(row.id, str(db))
+        follower._task.cancel()  # looks are made by hand
+        assert follower._look() and follower._took == 0.0
+        go_on(db, row, 4, 5)
+        assert follower._look() and follower._took == 0.25
+
+    asyncio.run(looked())
+
+
+def test_no_reading_imports_what_estimates_need(tmp_path: Path) -> None:
+    db = tmp_path / "live.db"
+    row = under_way(db, trials=6)
+    script = (
+        "import sys\n"
+        "from concurve.store import Store\n"
+        "from concurve.web.live import LiveRun, load_estimates\n"
+        "store = Store.existing(sys.argv[1])\n"
+        "live = LiveRun(store.run(sys.argv[2]))\n"
+        "load_estimates()\n"
+        "before = set(sys.modules)\n"
+        "assert live.read(store)\n"
+        "assert all(cell.low is not None for cell in live.state().cells)\n"
+        "print(sorted(set(sys.modules) - before))\n"
+    )
+    line = [sys.executable, "-c", script, str(db), row.id]
+    said = subprocess.run(line, capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"
 
 
 def test_a_run_that_cannot_be_followed_is_told_of(tmp_path: Path) -> None:

@@ -74,3 +74,9 @@ def test_the_command_line_gets_its_words(tmp_path: Path) -> None:
     done = asyncio.run(Measurements(db).plan(line))
     assert done.code == 0, done.said
     assert "2 cells" in done.output
+
+
+@pytest.mark.real
+def test_what_is_started_calls_itself_concurve(tmp_path: Path) -> None:
+    done = asyncio.run(Measurements(str(tmp_path / "x.db")).plan(["sweep", "--no-such-option"]))
+    assert done.code == 2 and "concurve sweep" in done.said

@@ -131,6 +131,19 @@ class TestServer:
         seen = trials(lab, run)
         wait_until(lambda: trials(lab, run) > seen, "a further trial")
 
+    def test_it_ends_without_the_rest_of_a_request(self, served: Served) -> None:
+        head = (
+            f"POST /login HTTP/1.1\r\nHost: {served.host}:{served.port}\r\n"
+            f"Origin: http://{served.host}:{served.port}\r\nContent-Length: 50\r\n\r\n"
+        )
+        with socket.create_connection((served.host, served.port)) as link:
+            link.sendall(head.encode() + b'{"to')
+            # It is asked later than that, so it has taken the half of a request by then.
+            assert served.ask("/runs")[0] == 200
+            served.process.send_signal(signal.SIGTERM)
+            _, said = served.process.communicate(timeout=60)
+        assert said == ""  # of tasks that had to be cancelled, uvicorn tells
+
     def test_slow_clients_keep_no_page_waiting(self, served: Served) -> None:
         slow = [socket.create_connection((served.host, served.port)) for _ in range(50)]
         for link in slow:

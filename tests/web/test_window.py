@@ -126,6 +126,21 @@ def test_the_virtual_machine_has_its_options(monkeypatch: pytest.MonkeyPatch) ->
     assert (by_default, none, native) == (None, [], "mandelbrot")
 
 
+def test_a_priority_that_the_system_refuses_computes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``nice`` warns where it may not lower its value, and starts the program nevertheless."""
+    nice = tmp_path / "nice"
+    nice.write_text("#!/bin/sh\necho 'nice: cannot set niceness: Permission denied' >&2\nexit 0\n")
+    nice.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr("concurve.web.window.setting.command", lambda *what: ("kernel",))
+    with pytest.raises(HostError, match="Permission denied") as refused:
+        kernel_of(changed(nice=-5))
+    assert "nice value" in refused.value.remedy
+    assert kernel_of(changed()) == ("kernel",)
+
+
 @pytest.mark.parametrize(
     ("setting", "says"),
     [

@@ -55,7 +55,7 @@ def _by_chance(cells: Sequence[CellFindings], primary: str) -> Iterator[str]:
 def _change(change: LevelChange | None, info: IndicatorInfo) -> Iterator[str]:
     if change is None:
         return
-    percent = f"{abs(change.factor - 1) * 100:.2g} %"
+    percent = words.share(abs(change.factor - 1))
     yield (
         f"From block {change.block + 1} on, {info.label} was {percent} "
         f"{'higher' if change.factor > 1 else 'lower'} in all cells (median over the cells): the "
@@ -69,7 +69,7 @@ def _drift(share: float | None, info: IndicatorInfo) -> Iterator[str]:
     if share is not None:
         label = f"{info.label[:1].upper()}{info.label[1:]}"
         yield (
-            f"{label} drifted in all cells, by up to {share * 100:.2g} % "
+            f"{label} drifted in all cells, by up to {words.share(share)} "
             "from one block to another: blocks that follow each other are alike. That drops out of "
             "ratios; the median of a cell is that of the time of this run."
         )

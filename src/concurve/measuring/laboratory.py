@@ -310,7 +310,7 @@ class Runner:
                 key.block,
                 key.attempt,
                 protocol.done,
-                max(protocol.planned(), protocol.done + 1),
+                max(protocol.in_all(), protocol.done + 1),
                 protocol.seconds_left(),
             )
             trial = self._trial(cell, key, self._limit(protocol), protocol.coming)

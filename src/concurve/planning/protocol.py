@@ -163,6 +163,12 @@ class Protocol:
             for cell in self.cells
         )
 
+    def in_all(self) -> int:
+        """Trials in all, as known now, with those that were redone."""
+        return self.done + sum(
+            max(0, cell.target - len(cell.used)) for cell in self.cells if not cell.skipped
+        )
+
     def seconds_left(self) -> float | None:
         """Expected time of the trials still planned, from the cells' own mean times."""
         if not self.done:

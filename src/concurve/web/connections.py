@@ -96,6 +96,13 @@ class BoundedConnection(H11Protocol):
         if self.cycle is None or self.cycle.response_complete:
             self._expect()
 
+    def shutdown(self) -> None:
+        """The server ends: answer what was asked, and wait for no rest of a request."""
+        if self.cycle is not None and self.cycle.more_body and not self.cycle.response_complete:
+            self.transport.abort()
+        else:
+            super().shutdown()
+
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no request; behind one that is being answered, just end."""
         if self.cycle is not None and not self.cycle.response_complete:

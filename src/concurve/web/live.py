@@ -24,6 +24,17 @@ from concurve.store.run_head import decode_head
 TOLD_MAX = 5
 
 
+def load_estimates() -> None:
+    """Import what estimates of few and of many trials import when they are made, by making some."""
+    for count in (2, 3, 8):
+        indicator_centre("", [1.0 + place for place in range(count)], "")
+
+
+def _left(seconds: float) -> str:
+    """The time left, in words; of less than a second it is not known how much less."""
+    return f"about {words.duration(seconds)} left" if seconds >= 1 else "less than 1 s left"
+
+
 class LiveCell(msgspec.Struct, frozen=True):
     """A cell so far: its number, its setting, its estimate in words, the bounds of the estimate,
     and the trials that it has and is to have."""
@@ -111,8 +122,8 @@ class LiveRun:
             state=self.row.state,
             reason=fmt.clean(self.row.reason),
             done=protocol.done,
-            planned=max(protocol.planned(), protocol.done),
-            left="" if left is None else f"about {words.duration(left)} left",
+            planned=protocol.in_all(),
+            left="" if left is None else _left(left),
             under_way=self._under_way(),
             told=tuple(reversed(self._told)),
             cells=tuple(
@@ -135,7 +146,8 @@ class LiveRun:
         cell = outcome.key.cell
         if outcome.cause:
             setting = fmt.setting(self._plan.cells[cell].parameters) or "trial"
-            self._told.append(fmt.clean(f"{setting}: {outcome.cause}: {outcome.detail}"))
+            cause = fmt.cause(outcome.cause)
+            self._told.append(fmt.clean(f"{setting}: {cause}: {outcome.detail}"))
             del self._told[:-TOLD_MAX]
         return cell
 

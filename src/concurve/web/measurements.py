@@ -33,7 +33,7 @@ from concurve.store.holder import process_of
 #: users see those that a process is started with, and a form may hold a password.
 _MAIN = """\
 import json, os, sys
-sys.argv[1:] = json.loads(sys.stdin.buffer.read())
+sys.argv = ["concurve", *json.loads(sys.stdin.buffer.read())]
 nowhere = os.open(os.devnull, os.O_RDONLY)
 os.dup2(nowhere, 0)
 os.close(nowhere)

@@ -17,11 +17,11 @@ import msgspec
 from concurve.errors import ConcurveError
 from concurve.store import Store
 from concurve.web.aside import aside
-from concurve.web.live import LiveRun
+from concurve.web.live import LiveRun, load_estimates
 
 #: The store is looked at once in so many seconds,
 LOOK_SECONDS = 1.0
-#: reading it takes at most this share of one CPU,
+#: reading it again takes at most this share of one CPU,
 READ_SHARE_MAX = 0.005
 #: and a run whose process may have been killed, which writes nothing, is read so often anyway.
 ANYWAY_SECONDS = 10.0
@@ -93,12 +93,19 @@ class Follower:
                 self._store.close()
 
     def _look(self) -> bool:
-        """Read what is new, if anything may be; whether the run has a new version."""
+        """Read what is new, if anything may be; whether the run has a new version.
+
+        What is done once is not counted as what reading takes: to import what estimates need, and
+        to read all trials that were stored before. Else the page would stand still for a minute.
+        """
+        is_first = self.live is None
+        if is_first:
+            load_estimates()
         begun = time.thread_time()
         try:
             return self._read()
         finally:
-            self._took = time.thread_time() - begun
+            self._took = 0.0 if is_first else time.thread_time() - begun
 
     def _read(self) -> bool:
         if self._store is None:

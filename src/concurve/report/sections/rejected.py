@@ -20,16 +20,6 @@ from concurve.report.document import (
     Tone,
 )
 
-#: What was read of a trial that is rejected or in doubt, in words; other causes are words already.
-_CAUSES = {
-    "steal": "the hypervisor took CPU time",
-    "foreign_cpu": "other processes used the CPUs",
-    "low_priority": "processes of low priority used the CPUs",
-    "run_queue": "waited for a CPU that others used",
-    "late_reading": "read late",
-    "timed_out": "timed out",
-    "timed_out, machine busy": "timed out on a busy machine",
-}
 # At most this many trials are listed; further ones are counted.
 _LISTED_MAX = 200
 # At most this many are shown unfolded.
@@ -82,7 +72,7 @@ def _counted(findings: Findings, with_doubts: bool = True) -> Iterator[str]:
     for counter, what in ((redone, "rejected"), (doubted, "in doubt")):
         if counter:
             causes = ", ".join(
-                f"{_CAUSES.get(cause, cause)} ({number})" for cause, number in counter.most_common()
+                f"{fmt.cause(cause)} ({number})" for cause, number in counter.most_common()
             )
             yield f"{fmt.count(counter.total(), 'trial')} {what}: {causes}"
 

@@ -175,5 +175,5 @@ def _document(findings: Findings, found: Iterable[Section | None], detail: Detai
 
 def _head(findings: Findings) -> Iterator[Block]:
     if findings.run.state != "complete":
-        lead = f"{fmt.state(findings.run.state)}."
+        lead = fmt.state(findings.run.state) + ("" if findings.run.reason else ".")
         yield Paragraph(findings.run.reason, Tone.WARNING, lead=lead, detail=Detail.FULL)

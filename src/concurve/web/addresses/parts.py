@@ -7,8 +7,8 @@ import re
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-#: An id of a run or a campaign.
-_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
+#: An id of a run or a campaign. It stands in command lines, so it is none of their options.
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 
 #: The number of a measurement or of a picture.
 _NUMBER = re.compile(r"[0-9]{1,9}")

@@ -7,8 +7,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from concurve.definition.measured import MEASURED
+from concurve.definition.study import Study
 from concurve.errors import BusyError, StoreError, StudyError
 from concurve.planning.plan import plan_of
+from concurve.readings.measures import cpu_info
 from concurve.report import format as fmt
 from concurve.store import Store
 from concurve.store.campaign_head import decode_campaign
@@ -66,6 +69,7 @@ class _Runs:
             "run",
             row=row,
             head=head,
+            figure=_label(head.study),
             trials=trials,
             campaign="" if campaign is None else campaign.id,
             is_running=is_running,
@@ -78,9 +82,9 @@ class _Runs:
     async def live(self, request: Request) -> Response:
         """The events of a run."""
         id_ = id_of(request)
-        if self._site.streams.are_full:
-            raise BusyError("too many pages follow runs", "close some of them")
         await self._site.read(lambda store: store.run(id_))
+        if self._site.streams.are_full:  # behind what waits: others have come meanwhile
+            raise BusyError("too many pages follow runs", "close some of them")
         return StreamingResponse(self._site.streams.of(id_), media_type="text/event-stream")
 
     async def report(self, request: Request) -> Response:
@@ -123,6 +127,14 @@ class _Runs:
         id_ = id_of(request)
         form = forms.decode(await request.body(), forms.ResumeForm)
         return await started(self._site, forms.resume_words(id_, form))
+
+
+def _label(study: Study) -> str:
+    """The primary indicator of a study as reports name it."""
+    name = study.primary
+    declared = next((item.label for item in study.indicators if item.name == name), "")
+    measured = MEASURED.get(name) or cpu_info(name)
+    return declared or (measured.label if measured else name.replace("_", " "))
 
 
 def _settings(head: RunHead) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
+from pathlib import Path
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -59,6 +61,13 @@ async def _words(request: Request) -> list[str]:
     raise HTTPException(404)
 
 
+def _folder() -> str:
+    """The folder in which measurements run; empty if it is gone."""
+    with contextlib.suppress(OSError):
+        return str(Path.cwd())
+    return ""
+
+
 class _Starting:
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -67,7 +76,7 @@ class _Starting:
         """The forms of a new measurement."""
         entries = await asyncio.to_thread(packaged)
         chosen = request.query_params.get("study", "")
-        return self._site.page("new", entries=entries, chosen=chosen)
+        return self._site.page("new", entries=entries, chosen=chosen, folder=_folder())
 
     async def plan(self, request: Request) -> Response:
         """What would be measured, by a dry run, and the command line."""

@@ -4,6 +4,11 @@ import { ask, once, tell } from "/static/asking.js";
 const LOOK_MS = 500;
 const entries = new Map(JSON.parse(document.getElementById("catalogue").dataset.entries).map((entry) => [entry.name, entry]));
 const shown = (name, is) => { document.getElementById(name).hidden = !is; };
+const command = (line) => {
+  document.getElementById("line").textContent = line;
+  shown("of-command", line !== "");
+};
+const title = (text) => { document.getElementById("result-title").textContent = text; };
 let counted = 0;
 let number = null;
 
@@ -79,7 +84,7 @@ function contentOf(form) {
 
 async function plan(form) {
   const made = await (await ask(`/new/plan/${form.dataset.kind}`, contentOf(form))).json();
-  document.getElementById("line").textContent = made.line;
+  command(made.line);
   document.getElementById("plan").textContent = made.plan;
   shown("plan", made.plan !== "");
   shown("progress", false);
@@ -91,15 +96,19 @@ async function start(form) {
   number = said.number;
   shown("plan", false);
   shown("progress", true);
+  shown("stop", true);
   for (;;) {
-    document.getElementById("line").textContent = said.line;
+    command(said.line);
     document.getElementById("lines").textContent = said.lines.join("\n");
     document.getElementById("state").textContent = said.code === null ? "It begins …" : `It ended with the exit code ${said.code}.`;
     if (said.run) {
       location.assign(said.run.startsWith("c") ? `/campaigns/${said.run}` : `/runs/${said.run}`);
       return;
     }
-    if (said.code !== null) throw new Error(said.lines.join("\n") || `it ended with the exit code ${said.code}`);
+    if (said.code !== null) {
+      shown("progress", false); // its lines are the reason, told above the command
+      throw new Error(said.lines.join("\n") || `it ended with the exit code ${said.code}`);
+    }
     await new Promise((done) => setTimeout(done, LOOK_MS));
     said = await (await ask(`/measurements/${said.number}`)).json();
   }
@@ -110,7 +119,17 @@ for (const form of document.querySelectorAll("#sweep, #study")) {
     event.preventDefault();
     const button = event.submitter ?? form.querySelector("button[type=submit]");
     shown("result", true);
-    once(button, () => (button.value === "start" ? start(form) : plan(form)))
+    for (const name of ["plan", "progress"]) shown(name, false);
+    command("");
+    title("What will be done");
+    once(button, async () => {
+      try {
+        await (button.value === "start" ? start(form) : plan(form));
+      } catch (error) {
+        title("Nothing is measured");
+        throw error;
+      }
+    })
       .then(() => document.getElementById("result").scrollIntoView({ block: "nearest" }));
   });
 }

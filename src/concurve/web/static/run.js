@@ -96,7 +96,7 @@ function rowOf(cell) {
 function draw(state) {
   document.getElementById("done").value = state.planned ? state.done / state.planned : 0;
   document.getElementById("count").textContent = `${state.done} of ${state.planned} trials`;
-  document.getElementById("left").textContent = state.left;
+  document.getElementById("left").textContent = state.left && `, ${state.left}`;
   document.getElementById("under-way").textContent = state.under_way;
   document.getElementById("told").replaceChildren(...state.told.map((text) => {
     const item = document.createElement("li");

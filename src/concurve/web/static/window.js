@@ -13,6 +13,9 @@ const overTime = new Timeline(place("cpus"));
 let readings = 0;
 let bookmark = { ...home };
 let number = null;
+// How often a picture was asked for: what one that was replaced by a later one says is old.
+let attempt = 0;
+let started = Promise.resolve();
 
 // -- the setting ----------------------------------------------------------------------------------
 
@@ -137,31 +140,41 @@ function showCpus({ first, cpus, seconds, busy }) {
   }));
 }
 
-async function compute() {
+async function compute(mine) {
   const setting = settingNow();
-  let state = await (await ask("/window/start", setting)).json();
+  // One after another: the last one that was asked for is the one that is computed.
+  const answer = started.then(() => (mine === attempt ? ask("/window/start", setting) : null));
+  started = answer.catch(() => {});
+  const begun = await answer;
+  if (mine !== attempt) return;
+  let state = await begun.json();
+  if (mine !== attempt) return;
   number = state.number;
   const own = number;
   painted.begin(setting.bookmark.width, setting.bookmark.height, setting.iterations);
   overTime.clear();
   readings = 0;
   describe(state, setting.repeat);
-  const shown = ask(`/window/${own}/picture`).then((answer) => show(answer, own)).catch(tell);
-  while (state.is_computing && own === number) {
+  const shown = ask(`/window/${own}/picture`).then((answer) => show(answer, own)).catch((error) => { if (mine === attempt) tell(error); });
+  while (state.is_computing && mine === attempt) {
     await new Promise((done) => setTimeout(done, LOOK_MS));
-    if (own !== number) return;
+    if (mine !== attempt) return;
     state = await (await ask(`/window/${own}?since=${readings}`)).json();
     // "Ended" is said of a picture that is there whole: its last lines may still be on their way.
     if (!state.is_computing) await shown;
-    if (own !== number) return;
+    if (mine !== attempt) return;
     describe(state, setting.repeat);
   }
 }
 
 place("colours").addEventListener("change", (event) => painted.repaint(event.target.value === "threads"));
 
+// As many places as tell the pixels of such a span apart; what is saved has them all.
+const rounded = (value, span) => value.toFixed(Math.min(20, Math.max(0, 4 - Math.floor(Math.log10(span)))));
+
 function tellRegion() {
-  place("region").textContent = `${bookmark.x_min} to ${bookmark.x_max}, ${bookmark.y_min} to ${bookmark.y_max}`;
+  const { x_min, x_max, y_min, y_max } = bookmark;
+  place("region").textContent = `x from ${rounded(x_min, x_max - x_min)} to ${rounded(x_max, x_max - x_min)}, y from ${rounded(y_min, y_max - y_min)} to ${rounded(y_max, y_max - y_min)}`;
 }
 
 // -- the part of the picture --------------------------------------------------------------------
@@ -169,13 +182,18 @@ function tellRegion() {
 function choose(x0, x1, y0, y1) {
   const across = bookmark.x_max - bookmark.x_min;
   const up = bookmark.y_max - bookmark.y_min;
-  bookmark = {
+  const part = {
     ...bookmark,
     x_min: bookmark.x_min + x0 * across,
     x_max: bookmark.x_min + x1 * across,
     y_min: bookmark.y_max - y1 * up,
     y_max: bookmark.y_max - y0 * up,
   };
+  if (!(part.x_min < part.x_max && part.y_min < part.y_max)) {
+    tell(new Error("No smaller part can be shown: numbers of 64 bits tell no more points apart. Try: Zoom out"));
+    return;
+  }
+  bookmark = part;
   tellRegion();
   form.requestSubmit();
 }
@@ -235,7 +253,8 @@ canvas.addEventListener("pointercancel", () => { from = null; chosen.hidden = tr
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   tell(null);
-  compute().catch(tell);
+  const mine = ++attempt;
+  compute(mine).catch((error) => { if (mine === attempt) tell(error); });
 });
 place("measure").addEventListener("click", (event) => once(event.target, async () => {
   const asked = await (await ask("/window/measure", settingNow())).json();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from typing import Literal
 
 import msgspec
@@ -11,6 +12,7 @@ import msgspec
 from concurve.errors import HostError, StudyError
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.packaged import command
+from concurve.report import format as fmt
 from concurve.web.bookmarks import DEPTH_MAX, SIDE_MAX, Bookmark, check
 
 #: So many threads, pixels and repetitions may be asked for here; the command line takes more.
@@ -123,16 +125,35 @@ def kernel_of(setting: Setting) -> tuple[str, ...]:
     while, the first time.
 
     Raises:
-        HostError: the kernel is not built, or there is no such Java.
+        HostError: the kernel is not built, there is no such Java, or the system refuses the
+            priority.
         StudyError: the setting cannot be computed.
     """
     check_setting(setting)
+    _check_controls(setting)
     if setting.kernel == "native":
         return command("mandelbrot", _WHERE)
     jvm = setting.jvm
     options = [f"-XX:+Use{jvm.collector}GC"] if jvm.collector else []
     options += ["-XX:ThreadPriorityPolicy=1"] if jvm.maps_priority else []
     return command("mandelbrot-java", _WHERE, jvm.java or None, options)
+
+
+def _check_controls(setting: Setting) -> None:
+    """Try the controls with a program that does nothing: where ``nice`` may not lower its value, it
+    says so and goes on, and a picture of another priority than the one of the form would come."""
+    line = _controls(setting)
+    if not line:
+        return
+    tried = subprocess.run(
+        [*line, _tool("true")], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    if tried.returncode != 0 or tried.stderr:
+        said = " ".join(tried.stderr.decode(errors="replace").split())
+        raise HostError(
+            f"the system refuses the priority or the CPUs: {fmt.clean(said)}",
+            "a nice value of 0 or more and no real-time policy, or root",
+        )
 
 
 def sharing(setting: Setting) -> list[str]:
@@ -157,7 +178,8 @@ def words(setting: Setting, location: str, live: str, kernel: tuple[str, ...]) -
         HostError: a tool that it needs is not installed.
     """
     check_setting(setting)
-    line = [
+    return [
+        *_controls(setting),
         *kernel,
         f"--threads={setting.threads}",
         *sharing(setting),
@@ -165,6 +187,11 @@ def words(setting: Setting, location: str, live: str, kernel: tuple[str, ...]) -
         f"--location={location}",
         f"--live={live}",
     ]
+
+
+def _controls(setting: Setting) -> list[str]:
+    """The beginning of a command line that sets priority and CPUs of what follows."""
+    line: list[str] = []
     if setting.nice:
         line[:0] = [_tool("nice"), "-n", str(setting.nice)]
     if setting.policy:
