@@ -66,6 +66,16 @@ def test_who_sends_to_a_full_channel_waits_for_the_stage_that_receives() -> None
     assert said.cause == "stage" and "send to a channel" in said.words
 
 
+def test_a_channel_with_one_place_is_a_lock() -> None:
+    """Who sends takes the place, and receives what was sent: no other goroutine works."""
+    own = go(2, (0.7, 0.7), wall=1.1, runtime=runtime(1.3, send=0.7, group=1))
+    said = cause_of(own, BASE)
+    assert said.cause == "lock" and "used as a lock" in said.words
+    # A producer and a consumer, of which the first waits in the base, too.
+    base = go(1, (0.6, 0.4), runtime=runtime(1.0, send=1.0, group=1))
+    assert cause_of(own, base).cause == "stage"
+
+
 def test_a_collector_that_had_the_other_cpu_for_itself() -> None:
     """It takes 0.6 of a CPU: beside one worker it costs nothing, beside two it does."""
     base = go(1, (0.8, 0.8), runtime=runtime(1.0, 0.8, marking=0.6, group=1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurve.explain.breakdown import Breakdown
+from concurve.explain.goroutines import Goroutines
 from concurve.explain.verdict import Case, Verdict, number
 
 #: Below this share of the speed-up that is possible, there is a loss to explain.
@@ -11,6 +12,8 @@ SPEEDUP_MIN = 0.9
 LOCKED_MIN = 0.02
 #: The same for a channel.
 CHANNEL_MIN = 0.25
+#: So many goroutines that run or send, beyond the workers, are a stage of their own.
+BESIDE_MAX = 0.5
 
 
 def by_goroutines(case: Case) -> Verdict | None:
@@ -23,6 +26,10 @@ def by_goroutines(case: Case) -> Verdict | None:
     if workers > 1 and found.locked >= LOCKED_MIN * workers:
         many = f"{number(found.locked)} of {workers:g} goroutines"
         return Verdict("lock", f"{many} wait for a sync.Mutex or RWMutex at a time")
+    if found.sending >= CHANNEL_MIN * workers and _is_place(found, base, workers):
+        many = f"{number(found.sending)} of {workers:g} goroutines"
+        words = f"{many} wait to send to a channel at a time, and none but they receive from it"
+        return Verdict("lock", f"{words}: the channel is used as a lock")
     if found.sending >= CHANNEL_MIN * workers:
         words = f"{number(found.sending)} goroutines wait to send to a channel at a time"
         return Verdict("stage", f"{words}: what receives from it is the limit")
@@ -30,6 +37,21 @@ def by_goroutines(case: Case) -> Verdict | None:
         words = f"{number(found.receiving)} goroutines wait to receive from a channel at a time"
         return Verdict("stage", f"{words}: what sends to it is the limit")
     return None
+
+
+def _is_place(found: Goroutines, base: Breakdown, workers: float) -> bool:
+    """Is the channel a semaphore? Then those that send are those that receive, so beside the
+    workers no goroutine works, and a single worker waits for none."""
+    alone = base.goroutines
+    if alone is None or base.level != 1 or workers < 2:
+        return False
+    active, before = found.running + found.sending, alone.running + alone.sending
+    return (
+        active <= workers + BESIDE_MAX
+        and before <= 1 + BESIDE_MAX
+        and alone.sending < CHANNEL_MIN
+        and found.receiving < 1 + CHANNEL_MIN
+    )
 
 
 def _loses(cell: Breakdown, base: Breakdown) -> bool:
