@@ -268,6 +268,29 @@ def test_only_what_has_the_mark_is_ended() -> None:
     assert daemons.main(["stop"]) == 2
 
 
+@pytest.mark.real
+def test_what_lost_the_mark_is_ended_with_the_process_that_started_it() -> None:
+    """As a process of Ray's that writes its title over its environment."""
+    mark = f"test-{os.getpid()}-{time.monotonic_ns()}"
+    untitled = (
+        "import os, subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], env={})"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", untitled, MARKED.replace("'up'", "__import__('os').getpid()")],
+        env={**os.environ, MARK_VARIABLE: mark}, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        without = int(process.stdout.readline())
+        assert daemons.marked(mark) == sorted([process.pid, without])
+        assert daemons.main(["stop", mark]) == 0
+        assert process.wait(10) != 0
+        assert process.stdout.read() == b"", "the other one has ended, too"
+    finally:
+        process.kill()
+        process.wait()
+
+
 def test_the_folder_of_ray_is_made_before_ray_for_its_user_alone() -> None:
     stages = commands.up(lab())
     assert [step.host for step in stages[2]] == ["server1", "load1", "load2"]
@@ -307,7 +330,7 @@ def test_a_folder_that_another_user_has_made_is_refused(
 def test_a_number_that_another_process_has_by_now_is_not_signalled() -> None:
     process = subprocess.Popen(["sleep", "1077"])
     try:
-        daemons._signal([process.pid], signal.SIGKILL, "a mark that it has not")
+        daemons._signal(process.pid, "1", signal.SIGKILL)  # that one was started long before
         assert process.poll() is None
     finally:
         process.kill()

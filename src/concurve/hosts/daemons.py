@@ -25,53 +25,89 @@ _LOOK_SECONDS = 0.05
 
 _USAGE = "usage: python -m concurve.hosts.daemons stop MARK | folder PATH"
 
-#: The fields of /proc/PID/stat after the name: user and system time in ticks.
-_USER, _SYSTEM = 11, 12
+#: The fields of /proc/PID/stat after the name: the parent, user and system time in ticks, and the
+#: moment of the start, which tells two processes of one number apart.
+_PARENT, _USER, _SYSTEM, _STARTED = 1, 11, 12, 19
+
+_PROC = Path("/proc")
 
 
-def marked(mark: str, proc: Path = Path("/proc")) -> list[int]:
-    """The processes with the mark in the environment that they were started with."""
-    wanted = _assignment(mark)
-    found = []
+def marked(mark: str, proc: Path = _PROC) -> list[int]:
+    """The processes with the mark in the environment that they were started with, and those that
+    they started: one that gives itself a title, as Ray's do, writes it over its environment."""
+    return sorted(_family(mark, proc))
+
+
+def _family(mark: str, proc: Path = _PROC) -> dict[int, str]:
+    """The processes with the mark and their descendants, and when each was started."""
+    wanted = f"{MARK_VARIABLE}={mark}".encode()
+    started: dict[int, str] = {}
+    children: dict[int, list[int]] = {}
+    with_mark = []
     for folder in proc.glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended, or is not ours
+        with contextlib.suppress(OSError, IndexError, ValueError):  # it has ended, or is not ours
+            pid, fields = int(folder.name), _fields(folder)
+            started[pid] = fields[_STARTED]
+            children.setdefault(int(fields[_PARENT]), []).append(pid)
             if has_variable(folder, wanted):
-                found.append(int(folder.name))
-    return sorted(found)
+                with_mark.append(pid)
+    found: dict[int, str] = {}
+    while with_mark:
+        pid = with_mark.pop()
+        if pid not in found:
+            found[pid] = started[pid]
+            with_mark += children.get(pid, [])
+    return found
 
 
-def _assignment(mark: str) -> bytes:
-    return f"{MARK_VARIABLE}={mark}".encode()
+def _fields(folder: Path) -> list[str]:
+    """The fields of a process's ``stat`` after its name.
+
+    Raises:
+        OSError: it has ended.
+    """
+    stat = (folder / "stat").read_text(encoding="utf-8", errors="replace")
+    return stat.rpartition(")")[2].split()
 
 
-def cpu_ns(pids: Sequence[int], proc: Path = Path("/proc")) -> int:
+def cpu_ns(pids: Sequence[int], proc: Path = _PROC) -> int:
     """The CPU time so far of living processes; a resolution of ticks."""
     ticks = 0
     for pid in pids:
         with contextlib.suppress(OSError, ValueError, IndexError):
-            stat = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
-            fields = stat.rpartition(")")[2].split()
+            fields = _fields(proc / str(pid))
             ticks += int(fields[_USER]) + int(fields[_SYSTEM])
     return ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 def stop(mark: str) -> int:
-    """End the processes with a mark; how many there were."""
-    pids = [pid for pid in marked(mark) if pid != os.getpid()]
-    _signal(pids, signal.SIGTERM, mark)
+    """End the processes with a mark and those that they started; how many there were."""
+    found = _family(mark)
+    found.pop(os.getpid(), None)
+    for pid, started in found.items():
+        _signal(pid, started, signal.SIGTERM)
+    # One whose parent has ended is a descendant no more: each is asked for by itself.
     until = time.monotonic() + GRACE_SECONDS
-    while (left := set(pids) & set(marked(mark))) and time.monotonic() < until:
+    while (left := [it for it in found.items() if _lives(*it)]) and time.monotonic() < until:
         time.sleep(_LOOK_SECONDS)
-    _signal(sorted(left), signal.SIGKILL, mark)
-    return len(pids)
+    for pid, started in left:
+        _signal(pid, started, signal.SIGKILL)
+    return len(found)
 
 
-def _signal(pids: Sequence[int], number: signal.Signals, mark: str) -> None:
-    """Signal the processes that still have the mark."""
-    for pid in pids:
-        folder = Path("/proc", str(pid))
-        with contextlib.suppress(OSError):
-            signal_if(pid, number, functools.partial(has_variable, folder, _assignment(mark)))
+def _lives(pid: int, started: str) -> bool:
+    """Does the process that was started then live, and is more than what its parent has to reap?"""
+    try:
+        fields = _fields(_PROC / str(pid))
+    except OSError:
+        return False
+    return fields[_STARTED] == started and fields[0] not in ("Z", "X")
+
+
+def _signal(pid: int, started: str, number: signal.Signals) -> None:
+    """Signal a process, unless another one has its number now."""
+    with contextlib.suppress(OSError):
+        signal_if(pid, number, functools.partial(_lives, pid, started))
 
 
 def make_folder(path: Path) -> None:
