@@ -18,6 +18,7 @@ def runtime(running: float, collecting: float = 0.0, **waiting: float) -> Runtim
     reasons = {
         "lock": "sync.Mutex.Lock", "send": "chan send", "receive": "chan receive",
         "group": "sync.WaitGroup.Wait", "marking": "GC worker (active)", "idle": "GC worker (idle)",
+        "io": "IO wait",
     }  # fmt: skip
     counts = {reasons[name]: round(100 * number) for name, number in waiting.items()}
     return Runtime(
@@ -71,6 +72,9 @@ def test_a_channel_with_one_place_is_a_lock() -> None:
     own = go(2, (0.7, 0.7), wall=1.1, runtime=runtime(1.3, send=0.7, group=1))
     said = cause_of(own, BASE)
     assert said.cause == "lock" and "used as a lock" in said.words
+    # What receives forces each item to the disk.
+    forcing = go(2, (0.7, 0.7), wall=1.1, runtime=runtime(0.6, send=1.4, group=1, io=1.0))
+    assert cause_of(forcing, BASE).cause == "stage"
     # A producer and a consumer, of which the first waits in the base, too.
     base = go(1, (0.6, 0.4), runtime=runtime(1.0, send=1.0, group=1))
     assert cause_of(own, base).cause == "stage"

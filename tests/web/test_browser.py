@@ -217,7 +217,7 @@ def test_a_run_is_stopped_and_resumed_from_its_page(opened: Open) -> None:
     form.get_by_role("button", name="Start").click()
     page.wait_for_url("**/runs/2*", timeout=PATIENCE_MS)
     expect(page.locator("#count")).to_contain_text(re.compile("of 6[0-9]+ trials"))
-    expect(page.locator("#cells tr")).to_have_count(2)
+    expect(page.locator("#cells tr")).to_have_count(2, timeout=PATIENCE_MS)
     expect(page.locator("#under-way")).to_contain_text("trial")
     assert_accessible(page)
     page.get_by_role("button", name="Stop").press("Enter")
@@ -255,7 +255,7 @@ def test_what_a_start_is_refused_for_is_said_once(opened: Open) -> None:
 
 
 def test_the_ids_of_two_runs_are_seen_whole(opened: Open, served: Here) -> None:
-    first, second = served[2]
+    first, second = served[2][:2]
     page = opened(f"compare?base={first}&new={second}", 2000)
     for name in ("#base", "#new"):
         cut = "(field) => field.scrollWidth - field.clientWidth"

@@ -121,7 +121,7 @@ def _host(name: str, table: HostTable, where: str) -> Host:
 def _check_address(table: HostTable, place: str) -> None:
     """Refuse what is no address, one that other hosts cannot reach, and a public one."""
     try:
-        address = ipaddress.ip_address(_same(table.address))
+        address = ipaddress.ip_address(same_address(table.address))
     except ValueError:
         is_number = re.fullmatch(r"[\d.]+|.*:.*", table.address)
         if is_number or not _HOSTNAME.fullmatch(table.address):
@@ -172,12 +172,12 @@ def _check_together(hosts: tuple[Host, ...], where: str) -> None:
             "the address by which the other hosts reach it",
         )
     for host in hosts:
-        if other := seen.get(_same(host.address)):
+        if other := seen.get(same_address(host.address)):
             raise StudyError(
                 f"{where}: hosts, {host.name}: {host.address} is the address of {other}, too",
                 "an address of its own for each host",
             )
-        seen[_same(host.address)] = host.name
+        seen[same_address(host.address)] = host.name
         for label in host.labels:
             if label in names:
                 raise StudyError(
@@ -186,7 +186,7 @@ def _check_together(hosts: tuple[Host, ...], where: str) -> None:
                 )
 
 
-def _same(address: str) -> str:
+def same_address(address: str) -> str:
     """Equal for two ways to write an address."""
     try:
         found = ipaddress.ip_address(address)
@@ -197,7 +197,7 @@ def _same(address: str) -> str:
 
 
 def _is_loopback(address: str) -> bool:
-    same = _same(address)
+    same = same_address(address)
     try:
         return ipaddress.ip_address(same).is_loopback
     except ValueError:

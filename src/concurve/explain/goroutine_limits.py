@@ -12,7 +12,7 @@ SPEEDUP_MIN = 0.9
 LOCKED_MIN = 0.02
 #: The same for a channel.
 CHANNEL_MIN = 0.25
-#: So many goroutines that run or send, beyond the workers, are a stage of their own.
+#: So many goroutines that work, beyond the workers, are a stage of their own.
 BESIDE_MAX = 0.5
 
 
@@ -26,9 +26,11 @@ def by_goroutines(case: Case) -> Verdict | None:
     if workers > 1 and found.locked >= LOCKED_MIN * workers:
         many = f"{number(found.locked)} of {workers:g} goroutines"
         return Verdict("lock", f"{many} wait for a sync.Mutex or RWMutex at a time")
-    if found.sending >= CHANNEL_MIN * workers and _is_place(found, base, workers):
+    if found.sending >= CHANNEL_MIN * workers and _is_semaphore(found, base, workers):
         many = f"{number(found.sending)} of {workers:g} goroutines"
-        words = f"{many} wait to send to a channel at a time, and none but they receive from it"
+        words = (
+            f"{many} wait to send to a channel at a time, and no other goroutine receives from it"
+        )
         return Verdict("lock", f"{words}: the channel is used as a lock")
     if found.sending >= CHANNEL_MIN * workers:
         words = f"{number(found.sending)} goroutines wait to send to a channel at a time"
@@ -39,19 +41,23 @@ def by_goroutines(case: Case) -> Verdict | None:
     return None
 
 
-def _is_place(found: Goroutines, base: Breakdown, workers: float) -> bool:
+def _is_semaphore(found: Goroutines, base: Breakdown, workers: float) -> bool:
     """Is the channel a semaphore? Then those that send are those that receive, so beside the
     workers no goroutine works, and a single worker waits for none."""
     alone = base.goroutines
     if alone is None or base.level != 1 or workers < 2:
         return False
-    active, before = found.running + found.sending, alone.running + alone.sending
     return (
-        active <= workers + BESIDE_MAX
-        and before <= 1 + BESIDE_MAX
+        _working(found) <= workers + BESIDE_MAX
+        and _working(alone) <= 1 + BESIDE_MAX
         and alone.sending < CHANNEL_MIN
         and found.receiving < 1 + CHANNEL_MIN
     )
+
+
+def _working(found: Goroutines) -> float:
+    """Goroutines that run, send, or have the kernel work for them."""
+    return found.running + found.sending + found.outside
 
 
 def _loses(cell: Breakdown, base: Breakdown) -> bool:

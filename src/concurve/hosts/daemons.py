@@ -90,6 +90,11 @@ def stop(mark: str) -> int:
     until = time.monotonic() + GRACE_SECONDS
     while (left := [it for it in found.items() if _lives(*it)]) and time.monotonic() < until:
         time.sleep(_LOOK_SECONDS)
+        # One that ends may have started another before it knew.
+        for pid, started in _family(mark).items():
+            if pid not in found and pid != os.getpid():
+                found[pid] = started
+                _signal(pid, started, signal.SIGTERM)
     for pid, started in left:
         _signal(pid, started, signal.SIGKILL)
     return len(found)

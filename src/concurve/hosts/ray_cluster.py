@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from concurve.definition.hosts_file import same_address
 from concurve.definition.inventory import Cluster, Host, Inventory
 from concurve.errors import HostError
 from concurve.hosts.commands import mark_of
@@ -51,6 +52,9 @@ WITHOUT_HEAD_SECONDS = 15
 
 #: Requests to an actor that may be under way at once: one asks for news all the time.
 CALLS_AT_ONCE = 4
+
+#: So many late answers of Ray's head, one after the other, are its loss: one is a busy network's.
+LATE_MAX = 2
 
 _INSTALL = "pip install 'concurve[ray]'"
 
@@ -202,8 +206,11 @@ def head_watched(
     address, name = _address(inventory), inventory.cluster.head
 
     def watch() -> None:
+        late = 0
         while not ends.wait(seconds):
-            if reason := _gone(address):
+            reason, is_sure = _gone(address)
+            late = late + 1 if reason else 0
+            if reason and (is_sure or late >= LATE_MAX):
                 error = HostLostError(f"Ray's head at {address} is gone: {reason}")
                 events.add(HostEvent(name, None, lost(name, error)))
                 return
@@ -214,17 +221,21 @@ def head_watched(
         yield
     finally:
         ends.set()
+        thread.join()
 
 
-def _gone(address: str) -> str:
-    """Why nothing listens at an address; empty if something does, or if we cannot tell."""
+def _gone(address: str) -> tuple[str, bool]:
+    """Why nothing listens at an address, and whether that is sure; empty if something does, or if
+    we cannot tell."""
     try:
         _own_address(address, QUICK_SECONDS)
-    except (ConnectionError, TimeoutError) as error:
-        return error.strerror or str(error)
+    except TimeoutError as error:
+        return error.strerror or str(error), False
+    except ConnectionError as error:
+        return error.strerror or str(error), True
     except OSError:
-        return ""
-    return ""
+        return "", False
+    return "", False
 
 
 def _ray(cluster: Cluster) -> Any:
@@ -324,9 +335,11 @@ def check_nodes(
 
 def _check_address(host: Host, known: str) -> None:
     """Refuse a host that Ray knows by another address than the file, by which roles would look for
-    it. A name is left to who resolves it."""
+    it. A name is left to who resolves it; of a host alone, Ray puts its own address in the place of
+    loopback."""
     with contextlib.suppress(ValueError):
-        if ipaddress.ip_address(known) != ipaddress.ip_address(host.address):
+        here = ipaddress.ip_address(same_address(host.address))
+        if here != ipaddress.ip_address(known) and not here.is_loopback:
             raise HostError(
                 f"host {host.name} has the address {host.address} here, and {known} in Ray",
                 "the file with which Ray was started; or concurve hosts down FILE, then up",

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from concurve.errors import HostError, RunError
 from concurve.host.java import find_jfr
 from concurve.readings.flight_recording import EVENTS, combined, recorded_waits
 from concurve.secrets import KNOWN
-from concurve.wire.record import RecordedWaits
+from concurve.wire.record import RecordedSite, RecordedWaits
 from concurve.wire.spec import RoleSpec, TrialSpec
 
 #: As ``waits.jfc`` says it.
@@ -87,11 +88,23 @@ def with_recordings(raw: bytes, spec: TrialSpec, folder: str) -> bytes:
         role = record["roles"][number]
         try:
             found = _read(Path(folder) / _FOLDER, spec.roles[number].argv)
-            role["recorded"] = msgspec.to_builtins(found)
+            role["recorded"] = msgspec.to_builtins(_hidden(found))
         except (HostError, RunError) as error:
             remedy = f"; {error.remedy}" if error.remedy else ""
             role.setdefault("absent", {})["recorded"] = KNOWN.hide(f"{error.what}{remedy}")
     return msgspec.json.encode(record)
+
+
+def _hidden(found: RecordedWaits) -> RecordedWaits:
+    """The same without secrets: a program names its threads and functions as it likes."""
+    replace, hide = msgspec.structs.replace, partial(KNOWN.hide_cut, ends=True)
+
+    def hidden(site: RecordedSite) -> RecordedSite:
+        owners = tuple(replace(owner, name=hide(owner.name)) for owner in site.owners)
+        lock = None if site.lock is None else hide(site.lock)
+        return replace(site, function=hide(site.function), lock=lock, owners=owners)
+
+    return replace(found, listed=tuple(map(hidden, found.listed)))
 
 
 def _is_recorded(role: RoleSpec) -> bool:
@@ -109,7 +122,18 @@ def _read(folder: Path, argv: Sequence[str]) -> RecordedWaits:
     if not files:
         raise RunError(*_why_none(folder))
     jfr = find_jfr(argv)
-    return combined([_read_file(jfr, file) for file in files[:_RECORDINGS_MAX]])
+    found: list[RecordedWaits] = []
+    failed: RunError | None = None
+    for file in files[:_RECORDINGS_MAX]:
+        try:
+            found.append(_read_file(jfr, file))
+        except RunError as error:  # that of a process that was killed while it wrote
+            failed = failed or error
+    if failed is not None and not found:
+        raise failed
+    whole = combined(found)
+    is_cut = whole.is_cut or failed is not None or len(files) > _RECORDINGS_MAX
+    return msgspec.structs.replace(whole, is_cut=is_cut)
 
 
 def _why_none(folder: Path) -> tuple[str, str]:

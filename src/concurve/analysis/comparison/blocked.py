@@ -63,11 +63,11 @@ def _not_sampled(run: Report) -> str:
     return f"{run.run.id} has no samples of what its threads waited for{f': {why}' if why else ''}."
 
 
-def _pairs(base: Report, new: Report, apart: Collection[str]) -> Iterator[BlockedDifference]:
-    """The cells of both that have samples, with their stacks by functions; the factors ``apart``
-    tell the runs apart, and name no cell."""
-    of_base = _sampled(base.explanation, apart)
-    of_new = _sampled(new.explanation, apart)
+def _pairs(base: Report, new: Report, names: Collection[str]) -> Iterator[BlockedDifference]:
+    """The cells of both that have samples, with their stacks by functions; the factors of these
+    names tell the runs apart, and name no cell."""
+    of_base = _sampled(base.explanation, names)
+    of_new = _sampled(new.explanation, names)
     common = [key for key in of_new if key in of_base]
     varying = _varying(common)
     for key in common:
@@ -82,10 +82,10 @@ def _pairs(base: Report, new: Report, apart: Collection[str]) -> Iterator[Blocke
         )
 
 
-def _sampled(explanation: Explanation | None, apart: Collection[str]) -> dict[Key, CellExplanation]:
+def _sampled(explanation: Explanation | None, names: Collection[str]) -> dict[Key, CellExplanation]:
     cells = explanation.cells if explanation is not None else ()
     return {
-        frozenset(without(cell.parameters, apart).items()): msgspec.structs.replace(
+        frozenset(without(cell.parameters, names).items()): msgspec.structs.replace(
             cell, stacks=without_lines(cell.stacks)
         )
         for cell in cells

@@ -152,7 +152,7 @@ def _check_controls(setting: Setting) -> None:
         said = " ".join(tried.stderr.decode(errors="replace").split())
         raise HostError(
             f"the system refuses the priority or the CPUs: {fmt.clean(said)}",
-            "a nice value of 0 or more and no real-time policy, or root",
+            "a nice value of 0 or more, no real-time policy and CPUs that this user has, or root",
         )
 
 

@@ -69,11 +69,8 @@ impl Tree {
                 index
             })?;
             let count = self.count_before(&leaf, bound.as_deref());
-            if let (0, Some(fence)) = (count, fence) {
-                if let Some(bound) = &bound {
-                    self.check_order(&leaf, &fence, bound)?;
-                }
-                bound = Some(fence);
+            if count == 0 && fence.is_some() {
+                bound = fence;
                 continue;
             }
             let found = count.checked_sub(1);
