@@ -108,7 +108,10 @@ def _hidden(found: RecordedWaits) -> RecordedWaits:
 
 
 def _is_recorded(role: RoleSpec) -> bool:
-    return role.argv[: len(_SHELL)] == _SHELL
+    """Told by where its recordings go: a run may be resumed whose script is that of another
+    version."""
+    place = len(_SHELL) + 1
+    return len(role.argv) > place and role.argv[place].endswith(f"/{_FOLDER}")
 
 
 def _read(folder: Path, argv: Sequence[str]) -> RecordedWaits:
