@@ -106,7 +106,7 @@ def _some_in_doubt() -> Report:
     return run_with({"1": 8})
 
 
-@kind("imprecise", r"\d of \d cells did not reach")
+@kind("imprecise", r"\d of \d cells missed the precision")
 def _imprecise() -> Report:
     rules = Rules(repeats_min=5, repeats_max=8, precision=0.02)
     return made_run(Store(), float, cv=0.08, rules=rules, n=(1, 2))

@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def warning(found: Findings) -> str:
-    (said,) = (item.sentence for item in found.sentences if "precision asked for" in item.sentence)
+    (said,) = (item.sentence for item in found.sentences if "missed the precision" in item.sentence)
     return said
 
 
@@ -43,14 +43,14 @@ def test_all_cells_of_a_coarse_clock_are_counted_and_the_clock_is_named(store: S
     found = made_run(store, alternating(), cv=0, rules=STAGED, n=(1, 2, 3, 4))
     assert wide(found) == 4
     said = warning(found)
-    assert said.startswith("4 of 4 cells did not reach the precision asked for (±2 %); the widest")
+    assert said.startswith("4 of 4 cells missed the precision of ±2 %; the widest")
     assert said.endswith("The step of the clock alone is as wide: longer trials, or a finer clock.")
 
 
 def test_only_the_cells_with_wide_intervals_are_counted(store: Store) -> None:
     found = made_run(store, float, cv=0.08, rules=STAGED, n=(1, 2))
     assert wide(found) == 2
-    assert warning(found).startswith("2 of 2 cells did not reach")
+    assert warning(found).startswith("2 of 2 cells missed")
     assert "clock" not in warning(found)
 
 
@@ -58,4 +58,4 @@ def test_only_the_cells_with_wide_intervals_are_counted(store: Store) -> None:
 def test_there_is_no_warning_where_none_is_due(store: Store, rules: Rules, cv: float) -> None:
     """A fixed number of trials asks for no precision."""
     found = made_run(store, float, cv=cv, rules=rules, n=(1, 2))
-    assert not any("precision asked for" in item.sentence for item in found.sentences)
+    assert not any("missed the precision" in item.sentence for item in found.sentences)

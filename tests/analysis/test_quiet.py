@@ -40,12 +40,15 @@ CLAIM = Claim(
 
 
 def run_with(
-    disturbed: dict[str, int], slower: float = 1.5, conditions: tuple[str, ...] = ()
+    disturbed: dict[str, int],
+    slower: float = 1.5,
+    conditions: tuple[str, ...] = (),
+    threads: tuple[int, ...] = (1, 2),
 ) -> Report:
     """A run whose last trials of a cell are disturbed: so many by its threads."""
     rules = Rules(repeats_min=TRIALS, repeats_max=TRIALS, redo_max=0, redo_share=0.0)
     study = msgspec.structs.replace(
-        small_study(rules, threads=(1, 2)), claims=(CLAIM,), conditions=conditions
+        small_study(rules, threads=threads), claims=(CLAIM,), conditions=conditions
     )
 
     def is_disturbed(spec: TrialSpec) -> bool:

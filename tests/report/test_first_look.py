@@ -96,3 +96,11 @@ def test_a_study_on_a_busy_machine_fits_too() -> None:
     text = shown(busy, 80)
     assert len(text) <= LINES_MAX - 6, "six rows more would still fit\n" + "\n".join(text)
     assert any("in doubt" in line for line in text)
+
+
+def test_a_long_sweep_on_a_machine_that_was_disturbed_now_and_then_fits() -> None:
+    levels = tuple(range(1, 13))
+    disturbed = run_with({str(level): 3 for level in levels}, slower=1.6, threads=levels)
+    text = shown(disturbed, 80)
+    assert len(text) <= LINES_MAX, "\n".join(text)
+    assert any("in doubt" in line for line in text)

@@ -93,21 +93,23 @@ def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...
     if not wide and not without:
         return []
     begun = (
-        f"{words.count_of(len(wide) + len(without), len(cells), 'cell')} did not reach the "
-        f"precision asked for (±{asked * 100:.0f} %)"
+        f"{words.count_of(len(wide) + len(without), len(cells), 'cell')} missed the precision of "
+        f"±{asked * 100:.0f} %"
     )
     if without:
         have = words.verb(len(without), "has", "have")
         return [f"{begun}; {len(without)} of them {have} no interval, for want of trials."]
     worst = max(wide, key=lambda cell: _precision(cell, primary))
     reached = _precision(worst, primary)
-    found = f"{begun}; the widest is {name(plan, worst.parameters)} with ±{reached * 100:.1f} %."
+    where = name(plan, worst.parameters)
+    verb = f"{where} has" if len(wide) == 1 else f"the widest is {where} with"
+    found = f"{begun}; {verb} ±{reached * 100:.1f} %."
     coarse = sum(_is_coarse(cell, primary, asked) for cell in wide)
     if not coarse:
         return [found]
-    where = "" if coarse == len(wide) else f" of {coarse} of them"
+    which = "" if coarse == len(wide) else f" of {coarse} of them"
     return [
-        f"{found} The step of the clock{where} alone is as wide: longer trials, or a finer clock."
+        f"{found} The step of the clock{which} alone is as wide: longer trials, or a finer clock."
     ]
 
 
@@ -135,8 +137,8 @@ def _doubtful(
     if aside:
         which = f"{words.count(len(aside), 'trial')} {words.verb(len(aside))}"
         found.append(
-            f"{which} in doubt because the machine was not quiet; the figures are those of the "
-            "quiet trials, or medians that so few do not move."
+            # A figure is that of the quiet trials, or a median that so few do not move.
+            f"{which} in doubt: the machine was not quiet. No figure rests on them."
         )
     if in_doubt:
         worst = max(
