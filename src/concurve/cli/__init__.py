@@ -8,12 +8,12 @@ import importlib
 import io
 import signal
 import sys
-from types import FrameType
 
 import click
 
 from concurve.cli.streams import OutputError, exit_code_of, say, take_over_streams
 from concurve.errors import ConcurveError
+from concurve.interruption import interrupt
 from concurve.version import __version__
 
 HELP = """Measure how a program scales, and how sure that is.
@@ -119,12 +119,6 @@ def _hide_secrets() -> None:
 def _end_in_order() -> None:
     """Let the signals that end a process stop a run in order, as Ctrl-C does; one that the caller
     ignores, as nohup does, stays ignored."""
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    # A terminal that closes sends more than one: the next must not disturb the orderly end.
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    raise KeyboardInterrupt
+            signal.signal(number, interrupt)

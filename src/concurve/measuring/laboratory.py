@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from concurve import interruption
 from concurve.attendants import volumes
 from concurve.definition.hiding import secrets_of
 from concurve.definition.study import FREE_PORT, TRIAL_FOLDER, uses
@@ -228,7 +229,8 @@ class Runner:
         KNOWN.require(secrets_of(self.head.study), f"run {self.head.id}")
         check_plan(self.plan, self.engine, self._cpus, self._site.machines)
         check_alike(self.plan, self._site)
-        with self._site.lock(f"concurve run {self.head.id} ({self.head.study.name})"):
+        lock = self._site.lock(f"concurve run {self.head.id} ({self.head.study.name})")
+        with interruption.handled(), lock:
             self._clear_volumes()
             yield
 
@@ -304,6 +306,7 @@ class Runner:
 
     def _trials(self, protocol: TrialProtocol) -> Stop:
         while not isinstance(key := protocol.next(), Stop):
+            interruption.refuse_if_asked()
             cell = self.plan.cells[key.cell]
             self.progress.trial_starts(
                 cell.parameters,

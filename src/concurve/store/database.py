@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Self
 
 from concurve.errors import StoreError
+from concurve.interruption import whole
 from concurve.store import tables
 from concurve.store.connections import Connection
 from concurve.store.file import StoreFile, patiently
@@ -169,6 +170,7 @@ class Database:
             self._file.keep_private()
             self._is_private = True
         with (
+            whole(),
             self._errors("written"),
             self._connections.use() as connection,
             connection.transaction(is_patient=True),

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from concurve.interruption import refuse_to_wait
 from concurve.permissions import file_mode, keep_private
 
 #: Seconds to wait for another client that keeps the store locked: who reads, and who has measured
@@ -242,6 +243,7 @@ def patiently(call: Callable[[], Given], seconds: float = WRITING_SECONDS) -> Gi
         except sqlite3.OperationalError as error:
             if not is_busy(error) or time.monotonic() > end:
                 raise
+            refuse_to_wait()
 
 
 def is_busy(error: sqlite3.Error) -> bool:

@@ -1,0 +1,91 @@
+"""Signals that ask a command to end, as Ctrl-C does.
+
+They raise ``KeyboardInterrupt``, which may come between any two steps of Python. So it could leave
+half done what must be done whole, and it is lost where Python ignores exceptions (in a finalizer,
+in a callback of the garbage collector). Here it waits until what is :func:`whole` has ended, and
+:func:`refuse_if_asked` raises one that was lost.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class _State:
+    """What the handler knows. Signals are handled in the main thread, which alone changes it."""
+
+    asked = False  # since the handler was installed
+    waits = False  # one came within what is whole
+    depth = 0
+
+
+_state = _State()
+
+
+def interrupt(_number: int, _frame: FrameType | None) -> None:
+    """Handle a signal that asks the command to end. The second one does not wait."""
+    if signal.getsignal(signal.SIGHUP) is interrupt:
+        # A terminal that closes sends more than one: the next must not disturb the orderly end.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    _state.asked = True
+    if _state.depth and not _state.waits:
+        _state.waits = True
+        return
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def handled() -> Iterator[None]:
+    """Handle Ctrl-C so within, where Python would otherwise handle it."""
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    ):
+        yield
+        return
+    _state.asked = False
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def whole() -> Iterator[None]:
+    """What is done within is done whole: a signal raises at its end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _state.depth += 1
+    try:
+        yield
+    finally:
+        _state.depth -= 1
+        if not _state.depth:
+            refuse_to_wait()
+
+
+def refuse_to_wait() -> None:
+    """For a place within what is whole at which nothing is half done, as where it waits for others.
+
+    Raises:
+        KeyboardInterrupt: a signal came within what is whole.
+    """
+    if _state.waits and threading.current_thread() is threading.main_thread():
+        _state.waits = False
+        raise KeyboardInterrupt
+
+
+def refuse_if_asked() -> None:
+    """For a place at which a command would go on.
+
+    Raises:
+        KeyboardInterrupt: a signal has asked the command to end, and what it raised was lost.
+    """
+    if _state.asked:
+        raise KeyboardInterrupt
