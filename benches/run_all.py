@@ -35,6 +35,8 @@ import sites
 import statements
 import threads
 import web_pages
+import web_watched
+import web_window
 from measuring.figures import Bench
 from measuring.showing import exit_code, quiet_warning, show
 
@@ -53,6 +55,8 @@ SUBJECTS: dict[str, Bench] = {
     "probing": probing.figures,  # what it costs to watch 1 … 512 busy threads
     "page": report_page.figures,  # how soon the page of a long run is painted
     "web": web_pages.figures,  # how soon the pages of concurve web are painted
+    "window": web_window.figures,  # how soon a picture is shown, and what showing it adds
+    "watched": web_watched.figures,  # a run that a browser watches, beside one that none does
     "scale": scale.figures,  # showing a very long run
     "models": models.figures,  # fitting a thousand curves
     "kernel": kernel.figures,  # the Mandelbrot kernel beside plain C

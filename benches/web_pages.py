@@ -3,24 +3,18 @@ many streams."""
 
 from __future__ import annotations
 
-import http.client
-import json
-import os
-import re
-import shutil
-import subprocess
 import sys
-import sysconfig
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from measuring.estimates import median
-from measuring.figures import Bound, Figure, MissingToolError
+from measuring.figures import Bound, Figure
 from measuring.running import scratch
+from measuring.served import PATIENCE_SECONDS, Served, browser, serving, tabs
 from measuring.showing import alone
 from synthetic_run import fill, head_of, write_trials
 
@@ -31,36 +25,12 @@ PAINTED_SECONDS_MAX = 1.0
 CELLS, REPEATS = 50, 100
 CELLS_UNDER_WAY, TRIALS_UNDER_WAY = 1000, 5
 STREAMS = 200
-_CONCURVE = str(Path(sysconfig.get_path("scripts")) / "concurve")
 _PAINT = "performance.getEntriesByName('first-contentful-paint').map((entry) => entry.startTime)"
-_PATIENCE_SECONDS = 60.0
-
-
-class _Served(NamedTuple):
-    """A server that runs: its address, and what gives a session."""
-
-    host: str
-    port: int
-    cookie: str
-    key: str
-
-    @property
-    def origin(self) -> str:
-        return f"http://{self.host}:{self.port}"
-
-    def link(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection(self.host, self.port, timeout=_PATIENCE_SECONDS)
-
-    def get(self, link: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
-        link.request("GET", path, headers={"cookie": self.cookie})
-        return link.getresponse()
 
 
 def figures(quick: bool) -> Iterator[Figure]:
     """Each page is opened afresh each time."""
-    browser_file = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if browser_file is None:
-        raise MissingToolError("no Chromium: apt-get install chromium")
+    browser()  # it is missing before stores are filled
     cells, repeats = (10, 5) if quick else (CELLS, REPEATS)
     many = 20 if quick else CELLS_UNDER_WAY
     streams = 5 if quick else STREAMS
@@ -68,7 +38,7 @@ def figures(quick: bool) -> Iterator[Figure]:
     with scratch() as folder:
         whole = fill(folder / "whole.db", cells, repeats)
         running = _under_way(folder / "running.db", many)
-        with _serving(folder / "whole.db") as done, _serving(folder / "running.db") as served:
+        with serving(folder / "whole.db") as done, serving(folder / "running.db") as served:
             for name, where, path in (
                 (f"list of runs with {cells * repeats:,} trials", done, "/runs"),
                 (f"run of {cells * repeats:,} trials", done, f"/runs/{whole}"),
@@ -77,7 +47,7 @@ def figures(quick: bool) -> Iterator[Figure]:
                 yield Figure(
                     f"first paint: {name}",
                     f"first contentful paint in Chromium, median of {times}",
-                    median(list(_painted(where, path, browser_file, times)), "s"),
+                    median(list(_painted(where, path, times)), "s"),
                     Bound(high=PAINTED_SECONDS_MAX),
                 )
             yield Figure(
@@ -100,56 +70,20 @@ def _under_way(db: Path, cells: int) -> str:
     return head.id
 
 
-@contextmanager
-def _serving(db: Path) -> Iterator[_Served]:
-    process = subprocess.Popen(
-        [_CONCURVE, "web", "--port", "0", "--db", str(db)], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout is not None
-        address = process.stdout.readline().strip()
-        found = re.fullmatch(r"http://([\d.]+):(\d+)/#token=(\S+)", address)
-        if found is None:
-            raise SystemExit(f"concurve web did not start: {address or 'it said nothing'}")
-        yield _logged_in(found[1], int(found[2]), found[3])
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def _logged_in(host: str, port: int, token: str) -> _Served:
-    link = http.client.HTTPConnection(host, port, timeout=_PATIENCE_SECONDS)
-    headers = {"origin": f"http://{host}:{port}", "accept": "application/json"}
-    link.request("POST", "/login", json.dumps({"token": token}), headers)
-    answer = link.getresponse()
-    key = json.loads(answer.read())["key"]
-    link.close()
-    return _Served(host, port, (answer.getheader("set-cookie") or "").partition(";")[0], key)
-
-
-def _painted(served: _Served, path: str, browser_file: str, times: int) -> Iterator[float]:
+def _painted(served: Served, path: str, times: int) -> Iterator[float]:
     """Seconds from the request of the page to its first content."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=browser_file, args=["--no-sandbox"])
+    with tabs(served) as open_tab:
         for _ in range(times):
-            context = browser.new_context(viewport={"width": 1200, "height": 800})
-            name, _, value = served.cookie.partition("=")
-            context.add_cookies([{"name": name, "value": value, "url": served.origin}])
-            key = json.dumps(served.key)
-            context.add_init_script(f"localStorage.setItem('concurve-key', {key})")
-            tab = context.new_page()
+            tab = open_tab()
             tab.goto(served.origin + path)
             yield _paint_of(tab)
-            context.close()
-        browser.close()
+            tab.context.close()
 
 
 def _paint_of(tab: Any) -> float:
     """When the first content was painted. The page allows no script but its own, so it is asked
     again and again from outside."""
-    until = time.monotonic() + _PATIENCE_SECONDS
+    until = time.monotonic() + PATIENCE_SECONDS
     while not (found := tab.evaluate(_PAINT)):
         if time.monotonic() > until:
             raise SystemExit("nothing was painted")
@@ -157,7 +91,7 @@ def _paint_of(tab: Any) -> float:
     return float(found[0]) / 1000
 
 
-def _beside_streams(served: _Served, run: str, streams: int, times: int) -> Iterator[float]:
+def _beside_streams(served: Served, run: str, streams: int, times: int) -> Iterator[float]:
     """Seconds of a page while so many browsers follow a run."""
     with ExitStack() as stack:
         for _ in range(streams):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from concurve.errors import RunError
+from concurve.errors import BusyError, RunError
 from concurve.store import Store
 from concurve.store.run_head import decode_head
 from concurve.web import streams
@@ -144,7 +144,7 @@ def test_browsers_are_told_of_each_version_until_the_end(
 
     async def watched() -> None:
         site = Streams(str(db))
-        first, second = site.of(row.id), site.of(row.id)
+        first, second = await site.of(row.id), await site.of(row.id)
         for stream in (first, second):
             name, state = await next_event(stream)
             assert name == "state" and state["done"] == 4
@@ -165,6 +165,26 @@ def test_browsers_are_told_of_each_version_until_the_end(
         assert site._followers == {} and site._open == 0
 
     asyncio.run(watched())
+
+
+def test_a_stream_counts_before_its_first_event_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests that come together are all let in before any of them is answered."""
+    monkeypatch.setattr(streams, "STREAMS_MAX", 1)
+    db = tmp_path / "live.db"
+    row = under_way(db, trials=2)
+
+    async def asked() -> None:
+        site = Streams(str(db))
+        one = await site.of(row.id)
+        with pytest.raises(BusyError, match="too many pages"):
+            await site.of(row.id)
+        await one.aclose()
+        await (await site.of(row.id)).aclose()
+        assert site._followers == {} and site._open == 0
+
+    asyncio.run(asked())
 
 
 def test_what_is_done_once_does_not_make_later_looks_rare(
@@ -211,7 +231,7 @@ def test_a_run_that_cannot_be_followed_is_told_of(tmp_path: Path) -> None:
     Store(str(tmp_path / "a.db")).close()
 
     async def watched() -> None:
-        name, said = await next_event(Streams(str(tmp_path / "a.db")).of("none"))
+        name, said = await next_event(await Streams(str(tmp_path / "a.db")).of("none"))
         assert name == "failed" and "no run 'none'" in said["what"]
 
     asyncio.run(watched())
@@ -223,7 +243,7 @@ def test_streams_end_at_once_with_the_server(tmp_path: Path) -> None:
 
     async def ended() -> None:
         site = Streams(str(db))
-        stream = site.of(row.id)
+        stream = await site.of(row.id)
         await next_event(stream)
         waiting = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0.05)

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 import msgspec
 
-from concurve.errors import ConcurveError
+from concurve.errors import BusyError, ConcurveError
 from concurve.store import Store
 from concurve.web.aside import aside
 from concurve.web.live import LiveRun, load_estimates
@@ -131,17 +131,25 @@ class Streams:
         self._followers: dict[str, Follower] = {}
         self._open = 0
 
-    @property
-    def are_full(self) -> bool:
-        """Are as many open as there may be?"""
-        return self._open >= STREAMS_MAX
-
     async def of(self, run: str) -> AsyncGenerator[bytes, None]:
-        """The events of a run until it has ended, and that of its end is told."""
+        """The events of a run until it has ended, and that of its end is told.
+
+        Raises:
+            BusyError: as many are open as there may be.
+        """
+        if self._open >= STREAMS_MAX:
+            raise BusyError("too many pages follow runs", "close some of them")
+        stream = self._stream(run)
+        await anext(stream)  # it counts from now on, and not when its first event is sent
+        return stream
+
+    async def _stream(self, run: str) -> AsyncGenerator[bytes, None]:
+        """Nothing, and then the events of a run."""
         follower = self._follower(run)
         follower.readers += 1
         self._open += 1
         try:
+            yield b""
             yield b"retry: %d\n\n" % _AGAIN_MS
             async for event in _events(follower):
                 yield event

@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from concurve.definition.measured import MEASURED
 from concurve.definition.study import Study
-from concurve.errors import BusyError, StoreError, StudyError
+from concurve.errors import StoreError, StudyError
 from concurve.planning.plan import plan_of
 from concurve.readings.measures import cpu_info
 from concurve.report import format as fmt
@@ -83,9 +83,8 @@ class _Runs:
         """The events of a run."""
         id_ = id_of(request)
         await self._site.read(lambda store: store.run(id_))
-        if self._site.streams.are_full:  # behind what waits: others have come meanwhile
-            raise BusyError("too many pages follow runs", "close some of them")
-        return StreamingResponse(self._site.streams.of(id_), media_type="text/event-stream")
+        events = await self._site.streams.of(id_)
+        return StreamingResponse(events, media_type="text/event-stream")
 
     async def report(self, request: Request) -> Response:
         """The report of a run, as a part of its page."""
