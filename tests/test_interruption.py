@@ -20,8 +20,10 @@ from tests.helpers.fakes import small_study
 
 @pytest.fixture(autouse=True)
 def handled() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with interruption.handled():
         yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_a_signal_raises_where_it_comes() -> None:
@@ -71,9 +73,10 @@ def test_a_signal_that_python_ignored_raises_at_the_next_step() -> None:
 def test_one_run_knows_nothing_of_the_signal_that_ended_another() -> None:
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    with interruption.handled():
-        interruption.refuse_if_asked()
+    for handler in (interruption.interrupt, signal.default_int_handler):
+        signal.signal(signal.SIGINT, handler)
+        with interruption.handled():
+            interruption.refuse_if_asked()
 
 
 def test_other_threads_wait_for_nothing() -> None:

@@ -18,7 +18,7 @@ from types import FrameType
 class _State:
     """What the handler knows. Signals are handled in the main thread, which alone changes it."""
 
-    asked = False  # since the handler was installed
+    asked = False  # since a run began
     waits = False  # one came within what is whole
     depth = 0
 
@@ -40,14 +40,14 @@ def interrupt(_number: int, _frame: FrameType | None) -> None:
 
 @contextmanager
 def handled() -> Iterator[None]:
-    """Handle Ctrl-C so within, where Python would otherwise handle it."""
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-    ):
+    """Handle Ctrl-C so within, where Python would otherwise handle it. What came before is over."""
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     _state.asked = False
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
     signal.signal(signal.SIGINT, interrupt)
     try:
         yield

@@ -61,7 +61,7 @@ def test_the_version_needs_nothing_of_the_laboratory() -> None:
     """Every command and every completion pays for what is imported here."""
     modules = modules_after("--version")
     ours = {name for name in modules if name.partition(".")[0] == "concurve"}
-    needed = {"cli", "cli.streams", "errors", "version"}
+    needed = {"cli", "cli.streams", "errors", "interruption", "version"}
     assert ours == {"concurve", *(f"concurve.{name}" for name in needed)}
     assert not modules & {"msgspec", "numpy", "rich", "sqlite3"}
 
