@@ -21,7 +21,7 @@ from concurve.errors import HostError, StudyError
 from concurve.host.native import binary
 from concurve.store import Store
 from concurve.web.bookmarks import parse, to_toml, to_xml
-from concurve.web.window.picture import Window, WindowState
+from concurve.web.window.picture import Window, WindowState, look_seconds
 from concurve.web.window.setting import (
     PIXELS_MAX,
     Jvm,
@@ -62,11 +62,11 @@ async def computed(setting: Setting) -> tuple[list[int], dict[int, int], WindowS
     picture = window.start(setting, kernel_of(setting))
     width = setting.bookmark.width
     lines: dict[int, list[int]] = {}
-    async for line in picture.lines():
-        number, *rest = struct.unpack(f"<{1 + width}I{width}H", line)
-        # Only what is computed several times may be computed by others in the end.
-        assert number not in lines or (setting.repeat > 1 and lines[number] != rest)
-        lines[number] = rest
+    async for several in picture.lines():
+        for number, *rest in struct.iter_unpack(f"<{1 + width}I{width}H", several):
+            # Only what is computed several times may be computed by others in the end.
+            assert number not in lines or (setting.repeat > 1 and lines[number] != rest)
+            lines[number] = rest
     while picture.state().pixel_sum is None:
         assert not picture.state().said, picture.state().said
         await asyncio.sleep(0.02)
@@ -89,6 +89,13 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Visited]:
 def test_the_first_part_is_that_of_every_measurement() -> None:
     file = ROOT / "subjects/mandelbrot/data/benchmark-location.toml"
     assert parse(file.read_text(encoding="utf-8")) == built_in()
+
+
+def test_a_picture_on_all_cpus_is_looked_at_seldom() -> None:
+    """And more seldom the longer it takes."""
+    assert look_seconds(1, 2, elapsed=100) < 1
+    assert look_seconds(2, 2, elapsed=1) >= 2
+    assert look_seconds(3, 2, elapsed=100) == pytest.approx(10)
 
 
 def test_the_setting_is_the_command_line() -> None:

@@ -8,13 +8,16 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::image::Image;
 
-/// The picture is copied so often; a copy takes about a millisecond.
+/// The picture is copied so often,
 const INTERVAL: Duration = Duration::from_millis(200);
+
+/// and after so many times the time that a copy took: the workers may lack that time.
+const TIMES_A_COPY: u32 = 250;
 
 /// The first copies come sooner, so that a picture is seen at once.
 const FIRST_INTERVAL: Duration = Duration::from_millis(50);
@@ -66,37 +69,38 @@ impl LiveFile {
             drop(end);
             computed
         })?;
-        self.write(image).map_err(|source| self.failed(source))?;
+        self.write(image, &mut Vec::new())
+            .map_err(|source| self.failed(source))?;
         Ok(computed)
     }
 
     /// Copies the picture until the other end of the channel is dropped. A copy that fails is no
     /// reason to stop the computation: the last one tells.
     fn copy_until(&self, ended: &mpsc::Receiver<()>, image: &Image) {
+        let mut bytes = Vec::new();
         let mut copies = 0;
-        loop {
-            let interval = if copies < FIRST_COPIES {
-                FIRST_INTERVAL
-            } else {
-                INTERVAL
-            };
-            match ended.recv_timeout(interval) {
-                Err(RecvTimeoutError::Timeout) => drop(self.write(image)),
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
-            }
+        let mut interval = FIRST_INTERVAL;
+        while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(interval) {
+            let begun = Instant::now();
+            drop(self.write(image, &mut bytes));
             copies += 1;
+            if copies >= FIRST_COPIES {
+                interval = INTERVAL.max(begun.elapsed() * TIMES_A_COPY);
+            }
         }
     }
 
-    fn write(&self, image: &Image) -> io::Result<()> {
-        let mut bytes = Vec::with_capacity(6 * image.pixels());
+    /// Writes the picture, collected in `bytes`, whose memory is used again.
+    fn write(&self, image: &Image, bytes: &mut Vec<u8>) -> io::Result<()> {
+        bytes.clear();
+        bytes.reserve(6 * image.pixels());
         for count in image.counts() {
             bytes.extend_from_slice(&count.to_le_bytes());
         }
         if let Some(owners) = image.owners() {
-            owners.append_pixels(&mut bytes);
+            owners.append_pixels(bytes);
         }
-        self.file.write_all_at(&bytes, 0)
+        self.file.write_all_at(bytes, 0)
     }
 
     fn failed(&self, source: io::Error) -> Error {

@@ -4,6 +4,8 @@ const CYCLE = [[8, 14, 48], [28, 92, 168], [160, 214, 232], [250, 240, 208], [24
 const DOUBLINGS = 0.55;
 const INSIDE = [4, 5, 12];
 const GOLDEN_ANGLE = 137.508;
+// The colours of so many counts are kept in an array.
+const PLAIN_MAX = 1000000;
 
 // The colour of a thread: neighbours in number are far apart on the colour circle, and all are as light
 // as can be told from a white and from a black ground.
@@ -50,8 +52,10 @@ export class Painted {
     this.width = width;
     this.limit = limit;
     this.shades = new Map();
-    this.line = new ImageData(width, 1);
-    this.pixels = new Uint32Array(this.line.data.buffer);
+    this.plain = new Uint32Array(Math.min(limit, PLAIN_MAX) + 1); // 0: not known yet
+    this.image = new ImageData(width, height);
+    this.pixels = new Uint32Array(this.image.data.buffer);
+    this.changed = null;
     this.known = new Map();
   }
 
@@ -60,22 +64,41 @@ export class Painted {
     return 4 + 6 * this.width;
   }
 
-  take(view) {
-    const counts = new Uint32Array(this.width);
-    const threads = new Uint16Array(this.width);
-    for (let x = 0; x < this.width; x += 1) {
-      counts[x] = view.getUint32(4 + 4 * x, true);
-      threads[x] = view.getUint16(4 + 4 * this.width + 2 * x, true);
-    }
-    const y = view.getUint32(0, true);
+  // All computers that run a browser keep numbers with the lowest byte first, as they are sent.
+  take(bytes) {
+    const line = bytes.slice().buffer;
+    const [y] = new Uint32Array(line, 0, 1);
+    const counts = new Uint32Array(line, 4, this.width);
+    const threads = new Uint16Array(line, 4 + 4 * this.width, this.width);
     this.known.set(y, { counts, threads });
     this.paint(y);
   }
 
   paint(y) {
     const { counts, threads } = this.known.get(y);
-    for (let x = 0; x < this.width; x += 1) this.pixels[x] = this.colour(counts[x], this.byThread ? threads[x] : 0);
-    this.paper.putImageData(this.line, 0, y);
+    const { pixels, plain, width } = this;
+    const first = y * width;
+    for (let x = 0; x < width; x += 1) {
+      const thread = this.byThread ? threads[x] : 0;
+      pixels[first + x] = (thread ? 0 : plain[counts[x]]) || this.colour(counts[x], thread);
+    }
+    this.show(y);
+  }
+
+  // The canvas gets what has changed once a frame: each change costs it as much as a large one.
+  show(y) {
+    if (this.changed) {
+      this.changed = [Math.min(this.changed[0], y), Math.max(this.changed[1], y)];
+      return;
+    }
+    this.changed = [y, y];
+    const { image } = this;
+    requestAnimationFrame(() => {
+      if (image !== this.image) return; // another picture has begun
+      const [top, bottom] = this.changed;
+      this.changed = null;
+      this.paper.putImageData(image, 0, 0, 0, top, this.width, bottom - top + 1);
+    });
   }
 
   repaint(byThread) {
@@ -91,7 +114,8 @@ export class Painted {
       // What was computed stays to be seen: a thread's colour is lighter and darker with the picture.
       const light = (plain[0] + plain[1] + plain[2]) / 765;
       found = packed(thread ? rgbOfThread(thread).map((value) => value * (0.35 + 0.65 * light)) : plain);
-      if (this.shades.size < 200000) this.shades.set(key, found);
+      if (!thread && count < this.plain.length) this.plain[count] = found;
+      else if (this.shades.size < 200000) this.shades.set(key, found);
     }
     return found;
   }

@@ -3,7 +3,7 @@ import { ask, once, tell } from "/static/asking.js";
 import { Painted, threadColour } from "/static/picture.js";
 import { Timeline, percent } from "/static/timeline.js";
 
-const LOOK_MS = 300;
+const END_MS = 100;
 const place = (name) => document.getElementById(name);
 const home = JSON.parse(place("window").dataset.bookmark);
 const form = place("setting");
@@ -87,7 +87,7 @@ async function show(answer, own) {
       all.set(value, rest.length);
     }
     let first = 0;
-    for (; first + bytes <= all.length; first += bytes) painted.take(new DataView(all.buffer, all.byteOffset + first, bytes));
+    for (; first + bytes <= all.length; first += bytes) painted.take(all.subarray(first, first + bytes));
     rest = all.slice(first);
   }
 }
@@ -140,6 +140,8 @@ function showCpus({ first, cpus, seconds, busy }) {
   }));
 }
 
+const sleep = (ms) => new Promise((done) => { setTimeout(done, ms); });
+
 async function compute(mine) {
   const setting = settingNow();
   // One after another: the last one that was asked for is the one that is computed.
@@ -156,8 +158,11 @@ async function compute(mine) {
   readings = 0;
   describe(state, setting.repeat);
   const shown = ask(`/window/${own}/picture`).then((answer) => show(answer, own)).catch((error) => { if (mine === attempt) tell(error); });
+  let isShown = false;
+  shown.then(() => { isShown = true; });
   while (state.is_computing && mine === attempt) {
-    await new Promise((done) => setTimeout(done, LOOK_MS));
+    const again = sleep(isShown ? END_MS : 1000 * state.ask_again_seconds);
+    await (isShown ? again : Promise.race([again, shown]));
     if (mine !== attempt) return;
     state = await (await ask(`/window/${own}?since=${readings}`)).json();
     // "Ended" is said of a picture that is there whole: its last lines may still be on their way.

@@ -29,11 +29,17 @@ from concurve.web.window.reported import Reported
 from concurve.web.window.setting import Setting, words
 from concurve.web.window.threads import ThreadsOf
 
-#: The picture is looked at so often while it is computed.
+#: The picture is looked at so soon after its start, and so often where it leaves a CPU idle.
 LOOK_SECONDS = 0.15
+#: Where it uses all CPUs, each look takes time from it, in the browser most of all: so often, and
+#: at longer distances, a tenth of the time that it has taken, the longer it takes.
+BUSY_LOOK_SECONDS = 2.0
+_BUSY_LOOK_SHARE = 0.1
+#: A page asks for the state so often where a CPU is idle.
+_ASK_SECONDS = 0.3
 
 #: The threads are looked at so often, and less often where that takes long.
-THREADS_SECONDS = 0.25
+THREADS_SECONDS = 0.5
 _THREADS_SHARE_MAX = 0.02
 
 #: The CPUs are looked at so often. The kernel counts in ticks of 10 ms.
@@ -59,7 +65,8 @@ class ThreadTimes(msgspec.Struct, frozen=True):
 
 class WindowState(msgspec.Struct, frozen=True):
     """A picture: is it being computed, how long its last computation took, the sum of its pixels,
-    what went wrong, its threads, and the readings of the CPUs that were asked for."""
+    what went wrong, its threads, and the readings of the CPUs that were asked for. A page asks
+    again after ``ask_again_seconds``."""
 
     number: int
     is_computing: bool
@@ -70,6 +77,7 @@ class WindowState(msgspec.Struct, frozen=True):
     said: str
     threads: tuple[ThreadTimes, ...]
     utilisation: Utilisation
+    ask_again_seconds: float
 
 
 class Picture:
@@ -86,6 +94,7 @@ class Picture:
         self._live.touch()
         line = words(setting, str(location), str(self._live), kernel)
         self._cpus = CpusOverTime(allowed_cpus())
+        self._begun = time.monotonic()
         reading, writing = os.pipe()
         try:
             self._process = subprocess.Popen(
@@ -105,8 +114,9 @@ class Picture:
         self._reported = Reported(setting.kernel)
         self._threads_of = ThreadsOf(self._process.pid)
         self._said = ""
+        self._listening = asyncio.create_task(aside(self._listen))
         self._tasks = [
-            asyncio.create_task(aside(self._listen)),
+            self._listening,
             asyncio.create_task(self._watch_threads()),
             asyncio.create_task(self._watch_cpus()),
         ]
@@ -128,12 +138,13 @@ class Picture:
             said=self._said,
             threads=tuple(self._threads()),
             utilisation=self._cpus.since(since),
+            ask_again_seconds=max(_ASK_SECONDS, self._look_seconds()),
         )
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Each line of the picture once it is complete: its number, the counts of its pixels, and
-        their threads; all of them in the end. Lines that other threads have computed again by then
-        come once more."""
+        """The lines of the picture that are complete, as many as there are at a time, and all of
+        them in the end: of each its number, the counts of its pixels, and their threads. Lines that
+        other threads have computed again by then come once more."""
         import numpy as np
 
         width, height = self.setting.bookmark.width, self.setting.bookmark.height
@@ -153,13 +164,23 @@ class Picture:
                 owners = np.frombuffer(raw, dtype="<u2", offset=4 * pixels).reshape(height, width)
                 ready = counts[missing].min(axis=1) >= (0 if is_last else 1)
                 again = np.flatnonzero((owners != sent).any(axis=1)) if is_last else missing[:0]
-                for line in np.union1d(missing[ready], again):
-                    sent[line] = owners[line]
-                    yield _NUMBER.pack(int(line)) + counts[line].tobytes() + owners[line].tobytes()
+                lines = np.union1d(missing[ready], again)
+                sent[lines] = owners[lines]
+                if len(lines):
+                    yield b"".join(
+                        _NUMBER.pack(line) + counts[line].tobytes() + owners[line].tobytes()
+                        for line in lines.tolist()
+                    )
                 missing = missing[~ready]
             if is_last:
                 return
-            await asyncio.sleep(LOOK_SECONDS)
+            is_begun = len(missing) < height
+            wait = self._look_seconds() if is_begun else LOOK_SECONDS
+            await asyncio.wait({self._listening}, timeout=wait)
+
+    def _look_seconds(self) -> float:
+        cpus = len(self.setting.cpus or allowed_cpus())
+        return look_seconds(self.setting.threads, cpus, time.monotonic() - self._begun)
 
     def confine(self, cpus: tuple[int, ...]) -> None:
         """Confine all threads of the running process to these CPUs.
@@ -238,6 +259,13 @@ class Picture:
                 voluntary_switches=seen.voluntary_switches,
                 involuntary_switches=seen.involuntary_switches,
             )
+
+
+def look_seconds(threads: int, cpus: int, elapsed: float) -> float:
+    """Seconds until a picture is looked at again that has been computed for so many seconds."""
+    if threads < cpus:
+        return LOOK_SECONDS
+    return max(BUSY_LOOK_SECONDS, _BUSY_LOOK_SHARE * elapsed)
 
 
 def _number_in(name: str) -> int:

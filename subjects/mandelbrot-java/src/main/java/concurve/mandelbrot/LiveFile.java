@@ -17,8 +17,13 @@ import java.util.concurrent.TimeUnit;
  * <p>A thread of its own copies them now and then: the workers do nothing for it.
  */
 final class LiveFile implements AutoCloseable {
-    /** The picture is copied so often. The first copies come sooner, so that it is seen at once. */
+    /**
+     * The picture is copied so often, and after so many times the time that a copy took: the workers may
+     * lack that time. The first copies come sooner, so that it is seen at once.
+     */
     private static final long INTERVAL_MS = 200;
+
+    private static final long TIMES_A_COPY = 250;
 
     private static final long FIRST_INTERVAL_MS = 50;
     private static final int FIRST_COPIES = 4;
@@ -71,11 +76,17 @@ final class LiveFile implements AutoCloseable {
 
     /** A copy that fails is no reason to stop the computation: the last one tells. */
     private void copyUntilEnded() {
-        for (int copies = 0; !waited(copies < FIRST_COPIES ? FIRST_INTERVAL_MS : INTERVAL_MS); copies++) {
+        long interval = FIRST_INTERVAL_MS;
+        for (int copies = 1; !waited(interval); copies++) {
+            long begun = System.nanoTime();
             try {
                 copy();
             } catch (IOException toldByTheLastOne) {
                 // The next copy tries again.
+            }
+            if (copies >= FIRST_COPIES) {
+                long took = TimeUnit.NANOSECONDS.toMillis(TIMES_A_COPY * (System.nanoTime() - begun));
+                interval = Math.max(INTERVAL_MS, took);
             }
         }
     }
