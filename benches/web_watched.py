@@ -29,7 +29,7 @@ THREADS = (1, 2)
 def figures(quick: bool) -> Iterator[Figure]:
     """The same sweep in turns, with and without a tab that shows it; then the ends of a server."""
     browser()  # it is missing before a server is started
-    rounds, repeats, cpu_ms = (2, 2, 20) if quick else (15, 20, 100)
+    rounds, repeats, cpu_ms = (2, 2, 20) if quick else (21, 80, 100)
     with scratch() as folder:
         yield from _watched(folder / "watched.db", rounds, repeats, cpu_ms)
         yield Figure(
