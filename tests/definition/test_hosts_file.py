@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from concurve.definition.hosts_file import load_hosts, parse_hosts
@@ -177,6 +178,16 @@ def test_an_unknown_host_is_refused_with_the_nearest_name() -> None:
         lab().meant_by("each:gpu", "role load")
     assert "no host 'gpu'" in refused.value.what
     assert 'labels = ["gpu"]' in refused.value.remedy
+
+
+def test_a_cluster_of_others_has_no_file_to_write_labels_into() -> None:
+    theirs = lab()
+    theirs = msgspec.structs.replace(
+        theirs, cluster=msgspec.structs.replace(theirs.cluster, address="10.77.0.1:6379")
+    )
+    with pytest.raises(HostError) as refused:
+        theirs.meant_by("each:gpu", "role load")
+    assert "as --hosts FILE takes it" in refused.value.remedy
 
 
 def test_the_address_of_a_host_is_a_placeholder() -> None:

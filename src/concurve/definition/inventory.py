@@ -103,6 +103,8 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         if near:
             return f"did you mean {near[0]!r}?"
         names = ", ".join(host.name for host in self.hosts)
+        if self.cluster.address:
+            return f"one of {names}; hosts have labels in a file of hosts, as --hosts FILE takes it"
         return f'one of {names}, or labels = ["{text}"] for one of them in the file of hosts'
 
 

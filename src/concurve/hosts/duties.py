@@ -135,5 +135,5 @@ def _free_port(address: str) -> int:
     except OSError as error:
         raise HostError(
             f"{address} is no address of this host: {error.strerror}",
-            "its address in the file of hosts, as other hosts reach it",
+            "its address as other hosts reach it, in the file of hosts or as Ray has it",
         ) from error
