@@ -54,7 +54,7 @@ MIB = 1 << 20
 
 def figures(quick: bool) -> Iterator[Figure]:
     """Throughput and tail of the clients that are logged in, then memory."""
-    rounds, seconds, clients = (2, 0.5, 100) if quick else (15, 2.0, 1000)
+    rounds, seconds, clients = (2, 0.5, 100) if quick else (61, 2.0, 1000)
     how = (
         f"{SESSIONS} sessions, 1 I/O thread; {clients:,} hostile clients: idle, slow writers, "
         f"non-readers, guessers, connect and close; {rounds} interleaved rounds of {seconds} s"

@@ -27,9 +27,10 @@ THREADS = (1, 2)
 
 
 def figures(quick: bool) -> Iterator[Figure]:
-    """The same sweep in turns, with and without a tab that shows it; then the ends of a server."""
+    """The same sweep in turns, with a tab that shows it, and with one that shows the list of runs;
+    then the ends of a server."""
     browser()  # it is missing before a server is started
-    rounds, repeats, cpu_ms = (2, 2, 20) if quick else (21, 80, 100)
+    rounds, repeats, cpu_ms = (2, 2, 20) if quick else (15, 80, 100)
     with scratch() as folder:
         yield from _watched(folder / "watched.db", rounds, repeats, cpu_ms)
         yield Figure(
@@ -43,15 +44,14 @@ def figures(quick: bool) -> Iterator[Figure]:
 def _watched(db: Path, rounds: int, repeats: int, cpu_ms: int) -> Iterator[Figure]:
     line = target("busy", "--threads", "{threads}", "--iterations", str(busy_iterations(cpu_ms)))
     with serving(db) as served, tabs(served) as open_tab:
+        tab = open_tab()
 
-        def seen() -> Mapping[str, float]:
-            tab = open_tab()
-            found = _swept(db, repeats, line, lambda run: tab.goto(f"{served.origin}/runs/{run}"))
-            tab.context.close()
-            return found
+        def side(path: str) -> Mapping[str, float]:
+            tab.goto(f"{served.origin}/runs")
+            return _swept(db, repeats, line, lambda run: tab.goto(served.origin + path.format(run)))
 
         found = interleaved(
-            rounds, {"seen": seen, "unseen": lambda: _swept(db, repeats, line, lambda run: None)}
+            rounds, {"seen": lambda: side("/runs/{}"), "unseen": lambda: side("/runs")}
         )
     for threads in THREADS:
         yield Figure(
