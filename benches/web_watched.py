@@ -124,10 +124,12 @@ def _end_seconds(db: Path) -> float:
                 stack.callback(link.close)
                 answer = served.get(link, f"/runs/{run}/live")
                 assert answer.status == 200 and answer.readline().startswith(b"retry:")
+            if not found:
+                raise SystemExit("the sweep ended before it began")
             time.sleep(1)
             begun = time.perf_counter()
             served.process.terminate()
-            served.process.wait()
+            served.process.wait(PATIENCE_SECONDS)
             return time.perf_counter() - begun
     finally:
         sweep.terminate()

@@ -23,15 +23,15 @@ THREADS = (1, 2)
 #: Notes in the page when a picture is asked for, and when its first line is on the screen: drawn,
 #: and one frame later.
 _WATCH = """
-window.askedAt = window.shownAt = null;
+window.askedAt = window.shownAt = 0;
 addEventListener('submit', () => {
   window.askedAt = performance.now();
-  window.shownAt = null;
+  window.shownAt = 0;
 }, true);
 const put = CanvasRenderingContext2D.prototype.putImageData;
 CanvasRenderingContext2D.prototype.putImageData = function (...given) {
-  if (window.shownAt === null) {
-    window.shownAt = NaN;
+  if (window.shownAt === 0) {
+    window.shownAt = -1;
     const note = () => { window.shownAt = performance.now(); };
     requestAnimationFrame(() => requestAnimationFrame(note));
   }
@@ -90,8 +90,10 @@ def _in_the_window(tab: Any, seconds: float) -> Mapping[str, float]:
             raise SystemExit(f"the picture is not complete: {said}")
         time.sleep(_LOOK_SECONDS)
     computed = _LAST.search(said)
-    asked, shown = tab.evaluate("[window.askedAt, window.shownAt]")
-    if computed is None or not shown:
+    while not (shown := tab.evaluate("window.shownAt")) > 0 and time.monotonic() < until:
+        time.sleep(0.05)
+    asked = tab.evaluate("window.askedAt")
+    if computed is None or not shown > 0:
         raise SystemExit(f"the window says {said!r}, and has drawn nothing")
     return {"shown": (shown - asked) / 1000, "computed": float(computed[1])}
 

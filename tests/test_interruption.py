@@ -12,10 +12,12 @@ from types import TracebackType
 import pytest
 
 from concurve import interruption
+from concurve.errors import RunInterruptedError
 from concurve.measuring.heads import new_head
+from concurve.measuring.laboratory import Runner
 from concurve.store import Store
 from concurve.store.sqlite import SqliteConnection
-from tests.helpers.fakes import small_study
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 
 
 @pytest.fixture(autouse=True)
@@ -70,13 +72,28 @@ def test_a_signal_that_python_ignored_raises_at_the_next_step() -> None:
         interruption.refuse_if_asked()
 
 
-def test_one_run_knows_nothing_of_the_signal_that_ended_another() -> None:
+def test_only_the_outermost_block_begins_anew() -> None:
+    """Between the studies of a campaign a signal may be lost, too."""
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
-    for handler in (interruption.interrupt, signal.default_int_handler):
-        signal.signal(signal.SIGINT, handler)
+    with pytest.raises(KeyboardInterrupt), interruption.handled():
+        interruption.refuse_if_asked()
+
+
+def test_other_threads_know_nothing_of_a_signal() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    refused: list[bool] = []
+
+    def other() -> None:
         with interruption.handled():
             interruption.refuse_if_asked()
+        refused.append(False)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert refused == [False]
 
 
 def test_other_threads_wait_for_nothing() -> None:
@@ -129,3 +146,28 @@ def test_a_write_is_whole_and_the_store_takes_the_next_one(
             store.add_run(head.row())
     store.set_state(head.id, "interrupted", "stopped by the user")
     assert [run.state for run in store.runs()] == ["interrupted"]
+
+
+def struck(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the next transaction, and no later one, meet a signal."""
+    begin = SqliteConnection.transaction
+
+    def once(self: SqliteConnection, is_patient: bool) -> AbstractContextManager[None]:
+        monkeypatch.setattr(SqliteConnection, "transaction", begin)
+        return _Struck(begin(self, is_patient))
+
+    monkeypatch.setattr(SqliteConnection, "transaction", once)
+
+
+def test_a_run_that_is_stopped_while_it_is_stored_can_be_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(str(tmp_path / "s.db"))
+    head = new_head(small_study(), "quick", 1, "concurve run …")
+    runner = Runner(head, store, FakeEngine(), clock=FakeClock(0.001))
+    struck(monkeypatch)
+    with pytest.raises(RunInterruptedError, match="stopped after 0 trials"):
+        runner.start()
+    assert [run.state for run in store.runs()] == ["interrupted"]
+    assert Runner(head, store, FakeEngine(), clock=FakeClock(0.001)).resume()
+    assert [run.state for run in store.runs()] == ["complete"]

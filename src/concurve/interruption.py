@@ -18,9 +18,10 @@ from types import FrameType
 class _State:
     """What the handler knows. Signals are handled in the main thread, which alone changes it."""
 
-    asked = False  # since a run began
+    asked = False  # since the outermost block in which signals are handled
     waits = False  # one came within what is whole
-    depth = 0
+    depth = 0  # of blocks that are whole
+    users = 0  # blocks in which signals are handled
 
 
 _state = _State()
@@ -28,31 +29,36 @@ _state = _State()
 
 def interrupt(_number: int, _frame: FrameType | None) -> None:
     """Handle a signal that asks the command to end. The second one does not wait."""
-    if signal.getsignal(signal.SIGHUP) is interrupt:
-        # A terminal that closes sends more than one: the next must not disturb the orderly end.
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     _state.asked = True
     if _state.depth and not _state.waits:
         _state.waits = True
         return
+    _state.waits = False
+    if signal.getsignal(signal.SIGHUP) is interrupt:
+        # A terminal that closes sends more than one: the next must not disturb the orderly end.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 @contextmanager
 def handled() -> Iterator[None]:
-    """Handle Ctrl-C so within, where Python would otherwise handle it. What came before is over."""
+    """Handle Ctrl-C so within, where Python would otherwise handle it. The outermost of such blocks
+    begins without the signals of an earlier one."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    _state.asked = False
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, interrupt)
+    if not _state.users:
+        _state.asked = _state.waits = False
+    _state.users += 1
+    is_python = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     try:
+        if is_python:
+            signal.signal(signal.SIGINT, interrupt)
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _state.users -= 1
+        if is_python:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager
@@ -87,5 +93,10 @@ def refuse_if_asked() -> None:
     Raises:
         KeyboardInterrupt: a signal has asked the command to end, and what it raised was lost.
     """
-    if _state.asked:
+    if _state.asked and threading.current_thread() is threading.main_thread():
         raise KeyboardInterrupt
+
+
+def heed() -> None:
+    """The command ends, or does something else now: nobody need be told again of the signal."""
+    _state.asked = False

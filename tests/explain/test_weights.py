@@ -6,9 +6,13 @@ import pytest
 
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.causes import cause_of
+from concurve.explain.sentences import sentence
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.weights import Weight, outweighed, weigh
+from concurve.findings.cells import CellFindings
+from concurve.store import Store
 from tests.explain.test_losses import BASE, cell, joining, worker
+from tests.helpers.made import made_run
 
 
 def weight(own: Breakdown, base: Breakdown | None = BASE) -> Weight:
@@ -72,3 +76,20 @@ def test_a_part_that_explains_little_of_a_loss_is_not_its_cause() -> None:
     lock = Verdict("lock", "1 % of it blocked on futexes", parts=("futex",))
     said = outweighed(own, lock)
     assert said.cause == "none" and "of the loss, and no cause was found" in said.words
+
+
+def test_a_lost_part_that_explains_little_makes_a_sentence_too() -> None:
+    """Its cause is taken back, and the words stay about the speed-up."""
+    own = cell(2, [worker(), worker(lived=0.43), joining()], wall=0.7)
+    little = cause_of(own, BASE)._replace(cause="none", words="9 % of it", parts=())
+    assert little.is_loss
+    one, two = made_cells()
+    said = sentence(two, one, own, BASE, little, ("threads",))
+    assert said.startswith("With threads=2 the speed-up over threads=1 is ")
+    assert said.endswith(": 9 % of it.")
+
+
+def made_cells() -> tuple[CellFindings, CellFindings]:
+    run = made_run(Store(), lambda n: 1.0 / float(n), threads=(1, 2))
+    one, two = run.cells
+    return one, two

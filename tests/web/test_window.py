@@ -93,7 +93,7 @@ def test_the_first_part_is_that_of_every_measurement() -> None:
 
 def test_a_picture_on_all_cpus_is_looked_at_seldom() -> None:
     """And more seldom the longer it takes."""
-    assert look_seconds(1, 2, elapsed=100) < 1
+    assert look_seconds(1, 2, elapsed=100) < 1  # one CPU is idle
     assert look_seconds(2, 2, elapsed=1) >= 2
     assert look_seconds(3, 2, elapsed=100) == pytest.approx(10)
 

@@ -13,7 +13,7 @@ import click
 
 from concurve.cli.streams import OutputError, exit_code_of, say, take_over_streams
 from concurve.errors import ConcurveError
-from concurve.interruption import interrupt
+from concurve.interruption import handled, interrupt
 from concurve.version import __version__
 
 HELP = """Measure how a program scales, and how sure that is.
@@ -68,7 +68,8 @@ def main() -> None:
         take_over_streams()
         is_view = sys.argv[1:2] == [_VIEW]
         gc.set_threshold(*(_GC_THRESHOLDS_OF_VIEW if is_view else _GC_THRESHOLDS))
-        code = _run()
+        with handled():
+            code = _run()
         sys.stdout.flush()
         if is_view:
             # When the interpreter ends, the collector looks at all that is left, twice: of a

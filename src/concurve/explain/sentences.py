@@ -70,9 +70,12 @@ def _lost(where: str, base_name: str, own: Breakdown, base: Breakdown, verdict: 
     loss = loss_of(own, base)
     assert loss is not None, "a loss has a cause only where it is known"
     start = f"With {where} the speed-up" if where else "The speed-up"
+    start = f"{start} over {base_name} is {loss.speedup:.2f} of {loss.possible:g}"
+    if verdict.cause == "none":  # its parts explain too little
+        return f"{start}: {verdict.words}."
     of = f"{loss.possible - loss.speedup:.2f}"
     return (
-        f"{start} over {base_name} is {loss.speedup:.2f} of {loss.possible:g}; of the {of} lost, "
+        f"{start}; of the {of} lost, "
         f"{loss.parts[verdict.cause]:.2f} go to {_LOST[verdict.cause]}: {verdict.words}."
     )
 

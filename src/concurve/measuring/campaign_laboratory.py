@@ -5,10 +5,11 @@ A study that fails or cannot run here is stored with its reason, and the next on
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 
-from concurve import words
+from concurve import interruption, words
 from concurve.definition.campaign import Member
 from concurve.definition.study import Study
 from concurve.definition.study_check import with_rules
@@ -62,20 +63,24 @@ class CampaignRunner:
             BusyError: another measurement runs on this machine.
             StoreError: the store cannot be written.
         """
-        self.store.add_campaign(self.head.row(), self.head.member_rows())
-        return self._run(None)
+        rows = self.head.member_rows()
+        begin = functools.partial(self.store.add_campaign, self.head.row(), rows)
+        with interruption.handled():
+            return self._run(begin, None)
 
     def resume(self, seconds_allowed: float | None = None) -> list[MemberRow]:
         """Resume every study that is not complete; as :meth:`start`.
 
         ``seconds_allowed`` is another time allowance for each of their runs.
         """
-        self.store.set_campaign_state(self.head.id, "running", "")
-        return self._run(seconds_allowed)
+        begin = functools.partial(self.store.set_campaign_state, self.head.id, "running", "")
+        with interruption.handled():
+            return self._run(begin, seconds_allowed)
 
-    def _run(self, allowed: float | None) -> list[MemberRow]:
-        """Run the studies in order."""
+    def _run(self, begin: Callable[[], None], allowed: float | None) -> list[MemberRow]:
+        """Store that the campaign goes on, and run the studies in order."""
         try:
+            begin()
             for row in self.store.members(self.head.id):
                 if row.state != "complete":
                     self._study(row, allowed)

@@ -211,7 +211,7 @@ class Runner:
     def start(self) -> Stop:
         """Check, store the run's head, and run it to its end."""
         with self._prepared():
-            self.store.add_run(self.head.row())
+            self._begin(lambda: self.store.add_run(self.head.row()))
             return self._run()
 
     def resume(self) -> Stop:
@@ -219,9 +219,31 @@ class Runner:
         with self._prepared():
             for text in changed_programs(self.head):
                 self._note(f"note: {text}")
-            self.store.set_head(self.head.id, self.head.row().head)
-            self.store.set_state(self.head.id, "running", "")
+            self._begin(self._go_on)
             return self._run()
+
+    def _go_on(self) -> None:
+        self.store.set_head(self.head.id, self.head.row().head)
+        self.store.set_state(self.head.id, "running", "")
+
+    def _begin(self, write: Callable[[], None]) -> None:
+        """Store that the run goes on; a signal that came meanwhile leaves it to be resumed."""
+        try:
+            write()
+        except KeyboardInterrupt:
+            if all(run.id != self.head.id for run in self.store.runs()):
+                raise
+            raise self._interrupted(self._replay().done) from None
+
+    def _interrupted(self, done: int) -> RunInterruptedError:
+        """Store that the user has stopped the run; what to say of it."""
+        interruption.heed()
+        self.store.set_state(self.head.id, "interrupted", "stopped by the user")
+        return RunInterruptedError(
+            f"run {self.head.id} was stopped after {format_count(done, 'trial')}; "
+            "what was measured is stored",
+            f"concurve resume {self.head.id}",
+        )
 
     @contextlib.contextmanager
     def _prepared(self) -> Iterator[None]:
@@ -254,12 +276,7 @@ class Runner:
                 self._for_each_cell("cleanup")
             self._refuse_failure(protocol)
         except KeyboardInterrupt:
-            self.store.set_state(self.head.id, "interrupted", "stopped by the user")
-            raise RunInterruptedError(
-                f"run {self.head.id} was stopped after "
-                f"{format_count(protocol.done, 'trial')}; what was measured is stored",
-                f"concurve resume {self.head.id}",
-            ) from None
+            raise self._interrupted(protocol.done) from None
         except RunError as error:
             self.store.set_state(self.head.id, "failed", error.what)
             raise
@@ -317,10 +334,11 @@ class Runner:
                 protocol.seconds_left(),
             )
             trial = self._trial(cell, key, self._limit(protocol), protocol.coming)
-            self.store.add_trial(
-                self.head.id, trial.outcome, encode_figures(trial.figures), trial.record
-            )
-            protocol.record(trial.outcome)
+            with interruption.whole():
+                self.store.add_trial(
+                    self.head.id, trial.outcome, encode_figures(trial.figures), trial.record
+                )
+                protocol.record(trial.outcome)
             self._tell(protocol, cell, trial.outcome)
         return key
 

@@ -16,8 +16,11 @@ use crate::image::Image;
 /// The picture is copied so often,
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// and after so many times the time that a copy took: the workers may lack that time.
+/// and after so many times the time that a copy took, which the workers may lack, but not later than
+/// after `INTERVAL_MAX`: a copy may have waited for a CPU.
 const TIMES_A_COPY: u32 = 250;
+
+const INTERVAL_MAX: Duration = Duration::from_secs(2);
 
 /// The first copies come sooner, so that a picture is seen at once.
 const FIRST_INTERVAL: Duration = Duration::from_millis(50);
@@ -85,7 +88,7 @@ impl LiveFile {
             drop(self.write(image, &mut bytes));
             copies += 1;
             if copies >= FIRST_COPIES {
-                interval = INTERVAL.max(begun.elapsed() * TIMES_A_COPY);
+                interval = (begun.elapsed() * TIMES_A_COPY).clamp(INTERVAL, INTERVAL_MAX);
             }
         }
     }

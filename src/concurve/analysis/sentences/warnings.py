@@ -138,7 +138,7 @@ def _doubtful(
         which = f"{words.count(len(aside), 'trial')} {words.verb(len(aside))}"
         found.append(
             # A figure is that of the quiet trials, or a median that so few do not move.
-            f"{which} in doubt: the machine was not quiet. No figure rests on them."
+            f"{which} in doubt: the machine was not quiet. They move no main figure."
         )
     if in_doubt:
         worst = max(

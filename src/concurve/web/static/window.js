@@ -3,7 +3,9 @@ import { ask, once, tell } from "/static/asking.js";
 import { Painted, threadColour } from "/static/picture.js";
 import { Timeline, percent } from "/static/timeline.js";
 
+// So often the end is asked for once the picture is there whole.
 const END_MS = 100;
+const END_TIMES = 20;
 const place = (name) => document.getElementById(name);
 const home = JSON.parse(place("window").dataset.bookmark);
 const form = place("setting");
@@ -157,12 +159,14 @@ async function compute(mine) {
   overTime.clear();
   readings = 0;
   describe(state, setting.repeat);
-  const shown = ask(`/window/${own}/picture`).then((answer) => show(answer, own)).catch((error) => { if (mine === attempt) tell(error); });
-  let isShown = false;
-  shown.then(() => { isShown = true; });
+  let soon = 0;
+  const shown = ask(`/window/${own}/picture`).then((answer) => show(answer, own)).then(() => { soon = END_TIMES; }).catch((error) => { if (mine === attempt) tell(error); });
+  let isOver = false;
+  shown.then(() => { isOver = true; });
   while (state.is_computing && mine === attempt) {
-    const again = sleep(isShown ? END_MS : 1000 * state.ask_again_seconds);
-    await (isShown ? again : Promise.race([again, shown]));
+    soon -= 1;
+    const again = sleep(soon > 0 ? END_MS : 1000 * state.ask_again_seconds);
+    await (isOver ? again : Promise.race([again, shown]));
     if (mine !== attempt) return;
     state = await (await ask(`/window/${own}?since=${readings}`)).json();
     // "Ended" is said of a picture that is there whole: its last lines may still be on their way.

@@ -95,6 +95,7 @@ class Picture:
         line = words(setting, str(location), str(self._live), kernel)
         self._cpus = CpusOverTime(allowed_cpus())
         self._begun = time.monotonic()
+        self._confined = setting.cpus or allowed_cpus()
         reading, writing = os.pipe()
         try:
             self._process = subprocess.Popen(
@@ -138,7 +139,7 @@ class Picture:
             said=self._said,
             threads=tuple(self._threads()),
             utilisation=self._cpus.since(since),
-            ask_again_seconds=max(_ASK_SECONDS, self._look_seconds()),
+            ask_again_seconds=min(max(_ASK_SECONDS, self._look_seconds()), BUSY_LOOK_SECONDS),
         )
 
     async def lines(self) -> AsyncIterator[bytes]:
@@ -174,13 +175,13 @@ class Picture:
                 missing = missing[~ready]
             if is_last:
                 return
-            is_begun = len(missing) < height
-            wait = self._look_seconds() if is_begun else LOOK_SECONDS
+            is_early = len(missing) == height and time.monotonic() - self._begun < 1
+            wait = LOOK_SECONDS if is_early else self._look_seconds()
             await asyncio.wait({self._listening}, timeout=wait)
 
     def _look_seconds(self) -> float:
-        cpus = len(self.setting.cpus or allowed_cpus())
-        return look_seconds(self.setting.threads, cpus, time.monotonic() - self._begun)
+        busy = min(self.setting.threads, len(self._confined))
+        return look_seconds(busy, len(allowed_cpus()), time.monotonic() - self._begun)
 
     def confine(self, cpus: tuple[int, ...]) -> None:
         """Confine all threads of the running process to these CPUs.
@@ -193,6 +194,7 @@ class Picture:
             raise StudyError(f"CPUs {sorted(wrong or cpus)} are not granted", "some that are")
         if not self.is_computing:
             raise StudyError("the picture is complete", "start it again")
+        self._confined = cpus
         for thread in self._threads_of.ids():
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(thread, cpus)
@@ -261,9 +263,10 @@ class Picture:
             )
 
 
-def look_seconds(threads: int, cpus: int, elapsed: float) -> float:
-    """Seconds until a picture is looked at again that has been computed for so many seconds."""
-    if threads < cpus:
+def look_seconds(busy: int, cpus: int, elapsed: float) -> float:
+    """Seconds until a picture is looked at again that has kept so many CPUs busy for so many
+    seconds."""
+    if busy < cpus:
         return LOOK_SECONDS
     return max(BUSY_LOOK_SECONDS, _BUSY_LOOK_SHARE * elapsed)
 

@@ -18,11 +18,12 @@ import java.util.concurrent.TimeUnit;
  */
 final class LiveFile implements AutoCloseable {
     /**
-     * The picture is copied so often, and after so many times the time that a copy took: the workers may
-     * lack that time. The first copies come sooner, so that it is seen at once.
+     * The picture is copied so often, and after so many times the time that a copy took, which the workers
+     * may lack, but not later: a copy may have waited for a CPU. The first copies come sooner, so that it is seen at once.
      */
     private static final long INTERVAL_MS = 200;
 
+    private static final long INTERVAL_MAX_MS = 2000;
     private static final long TIMES_A_COPY = 250;
 
     private static final long FIRST_INTERVAL_MS = 50;
@@ -86,7 +87,7 @@ final class LiveFile implements AutoCloseable {
             }
             if (copies >= FIRST_COPIES) {
                 long took = TimeUnit.NANOSECONDS.toMillis(TIMES_A_COPY * (System.nanoTime() - begun));
-                interval = Math.max(INTERVAL_MS, took);
+                interval = Math.min(Math.max(INTERVAL_MS, took), INTERVAL_MAX_MS);
             }
         }
     }
