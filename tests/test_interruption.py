@@ -13,11 +13,13 @@ import pytest
 
 from concurve import interruption
 from concurve.errors import RunInterruptedError
+from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.store import Store
 from concurve.store.sqlite import SqliteConnection
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
+from tests.measuring.test_campaign import engine, head_of
 
 
 @pytest.fixture(autouse=True)
@@ -171,3 +173,17 @@ def test_a_run_that_is_stopped_while_it_is_stored_can_be_resumed(
     assert [run.state for run in store.runs()] == ["interrupted"]
     assert Runner(head, store, FakeEngine(), clock=FakeClock(0.001)).resume()
     assert [run.state for run in store.runs()] == ["complete"]
+
+
+def test_a_campaign_that_is_stopped_while_it_is_stored_can_be_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(str(tmp_path / "s.db"))
+    head = head_of(tmp_path)
+    stopped = CampaignRunner(head, store, engine(), clock=FakeClock(0.001))
+    struck(monkeypatch)
+    with pytest.raises(RunInterruptedError, match="every finished trial is stored"):
+        stopped.start()
+    assert [campaign.state for campaign in store.campaigns()] == ["interrupted"]
+    rows = CampaignRunner(head, store, engine(), clock=FakeClock(0.001)).resume()
+    assert {row.state for row in rows} == {"complete"}

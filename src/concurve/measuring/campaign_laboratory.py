@@ -155,12 +155,13 @@ class CampaignRunner:
         self._tell(f"{row.name} {'failed' if state == 'failed' else 'was not run'}: {reason}")
 
     def _stopped(self, reason: str) -> RunInterruptedError:
+        interruption.heed()
         self.store.set_campaign_state(self.head.id, "interrupted", reason)
         rows = self.store.members(self.head.id)
         done = sum(row.state == "complete" for row in rows)
         number = words.count_of(done, len(rows), "study")
         return RunInterruptedError(
-            f"campaign {self.head.id} was stopped after {number}; every  finished trial is stored",
+            f"campaign {self.head.id} was stopped after {number}; every finished trial is stored",
             self._resume_line(),
         )
 
