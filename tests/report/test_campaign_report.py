@@ -129,7 +129,9 @@ def test_the_models_curves_are_in_the_campaigns_charts(
     plain: CampaignReport, findings: CampaignReport
 ) -> None:
     def curves(findings: CampaignReport) -> int:
-        specs = [json.dumps(c.spec.to_dict()) for c in campaign_document(findings).charts()]
+        specs = [
+            json.dumps(c.spec.to_dict(validate=False)) for c in campaign_document(findings).charts()
+        ]
         return sum('"kind": "curve"' in spec for spec in specs)
 
     assert curves(plain) == 0
@@ -156,6 +158,7 @@ def test_markdown_says_why(findings: CampaignReport) -> None:
     assert "| cpus | 2" not in reported, "a level is no news"
 
 
+@pytest.mark.usefixtures("empty_charts")
 def test_html_says_why_and_every_link_has_its_place(findings: CampaignReport) -> None:
     page = render_campaign(findings, "html").decode()
     assert re.search(r"<th[^>]*>what limits it</th>", page)

@@ -210,14 +210,15 @@ def _drawn(subject: _Subject, marks: _Marks) -> Any:
 
     panels = subject.panels
     size = _PANEL_SIZE if len(panels) > 1 else _CHART_SIZE
-    chart: Any = alt.layer(*_layers(subject, marks)).properties(**size)
-    data: Any = {"values": marks.rows}
+    # Given as the layers are joined, or in place: each method of a chart copies all of its layers.
+    chart: Any = alt.layer(*_layers(subject, marks), **size)
     if len(panels) > 1:
         facet = alt.Facet("panel:N", sort=panels, title=None)
-        chart = chart.facet(facet=facet, columns=_columns(len(panels)), data=data)
-    else:
-        chart = chart.properties(data=data)
-    return chart.properties(title=key(subject.fitted, SOFT)) if marks.curves else chart
+        chart = alt.FacetChart(spec=chart, facet=facet, columns=_columns(len(panels)))
+    chart.data = {"values": marks.rows}
+    if marks.curves:
+        chart.title = key(subject.fitted, SOFT)
+    return chart
 
 
 def _columns(panels: int) -> int:

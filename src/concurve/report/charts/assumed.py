@@ -127,4 +127,4 @@ def _drawn(rows: list[dict[str, Any]], curves: list[str], items: Sequence[Assume
         .mark_point(filled=True, size=44, opacity=1)
         .encode(y=y, color=color, shape=shape, **texts),
     ]  # fmt: skip
-    return alt.layer(*layers).properties(**_SIZE)
+    return alt.layer(*layers, **_SIZE)

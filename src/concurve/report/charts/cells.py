@@ -99,7 +99,7 @@ def _drawn(rows: _Rows, label: str, scale: fmt.Scale) -> Any:
         .encode(x=x),
     ]
     step = 26 if len(rows.series) <= 40 else 18
-    return alt.layer(*layers).properties(width=480, height={"step": step})
+    return alt.layer(*layers, width=480, height={"step": step})
 
 
 def _names(rows: _Rows) -> Any:

@@ -37,12 +37,16 @@ RINGS = "A ring marks each recommended setting."
 
 
 def styled(chart: Any) -> Any:
-    """The look that all charts share."""
-    font = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
-    return (
-        chart.configure(font=font, background="transparent", padding=6)
-        .configure_view(stroke=None)
-        .configure_axis(
+    """Give a chart, in place, the look that all charts share."""
+    import altair as alt
+
+    # In one step, and on the chart itself: each configure_… would copy all of its layers.
+    chart.config = alt.Config(
+        font="system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif",
+        background="transparent",
+        padding=6,
+        view=alt.ViewConfig(stroke=None),
+        axis=alt.AxisConfig(
             labelColor=SOFT,
             titleColor=INK,
             gridColor=GRID,
@@ -52,12 +56,15 @@ def styled(chart: Any) -> Any:
             titleFontSize=12.5,
             titleFontWeight=500,
             titlePadding=8,
-        )
-        .configure_axisX(grid=False)
-        .configure_axisY(domain=False, ticks=False)
-        .configure_legend(labelColor=INK, labelFontSize=12.5, symbolStrokeWidth=2, labelLimit=260)
-        .configure_header(labelColor=INK, labelFontSize=12.5, labelFontWeight=600)
+        ),
+        axisX=alt.AxisConfig(grid=False),
+        axisY=alt.AxisConfig(domain=False, ticks=False),
+        legend=alt.LegendConfig(
+            labelColor=INK, labelFontSize=12.5, symbolStrokeWidth=2, labelLimit=260
+        ),
+        header=alt.HeaderConfig(labelColor=INK, labelFontSize=12.5, labelFontWeight=600),
     )
+    return chart
 
 
 def signs(domain: list[str], labels: dict[str, Any]) -> tuple[Any, Any]:
