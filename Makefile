@@ -98,7 +98,7 @@ check: $(STAMPS)/venv ## Lint, and run the tests that need no server and no prog
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going lint check-python check-rust
 
 check-python: $(STAMPS)/venv
-	@$(BIN)/python -m pytest -q --numprocesses 2 -m "not real and not simulation and not postgresql and not soak"
+	@$(BIN)/python -m pytest -q --numprocesses 2 -m "not real and not simulation and not fuzz and not postgresql and not soak"
 
 check-rust: | tools
 	@$(CARGO) test --workspace --lib --profile checked --quiet -- --skip simulated

@@ -39,8 +39,8 @@ MANY_SESSIONS = 50
 
 def figures(quick: bool) -> Iterator[Figure]:
     """One client and one engine on CPUs of their own; then where the kernel places all."""
-    yield from apart(*((2, 0.2) if quick else (161, 0.2)))
-    rounds, seconds = (2, 0.2) if quick else (21, 1.0)
+    yield from apart(*((2, 0.1) if quick else (161, 0.2)))
+    rounds, seconds = (2, 0.1) if quick else (21, 1.0)
     with contextlib.ExitStack() as stack:
         servers = {name: stack.enter_context(serving(*ours(name))) for name in OPTIONS}
         for sessions in (1, MANY_SESSIONS):

@@ -51,9 +51,9 @@ def figures(quick: bool) -> Iterator[Figure]:
                 server = stack.enter_context(serving(*ours(mode)))
             make(server)
             with placed(cpus[0]):
-                yield throughput(server, mode, 3 if quick else 300)
+                yield throughput(server, mode, 2 if quick else 300)
             yield cpu_time(server, mode, *((2, 10) if quick else (21, 500)))
-            yield agreement(server, mode, *((2, 0.5) if quick else (7, 4.0)))
+            yield agreement(server, mode, *((2, 0.2) if quick else (7, 4.0)))
 
 
 def ours(mode: str) -> tuple[str, ...]:

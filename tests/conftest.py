@@ -88,7 +88,8 @@ REAL_FILES = {
 #: Files that simulate so many runs or curves that they take a third of the unit tests' time.
 SIMULATIONS = {
     "analysis/test_judging_noise.py", "models/test_bands.py", "models/test_properties.py",
-    "models/test_sentences.py", "models/test_stated.py", "store/test_scale.py",
+    "models/test_sentences.py", "models/test_stated.py", "planning/test_noise.py",
+    "store/test_scale.py",
 }  # fmt: skip
 
 

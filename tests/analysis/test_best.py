@@ -185,6 +185,7 @@ def test_the_smallest_of_the_best_is_recommended(store: Store) -> None:
     assert "Use 2; 4 and 8 are not significantly better." in sentences(found)
 
 
+@pytest.mark.simulation
 def test_no_relevant_difference_is_said_of_an_interval_and_not_of_a_point(store: Store) -> None:
     """Two equal settings: a spread of 0.2 % shows that they are alike, one of 5 % does not."""
     tight = made_run(store, lambda copy: 1.0, copy=("a", "b"), cv=0.002, name="tight")
@@ -212,6 +213,7 @@ def test_a_coarse_clock_shows_neither_a_best_setting_nor_that_there_is_none(stor
     assert "no relevant difference" not in best.decide
 
 
+@pytest.mark.simulation
 def test_the_answer_and_the_recommendation_say_the_same(store: Store) -> None:
     """A setting is the best of two where it is significantly faster, and only there; about 3 % of
     differences with this spread are found at one level and not at the other."""
@@ -228,6 +230,7 @@ def test_the_answer_and_the_recommendation_say_the_same(store: Store) -> None:
     assert 5 < both < 55
 
 
+@pytest.mark.simulation
 def test_groups_are_judged_as_one_family(store: Store) -> None:
     for seed in range(1, 21):
         found = made_run(

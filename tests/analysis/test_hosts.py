@@ -154,6 +154,7 @@ def test_too_few_blocks_are_said_to_test_nothing(tmp_path: Path) -> None:
     assert "Whether they are alike was not tested" in said(found, "note")
 
 
+@pytest.mark.simulation
 def test_hosts_that_are_alike_are_rarely_called_unlike(tmp_path: Path) -> None:
     """The error is 5 % a run at most; 25 runs with fixed seeds have few."""
     wrong = sum(

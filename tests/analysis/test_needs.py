@@ -110,6 +110,7 @@ def test_a_control_that_was_not_run_shows_nothing() -> None:
     assert "form=control and form=old have no wall_seconds" in found.reason
 
 
+@pytest.mark.simulation
 def test_no_verdict_is_wrong_more_often_than_it_may_be() -> None:
     """The claim is false and the cells lie a little further apart than they need to: every other
     verdict than "refuted" or "undecided" is wrong, and in all they come in at most 5 % of runs."""

@@ -191,7 +191,7 @@ def test_a_tool_that_hangs_is_absent_with_a_reason(
     def hangs(*_: object, **more: Any) -> None:
         raise subprocess.TimeoutExpired("systemd-detect-virt", more["timeout"])
 
-    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/systemd-detect-virt")
+    monkeypatch.setattr(shutil, "which", lambda _: "/hangs/systemd-detect-virt")
     monkeypatch.setattr(subprocess, "run", hangs)
     found = describe_machine(tree(tmp_path, BARE))
     assert "timed out" in found["absent"]["virtualisation"]

@@ -55,6 +55,7 @@ def run(draw: Draw, seed: int, blocks: int, cells: int, cuts: bool) -> tuple[Pro
 @pytest.mark.parametrize("draw", [slow_trials, two_levels])
 @pytest.mark.parametrize("cells", [1, 2])
 @pytest.mark.parametrize("blocks", [5, 8])
+@pytest.mark.simulation
 def test_a_cut_trial_does_not_bias_the_centre(draw: Draw, cells: int, blocks: int) -> None:
     """Both runs have the same trials, but for the last: so their difference is the cut's alone."""
     moved, cut = [], 0

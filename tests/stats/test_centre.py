@@ -26,6 +26,7 @@ def test_the_interval_of_a_median_holds_it_and_lies_within_the_range(values: lis
 
 
 @pytest.mark.parametrize("n", [5, 6, 7, 8, 10, 15, 30])
+@pytest.mark.simulation
 def test_the_median_of_any_noise_lies_in_its_interval(n: int) -> None:
     """Two levels, a heavy tail: the sign test assumes no shape."""
     generator = random.Random(n)

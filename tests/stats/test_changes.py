@@ -44,6 +44,7 @@ def test_a_step_is_found_where_it_is() -> None:
     assert starts([-value for value in series((1.0, 8), (2.0, 8))]) == [8], "signed values, too"
 
 
+@pytest.mark.simulation
 def test_few_series_without_a_change_are_said_to_have_one() -> None:
     false = sum(bool(starts(series((1.0, 40), seed=seed))) for seed in range(100))
     assert false <= 11, "5 % nominal, three standard errors of chance"

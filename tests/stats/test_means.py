@@ -108,6 +108,7 @@ def two_stages(rng: random.Random, plan: Plan, centres: tuple[float, ...]) -> li
     return [cell.values() for cell in protocol.cells]
 
 
+@pytest.mark.simulation
 def test_intervals_cover_where_the_pilot_has_set_the_number_of_trials() -> None:
     """Calm pilots stop early with narrow intervals: the share of the error probability that is kept
     back makes up for it."""

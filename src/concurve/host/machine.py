@@ -6,6 +6,7 @@ read is left out with its reason in ``absent``.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import platform
@@ -175,15 +176,19 @@ def _distribution(root: Path) -> str:
 def _virtualisation(root: Path) -> str:
     """The hypervisor or container, as far as it can be detected."""
     program = shutil.which("systemd-detect-virt")
-    if program:
-        answer = subprocess.run([program], capture_output=True, text=True, timeout=5, check=False)
-        if answer.stdout.strip():
-            return answer.stdout.strip()
+    if program and (answer := _printed(program)):
+        return answer
     vendor = root / "sys/class/dmi/id/sys_vendor"
     maker = vendor.read_text().strip() if vendor.exists() else ""
     if "hypervisor" in _text(root, "proc/cpuinfo"):
         return f"virtual machine {maker}".strip()
     return "none seen"
+
+
+@functools.cache  # a machine stays what it is
+def _printed(program: str) -> str:
+    done = subprocess.run([program], capture_output=True, text=True, timeout=5, check=False)
+    return done.stdout.strip()
 
 
 def _cgroup_limits(root: Path) -> dict[str, Any]:

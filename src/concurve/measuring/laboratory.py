@@ -309,8 +309,15 @@ class Runner:
             self._hook(hook, cell)
 
     def _hook(self, name: str, cell: Cell) -> None:
-        with self._watch(f"the hook {name}", cell, hook_seconds(self.plan), "--max-time"):
+        with self._watch_hook(name, cell):
             run_hook(self.plan, name, cell)
+
+    def _watch_hook(self, name: str, cell: Cell) -> contextlib.AbstractContextManager[None]:
+        """Announce a hook that takes long, if the study has it: no thread watches one that it has
+        not."""
+        if name not in self.plan.study.hooks.texts():
+            return contextlib.nullcontext()
+        return self._watch(f"the hook {name}", cell, hook_seconds(self.plan), "--max-time")
 
     def _watch(
         self, what: str, cell: Cell, seconds: float, remedy: str
@@ -379,7 +386,7 @@ class Runner:
             raise KeyboardInterrupt
         self._tell_refused(record)
         self._hook("conclude", cell)
-        with self._watch("the hook check", cell, hook_seconds(self.plan), "--max-time"):
+        with self._watch_hook("check", cell):
             verdict, value, cause, detail, figures = self._judge.judge(cell, record)
         if record.outcome.kind == "timed_out" and limit.is_cut(record):
             self._was_busy |= cause == TIMED_OUT_BUSY
