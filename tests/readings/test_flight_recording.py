@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -277,6 +278,19 @@ def test_a_long_text_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     found = recorded_waits(endless(), 0)
     assert found.is_cut and 45 <= found.lock_events <= 51
     assert combined([found, waits()]).is_cut
+
+
+@pytest.mark.parametrize("place", ["key", "lock", "method"])
+def test_half_of_a_surrogate_pair_is_replaced(place: str) -> None:
+    """A string of Java may hold one; what is stored is UTF-8."""
+    more: dict[str, Any] = {"\ud800": 1} if place == "key" else {}
+    lock = "a.\ud800" if place == "lock" else "a.Table"
+    method = "a.T.\udfff\U0001f600" if place == "method" else "a.T.m"
+    found = waits(enter(frame(method), lock=lock, **more))
+    assert found.lock_events == 1
+    stored = msgspec.json.decode(msgspec.json.encode(found), type=RecordedWaits)
+    assert stored == found
+    assert place != "method" or found.listed[0].function == "a.T.\ufffd\U0001f600"
 
 
 @given(

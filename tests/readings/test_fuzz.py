@@ -7,6 +7,7 @@ import contextlib
 import math
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from concurve.definition.extracting import parse_extract, tools
@@ -55,6 +56,7 @@ def test_flight_recordings() -> None:
         text = data.decode(errors="replace")
         found = recorded_waits([text[:1000], text[1000:5000], text[5000:]], 0)
         assert found.elsewhere_events <= found.lock_events
+        msgspec.json.encode(found)  # as it is stored
 
     words = [
         b"{",

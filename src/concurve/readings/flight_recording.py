@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -230,7 +230,10 @@ class _Events:
         """The next event; ``None`` where the limit of the text cut it."""
         while True:
             try:
-                found, self._at = decoder.raw_decode(self._text, self._at)
+                begin = self._at
+                found, self._at = decoder.raw_decode(self._text, begin)
+                if self._text.find("\\u", begin, self._at) >= 0:
+                    found = _without_halves(found)
                 return found or {}
             except json.JSONDecodeError as error:
                 if len(self._text) - self._at > EVENT_MAX:
@@ -255,6 +258,18 @@ class _Events:
         self._text = self._text[self._at :] + piece
         self._at = 0
         return True
+
+
+def _without_halves(found: Any) -> Any:
+    """The same with U+FFFD for each half of a surrogate pair that stands alone: a Java string may
+    hold one, and UTF-8 cannot."""
+    if isinstance(found, str):
+        return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(found, list):
+        return [_without_halves(item) for item in found]
+    if isinstance(found, dict):
+        return {_without_halves(key): _without_halves(value) for key, value in found.items()}
+    return found
 
 
 # -- events, by place -------------------------------------------------------------------------
