@@ -6,23 +6,23 @@ use super::*;
 const WIDTHS_MAX: [f64; 5] = [0.15, 0.40, 0.05, 0.15, 0.15];
 const SEED: u64 = 1000;
 
-/// The searches are seeded: these figures are the same each time. 0.90 is 2.3 standard
-/// deviations below 0.95 for a hundred searches.
+/// The searches are seeded: these figures are the same each time. 0.90 is 1.6 standard
+/// deviations below 0.95 for fifty searches; `make bench` judges 200 of each server.
 #[test]
 fn the_interval_of_each_server_contains_its_true_rate() {
     for (case, width_max) in CASES.iter().zip(WIDTHS_MAX) {
-        let judged = judge_case(case, 100, SEED);
+        let judged = judge_case(case, 50, SEED);
         let line = judged.line(case.name);
         let answered = judged.answered as f64;
-        assert!(judged.held() >= 0.90 && answered >= 90.0, "{line}");
+        assert!(judged.held() >= 0.90 && answered >= 45.0, "{line}");
         assert!(judged.width / answered < width_max, "{line}");
         assert!((judged.off / answered).abs() < 0.02, "{line}");
     }
     let mut all = Judged::default();
     for case in CASES.iter().skip(5).step_by(3).chain(&JUDGES[5..6]) {
-        let judged = judge_case(case, 40, SEED);
+        let judged = judge_case(case, 20, SEED);
         let line = judged.line(case.name);
-        assert!(judged.too_low + judged.too_high <= 5, "{line}");
+        assert!(judged.too_low + judged.too_high <= 3, "{line}");
         all.add(judged);
     }
     assert!(all.held() >= 0.93, "{all:?}");
