@@ -45,87 +45,89 @@ const rows = new Map();
 const NS = "http://www.w3.org/2000/svg";
 let bounds = [Infinity, -Infinity];
 
-function spanOf(cell) {
+// Where the bars of a cell stand: "" where there is nothing to show.
+function placesOf(cell) {
+  if (cell.value === null) return "";
+  const [low, high] = bounds;
+  const x = (value) => (high > low ? 3 + (94 * (value - low)) / (high - low) : 50).toFixed(1);
+  const has = cell.low !== null && cell.high !== null;
+  const line = has ? `M${x(cell.low)} 5H${Math.max(x(cell.high), Number(x(cell.low)) + 0.5)}` : "";
+  return `${line}M${x(cell.value)} 1V9`;
+}
+
+// A page that is looked at while a program is measured takes CPU time from it: what looks the same is
+// not drawn again, and what changed is changed in its place.
+function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+function place(row) {
+  const places = placesOf(row.cell);
+  if (row.places === places) return;
+  row.places = places;
+  row.bars.setAttribute("d", places);
+}
+
+function newRow() {
+  const element = document.createElement("tr");
+  const setting = document.createElement("th");
+  setting.scope = "row";
+  const figure = document.createElement("td");
+  figure.className = "number";
+  const span = document.createElement("td");
   const svg = document.createElementNS(NS, "svg");
   svg.setAttribute("class", "span");
   svg.setAttribute("viewBox", "0 0 100 10");
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("aria-hidden", "true");
-  if (cell.value === null) return svg;
-  const [low, high] = bounds;
-  const x = (value) => (high > low ? 3 + (94 * (value - low)) / (high - low) : 50);
-  if (cell.low !== null && cell.high !== null) {
-    const line = document.createElementNS(NS, "line");
-    line.setAttribute("x1", x(cell.low));
-    line.setAttribute("x2", Math.max(x(cell.high), x(cell.low) + 0.5));
-    line.setAttribute("y1", 5);
-    line.setAttribute("y2", 5);
-    svg.append(line);
-  }
-  const dot = document.createElementNS(NS, "line");
-  dot.setAttribute("x1", x(cell.value));
-  dot.setAttribute("x2", x(cell.value));
-  dot.setAttribute("y1", 1);
-  dot.setAttribute("y2", 9);
-  svg.append(dot);
-  return svg;
-}
-
-function rowOf(cell) {
-  const row = document.createElement("tr");
-  const setting = document.createElement("th");
-  setting.scope = "row";
-  setting.textContent = cell.setting;
-  const figure = document.createElement("td");
-  figure.className = "number";
-  figure.textContent = cell.figure;
-  const span = document.createElement("td");
-  span.append(spanOf(cell));
+  const bars = document.createElementNS(NS, "path");
+  svg.append(bars);
+  span.append(svg);
   const trials = document.createElement("td");
   trials.className = "number";
-  trials.textContent = `${cell.trials} of ${cell.target}`;
-  if (cell.note) {
-    const note = document.createElement("small");
-    note.textContent = cell.note;
-    trials.append(document.createElement("br"), note);
-  }
-  row.append(setting, figure, span, trials);
-  return row;
+  const count = document.createElement("span");
+  const note = document.createElement("small");
+  trials.append(count, note);
+  element.append(setting, figure, span, trials);
+  document.getElementById("cells").append(element);
+  return { element, setting, figure, bars, count, note, places: "", cell: null };
 }
 
 function draw(state) {
   document.getElementById("done").value = state.planned ? state.done / state.planned : 0;
-  document.getElementById("count").textContent = `${state.done} of ${state.planned} trials`;
-  document.getElementById("left").textContent = state.left && `, ${state.left}`;
-  document.getElementById("under-way").textContent = state.under_way;
-  document.getElementById("told").replaceChildren(...state.told.map((text) => {
-    const item = document.createElement("li");
-    item.textContent = text;
-    return item;
-  }));
+  write(document.getElementById("count"), `${state.done} of ${state.planned} trials`);
+  write(document.getElementById("left"), state.left && `, ${state.left}`);
+  write(document.getElementById("under-way"), state.under_way);
+  const told = document.getElementById("told");
+  if ([...told.children].map((item) => item.textContent).join("\n") !== state.told.join("\n")) {
+    told.replaceChildren(...state.told.map((text) => {
+      const item = document.createElement("li");
+      item.textContent = text;
+      return item;
+    }));
+  }
   const before = bounds.join();
   for (const cell of state.cells) {
     for (const value of [cell.low, cell.value, cell.high]) {
       if (value !== null) bounds = [Math.min(bounds[0], value), Math.max(bounds[1], value)];
     }
   }
-  const body = document.getElementById("cells");
-  const changed = new Set(state.cells.map((cell) => cell.cell));
+  const changed = new Set();
   for (const cell of state.cells) {
-    const row = rowOf(cell);
-    const old = rows.get(cell.cell);
-    if (old) {
-      if (state.version > 1) row.className = "fresh";
-      old.row.replaceWith(row);
-    } else {
-      body.append(row);
-    }
-    rows.set(cell.cell, { row, cell });
+    changed.add(cell.cell);
+    if (!rows.has(cell.cell)) rows.set(cell.cell, newRow());
+    const row = rows.get(cell.cell);
+    row.cell = cell;
+    write(row.setting, cell.setting);
+    write(row.figure, cell.figure);
+    write(row.count, `${cell.trials} of ${cell.target}`);
+    write(row.note, cell.note);
+    place(row);
   }
-  for (const [number, kept] of rows) {
-    if (changed.has(number)) continue;
-    kept.row.className = "";
-    if (before !== bounds.join()) kept.row.cells[2].replaceChildren(spanOf(kept.cell));
+  for (const [number, row] of rows) {
+    const look = state.version > 1 && changed.has(number) ? "fresh" : "";
+    if (row.element.className !== look) row.element.className = look;
+    if (before !== bounds.join()) place(row);
   }
 }
 
