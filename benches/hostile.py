@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from measuring.estimates import median, ratio_of_medians
 from measuring.figures import Bound, Figure
-from measuring.running import interleaved
+from measuring.running import cpu_seconds, interleaved
 from measuring.showing import alone
 from server import LOCK_UNLOCK, Running, ours, serving
 
@@ -96,6 +96,11 @@ def figures(quick: bool) -> Iterator[Figure]:
         "connected at the same time when the load begins",
         median(found["attacked hostile"]),
     )
+    yield Figure(
+        "… CPU time of the hostile clients",
+        "of one CPU while the load runs; from elsewhere they would leave it to the server",
+        median([100 * share for share in found["attacked cpu"]], "%"),
+    )
 
 
 def load(server: Running, seconds: float) -> Mapping[str, float]:
@@ -125,12 +130,14 @@ def attacked(server: Running, seconds: float, clients: int) -> Mapping[str, floa
         wait_for(server, lambda count: count >= clients * STAYING)
         time.sleep(SETTLE_S)
         hostile = newcomers(server)
+        used, begun = cpu_seconds(attack.pid or 0), time.monotonic()
         found = load(server, seconds)
+        cpu = (cpu_seconds(attack.pid or 0) - used) / (time.monotonic() - begun)
     finally:
         attack.terminate()
         attack.join()
     wait_for(server, lambda count: count == 0)
-    return {**found, "hostile": hostile}
+    return {**found, "hostile": hostile, "cpu": cpu}
 
 
 def wait_for(server: Running, is_right: Callable[[int], bool]) -> int:

@@ -11,10 +11,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from measuring.estimates import SEED, median
 from measuring.figures import Bound, Figure
+from measuring.running import cpu_seconds
 from measuring.showing import alone
 from server import Running, placed, serving
 
@@ -171,17 +171,6 @@ def agreement(server: Running, mode: str, rounds: int, seconds: float) -> Figure
         median(ratios),
         Bound(low=0.99, high=1.01),
     )
-
-
-def cpu_seconds(pid: int) -> float:
-    """User and system time of a process and all below it (proc_pid_stat(5), fields 14 and 15)."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    children: list[int] = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            children += map(int, (task / "children").read_text().split())
-    return own + sum(cpu_seconds(child) for child in children)
 
 
 def make(server: Running) -> None:

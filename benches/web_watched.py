@@ -48,7 +48,10 @@ def _watched(db: Path, rounds: int, repeats: int, cpu_ms: int) -> Iterator[Figur
 
         def side(path: str) -> Mapping[str, float]:
             tab.goto(f"{served.origin}/runs")
-            return _swept(db, repeats, line, lambda run: tab.goto(served.origin + path.format(run)))
+            swept = _swept(db, repeats, line, lambda it: tab.goto(served.origin + path.format(it)))
+            # At its end the page of a run loads itself anew, and would break off the next visit.
+            tab.locator("#live").wait_for(state="detached")
+            return swept
 
         found = interleaved(
             rounds, {"seen": lambda: side("/runs/{}"), "unseen": lambda: side("/runs")}

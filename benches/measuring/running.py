@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from concurve.host import native
@@ -120,3 +120,14 @@ def scratch() -> Iterator[Path]:
     SCRATCH.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=SCRATCH, prefix="bench-") as folder:
         yield Path(folder)
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process and all below it (proc_pid_stat(5), fields 14 and 15)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    children: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError):
+            children += map(int, (task / "children").read_text().split())
+    return own + sum(cpu_seconds(child) for child in children)
