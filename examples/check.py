@@ -173,11 +173,13 @@ def granted_cpus(run: dict[str, Any]) -> float:
     machine = run["machine"]
     granted = float(len(machine["cpus_allowed"]))
     limits = machine.get("cgroup", {})
+    # What this machine's cgroup does not have, or does not limit, is none, max or -1.
     quota, _, period = str(limits.get("cpu_max", "max")).partition(" ")
-    if quota != "max":
+    if quota.isdecimal():
         granted = min(granted, int(quota) / int(period))
-    if int(limits.get("cpu_quota_us", -1)) > 0:
-        granted = min(granted, int(limits["cpu_quota_us"]) / 100_000)
+    quota = str(limits.get("cpu_quota_us", "-1"))
+    if quota.isdecimal():
+        granted = min(granted, int(quota) / 100_000)
     return granted
 
 

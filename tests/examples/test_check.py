@@ -85,6 +85,8 @@ def test_a_recommendation_under_a_condition() -> None:
         ({"cpus_allowed": [0, 1], "cgroup": {"cpu_max": "max 100000"}}, 2),
         ({"cpus_allowed": [0, 1], "cgroup": {"cpu_quota_us": "100000"}}, 1),
         ({"cpus_allowed": [0, 1], "cgroup": {"cpu_quota_us": "-1"}}, 2),
+        ({"cpus_allowed": [0, 1], "cgroup": {"cpu_quota_us": "none"}}, 2),
+        ({"cpus_allowed": [0, 1], "cgroup": {"cpu_max": "none"}}, 2),
     ],
 )
 def test_the_granted_cpus(machine: dict[str, Any], cpus: float) -> None:
