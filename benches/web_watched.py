@@ -30,7 +30,7 @@ def figures(quick: bool) -> Iterator[Figure]:
     """The same sweep in turns, with a tab that shows it, and with one that shows the list of runs;
     then the ends of a server."""
     browser()  # it is missing before a server is started
-    rounds, repeats, cpu_ms = (2, 2, 20) if quick else (15, 80, 100)
+    rounds, repeats, cpu_ms = (2, 2, 20) if quick else (31, 80, 100)
     with scratch() as folder:
         yield from _watched(folder / "watched.db", rounds, repeats, cpu_ms)
         yield Figure(
