@@ -178,7 +178,7 @@ def granted_cpus(run: dict[str, Any]) -> float:
     if quota.isdecimal():
         granted = min(granted, int(quota) / int(period))
     quota = str(limits.get("cpu_quota_us", "-1"))
-    if quota.isdecimal():
+    if quota.isdecimal() and int(quota) > 0:
         granted = min(granted, int(quota) / 100_000)
     return granted
 

@@ -6,6 +6,7 @@ read is left out with its reason in ``absent``.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -176,8 +177,9 @@ def _distribution(root: Path) -> str:
 def _virtualisation(root: Path) -> str:
     """The hypervisor or container, as far as it can be detected."""
     program = shutil.which("systemd-detect-virt")
-    if program and (answer := _printed(program)):
-        return answer
+    if program:
+        with contextlib.suppress(LookupError):
+            return _printed(program)
     vendor = root / "sys/class/dmi/id/sys_vendor"
     maker = vendor.read_text().strip() if vendor.exists() else ""
     if "hypervisor" in _text(root, "proc/cpuinfo"):
@@ -188,7 +190,9 @@ def _virtualisation(root: Path) -> str:
 @functools.cache  # a machine stays what it is
 def _printed(program: str) -> str:
     done = subprocess.run([program], capture_output=True, text=True, timeout=5, check=False)
-    return done.stdout.strip()
+    if not (said := done.stdout.strip()):
+        raise LookupError(f"{program} said nothing")
+    return said
 
 
 def _cgroup_limits(root: Path) -> dict[str, Any]:

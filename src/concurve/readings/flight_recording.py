@@ -184,6 +184,10 @@ def combined(found: Sequence[RecordedWaits]) -> RecordedWaits:
 # -- the text, event by event -----------------------------------------------------------------
 
 
+#: Half of a surrogate pair, as JSON escapes it; the other half may stand beside it.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
 class _Events:
     """The events of a text, until it ends or is longer than the limit (``is_cut``)."""
 
@@ -232,7 +236,7 @@ class _Events:
             try:
                 begin = self._at
                 found, self._at = decoder.raw_decode(self._text, begin)
-                if self._text.find("\\u", begin, self._at) >= 0:
+                if _SURROGATE.search(self._text, begin, self._at):
                     found = _without_halves(found)
                 return found or {}
             except json.JSONDecodeError as error:

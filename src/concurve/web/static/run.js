@@ -114,8 +114,8 @@ function draw(state) {
   }
   const changed = new Set();
   for (const cell of state.cells) {
-    changed.add(cell.cell);
-    if (!rows.has(cell.cell)) rows.set(cell.cell, newRow());
+    if (rows.has(cell.cell)) changed.add(cell.cell);
+    else rows.set(cell.cell, newRow());
     const row = rows.get(cell.cell);
     row.cell = cell;
     write(row.setting, cell.setting);
