@@ -20,9 +20,9 @@ fn the_interval_of_each_server_contains_its_true_rate() {
     }
     let mut all = Judged::default();
     for case in CASES.iter().skip(5).step_by(3).chain(&JUDGES[5..6]) {
-        let judged = judge_case(case, 20, SEED);
+        let judged = judge_case(case, 40, SEED);
         let line = judged.line(case.name);
-        assert!(judged.too_low + judged.too_high <= 3, "{line}");
+        assert!(judged.too_low + judged.too_high <= 5, "{line}");
         all.add(judged);
     }
     assert!(all.held() >= 0.93, "{all:?}");
