@@ -43,7 +43,7 @@ def test_all_cells_of_a_coarse_clock_are_counted_and_the_clock_is_named(store: S
     found = made_run(store, alternating(), cv=0, rules=STAGED, n=(1, 2, 3, 4))
     assert wide(found) == 4
     said = warning(found)
-    assert said.startswith("4 of 4 cells missed the precision of ±2 %; the widest")
+    assert said.startswith("4 of 4 cells missed the precision of ±2 %, n=")
     assert said.endswith("The step of the clock alone is as wide: longer trials, or a finer clock.")
 
 

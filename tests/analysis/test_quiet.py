@@ -136,7 +136,7 @@ def test_a_finding_that_only_disturbed_trials_bear_is_withheld() -> None:
     assert report.claims[0].verdict == "undecided"
     assert "not quiet" in report.claims[0].doubt
     answers = sentences(report, "answer")
-    assert "which setting is fastest cannot be said" in answers.lower()
+    assert "in doubt: the machine was not quiet" in answers
     assert "o setting is recommended" in answers
 
 
@@ -258,4 +258,4 @@ def test_that_no_cell_is_faster_is_not_said_of_figures_in_doubt() -> None:
     report = busy((1, 2), lambda block, n: n == 2, "steal")
     answer = sentences(report, "answer")
     assert "significantly faster" not in answer
-    assert "cannot be said" in answer
+    assert "in doubt" in answer

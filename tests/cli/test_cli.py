@@ -133,7 +133,7 @@ def test_piped_output_is_plain_and_fits_80_columns(measured: tuple[Lab, str]) ->
     for text in (table, done.stdout):
         assert "\x1b" not in text
         assert max(map(len, text.splitlines())) <= 80
-        assert "± is half the 95 % interval" in text
+        assert "± half the 95 % interval" in text
 
 
 def test_colour_on_a_terminal_unless_no_color(lab: Lab) -> None:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import random
+
+import msgspec
 import pytest
 from rich.cells import cell_len
 
+from concurve.analysis.run import trial_findings_of
+from concurve.definition.study import DEFAULT_RULES
 from concurve.findings.run import Report
+from concurve.measuring.heads import new_head
+from concurve.measuring.laboratory import Runner
 from concurve.report.document import Chart, Section, walk
 from concurve.report.sections.run import brief_run_document, run_document
 from concurve.report.terminal import lines
 from concurve.store import Store
+from concurve.wire.spec import TrialSpec
 from tests.analysis.test_quiet import run_with
-from tests.helpers.made import made_run
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
+from tests.helpers.made import figures_alone, made_run
 from tests.report import samples
 
 #: A terminal of the usual size has 24 to 40 lines; the prompt and the command take some.
@@ -104,3 +113,53 @@ def test_a_long_sweep_on_a_machine_that_was_disturbed_now_and_then_fits() -> Non
     text = shown(disturbed, 80)
     assert len(text) <= LINES_MAX, "\n".join(text)
     assert any("in doubt" in line for line in text)
+
+
+#: What befalls trials of a study over two factors: their times as multiples of what they take on a
+#: quiet machine, and the share of trials during which the host took CPU time away.
+BEFALLS = {
+    "nothing": ((1.0,), 0.0),
+    "stalls": ((1.0, 1.0, 1.0, 1.0, 3.0), 0.0),
+    "two levels": ((1.0, 1.0, 1.15), 0.0),
+    "stolen now and then": ((1.0,), 0.2),
+    "stalls, and stolen now and then": ((1.0, 1.0, 1.0, 3.0), 0.2),
+    "always stolen": ((1.0, 1.0, 1.4), 1.0),
+}
+
+
+def of_two_factors(befalls: str, seed: int) -> Report:
+    """A run shaped like the packaged study that a newcomer starts with."""
+    levels, stolen = BEFALLS[befalls]
+    study = small_study(DEFAULT_RULES["quick"], cpus=(1, 2), sync=("none",), threads=(1, 2, 8, 32))
+    study = msgspec.structs.replace(
+        study,
+        name="thread-scaling",
+        question="How does a multithreaded program scale with its threads on one and on two CPUs?",
+        conditions=("cpus", "sync"),
+    )
+
+    def is_stolen(spec: TrialSpec) -> bool:
+        return random.Random(f"{seed} stolen {spec.trial.partition('/')[2]}").random() < stolen
+
+    def seconds(spec: TrialSpec, _: random.Random) -> float:
+        rng = random.Random(f"{seed} {spec.trial.partition('/')[2]}")
+        cpus, _sync, threads = spec.roles[0].argv[1:]
+        quiet = 1.07 / min(int(cpus), int(threads)) * rng.lognormvariate(0, 0.01)
+        return quiet * rng.choice(levels) * (1.2 if is_stolen(spec) else 1.0)
+
+    engine = FakeEngine(seconds, steal_of=lambda spec: 10**9 if is_stolen(spec) else 0)
+    store = Store()
+    head = new_head(study, "quick", seed, "concurve run …")
+    Runner(head, store, engine, clock=FakeClock(0.001)).start()
+    return figures_alone(trial_findings_of(store, store.find_run(head.id)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("befalls", BEFALLS)
+def test_a_study_of_two_factors_fits_whatever_befalls_it(befalls: str, seed: int) -> None:
+    report = of_two_factors(befalls, seed)
+    text = shown(report, 79)
+    # What limits it is not known of a made-up run, and no claim is counted: three lines, or one
+    # where the machine was not quiet, as then no cause and no verdict is said.
+    is_in_doubt = any(cell.indicators["speedup"].in_doubt for cell in report.cells)
+    assert len(text) + (1 if is_in_doubt else 3) <= LINES_MAX, "\n".join(text)

@@ -63,11 +63,14 @@ class LevelChange(msgspec.Struct, frozen=True, kw_only=True):
     factor: float
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One sentence of the answer. ``kind`` groups them: answer, warning, or note."""
+class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One sentence of the answer. ``kind`` groups them: answer, warning, or note. Those with the
+    same ``subject`` say the same of several cells: where room is short, the first stands for all.
+    """
 
     kind: Literal["answer", "warning", "note"]
     sentence: str
+    subject: str = ""
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ SETTINGS_NAMED = 6
 _TIMES = ("wall_seconds", "seconds_per_operation")
 
 #: The first words of the sentences here; others are names, and keep their letters.
-_OPENINGS = ("No", "Use", "Which", "Run")
+_OPENINGS = ("No", "Use")
 
 
 def answers_of(
@@ -68,12 +68,11 @@ def _of_group(
     doubt, and why."""
     said = []
     if gain is not None:
-        if gain.speedup.in_doubt and is_said:
-            said.append(_seems(plan, gain, ", in doubt"))
-            best = None if best is not None and best.doubt else best
-        elif gain.speedup.in_doubt:
-            said.append(_withheld(plan, gain, best is not None and bool(best.doubt)))
-            best = None if best is not None and best.doubt else best
+        if gain.speedup.in_doubt:
+            said.append(_seems(plan, gain, "" if is_said else ": the machine was not quiet"))
+            if best is not None and best.doubt:
+                said += [] if is_said else ["No setting is recommended."]
+                best = None
         else:
             said.append(_gain(plan, gain) if gain.is_gain else _no_gain(plan, gain))
     if best is not None:
@@ -112,25 +111,12 @@ def _gain(plan: Plan, item: Greatest) -> str:
     )
 
 
-def _withheld(plan: Plan, item: Greatest, is_last: bool) -> str:
-    """A speed-up that rests on trials in doubt; ``is_last``: no setting is recommended either."""
-    sides = [cell for cell in (item.cell, item.base) if cell.doubtful]
-    counts = " and ".join(
-        f"{cell.doubtful} of {words.count(cell.trials, 'trial')} of {own(plan, cell)}"
-        for cell in sides
-    )
-    recommended = "No setting is recommended; run" if is_last else "Run"
-    return (
-        f"Which setting is fastest cannot be said: the machine was not quiet during {counts}. "
-        f"{_seems(plan, item)} {recommended} it again on a quiet machine."
-    )
-
-
-def _seems(plan: Plan, item: Greatest, doubt: str = "") -> str:
+def _seems(plan: Plan, item: Greatest, why: str) -> str:
+    """A speed-up that rests on trials in doubt."""
     is_one, subject = _subject(plan, item.cell)
     return (
         f"{subject} {'seems' if is_one else 'seem'} {_times(item.speedup)} as fast as "
-        f"{_base(plan, item)}{_interval(item.speedup)}{item.by}{doubt}."
+        f"{_base(plan, item)}{_interval(item.speedup)}{item.by}, in doubt{why}."
     )
 
 
@@ -156,7 +142,7 @@ def _use(plan: Plan, item: BestFinding, gain: Greatest | None = None) -> str:
     significantly better.`` The sentence on the ``gain`` stands before it, if there is one."""
     by = "" if item.indicator in _TIMES else f" (by {item.label})"
     if item.doubt:
-        return f"No setting is recommended{by}: {item.doubt}."
+        return f"No setting is recommended{by}, because {item.doubt}."
     members = sorted(item.settings, key=lambda setting: [*map(_order, setting.values())])
     others = [_setting(plan, item, setting) for setting in members if setting != item.recommended]
     name = _setting(plan, item, item.recommended)

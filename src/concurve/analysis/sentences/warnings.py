@@ -100,10 +100,10 @@ def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...
         have = words.verb(len(without), "has", "have")
         return [f"{begun}; {len(without)} of them {have} no interval, for want of trials."]
     worst = max(wide, key=lambda cell: _precision(cell, primary))
-    reached = _precision(worst, primary)
+    reached = f"(±{_precision(worst, primary) * 100:.1f} %)"
     where = name(plan, worst.parameters)
-    verb = f"{where} has" if len(wide) == 1 else f"the widest is {where} with"
-    found = f"{begun}; {verb} ±{reached * 100:.1f} %."
+    alone = len(wide) == 1
+    found = f"{begun}: {where} {reached}." if alone else f"{begun}, {where} by most {reached}."
     coarse = sum(_is_coarse(cell, primary, asked) for cell in wide)
     if not coarse:
         return [found]
@@ -147,15 +147,11 @@ def _doubtful(
         first = next(reject for reject in doubtful if reject.cell == worst.index)
         more = len(in_doubt) - 1
         others = f", as {words.verb(more)} {words.count(more, 'other cell')}" if more else ""
-        begun = f"{name(plan, worst.parameters)} is in doubt{others}"
+        begun = f"{name(plan, worst.parameters)} is in doubt (?){others}"
         if len(in_doubt) == len(cells) > 1:
-            begun = f"All {len(cells)} cells are in doubt"
-        cause = first.detail.partition(": ")[0]
-        found.append(
-            f"{begun}: the machine was not quiet during {worst.doubtful} of "
-            f"{words.count(worst.trials, 'trial')} of {name(plan, worst.parameters)} ({cause}). "
-            "Such figures have the mark ?; run again on a quiet machine."
-        )
+            begun = f"All {len(cells)} cells are in doubt (?)"
+        cause = first.detail.partition(" (limit")[0]
+        found.append(f"{begun}: {cause}. Run again on a quiet machine.")
     return found
 
 

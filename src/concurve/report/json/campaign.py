@@ -187,8 +187,12 @@ def to_campaign_json(
                 trials=findings.trials,
                 duration_seconds=findings.duration_seconds,
             ),
-            answers=[FindingEntry(**asdict(item)) for item in findings.answers],
-            summary=[FindingEntry(**asdict(item)) for item in findings.summary],
+            answers=[
+                FindingEntry(kind=item.kind, sentence=item.sentence) for item in findings.answers
+            ],
+            summary=[
+                FindingEntry(kind=item.kind, sentence=item.sentence) for item in findings.summary
+            ],
             verdicts=findings.verdicts,
             agreements=findings.agreements,
             studies=[_study(study, run_json) for study in findings.studies],

@@ -27,11 +27,11 @@ from concurve.report.document import (
 )
 
 #: The marks of a figure that rests on trials in doubt, and of one whose trials have two levels, lie
-#: far off, or drift.
+#: far off, or drift: a warning says which.
 DOUBT, UNEVEN = "?", "‡"
 _MARKS = {
     DOUBT: f"{DOUBT} in doubt",
-    UNEVEN: f"{UNEVEN} trials at two levels, some far off, or a drift: see the warnings",
+    UNEVEN: f"{UNEVEN} uneven trials",
 }
 
 _TONES = {"ok": Tone.PLAIN, "partial": Tone.WARNING, "skipped": Tone.SOFT, "pending": Tone.SOFT}
@@ -44,7 +44,7 @@ _NAMED_MAX = 3
 
 def brief(findings: Findings) -> Section:
     """The table, and what became of cells that are not well."""
-    return Section("", (*_throughout(findings), _table(findings, []), *_remarks(findings)))
+    return Section("", (_table(findings, []), *_remarks(findings)))
 
 
 def full(findings: Findings) -> Section:
@@ -55,9 +55,11 @@ def full(findings: Findings) -> Section:
     notes = (
         Paragraph(item.sentence, Tone.SOFT) for item in findings.sentences if item.kind == "note"
     )
+    constant = throughout(findings)
+    head = (Paragraph(f"throughout: {constant}", Tone.SOFT),) if constant else ()
     return Section(
         "Figures",
-        (*_throughout(findings), table, missing, *notes),
+        (*head, table, missing, *notes),
         anchor="figures",
         folded=True,
         summary=fmt.count(len(findings.cells), "cell"),
@@ -97,17 +99,16 @@ def _legend(findings: Findings, columns: Sequence[Column]) -> str:
         return ""
     numbers = [cell for column in columns for cell in column.cells if isinstance(cell, Number)]
     marks = {mark for cell in numbers for mark in cell.mark}
-    parts = [f"medians; ± is half the {known} interval"]
+    parts = [f"medians, ± half the {known} interval"]
     if any(cell.is_skewed for cell in numbers):
-        parts = [f"medians; ± is half the {known} interval, (low to high) where lopsided"]
+        parts = [f"medians, ± half the {known} interval or (low to high)"]
     parts += [words for mark, words in _MARKS.items() if mark in marks]
     return "; ".join(parts)
 
 
-def _throughout(findings: Findings) -> Iterator[Paragraph]:
-    constant = {f.name: f.levels[0] for f in findings.factors if len(f.levels) == 1}
-    if constant:
-        yield Paragraph(f"throughout: {fmt.setting(constant)}", Tone.SOFT)
+def throughout(findings: Findings) -> str:
+    """The levels that all cells share, which the table does not have: ``sync=none``; or empty."""
+    return fmt.setting({f.name: f.levels[0] for f in findings.factors if len(f.levels) == 1})
 
 
 def _table(findings: Findings, last: Sequence[Column]) -> Table:

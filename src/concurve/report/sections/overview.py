@@ -75,22 +75,35 @@ def answers(findings: Findings, limit: CellExplanation | None) -> Section | None
 
 
 def warnings(findings: Findings, *, all_of_them: bool = False) -> Iterator[Block]:
-    """The warnings that matter most (trials in doubt have one), what became of a run that is not
-    complete, and how many trials were rejected; ``all_of_them`` has all warnings, and the notes."""
-    found = list(_of_kind(findings, "warning"))
-    shown = found if all_of_them else found[:_WARNINGS_SHOWN]
+    """The warnings that matter most (trials in doubt have one, uneven trials another), what became
+    of a run that is not complete, and how many trials were rejected; ``all_of_them`` has all
+    warnings, and the notes."""
+    found = list(_those(findings.sentences, "warning"))
+    kept = found if all_of_them else _first_of_each(found)[:_WARNINGS_SHOWN]
+    shown = [paragraph(item) for item in kept]
     run = findings.run
     if run.state != "complete" and run.reason:
         shown.append(Paragraph(run.reason, Tone.WARNING, lead=run.state))
-    left_out = len(found) - _WARNINGS_SHOWN
-    if left_out > 0 and not all_of_them:
-        shown.append(Paragraph(f"{fmt.count(left_out, 'more warning')}: --all", Tone.WARNING))
     if all_of_them:
         shown += _of_kind(findings, "note")
-    elif summary := rejected.summary(findings, with_doubts=False):
-        shown.append(Paragraph(summary))
+    elif left := _left_out(findings, len(found) - len(kept)):
+        shown.append(Paragraph(left))
     if shown:
         yield List(tuple(shown))
+
+
+def _first_of_each(found: Iterable[Finding]) -> list[Finding]:
+    """Those that have no subject, and the first of each subject."""
+    first: dict[str, Finding] = {}
+    for number, item in enumerate(found):
+        first.setdefault(item.subject or str(number), item)
+    return list(first.values())
+
+
+def _left_out(findings: Findings, warnings: int) -> str:
+    """``8 trials rejected: an error (8). 2 more warnings: --all``; empty if nothing is left out."""
+    more = f"{fmt.count(warnings, 'more warning')}: --all" if warnings else ""
+    return ". ".join(filter(None, (rejected.summary(findings, with_doubts=False), more)))
 
 
 def limit(report: Report) -> Section | None:
@@ -120,7 +133,7 @@ def limit_line(cell: CellExplanation) -> Paragraph:
         text = f"{cause[:1].lower()}{cause[1:]} {before.rstrip('.')}.{certainty(cell)}"
         return Paragraph(f"{text} {cell.place}".rstrip(), lead=_LIMIT)
     if cell.doubt:
-        text = f"no cause is named, because {cell.doubt}."
+        text = "no cause is named, because the machine was not quiet."
     elif not cell.trials:
         text = f"it cannot be said: {after}"
     else:

@@ -59,12 +59,6 @@ def section(findings: Findings) -> Section | None:
     )
 
 
-def judged(tables: Iterable[PublishedTable]) -> str:
-    """How the figures that were held against ours compare, in words; empty if none was."""
-    found = summed(table.counts() for table in tables)
-    return counts({name: found[name] for name in _JUDGED if name in found})
-
-
 def summed(found: Iterable[Mapping[Agreement, int]]) -> dict[Agreement, int]:
     """The sum of counts by agreement."""
     total: Counter[Agreement] = Counter()

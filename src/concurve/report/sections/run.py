@@ -112,14 +112,15 @@ def brief_sections(
 
 
 def _more(findings: Findings) -> Section:
-    """What else there is, and how to read it."""
+    """What else there is, and how to read it. Claims are counted where a verdict was reached."""
     there = []
     if findings.claims:
-        there.append(f"--claims ({claims.counted(findings.claims)})")
+        is_decided = any(claim.verdict in ("supported", "refuted") for claim in findings.claims)
+        counted = f" ({claims.counted(findings.claims)})" if is_decided else ""
+        there.append(f"--claims{counted}")
     if findings.published:
-        found = published.judged(findings.published)
-        there.append(f"--published ({found})" if found else "--published")
-    there += ["--models", "--machine", "--all"]
+        there.append("--published")
+    there += ["--models", "--all"]
     text = f"concurve show {findings.run.id} {', '.join(there)}"
     return Section("", (Paragraph(text, Tone.SOFT, lead="more"),))
 
@@ -154,6 +155,8 @@ def _document(findings: Findings, found: Iterable[Section | None], detail: Detai
     took = f"{fmt.count(run.trials, 'trial')} in {fmt.duration(run.duration_seconds)}"
     facts = [Fact(run.study, Detail.BRIEF), Fact(run.id, Detail.BRIEF), Fact(took),
              Fact(run.effort), Fact(fmt.moment(run.started), Detail.FULL)]  # fmt: skip
+    if constant := figures.throughout(findings):
+        facts.append(Fact(constant, Detail.BRIEF))
     if run.state != "complete":
         facts.append(Fact(run.state, Detail.BRIEF))
     if findings.source:
