@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shlex
 import signal
 import subprocess
@@ -22,6 +23,9 @@ from concurve.hosts import commands, daemons
 from concurve.hosts.commands import MARK_VARIABLE, Step
 from concurve.version import __version__
 from tests.definition.test_hosts_file import LAB, lab
+
+#: The Python of this machine.
+HERE = platform.python_version()
 
 
 def start_of(inventory: Inventory, host: str) -> tuple[dict[str, str], list[str]]:
@@ -115,17 +119,19 @@ def test_only_the_ray_of_these_hosts_is_stopped_the_head_last() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "ray", "says"),
+    ("version", "ray", "python", "says"),
     [
-        (__version__, "2.60.0", ""),
-        ("0.0.1", "2.60.0", f"concurve 0.0.1, this machine has {__version__}"),
-        (__version__, "2.52.0", "Ray 2.52.0, this machine has 2.60.0"),
+        (__version__, "2.60.0", HERE, ""),
+        ("0.0.1", "2.60.0", HERE, f"concurve 0.0.1, this machine has {__version__}"),
+        (__version__, "2.52.0", HERE, "Ray 2.52.0, this machine has 2.60.0"),
+        (__version__, "2.60.0", "3.0.1", f"Python {HERE}, this machine has 3.0.1"),
     ],
 )
 def test_hosts_of_unequal_versions_are_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, ray: str, says: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, ray: str, python: str, says: str
 ) -> None:
     monkeypatch.setattr(commands, "ray_version", lambda: "2.60.0")
+    monkeypatch.setattr(platform, "python_version", lambda: python)
     check = commands.up(lab())[0][0]
     words = shlex.split(check.words[-1])
     package = tmp_path / "concurve"
@@ -139,7 +145,7 @@ def test_hosts_of_unequal_versions_are_seen(
     )  # fmt: skip
     assert done.returncode == bool(says), done.stderr
     assert says in done.stderr
-    assert "ray==2.60.0" in check.remedy
+    assert "ray==2.60.0" in check.remedy and f"Python {python}" in check.remedy
 
 
 def step(*words: str) -> Step:
@@ -222,7 +228,7 @@ def test_a_dry_run_prints_every_command_and_runs_none(tmp_path: Path) -> None:
     lines = done.output.splitlines()
     commands_shown = [line for line in lines if line.startswith("  ssh ")]
     assert len(commands_shown) == 12, "four for each host"
-    assert lines[0] == "server1: concurve " + lines[0].split()[2] + " with Ray"
+    assert lines[0] == "server1: concurve " + lines[0].split()[2] + " with Ray and Python " + HERE
     done = CliRunner().invoke(app, ["hosts", "down", lab_file(tmp_path), "--dry-run"])
     assert done.output.count("  ssh ") == 3
 

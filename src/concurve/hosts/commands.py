@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import platform
 import re
 import shlex
 import subprocess
@@ -184,7 +185,11 @@ def ray_version() -> str | None:
 
 def _check_versions(inventory: Inventory, host: Host) -> Step:
     here = ray_version()
+    python = platform.python_version()
     code = (
+        "import platform; python = platform.python_version(); "
+        # Ray joins no hosts whose Pythons differ, be it in their last number.
+        f"assert python == {python!r}, f'Python {{python}}, this machine has {python}'; "
         "import concurve.version as v, ray; "
         f"assert v.__version__ == {__version__!r}, "
         f"f'concurve {{v.__version__}}, this machine has {__version__}'"
@@ -198,10 +203,10 @@ def _check_versions(inventory: Inventory, host: Host) -> Step:
     line = shlex.join([inventory.cluster.python, "-c", code])
     return Step(
         host.name,
-        f"concurve {__version__} with Ray",
+        f"concurve {__version__} with Ray and Python {python}",
         _ssh(host, line),
-        f"the wheels of concurve and concurve-native {__version__} (docs/install.md) and {of_ray} "
-        "for the python of [ray] there",
+        f"Python {python}, the wheels of concurve and concurve-native {__version__} "
+        f"(docs/install.md) and {of_ray}, at the python of [ray] there",
         is_check=True,
     )
 
