@@ -42,16 +42,19 @@ def pytest_configure() -> None:
     for name in STEERING:
         os.environ.pop(name, None)
     sys.dont_write_bytecode = False
-    # What a fixture of a whole module measures waits for nobody either.
-    os.environ["CONCURVE_LOCK"] = str(own_file(str(os.getpid())))
+    # What a fixture of a whole module measures waits for nobody either, and is kept in no store of
+    # the user's.
+    folder = tempfile.mkdtemp(prefix="concurve-test-")
+    os.environ["CONCURVE_LOCK"] = str(Path(folder) / "lock")
+    os.environ["CONCURVE_DB"] = str(Path(folder) / "concurve.db")
     # A shell starts what it puts into the background with SIGINT ignored.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure() -> None:
-    """Remove the lock of the modules' fixtures."""
-    Path(os.environ["CONCURVE_LOCK"]).unlink(missing_ok=True)
+    """Remove the lock and the store of the modules' fixtures."""
+    shutil.rmtree(Path(os.environ["CONCURVE_LOCK"]).parent, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
