@@ -278,6 +278,27 @@ def test_uneven_rounds_with_a_barrier_of_a_condition_are_an_imbalance(level: int
     assert said.cause == "imbalance" and "in each round some of them waited" in said.words
 
 
+def test_what_one_worker_does_once_for_all_is_serial() -> None:
+    """A table that is made at its first use: one makes it, and works longer than the other, which
+    waits a single time."""
+    maker, other = worker(0.99, switches=3), worker(0.58, futex=0.41, switches=3)
+    base = cell(1, [worker(0.99), joining()])
+    found = waits_at(("join", 40), ("once", 12))
+    own = cell(2, [maker, other, joining()], wall=0.7, sites=found)
+    said = cause_of(own, base)
+    assert said.cause == "serial" and "what is done once for all" in said.words
+    elsewhere = waits_at(("join", 40), ("mutex", 12))
+    own = cell(2, [maker, other, joining()], wall=0.7, sites=elsewhere)
+    assert cause_of(own, base).cause == "imbalance"
+
+
+def test_waits_for_what_is_done_once_are_not_for_a_lock() -> None:
+    """However often there is something to be done once: those who wait hold nothing."""
+    often = [worker(0.66, futex=0.33, switches=60)] * 2
+    own = cell(2, [*often, joining()], wall=0.75, sites=waits_at(("once", 40)))
+    assert cause_of(own, BASE).cause == "serial"
+
+
 @pytest.mark.parametrize(
     "found",
     [

@@ -24,7 +24,7 @@ const SYSTEM_FILES: [&str; 16] = [
 /// Runtimes whose threads spin while they wait: those of OpenMP.
 const SPINNING_FILES: [&str; 3] = ["libgomp", "libomp", "libiomp"];
 /// Functions of these names are locks and what they are made of.
-const LIBRARY_NAMES: [&str; 20] = [
+const LIBRARY_NAMES: [&str; 21] = [
     "std::",
     "core::",
     "alloc::",
@@ -33,6 +33,7 @@ const LIBRARY_NAMES: [&str; 20] = [
     "parking_lot::",
     "parking_lot_core::",
     "lock_api::",
+    "once_cell::",
     "boost::",
     "absl::",
     "__pthread_",
@@ -116,6 +117,8 @@ pub enum Primitive {
     Barrier,
     /// The end of another thread.
     Join,
+    /// What another thread does once for all.
+    Once,
     FileLock,
     Other,
 }
@@ -130,6 +133,7 @@ impl Primitive {
             Self::Semaphore => "semaphore",
             Self::Barrier => "barrier",
             Self::Join => "join",
+            Self::Once => "once",
             Self::FileLock => "file_lock",
             Self::Other => "other",
         }
@@ -157,6 +161,8 @@ impl Primitive {
             () if has("scoped_lock") => Self::Mutex,
             // Rust's scope waits for its threads.
             () if has("join") || has("scoped") || has("waitgroup") => Self::Join,
+            // Any closure is called through a function of this name.
+            () if has("guard_acquire") || (has("once") && !has("fnonce")) => Self::Once,
             () if has("cond") || has("cnd_") => Self::Condition,
             () if has("rwlock")
                 || has("rwmutex")
@@ -309,6 +315,19 @@ mod tests {
                 Some(Primitive::Mutex),
             ),
             ("std::thread::scoped::scope", Some(Primitive::Join)),
+            ("pthread_once", Some(Primitive::Once)),
+            ("__pthread_once_slow", Some(Primitive::Once)),
+            ("__cxa_guard_acquire", Some(Primitive::Once)),
+            (
+                "std::sys::sync::once::futex::Once::call",
+                Some(Primitive::Once),
+            ),
+            (
+                "once_cell::imp::OnceCell<T>::initialize",
+                Some(Primitive::Once),
+            ),
+            ("sync.(*Once).doSlow", Some(Primitive::Once)),
+            ("core::ops::function::FnOnce::call_once", None),
             ("flock", Some(Primitive::FileLock)),
             ("LWLockAcquire", Some(Primitive::ReaderWriterLock)),
             ("sync.(*Mutex).Lock", Some(Primitive::Mutex)),

@@ -17,7 +17,7 @@ from concurve.explain.goroutines import Goroutines, mean_goroutines
 from concurve.explain.hot import Hot, Spun, spun
 from concurve.explain.stations import Limit, Serving, limit_of, used_words
 from concurve.explain.threads import Dispatcher
-from concurve.explain.waiting import KINDS, barrier_share
+from concurve.explain.waiting import KINDS, waits_share
 from concurve.stats.means import mean_difference, mean_estimate
 from concurve.stats.moments import mean
 
@@ -265,12 +265,13 @@ def capacity_excess(cell: Breakdown, base: Breakdown, *parts: str) -> Estimate:
 
 def _capacity(accounts: Sequence[Account]) -> dict[str, list[float]]:
     """The parts of the capacity, a value per trial; empty if one trial lacks them. The places where
-    threads wait are few in a trial, so those of all trials say how many are barriers."""
+    threads wait are few in a trial, so those of all trials say how many are of which kind."""
     known = [account.capacity for account in accounts if account.capacity is not None]
     if len(known) < len(accounts):
         return {}
-    share = barrier_share(account.sites for account in accounts)
-    divided = [capacity.with_barriers(share) for capacity in known]
+    sites = [account.sites for account in accounts]
+    barriers, once = waits_share(sites, "barrier"), waits_share(sites, "once")
+    divided = [capacity.with_barriers(barriers).with_once(once) for capacity in known]
     return {
         part: [
             getattr(capacity, part) / account.operations

@@ -104,6 +104,17 @@ class Capacity(NamedTuple):
         moved = min(self.waiting, share * self.pauses)
         return self._replace(waiting=self.waiting - moved, imbalance=self.imbalance + moved)
 
+    def with_once(self, share: float) -> Capacity:
+        """The same, if for this share of the pauses workers waited for what one of them did once
+        for all. That one worked longer than the others, so it seems to be uneven work."""
+        moved = min(self.imbalance + self.waiting, share * self.pauses)
+        uneven = min(self.imbalance, moved)
+        return self._replace(
+            serial=self.serial + moved,
+            imbalance=self.imbalance - uneven,
+            waiting=self.waiting - (moved - uneven),
+        )
+
     def with_spinning(self, spun: float, alone: float, wall: float) -> Capacity:
         """The same, if threads spun for so much of the CPU time because they had no work. The first
         thread ran ``alone`` for so long, in functions in which no other ran."""

@@ -23,11 +23,7 @@ from concurve.explain.verdict import (
     number,
     times,
 )
-from concurve.explain.waiting import (
-    KINDS,
-    barrier_readings,
-    barrier_share,
-)
+from concurve.explain.waiting import KINDS, waits_at, waits_share
 from concurve.stats.moments import mean
 from concurve.words import count, percent
 
@@ -454,7 +450,7 @@ def contended(case: Case) -> str:
     """
     cell, base = case.cell, case.base
     # Idle threads of Go's runtime wait for work; its locks are known, or are missing.
-    if cell.is_go or _at_barriers(cell) or cell.threads < 2 or cell.level == 1:
+    if cell.is_go or _waits_for_no_lock(cell) or cell.threads < 2 or cell.level == 1:
         return ""
     if base is not None and base.threads == 1 and base.share("futex") >= WHOLE_SHARE:
         return ""
@@ -468,19 +464,21 @@ def contended(case: Case) -> str:
     return ""
 
 
-def _at_barriers(cell: Breakdown) -> bool:
-    """Are most of the words, or of the places in the program, where threads wait barriers? Not
-    where they take turns."""
+def _waits_for_no_lock(cell: Breakdown) -> bool:
+    """Are most of the words, or of the places in the program, where threads wait barriers, or what
+    is done once for all? Not where they take turns."""
     if all(account.in_turns for account in cell.accounts):
         return False
     seen = cell.readings.get("futex", 0)
     sites = [account.sites for account in cell.accounts]
-    at_barriers, known = barrier_readings(sites)
-    # Few do not say that uneven rounds are the cause, but are enough not to accuse a lock.
-    if seen <= 2 * known <= 4 * at_barriers and at_barriers:
+    at_barriers, known = waits_at(sites, "barrier")
+    once, _ = waits_at(sites, "once")
+    # Few do not say what the cause is, but are enough not to accuse a lock.
+    if seen <= 2 * known <= 4 * (at_barriers + once) and at_barriers + once:
         return True
-    rounds = max(barrier_share(sites) * seen, sum(a.word.rounds for a in cell.accounts))
-    return rounds > 0 and rounds >= ONE_WORD * seen
+    rounds = max(waits_share(sites, "barrier") * seen, sum(a.word.rounds for a in cell.accounts))
+    others = rounds + waits_share(sites, "once") * seen
+    return others > 0 and others >= ONE_WORD * seen
 
 
 def _has_work(case: Case, dispatcher: Dispatcher) -> bool:

@@ -15,6 +15,7 @@ from concurve.explain.breakdown import Breakdown, capacity_excess
 from concurve.explain.capacity import PARTS
 from concurve.explain.components import quota_words, spinning_words
 from concurve.explain.verdict import Case, Verdict
+from concurve.explain.waiting import waits_share
 from concurve.findings.explanation import Cause
 from concurve.stats.moments import mean
 from concurve.words import percent
@@ -164,6 +165,8 @@ def _words(cause: Cause, cell: Breakdown) -> str:
         return _stage_words(cell)
     if cause == "collector":
         return _collector_words(cell)
+    if cause == "serial" and _waits_for_once(cell):
+        return "workers waited while one of them did what is done once for all"
     if cause == "serial":
         said = (
             f"for {percent(cell.of_capacity('alone'))} of the time no worker worked, while another "
@@ -180,6 +183,14 @@ def _spins(cell: Breakdown, part: str) -> bool:
     return bool(cell.mean("spin_waits")) and 2 * cell.mean("spin_waits") >= mean(
         cell.capacity[part]
     )
+
+
+def _waits_for_once(cell: Breakdown) -> bool:
+    """Is at least half of the serial part waits for what one worker does once for all?"""
+    share = waits_share([account.sites for account in cell.accounts], "once")
+    known = [account.capacity for account in cell.accounts if account.capacity is not None]
+    once = sum(capacity.with_once(share).serial - capacity.serial for capacity in known)
+    return once > 0 and once >= sum(capacity.serial for capacity in known)
 
 
 def _uneven_words(cell: Breakdown) -> str:

@@ -18,6 +18,8 @@ _NAMED_MAX = 2
 _NAMED_SHARE_MIN = 0.1
 #: Who waits for the end of a thread waits for no lock.
 _NO_LOCK = "join"
+#: The causes of which places say something, and what is waited at there; any lock, if empty.
+_WAITED_AT: dict[Cause, str] = {"lock": "", "imbalance": "barrier", "serial": "once"}
 #: As records name the global interpreter lock of Python.
 _INTERPRETER_LOCK = "GIL"
 
@@ -36,13 +38,14 @@ def sites_of(records: Iterable[SitesRecord | None]) -> tuple[WaitSite, ...]:
 
 
 def place_sentence(cause: Cause, sites: tuple[WaitSite, ...]) -> str:
-    """Where threads waited, in a sentence, if that belongs to the cause: for a lock, or at the
-    barriers of uneven rounds. Empty where too few readings say it."""
+    """Where threads waited, in a sentence, if that belongs to the cause: for a lock, at the
+    barriers of uneven rounds, or for what one thread does once for all. Empty where too few
+    readings say it."""
     total = sum(site.readings for site in sites)
-    if cause not in ("lock", "imbalance"):
+    if cause not in _WAITED_AT:
         return ""
-    if cause == "imbalance":
-        sites = tuple(site for site in sites if site.primitive == "barrier")
+    if wanted := _WAITED_AT[cause]:
+        sites = tuple(site for site in sites if site.primitive == wanted)
     # An address in a runtime without symbols tells nobody anything.
     known = [site for site in sites if site.function and site.share >= _NAMED_SHARE_MIN]
     parts = [f"{percent(site.share)} {_where(site)}" for site in known[:_NAMED_MAX]]

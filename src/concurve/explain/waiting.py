@@ -15,9 +15,9 @@ KINDS = (
 #: The word of a barrier has another value in each round: so many were seen for each reading of a
 #: thread there, and more than threads, or all. The word of some locks is their holder.
 ROUND_VALUES_SHARE = 0.1
-#: Fewer sampled places than this say nothing of how many waits are at barriers: six of six mean a
+#: Fewer sampled places than this say nothing of how many waits are of a kind: six of six mean a
 #: share above 0.6 (Clopper & Pearson 1934, one-sided, 95 %).
-BARRIER_READINGS_MIN = 6
+KIND_READINGS_MIN = 6
 #: No more are told apart.
 ROUND_VALUES_MANY = 32
 
@@ -68,20 +68,20 @@ def word_of(waits: Waits | None) -> FutexWords:
     )
 
 
-def barrier_share(sites: Iterable[SitesRecord | None]) -> float:
-    """The share of the sampled waits that were at barriers, of those whose place in the program is
-    known, over all trials of a cell; 0 where few are."""
-    at_barriers, known = barrier_readings(sites)
-    return at_barriers / known if known >= BARRIER_READINGS_MIN else 0.0
+def waits_share(sites: Iterable[SitesRecord | None], primitive: str) -> float:
+    """The share of the sampled waits that were at something of this kind, such as barriers, of
+    those whose place in the program is known, over all trials of a cell; 0 where few are."""
+    of_kind, known = waits_at(sites, primitive)
+    return of_kind / known if known >= KIND_READINGS_MIN else 0.0
 
 
-def barrier_readings(sites: Iterable[SitesRecord | None]) -> tuple[int, int]:
-    """The sampled waits at barriers, and all whose place in the program is known. Who waits for the
-    end of a thread is left out."""
+def waits_at(sites: Iterable[SitesRecord | None], primitive: str) -> tuple[int, int]:
+    """The sampled waits at something of this kind, and all whose place in the program is known. Who
+    waits for the end of a thread is left out."""
     listed = [site for record in sites if record is not None for site in record.listed]
     waits = [site for site in listed if site.primitive != "join"]
-    at_barriers = sum(site.readings for site in waits if site.primitive == "barrier")
-    return at_barriers, sum(site.readings for site in waits)
+    of_kind = sum(site.readings for site in waits if site.primitive == primitive)
+    return of_kind, sum(site.readings for site in waits)
 
 
 def joining_share(sites: SitesRecord | None) -> float:

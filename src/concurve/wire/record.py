@@ -145,7 +145,8 @@ class SiteRecord(_Record, frozen=True):
     primitive: Annotated[
         str,
         about(
-            "What is waited at; join: the end of another thread.",
+            "What is waited at; join: the end of another thread; once: what another thread does "
+            "once for all.",
             enum=[
                 "mutex",
                 "reader_writer_lock",
@@ -153,6 +154,7 @@ class SiteRecord(_Record, frozen=True):
                 "semaphore",
                 "barrier",
                 "join",
+                "once",
                 "file_lock",
                 "other",
             ],

@@ -88,13 +88,14 @@ class Site(msgspec.Struct, frozen=True, omit_defaults=True):
     primitive: Annotated[
         str,
         about(
-            "What is waited at.",
+            "What is waited at; once: what another thread does once for all.",
             enum=[
                 "mutex",
                 "reader_writer_lock",
                 "condition",
                 "semaphore",
                 "barrier",
+                "once",
                 "file_lock",
                 "other",
             ],
