@@ -5,6 +5,7 @@ Everything here is also behind ``import concurve``.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -395,11 +396,13 @@ def _measure(
     study = hidden(study, check_marked(secrets, [factor.name for factor in study.factors]))
     store = Store(_hidden_place(db))
     head = new_head(study, effort, draw_seed() if seed is None else seed, "from Python")
-    if wait is not None:
-        # What cannot run is refused at once, and not after the wait.
-        check_plan(plan_of(head), LocalEngine(), allowed_cpus())
-        quiet.wait_quiet(parse_duration(wait, "--wait-quiet"), lambda text: None)
-    Runner(head, store, LocalEngine()).start()
+    with contextlib.ExitStack() as held:
+        if wait is not None:
+            # What cannot run is refused at once, and not after the wait.
+            check_plan(plan_of(head), LocalEngine(), allowed_cpus())
+            seconds = parse_duration(wait, "--wait-quiet")
+            held.enter_context(quiet.quiet_machine(seconds, lambda text: None))
+        Runner(head, store, LocalEngine()).start()
     return Run(store, head.id)
 
 

@@ -76,6 +76,28 @@ def test_a_difference_of_many_ticks_is_told() -> None:
     assert 1.9 < speedup.low < 2.02 and 1.98 < speedup.high < 2.1
 
 
+def of_two(seconds: list[float], rates: list[float]) -> tuple[float, float]:
+    """The resolutions of the time and of the rate of a run of two cells."""
+    halves = [(seconds[:3], rates[:3]), (seconds[3:], rates[3:])]
+    figures = [{"wall_seconds": times, "rate_per_second": found} for times, found in halves]
+    tables = [Table(used, used, lambda name: np.array([]), lambda name: {}) for used in figures]
+    first = with_resolutions(tables, [])[0]
+    return first.resolution("wall_seconds"), first.resolution("rate_per_second")
+
+
+def test_a_time_that_a_load_was_told_to_last_is_exact() -> None:
+    """Taken for a clock of whole seconds, it made each rate uncertain by a half."""
+    assert of_two([2.0] * 6, [7613.0, 7798.0, 7640.0, 9012.0, 8955.0, 9101.0]) == (0.0, 0.0)
+
+
+def test_the_same_reading_of_a_coarse_clock_is_not() -> None:
+    """The same work in about the same time, and in half of it."""
+    time, rate = of_two([2.0] * 6, [500.0] * 6)
+    assert time == 1.0 and rate == pytest.approx(250.0)
+    time, _ = of_two([2.0, 2.0, 2.0, 1.0, 1.0, 1.0], [500.0, 510.0, 500.0, 1000.0, 1000.0, 1000.0])
+    assert time == 1.0
+
+
 @pytest.mark.parametrize(
     ("name", "unit", "better", "values", "off"),
     [

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import pytest
 
 from concurve.errors import HostError
 from concurve.host.load import Load, Process
-from concurve.measuring.quiet import QUIET_LOOKS, disturbance, is_quiet, wait_quiet
+from concurve.host.lock import measurement_lock, measurement_under_way
+from concurve.measuring.quiet import QUIET_LOOKS, disturbance, is_quiet, quiet_machine
 
 QUIET = Load(0.01, 0.0)
 BUSY = Load(0.5, 0.0, (Process("cc1plus", 20, 0, 0.45),))
@@ -22,13 +24,15 @@ class Machine:
         self.last = loads[-1]
         self.now = 0.0
         self.said: list[str] = []
+        self.holder = ""
 
     def look(self) -> Load:
         self.now += 1.0
         return next(self.loads, self.last)
 
     def wait(self, seconds: float) -> None:
-        wait_quiet(seconds, self.said.append, self.look, lambda: self.now)
+        with quiet_machine(seconds, self.said.append, self.look, lambda: self.now):
+            self.holder = measurement_under_way()
 
 
 def test_a_quiet_machine_is_waited_for_no_longer_than_it_takes_to_see() -> None:
@@ -66,3 +70,46 @@ def test_steal_disturbs_too() -> None:
     assert not is_quiet(stolen)
     assert disturbance(stolen) == "the hypervisor takes 10 % of the CPU time (limit 2 %)"
     assert disturbance(QUIET) == ""
+
+
+class Measured(Machine):
+    """Another measurement, which uses no CPU time, runs there until so many looks."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__(QUIET)
+        self.until = looks
+        self.other = contextlib.ExitStack()
+
+    def wait(self, seconds: float) -> None:
+        with self.other:
+            self.other.enter_context(measurement_lock("concurve run 1 (another)"))
+            super().wait(seconds)
+
+    def look(self) -> Load:
+        if self.now == self.until:
+            self.other.close()
+        return super().look()
+
+
+def test_another_measurement_is_waited_for_although_it_uses_no_cpu_time() -> None:
+    machine = Measured(looks=10)
+    machine.wait(300)
+    assert machine.now > 10
+    assert "another measurement runs on this machine" in machine.said[0]
+    assert "concurve run 1 (another)" in machine.said[0]
+    assert "on a quiet machine" in machine.holder
+
+
+def test_another_measurement_that_goes_on_ends_the_wait() -> None:
+    machine = Measured(looks=1000)
+    with pytest.raises(HostError, match="another measurement runs"):
+        machine.wait(30)
+
+
+def test_who_waited_keeps_the_machine_for_a_run_of_its_own() -> None:
+    machine = Machine(QUIET)
+    with quiet_machine(9, machine.said.append, machine.look, lambda: machine.now):
+        with measurement_lock("concurve run 7 (mine)"):
+            assert measurement_under_way().endswith("concurve run 7 (mine)")
+        assert measurement_under_way(), "a campaign has more studies"
+    assert not measurement_under_way()

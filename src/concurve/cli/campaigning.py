@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from concurve import words
-from concurve.cli.measuring import Choices, connected_hosts, hosts_of, wait_as_asked
+from concurve.cli.measuring import Choices, connected_hosts, hosts_of, quiet_as_asked
 from concurve.cli.showing import note, show_campaign
 from concurve.definition.campaign import (
     Campaign,
@@ -65,9 +65,9 @@ def measure_campaign(campaign: Campaign, names: Sequence[str] | None, choices: C
     counted = words.count(total, "study")
     if total != of_all:
         counted = words.count_of(total, of_all, "study")
-    wait_as_asked(choices.wait_quiet)
-    note(f"campaign {head.id}: {chosen.name}, {counted}, effort {head.effort}, seed {seed}")
-    _measure(head, store, files, resume=False)
+    with quiet_as_asked(choices.wait_quiet):
+        note(f"campaign {head.id}: {chosen.name}, {counted}, effort {head.effort}, seed {seed}")
+        _measure(head, store, files, resume=False)
 
 
 def with_secrets_hidden(campaign: Campaign, marked: Sequence[str]) -> Campaign:

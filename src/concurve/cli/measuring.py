@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from concurve.exports import Format, check_writable, write_run
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.heads import again_line, draw_seed, new_head
 from concurve.measuring.laboratory import Runner, check_plan
-from concurve.measuring.quiet import wait_quiet
+from concurve.measuring.quiet import quiet_machine
 from concurve.planning.forecast import forecast, shortfall
 from concurve.planning.plan import plan_of
 from concurve.report.progress import Progress
@@ -76,10 +77,11 @@ class Choices(Exports, frozen=True, kw_only=True):
     db: str | None = None
 
 
-def wait_as_asked(wait: str | None) -> None:
-    """Wait for a quiet machine, if ``--wait-quiet`` asks for it."""
-    if wait is not None:
-        wait_quiet(parse_duration(wait, "--wait-quiet"), note)
+def quiet_as_asked(wait: str | None) -> AbstractContextManager[None]:
+    """Wait for a quiet machine and have it, if ``--wait-quiet`` asks for it."""
+    if wait is None:
+        return contextlib.nullcontext()
+    return quiet_machine(parse_duration(wait, "--wait-quiet"), note)
 
 
 def measure_study(study: Study, choices: Choices) -> None:
@@ -106,8 +108,8 @@ def measure_study(study: Study, choices: Choices) -> None:
         if choices.wait_quiet is not None:
             # What cannot run is refused at once, and not after the wait.
             check_plan(plan_of(head), LocalEngine(), allowed_cpus())
-        wait_as_asked(choices.wait_quiet)
-        _measure(head, store, files, hosts, resume=False)
+        with quiet_as_asked(choices.wait_quiet):
+            _measure(head, store, files, hosts, resume=False)
 
 
 def hosts_of(choices: Choices) -> Inventory | None:

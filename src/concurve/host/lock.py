@@ -16,6 +16,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from concurve.errors import BusyError, HostError
@@ -25,6 +26,9 @@ _SHARED = Path("/run/lock")
 
 #: So much of what a holder says of itself is read.
 _SAID_BYTES_MAX = 400
+
+#: The open file of the lock that is held for the runs of this process.
+_HELD: ContextVar[int | None] = ContextVar("measurement_lock", default=None)
 
 
 def lock_path() -> Path:
@@ -45,13 +49,19 @@ def _is_for_all(folder: Path) -> bool:
 
 
 @contextmanager
-def measurement_lock(what: str) -> Iterator[None]:
-    """Hold the machine's measurement lock; ``what`` names the holder for other processes.
+def measurement_lock(what: str, *, for_runs: bool = False) -> Iterator[None]:
+    """Hold the machine's measurement lock; ``what`` names the holder for other processes. Who holds
+    it ``for_runs`` hands it to each run that is begun meanwhile.
 
     Raises:
         BusyError: another measurement runs.
         HostError: the file cannot be opened.
     """
+    held = _HELD.get()
+    if held is not None:
+        _say(held, what)
+        yield
+        return
     path = lock_path()
     try:
         descriptor = _open(path)
@@ -67,11 +77,15 @@ def measurement_lock(what: str) -> Iterator[None]:
             holder = _said(descriptor)
             raise BusyError(
                 f"another measurement runs on this machine: {holder or 'holder unknown'}",
-                "wait until it is done; two at once would disturb each other",
+                "wait until it is done, as --wait-quiet 10m does: two at once would disturb each "
+                "other",
             ) from error
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"pid {os.getpid()}, {what}\n".encode(), 0)
-        yield
+        _say(descriptor, what)
+        token = _HELD.set(descriptor if for_runs else None)
+        try:
+            yield
+        finally:
+            _HELD.reset(token)
     finally:
         os.close(descriptor)
 
@@ -95,6 +109,12 @@ def measurement_under_way(root: Path = Path("/")) -> str:
         for by, place, inode in _file_locks(locks)
     )
     return (said or "holder unknown") if is_held else ""
+
+
+def _say(descriptor: int, what: str) -> None:
+    """Name the holder."""
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"pid {os.getpid()}, {what}\n".encode(), 0)
 
 
 def _said(descriptor: int) -> str:

@@ -1,13 +1,16 @@
-"""Waits until other processes leave the machine alone, by the limits of a clean trial."""
+"""Waits until other processes and other measurements leave the machine alone, by the limits of a
+clean trial."""
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from concurve.definition.units import format_duration
-from concurve.errors import HostError
+from concurve.errors import BusyError, HostError
 from concurve.host.load import Load, load_over
+from concurve.host.lock import measurement_lock
 from concurve.readings.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX
 
 #: The machine is looked at for so long each time,
@@ -39,33 +42,44 @@ def disturbance(load: Load) -> str:
     return "; ".join(found)
 
 
-def wait_quiet(
+@contextlib.contextmanager
+def quiet_machine(
     seconds: float,
     say: Callable[[str], None],
     look: Callable[[], Load] | None = None,
     clock: Callable[[], float] = time.monotonic,
-) -> None:
-    """Return when the machine is quiet; ``say`` hears what disturbs meanwhile, and the result.
+) -> Iterator[None]:
+    """Have the machine for one's own measurements once it is quiet and no other measurement runs:
+    of several that wait, one gets it, and the others wait on. ``say`` hears what disturbs
+    meanwhile, and the result.
 
     Raises:
-        HostError: it was not within so many seconds; names what disturbed last.
+        HostError: it was not quiet within so many seconds; names what disturbed last.
     """
     look = look or (lambda: load_over(WINDOW_SECONDS, time.sleep))
     begun, said, quiet = clock(), -SAY_SECONDS, 0
-    while quiet < QUIET_LOOKS:
-        load = look()
-        waited = clock() - begun
-        if is_quiet(load):
-            quiet += 1
-            continue
-        quiet = 0
-        if waited >= seconds:
-            raise HostError(
-                f"the machine was not quiet within {format_duration(seconds)}: {disturbance(load)}",
-                "end these processes, wait longer, or run without --wait-quiet: trials that they "
-                "disturb are marked",
-            )
-        if waited - said >= SAY_SECONDS:
-            said = waited
-            say(f"waiting for a quiet machine: {disturbance(load)}")
-    say(f"the machine is quiet, after {format_duration(max(clock() - begun, 0.0))}")
+    with contextlib.ExitStack() as held:
+        while True:
+            load = look()
+            disturbs = disturbance(load)
+            quiet = 0 if disturbs else quiet + 1
+            if quiet >= QUIET_LOOKS:
+                try:
+                    held.enter_context(
+                        measurement_lock("concurve, on a quiet machine", for_runs=True)
+                    )
+                    break
+                except BusyError as error:
+                    disturbs, quiet = error.what, 0
+            waited = clock() - begun
+            if disturbs and waited >= seconds:
+                raise HostError(
+                    f"the machine was not quiet within {format_duration(seconds)}: {disturbs}",
+                    "end these processes, wait longer, or run without --wait-quiet: trials that "
+                    "they disturb are marked",
+                )
+            if disturbs and waited - said >= SAY_SECONDS:
+                said = waited
+                say(f"waiting for a quiet machine: {disturbs}")
+        say(f"the machine is quiet, after {format_duration(max(clock() - begun, 0.0))}")
+        yield

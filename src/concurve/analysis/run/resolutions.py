@@ -1,13 +1,14 @@
 """By how much the readings of a run may be off: its clocks tick, its programs round figures.
 
 Counts, shares and what a simulator reports are exact. A time is not, however often the same one was
-read: its clock is no finer than the step between its readings.
+read: its clock is no finer than the step between its readings. But a load that was told to last for
+two seconds lasts that long, and does more or less meanwhile: such a time is exact, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
 from concurve.analysis.run.tables import Table
 from concurve.definition.measured import MEASURED
@@ -16,11 +17,12 @@ from concurve.stats.centre import centre
 from concurve.stats.resolution import relative, step_of, step_of_rates, tick_of
 from concurve.terms import IndicatorInfo
 
+_WALL, _RATE = "wall_seconds", "rate_per_second"
 #: Figures that are computed from a time; its clock is theirs.
 _OF_TIME = {
-    "rate_per_second": "wall_seconds",
-    "rate_per_worker": "wall_seconds",
-    "seconds_per_operation": "wall_seconds",
+    _RATE: _WALL,
+    "rate_per_worker": _WALL,
+    "seconds_per_operation": _WALL,
     "cpu_seconds_per_operation": "cpu_seconds",
     "cpus_used": "cpu_seconds",
 }
@@ -30,6 +32,8 @@ def with_resolutions(tables: Sequence[Table], infos: Sequence[IndicatorInfo]) ->
     """The tables of a run, each with the resolution of its indicators."""
     by_name = {info.name: info for info in infos}
 
+    is_fixed = cache(partial(_is_fixed, tables))
+
     @cache
     def of_run(name: str) -> float:
         cells = [table.used.get(name, ()) for table in tables]
@@ -38,7 +42,7 @@ def with_resolutions(tables: Sequence[Table], infos: Sequence[IndicatorInfo]) ->
     def of(index: int, name: str) -> float:
         """Of an indicator in a cell; 0 where it is exact or was not measured."""
         values = tables[index].used.get(name, ())
-        if not values:
+        if not values or is_fixed(name):
             return 0.0
         role, _, plain = name.rpartition(".")
         time = _OF_TIME.get(plain)
@@ -58,6 +62,18 @@ def with_resolutions(tables: Sequence[Table], infos: Sequence[IndicatorInfo]) ->
         return table._replace(resolution=cache(lambda name: of(index, name)))
 
     return [made(index, table) for index, table in enumerate(tables)]
+
+
+def _is_fixed(tables: Sequence[Table], name: str) -> bool:
+    """Is this a wall time that the program was told to last? Then it is the same in all trials,
+    while the rate by it differs from one trial of a cell to the next. With a fixed amount of work
+    and a coarse clock, both would be the same."""
+    role, _, plain = name.rpartition(".")
+    if plain != _WALL:
+        return False
+    rate = f"{role}.{_RATE}" if role else _RATE
+    times = {value for table in tables for value in table.used.get(name, ())}
+    return len(times) == 1 and any(len(set(table.used.get(rate, ()))) > 1 for table in tables)
 
 
 def _own(of_run: float, values: Sequence[float]) -> float:
