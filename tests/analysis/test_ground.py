@@ -30,7 +30,7 @@ def test_the_question_that_was_meant_is_answered(case: Case, store: Store) -> No
     assert best is not None
     if case.run:
         assert not best.doubt, said
-        assert best.recommended["n"] in case.run, said
+        assert best.smallest["n"] in case.run, said
     else:
         assert best.doubt and "No setting is recommended" in said
         assert "Run n=" not in said

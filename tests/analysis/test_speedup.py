@@ -116,7 +116,7 @@ def test_sentences_and_tables_show_it(report: Report) -> None:
     found = report.best_overall
     assert found is not None
     (best,) = (
-        cell for cell in report.cells if cell.parameters.items() >= found.recommended.items()
+        cell for cell in report.cells if cell.parameters.items() >= found.smallest.items()
     )
     (sentence,) = (f.sentence for f in report.sentences if "× as fast" in f.sentence)
     value, low, high = bounds(best.indicators["speedup"])
@@ -125,7 +125,7 @@ def test_sentences_and_tables_show_it(report: Report) -> None:
     assert decided, sentence
     assert float(decided[1]) < low and high < float(decided[2]), "the interval that decided"
     assert any("hold for all 2 speed-ups" in f.sentence for f in report.sentences)
-    (level,) = found.recommended.values()
+    (level,) = found.smallest.values()
     rows = [line.plain.split() for line in lines(brief_run_document(report), 200)]
     (row,) = (row for row in rows if row[:1] == [str(level)] and row[1][0].isdigit())
     figures = [float(word) for word in row if re.fullmatch(r"\d+\.?\d*", word)]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -245,7 +246,13 @@ def test_the_other_verbs(tmp_path: Path) -> None:
 
 def test_a_quiet_machine_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
-    monkeypatch.setattr("concurve.measuring.quiet.wait_quiet", lambda most, _: waited.append(most))
+
+    @contextlib.contextmanager
+    def waits(most: float, say: Callable[[str], None]) -> Iterator[None]:
+        waited.append(most)
+        yield
+
+    monkeypatch.setattr("concurve.measuring.quiet.quiet_machine", waits)
     concurve.sweep(["true", "{n}"], {"n": [1, 2]}, repeats=1, seed=1, wait_quiet="5m")
     concurve.run("own.toml", repeats=1, seed=1, wait_quiet="10s")
     assert waited == [300.0, 10.0]

@@ -129,4 +129,4 @@ def test_the_interface_for_python_compares_too(ids: list[str]) -> None:
     found = concurve.compare(ids[0], concurve.load(ids[2]))
     assert [cell.verdict for cell in found.cells].count("slower") == 2
     best = concurve.load(ids[0]).best()
-    assert best is not None and best.recommended["threads"] == 2
+    assert best is not None and best.smallest["threads"] == 2

@@ -52,7 +52,7 @@ def test_a_sweep_beside_competitors_ends_with_a_report(tmp_path: Path, nice: int
         used = any(trial["used"] for trial in cell["trials"])
         assert used or name in export["run"]["reason"], "or it is said by its name"
     doubts = [item["sentence"] for item in export["findings"] if item["kind"] == "warning"]
-    assert any("the machine was not quiet" in doubt for doubt in doubts)
+    assert any("in doubt" in doubt for doubt in doubts)
 
     store = lab_records(lab)
     assert sum(seconds for seconds, _ in store[:-1]) <= ALLOWED_SECONDS

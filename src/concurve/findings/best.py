@@ -12,10 +12,10 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     group.
 
     ``group`` has the levels that these cells share (empty: all cells of the run), ``factors``
-    those that vary among them. ``settings`` holds levels of the latter, as do ``recommended``,
-    the smallest of the set, and ``leader``, the one with the best centre. ``decide`` says what
-    would decide between the best two, and ``trials`` how many of each setting it takes. ``doubt``
-    says why nothing is recommended, where a setting's figure rests on trials in doubt.
+    those that vary among them. ``settings`` holds levels of the latter, as do ``smallest``, the
+    smallest of the set, and ``leader``, the one with the best centre. ``decide`` says what would
+    decide between the best two, and ``trials`` how many of each setting it takes. ``doubt`` says
+    why nothing is recommended, where a setting's figure rests on trials in doubt.
     """
 
     indicator: str
@@ -23,9 +23,14 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     group: dict[str, Level]
     factors: tuple[str, ...]
     settings: tuple[dict[str, Level], ...]
-    recommended: dict[str, Level]
+    smallest: dict[str, Level]
     leader: dict[str, Level]
     compared: int
     decide: str = ""
     trials: int | None = None
     doubt: str = ""
+
+    @property
+    def recommended(self) -> dict[str, Level] | None:
+        """The setting to use; ``None`` where ``doubt`` says why none is recommended."""
+        return None if self.doubt else self.smallest

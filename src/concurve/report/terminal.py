@@ -129,8 +129,9 @@ def _facts(block: Facts, width: int, indent: str) -> Iterator[Line]:
 
 
 def _lower(title: str) -> str:
+    """As it stands after others: without a capital, if it does not begin with an abbreviation."""
     title = fmt.clean(title)
-    return title[:1].lower() + title[1:]
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
 
 
 # -- tables -----------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ def _find(
         group=shared,
         factors=factors,
         settings=tuple(_only(factors, parameters) for parameters in members),
-        recommended=_only(factors, smallest),
+        smallest=_only(factors, smallest),
         leader=_only(factors, leader),
         compared=len(candidates),
         decide=decide,

@@ -56,7 +56,7 @@ def answers_of(
     ]
     if len(groups) <= GROUPS_NAMED:
         return [*answers, *each], []
-    counts = Counter(describe(item.recommended) for item in groups)
+    counts = Counter(describe(item.smallest) for item in groups)
     settings = words.listed([f"{name} under {count}" for name, count in counts.most_common()])
     return [f"Of {len(groups)} conditions, use {settings}.", *answers], each
 
@@ -144,15 +144,13 @@ def _use(plan: Plan, item: BestFinding, gain: Greatest | None = None) -> str:
     if item.doubt:
         return f"No setting is recommended{by}, because {item.doubt}."
     members = sorted(item.settings, key=lambda setting: [*map(_order, setting.values())])
-    others = [_setting(plan, item, setting) for setting in members if setting != item.recommended]
-    name = _setting(plan, item, item.recommended)
+    others = [_setting(plan, item, setting) for setting in members if setting != item.smallest]
+    name = _setting(plan, item, item.smallest)
     noun = f" {plan.work}" if gain is None and not name.count("=") else ""
     advice = f"Use {name}{noun}{by}"
     # That no other setting is faster than this one was said.
     is_said = gain is not None and not gain.is_gain and item.indicator in _TIMES
-    if not others or (
-        is_said and gain and item.recommended.items() <= gain.base.parameters.items()
-    ):
+    if not others or (is_said and gain and item.smallest.items() <= gain.base.parameters.items()):
         return f"{advice}."
     is_short = len(others) <= SETTINGS_NAMED and len(item.factors) == 1
     names = words.listed(others) if is_short else words.count(len(others), "other")

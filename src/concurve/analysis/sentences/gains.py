@@ -68,7 +68,7 @@ def _recommended(cells: tuple[CellFindings, ...], best: tuple[BestFinding, ...])
     whole = {frozenset(cell.parameters.items()): cell.index for cell in cells}
     found: set[int] = set()
     for item in best:
-        wanted = {**item.group, **item.recommended}
+        wanted = {**item.group, **item.smallest}
         index = whole.get(frozenset(wanted.items()))
         if item.doubt:
             continue

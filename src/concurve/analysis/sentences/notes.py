@@ -29,13 +29,15 @@ def notes_of(plan: Plan, cells: tuple[CellFindings, ...], speed: Speed | None) -
         return notes
     if plan.work_grows:
         notes.append(
-            f"Speed-up is by {speed.indicator.label}, against the base cell of each group; "
-            f"efficiency is speed-up over the ratio of {plan.work}."
+            f"Speed-up is by {speed.indicator.label}, against the base cell of each group, block "
+            "by block: it is the centre of their ratios, and not the ratio of two medians. "
+            f"Efficiency is speed-up over the ratio of {plan.work}."
         )
     elif plan.work:
         base = ", ".join(f"{name}={level}" for name, level in plan.study.base.items())
         notes.append(
-            f"Speed-up is by {speed.indicator.label}, against {base} at the same {plan.work}."
+            f"Speed-up is by {speed.indicator.label}, against {base} at the same {plan.work}, "
+            "block by block: it is the centre of their ratios, and not the ratio of two medians."
         )
     if (compared := speedups_compared(cells)) > 1:
         notes.append(

@@ -47,7 +47,7 @@ def is_recommended(findings: Findings, cell: CellFindings) -> bool:
     known = [item for item in findings.best if not item.doubt]
     most = max((len(item.factors) for item in known), default=0)
     return any(
-        {**item.group, **item.recommended}.items() <= cell.parameters.items()
+        {**item.group, **item.smallest}.items() <= cell.parameters.items()
         for item in known
         if len(item.factors) == most
     )

@@ -24,9 +24,12 @@ class BestSet(msgspec.Struct, frozen=True, omit_defaults=True):
         list[Setting],
         about("The settings that cannot be distinguished from the best (95 %).", minItems=1),
     ]
-    recommended: Annotated[Setting, about("The smallest of these settings.")]
     leader: Annotated[Setting, about("The setting with the best figure.")]
     compared: Annotated[int, about(minimum=2)]
+    recommended: Annotated[
+        Setting | msgspec.UnsetType,
+        about("The smallest of these settings; left out where there is a doubt."),
+    ] = msgspec.UNSET
     group: Annotated[
         dict[str, Level] | msgspec.UnsetType, about("Levels that the compared cells share.")
     ] = msgspec.UNSET
@@ -63,7 +66,7 @@ def _best_set(item: BestFinding) -> dict[str, Any]:
         "indicator": item.indicator,
         "factors": item.factors,
         "levels": [_setting(setting) for setting in item.settings],
-        "recommended": _setting(item.recommended),
+        "recommended": msgspec.UNSET if item.doubt else _setting(item.smallest),
         "leader": _setting(item.leader),
         "compared": item.compared,
         "decide": item.decide,
