@@ -92,9 +92,12 @@ fn hang_ignores_sigterm_and_its_children_outlive_it() {
     parent.kill().unwrap();
     parent.wait().unwrap();
     for child in children {
-        let fields = stat(child).expect("children outlive the parent");
-        assert_ne!(fields[0], "Z");
-        assert_eq!(fields[3], child.to_string(), "a session of its own");
+        // It blocks SIGTERM from its beginning, as its parent does, and makes its session after that.
+        until("a session of its own", || {
+            let fields = stat(child).expect("children outlive the parent");
+            assert_ne!(fields[0], "Z");
+            (fields[3] == child.to_string()).then_some(())
+        });
         kill(Pid::from_raw(child as i32), Signal::SIGKILL).unwrap();
         waitpid(Pid::from_raw(child as i32), None).unwrap();
     }
