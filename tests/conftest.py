@@ -47,9 +47,11 @@ def pytest_configure() -> None:
     folder = tempfile.mkdtemp(prefix="concurve-test-")
     os.environ["CONCURVE_LOCK"] = str(Path(folder) / "lock")
     os.environ["CONCURVE_DB"] = str(Path(folder) / "concurve.db")
-    # A shell starts what it puts into the background with SIGINT ignored.
+    # A shell starts what it puts into the background with these ignored.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGQUIT) == signal.SIG_IGN:
+        signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 def pytest_unconfigure() -> None:

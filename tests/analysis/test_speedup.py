@@ -115,9 +115,7 @@ def test_it_is_the_ratio_of_the_trials_of_a_block(report: Report) -> None:
 def test_sentences_and_tables_show_it(report: Report) -> None:
     found = report.best_overall
     assert found is not None
-    (best,) = (
-        cell for cell in report.cells if cell.parameters.items() >= found.smallest.items()
-    )
+    (best,) = (cell for cell in report.cells if cell.parameters.items() >= found.smallest.items())
     (sentence,) = (f.sentence for f in report.sentences if "× as fast" in f.sentence)
     value, low, high = bounds(best.indicators["speedup"])
     assert f"{value:.2f}×" in sentence
