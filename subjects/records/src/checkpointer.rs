@@ -13,20 +13,24 @@ use crate::status::Status;
 impl Shared {
     /// To be called when the log has grown to a byte: wakes the checkpointer if there is work.
     pub fn log_is_at(&self, lsn: u64) {
-        if lsn >= self.checkpoints.due.load(Relaxed) || self.store.log.wants_spare() {
+        if lsn >= self.checkpoints.due.load(Relaxed) || self.store.log.wants_files() {
             self.checkpoints.wake();
         }
     }
 
     fn has_work(&self) -> bool {
         let due = self.checkpoints.due.load(Relaxed);
-        self.store.log.wants_spare() || self.store.log.end() >= due
+        self.store.log.wants_files() || self.store.log.end() >= due
     }
 
-    /// Makes a spare file of the log or a checkpoint, if one is due.
+    /// Names and makes files of the log, or makes a checkpoint, if that is due.
     pub fn do_due_work(&self) -> Result<(), Fault> {
-        match self.store.log.wants_spare() {
-            true => self.store.log.prepare_spare(),
+        match self.store.log.wants_files() {
+            true => {
+                // A checkpoint prepares them, too.
+                let _making = self.checkpoints.making.lock();
+                self.store.log.prepare_files()
+            }
             false if self.has_work() => self.checkpoint(),
             false => Ok(()),
         }

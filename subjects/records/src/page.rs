@@ -20,6 +20,13 @@ pub struct PageId {
     pub number: u32,
 }
 
+impl PageId {
+    /// Whether another page follows this one in its file.
+    pub fn is_before(self, other: Self) -> bool {
+        self.file == other.file && self.number.checked_add(1) == Some(other.number)
+    }
+}
+
 impl std::fmt::Display for PageId {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(to, "page {} of file {}", self.number, self.file)

@@ -42,8 +42,8 @@ impl DoubleWrite {
         Ok(Self { disk })
     }
 
-    /// Writes the copies of a batch durably.
-    pub fn write<'a>(&self, pages: impl Iterator<Item = &'a Page>) -> Result<(), Fault> {
+    /// Writes the copies of a batch durably; returns what was written: a page with the header, then the copies.
+    pub fn write<'a>(&self, pages: impl Iterator<Item = &'a Page>) -> Result<Vec<u8>, Fault> {
         let what = || format!("write the file {NAME}");
         let (mut bytes, mut listed) = (vec![0; PAGE_BYTES], Vec::new());
         for page in pages {
@@ -54,7 +54,8 @@ impl DoubleWrite {
         bytes[..header.len()].copy_from_slice(&header);
         let written = self.disk.write_at(&bytes, 0);
         written.map_err(Fault::io(what))?;
-        self.disk.sync().map_err(Fault::io(what))
+        self.disk.sync().map_err(Fault::io(what))?;
+        Ok(bytes)
     }
 
     /// The whole copies of the last batch.

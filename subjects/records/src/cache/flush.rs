@@ -53,6 +53,9 @@ impl Cache {
                 std::thread::yield_now();
             }
             self.write_batch(log, &mut flusher, batch)?;
+            drop(flusher);
+            // The log goes on meanwhile, and may need its next file before all pages are written.
+            log.prepare_files()?;
             rest = after;
         }
         Ok(())
@@ -155,12 +158,16 @@ impl Cache {
         log.sync_before_pages(lsn.unwrap_or(0))?;
         batch.sort_by_key(|(_, page)| page.id());
         batch.iter_mut().for_each(|(_, page)| page.seal());
-        flusher.double.write(batch.iter().map(|it| &it.1))?;
-        for (_, page) in batch.iter() {
-            let id = page.id();
-            self.disk(id.file)
-                .write_at(page.bytes(), place(id))
-                .map_err(Fault::io(|| format!("write {id}")))?;
+        let written = flusher.double.write(batch.iter().map(|it| &it.1))?;
+        let mut rest = &written[PAGE_BYTES..];
+        // Pages that follow each other in their file are written together.
+        for run in batch.chunk_by(|one, other| one.1.id().is_before(other.1.id())) {
+            let first = run[0].1.id();
+            let (bytes, after) = rest.split_at(run.len() * PAGE_BYTES);
+            self.disk(first.file)
+                .write_at(bytes, place(first))
+                .map_err(Fault::io(|| format!("write {first} and those after it")))?;
+            rest = after;
         }
         for of_file in batch.chunk_by(|one, other| one.1.id().file == other.1.id().file) {
             let file = of_file[0].1.id().file;

@@ -23,6 +23,8 @@ const UNFINISHED: &str = "unfinished-spare";
 static ZEROS: [u8; 1 << 14] = [0; 1 << 14];
 /// The largest number of spare files.
 const SPARES_MAX: usize = 8;
+/// With fewer, another one is made: the log may need the next one before that is done.
+const SPARES_MIN: usize = 2;
 
 /// The name of the file that begins at a byte of the log.
 pub fn file_name(start: u64) -> String {
@@ -56,12 +58,12 @@ impl Spares {
         })
     }
 
-    /// Whether there is no spare file.
+    /// Whether there are too few spare files.
     pub fn is_wanted(&self) -> bool {
-        self.count.load(Acquire) == 0
+        self.count.load(Acquire) < SPARES_MIN
     }
 
-    /// Makes a spare file of zeros, if there is none.
+    /// Makes a spare file of zeros, if there are too few.
     pub fn prepare(&self, storage: &dyn Storage) -> Result<(), Fault> {
         if !self.is_wanted() {
             return Ok(());
@@ -91,33 +93,30 @@ impl Spares {
         Ok(())
     }
 
-    /// A file for the log from a byte on, with a durable name, and its length: a spare one, or else a
-    /// new one.
-    pub fn start_file(
-        &self,
-        storage: &dyn Storage,
-        start: u64,
-    ) -> Result<(Arc<dyn Disk>, u64), Fault> {
+    /// A file for the log from a byte on: a spare one, or else a new one. Neither its name nor its length
+    /// need be on the disk before [`name_durably`].
+    pub fn start_file(&self, storage: &dyn Storage, start: u64) -> Result<Arc<dyn Disk>, Fault> {
         let name = file_name(start);
         let what = || format!("start the file {name} of the log");
         let mut numbers = self.numbers.lock();
-        let file = if let Some(number) = numbers.pop() {
+        if let Some(number) = numbers.pop() {
             self.count.fetch_sub(1, AcqRel);
             let spare = format!("{PREFIX}{number}");
             storage.rename(&spare, &name).map_err(Fault::io(what))?;
-            let file = storage.open(&name).map_err(Fault::io(what))?;
-            // The caller notes its length, which a process that was killed may have left in the kernel.
-            file.sync().map_err(Fault::io(what))?;
-            file
-        } else {
-            let file = storage.open(&name).map_err(Fault::io(what))?;
-            file.set_length(0).map_err(Fault::io(what))?;
-            file.set_length(self.file_bytes).map_err(Fault::io(what))?;
-            file.sync().map_err(Fault::io(what))?;
-            file
-        };
-        storage.sync_names().map_err(Fault::io(what))?;
-        let length = file.length().map_err(Fault::io(what))?;
-        Ok((file, length))
+            return storage.open(&name).map_err(Fault::io(what));
+        }
+        let file = storage.open(&name).map_err(Fault::io(what))?;
+        file.set_length(0).map_err(Fault::io(what))?;
+        file.set_length(self.file_bytes).map_err(Fault::io(what))?;
+        Ok(file)
     }
+}
+
+/// Forces a file of the log to the disk, with its name and its length, which it returns: a process that was
+/// killed may have left these in the kernel.
+pub fn name_durably(storage: &dyn Storage, file: &dyn Disk, start: u64) -> Result<u64, Fault> {
+    let what = || format!("start the file {} of the log", file_name(start));
+    file.sync().map_err(Fault::io(what))?;
+    storage.sync_names().map_err(Fault::io(what))?;
+    file.length().map_err(Fault::io(what))
 }

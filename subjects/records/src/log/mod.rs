@@ -29,7 +29,7 @@ use crate::classes;
 use crate::counted::{AtomicBool, AtomicU64};
 use crate::error::Fault;
 use crate::log::buffer::{Buffer, Target};
-use crate::log::files::{Spares, file_name, file_start};
+use crate::log::files::{Spares, file_name, file_start, name_durably};
 use crate::log::forced::{Forced, Mark};
 use crate::log::gather::Gathered;
 use crate::log::read::firsts;
@@ -81,6 +81,8 @@ pub struct Log {
     gathered: Gathered,
     is_gathering: AtomicBool,
     writer: CachePadded<Mutex<Writer>>,
+    /// As the writer's, without its latch.
+    is_unnamed: CachePadded<AtomicBool>,
     /// A thread forces the log to the disk, also for others.
     is_forcing: CachePadded<Mutex<bool>>,
     /// Notified when it has done so.
@@ -134,7 +136,8 @@ impl Log {
             // An earlier start has begun here, too; its file is replaced by one that may be shorter.
             forced.note_file(end, 0)?;
         }
-        let (file, length) = spares.start_file(storage.as_ref(), end)?;
+        let file = spares.start_file(storage.as_ref(), end)?;
+        let length = name_durably(storage.as_ref(), file.as_ref(), end)?;
         forced.begin(storage.boot(), end);
         forced.note_file(end, length)?;
         let target = options.target(&file, end);
@@ -151,12 +154,14 @@ impl Log {
             writer: CachePadded::new(classes::log_writer().mutex(Writer {
                 file,
                 file_start: end,
+                is_unnamed: false,
                 target: None,
                 unsynced: Vec::new(),
                 forced,
                 spare: Buffer::memory(),
                 failure: None,
             })),
+            is_unnamed: CachePadded::new(AtomicBool::new(false)),
             is_forcing: CachePadded::new(classes::log_writer().mutex(false)),
             forced: Condvar::new(),
             synced: CachePadded::new(AtomicU64::new(end)),
@@ -227,13 +232,15 @@ impl Log {
         Ok(())
     }
 
-    /// Whether there is no spare file.
-    pub fn wants_spare(&self) -> bool {
-        self.spares.is_wanted()
+    /// Whether the newest file is to be named on the disk, or a spare file is to be made.
+    pub fn wants_files(&self) -> bool {
+        self.wants_name() || self.spares.is_wanted()
     }
 
-    /// Makes a spare file if there is none.
-    pub fn prepare_spare(&self) -> Result<(), Fault> {
+    /// Names the newest file on the disk and makes a spare file, if that is wanted: so no session waits
+    /// for it.
+    pub fn prepare_files(&self) -> Result<(), Fault> {
+        self.name_newest()?;
         self.spares.prepare(self.storage.as_ref())
     }
 

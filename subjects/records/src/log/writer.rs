@@ -7,6 +7,7 @@ use concurve_latch::MutexGuard;
 
 use crate::error::Fault;
 use crate::log::buffer::Target;
+use crate::log::files::name_durably;
 use crate::log::forced::Forced;
 use crate::log::{Durability, Log};
 use crate::status::Status;
@@ -20,6 +21,8 @@ pub(super) struct Writer {
     pub file: Arc<dyn Disk>,
     /// LSN of its first byte.
     pub file_start: u64,
+    /// Its name and its length may not be on the disk, and the file `forced` does not tell of it.
+    pub is_unnamed: bool,
     /// Files before that one that were not forced to the disk.
     pub unsynced: Vec<Arc<dyn Disk>>,
     /// The file, if records are to be put into it as soon as nothing else is to be written.
@@ -114,12 +117,16 @@ impl Log {
         };
         let end = start + writer.spare.len() as u64;
         if start - writer.file_start >= self.options.file_bytes {
-            let (file, length) = self.spares.start_file(self.storage.as_ref(), start)?;
+            let file = self.spares.start_file(self.storage.as_ref(), start)?;
             writer
                 .unsynced
                 .push(std::mem::replace(&mut writer.file, file));
             writer.file_start = start;
-            writer.forced.note_file(start, length)?;
+            writer.is_unnamed = true;
+            self.is_unnamed.store(true, Ordering::Release);
+            if !self.options.is_in_memory {
+                self.name(writer)?;
+            }
             writer.target = self.options.target(&writer.file, start);
         }
         writer
@@ -134,10 +141,53 @@ impl Log {
         Ok(())
     }
 
+    /// Whether the newest file of the log is not named on the disk: where transactions need not survive a
+    /// loss of power, none waits for that.
+    pub(super) fn wants_name(&self) -> bool {
+        self.is_unnamed.load(Ordering::Acquire)
+    }
+
+    /// Names the newest file of the log durably, if it is not. Sessions append meanwhile.
+    pub(super) fn name_newest(&self) -> Result<(), Fault> {
+        let (file, start) = {
+            let writer = self.writer();
+            if !writer.is_unnamed || writer.failure.is_some() {
+                return Ok(());
+            }
+            (Arc::clone(&writer.file), writer.file_start)
+        };
+        let named = name_durably(self.storage.as_ref(), file.as_ref(), start);
+        let mut writer = self.writer();
+        let noted = match named {
+            // Another file has begun: that one is to be named.
+            Ok(_) if writer.file_start != start => Ok(()),
+            Ok(length) => self.note_name(&mut writer, length),
+            Err(fault) => Err(fault),
+        };
+        self.remember_failure(&mut writer, noted)
+    }
+
+    /// Names the file of the writer durably, if it is not.
+    fn name(&self, writer: &mut Writer) -> Result<(), Fault> {
+        if !writer.is_unnamed {
+            return Ok(());
+        }
+        let (storage, file) = (self.storage.as_ref(), writer.file.as_ref());
+        let length = name_durably(storage, file, writer.file_start)?;
+        self.note_name(writer, length)
+    }
+
+    fn note_name(&self, writer: &mut Writer, length: u64) -> Result<(), Fault> {
+        writer.forced.note_file(writer.file_start, length)?;
+        writer.is_unnamed = false;
+        self.is_unnamed.store(false, Ordering::Release);
+        Ok(())
+    }
+
     fn sync(&self, mut writer: MutexGuard<'_, Writer>) -> Result<(), Fault> {
         self.write(&mut writer)?;
         let end = self.written();
-        let forced = sync_files(&writer);
+        let forced = sync_files(&writer).and_then(|()| self.name(&mut writer));
         if forced.is_err() {
             writer.forced.doubt();
         }

@@ -17,6 +17,7 @@ use concurve_records::{
     Durability, Engine, EngineOptions, FileDefinition, FileHandle, Get, Key, Latching, LockBias,
     SegmentKind, Session, TransactionKind,
 };
+use tempfile::TempDir;
 
 const RECORDS: u32 = 50;
 
@@ -38,6 +39,8 @@ struct Asked {
     put: AtomicU64,
     /// One of so many is refused; 0: none.
     refused: AtomicU64,
+    /// How often files of the log, or names, were forced to the disk.
+    forced: AtomicU64,
 }
 
 /// A folder that counts, and refuses some writes through memory.
@@ -83,6 +86,7 @@ impl Storage for Counting {
     }
 
     fn sync_names(&self) -> io::Result<()> {
+        self.asked.forced.fetch_add(1, Relaxed);
         self.folder.sync_names()
     }
 
@@ -113,6 +117,7 @@ impl Disk for CountingDisk {
     }
 
     fn sync(&self) -> io::Result<()> {
+        self.asked.forced.fetch_add(1, Relaxed);
         self.disk.sync()
     }
 
@@ -159,13 +164,19 @@ fn balances(engine: &Engine) -> Vec<i64> {
     found.into_iter().map(|it| it.1).collect()
 }
 
-/// What a start finds in a copy of a folder: what a killed process has left there.
-fn found_after_a_kill(folder: &Path, options: &EngineOptions) -> Vec<i64> {
+/// What a killed process has left in a folder.
+fn after_a_kill(folder: &Path) -> TempDir {
     let copy = tempfile::tempdir().unwrap();
     for entry in std::fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
         std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
     }
+    copy
+}
+
+/// What a start finds there.
+fn found_after_a_kill(folder: &Path, options: &EngineOptions) -> Vec<i64> {
+    let copy = after_a_kill(folder);
     let (engine, _) = Engine::open(copy.path(), options.clone()).unwrap();
     engine.verify().unwrap();
     balances(&engine)
@@ -200,6 +211,44 @@ fn commits_do_not_call_the_kernel_and_survive_a_kill() {
     session.begin(TransactionKind::Concurrent).unwrap();
     add(&mut session, file, 3, 1_000_000);
     assert_eq!(found_after_a_kill(folder.path(), &options), expected);
+}
+
+/// Who commits waits for no disk, also where the log goes on in another file. The checkpointer names that one
+/// on the disk, and from then on a start knows that it is missing.
+#[test]
+fn no_commit_forces_a_new_file_of_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let asked = Arc::new(Asked::default());
+    let options = options(Durability::None, 1 << 16);
+    let storage = Counting::open(folder.path(), &asked);
+    let (engine, _) = Engine::open_shared_in(storage, options.clone()).unwrap();
+    // Not closed: it is killed.
+    let engine = ManuallyDrop::new(engine);
+    engine.create_file("accounts", &balance_file()).unwrap();
+    let mut session = ManuallyDrop::new(engine.session());
+    let file = session.open("accounts").unwrap();
+    insert(&mut session, file, 0..RECORDS);
+    let newest = || {
+        let names = std::fs::read_dir(folder.path()).unwrap();
+        let names = names.map(|it| it.unwrap().file_name().into_string().unwrap());
+        names.filter(|it| it.starts_with("log-")).max().unwrap()
+    };
+    let (first, forced) = (newest(), asked.forced.load(Relaxed));
+    let mut sum = 0;
+    while newest() == first {
+        add(&mut session, file, 3, 1);
+        sum += 1;
+    }
+    assert_eq!(asked.forced.load(Relaxed), forced);
+    assert_eq!(found_after_a_kill(folder.path(), &options)[3], sum);
+    engine.do_due_work().unwrap();
+    assert!(asked.forced.load(Relaxed) > forced);
+    let copy = after_a_kill(folder.path());
+    std::fs::remove_file(copy.path().join(newest())).unwrap();
+    let Err(fault) = Engine::open(copy.path(), options) else {
+        panic!("a file of the log is missing");
+    };
+    assert!(fault.to_string().contains("is missing"), "{fault}");
 }
 
 /// The log goes from memory to calls of the kernel and back, and from file to file, without a gap.
