@@ -110,7 +110,7 @@ def unsaid(export: dict[str, Any]) -> int:
         name = " ".join(f"{key}={level}" for key, level in cell["parameters"].items())
         measured = any(trial["used"] for trial in cell["trials"])
         missing += not measured and not any(name in sentence for sentence in said)
-    return missing + (not any("the machine was not quiet" in sentence for sentence in said))
+    return missing + (not any("in doubt" in sentence for sentence in said))
 
 
 @contextmanager
