@@ -127,6 +127,21 @@ def test_a_drift_without_a_change_is_said() -> None:
     assert not any(cell.widened for cell in report.cells), "it drops out of ratios"
 
 
+def test_a_change_of_one_cell_is_none_of_all_cells() -> None:
+    """Two of three cells move: so does their median, and ratios do not hold."""
+    report = run_of(lambda threads, block: 1.08 if threads > 1 and block >= 14 else 1.0)
+    assert report.level_change is None and report.drift is None
+    assert "Wall time changed in the time of this run, and not in all cells alike" in (
+        warnings(report)
+    )
+    assert "in all cells:" not in warnings(report) and "Ratios hold" not in warnings(report)
+    wandering = run_of(
+        lambda threads, block: 1 + 0.06 * (threads > 1) * math.sin(block * math.pi / 4)
+    )
+    assert wandering.drift is None
+    assert "not in all cells alike" in warnings(wandering)
+
+
 def test_a_drift_of_more_than_the_whole_is_a_plain_number() -> None:
     report = run_of(lambda threads, block: (2 + 1.2 * math.sin(block * math.pi / 4)) / threads)
     assert report.drift is not None and report.drift > 1

@@ -8,7 +8,16 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from concurve.stats.shape import BY_CHANCE, drift, fast_tail, level_change, slow_tail, two_levels
+from concurve.stats.shape import (
+    BY_CHANCE,
+    LevelChange,
+    drift,
+    fast_tail,
+    is_shared,
+    level_change,
+    slow_tail,
+    two_levels,
+)
 from tests.helpers import noises
 from tests.helpers.noises import Shape, log_normal, several_levels, slow_trials
 
@@ -218,6 +227,51 @@ def test_noise_that_the_cells_of_a_block_share_is_no_change_in_time(blocks: int)
         shared = [generator.gauss(1, 0.02) for _ in range(blocks)]
         found += level_change(cells_of(shared, 8, generator)) is not None
     assert found <= 4
+
+
+@pytest.mark.parametrize("cells", [1, 2, 8])
+def test_what_all_cells_do_is_shared(cells: int) -> None:
+    """Cells that follow a step, or a drift, are said to differ by chance alone: 5 %."""
+    generator = random.Random(cells)
+    steps, drifts = 0, 0
+    for seed in range(100):
+        step = cells_of(in_time(noises.step(14, 1.08), 30), cells, generator)
+        steps += is_shared(step, level_change(step))
+        drifts += is_shared(cells_of(in_time(noises.drift(0.03, 0.85), 30, seed), cells, generator))
+    assert steps >= 90
+    assert drifts >= 90
+
+
+@pytest.mark.parametrize("cells", [2, 8])
+def test_what_some_cells_do_is_not_shared(cells: int) -> None:
+    """Half of the cells move, and the level that is the median over them does so too."""
+    generator = random.Random(cells)
+    found = {"step": 0, "drift": 0}
+    unshared = {"step": 0, "drift": 0}
+    for seed in range(60):
+        still, moving = cells_of([1.0] * 30, cells, generator), cells - cells // 2
+        step = still[moving:] + cells_of(in_time(noises.step(14, 1.10), 30), moving, generator)
+        change = level_change(step)
+        if change is not None:
+            found["step"] += 1
+            unshared["step"] += not is_shared(step, change)
+        common = in_time(noises.drift(0.04, 0.85), 30, seed)
+        wandering = still[moving:] + cells_of(common, moving, generator)
+        if drift(wandering) is not None:
+            found["drift"] += 1
+            unshared["drift"] += not is_shared(wandering)
+    assert unshared["step"] >= 0.95 * found["step"] > 50
+    assert unshared["drift"] >= 0.70 * found["drift"] > 15
+
+
+def test_what_a_clock_makes_of_a_change_is_no_difference() -> None:
+    """A step of 8 % that a clock reads as none, and as one tick of 10 %."""
+    fine = dict(enumerate([1.0] * 15 + [1.08] * 15))
+    for read in (1.0, 1.1):
+        coarse = dict(enumerate([1.0] * 15 + [read] * 15))
+        assert not is_shared([fine, coarse], LevelChange(15, 1.08))
+        assert is_shared([fine, coarse], LevelChange(15, 1.08), [0.0, 0.1])
+    assert is_shared([fine, fine], LevelChange(15, 1.08))
 
 
 def test_a_coarse_clock_is_no_pair_of_levels() -> None:

@@ -21,14 +21,20 @@ def shape_sentences(
     cells: Sequence[CellFindings],
     change: LevelChange | None,
     drift: float | None,
+    is_unlike: bool,
     infos: Sequence[IndicatorInfo],
     primary: str,
 ) -> Iterator[Finding]:
-    """Warnings of cells with two levels or trials far off, of a change or a drift in time, and of
-    speed-ups whose blocks depend on each other; and how many cells have a shape by chance."""
+    """Warnings of cells with two levels or trials far off, of a change or a drift in time that all
+    cells share or do not (``is_unlike``), and of speed-ups whose blocks depend on each other; and
+    how many cells have a shape by chance."""
     info = next((info for info in infos if info.name == primary), None)
     info = info or IndicatorInfo(name=primary, label=primary)
-    for text in (*_change(change, info), *_drift(None if change else drift, info)):
+    for text in (
+        *_change(change, info),
+        *_drift(None if change else drift, info),
+        *_unlike(is_unlike, info),
+    ):
         yield Finding(kind="warning", sentence=text)
     for text in (
         *_levels(plan, cells, info),
@@ -70,6 +76,15 @@ def _drift(share: float | None, info: IndicatorInfo) -> Iterator[str]:
         yield (
             f"{label} drifted in all cells alike, by up to {words.share(share)} from one block to "
             "another. Ratios hold; medians are those of the time of this run."
+        )
+
+
+def _unlike(is_unlike: bool, info: IndicatorInfo) -> Iterator[str]:
+    if is_unlike:
+        label = f"{info.label[:1].upper()}{info.label[1:]}"
+        yield (
+            f"{label} changed in the time of this run, and not in all cells alike: medians and "
+            "ratios are those of this time, and others at another."
         )
 
 

@@ -17,6 +17,7 @@ from concurve.stats import serial
 from concurve.stats.blocks import Blocks
 from concurve.stats.changes import LENGTH_MIN, single_change
 from concurve.stats.moments import growth, median, medians
+from concurve.stats.rank_sums import shifted
 from concurve.stats.shape_limits import Limits, limits_of
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ _SPREADS_ALIKE = 4.0
 _ROUNDING = 1e-12
 #: Changes below this share are not worth mentioning, however certain.
 _CHANGE_MIN = 0.005
+#: Decimals of a logarithm that are no rounding.
+_DIGITS = 9
 #: Simulated samples; of long ones fewer, whose statistics hardly vary. So many numbers at once.
 _SIMULATED = 20_000
 _SIMULATED_NUMBERS = 1_000_000
@@ -202,6 +205,47 @@ def drift(cells: Sequence[Blocks]) -> float | None:
         return None
     share = growth(max(levels) - min(levels)) - 1
     return share if _CHANGE_MIN <= share < math.inf else None
+
+
+def is_shared(
+    cells: Sequence[Blocks], change: LevelChange | None = None, resolutions: Sequence[float] = ()
+) -> bool:
+    """Do all cells follow the level that they share? One does not if its distance from that level
+    depends on the time as well: neighbouring blocks have alike distances, or they are other ones
+    after the ``change``.
+
+    A change of one cell of two is half a change of their level, and so as certain as that. The
+    error of 5 % is shared among the cells and the two tests. ``resolutions`` are the shares by
+    which the readings of each cell may be off: what coarse clocks make of one change differs by so
+    much.
+    """
+    blocks, levels = _levels_in_time(cells)
+    level = dict(zip(blocks, levels, strict=True))
+    bound = max((*resolutions, _CHANGE_MIN))
+    apart: list[dict[int, float]] = []
+    for cell in cells:
+        if len(cell) > 1 and min(cell.values()) > 0:
+            own = _from_centre(cell)
+            apart.append({block: round(own[block] - level[block], _DIGITS) for block in own})
+    if len(apart) < 2:
+        return True
+    # Of two cells, each lies as far above the level as the other lies below it.
+    most = serial.LEVEL / (len(apart) - 1)
+    if change is not None:
+        most /= 2
+        if any(_p_moved(one, change.block, bound) <= most for one in apart):
+            return False
+    spans = (max(one.values()) - min(one.values()) for one in apart)
+    p_values = serial.p_values([[one[block] for block in sorted(one)] for one in apart])
+    return all(p > most or span <= bound for p, span in zip(p_values, spans, strict=True))
+
+
+def _p_moved(apart: dict[int, float], block: int, bound: float) -> float:
+    """The two-sided p-value of "no further apart from this block on than by ``bound``"."""
+    before = [value for at, value in apart.items() if at < block]
+    after = [value for at, value in apart.items() if at >= block]
+    found = shifted(after, before, bound)
+    return 1.0 if found is None else 2 * min(found.p_above(), found.p_below())
 
 
 def _levels_in_time(cells: Sequence[Blocks]) -> tuple[list[int], list[float]]:
