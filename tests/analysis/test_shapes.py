@@ -63,6 +63,7 @@ def test_two_levels_are_said_with_their_trials() -> None:
     assert all("‡" in view for view in views(report))
     exported = json.loads(figures_to_json(report))["cells"]
     assert exported[2]["two_levels"]["trials_high"] == 12
+    assert exported[2]["two_levels"]["clear"]
     assert "two_levels" not in exported[0]
     assert report.level_change is None
     (note,) = (item.sentence for item in report.sentences if "by chance" in item.sentence)
@@ -93,6 +94,15 @@ def test_trials_that_end_early_are_said() -> None:
     assert "Check that they did all of their work." in warnings(report)
     assert json.loads(figures_to_json(report))["cells"][0]["fast_tail"]["trials"] == 2
     assert all("‡" in view for view in views(report))
+
+
+def test_a_tail_is_not_called_two_levels_flatly() -> None:
+    waits = [-math.log(1 - (place + 0.5) / TRIALS) for place in range(TRIALS)]
+    tail = [math.exp(0.08 * wait**1.5) for wait in waits]
+    report = run_of(lambda threads, block: tail[block * 7 % TRIALS] if threads == 4 else 1.0)
+    levels = report.cells[2].two_levels
+    assert levels is not None and not levels.clear
+    assert "threads=4 (‡) has two levels, or one that spreads widely: " in warnings(report)
 
 
 def test_a_speed_up_that_depends_on_the_time_is_said() -> None:

@@ -20,6 +20,7 @@ from concurve.stats.shape import (
 )
 from tests.helpers import noises
 from tests.helpers.noises import Shape, log_normal, several_levels, slow_trials
+from tests.helpers.shared_machine_noises import gamma_tail, left_tail, times, weibull_tail
 
 SIMULATIONS = 400
 
@@ -82,6 +83,33 @@ def test_two_levels_are_found_where_they_are(judged: Judged) -> None:
     for trials, share in shares(judged):
         # A share of 2 % in 400 cells has a standard error of 0.7 %.
         assert judged.at_least <= share <= judged.at_most + 0.015, (trials, share)
+
+
+#: Noise of one level that is skewed; a normal test of the split alone finds two in half of it.
+SKEWED: tuple[tuple[str, Shape], ...] = (
+    ("exponential", times(log_normal(0.01), gamma_tail(0.10, 1.0))),
+    ("gamma 1/2", times(log_normal(0.01), gamma_tail(0.12, 0.5))),
+    ("Weibull .6", times(log_normal(0.01), weibull_tail(0.05, 0.6))),
+    ("to the left", times(log_normal(0.005), left_tail(0.06))),
+)
+
+
+@pytest.mark.parametrize("name,shape", SKEWED, ids=[name for name, _ in SKEWED])
+def test_levels_are_rarely_clear_in_a_tail(name: str, shape: Shape) -> None:
+    for trials in (12, 25, 100):
+        found = [two_levels(cell) for cell in drawn(shape, trials, SIMULATIONS, trials)]
+        clear = sum(levels is not None and levels.clear for levels in found) / SIMULATIONS
+        assert clear <= 0.10, (name, trials, clear)
+
+
+@pytest.mark.parametrize(
+    ("slow", "spread", "least"), [(0.2, 0.01, 0.8), (0.5, 0.02, 0.95), (0.2, 0.02, 0.55)]
+)
+def test_levels_with_a_gap_are_clear(slow: float, spread: float, least: float) -> None:
+    found = [two_levels(cell) for cell in drawn(two_of(slow, spread), 25, SIMULATIONS, 3)]
+    assert sum(levels is not None and levels.clear for levels in found) >= least * SIMULATIONS
+    exact = two_levels([1.0] * 10 + [1.2] * 5)
+    assert exact is not None and exact.clear
 
 
 def test_both_levels_are_named_with_their_trials() -> None:

@@ -94,11 +94,12 @@ def _levels(plan: Plan, cells: Sequence[CellFindings], info: IndicatorInfo) -> I
         levels = cell.two_levels
         assert levels is not None
         low, high = (words.quantity(value, info.unit) for value in (levels.low, levels.high))
+        what = "two levels" if levels.clear else "two levels, or one that spreads widely"
         yield (
-            f"{name(plan, cell.parameters)} (‡) has two levels: {low} in "
+            f"{name(plan, cell.parameters)} (‡) has {what}: {low} in "
             f"{words.count(levels.trials_low, 'trial')}, {high} in {levels.trials_high}."
         )
-    yield from _more(len(found), "two levels")
+    yield from _more(len(found), "two levels, or one that spreads widely")
 
 
 def _tails(plan: Plan, cells: Sequence[CellFindings], info: IndicatorInfo) -> Iterator[str]:

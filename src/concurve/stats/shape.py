@@ -53,12 +53,14 @@ Direction = Literal["lower", "higher", "neither"]
 
 
 class TwoLevels(NamedTuple):
-    """The trials of a cell are at two levels: the median of each, and how many trials it has."""
+    """The trials of a cell are at two levels: the median of each, and how many trials it has.
+    ``clear``: the gap between them is wider than one in a tail of a single level."""
 
     low: float
     high: float
     trials_low: int
     trials_high: int
+    clear: bool
 
 
 class SlowTail(NamedTuple):
@@ -93,7 +95,8 @@ def two_levels(values: Sequence[float]) -> TwoLevels | None:
     The split into a lower and an upper part with the greatest classification likelihood (two normal
     distributions of one spread, with their shares; Symons 1981) is significant if that exceeds what
     normal noise shows. The trials of each level must be about as close together: a few slow ones
-    that are far apart are a tail.
+    that are far apart are a tail. Noise of one level that is skewed splits as well, but without a
+    clear gap (:func:`_is_gap`).
     """
     if len(values) < TRIALS_MIN or min(values) <= 0:
         return None
@@ -111,7 +114,28 @@ def two_levels(values: Sequence[float]) -> TwoLevels | None:
     spreads = sorted((float(ordered[:split].std(ddof=1)), float(ordered[split:].std(ddof=1))))
     if spreads[1] > _SPREADS_ALIKE * max(spreads[0], rounding):
         return None
-    return TwoLevels(float(np.median(lower)), float(np.median(upper)), split, len(ordered) - split)
+    gap = float(ordered[split] - ordered[split - 1])
+    sides = (ordered[split - 1] - ordered[:split], ordered[split:] - ordered[split])
+    return TwoLevels(
+        low=float(np.median(lower)),
+        high=float(np.median(upper)),
+        trials_low=split,
+        trials_high=len(ordered) - split,
+        clear=all(_is_beyond_tail(gap, side.tolist(), rounding) for side in sides),
+    )
+
+
+def _is_beyond_tail(gap: float, beyond: Sequence[float], rounding: float) -> bool:
+    """Is a gap wider than one in an exponential tail, but for :data:`LEVEL` of them? ``beyond`` are
+    the distances from the gap of all values on that side of it, the nearest at 0.
+
+    In such a tail the gap before m values is exponentially distributed, with 1/m of the mean of the
+    distances of the others (Rényi 1953): so their ratio has the F-distribution with 2 and 2(m − 1)
+    degrees of freedom. In heavier tails gaps are smaller for what lies beyond them.
+    """
+    others = len(beyond) - 1
+    ratio = gap * len(beyond) / max(math.fsum(beyond) / others, rounding)
+    return (1 + ratio / others) ** -others <= LEVEL
 
 
 def slow_tail(
