@@ -152,6 +152,13 @@ def test_a_change_of_one_cell_is_none_of_all_cells() -> None:
     assert "not in all cells alike" in warnings(wandering)
 
 
+def test_a_machine_that_becomes_slower_drifts_and_has_no_step() -> None:
+    report = run_of(lambda threads, block: (1 - 0.15 * math.exp(-block / 8)) / threads)
+    assert report.level_change is None
+    assert report.drift is not None and report.drift > 0.1
+    assert "Wall time drifted in all cells alike, by up to" in warnings(report)
+
+
 def test_a_drift_of_more_than_the_whole_is_a_plain_number() -> None:
     report = run_of(lambda threads, block: (2 + 1.2 * math.sin(block * math.pi / 4)) / threads)
     assert report.drift is not None and report.drift > 1

@@ -12,6 +12,7 @@ from concurve.stats.shape import (
     BY_CHANCE,
     LevelChange,
     drift,
+    explains,
     fast_tail,
     is_shared,
     level_change,
@@ -21,6 +22,7 @@ from concurve.stats.shape import (
 from tests.helpers import noises
 from tests.helpers.noises import Shape, log_normal, several_levels, slow_trials
 from tests.helpers.shared_machine_noises import gamma_tail, left_tail, times, weibull_tail
+from tests.helpers.unseen_noises import decay
 
 SIMULATIONS = 400
 
@@ -255,6 +257,21 @@ def test_noise_that_the_cells_of_a_block_share_is_no_change_in_time(blocks: int)
         shared = [generator.gauss(1, 0.02) for _ in range(blocks)]
         found += level_change(cells_of(shared, 8, generator)) is not None
     assert found <= 4
+
+
+def test_a_step_explains_a_change_and_heat_does_not() -> None:
+    """A machine that becomes slower and slower has the best split somewhere, too."""
+    generator = random.Random(11)
+    step, heat = in_time(noises.step(14, 1.08), 30), in_time(decay(0.10, 8), 30)
+    explained = {"step": 0, "heat": 0}
+    for _ in range(100):
+        for name, levels in (("step", step), ("heat", heat)):
+            cells = cells_of(levels, 2, generator, cv=0.01)
+            change = level_change(cells)
+            assert change is not None
+            explained[name] += explains(change, cells)
+    assert explained["step"] >= 93
+    assert explained["heat"] <= 35
 
 
 @pytest.mark.parametrize("cells", [1, 2, 8])

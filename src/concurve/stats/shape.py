@@ -231,6 +231,18 @@ def drift(cells: Sequence[Blocks]) -> float | None:
     return share if _CHANGE_MIN <= share < math.inf else None
 
 
+def explains(change: LevelChange, cells: Sequence[Blocks]) -> bool:
+    """Is the level that the cells share the same but for this change? Not where neighbouring blocks
+    are alike before and after it as well (5 %): such a level drifts, and that it was another one
+    from some block on says too much."""
+    blocks, levels = _levels_in_time(cells)
+    sides = [
+        [level for block, level in zip(blocks, levels, strict=True) if is_side(block)]
+        for is_side in (change.block.__gt__, change.block.__le__)
+    ]
+    return serial.p_value([level - median(side) for side in sides for level in side]) > serial.LEVEL
+
+
 def is_shared(
     cells: Sequence[Blocks], change: LevelChange | None = None, resolutions: Sequence[float] = ()
 ) -> bool:

@@ -68,6 +68,8 @@ def in_time_of(tables: Sequence[Table], name: str) -> InTime:
     change, drift = shape.level_change(cells), shape.drift(cells)
     if change is None and drift is None:
         return InTime()
+    if change is not None and drift is not None and not shape.explains(change, cells):
+        change = None
     offs = [relative(table.resolution(name), list(cell.values())) if cell else 0.0
             for table, cell in zip(tables, cells, strict=True)]  # fmt: skip
     if not shape.is_shared(cells, change, offs):
