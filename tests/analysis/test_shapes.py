@@ -141,9 +141,7 @@ def test_a_change_of_one_cell_is_none_of_all_cells() -> None:
     """Two of three cells move: so does their median, and ratios do not hold."""
     report = run_of(lambda threads, block: 1.08 if threads > 1 and block >= 14 else 1.0)
     assert report.level_change is None and report.drift is None
-    assert "Wall time changed in the time of this run, and not in all cells alike" in (
-        warnings(report)
-    )
+    assert "Wall time changed during this run, and not in all cells alike" in warnings(report)
     assert "in all cells:" not in warnings(report) and "Ratios hold" not in warnings(report)
     wandering = run_of(
         lambda threads, block: 1 + 0.06 * (threads > 1) * math.sin(block * math.pi / 4)

@@ -37,6 +37,12 @@ def test_the_true_centre_is_the_median_of_the_noise(noise: Unseen) -> None:
     assert below / (below + above) == pytest.approx([0.5, 0.5], abs=0.06)
 
 
+def test_the_true_centre_of_levels_in_equal_shares_is_the_middle_of_their_gap() -> None:
+    noise = next(noise for noise in SHARED if noise.name == "a layout a process, 4 levels")
+    world = World(noise, np.random.default_rng(1), 60, 2)
+    assert [world.centre(cell) for cell in range(2)] == [1.0, 1.0]
+
+
 @pytest.mark.parametrize("name", LASTING)
 def test_speed_ups_hold_though_each_cell_keeps_a_state(name: str) -> None:
     row = Row(by_name(name), "normal", 2)

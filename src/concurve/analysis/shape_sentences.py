@@ -83,8 +83,8 @@ def _unlike(is_unlike: bool, info: IndicatorInfo) -> Iterator[str]:
     if is_unlike:
         label = f"{info.label[:1].upper()}{info.label[1:]}"
         yield (
-            f"{label} changed in the time of this run, and not in all cells alike: medians and "
-            "ratios are those of this time, and others at another."
+            f"{label} changed during this run, and not in all cells alike: medians and ratios are "
+            "those of the time of this run, and may differ at another."
         )
 
 
