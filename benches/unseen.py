@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How often what is printed holds the truth under a second catalogue of noises.
+"""How often what is printed holds the truth under a second and a third catalogue of noises.
 
 .venv/bin/python benches/unseen.py                        # all of them, minutes
 .venv/bin/python benches/unseen.py --runs 100 --only "modes that last"
 
-The noises (tests/helpers/unseen_noises.py) were written down before they were simulated. Exits with
-1 where a row misses a bound by more than chance.
+The noises (unseen_noises.py and shared_machine_noises.py of tests/helpers) were written down before
+they were simulated. Exits with 1 where a row misses a bound by more than chance.
 """
 
 from __future__ import annotations

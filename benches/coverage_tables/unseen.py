@@ -1,5 +1,6 @@
-"""How often the figures of a report hold the truth under noises of another catalogue
-(:mod:`tests.helpers.unseen_noises`), whose levels may depend on cell, time and the trial before."""
+"""How often the figures of a report hold the truth under noises of two other catalogues
+(:mod:`tests.helpers.unseen_noises`, :mod:`tests.helpers.shared_machine_noises`), whose levels may
+depend on cell, time and the trial before."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from tests.helpers.shared_machine_noises import SHARED
 from tests.helpers.unseen_noises import UNSEEN, Unseen, World
 
 from concurve.analysis.comparison import compare_levels
@@ -47,7 +49,10 @@ class Row(NamedTuple):
 
 
 ROWS = tuple(
-    Row(noise, effort, cells) for noise in UNSEEN for cells in (2, 8) for effort in EFFORTS
+    Row(noise, effort, cells)
+    for noise in (*UNSEEN, *SHARED)
+    for cells in (2, 8)
+    for effort in EFFORTS
 )
 
 

@@ -63,6 +63,7 @@ def test_two_levels_are_said_with_their_trials() -> None:
     assert all("‡" in view for view in views(report))
     exported = json.loads(figures_to_json(report))["cells"]
     assert exported[2]["two_levels"]["trials_high"] == 12
+    assert exported[2]["two_levels"]["clear"]
     assert "two_levels" not in exported[0]
     assert report.level_change is None
     (note,) = (item.sentence for item in report.sentences if "by chance" in item.sentence)
@@ -95,6 +96,15 @@ def test_trials_that_end_early_are_said() -> None:
     assert all("‡" in view for view in views(report))
 
 
+def test_a_tail_is_not_called_two_levels_flatly() -> None:
+    waits = [-math.log(1 - (place + 0.5) / TRIALS) for place in range(TRIALS)]
+    tail = [math.exp(0.08 * wait**1.5) for wait in waits]
+    report = run_of(lambda threads, block: tail[block * 7 % TRIALS] if threads == 4 else 1.0)
+    levels = report.cells[2].two_levels
+    assert levels is not None and not levels.clear
+    assert "threads=4 (‡) has two levels, or one that spreads widely: " in warnings(report)
+
+
 def test_a_speed_up_that_depends_on_the_time_is_said() -> None:
     report = run_of(lambda threads, block: 1.15 if threads == 4 and block // 12 % 2 else 1.0)
     assert [bool(cell.widened) for cell in report.cells] == [False, False, True]
@@ -125,6 +135,26 @@ def test_a_drift_without_a_change_is_said() -> None:
     assert "Wall time drifted in all cells alike, by up to" in warnings(report)
     assert json.loads(figures_to_json(report))["drift"] == report.drift
     assert not any(cell.widened for cell in report.cells), "it drops out of ratios"
+
+
+def test_a_change_of_one_cell_is_none_of_all_cells() -> None:
+    """Two of three cells move: so does their median, and ratios do not hold."""
+    report = run_of(lambda threads, block: 1.08 if threads > 1 and block >= 14 else 1.0)
+    assert report.level_change is None and report.drift is None
+    assert "Wall time changed during this run, and not in all cells alike" in warnings(report)
+    assert "in all cells:" not in warnings(report) and "Ratios hold" not in warnings(report)
+    wandering = run_of(
+        lambda threads, block: 1 + 0.06 * (threads > 1) * math.sin(block * math.pi / 4)
+    )
+    assert wandering.drift is None
+    assert "not in all cells alike" in warnings(wandering)
+
+
+def test_a_machine_that_becomes_slower_drifts_and_has_no_step() -> None:
+    report = run_of(lambda threads, block: (1 - 0.15 * math.exp(-block / 8)) / threads)
+    assert report.level_change is None
+    assert report.drift is not None and report.drift > 0.1
+    assert "Wall time drifted in all cells alike, by up to" in warnings(report)
 
 
 def test_a_drift_of_more_than_the_whole_is_a_plain_number() -> None:

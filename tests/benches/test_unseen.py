@@ -1,4 +1,4 @@
-"""The second catalogue of noises, and its judge."""
+"""The second and the third catalogue of noises, and their judge."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from coverage_tables.unseen import Row, Seen
 
 from concurve.estimate import Estimate
 from concurve.store.rows import TrialKey
+from tests.helpers.shared_machine_noises import SHARED
 from tests.helpers.unseen_noises import UNSEEN, Unseen, World, by_name
 
 #: Rows that failed before blocks were asked whether they depend on each other.
@@ -17,7 +18,7 @@ LASTING = ("modes that last, 50/50 +12 %", "each cell drifts alone, 3 %")
 RUNS = 40
 
 
-@pytest.mark.parametrize("noise", UNSEEN, ids=lambda noise: noise.name)
+@pytest.mark.parametrize("noise", (*UNSEEN, *SHARED), ids=lambda noise: noise.name)
 def test_the_true_centre_is_the_median_of_the_noise(noise: Unseen) -> None:
     """Over many runs, half of each cell's factors lie below what is called the truth of the run."""
     rng = np.random.default_rng(1)
@@ -36,6 +37,12 @@ def test_the_true_centre_is_the_median_of_the_noise(noise: Unseen) -> None:
     assert below / (below + above) == pytest.approx([0.5, 0.5], abs=0.06)
 
 
+def test_the_true_centre_of_levels_in_equal_shares_is_the_middle_of_their_gap() -> None:
+    noise = next(noise for noise in SHARED if noise.name == "a layout a process, 4 levels")
+    world = World(noise, np.random.default_rng(1), 60, 2)
+    assert [world.centre(cell) for cell in range(2)] == [1.0, 1.0]
+
+
 @pytest.mark.parametrize("name", LASTING)
 def test_speed_ups_hold_though_each_cell_keeps_a_state(name: str) -> None:
     row = Row(by_name(name), "normal", 2)
@@ -50,6 +57,16 @@ def test_early_ends_are_seen() -> None:
     row = Row(by_name("1 in 10 ends early, × .55"), "normal", 2)
     tally = unseen.experiments(row, 20, seed=1)
     assert tally.seen / tally.centre.asked > 0.7
+
+
+@pytest.mark.parametrize("noise", SHARED, ids=lambda noise: noise.name)
+def test_a_run_with_the_noise_of_a_shared_machine_is_judged(noise: Unseen) -> None:
+    """Each noise goes through protocol and analysis, and its rows through the judge."""
+    row = Row(noise, "quick", 2)
+    assert row in unseen.ROWS
+    tally = unseen.experiments(row, 2, seed=1)
+    assert tally.compared == 2 and tally.centre.shown == 4
+    assert noise.name in unseen.line(row, tally)
 
 
 def estimate(value: float, low: float, high: float) -> Estimate:

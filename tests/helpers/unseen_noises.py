@@ -72,6 +72,10 @@ class World:
 
     def centre(self, cell: int) -> float:
         """The true centre of a cell: the median of its factor over the time of the run."""
+        if self._noise.levels is None and self._noise.warm == 1:
+            # Its own noise is divided by its median; of two levels in equal shares, the middle of
+            # their gap, of which its quantiles know an edge.
+            return 1.0
         systematic = self._levels[: len(self._cells), cell]
         if self._noise.warm != 1:
             systematic = np.array(

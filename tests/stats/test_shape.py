@@ -8,9 +8,21 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from concurve.stats.shape import BY_CHANCE, drift, fast_tail, level_change, slow_tail, two_levels
+from concurve.stats.shape import (
+    BY_CHANCE,
+    LevelChange,
+    drift,
+    explains,
+    fast_tail,
+    is_shared,
+    level_change,
+    slow_tail,
+    two_levels,
+)
 from tests.helpers import noises
 from tests.helpers.noises import Shape, log_normal, several_levels, slow_trials
+from tests.helpers.shared_machine_noises import gamma_tail, left_tail, times, weibull_tail
+from tests.helpers.unseen_noises import decay
 
 SIMULATIONS = 400
 
@@ -73,6 +85,33 @@ def test_two_levels_are_found_where_they_are(judged: Judged) -> None:
     for trials, share in shares(judged):
         # A share of 2 % in 400 cells has a standard error of 0.7 %.
         assert judged.at_least <= share <= judged.at_most + 0.015, (trials, share)
+
+
+#: Noise of one level that is skewed; a normal test of the split alone finds two in half of it.
+SKEWED: tuple[tuple[str, Shape], ...] = (
+    ("exponential", times(log_normal(0.01), gamma_tail(0.10, 1.0))),
+    ("gamma 1/2", times(log_normal(0.01), gamma_tail(0.12, 0.5))),
+    ("Weibull .6", times(log_normal(0.01), weibull_tail(0.05, 0.6))),
+    ("to the left", times(log_normal(0.005), left_tail(0.06))),
+)
+
+
+@pytest.mark.parametrize("name,shape", SKEWED, ids=[name for name, _ in SKEWED])
+def test_levels_are_rarely_clear_in_a_tail(name: str, shape: Shape) -> None:
+    for trials in (12, 25, 100):
+        found = [two_levels(cell) for cell in drawn(shape, trials, SIMULATIONS, trials)]
+        clear = sum(levels is not None and levels.clear for levels in found) / SIMULATIONS
+        assert clear <= 0.10, (name, trials, clear)
+
+
+@pytest.mark.parametrize(
+    ("slow", "spread", "least"), [(0.2, 0.01, 0.8), (0.5, 0.02, 0.95), (0.2, 0.02, 0.55)]
+)
+def test_levels_with_a_gap_are_clear(slow: float, spread: float, least: float) -> None:
+    found = [two_levels(cell) for cell in drawn(two_of(slow, spread), 25, SIMULATIONS, 3)]
+    assert sum(levels is not None and levels.clear for levels in found) >= least * SIMULATIONS
+    exact = two_levels([1.0] * 10 + [1.2] * 5)
+    assert exact is not None and exact.clear
 
 
 def test_both_levels_are_named_with_their_trials() -> None:
@@ -218,6 +257,66 @@ def test_noise_that_the_cells_of_a_block_share_is_no_change_in_time(blocks: int)
         shared = [generator.gauss(1, 0.02) for _ in range(blocks)]
         found += level_change(cells_of(shared, 8, generator)) is not None
     assert found <= 4
+
+
+def test_a_step_explains_a_change_and_heat_does_not() -> None:
+    """A machine that becomes slower and slower has the best split somewhere, too."""
+    generator = random.Random(11)
+    step, heat = in_time(noises.step(14, 1.08), 30), in_time(decay(0.10, 8), 30)
+    explained = {"step": 0, "heat": 0}
+    for _ in range(100):
+        for name, levels in (("step", step), ("heat", heat)):
+            cells = cells_of(levels, 2, generator, cv=0.01)
+            change = level_change(cells)
+            assert change is not None
+            explained[name] += explains(change, cells)
+    assert explained["step"] >= 93
+    assert explained["heat"] <= 35
+
+
+@pytest.mark.parametrize("cells", [1, 2, 8])
+def test_what_all_cells_do_is_shared(cells: int) -> None:
+    """Cells that follow a step, or a drift, are said to differ by chance alone: 5 %."""
+    generator = random.Random(cells)
+    steps, drifts = 0, 0
+    for seed in range(100):
+        step = cells_of(in_time(noises.step(14, 1.08), 30), cells, generator)
+        steps += is_shared(step, level_change(step))
+        drifts += is_shared(cells_of(in_time(noises.drift(0.03, 0.85), 30, seed), cells, generator))
+    assert steps >= 90
+    assert drifts >= 90
+
+
+@pytest.mark.parametrize("cells", [2, 8])
+def test_what_some_cells_do_is_not_shared(cells: int) -> None:
+    """Half of the cells move, and the level that is the median over them does so too."""
+    generator = random.Random(cells)
+    found = {"step": 0, "drift": 0}
+    unshared = {"step": 0, "drift": 0}
+    for seed in range(60):
+        still, moving = cells_of([1.0] * 30, cells, generator), cells - cells // 2
+        step = still[moving:] + cells_of(in_time(noises.step(14, 1.10), 30), moving, generator)
+        change = level_change(step)
+        if change is not None:
+            found["step"] += 1
+            unshared["step"] += not is_shared(step, change)
+        common = in_time(noises.drift(0.04, 0.85), 30, seed)
+        wandering = still[moving:] + cells_of(common, moving, generator)
+        if drift(wandering) is not None:
+            found["drift"] += 1
+            unshared["drift"] += not is_shared(wandering)
+    assert unshared["step"] >= 0.95 * found["step"] > 50
+    assert unshared["drift"] >= 0.70 * found["drift"] > 15
+
+
+def test_what_a_clock_makes_of_a_change_is_no_difference() -> None:
+    """A step of 8 % that a clock reads as none, and as one tick of 10 %."""
+    fine = dict(enumerate([1.0] * 15 + [1.08] * 15))
+    for read in (1.0, 1.1):
+        coarse = dict(enumerate([1.0] * 15 + [read] * 15))
+        assert not is_shared([fine, coarse], LevelChange(15, 1.08))
+        assert is_shared([fine, coarse], LevelChange(15, 1.08), [0.0, 0.1])
+    assert is_shared([fine, fine], LevelChange(15, 1.08))
 
 
 def test_a_coarse_clock_is_no_pair_of_levels() -> None:

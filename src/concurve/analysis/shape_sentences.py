@@ -21,14 +21,20 @@ def shape_sentences(
     cells: Sequence[CellFindings],
     change: LevelChange | None,
     drift: float | None,
+    is_unlike: bool,
     infos: Sequence[IndicatorInfo],
     primary: str,
 ) -> Iterator[Finding]:
-    """Warnings of cells with two levels or trials far off, of a change or a drift in time, and of
-    speed-ups whose blocks depend on each other; and how many cells have a shape by chance."""
+    """Warnings of cells with two levels or trials far off, of a change or a drift in time that all
+    cells share or do not (``is_unlike``), and of speed-ups whose blocks depend on each other; and
+    how many cells have a shape by chance."""
     info = next((info for info in infos if info.name == primary), None)
     info = info or IndicatorInfo(name=primary, label=primary)
-    for text in (*_change(change, info), *_drift(None if change else drift, info)):
+    for text in (
+        *_change(change, info),
+        *_drift(None if change else drift, info),
+        *_unlike(is_unlike, info),
+    ):
         yield Finding(kind="warning", sentence=text)
     for text in (
         *_levels(plan, cells, info),
@@ -73,17 +79,27 @@ def _drift(share: float | None, info: IndicatorInfo) -> Iterator[str]:
         )
 
 
+def _unlike(is_unlike: bool, info: IndicatorInfo) -> Iterator[str]:
+    if is_unlike:
+        label = f"{info.label[:1].upper()}{info.label[1:]}"
+        yield (
+            f"{label} changed during this run, and not in all cells alike: medians and ratios are "
+            "those of the time of this run, and may differ at another."
+        )
+
+
 def _levels(plan: Plan, cells: Sequence[CellFindings], info: IndicatorInfo) -> Iterator[str]:
     found = [cell for cell in cells if cell.two_levels]
     for cell in found[:NAMED_MAX]:
         levels = cell.two_levels
         assert levels is not None
         low, high = (words.quantity(value, info.unit) for value in (levels.low, levels.high))
+        what = "two levels" if levels.clear else "two levels, or one that spreads widely"
         yield (
-            f"{name(plan, cell.parameters)} (‡) has two levels: {low} in "
+            f"{name(plan, cell.parameters)} (‡) has {what}: {low} in "
             f"{words.count(levels.trials_low, 'trial')}, {high} in {levels.trials_high}."
         )
-    yield from _more(len(found), "two levels")
+    yield from _more(len(found), "two levels, or one that spreads widely")
 
 
 def _tails(plan: Plan, cells: Sequence[CellFindings], info: IndicatorInfo) -> Iterator[str]:

@@ -15,12 +15,14 @@ CellStatus = Literal["ok", "partial", "skipped", "pending"]
 
 class TwoLevels(msgspec.Struct, frozen=True, kw_only=True):
     """The trials of a cell are at two levels of its primary indicator: the median of each, and how
-    many trials it has."""
+    many trials it has. ``clear``: there is a gap between them that a tail would not have; without
+    it they may be one level that spreads widely to one side."""
 
     low: float
     high: float
     trials_low: int
     trials_high: int
+    clear: bool
 
 
 class SlowTail(msgspec.Struct, frozen=True, kw_only=True):

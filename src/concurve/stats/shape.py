@@ -17,6 +17,7 @@ from concurve.stats import serial
 from concurve.stats.blocks import Blocks
 from concurve.stats.changes import LENGTH_MIN, single_change
 from concurve.stats.moments import growth, median, medians
+from concurve.stats.rank_sums import shifted
 from concurve.stats.shape_limits import Limits, limits_of
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ _SPREADS_ALIKE = 4.0
 _ROUNDING = 1e-12
 #: Changes below this share are not worth mentioning, however certain.
 _CHANGE_MIN = 0.005
+#: Decimals of a logarithm that are no rounding.
+_DIGITS = 9
 #: Simulated samples; of long ones fewer, whose statistics hardly vary. So many numbers at once.
 _SIMULATED = 20_000
 _SIMULATED_NUMBERS = 1_000_000
@@ -50,12 +53,14 @@ Direction = Literal["lower", "higher", "neither"]
 
 
 class TwoLevels(NamedTuple):
-    """The trials of a cell are at two levels: the median of each, and how many trials it has."""
+    """The trials of a cell are at two levels: the median of each, and how many trials it has.
+    ``clear``: the gap between them is wider than one in a tail of a single level."""
 
     low: float
     high: float
     trials_low: int
     trials_high: int
+    clear: bool
 
 
 class SlowTail(NamedTuple):
@@ -90,7 +95,8 @@ def two_levels(values: Sequence[float]) -> TwoLevels | None:
     The split into a lower and an upper part with the greatest classification likelihood (two normal
     distributions of one spread, with their shares; Symons 1981) is significant if that exceeds what
     normal noise shows. The trials of each level must be about as close together: a few slow ones
-    that are far apart are a tail.
+    that are far apart are a tail. Noise of one level that is skewed splits as well, but without a
+    clear gap (:func:`_is_gap`).
     """
     if len(values) < TRIALS_MIN or min(values) <= 0:
         return None
@@ -108,7 +114,28 @@ def two_levels(values: Sequence[float]) -> TwoLevels | None:
     spreads = sorted((float(ordered[:split].std(ddof=1)), float(ordered[split:].std(ddof=1))))
     if spreads[1] > _SPREADS_ALIKE * max(spreads[0], rounding):
         return None
-    return TwoLevels(float(np.median(lower)), float(np.median(upper)), split, len(ordered) - split)
+    gap = float(ordered[split] - ordered[split - 1])
+    sides = (ordered[split - 1] - ordered[:split], ordered[split:] - ordered[split])
+    return TwoLevels(
+        low=float(np.median(lower)),
+        high=float(np.median(upper)),
+        trials_low=split,
+        trials_high=len(ordered) - split,
+        clear=all(_is_beyond_tail(gap, side.tolist(), rounding) for side in sides),
+    )
+
+
+def _is_beyond_tail(gap: float, beyond: Sequence[float], rounding: float) -> bool:
+    """Is a gap wider than one in an exponential tail, but for :data:`LEVEL` of them? ``beyond`` are
+    the distances from the gap of all values on that side of it, the nearest at 0.
+
+    In such a tail the gap before m values is exponentially distributed, with 1/m of the mean of the
+    distances of the others (Rényi 1953): so their ratio has the F-distribution with 2 and 2(m − 1)
+    degrees of freedom. In heavier tails gaps are smaller for what lies beyond them.
+    """
+    others = len(beyond) - 1
+    ratio = gap * len(beyond) / max(math.fsum(beyond) / others, rounding)
+    return (1 + ratio / others) ** -others <= LEVEL
 
 
 def slow_tail(
@@ -202,6 +229,59 @@ def drift(cells: Sequence[Blocks]) -> float | None:
         return None
     share = growth(max(levels) - min(levels)) - 1
     return share if _CHANGE_MIN <= share < math.inf else None
+
+
+def explains(change: LevelChange, cells: Sequence[Blocks]) -> bool:
+    """Is the level that the cells share the same but for this change? Not where neighbouring blocks
+    are alike before and after it as well (5 %): such a level drifts, and that it was another one
+    from some block on says too much."""
+    blocks, levels = _levels_in_time(cells)
+    sides = [
+        [level for block, level in zip(blocks, levels, strict=True) if is_side(block)]
+        for is_side in (change.block.__gt__, change.block.__le__)
+    ]
+    return serial.p_value([level - median(side) for side in sides for level in side]) > serial.LEVEL
+
+
+def is_shared(
+    cells: Sequence[Blocks], change: LevelChange | None = None, resolutions: Sequence[float] = ()
+) -> bool:
+    """Do all cells follow the level that they share? One does not if its distance from that level
+    depends on the time as well: neighbouring blocks have alike distances, or they are other ones
+    after the ``change``.
+
+    A change of one cell of two is half a change of their level, and so as certain as that. The
+    error of 5 % is shared among the cells and the two tests. ``resolutions`` are the shares by
+    which the readings of each cell may be off: what coarse clocks make of one change differs by so
+    much.
+    """
+    blocks, levels = _levels_in_time(cells)
+    level = dict(zip(blocks, levels, strict=True))
+    bound = max((*resolutions, _CHANGE_MIN))
+    apart: list[dict[int, float]] = []
+    for cell in cells:
+        if len(cell) > 1 and min(cell.values()) > 0:
+            own = _from_centre(cell)
+            apart.append({block: round(own[block] - level[block], _DIGITS) for block in own})
+    if len(apart) < 2:
+        return True
+    # Of two cells, each lies as far above the level as the other lies below it.
+    most = serial.LEVEL / (len(apart) - 1)
+    if change is not None:
+        most /= 2
+        if any(_p_moved(one, change.block, bound) <= most for one in apart):
+            return False
+    spans = (max(one.values()) - min(one.values()) for one in apart)
+    p_values = serial.p_values([[one[block] for block in sorted(one)] for one in apart])
+    return all(p > most or span <= bound for p, span in zip(p_values, spans, strict=True))
+
+
+def _p_moved(apart: dict[int, float], block: int, bound: float) -> float:
+    """The two-sided p-value of "no further apart from this block on than by ``bound``"."""
+    before = [value for at, value in apart.items() if at < block]
+    after = [value for at, value in apart.items() if at >= block]
+    found = shifted(after, before, bound)
+    return 1.0 if found is None else 2 * min(found.p_above(), found.p_below())
 
 
 def _levels_in_time(cells: Sequence[Blocks]) -> tuple[list[int], list[float]]:

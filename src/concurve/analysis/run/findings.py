@@ -29,7 +29,7 @@ from concurve.analysis.run.hosts import compare_hosts
 from concurve.analysis.run.hosts import sentences as host_sentences
 from concurve.analysis.run.indicators import indicator_infos
 from concurve.analysis.run.run_samples import samples_of
-from concurve.analysis.run.shapes import drift_of, level_change_of, with_shapes, with_widened
+from concurve.analysis.run.shapes import InTime, in_time_of, with_shapes, with_widened
 from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
 from concurve.analysis.sentences import sentences
 from concurve.analysis.shape_sentences import shape_sentences
@@ -182,10 +182,10 @@ def analyse(
     cells = cell_findings(
         plan, protocol, picked, every, samples, indicators, ground.speed, absent, head
     )
-    change = drift = None
+    in_time = InTime()
     if not head.study.simulation:
         cells = with_shapes(cells, tables, asked)
-        change, drift = level_change_of(tables, primary), drift_of(tables, primary)
+        in_time = in_time_of(tables, primary)
         if ground.speed is not None:
             cells = with_widened(plan, cells, tables, ground.speed.indicator.name)
     depends = dependences(head.study, samples)
@@ -204,7 +204,7 @@ def analyse(
         ),
         *dependence_sentences(depends),
         *ground.said,
-        *shape_sentences(plan, cells, change, drift, indicators, primary),
+        *shape_sentences(plan, cells, *in_time, indicators, primary),
         *host_sentences(hosts),
     )
     block_seconds = _block_seconds(plan, protocol)
@@ -238,8 +238,8 @@ def analyse(
         best=best,
         published=published,
         test_case=head.study.test_case,
-        level_change=change,
-        drift=drift,
+        level_change=in_time.change,
+        drift=in_time.drift,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -12,10 +13,20 @@ from concurve.findings.run import LevelChange
 from concurve.planning.plan import Plan
 from concurve.stats import serial, shape
 from concurve.stats.blocks import quotients
+from concurve.stats.resolution import relative
 from concurve.terms import IndicatorInfo
 
 #: Levels are told apart that differ by more ticks of their clock than this.
 _TICKS = 2
+
+
+class InTime(NamedTuple):
+    """What the cells of a run share in its time: a ``change`` of their level, and by which share it
+    wandered (``drift``). ``is_unlike``: their level changes, and they do not share that."""
+
+    change: LevelChange | None = None
+    drift: float | None = None
+    is_unlike: bool = False
 
 
 def with_shapes(
@@ -51,15 +62,20 @@ def with_widened(
     )
 
 
-def level_change_of(tables: Sequence[Table], name: str) -> LevelChange | None:
-    """The change in time of an indicator that the cells of a run share."""
-    found = shape.level_change([table.by_block(name) for table in tables])
-    return None if found is None else LevelChange(block=found.block, factor=found.factor)
-
-
-def drift_of(tables: Sequence[Table], name: str) -> float | None:
-    """By which share the level of an indicator that the cells of a run share wandered."""
-    return shape.drift([table.by_block(name) for table in tables])
+def in_time_of(tables: Sequence[Table], name: str) -> InTime:
+    """How an indicator changed in the time of a run."""
+    cells = [table.by_block(name) for table in tables]
+    change, drift = shape.level_change(cells), shape.drift(cells)
+    if change is None and drift is None:
+        return InTime()
+    if change is not None and drift is not None and not shape.explains(change, cells):
+        change = None
+    offs = [relative(table.resolution(name), list(cell.values())) if cell else 0.0
+            for table, cell in zip(tables, cells, strict=True)]  # fmt: skip
+    if not shape.is_shared(cells, change, offs):
+        return InTime(is_unlike=True)
+    found = None if change is None else LevelChange(block=change.block, factor=change.factor)
+    return InTime(found, drift)
 
 
 def _may_be_shaped(tables: Sequence[Table], info: IndicatorInfo) -> list[int]:
