@@ -102,7 +102,7 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     "levels": ({"parameters": (("threads", "1,1"),)}, "-P threads: level 1 is repeated"),
     "empty": ({"parameters": (("threads", ""),)}, "-P threads: an empty level"),
     "named twice": (
-        {"parameters": (("threads", "1"), ("threads", "2"))}, "'threads' is named twice"),
+        {"parameters": (("threads", "1"), ("threads", "2"))}, "-P threads is given more"),
     "not a name": ({"parameters": (("a b", "1"), ("threads", "1"))}, "'a b': not a name"),
     "built in": ({"parameters": (("effort", "1"), ("threads", "1"))}, "a built-in name"),
     "control": ({"controls": ControlsTemplate(nice="{nise}")}, "nice: placeholder {nise}"),

@@ -75,6 +75,7 @@ def sweep_study(
     """
     if not command:
         raise StudyError("no command to measure", "concurve sweep -P threads 1,2,4 -- ./mine …")
+    _refuse_twice(parameters)
     program = Path(command[0]).name
     server = None if beside is None else beside_role(beside)
     # A client's time is that of the server's work, so it has the name that says so.
@@ -117,6 +118,19 @@ def sweep_study(
     study = msgspec.structs.replace(study, work=counted, conditions=roles.conditions)
     check(study, Origins(COMMAND_LINE))
     return study
+
+
+def _refuse_twice(parameters: Sequence[tuple[str, str]]) -> None:
+    """Refuse a parameter that is given more than once.
+
+    Raises:
+        StudyError: there is one.
+    """
+    names = [name for name, _ in parameters]
+    for name in names:
+        if names.count(name) > 1:
+            levels = ",".join(text for other, text in parameters if other == name)
+            raise StudyError(f"-P {name} is given more than once", f"-P {name} {levels}")
 
 
 def _refuse_for_client_alone(
