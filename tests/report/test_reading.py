@@ -155,6 +155,24 @@ def explained(cause: Cause, words: str, **more: Any) -> CellExplanation:
     return msgspec.structs.replace(found, **more)
 
 
+def test_a_level_that_fails_is_told_once_and_another_is_explained() -> None:
+    store = Store()
+    head = new_head(small_study(TRIALS, threads=(1, 2, 4)), "normal", 1, "concurve sweep …")
+    fails = FakeEngine(
+        kind_of=lambda spec: "program_failed" if spec.roles[0].argv[1] == "4" else "ok"
+    )
+    Runner(head, store, fails, clock=FakeClock(0.001)).start()
+    found = figures_of(store, store.find_run("last"), brief=True)
+    assert found.findings.cell_to_explain == found.findings.cells[1]
+    document = brief_run_document(found.findings, limit=found.limit)
+    shown = "\n".join(line.plain for line in lines(document, 200))
+    assert shown.count("fake program_failed") == 1, shown
+    assert "(threads=4)" in shown and "it cannot be said: it was skipped" not in shown
+    assert "rejected: the program failed (2)" in shown
+    (warning,) = (item for item in found.findings.sentences if "was skipped" in item.sentence)
+    assert warning.subject == "skipped"
+
+
 def test_a_line_says_how_sure_a_cause_is() -> None:
     short = "locks. With n=2 an operation takes 1.7 × the thread time of n=1."
     assert limit_line(explained("lock", "40 % of it waiting")).text == short
