@@ -23,7 +23,7 @@ from concurve.measuring.laboratory import Runner
 from concurve.report.document import Paragraph, Section, walk
 from concurve.report.sections.limits import certainty
 from concurve.report.sections.overview import limit_line
-from concurve.report.sections.run import brief_run_document, run_document
+from concurve.report.sections.run import Topic, brief_run_document, run_document
 from concurve.report.terminal import lines
 from concurve.store import Store
 from concurve.store.rows import RecordRow, TrialKey
@@ -171,6 +171,17 @@ def test_a_level_that_fails_is_told_once_and_another_is_explained() -> None:
     assert "rejected: the program failed (2)" in shown
     (warning,) = (item for item in found.findings.sentences if "was skipped" in item.sentence)
     assert warning.subject == "skipped"
+
+
+@pytest.mark.parametrize("topic", [Topic.CLAIMS, Topic.PUBLISHED, Topic.MODELS])
+def test_who_asks_for_what_a_run_has_nothing_of_is_told(store: CountingStore, topic: Topic) -> None:
+    found = figures_of(store, store.find_run("last"), brief=True).findings
+
+    def shown(*topics: Topic) -> list[str]:
+        return [line.plain for line in lines(brief_run_document(found, topics=topics), 200)]
+
+    assert shown(topic)[-1].startswith(f"--{topic.value}: ")
+    assert not any(text.startswith(f"--{topic.value}: ") for text in shown(*Topic))
 
 
 def test_a_line_says_how_sure_a_cause_is() -> None:
