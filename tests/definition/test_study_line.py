@@ -60,6 +60,19 @@ def test_a_command_without_parameters_is_a_study_of_one_cell() -> None:
     assert choose_work(study) is None
 
 
+@pytest.mark.parametrize(
+    ("command", "levels", "question"),
+    [
+        ("./mine-{n}", "old,new", "How does mine-… depend on n?"),
+        ("{n}", "a,b", "How does the program depend on n?"),
+        ("./mine", "1,2", "How does mine scale with n?"),
+        ("./mine", "1,all", "How does mine scale with n?"),
+    ],
+)
+def test_a_sweep_asks_what_it_answers(command: str, levels: str, question: str) -> None:
+    assert sweep_study([command, "{n}"], [("n", levels)], 2).question == question
+
+
 def test_which_parameter_counts_as_concurrency() -> None:
     assert choose_work(study_of("m", parameters=(("n", "1,2"),))) == "n", "the only numeric one"
     two = (("n", "1,2"), ("m", "1,2"))

@@ -89,8 +89,7 @@ def sweep_study(
     )
     study = Study(
         name=name or f"sweep-{re.sub(r'[^A-Za-z0-9_-]+', '-', program).strip('-') or 'command'}",
-        question=f"How does {program} scale"
-        + (f" with {' and '.join(name for name, _ in parameters)}?" if parameters else "?"),
+        question=_question(program, factors),
         factors=factors,
         roles=(
             *([] if server is None else [server]),
@@ -118,6 +117,19 @@ def sweep_study(
     study = msgspec.structs.replace(study, work=counted, conditions=roles.conditions)
     check(study, Origins(COMMAND_LINE))
     return study
+
+
+def _question(program: str, factors: Sequence[Factor]) -> str:
+    """What a sweep asks. A placeholder in the program's name is a gap, and with levels that are
+    words nothing scales."""
+    shown = re.sub(r"\{[^{}]*\}", "…", program)
+    if not re.search(r"\w", shown):
+        shown = "the program"
+    if not factors:
+        return f"How does {shown} scale?"
+    names = " and ".join(factor.name for factor in factors)
+    has_numbers = any(not isinstance(level, str) for item in factors for level in item.levels)
+    return f"How does {shown} {'scale with' if has_numbers else 'depend on'} {names}?"
 
 
 def _refuse_twice(parameters: Sequence[tuple[str, str]]) -> None:
