@@ -61,6 +61,26 @@ def test_a_command_without_parameters_is_a_study_of_one_cell() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("python3 lib/pool.py {n}", "sweep-pool-py"),
+        ("/usr/bin/python3.11 pool.py {n}", "sweep-pool-py"),
+        ("java Primes {n}", "sweep-Primes"),
+        ("python3 -m pool {n}", "sweep-python3"),
+        ("sh -c work:{n}", "sweep-sh"),
+        ("python3 {n}", "sweep-python3"),
+        ("env THREADS={n} LC_ALL=C ./mine", "sweep-mine"),
+        ("env THREADS={n} python3 pool.py", "sweep-pool-py"),
+        ("env -i ./mine {n}", "sweep-env"),
+        ("env A={n}", "sweep-env"),
+        ("sort {n}", "sweep-sort"),
+    ],
+)
+def test_a_run_has_the_name_of_its_script_and_not_of_an_interpreter(line: str, name: str) -> None:
+    assert sweep_study(line.split(), [("n", "1,2")], 2).name == name
+
+
+@pytest.mark.parametrize(
     ("command", "levels", "question"),
     [
         ("./mine-{n}", "old,new", "How does mine-… depend on n?"),
