@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -69,8 +70,12 @@ class Versions(Generic[T]):
         self._kind = kind
         self._upgrades = tuple(upgrades)
         self._check = check
-        self._numbers = msgspec.json.Decoder(_Number)
-        self._values = msgspec.json.Decoder(type_)
+        self._type = type_
+
+    @cached_property
+    def _values(self) -> msgspec.json.Decoder[T]:
+        """Made when data is first read: of a large type that takes several milliseconds."""
+        return msgspec.json.Decoder(self._type)
 
     def decode(self, raw: bytes | str, name: str = "") -> T:
         """Read stored JSON of any format up to the newest.
@@ -101,7 +106,7 @@ class Versions(Generic[T]):
 
     def _up_to_date(self, raw: bytes | str, name: str) -> bytes | str:
         """The JSON in the newest format."""
-        found = self._numbers.decode(raw)
+        found = msgspec.json.decode(raw, type=_Number)
         if found.format > self.newest:
             raise StoreError(
                 f"{self._kind} {name or found.trial} has format {found.format}, so it was stored "

@@ -24,6 +24,11 @@ def count_of(number: int, total: int, singular: str, plural: str = "") -> str:
     return f"{number:,} of {count(total, singular, plural)}"
 
 
+def all_of(number: int, singular: str) -> str:
+    """All of several: ``both cells``, ``all 3 cells``."""
+    return f"both {plural_of(singular)}" if number == 2 else f"all {count(number, singular)}"
+
+
 def plural_of(singular: str) -> str:
     """``trials`` of ``trial``, ``studies`` of ``study``."""
     if singular.endswith("y") and singular[-2:-1] not in "aeiou":

@@ -348,6 +348,14 @@ REFUSALS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
     "a repeated level": (2, ("-P", "n", "1,1", "--", "echo", "{n}"), ("-P n: level 1", "once")),
     "a parameter and its levels in one word": (
         2, ("-P", "n=1,2", "--", "echo", "{n}"), ("-P n=1,2: ", "two words", "-P n 1,2")),
+    "an option in place of the levels": (
+        2, ("-P", "n", "--max-time", "9s", "--", "echo", "{n}"),
+        ("-P n: --max-time stands where its levels are expected", "-P n 1,2,4")),
+    "the command in place of the levels": (
+        2, ("-P", "n", "--", "echo", "{n}"), ("-P n: -- stands where its levels are expected",)),
+    "a parameter twice": (
+        2, ("-P", "n", "1", "-P", "n", "2,3", "--", "echo", "{n}"),
+        ("-P n is given more than once", "try: -P n 1,2,3")),
     "no levels": (2, ("-P", "n", "", "--", "echo", "{n}"), ("-P n: an empty level", "1..16")),
     "a placeholder without a parameter": (
         2, ("-P", "threads", "1", "--", "echo", "{thread}"), ("{thread}", "{threads}?")),
@@ -401,6 +409,14 @@ def test_a_sweep_is_refused_before_anything_runs(lab: Lab, name: str) -> None:
     for words in says:
         assert words in said
     assert not (lab.folder / "ran").exists()
+
+
+def test_a_range_in_another_notation_is_told_as_one_level(lab: Lab) -> None:
+    line = ("sweep", "-P", "n", "1-4", *QUICK, "--dry-run")
+    done = lab.run(*line, "--", "echo", "{n}")
+    assert "note: -P n '1-4' is a single level; several are written 1..4" in done.stderr
+    done = lab.run("sweep", "-P", "c", "0-0", "--cpus", "{c}", *QUICK, "--dry-run", "--", "true")
+    assert done.returncode == 0 and "single level" not in done.stderr
 
 
 def test_levels_that_follow_from_the_cpus_are_planned(lab: Lab) -> None:

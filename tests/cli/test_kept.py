@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from concurve import brief
 from concurve.cli import kept, showing
 from concurve.cli.show import verb
+from concurve.cli.sweep import verb as sweep
 from concurve.errors import RunError, StoreError
 from concurve.store import Store
 from tests.helpers.made import made_run
@@ -91,6 +92,21 @@ def test_the_second_time_nothing_is_computed(show: Callable[..., str], computed:
     assert "Use 2." in first
     assert show() == first
     assert len(computed) == 1
+
+
+@pytest.mark.parametrize("export", [(), ("--export-html", "report.html")])
+def test_the_end_of_a_run_keeps_what_it_prints(
+    export: tuple[str, ...],
+    show: Callable[..., str],
+    computed: list[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    line = ["-P", "n", "1,2", "--repeats", "3..3", "--effort", "quick", "--db", DB, *export]
+    sweep.main([*line, "--", "true", "{n}"], standalone_mode=False)
+    printed = capsys.readouterr().out
+    assert ("report: report.html" in printed) == bool(export)
+    assert printed.removesuffix("report: report.html\n") == show()
+    assert len(computed) == 1, "by the run alone"
 
 
 def test_a_small_run_is_computed_each_time(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concurve.definition.levels import LEVELS_MAX, parse_levels, resolve_levels
+from concurve.definition.levels import LEVELS_MAX, parse_levels, resolve_levels, several_meant
 from concurve.errors import StudyError
 from concurve.terms import Level
 
@@ -33,6 +33,27 @@ def test_a_notation_stands_for_its_levels(text: str) -> None:
     levels = parse_levels(text, 4, "-P n")
     assert levels == GOOD[text]
     assert [type(level) for level in levels] == [type(level) for level in GOOD[text]]
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("1-4", "1..4"),
+        ("1...16", "1..16"),
+        ("1:4", "1..4"),
+        ("1 to 4", "1..4"),
+        ("1 2 4", "1,2,4"),
+        ("1; 2; 4", "1,2,4"),
+        ("1..4", ""),
+        ("1,2", ""),
+        ("-4", ""),
+        ("4", ""),
+        ("v1-4", ""),
+        ("two words", ""),
+    ],
+)
+def test_one_level_that_may_be_meant_as_several(text: str, meant: str) -> None:
+    assert several_meant(text) == meant
 
 
 BAD = {

@@ -60,6 +60,39 @@ def test_a_command_without_parameters_is_a_study_of_one_cell() -> None:
     assert choose_work(study) is None
 
 
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("python3 lib/pool.py {n}", "sweep-pool-py"),
+        ("/usr/bin/python3.11 pool.py {n}", "sweep-pool-py"),
+        ("java Primes {n}", "sweep-Primes"),
+        ("python3 -m pool {n}", "sweep-python3"),
+        ("sh -c work:{n}", "sweep-sh"),
+        ("python3 {n}", "sweep-python3"),
+        ("env THREADS={n} LC_ALL=C ./mine", "sweep-mine"),
+        ("env THREADS={n} python3 pool.py", "sweep-pool-py"),
+        ("env -i ./mine {n}", "sweep-env"),
+        ("env A={n}", "sweep-env"),
+        ("sort {n}", "sweep-sort"),
+    ],
+)
+def test_a_run_has_the_name_of_its_script_and_not_of_an_interpreter(line: str, name: str) -> None:
+    assert sweep_study(line.split(), [("n", "1,2")], 2).name == name
+
+
+@pytest.mark.parametrize(
+    ("command", "levels", "question"),
+    [
+        ("./mine-{n}", "old,new", "How does mine-… depend on n?"),
+        ("{n}", "a,b", "How does the program depend on n?"),
+        ("./mine", "1,2", "How does mine scale with n?"),
+        ("./mine", "1,all", "How does mine scale with n?"),
+    ],
+)
+def test_a_sweep_asks_what_it_answers(command: str, levels: str, question: str) -> None:
+    assert sweep_study([command, "{n}"], [("n", levels)], 2).question == question
+
+
 def test_which_parameter_counts_as_concurrency() -> None:
     assert choose_work(study_of("m", parameters=(("n", "1,2"),))) == "n", "the only numeric one"
     two = (("n", "1,2"), ("m", "1,2"))
@@ -102,7 +135,7 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     "levels": ({"parameters": (("threads", "1,1"),)}, "-P threads: level 1 is repeated"),
     "empty": ({"parameters": (("threads", ""),)}, "-P threads: an empty level"),
     "named twice": (
-        {"parameters": (("threads", "1"), ("threads", "2"))}, "'threads' is named twice"),
+        {"parameters": (("threads", "1"), ("threads", "2"))}, "-P threads is given more"),
     "not a name": ({"parameters": (("a b", "1"), ("threads", "1"))}, "'a b': not a name"),
     "built in": ({"parameters": (("effort", "1"), ("threads", "1"))}, "a built-in name"),
     "control": ({"controls": ControlsTemplate(nice="{nise}")}, "nice: placeholder {nise}"),

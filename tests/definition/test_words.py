@@ -39,6 +39,13 @@ def test_a_part_of_a_count_has_its_noun_and_its_verb(number: int, total: int, te
     assert f"{words.count_of(number, total, 'study')} {words.verb(number)}" == text
 
 
+@pytest.mark.parametrize(
+    ("number", "text"), [(2, "both cells"), (3, "all 3 cells"), (1_000, "all 1,000 cells")]
+)
+def test_all_of_two_are_both(number: int, text: str) -> None:
+    assert words.all_of(number, "cell") == text
+
+
 def test_another_plural_and_another_verb() -> None:
     assert words.count(2, "index", "indices") == "2 indices"
     assert [words.verb(number, "has", "have") for number in (0, 1, 2)] == ["have", "has", "have"]

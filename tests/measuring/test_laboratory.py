@@ -176,6 +176,17 @@ def test_a_validator_that_always_refuses_skips_every_cell(store: Store) -> None:
     assert store.count(store.find_run("last").id) == 4, "twice a cell"
 
 
+def test_a_validator_that_refuses_in_silence_is_named(store: Store) -> None:
+    with pytest.raises(RunError, match="the first: check: it exited with 1 and said nothing"):
+        runner_of(store, hooks=Hooks(check="false")).start()
+
+
+def test_another_hook_is_another_run(store: Store) -> None:
+    with pytest.raises(RunError, match="the hook setup failed with 1: it said nothing") as refused:
+        runner_of(store, hooks=Hooks(setup="false")).start()
+    assert "with another hook, a new run" in refused.value.remedy, "the stored one is resumed"
+
+
 def test_any_other_code_of_the_validator_is_an_error(store: Store) -> None:
     with pytest.raises(RunError, match=r"the hook check exited with 127: .*not found") as refused:
         runner_of(store, hooks=Hooks(check="no-such-validator")).start()

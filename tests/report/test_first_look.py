@@ -15,7 +15,7 @@ from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.report.document import Chart, Section, walk
 from concurve.report.sections.run import brief_run_document, run_document
-from concurve.report.terminal import lines
+from concurve.report.terminal import lines, report_line
 from concurve.store import Store
 from concurve.wire.spec import TrialSpec
 from tests.analysis.test_quiet import run_with
@@ -51,7 +51,8 @@ def sweep(name: str) -> Report:
 
 
 def shown(report: Report, width: int) -> list[str]:
-    return [line.plain for line in lines(brief_run_document(report), width, "report.html")]
+    found = [*lines(brief_run_document(report), width), *report_line("report.html")]
+    return [line.plain for line in found]
 
 
 @pytest.mark.parametrize("name", SWEEPS)

@@ -23,7 +23,7 @@ from concurve.measuring.laboratory import Runner
 from concurve.report.document import Paragraph, Section, walk
 from concurve.report.sections.limits import certainty
 from concurve.report.sections.overview import limit_line
-from concurve.report.sections.run import brief_run_document, run_document
+from concurve.report.sections.run import Topic, brief_run_document, run_document
 from concurve.report.terminal import lines
 from concurve.store import Store
 from concurve.store.rows import RecordRow, TrialKey
@@ -153,6 +153,35 @@ def explained(cause: Cause, words: str, **more: Any) -> CellExplanation:
     evidence = f"With n=2 an operation takes 1.7 × the thread time of n=1: {words}."
     found = CellExplanation(parameters={"n": 2}, cause=cause, evidence=evidence, trials=5)
     return msgspec.structs.replace(found, **more)
+
+
+def test_a_level_that_fails_is_told_once_and_another_is_explained() -> None:
+    store = Store()
+    head = new_head(small_study(TRIALS, threads=(1, 2, 4)), "normal", 1, "concurve sweep …")
+    fails = FakeEngine(
+        kind_of=lambda spec: "program_failed" if spec.roles[0].argv[1] == "4" else "ok"
+    )
+    Runner(head, store, fails, clock=FakeClock(0.001)).start()
+    found = figures_of(store, store.find_run("last"), brief=True)
+    assert found.findings.cell_to_explain == found.findings.cells[1]
+    document = brief_run_document(found.findings, limit=found.limit)
+    shown = "\n".join(line.plain for line in lines(document, 200))
+    assert shown.count("fake program_failed") == 1, shown
+    assert "(threads=4)" in shown and "it cannot be said: it was skipped" not in shown
+    assert "rejected: the program failed (2)" in shown
+    (warning,) = (item for item in found.findings.sentences if "was skipped" in item.sentence)
+    assert warning.subject == "skipped"
+
+
+@pytest.mark.parametrize("topic", [Topic.CLAIMS, Topic.PUBLISHED, Topic.MODELS])
+def test_who_asks_for_what_a_run_has_nothing_of_is_told(store: CountingStore, topic: Topic) -> None:
+    found = figures_of(store, store.find_run("last"), brief=True).findings
+
+    def shown(*topics: Topic) -> list[str]:
+        return [line.plain for line in lines(brief_run_document(found, topics=topics), 200)]
+
+    assert shown(topic)[-1].startswith(f"--{topic.value}: ")
+    assert not any(text.startswith(f"--{topic.value}: ") for text in shown(*Topic))
 
 
 def test_a_line_says_how_sure_a_cause_is() -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from concurve.stats import shape
 from concurve.stats.shape import (
     BY_CHANCE,
     LevelChange,
@@ -215,6 +216,17 @@ def test_a_step_is_found_with_its_block(cells: int) -> None:
         near += found is not None and abs(found.block - 14) <= 1 and 1.05 < found.factor < 1.11
     assert hits >= 48
     assert near >= 45
+
+
+def test_a_change_too_small_to_be_told_takes_no_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tested(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(shape, "single_change", tested)
+    certain = [1.0] * 15 + [1.003] * 15
+    assert level_change(cells_of(certain, 4, random.Random(1), cv=1e-5)) is None
+    with pytest.raises(AssertionError):
+        level_change(cells_of([1.0] * 15 + [1.01] * 15, 4, random.Random(1), cv=1e-5))
 
 
 def test_a_drift_is_found_and_calm_is_not() -> None:

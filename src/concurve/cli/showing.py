@@ -44,16 +44,17 @@ def show_run(
 ) -> None:
     """Print a stored run; ``best_by`` names an indicator by which settings are the best,
     ``topics`` what is printed beside the answer and the table."""
-    if topics or report is not None:
-        print_document(_run_document(store, store.find_run(run), best_by, topics), report)
+    row = store.find_run(run)
+    if topics:
+        print_document(_run_document(store, row, best_by, topics), report)
     else:
-        _show_answer(store, store.find_run(run), best_by)
+        _show_answer(store, row, report, best_by)
 
 
-def _show_answer(store: Store, row: RunRow, best_by: str) -> None:
+def _show_answer(store: Store, row: RunRow, report: Path | None, best_by: str) -> None:
     """Print the answer of a run and its table; those of very many trials are kept."""
 
-    def made(width: int) -> list[Line]:
+    def answer(width: int) -> list[Line]:
         trials = store.trials(row.id)
         place = place_of(store, row, trials, (best_by, str(width)))
         kept = None if place is None else place.read()
@@ -64,7 +65,8 @@ def _show_answer(store: Store, row: RunRow, best_by: str) -> None:
             place.write(found)
         return found
 
-    print_lines(made)
+    named = terminal.report_line(str(report) if report else None)
+    print_lines(lambda width: [*answer(width), *named])
 
 
 def _run_document(

@@ -192,8 +192,8 @@ def verb(
     from concurve.definition.study import Hooks
     from concurve.host.granted import granted_cpus
 
+    _refuse_one_word(parameters)
     names = [name for name, _ in parameters]
-    _refuse_one_word(names)
     counted, amount = study_line.split_work(work, names)
     study = study_line.sweep_study(
         command,
@@ -218,24 +218,42 @@ def verb(
         base=base,
         name=name,
     )
+    _tell_of_texts(parameters, cpus)
     _tell(study, counted, conditions)
     measure_study(study, Choices(**common))
 
 
-def _refuse_one_word(names: Sequence[str]) -> None:
-    """Refuse ``-P threads=1,2``, which takes the next word, often ``--``, for the levels.
+def _refuse_one_word(parameters: Sequence[tuple[str, str]]) -> None:
+    """Refuse ``-P threads=1,2`` and ``-P threads``, which take the next word, often ``--`` or
+    another option, for the levels.
 
     Raises:
-        StudyError: a name holds a ``=``.
+        StudyError: a name holds a ``=``, or an option stands where levels are expected.
     """
     from concurve.errors import StudyError
 
-    for name in names:
+    options_of_sweep = {"--", *(text for item in verb.params for text in item.opts)}
+    for name, levels in parameters:
         if "=" in name:
             raise StudyError(
                 f"-P {name}: a parameter and its levels are two words",
                 f"-P {name.replace('=', ' ', 1)}",
             )
+        if levels in options_of_sweep:
+            raise StudyError(
+                f"-P {name}: {levels} stands where its levels are expected", f"-P {name} 1,2,4"
+            )
+
+
+def _tell_of_texts(parameters: Sequence[tuple[str, str]], cpus: str | None) -> None:
+    """Say what was taken for one level and may be meant as several: ``1-4``, but not as CPUs."""
+    from concurve.cli.showing import note
+    from concurve.definition.levels import several_meant
+
+    for name, levels in parameters:
+        meant = several_meant(levels)
+        if meant and f"{{{name}}}" not in (cpus or ""):
+            note(f"note: -P {name} {levels!r} is a single level; several are written {meant}")
 
 
 def _tell(study: Study, work: str | None, conditions: tuple[str, ...]) -> None:

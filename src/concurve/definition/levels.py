@@ -17,6 +17,7 @@ from concurve.terms import Level
 
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([*+])(\d+(?:\.\d+)?))?")
+_OTHER_RANGE = re.compile(r"(\d+)\s*(?:-|–|:|\.{3,}|to)\s*(\d+)")
 _CHOSEN = re.compile(rf"({_NUMBER})\.\.(?:(\d+(?:\.\d+)?)x)?")
 _PERCENT = re.compile(r"(-?\d+(?:\.\d+)?)%")
 _INTEGER = re.compile(r"-?\d+")
@@ -28,6 +29,15 @@ EXAMPLE = "for example 1,2,4,8 or 1..16 or 1..64*2 or 50%,100%,200% or 1.. (up t
 
 #: An open range goes on to so many times the CPUs: beyond them the speed-up should end.
 _BEYOND = Decimal(2)
+
+
+def several_meant(text: str) -> str:
+    """How levels are written that somebody may mean by this text, which is one level: ``1..4`` of
+    ``1-4``, ``1,2,4`` of ``1 2 4``; empty for any other."""
+    if found := _OTHER_RANGE.fullmatch(text.strip()):
+        return f"{found[1]}..{found[2]}"
+    numbers = re.split(r"[\s;]+", text.strip())
+    return ",".join(numbers) if len(numbers) > 1 and all(map(str.isdigit, numbers)) else ""
 
 
 def parse_levels(text: str, cpus: int, where: str) -> tuple[Level, ...]:

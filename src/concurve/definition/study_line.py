@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,6 +41,9 @@ from concurve.terms import Level
 #: What ``--work`` may also say: each worker brings its own work, or all cells do the same.
 AMOUNTS: tuple[Literal["fixed", "scales"], ...] = ("fixed", "scales")
 
+#: Programs whose first argument, if it is no option, names what they run.
+_INTERPRETER = re.compile(r"python[\d.]*|pypy[\d.]*|(ba|da|k|z)?sh|perl|ruby|node|java|Rscript")
+
 _WALL = Indicator(name="wall_seconds", better="lower", unit="s")
 _RATE = Indicator(name="rate_per_second", better="higher", unit="1/s")
 
@@ -75,7 +79,8 @@ def sweep_study(
     """
     if not command:
         raise StudyError("no command to measure", "concurve sweep -P threads 1,2,4 -- ./mine …")
-    program = Path(command[0]).name
+    _refuse_twice(parameters)
+    program = _program(command)
     server = None if beside is None else beside_role(beside)
     # A client's time is that of the server's work, so it has the name that says so.
     target = "target" if server is None else "client"
@@ -88,8 +93,7 @@ def sweep_study(
     )
     study = Study(
         name=name or f"sweep-{re.sub(r'[^A-Za-z0-9_-]+', '-', program).strip('-') or 'command'}",
-        question=f"How does {program} scale"
-        + (f" with {' and '.join(name for name, _ in parameters)}?" if parameters else "?"),
+        question=_question(program, factors),
         factors=factors,
         roles=(
             *([] if server is None else [server]),
@@ -117,6 +121,45 @@ def sweep_study(
     study = msgspec.structs.replace(study, work=counted, conditions=roles.conditions)
     check(study, Origins(COMMAND_LINE))
     return study
+
+
+def _program(command: Sequence[str]) -> str:
+    """The name of the program that a command line measures: of a script, not of its interpreter,
+    and of what ``env`` starts. Runs of two scripts are no history of one."""
+    words = list(command)
+    if Path(words[0]).name == "env":
+        rest = list(itertools.dropwhile(lambda word: "=" in word, words[1:]))
+        words = rest if rest and not rest[0].startswith("-") else words
+    is_script = len(words) > 1 and words[1][:1] not in ("", "-", "{")
+    if is_script and _INTERPRETER.fullmatch(Path(words[0]).name):
+        words = words[1:]
+    return Path(words[0]).name
+
+
+def _question(program: str, factors: Sequence[Factor]) -> str:
+    """What a sweep asks. A placeholder in the program's name is a gap, and with levels that are
+    words nothing scales."""
+    shown = re.sub(r"\{[^{}]*\}", "…", program)
+    if not re.search(r"\w", shown):
+        shown = "the program"
+    if not factors:
+        return f"How does {shown} scale?"
+    names = " and ".join(factor.name for factor in factors)
+    has_numbers = any(not isinstance(level, str) for item in factors for level in item.levels)
+    return f"How does {shown} {'scale with' if has_numbers else 'depend on'} {names}?"
+
+
+def _refuse_twice(parameters: Sequence[tuple[str, str]]) -> None:
+    """Refuse a parameter that is given more than once.
+
+    Raises:
+        StudyError: there is one.
+    """
+    names = [name for name, _ in parameters]
+    for name in names:
+        if names.count(name) > 1:
+            levels = ",".join(text for other, text in parameters if other == name)
+            raise StudyError(f"-P {name} is given more than once", f"-P {name} {levels}")
 
 
 def _refuse_for_client_alone(

@@ -63,6 +63,10 @@ class LevelChange(msgspec.Struct, frozen=True, kw_only=True):
     factor: float
 
 
+#: The subject of a warning that a cell was skipped.
+SKIPPED = "skipped"
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One sentence of the answer. ``kind`` groups them: answer, warning, or note. Those with the
     same ``subject`` say the same of several cells: where room is short, the first stands for all.
@@ -130,7 +134,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def cell_to_explain(self) -> CellFindings | None:
         """The cell whose limit a reader is told: the one with the most concurrency among those like
-        the recommended setting; ``None`` where there is none."""
+        the recommended setting, of those that were measured if there are such; ``None`` where there
+        is none."""
         wanted: dict[str, Level] = {}
         if self.best:
             best = self.best_overall or self.best[-1]
@@ -141,7 +146,10 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
             for cell in self.cells
             if all(cell.parameters.get(k) == level for k, level in wanted.items() if k != work)
         ]
-        return max(alike, key=lambda cell: _amount(cell.parameters.get(work)), default=None)
+        measured = [cell for cell in alike if cell.trials and cell.status != "skipped"]
+        return max(
+            measured or alike, key=lambda cell: _amount(cell.parameters.get(work)), default=None
+        )
 
     @property
     def work(self) -> Factor | None:

@@ -60,7 +60,7 @@ def run_hook(plan: Plan, name: str, cell: Cell) -> None:
         said = (done.stderr or done.stdout).strip()[-300:] or "it said nothing"
         raise RunError(
             f"{describe(cell.parameters)}: the hook {name} failed with {done.returncode}: {said}",
-            "correct it, then concurve resume last",
+            "mend what it calls, then concurve resume last; with another hook, a new run",
         )
 
 

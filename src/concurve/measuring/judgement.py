@@ -135,7 +135,8 @@ class Judge:
         output = target.stdout.text() if target else ""
         done = shell(self.plan, "check", text, cell, output, {"CONCURVE_VALUE": repr(value)})
         said = (done.stdout + done.stderr).strip().splitlines()
-        detail = said[-1] if said else "the hook check said nothing"
+        last = said[-1] if said else ""
+        detail = last or f"it exited with {done.returncode} and said nothing"
         if done.returncode == 0:
             return None
         if done.returncode == 1:
@@ -144,7 +145,7 @@ class Judge:
             return Judgement("abandon", value, "check", detail, {})
         raise self._error(
             cell,
-            f"the hook check exited with {done.returncode}: {detail}",
+            f"the hook check exited with {done.returncode}: {last or 'it said nothing'}",
             "0 accepts, 1 asks for a redo, 2 gives the cell up",
         )
 

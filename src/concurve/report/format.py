@@ -20,6 +20,7 @@ from concurve.terms import Level
 #: As texts everywhere have them.
 MISSING = words.MISSING
 count = words.count
+all_of = words.all_of
 duration = words.duration
 percent = words.whole_percent
 
@@ -46,6 +47,8 @@ _CAUSES = {
     "low_priority": "processes of low priority used the CPUs",
     "run_queue": "waited for a CPU that others used",
     "late_reading": "read late",
+    "program_failed": "the program failed",
+    "not_ready": "was not ready in time",
     "timed_out": "timed out",
     "timed_out, machine busy": "timed out on a busy machine",
 }

@@ -63,10 +63,10 @@ _NAMES_MAX = 12
 
 def show(document: Document, file: TextIO | None = None, report: str | None = None) -> None:
     """Print a document; ``report`` is the path of the whole report that was written, if any."""
-    print_lines(lambda width: lines(document, width, report), file)
+    print_lines(lambda width: [*lines(document, width), *report_line(report)], file)
 
 
-def lines(document: Document, width: int, report: str | None = None) -> Iterator[Line]:
+def lines(document: Document, width: int) -> Iterator[Line]:
     """The lines of a document, none wider than ``width`` cells but for a path."""
     width = max(width, WIDTH_MIN)
     yield from wrapped(Line(fmt.clean(document.title), "bold"), width)
@@ -74,9 +74,12 @@ def lines(document: Document, width: int, report: str | None = None) -> Iterator
     yield from wrapped(Line(fmt.clean(facts), "dim"), width)
     for block in (*document.head, *document.blocks):
         yield from _block(block, width)
-    if report:
-        # One line whatever its length: a path that is broken cannot be opened.
-        yield Line(f"report: {fmt.clean(report)}")
+
+
+def report_line(report: str | None) -> list[Line]:
+    """The line that names the whole report; none without one. One line whatever its length: a path
+    that is broken cannot be opened."""
+    return [Line(f"report: {fmt.clean(report)}")] if report else []
 
 
 def _block(block: Block, width: int, indent: str = "") -> Iterator[Line]:

@@ -65,7 +65,15 @@ def single_change(values: Sequence[float], level: float = 0.05) -> ChangePoint |
     p_value = _p_value(series, np.random.default_rng(0), permutations, level)
     if p_value > level:
         return None
-    return ChangePoint(int(_gains(series[None, :]).argmax()) + LASTING, p_value)
+    return ChangePoint(greatest_change(values), p_value)
+
+
+def greatest_change(values: Sequence[float]) -> int:
+    """Where a series of at least :data:`LENGTH_MIN` values changes its level most, by chance or
+    not: the index of the first value after the split."""
+    import numpy as np
+
+    return int(_gains(np.asarray(values, dtype=float)[None, :]).argmax()) + LASTING
 
 
 def _proposed(series: npt.NDArray[np.float64]) -> list[int]:

@@ -19,7 +19,7 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from concurve.stats.signed_ranks import are_enough, ranked, values_and_intervals
+from concurve.stats.signed_ranks import are_enough, ranked, values_of_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -110,7 +110,7 @@ def stretched_rows(
         return rows
     found, alone = rows.copy(), gaps
     if are_enough(n, 0.95):
-        middles = values_and_intervals(np.sort(rows[wide], axis=1))[0][:, None]
+        middles = values_of_rows(np.sort(rows[wide], axis=1))[:, None]
         found[wide] = middles + factors[wide, None] * (rows[wide] - middles)
     else:
         alone = np.concatenate([wide, gaps])

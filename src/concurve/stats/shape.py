@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from concurve.stats import serial
 from concurve.stats.blocks import Blocks
-from concurve.stats.changes import LENGTH_MIN, single_change
+from concurve.stats.changes import LENGTH_MIN, greatest_change, single_change
 from concurve.stats.moments import growth, median, medians
 from concurve.stats.rank_sums import shifted
 from concurve.stats.shape_limits import Limits, limits_of
@@ -211,13 +211,14 @@ def level_change(cells: Sequence[Blocks]) -> LevelChange | None:
     more of a change in time than one.
     """
     blocks, levels = _levels_in_time(cells)
-    found = single_change(levels, LEVEL) if len(blocks) >= LENGTH_MIN else None
-    if found is None:
+    if len(blocks) < LENGTH_MIN:
         return None
-    shift = median(levels[found.start :]) - median(levels[: found.start])
-    if abs(shift) < _CHANGE_MIN:
+    start = greatest_change(levels)
+    shift = median(levels[start:]) - median(levels[:start])
+    # The test takes far longer than to see that a change would be too small to be told.
+    if abs(shift) < _CHANGE_MIN or single_change(levels, LEVEL) is None:
         return None
-    return LevelChange(blocks[found.start], math.exp(shift))
+    return LevelChange(blocks[start], math.exp(shift))
 
 
 def drift(cells: Sequence[Blocks]) -> float | None:

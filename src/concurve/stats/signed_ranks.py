@@ -93,9 +93,7 @@ class Ranked(NamedTuple):
         return value, low - self.resolution, high + self.resolution
 
     def _middles(self) -> tuple[int, int]:
-        """The ranks of the middle two among the means of all pairs."""
-        pairs = len(self.values) * (len(self.values) + 1) // 2
-        return (pairs - 1) // 2, pairs // 2
+        return _middles(len(self.values))
 
     def _pair_means(self, *ranks: int) -> list[float]:
         return _pair_means(self.values, ranks) if ranks else []
@@ -133,26 +131,48 @@ def values_and_intervals(
 
     n = rows.shape[1]
     tail, pairs = (1 - confidence) / 2, n * (n + 1) // 2
-    beyond = signed_rejected(n, tail) - 1
-    ranks = (beyond, pairs - 1 - beyond, (pairs - 1) // 2, pairs // 2)
-    places, (first, second) = sorted(set(ranks)), _pairs(n)
-    found = np.empty((4, len(rows)))
-    chunk = max(1, _SUMS_AT_ONCE // pairs)
+    beyond, outer = signed_rejected(n, tail) - 1, order_statistic(n, tail)
+    means = _pair_means_of_rows(rows, beyond, pairs - 1 - beyond, *_middles(n))
+    low, high = means[:2]
+    values, is_skewed = _values_of(rows, means[2:])
+    return (
+        values,
+        np.where(is_skewed, np.minimum(low, rows[:, outer]), low),
+        np.where(is_skewed, np.maximum(high, rows[:, n - 1 - outer]), high),
+    )
+
+
+def values_of_rows(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The estimates of :func:`values_and_intervals` alone."""
+    return _values_of(rows, _pair_means_of_rows(rows, *_middles(rows.shape[1])))[0]
+
+
+def _pair_means_of_rows(rows: npt.NDArray[np.float64], *ranks: int) -> npt.NDArray[np.float64]:
+    """For each rank the means of pairs with it, of all rows."""
+    import numpy as np
+
+    places, (first, second) = sorted(set(ranks)), _pairs(rows.shape[1])
+    found = np.empty((len(ranks), len(rows)))
+    chunk = max(1, _SUMS_AT_ONCE // len(first))
     for begin in range(0, len(rows), chunk):
         some = rows[begin : begin + chunk]
         sums = some.take(first, axis=1)
         sums += some.take(second, axis=1)
         sums.partition(places, axis=1)
         found[:, begin : begin + chunk] = sums[:, ranks].T / 2
-    low, high, *middles = found
-    middles_of_rows, outer = medians(rows), order_statistic(n, tail)
-    error = _APART * rows.std(axis=1, ddof=1) / math.sqrt(n)
-    is_skewed = abs(rows.mean(axis=1) - middles_of_rows) > _SKEWED_FROM * error
-    return (
-        np.where(is_skewed, middles_of_rows, (middles[0] + middles[1]) / 2),
-        np.where(is_skewed, np.minimum(low, rows[:, outer]), low),
-        np.where(is_skewed, np.maximum(high, rows[:, n - 1 - outer]), high),
-    )
+    return found
+
+
+def _values_of(
+    rows: npt.NDArray[np.float64], middles: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """The estimate of each row by the middle two means of its pairs, and whether it is skewed."""
+    import numpy as np
+
+    of_rows = medians(rows)
+    error = _APART * rows.std(axis=1, ddof=1) / math.sqrt(rows.shape[1])
+    is_skewed = np.abs(rows.mean(axis=1) - of_rows) > _SKEWED_FROM * error
+    return np.where(is_skewed, of_rows, (middles[0] + middles[1]) / 2), is_skewed
 
 
 def are_enough(n: int, confidence: float) -> bool:
@@ -258,6 +278,12 @@ def _pairs(n: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
 
     rows, columns = np.triu_indices(n)
     return rows, columns
+
+
+def _middles(n: int) -> tuple[int, int]:
+    """The ranks of the middle two among the means of all pairs of so many values."""
+    pairs = n * (n + 1) // 2
+    return (pairs - 1) // 2, pairs // 2
 
 
 def _middle(low: float, high: float) -> float:

@@ -7,6 +7,7 @@ two seconds lasts that long, and does more or less meanwhile: such a time is exa
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from functools import cache, partial
 
@@ -72,8 +73,11 @@ def _is_fixed(tables: Sequence[Table], name: str) -> bool:
     if plain != _WALL:
         return False
     rate = f"{role}.{_RATE}" if role else _RATE
-    times = {value for table in tables for value in table.used.get(name, ())}
-    return len(times) == 1 and any(len(set(table.used.get(rate, ()))) > 1 for table in tables)
+    times = itertools.chain.from_iterable(table.used.get(name, ()) for table in tables)
+    first = next(times, None)
+    if first is None or any(value != first for value in times):
+        return False
+    return any(len(set(table.used.get(rate, ()))) > 1 for table in tables)
 
 
 def _own(of_run: float, values: Sequence[float]) -> float:

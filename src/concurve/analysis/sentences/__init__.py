@@ -47,6 +47,6 @@ def sentences(
     notes = [*further, *notes_of(plan, cells, speed)]
     return [
         *(Finding(kind="answer", sentence=text) for text in answers),
-        *(Finding(kind="warning", sentence=text) for text in warnings),
+        *warnings,
         *(Finding(kind="note", sentence=text) for text in notes),
     ]

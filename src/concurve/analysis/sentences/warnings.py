@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurve import words
 from concurve.analysis.sentences.naming import name
 from concurve.findings.cells import CellFindings, Reject
+from concurve.findings.run import SKIPPED, Finding
 from concurve.planning.plan import Plan, describe
 from concurve.planning.protocol import Protocol, StopReason
 from concurve.readings.refused import refused_lines
@@ -22,17 +23,23 @@ def warnings_of(
     rejects: tuple[Reject, ...],
     state: str,
     first: TrialRecord | None,
-) -> list[str]:
+) -> list[Finding]:
     """All warnings; ``first`` is the record of the trial that ran first."""
     plan = protocol.plan
-    return [
+    before = [
         *_unfinished(head, protocol, state),
         *_not_measured(head, protocol, state),
         *_left_out(head),
-        *_skipped(plan, cells),
+    ]
+    after = [
         *_doubtful(head, plan, cells, rejects),
         *_imprecise(head, protocol, cells),
         *_refused(first),
+    ]
+    return [
+        *(Finding(kind="warning", sentence=text) for text in before),
+        *_skipped(plan, cells),
+        *(Finding(kind="warning", sentence=text) for text in after),
     ]
 
 
@@ -64,9 +71,13 @@ def _not_measured(head: RunHead, protocol: Protocol, state: str) -> list[str]:
     ]
 
 
-def _skipped(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
+def _skipped(plan: Plan, cells: tuple[CellFindings, ...]) -> list[Finding]:
     return [
-        f"{name(plan, cell.parameters)} was skipped: {cell.note}."
+        Finding(
+            kind="warning",
+            sentence=f"{name(plan, cell.parameters)} was skipped: {cell.note}.",
+            subject=SKIPPED,
+        )
         for cell in cells
         if cell.status == "skipped"
     ]
@@ -138,7 +149,8 @@ def _doubtful(
         which = f"{words.count(len(aside), 'trial')} {words.verb(len(aside))}"
         found.append(
             # A figure is that of the quiet trials, or a median that so few do not move.
-            f"{which} in doubt: the machine was not quiet. They move no main figure."
+            f"{which} in doubt: the machine was not quiet. "
+            f"{words.verb(len(aside), 'It moves', 'They move')} no main figure."
         )
     if in_doubt:
         worst = max(
@@ -149,7 +161,7 @@ def _doubtful(
         others = f", as {words.verb(more)} {words.count(more, 'other cell')}" if more else ""
         begun = f"{name(plan, worst.parameters)} is in doubt (?){others}"
         if len(in_doubt) == len(cells) > 1:
-            begun = f"All {len(cells)} cells are in doubt (?)"
+            begun = f"{words.all_of(len(cells), 'cell').capitalize()} are in doubt (?)"
         cause = first.detail.partition(" (limit")[0]
         found.append(f"{begun}: {cause}. Run again on a quiet machine.")
     return found

@@ -203,7 +203,7 @@ def _remarks(findings: Findings) -> Iterator[Paragraph]:
             settings.setdefault(remark, []).append(fmt.setting(cell.parameters))
     for remark, where in settings.items():
         if len(where) == len(findings.cells) > 1:
-            yield Paragraph(f"{remark} (all {len(where)} cells)", Tone.WARNING)
+            yield Paragraph(f"{remark} ({fmt.all_of(len(where), 'cell')})", Tone.WARNING)
             continue
         more = f" and {len(where) - _NAMED_MAX} more" if len(where) > _NAMED_MAX else ""
         text = f"{remark} ({'; '.join(where[:_NAMED_MAX])}{more})"

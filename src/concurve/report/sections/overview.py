@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from concurve.findings.explanation import REPORT_TRIALS, CellExplanation, Explanation
-from concurve.findings.run import Finding, Findings, Report
+from concurve.findings.run import SKIPPED, Finding, Findings, Report
 from concurve.report import format as fmt
 from concurve.report.document import (
     Block,
@@ -77,8 +77,9 @@ def answers(findings: Findings, limit: CellExplanation | None) -> Section | None
 def warnings(findings: Findings, *, all_of_them: bool = False) -> Iterator[Block]:
     """The warnings that matter most (trials in doubt have one, uneven trials another), what became
     of a run that is not complete, and how many trials were rejected; ``all_of_them`` has all
-    warnings, and the notes."""
-    found = list(_those(findings.sentences, "warning"))
+    warnings, and the notes. That cells were skipped is said below the table."""
+    every = _those(findings.sentences, "warning")
+    found = [item for item in every if item.subject != SKIPPED]
     kept = found if all_of_them else _first_of_each(found)[:_WARNINGS_SHOWN]
     shown = [paragraph(item) for item in kept]
     run = findings.run

@@ -50,6 +50,14 @@ class Topic(Enum):
 
 ALL_TOPICS = frozenset(Topic)
 
+#: What is said of a topic of which a run has nothing.
+_NONE = {
+    Topic.CLAIMS: "this study makes no claims.",
+    Topic.PUBLISHED: "this study holds no published figures.",
+    Topic.MODELS: "none is fitted: that takes a parameter that counts workers (--work), with three "
+    "numbers as levels or more.",
+}
+
 
 class Part(NamedTuple):
     """A section of a full report: what makes it (``None`` where the run has nothing of it), and
@@ -96,19 +104,26 @@ def brief_sections(
     said = overview.warnings(findings, all_of_them=set(topics) >= ALL_TOPICS)
     yield msgspec.structs.replace(table, blocks=(*table.blocks, *said))
     if Topic.CLAIMS in topics:
-        yield claims.brief(findings, explanation)
+        yield claims.brief(findings, explanation) or _none_of(Topic.CLAIMS, topics)
         yield assumed.section(findings)
         yield dependence.section(findings)
     if Topic.PUBLISHED in topics:
-        yield published.section(findings)
+        yield published.section(findings) or _none_of(Topic.PUBLISHED, topics)
     if Topic.MODELS in topics:
-        yield scaling.brief(models)
+        yield scaling.brief(models) or _none_of(Topic.MODELS, topics)
     if Topic.REJECTED in topics:
         yield rejected.section(findings)
     if Topic.MACHINE in topics:
         yield machine.section(findings)
     if not topics:
         yield _more(findings)
+
+
+def _none_of(topic: Topic, topics: Collection[Topic]) -> Section | None:
+    """That a run has nothing of a topic, for who asked for it by name."""
+    if set(topics) >= ALL_TOPICS:
+        return None
+    return Section("", (Paragraph(_NONE[topic], Tone.SOFT, lead=f"--{topic.value}"),))
 
 
 def _more(findings: Findings) -> Section:
