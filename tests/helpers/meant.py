@@ -69,6 +69,8 @@ CASES = (
     Case("fixed time, no unit either", lambda n: 2.0, _tps,
          {"extracts": (r"score=tps = ([0-9.]+)",)},
          says=(r"--extract 'score=tps = ([0-9.]+)::higher'", "--best-by score:higher")),
+    Case("fixed time, and nothing is read", lambda n: 2.0, _tps, run=(1,),
+         says=("prints how much it did, have that read: --extract",)),
     Case("fixed time and a start that grows", lambda n: 2.0 + 0.003 * n, _tps, DIRECTED, run=(8,)),
     Case("a start that grows, no direction", lambda n: 2.0 + 0.003 * n, _tps, UNDIRECTED,
          says=REMEDY),

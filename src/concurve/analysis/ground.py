@@ -9,7 +9,7 @@ from it. Decision 33 says why these signs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
@@ -43,6 +43,8 @@ _WORK_EQUAL = 0.10
 #: half of the trials of a cell do, up to the second one,
 _CONSTANT = 0.05
 _CONSTANT_MOST = 0.25
+#: Where nothing else tells that a time was fixed, they are the same within this share.
+_SAME = 0.02
 #: and a figure moves if it differs by this share at least, and by so many times as much as they do.
 _MOVES = 0.10
 _MOVES_TIMES = 4.0
@@ -111,7 +113,8 @@ def ground_of(
     directed = _directed(head, measured, known)
     speed = _speed(head, known, counted, unequal, directed)
     if unequal is None:
-        return Ground(asked, "", speed, _scaled(head, plan))
+        said = (*_scaled(head, plan), *_unread(head, plan, measured, known))
+        return Ground(asked, "", speed, said)
     follows = asked.name in (WALL, "run_seconds") or (asked.name in _OF_WALL and not counted)
     if not follows:
         return Ground(asked, "", speed, _scaled(head, plan))
@@ -346,6 +349,24 @@ def _scaled(head: RunHead, plan: Plan) -> tuple[Finding, ...]:
         "units of work a second."
     )
     return (Finding(kind="note", sentence=sentence),)
+
+
+def _unread(
+    head: RunHead, plan: Plan, measured: Sequence[Table], known: Mapping[str, IndicatorInfo]
+) -> Iterator[Finding]:
+    """A hint where nothing but the wall time was read of a program, and that is the same in all
+    cells: it may run for a fixed time and print how much it did, which nobody asked for."""
+    is_open = head.study.work_amount == "unknown" and plan.work is not None
+    if not is_open or len(measured) < 2 or _figures(head, measured, known):
+        return
+    walls = _centres(measured, WALL)
+    if _spread(walls) <= _SAME:
+        yield Finding(
+            kind="note",
+            sentence=f"Wall time is the same in all cells. If the program runs for a fixed time "
+            f"({words.duration(centre(walls))}) and prints how much it did, have that read: "
+            "--extract 'rate=PATTERN:1/s:higher' (concurve sweep --help).",
+        )
 
 
 def _remedy(
