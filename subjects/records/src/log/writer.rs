@@ -35,6 +35,16 @@ pub(super) struct Writer {
     pub failure: Option<(String, Status)>,
 }
 
+/// A thread forces the log, also for others: they go on when it has ended, be it by a panic.
+struct Forcing<'a>(&'a Log);
+
+impl Drop for Forcing<'_> {
+    fn drop(&mut self) {
+        *self.0.is_forcing.lock() = false;
+        self.0.forced.notify_all();
+    }
+}
+
 impl Log {
     /// Makes all before `lsn` durable.
     pub fn make_durable(&self, lsn: u64, durability: Durability) -> Result<(), Fault> {
@@ -89,10 +99,8 @@ impl Log {
         }
         *is_forcing = true;
         drop(is_forcing);
-        let done = self.sync(self.writer());
-        *self.is_forcing.lock() = false;
-        self.forced.notify_all();
-        done
+        let _forcing = Forcing(self);
+        self.sync(self.writer())
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {
