@@ -56,6 +56,9 @@ class Waited:
     def monotonic(self) -> float:
         return self.seconds
 
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
 
 CLOCK = Waited()
 

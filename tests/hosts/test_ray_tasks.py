@@ -149,6 +149,50 @@ def test_a_head_that_is_stopped_is_not_waited_for_where_it_is_asked(
         goes_on.set()
 
 
+class CutOff(Ray):
+    """A Ray that gives no result until tasks begin again with other needs, as one whose host is
+    lost does: it waits for the answer of that host."""
+
+    def __init__(self) -> None:
+        super().__init__(cpus=1)
+        self.cancelled: list[Any] = []
+        self.asked_for_nodes = 0
+
+    def get(self, reference: Callable[[], Any], timeout: float) -> Any:
+        if "memory" not in self.options:
+            CLOCK.seconds += timeout
+            raise GetTimeoutError("late")
+        assert reference not in self.cancelled
+        return super().get(reference, timeout)
+
+    def cancel(self, reference: Any, force: bool) -> None:
+        assert force
+        self.cancelled.append(reference)
+
+    def nodes(self) -> list[Any]:
+        self.asked_for_nodes += 1
+        return [node("10.0.0.1"), node("10.0.0.2", alive=self.asked_for_nodes < 3)]
+
+
+def test_what_was_under_way_as_a_host_was_lost_begins_again_elsewhere() -> None:
+    """Ray begins again what was on a host that is gone, and not what was on one that is cut off."""
+    ray = CutOff()
+    tasks = RayTasks(ray, lost=lambda: int(CLOCK.seconds > 3))
+    assert list(tasks.map(lambda item: item * item, range(5), 1000.0)) == [0, 1, 4, 9, 16]
+    assert len(ray.cancelled) == 2, "both that were under way, once"
+    assert ray.asked_for_nodes == 3, "Ray would place them there until it has missed the host"
+    assert ray.options == {"num_cpus": 1, "max_retries": RETRIES, "memory": 1}
+    assert CLOCK.seconds < 60
+
+
+def test_an_agent_that_is_lost_without_its_host_is_not_waited_for() -> None:
+    ray = CutOff()
+    ray.asked_for_nodes = -1_000
+    tasks = RayTasks(ray, lost=lambda: int(CLOCK.seconds > 3))
+    assert list(tasks.map(lambda item: item, range(3), 1000.0)) == [0, 1, 2]
+    assert CLOCK.seconds < 60
+
+
 def test_what_a_call_raises_is_raised_where_it_is_waited_for() -> None:
     def fail() -> None:
         raise TimeoutError("its own")

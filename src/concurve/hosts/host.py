@@ -47,9 +47,12 @@ class HostEvents:
 
     def __init__(self) -> None:
         self._queue: queue.Queue[HostEvent] = queue.Queue()
+        self.lost: set[str] = set()
 
     def add(self, happened: HostEvent) -> None:
         """Have it taken by :meth:`next`."""
+        if happened.lost is not None:
+            self.lost.add(happened.host)
         self._queue.put(happened)
 
     def next(self, seconds: float) -> HostEvent | None:

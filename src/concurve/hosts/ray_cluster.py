@@ -159,7 +159,8 @@ def connected(inventory: Inventory, used: Sequence[Host]) -> Iterator[HostsEngin
     with _joined(inventory) as ray, vital_watched(_vital(inventory, ray, events)) as vital:
         check_nodes(asked(ray.nodes, vital.check), inventory, used)
         connections = _place(ray, inventory, used, vital)
-        with HostsEngine(inventory, connections, RayTasks(ray, vital.check), events) as engine:
+        tasks = RayTasks(ray, vital.check, lambda: len(events.lost))
+        with HostsEngine(inventory, connections, tasks, events) as engine:
             yield engine
 
 

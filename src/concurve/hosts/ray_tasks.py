@@ -29,17 +29,33 @@ TASKS_A_CPU = 2
 #: Seconds between two looks at whether a result can still come.
 LOOK_SECONDS = 0.2
 
+#: Seconds for Ray to miss a host that was lost.
+MISSED_SECONDS = 5.0
+
 #: Seconds beyond the time that tasks take, for Ray to place them.
 MARGIN_SECONDS = 60.0
 
 
-class RayTasks:
-    """The tasks of a Ray that was joined; see :class:`concurve.engine.tasks.Tasks`."""
+class _LostMeanwhileError(Exception):
+    """A host was lost while a result was waited for: it may have been there."""
 
-    def __init__(self, ray: Any, check: Callable[[], None] = lambda: None) -> None:
-        """``check`` raises where no result can come any more, whichever hosts are left."""
+
+class RayTasks:
+    """The tasks of a Ray that was joined; see :class:`concurve.engine.tasks.Tasks`. ``check``
+    raises where no result can come any more, whichever hosts are left; ``lost`` says how many hosts
+    are known to be lost."""
+
+    def __init__(
+        self,
+        ray: Any,
+        check: Callable[[], None] = lambda: None,
+        lost: Callable[[], int] = lambda: 0,
+    ) -> None:
         self._ray = ray
         self._check = check
+        self._lost = lost
+        self._known_lost = 0
+        self._times_again = 0
         self._task: Any = None
 
     def map(
@@ -49,25 +65,76 @@ class RayTasks:
         cpus = max(1, int(asked(self._ray.cluster_resources, self._check).get("CPU", 1)))
         # A result may have to wait for those that were placed before it.
         limit = None if seconds is None else TASKS_A_CPU * seconds + MARGIN_SECONDS
-        under_way: deque[Any] = deque()
+        under_way: deque[tuple[T, Any]] = deque()
         for item in items:
-            under_way.append(asked(partial(self._begun, function, item), self._check))
+            under_way.append((item, self._begun(function, item)))
             if len(under_way) >= TASKS_A_CPU * cpus:
-                yield self._result(under_way.popleft(), limit)
+                yield self._next(function, under_way, limit)
         while under_way:
-            yield self._result(under_way.popleft(), limit)
+            yield self._next(function, under_way, limit)
 
     def _begun(self, function: Callable[[T], R], item: T) -> Any:
         """A task that is under way."""
-        if self._task is None:
-            remote = self._ray.remote(computed)
-            self._task = remote.options(num_cpus=1, max_retries=RETRIES)
-        return self._task.remote(function, item)
+
+        def begin() -> Any:
+            if self._task is None:
+                self._task = self._ray.remote(computed).options(**self._options())
+            return self._task.remote(function, item)
+
+        return asked(begin, self._check)
+
+    def _options(self) -> dict[str, Any]:
+        """Of tasks. Ray waits on for the answer of a host that is cut off before it places further
+        tasks of the same needs: those that begin again need some bytes of memory too."""
+        options: dict[str, Any] = {"num_cpus": 1, "max_retries": RETRIES}
+        return {**options, "memory": self._times_again} if self._times_again else options
+
+    def _next(
+        self, function: Callable[[T], R], under_way: deque[tuple[T, Any]], seconds: float | None
+    ) -> Any:
+        """The result of the first task that is under way."""
+        while True:
+            try:
+                result = self._result(under_way[0][1], seconds)
+            except _LostMeanwhileError:
+                self._begin_again(function, under_way)
+                continue
+            under_way.popleft()
+            return result
+
+    def _begin_again(self, function: Callable[[T], R], under_way: deque[tuple[T, Any]]) -> None:
+        """Begin all that is under way again: Ray does so itself for a host that is gone, and not
+        for one that is cut off. What is computed twice gives the same."""
+        begun = list(under_way)
+        under_way.clear()
+        for _, reference in begun:
+            asked(partial(self._ray.cancel, reference, force=True), self._check)
+        self._wait_until_ray_knows()
+        self._times_again += 1
+        self._task = None
+        under_way.extend((item, self._begun(function, item)) for item, _ in begun)
+
+    def _wait_until_ray_knows(self) -> None:
+        """Wait until Ray has missed as many hosts as are lost, or for some time: one whose agent
+        alone is lost is not missed. Until then it would place tasks there."""
+        self._known_lost = self._lost()
+        until = time.monotonic() + MISSED_SECONDS
+        while time.monotonic() < until:
+            nodes = asked(self._ray.nodes, self._check)
+            if sum(not node["Alive"] for node in nodes) >= self._known_lost:
+                break
+            time.sleep(LOOK_SECONDS)
+        time.sleep(LOOK_SECONDS)  # its daemons on the other hosts learn of it
+
+    def _look(self) -> None:
+        self._check()
+        if self._lost() > self._known_lost:
+            raise _LostMeanwhileError
 
     def _result(self, reference: Any, seconds: float | None) -> Any:
         failures = self._ray.exceptions
         try:
-            return result_of(self._ray, reference, seconds, self._check)
+            return result_of(self._ray, reference, seconds, self._look)
         except failures.GetTimeoutError as error:
             raise RunError(
                 f"a simulation gave no result within {seconds:g} s on any host",
