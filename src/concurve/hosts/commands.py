@@ -155,6 +155,9 @@ def _run_one(step: Step) -> str:
             f"{shlex.join(step.words[:-1])} true, by hand; keys in an agent, the host in "
             'known_hosts, and ssh = "USER@NAME" in the file of hosts',
         )
+    if step.is_check:
+        reason = said.removeprefix("AssertionError: ")
+        raise HostError(f"host {step.host}: {step.says} is needed there: {reason}", step.remedy)
     raise HostError(
         f"host {step.host}: {step.says} failed with {done.returncode}: {said}", step.remedy
     )
