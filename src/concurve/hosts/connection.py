@@ -75,7 +75,7 @@ def ask(
     except HostLostError as error:
         raise lost(host, error) from error
     except ValueError as error:
-        raise HostLostError(
+        raise NamedHostLostError(
             f"host {host} does not answer as this version does: {error}",
             f"concurve of one version on all hosts; concurve hosts down, then up, for {host}",
         ) from error

@@ -139,6 +139,8 @@ class RayConnection:
             while (left := until - time.monotonic()) > 0 and not self._is_interrupted:
                 with contextlib.suppress(failures.GetTimeoutError):
                     return self._ray.get(reference, timeout=min(LOOK_SECONDS, left))
+            if self._is_interrupted:
+                raise HostLostError("its connection was given up")
             raise HostLostError(f"no answer within {limit:g} s")
         except failures.RayTaskError as error:
             cause = getattr(error, "cause", None)
