@@ -169,6 +169,15 @@ def test_a_stopped_ray_is_refused_before_the_first_trial(monkeypatch: pytest.Mon
     assert "stopped" in refused.value.remedy and "hosts up FILE" in refused.value.remedy
 
 
+def test_a_raylet_at_another_port_is_no_reason() -> None:
+    """Where Ray was started in another way."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+    ray_cluster.refuse_if_silent(address, "")
+    with server(SETTINGS) as address:
+        ray_cluster.refuse_if_silent(address, "")
+
+
 @pytest.mark.parametrize("said", [b"SSH-2.0-OpenSSH_9.2\r\n", b"-ERR unknown command\r\n", b"x"])
 def test_what_is_no_ray_is_refused_by_what_it_says(said: bytes) -> None:
     with server(said) as address, pytest.raises(HostError, match="is no Ray: it says") as refused:

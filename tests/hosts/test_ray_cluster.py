@@ -123,6 +123,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Waited:
 def fake_ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ray]:
     ray = Ray(nodes=[node("server1")])
     monkeypatch.setattr(ray_cluster, "check_reachable", lambda address, remedy: "10.77.0.9")
+    monkeypatch.setattr(ray_cluster, "refuse_if_silent", lambda address, remedy: None)
     monkeypatch.setitem(sys.modules, "ray", ray)
     for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_USAGE_STATS_ENABLED",
                  "RAY_gcs_rpc_server_reconnect_timeout_s",
@@ -144,6 +145,13 @@ def node(host: str, alive: bool = True) -> dict[str, Any]:
         (
             RayError("The actor died unexpectedly\nmore"),
             "host a was lost: The actor died unexpectedly",
+        ),
+        (
+            RayError(
+                "The actor died unexpectedly before finishing this task.\n\tip: 10.77.0.2\n"
+                "The actor is dead because its node has died. Node Id: 5"
+            ),
+            "host a was lost: Ray's actor there died because its node has died\n",
         ),
         (RayError(""), "host a was lost: RayError"),
     ],
@@ -241,6 +249,24 @@ def test_a_wrong_token_is_named(fake_ray: Ray, monkeypatch: pytest.MonkeyPatch) 
     assert "~/.ray/auth_token" in refused.value.remedy
 
 
+def test_a_raylet_of_this_machine_that_does_not_answer_is_refused(
+    fake_ray: Ray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To join Ray there would end this process, without a word of ours."""
+
+    def refuse(address: str, remedy: str) -> None:
+        raise HostError(f"Ray at {address} does not answer", remedy)
+
+    monkeypatch.setattr(ray_cluster, "refuse_if_silent", refuse)
+    with (
+        pytest.raises(HostError, match=r"Ray at 10\.77\.0\.1:7001 does not answer") as refused,
+        ray_cluster.connected(lab(), lab().hosts),
+    ):
+        pass
+    assert "concurve hosts up FILE" in refused.value.remedy
+    assert not fake_ray.given, "not joined"
+
+
 def test_without_ray_the_remedy_is_its_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
@@ -323,7 +349,7 @@ def test_a_head_that_is_stopped_is_the_loss_of_its_host() -> None:
         (
             False,
             "The actor died\nThe actor died because its node has died",
-            "host b was lost: The actor died",
+            "host b was lost: Ray's actor there died because its node has died",
         ),
     ],
 )

@@ -26,9 +26,12 @@ MARK_VARIABLE = "CONCURVE_RAY"
 #: The custom resource that a host has once, by which an actor is placed on it.
 RESOURCE = "host:{name}"
 
+#: How far the port of a raylet is from that of the head.
+RAYLET_PORT = 1
+
 #: Ray's ports after that of the head, by option; what workers use begins at ``WORKER_PORTS``.
 _PORTS = {
-    "--node-manager-port": 1,
+    "--node-manager-port": RAYLET_PORT,
     "--object-manager-port": 2,
     "--dashboard-agent-grpc-port": 3,
     "--dashboard-agent-listen-port": 4,

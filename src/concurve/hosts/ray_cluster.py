@@ -9,6 +9,7 @@ import contextlib
 import functools
 import ipaddress
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from concurve.definition.hosts_file import same_address
 from concurve.definition.inventory import Cluster, Host, Inventory
 from concurve.errors import HostError
 from concurve.hosts import listening
-from concurve.hosts.commands import mark_of
+from concurve.hosts.commands import RAYLET_PORT, mark_of
 from concurve.hosts.connection import (
     QUICK_SECONDS,
     Connection,
@@ -69,6 +70,9 @@ _WRONG_TOKEN = "InvalidAuthToken"
 
 #: What Ray says of an actor that it has ended because it takes this machine for dead.
 _WE_ARE_LOST = "its owner has died"
+
+#: Why an actor died, as Ray says it after a line that is the same for all.
+_DIED = re.compile(r"The actor (?:is dead|died) because ([^.\n]+)")
 
 #: So much of what Ray says of an error is told.
 _SAID_MOST = 500
@@ -147,7 +151,7 @@ class RayConnection:
             raise HostLostError(str(cause or error).splitlines()[0]) from error
         except failures.RayError as error:
             self._look(str(error))
-            raise HostLostError(_first_line(error)) from error
+            raise HostLostError(_reason(error)) from error
 
 
 @contextlib.contextmanager
@@ -346,6 +350,8 @@ def _join(ray: Any, inventory: Inventory, runtime: dict[str, Any] | None = None)
     )
     _refuse_if_leaving()
     here = check_reachable(address, remedy)
+    if not own:
+        refuse_if_silent(f"{head.address}:{inventory.cluster.port + RAYLET_PORT}", remedy)
     options = {} if runtime is None else {"runtime_env": runtime}
     try:
         ray.init(
@@ -378,10 +384,7 @@ def check_reachable(address: str, remedy: str) -> str:
     try:
         answer = listening.answer_at(address, REACH_SECONDS)
     except listening.SilentError as error:
-        raise HostError(
-            f"Ray at {address} does not answer: {error}",
-            f"is its process stopped, or its machine? {remedy}",
-        ) from error
+        raise _silent(address, error, remedy) from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise HostError(f"Ray at {address} cannot be reached: {reason}", remedy) from error
@@ -392,6 +395,28 @@ def check_reachable(address: str, remedy: str) -> str:
             f"the port of Ray's head, as `ray start --head` prints it; {remedy}",
         )
     return answer.own_address
+
+
+def refuse_if_silent(address: str, remedy: str) -> None:
+    """Refuse an address where connections are accepted and nothing is said. Ray waits for ever for
+    such a head, and ends a process whose raylet is such, without a word of ours.
+
+    Raises:
+        HostError: names the address.
+    """
+    try:
+        listening.answer_at(address, REACH_SECONDS)
+    except listening.SilentError as error:
+        raise _silent(address, error, remedy) from error
+    except OSError:  # the port is another one where Ray was started in another way
+        pass
+
+
+def _silent(address: str, error: listening.SilentError, remedy: str) -> HostError:
+    return HostError(
+        f"Ray at {address} does not answer: {error}",
+        f"is its process stopped, or its machine? {remedy}",
+    )
 
 
 def check_nodes(
@@ -450,8 +475,9 @@ def _place(
         except ray.exceptions.RayError as error:
             vital.look(str(error))
             raise HostError(
-                f"host {name}: nothing can be started there: {_first_line(error)}",
-                "concurve doctor on that host; its concurve and concurve-native",
+                f"host {name}: nothing can be started there: {_reason(error)}",
+                "concurve doctor on that host; its concurve and concurve-native; or "
+                "concurve hosts down FILE, then up",
             ) from error
         connections[name] = RayConnection(ray, actor, vital.look)
     return connections
@@ -472,6 +498,10 @@ def _in_one_line(error: BaseException) -> str:
     return said if len(said) <= _SAID_MOST else f"{said[: _SAID_MOST - 1]}…"
 
 
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+def _reason(error: BaseException) -> str:
+    """Why an actor gives no answer: what Ray says of its death, else the first line."""
+    said = str(error)
+    if found := _DIED.search(said):
+        return f"Ray's actor there died because {found[1]}"
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
