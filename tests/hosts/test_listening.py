@@ -79,8 +79,8 @@ def test_a_process_that_is_stopped_is_silent_though_it_accepts_connections() -> 
 def test_silence_is_a_loss_within_the_seconds_that_a_host_has() -> None:
     """Then the laboratory still has to end what runs elsewhere, before 7 s are over."""
     silent = listening.LATE_MAX * listening.ANSWER_SECONDS
-    assert silent == QUICK_SECONDS
-    assert listening.LOOK_SECONDS + silent + ray_cluster.LEAVE_BROKEN_SECONDS < 7
+    assert silent < QUICK_SECONDS
+    assert listening.LOOK_SECONDS + silent + ray_cluster.LEAVE_BROKEN_SECONDS < 5
 
 
 def test_nothing_that_listens_is_a_loss_at_once() -> None:
@@ -115,10 +115,10 @@ def gone_as(said: list[str]) -> Callable[[str, float], tuple[str, bool]]:
     return lambda address, seconds: (next(answers), False)
 
 
-def test_one_late_answer_is_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = ["first", "", "second", "third"]
+def test_some_late_answers_are_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = ["1", "2", "", "3", "4", "5"]
     monkeypatch.setattr(listening, "gone", gone_as(said))
-    assert told("10.0.0.1:6379", 0.0) == ["third"]
+    assert told("10.0.0.1:6379", 0.0) == ["5"]
 
 
 def test_what_is_refused_at_once_is_a_loss_no_sooner_than_silence(
@@ -155,7 +155,7 @@ def test_what_is_refused_at_once_is_a_loss_no_sooner_than_silence(
     monkeypatch.setattr(listening, "threading", shown)
     with watched("10.0.0.1:6379", lambda reason: happened.set(), 1.0, 2.0):
         assert happened.wait(PATIENCE)
-    assert 4.0 <= clock.seconds <= 6.0 and looks == 3
+    assert 6.0 <= clock.seconds <= 9.0 and looks == 4
 
 
 def test_a_stopped_ray_is_refused_before_the_first_trial(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,15 +12,13 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from concurve.hosts.connection import QUICK_SECONDS
-
 #: Seconds between two looks.
 LOOK_SECONDS = 0.5
 
-#: So many late answers, one after the other, are a loss: one is a busy network's. Together they
-#: take as long as a host may be silent.
-LATE_MAX = 2
-ANSWER_SECONDS = QUICK_SECONDS / LATE_MAX
+#: So many late answers, one after the other, are a loss: one is a busy network's. So Ray asks its
+#: own hosts. Together they take less than a host may be silent: to leave Ray takes longer then.
+LATE_MAX = 3
+ANSWER_SECONDS = 1.1
 
 #: How a connection of HTTP/2 begins (RFC 9113): the preface, and settings, of which there are none.
 _BEGIN = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
