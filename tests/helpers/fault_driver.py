@@ -24,6 +24,7 @@ from concurve.engine.local import LocalEngine
 from concurve.errors import ConcurveError
 from concurve.hosts.connection import Connection, HostLostError, SocketConnection
 from concurve.hosts.engine import HostsEngine
+from concurve.hosts.leaving import end_if_waited_for
 from concurve.hosts.ray_cluster import connected
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
@@ -163,4 +164,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_code = main()
+    end_if_waited_for(exit_code)
+    sys.exit(exit_code)

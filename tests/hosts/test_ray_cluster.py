@@ -17,7 +17,7 @@ import pytest
 
 from concurve.definition.inventory import Host
 from concurve.errors import HostError
-from concurve.hosts import ray_cluster
+from concurve.hosts import leaving, ray_cluster
 from concurve.hosts.connection import QUICK_SECONDS, HostLostError, ask
 from concurve.hosts.host import HostEvents
 from concurve.hosts.lease import RENEWAL_SECONDS
@@ -407,7 +407,7 @@ def test_a_ray_that_cannot_be_left_is_waited_for_no_longer(
     finally:
         stopped.set()
         for thread in threading.enumerate():
-            if thread.name == ray_cluster._LEAVING:
+            if thread.name == leaving.THREAD:
                 thread.join()
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from concurve.definition.hosts_file import same_address
 from concurve.definition.inventory import Cluster, Host, Inventory
 from concurve.errors import HostError
-from concurve.hosts import listening
+from concurve.hosts import leaving, listening
 from concurve.hosts.commands import RAYLET_PORT, mark_of
 from concurve.hosts.connection import (
     QUICK_SECONDS,
@@ -59,9 +59,6 @@ LEAVE_BROKEN_SECONDS = 0.5
 
 #: Requests to an actor that may be under way at once: one asks for news all the time.
 CALLS_AT_ONCE = 4
-
-#: The name of a thread that waits to leave Ray.
-_LEAVING = "concurve-leaves-ray"
 
 _INSTALL = "pip install 'concurve[ray]'"
 
@@ -221,7 +218,7 @@ def _joined(inventory: Inventory, runtime: dict[str, Any] | None = None) -> Iter
 def _leave(ray: Any, seconds: float) -> None:
     """Leave Ray, within a time. Where it cannot be left it is not asked again when this process
     ends."""
-    thread = threading.Thread(target=ray.shutdown, name=_LEAVING, daemon=True)
+    thread = threading.Thread(target=ray.shutdown, name=leaving.THREAD, daemon=True)
     thread.start()
     thread.join(seconds)
     if thread.is_alive():
@@ -234,7 +231,7 @@ def _refuse_if_leaving() -> None:
     Raises:
         HostError: it does.
     """
-    if any(thread.name == _LEAVING for thread in threading.enumerate()):
+    if leaving.is_waited_for():
         raise HostError(
             "this process could not leave Ray, whose head or whose raylet here does not answer",
             "concurve hosts down FILE, then up; then a new process",
