@@ -291,10 +291,12 @@ def test_any_of_several_hosts_is_all_of_them_in_turn() -> None:
 def test_hosts_that_blocks_cannot_be_dealt_out_over_are_refused(
     old: str, new: str, what: str
 ) -> None:
-    with pytest.raises(HostError) as refused:
-        alike_hosts(study(ANY.replace(old, new)), lab())
-    assert what in refused.value.what
-    assert refused.value.remedy
+    """Before any host is asked for anything: by what says which hosts are used, too."""
+    for say in (alike_hosts, used_hosts):
+        with pytest.raises(HostError) as refused:
+            say(study(ANY.replace(old, new)), lab())
+        assert what in refused.value.what
+        assert refused.value.remedy
 
 
 def test_all_roles_are_placed_at_once() -> None:

@@ -1,9 +1,11 @@
-"""A laboratory for the tests of faults: ``python -m tests.helpers.fault_driver STORE RUN HOW …``.
+"""A laboratory for the tests of faults: ``python -m tests.helpers.fault_driver STORE RUN STUDY HOW
+…``.
 
-It runs or resumes the run ``RUN`` of a small study over two hosts. HOW is ``sockets NAME=PATH …``,
-with the sockets of agents of this machine, or ``ray FILE``, with a file of hosts. A host whose name
-stands as a file ``down-NAME`` beside the store is cut off. It prints ``ready`` when the hosts are
-connected, and on standard error why it ended early.
+It runs or resumes the run ``RUN`` of a small study over two hosts; STUDY is a name in
+:data:`STUDIES`. HOW is ``sockets NAME=PATH …``, with the sockets of agents of this machine, ``ray
+FILE``, with a file of hosts, or ``here``, without hosts. A host whose name stands as a file
+``down-NAME`` beside the store is cut off. It prints ``ready`` when the hosts are connected, and on
+standard error why it ended early.
 """
 
 from __future__ import annotations
@@ -18,9 +20,11 @@ import msgspec
 
 from concurve.definition.hosts_file import load_hosts
 from concurve.definition.study_file import parse_study
+from concurve.engine.local import LocalEngine
 from concurve.errors import ConcurveError
 from concurve.hosts.connection import Connection, HostLostError, SocketConnection
 from concurve.hosts.engine import HostsEngine
+from concurve.hosts.leaving import end_if_waited_for
 from concurve.hosts.ray_cluster import connected
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
@@ -29,7 +33,7 @@ from concurve.store.run_head import decode_head
 from tests.helpers.agents import inventory_of
 
 #: A server on one host, a load on the other; 12 trials.
-STUDY = """
+MEASURED = """
 [study]
 name = "faults"
 question = "Is anything lost?"
@@ -51,7 +55,34 @@ host = "b"
 [effort.quick]
 repeats = 4
 """
+
+#: Simulations that take some seconds each; 12 trials.
+SIMULATED = """
+[study]
+name = "simulations"
+question = "Are results the same on whichever hosts?"
+
+[factors]
+scheduler = ["noop", "deadline", "cfq"]
+
+[[roles]]
+name = "target"
+program = "disk"
+arguments = ["load", "--scheduler", "{scheduler}", "--scale", "1.0", "--seed", "{block_seed}"]
+
+[protocol]
+simulation = true
+
+[effort.quick]
+repeats = 4
+
+[[indicators]]
+use = ["simulated_seconds", "read_mean_ms"]
+"""
+STUDIES = {"measured": MEASURED, "simulated": SIMULATED}
 TRIALS = 12
+
+SEED = 7
 
 _LOOK_SECONDS = 0.02
 
@@ -109,17 +140,21 @@ def engine_of(how: str, words: Sequence[str], folder: Path) -> Iterator[HostsEng
 
 def main() -> int:
     """Run or resume; 1 if that ended early."""
-    database, run, how, *words = sys.argv[1:]
+    database, run, name, how, *words = sys.argv[1:]
     store = Store(database)
+    study = parse_study(STUDIES[name], 2, f"{name}.toml")
     try:
+        if how == "here":
+            head = msgspec.structs.replace(new_head(study, "quick", SEED, "again"), id=run)
+            Runner(head, store, LocalEngine()).start()
+            return 0
         with engine_of(how, words, Path(database).parent) as engine:
             print("ready", flush=True)
             if any(row.id == run for row in store.runs()):
                 head = decode_head(store.find_run(run))
                 Runner(head, store, engine, site=engine).resume()
                 return 0
-            study = parse_study(STUDY, 2, "faults.toml")
-            head = new_head(study, "quick", 7, "again", engine.inventory, engine)
+            head = new_head(study, "quick", SEED, "again", engine.inventory, engine)
             head = msgspec.structs.replace(head, id=run)
             Runner(head, store, engine, site=engine).start()
     except ConcurveError as error:
@@ -129,4 +164,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_code = main()
+    end_if_waited_for(exit_code)
+    sys.exit(exit_code)

@@ -159,6 +159,17 @@ def test_a_command_that_fails_names_host_and_remedy() -> None:
     assert refused.value.remedy == "look at its log"
 
 
+def test_what_a_host_lacks_is_said_without_the_words_of_a_program() -> None:
+    code = "assert False, 'Ray 2.52.0, this machine has 2.60.0'"
+    check = step(sys.executable, "-c", code)._replace(says="Ray 2.60.0", is_check=True)
+    with pytest.raises(HostError) as refused:
+        commands.run([check])
+    assert refused.value.what == (
+        "host a: Ray 2.60.0 is needed there: Ray 2.52.0, this machine has 2.60.0"
+    )
+    assert refused.value.remedy == "look at its log"
+
+
 def test_an_exception_of_several_lines_is_told_whole() -> None:
     """Ray says versions that differ in lines of their own, and the last one alone means nothing."""
     said = (

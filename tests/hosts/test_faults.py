@@ -2,28 +2,33 @@
 
 Each fault strikes a run or its preparation, at a moment that is drawn from a seed
 (CONCURVE_FAULTS_SEED); CONCURVE_FAULTS says how many there are (default 50). The hosts are
-processes of this machine, connected by sockets; where Ray is installed, half of the faults are of a
-Ray over network namespaces. After each fault: the laboratory says within 7 s which host is lost, or
-goes on; nothing of ours is left 5 s after it has ended; and the resumed run has exactly the planned
-trials.
+processes of this machine, connected by sockets; where Ray is installed, two of three faults are of
+a Ray over network namespaces, half of them while it simulates. After each fault: the laboratory
+says within 7 s which host is lost, or goes on; nothing of ours is left 5 s after it has ended; and
+the resumed run has exactly the planned trials, those of simulations with the results of one
+machine.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import os
 import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
+from concurve.analysis.run import trial_findings_of
 from concurve.definition.hosts_file import load_hosts
 from concurve.hosts import commands, daemons
 from concurve.hosts.commands import MARK_VARIABLE
@@ -54,12 +59,22 @@ _OF_THE_DRIVER = ("driver killed", "driver stopped")
 
 RUN = "20261123-1200-fa17"
 
+#: Of Ray's head, by which its processes and its folder are known: a series beside this one has
+#: another.
+PORT = 10_000 + os.getpid() % 150 * 150
+
+#: What command lines of agents, runners and roles have.
+OURS = ("concurve.hosts.agent", "concurve-trial", "sleep ", "concurve-disk")
+
 
 class Rig:
-    """Two hosts, and what can be done to them."""
+    """Two hosts, and what can be done to them. ``study``: what is run on them; ``loses``: the hosts
+    of which one is lost by each kind of fault, where it is not ``b``."""
 
     folder: Path
-    kinds: tuple[str, ...]
+    kinds: ClassVar[Sequence[str]]
+    study = "measured"
+    loses: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def start(self) -> None:
         """Have both hosts ready."""
@@ -85,10 +100,15 @@ class Rig:
 class Sockets(Rig):
     """Agents of this machine."""
 
-    kinds = (
+    kinds: ClassVar[Sequence[str]] = (
         "agent killed", "agent stopped", "runner killed", "load killed", "server killed",
         "link down", "driver killed", "driver stopped",
     )  # fmt: skip
+
+    loses: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "server killed": ("a",),
+        "runner killed": ("a", "b"),
+    }
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -100,8 +120,8 @@ class Sockets(Rig):
     def driver(self) -> list[str]:
         sockets = [f"{name}={path}" for name, path in self.agents.paths.items()]
         database = str(self.folder / "runs.db")
-        return [sys.executable, "-m", "tests.helpers.fault_driver", database, RUN, "sockets",
-                *sockets]  # fmt: skip
+        return [sys.executable, "-m", "tests.helpers.fault_driver", database, RUN, self.study,
+                "sockets", *sockets]  # fmt: skip
 
     def strike(self, kind: str, driver: subprocess.Popen[str]) -> Callable[[], None]:
         what, how = kind.split()
@@ -134,10 +154,14 @@ class Sockets(Rig):
 class OverRay(Rig):
     """A Ray over network namespaces."""
 
-    kinds = (
+    kinds: ClassVar[Sequence[str]] = (
         "agent killed", "worker killed", "worker stopped", "raylet killed", "raylet stopped",
-        "head killed", "link down", "driver killed",
+        "head killed", "head stopped", "own-raylet killed", "own-raylet stopped", "link down",
+        "driver killed",
     )  # fmt: skip
+    loses: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(
+        ("head killed", "head stopped", "own-raylet killed", "own-raylet stopped"), ("a",)
+    )
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -152,7 +176,7 @@ class OverRay(Rig):
             for name, address in self.namespaces.addresses.items()
         )
         self.file.write_text(
-            f'[ray]\nhead = "a"\nport = 7400\npython = "{sys.executable}"\n'
+            f'[ray]\nhead = "a"\nport = {PORT}\npython = "{sys.executable}"\n'
             f'token = "{token}"\n{hosts}'
         )
         self.inventory = load_hosts(self.file)
@@ -164,7 +188,7 @@ class OverRay(Rig):
 
     def driver(self) -> list[str]:
         return [*self.namespaces.enter("a"), sys.executable, "-m", "tests.helpers.fault_driver",
-                str(self.folder / "runs.db"), RUN, "ray", str(self.file)]  # fmt: skip
+                str(self.folder / "runs.db"), RUN, self.study, "ray", str(self.file)]  # fmt: skip
 
     def strike(self, kind: str, driver: subprocess.Popen[str]) -> Callable[[], None]:
         what, how = kind.split()
@@ -179,6 +203,8 @@ class OverRay(Rig):
             "worker": ("ray::HostActor", "b"),
             "raylet": ("raylet/raylet", "b"),
             "head": ("gcs_server", "a"),
+            "own-raylet": ("raylet/raylet", "a"),
+            "simulation": ("concurve-disk", "b"),
         }[what]
         pids = [pid for pid in self._pids(host) if wanted in _line(pid)]
         return _signalled(pids[0], number) if pids else _nothing
@@ -200,13 +226,23 @@ class OverRay(Rig):
         for host in ("a", "b"):
             for pid in self._pids(host):
                 line = _line(pid)
-                if any(it in line for it in ("concurve.hosts.agent", "concurve-trial", "sleep ")):
+                if any(it in line for it in OURS):
                     found[pid] = line
         return found
 
     def end(self) -> None:
         daemons.stop(self.mark)
         self._stack.close()
+
+
+class Simulations(OverRay):
+    """A Ray over network namespaces, which computes simulations."""
+
+    kinds: ClassVar[Sequence[str]] = (
+        "head stopped", "link down", "raylet killed", "own-raylet stopped", "simulation killed",
+        "head killed", "raylet stopped", "own-raylet killed", "driver killed",
+    )  # fmt: skip
+    study = "simulated"
 
 
 def _line(pid: int) -> str:
@@ -287,7 +323,8 @@ def endured(rig: Rig, kind: str, after: float) -> str:
         assert code == 1, told
         assert "host " in told, told
         assert "another measurement" not in told, told
-        assert kind in _OF_THE_DRIVER or "host b" in told or "host a" in told, told
+        lost = tuple(f"host {host}" for host in rig.loses.get(kind, ("b",)))
+        assert kind in _OF_THE_DRIVER or told.startswith(lost), told
         assert kind == "driver stopped" or seconds <= TOLD_SECONDS, f"{seconds:.1f} s: {told}"
         how = f"told after {seconds:.1f} s: {told.splitlines()[0]}"
     return how
@@ -310,11 +347,34 @@ def resumed(rig: Rig) -> None:
     judged = zip(keys, verdicts, strict=True)
     used = {(key.cell, key.block) for key, verdict in judged if verdict in ("ok", "contaminated")}
     assert len(used) == TRIALS
+    if rig.study == "simulated":
+        assert said_of(store) == of_one_machine(), "simulations say the same on any hosts"
+
+
+def said_of(store: Store) -> list[tuple[object, ...]]:
+    """What the simulations of a run say."""
+    dots = trial_findings_of(store, store.find_run(RUN)).dots
+    names = ("simulated_seconds", "read_mean_ms")
+    return [(dot.cell, dot.block, *(dot.values[name] for name in names)) for dot in dots]
+
+
+@functools.cache
+def of_one_machine() -> list[tuple[object, ...]]:
+    """What they say without hosts."""
+    with tempfile.TemporaryDirectory() as folder:
+        database, lock = f"{folder}/runs.db", f"{folder}/lock"
+        words = [sys.executable, "-m", "tests.helpers.fault_driver"]
+        subprocess.run(
+            [*words, database, RUN, "simulated", "here"],
+            env={**os.environ, "CONCURVE_LOCK": lock},
+            check=True,
+        )
+        return said_of(Store(database))
 
 
 def rigs() -> list[type[Rig]]:
     has_ray = importlib.util.find_spec("ray") is not None and no_namespaces() is None
-    return [Sockets, OverRay] if has_ray else [Sockets]
+    return [Sockets, OverRay, Simulations] if has_ray else [Sockets]
 
 
 @pytest.mark.parametrize("number", range(FAULTS))

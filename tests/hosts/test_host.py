@@ -77,3 +77,35 @@ def test_nothing_asks_a_lost_host_after_it_was_closed() -> None:
     host.close()
     assert silent.interrupted.is_set()
     assert "concurve-host-silent" not in [thread.name for thread in threading.enumerate()]
+
+
+class Dying(Connected):
+    """A host whose agent dies while its clock is asked for, which then fails as a consequence."""
+
+    def __init__(self) -> None:
+        super().__init__(m.Done([]))
+        self.is_asked, self.interrupted = threading.Event(), threading.Event()
+
+    def exchange(self, body: bytes, seconds: float) -> bytes:
+        if isinstance(m.request_of(body[4:]), m.Watch):
+            self.is_asked.wait(PATIENCE)
+            raise HostLostError("its agent is gone")
+        return super().exchange(body, seconds)
+
+    def clock(self) -> int:
+        self.is_asked.set()
+        self.interrupted.wait(PATIENCE)
+        raise HostLostError("its connection was given up")
+
+    def interrupt(self) -> None:
+        self.interrupted.set()
+
+
+def test_the_first_cause_of_a_loss_is_told_and_not_what_follows_from_it() -> None:
+    host = ConnectedHost("a", Dying(), HostEvents())
+    try:
+        with pytest.raises(HostLostError) as told:
+            host.offset()
+    finally:
+        host.close()
+    assert told.value.what == "host a was lost: its agent is gone"

@@ -3,25 +3,26 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import socket
 import sys
+import threading
 import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from concurve.definition.inventory import Cluster, Host
+from concurve.definition.inventory import Host
 from concurve.errors import HostError
-from concurve.hosts import ray_cluster
+from concurve.hosts import leaving, ray_cluster
 from concurve.hosts.connection import QUICK_SECONDS, HostLostError, ask
 from concurve.hosts.host import HostEvents
 from concurve.hosts.lease import RENEWAL_SECONDS
 from concurve.hosts.messages import Renew
-from concurve.hosts.ray_cluster import RayConnection, check_nodes
+from concurve.hosts.ray_cluster import RayConnection, Vital, check_nodes
 from concurve.hosts.starting import agent_environment
 from tests.definition.test_hosts_file import lab
 from tests.helpers.agents import inventory_of
@@ -55,6 +56,9 @@ class Waited:
     def monotonic(self) -> float:
         return self.seconds
 
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
 
 CLOCK = Waited()
 
@@ -70,6 +74,7 @@ class Ray(types.ModuleType):
         self.given: dict[str, Any] = {}
         self.timeouts: list[float] = []
         self.ends = 0
+        self.own = "own"
         self._nodes = nodes or []
 
     def init(self, **given: Any) -> None:
@@ -77,6 +82,9 @@ class Ray(types.ModuleType):
 
     def nodes(self) -> list[dict[str, Any]]:
         return self._nodes
+
+    def get_runtime_context(self) -> Any:
+        return types.SimpleNamespace(get_node_id=lambda: self.own)
 
     def get(self, reference: Reference, timeout: float) -> Any:
         self.timeouts.append(timeout)
@@ -115,6 +123,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Waited:
 def fake_ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ray]:
     ray = Ray(nodes=[node("server1")])
     monkeypatch.setattr(ray_cluster, "check_reachable", lambda address, remedy: "10.77.0.9")
+    monkeypatch.setattr(ray_cluster, "refuse_if_silent", lambda address, remedy: None)
     monkeypatch.setitem(sys.modules, "ray", ray)
     for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_USAGE_STATS_ENABLED",
                  "RAY_gcs_rpc_server_reconnect_timeout_s",
@@ -136,6 +145,13 @@ def node(host: str, alive: bool = True) -> dict[str, Any]:
         (
             RayError("The actor died unexpectedly\nmore"),
             "host a was lost: The actor died unexpectedly",
+        ),
+        (
+            RayError(
+                "The actor died unexpectedly before finishing this task.\n\tip: 10.77.0.2\n"
+                "The actor is dead because its node has died. Node Id: 5"
+            ),
+            "host a was lost: Ray's actor there died because its node has died\n",
         ),
         (RayError(""), "host a was lost: RayError"),
     ],
@@ -233,6 +249,24 @@ def test_a_wrong_token_is_named(fake_ray: Ray, monkeypatch: pytest.MonkeyPatch) 
     assert "~/.ray/auth_token" in refused.value.remedy
 
 
+def test_a_raylet_of_this_machine_that_does_not_answer_is_refused(
+    fake_ray: Ray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To join Ray there would end this process, without a word of ours."""
+
+    def refuse(address: str, remedy: str) -> None:
+        raise HostError(f"Ray at {address} does not answer", remedy)
+
+    monkeypatch.setattr(ray_cluster, "refuse_if_silent", refuse)
+    with (
+        pytest.raises(HostError, match=r"Ray at 10\.77\.0\.1:7001 does not answer") as refused,
+        ray_cluster.connected(lab(), lab().hosts),
+    ):
+        pass
+    assert "concurve hosts up FILE" in refused.value.remedy
+    assert not fake_ray.given, "not joined"
+
+
 def test_without_ray_the_remedy_is_its_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
@@ -271,39 +305,110 @@ def test_a_cluster_that_does_not_listen_is_refused_at_once() -> None:
     assert refused.value.remedy == "start it"
 
 
-def test_a_head_that_is_gone_is_the_loss_of_its_host(fake_ray: Ray) -> None:
+def vital(address: str, events: HostEvents) -> Vital:
+    """The head of Ray at an address, on the laboratory's own host."""
+    return Vital({address: ("server1", "Ray's head")}, "server1", events)
+
+
+def test_a_head_that_is_gone_is_the_loss_of_its_host() -> None:
     """Ray would end the process some seconds later, without a word of ours."""
     events = HostEvents()
     with socket.create_server(("127.0.0.1", 0)) as head:
-        port = head.getsockname()[1]
-        cluster = Cluster(head="server1", port=port, address=f"127.0.0.1:{port}")
-        inventory = msgspec.structs.replace(lab(), cluster=cluster)
-        with ray_cluster.head_watched(inventory, events, seconds=0.01):
-            assert events.next(0.2) is None
-            head.close()
-            with pytest.raises(HostLostError, match="host server1 was lost: Ray's head") as told:
-                events.next(60.0)
-    assert "concurve resume last" in told.value.remedy
-
-
-def test_one_late_answer_of_a_head_is_no_loss(
-    fake_ray: Ray, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said = iter(["timed out", "", "timed out", "timed out"])
-    asked: list[str] = []
-
-    def gone(address: str) -> tuple[str, bool]:
-        asked.append(address)
-        return next(said), False
-
-    monkeypatch.setattr(ray_cluster, "_gone", gone)
-    events = HostEvents()
+        address = f"127.0.0.1:{head.getsockname()[1]}"
     with (
-        ray_cluster.head_watched(lab(), events, seconds=0.01),
-        pytest.raises(HostLostError, match="timed out"),
+        ray_cluster.vital_watched(vital(address, events), seconds=0.01) as watched,
+        pytest.raises(HostLostError, match="host server1 was lost: Ray's head") as told,
     ):
         events.next(60.0)
-    assert len(asked) == 4
+    assert "concurve resume last" in told.value.remedy
+    with pytest.raises(HostLostError, match="host server1 was lost"):
+        watched.check()
+
+
+def test_a_head_that_is_stopped_is_the_loss_of_its_host() -> None:
+    """The kernel accepts connections for it."""
+    events = HostEvents()
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        address = f"127.0.0.1:{head.getsockname()[1]}"
+        with (
+            ray_cluster.vital_watched(vital(address, events), 0.01, 0.05),
+            pytest.raises(HostLostError, match=r"host server1 was lost: .* says nothing"),
+        ):
+            events.next(60.0)
+
+
+@pytest.mark.parametrize(
+    ("is_gone", "said", "what"),
+    [
+        (True, "The actor died", "host server1 was lost: Ray's head at"),
+        (
+            False,
+            "The actor died\nThe actor is dead because its owner has died.",
+            "host server1 was lost: Ray takes it for dead",
+        ),
+        (
+            False,
+            "The actor died\nThe actor died because its node has died",
+            "host b was lost: Ray's actor there died because its node has died",
+        ),
+    ],
+)
+def test_a_host_that_ray_ends_for_the_loss_of_another_is_not_named_in_its_place(
+    is_gone: bool, said: str, what: str
+) -> None:
+    """Ray ends what it runs on all hosts: the first to be missed may be any of them."""
+    actor = types.SimpleNamespace(exchange=Method(RayError(said)))
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        address = f"127.0.0.1:{head.getsockname()[1]}"
+        if is_gone:
+            head.close()
+        look = vital(address, HostEvents()).look
+        with pytest.raises(HostLostError) as told:
+            ask(RayConnection(Ray(), actor, look), "b", Renew())
+    assert told.value.what.startswith(what)
+
+
+def test_what_is_vital_is_the_head_and_the_raylet_of_this_machine(fake_ray: Ray) -> None:
+    there = {"NodeManagerAddress": "10.77.0.1", "NodeManagerPort": 7001}
+    fake_ray._nodes = [
+        {**node("load1"), "NodeID": "other"},
+        {**node("server1"), **there, "NodeID": fake_ray.own},
+    ]
+    found = ray_cluster._vital(lab(), fake_ray, HostEvents())
+    assert found.own == "server1"
+    assert found.places == {
+        "10.77.0.1:7000": ("server1", "Ray's head"),
+        "10.77.0.1:7001": ("server1", "the raylet of this machine"),
+    }
+
+
+def test_a_ray_that_cannot_be_left_is_waited_for_no_longer(
+    fake_ray: Ray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One whose head is stopped: the user waits for the name of the host. Nor is it asked for again
+    when the process ends, or joined again in it."""
+    stopped = threading.Event()
+    monkeypatch.setattr(fake_ray, "shutdown", lambda: stopped.wait(60.0))
+    never_again: list[object] = []
+    monkeypatch.setattr(atexit, "unregister", never_again.append)
+    try:
+        with (
+            pytest.raises(HostLostError, match="lost"),
+            ray_cluster.tasks_at("10.0.0.7:6379", []),
+        ):
+            raise HostLostError("lost")
+        assert never_again == [fake_ray.shutdown]
+        with (
+            pytest.raises(HostError, match="could not leave Ray") as refused,
+            ray_cluster.tasks_at("10.0.0.7:6379", []),
+        ):
+            pass
+        assert "new process" in refused.value.remedy
+    finally:
+        stopped.set()
+        for thread in threading.enumerate():
+            if thread.name == leaving.THREAD:
+                thread.join()
 
 
 def test_ray_reports_to_a_head_that_is_gone_for_a_moment_only(fake_ray: Ray) -> None:
@@ -311,12 +416,6 @@ def test_ray_reports_to_a_head_that_is_gone_for_a_moment_only(fake_ray: Ray) -> 
     name = "RAY_task_events_shutdown_flush_timeout_ms"
     with ray_cluster.tasks_at("10.0.0.7:6379", []):
         assert int(os.environ[name]) < 1000
-
-
-def test_an_address_is_reached_from_our_own() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-        assert ray_cluster.check_reachable(address, "") == "127.0.0.1"
 
 
 def test_tasks_are_given_the_folders_from_which_their_functions_come(fake_ray: Ray) -> None:

@@ -80,6 +80,10 @@ def main() -> None:
     except KeyboardInterrupt:  # before the verb began, or once more when it had ended
         code = 130
     sys.stderr.flush()
+    if "concurve.hosts.leaving" in sys.modules:
+        from concurve.hosts.leaving import end_if_waited_for
+
+        end_if_waited_for(code)
     if code:
         sys.exit(code)
 

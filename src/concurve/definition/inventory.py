@@ -155,8 +155,9 @@ def used_hosts(study: Study, inventory: Inventory) -> tuple[Host, ...]:
     """The hosts that a study uses, in the order of their file.
 
     Raises:
-        HostError: no host has a name or label that the study uses.
+        HostError: no host has a name or label that the study uses, or too few have it.
     """
+    alike_hosts(study, inventory)
     used: set[str] = set()
     for role in study.roles:
         meant: Sequence[Host] = inventory.meant_by(role.host, f"role {role.name}")

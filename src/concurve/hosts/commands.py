@@ -26,9 +26,12 @@ MARK_VARIABLE = "CONCURVE_RAY"
 #: The custom resource that a host has once, by which an actor is placed on it.
 RESOURCE = "host:{name}"
 
+#: How far the port of a raylet is from that of the head.
+RAYLET_PORT = 1
+
 #: Ray's ports after that of the head, by option; what workers use begins at ``WORKER_PORTS``.
 _PORTS = {
-    "--node-manager-port": 1,
+    "--node-manager-port": RAYLET_PORT,
     "--object-manager-port": 2,
     "--dashboard-agent-grpc-port": 3,
     "--dashboard-agent-listen-port": 4,
@@ -155,6 +158,9 @@ def _run_one(step: Step) -> str:
             f"{shlex.join(step.words[:-1])} true, by hand; keys in an agent, the host in "
             'known_hosts, and ssh = "USER@NAME" in the file of hosts',
         )
+    if step.is_check:
+        reason = said.removeprefix("AssertionError: ")
+        raise HostError(f"host {step.host}: {step.says} is needed there: {reason}", step.remedy)
     raise HostError(
         f"host {step.host}: {step.says} failed with {done.returncode}: {said}", step.remedy
     )

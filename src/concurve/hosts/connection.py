@@ -23,6 +23,10 @@ class HostLostError(RunError):
     """A host, or the way to it, is gone. What was measured is stored; the trial that ran is not."""
 
 
+class NamedHostLostError(HostLostError):
+    """A loss whose host is named already: not always the one that was asked for something."""
+
+
 class Connection(Protocol):
     """Carries requests to the agent of a host. One request at a time; several connections to a host
     serve several threads."""
@@ -71,7 +75,7 @@ def ask(
     except HostLostError as error:
         raise lost(host, error) from error
     except ValueError as error:
-        raise HostLostError(
+        raise NamedHostLostError(
             f"host {host} does not answer as this version does: {error}",
             f"concurve of one version on all hosts; concurve hosts down, then up, for {host}",
         ) from error
@@ -82,7 +86,9 @@ def ask(
 
 def lost(host: str, error: HostLostError) -> HostLostError:
     """The loss of a connection as that of its host, with what to try."""
-    return HostLostError(
+    if isinstance(error, NamedHostLostError):
+        return error
+    return NamedHostLostError(
         f"host {host} was lost: {error.what}",
         "once it is back, concurve hosts down FILE, then up; then concurve resume last",
     )

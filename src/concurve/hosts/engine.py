@@ -35,10 +35,11 @@ class HostsEngine:
         inventory: Inventory,
         connections: Mapping[str, Connection],
         tasks: Tasks | None = None,
+        events: HostEvents | None = None,
     ) -> None:
         self.inventory = inventory
         self.tasks = tasks
-        self.events = HostEvents()
+        self.events = HostEvents() if events is None else events
         self.hosts: dict[str, ConnectedHost] = {}
         self._found: dict[tuple[str, ...], tuple[str, ...]] = {}
         try:

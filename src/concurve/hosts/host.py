@@ -47,9 +47,12 @@ class HostEvents:
 
     def __init__(self) -> None:
         self._queue: queue.Queue[HostEvent] = queue.Queue()
+        self.lost: set[str] = set()
 
     def add(self, happened: HostEvent) -> None:
         """Have it taken by :meth:`next`."""
+        if happened.lost is not None:
+            self.lost.add(happened.host)
         self._queue.put(happened)
 
     def next(self, seconds: float) -> HostEvent | None:
@@ -103,10 +106,7 @@ class ConnectedHost:
         try:
             return ask(self.connection, self.name, request, seconds)
         except HostLostError as error:
-            if self.lost is None:
-                self.lost = error
-                raise
-            raise self.lost from error
+            raise self._lose(error) from error
 
     def offset(self) -> Offset:
         """The offset of the host's clock from ours, by new exchanges and by those before.
@@ -119,8 +119,7 @@ class ConnectedHost:
         try:
             exchanged = measured(self.connection.clock, time.monotonic_ns, exchanges)
         except HostLostError as error:
-            self.lost = lost(self.name, error)
-            raise self.lost from error
+            raise self._lose(error) from error
         self.round_trip_ns = min(exchange.round_trip_ns for exchange in exchanged)
         try:
             # All of them bound the offset, so a jump among them is seen.
@@ -146,6 +145,12 @@ class ConnectedHost:
         self.connection.close()
         self._watching.close()
 
+    def _lose(self, error: HostLostError) -> HostLostError:
+        """Have this host be lost; the error to tell, which is the first: others follow from it."""
+        if self.lost is None:
+            self.lost = lost(self.name, error)
+        return self.lost
+
     def _described(self) -> Description:
         found = self.ask(m.Describe())
         try:
@@ -165,10 +170,10 @@ class ConnectedHost:
             except (ConcurveError, msgspec.ValidationError) as error:
                 if not self._ends.is_set():
                     if not isinstance(error, HostLostError):
-                        error = lost(self.name, HostLostError(str(error)))
-                    self.lost = self.lost or error
+                        error = HostLostError(str(error))
+                    first = self._lose(error)
                     self.connection.interrupt()
-                    self._events.add(HostEvent(self.name, None, error))
+                    self._events.add(HostEvent(self.name, None, first))
                 return
             for event in found:
                 self._events.add(HostEvent(self.name, event))

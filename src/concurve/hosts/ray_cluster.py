@@ -4,20 +4,23 @@ run asks for hosts."""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import ipaddress
 import os
-import socket
+import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from concurve.definition.hosts_file import same_address
 from concurve.definition.inventory import Cluster, Host, Inventory
 from concurve.errors import HostError
-from concurve.hosts.commands import mark_of
+from concurve.hosts import leaving, listening
+from concurve.hosts.commands import RAYLET_PORT, mark_of
 from concurve.hosts.connection import (
     QUICK_SECONDS,
     Connection,
@@ -29,13 +32,13 @@ from concurve.hosts.engine import HostsEngine
 from concurve.hosts.host import HostEvent, HostEvents
 from concurve.hosts.lease import LEASE_SECONDS
 from concurve.hosts.nodes import inventory_of_nodes, parse_address, resource_of
-from concurve.hosts.ray_tasks import RayTasks
+from concurve.hosts.ray_tasks import RayTasks, asked, result_of
 from concurve.hosts.starting import start_agent
 
 #: Seconds for the actor of a host to be there. For a host that is absent Ray would wait for ever.
 PLACE_SECONDS = 30.0
 
-#: Seconds for the port of Ray's head to accept a connection: Ray itself would try for minutes.
+#: Seconds for Ray's head to answer: Ray itself would try for minutes, or for ever if it is stopped.
 REACH_SECONDS = 5.0
 
 #: Seconds that Ray may need beyond the time that an agent has. A host that is stopped or cut off is
@@ -45,21 +48,28 @@ MARGIN_SECONDS = 0.5
 #: Seconds between two looks at whether an answer is still of use.
 LOOK_SECONDS = 0.2
 
-#: Seconds between two looks at whether Ray's head still listens, and seconds after which Ray ends
-#: a process that has lost it: by then we have ended the trial and said so.
-HEAD_SECONDS = 1.0
+#: Seconds after which Ray ends a process that has lost its head: by then we have ended the trial
+#: and said so.
 WITHOUT_HEAD_SECONDS = 15
+
+#: Seconds for Ray to let this process leave it, and where a host was lost. Ray itself would wait
+#: for ever for a head or a raylet that is stopped, and the user for the name of the host.
+LEAVE_SECONDS = 10.0
+LEAVE_BROKEN_SECONDS = 0.5
 
 #: Requests to an actor that may be under way at once: one asks for news all the time.
 CALLS_AT_ONCE = 4
-
-#: So many late answers of Ray's head, one after the other, are its loss: one is a busy network's.
-LATE_MAX = 2
 
 _INSTALL = "pip install 'concurve[ray]'"
 
 #: What Ray says of a token that is missing or not its own.
 _WRONG_TOKEN = "InvalidAuthToken"
+
+#: What Ray says of an actor that it has ended because it takes this machine for dead.
+_WE_ARE_LOST = "its owner has died"
+
+#: Why an actor died, as Ray says it after a line that is the same for all.
+_DIED = re.compile(r"The actor (?:is dead|died) because ([^.\n]+)")
 
 #: So much of what Ray says of an error is told.
 _SAID_MOST = 500
@@ -92,9 +102,13 @@ class HostActor:
 class RayConnection:
     """A connection through the actor of a host."""
 
-    def __init__(self, ray: Any, actor: Any) -> None:
+    def __init__(
+        self, ray: Any, actor: Any, look: Callable[[str], None] = lambda said: None
+    ) -> None:
+        """``look`` is given what Ray says, and raises where it is not this host that was lost."""
         self._ray = ray
         self._actor = actor
+        self._look = look
         self._is_interrupted = False
 
     def exchange(self, body: bytes, seconds: float) -> bytes:
@@ -108,7 +122,7 @@ class RayConnection:
 
     def another(self) -> Connection:
         """See :meth:`~concurve.hosts.connection.Connection.another`."""
-        return RayConnection(self._ray, self._actor)
+        return RayConnection(self._ray, self._actor, self._look)
 
     def interrupt(self) -> None:
         """See :meth:`~concurve.hosts.connection.Connection.interrupt`."""
@@ -126,12 +140,15 @@ class RayConnection:
             while (left := until - time.monotonic()) > 0 and not self._is_interrupted:
                 with contextlib.suppress(failures.GetTimeoutError):
                     return self._ray.get(reference, timeout=min(LOOK_SECONDS, left))
+            if self._is_interrupted:
+                raise HostLostError("its connection was given up")
             raise HostLostError(f"no answer within {limit:g} s")
         except failures.RayTaskError as error:
             cause = getattr(error, "cause", None)
             raise HostLostError(str(cause or error).splitlines()[0]) from error
         except failures.RayError as error:
-            raise HostLostError(_first_line(error)) from error
+            self._look(str(error))
+            raise HostLostError(_reason(error)) from error
 
 
 @contextlib.contextmanager
@@ -141,13 +158,12 @@ def connected(inventory: Inventory, used: Sequence[Host]) -> Iterator[HostsEngin
     Raises:
         HostError: Ray is not installed or does not run, or a host is not there.
     """
-    with _joined(inventory) as ray:
-        check_nodes(ray.nodes(), inventory, used)
-        connections = _place(ray, inventory, used)
-        with (
-            HostsEngine(inventory, connections, RayTasks(ray)) as engine,
-            head_watched(inventory, engine.events),
-        ):
+    events = HostEvents()
+    with _joined(inventory) as ray, vital_watched(_vital(inventory, ray, events)) as vital:
+        check_nodes(asked(ray.nodes, vital.check), inventory, used)
+        connections = _place(ray, inventory, used, vital)
+        tasks = RayTasks(ray, vital.check, lambda: len(events.lost))
+        with HostsEngine(inventory, connections, tasks, events) as engine:
             yield engine
 
 
@@ -169,8 +185,12 @@ def tasks_at(address: str, import_from: Sequence[str]) -> Iterator[RayTasks]:
         HostError: there is no such cluster.
     """
     variables = {"PYTHONPATH": os.pathsep.join(import_from)}
-    with _joined(_unknown(address), {"env_vars": variables}) as ray:
-        yield RayTasks(ray)
+    inventory = _unknown(address)
+    with (
+        _joined(inventory, {"env_vars": variables}) as ray,
+        vital_watched(_vital(inventory, ray, HostEvents())) as vital,
+    ):
+        yield RayTasks(ray, vital.check)
 
 
 def _unknown(address: str) -> Inventory:
@@ -185,10 +205,37 @@ def _joined(inventory: Inventory, runtime: dict[str, Any] | None = None) -> Iter
     """Ray, joined by this process."""
     ray = _ray(inventory.cluster)
     _join(ray, inventory, runtime)
+    seconds = LEAVE_SECONDS
     try:
         yield ray
+    except HostLostError:
+        seconds = LEAVE_BROKEN_SECONDS
+        raise
     finally:
-        ray.shutdown()
+        _leave(ray, seconds)
+
+
+def _leave(ray: Any, seconds: float) -> None:
+    """Leave Ray, within a time. Where it cannot be left it is not asked again when this process
+    ends."""
+    thread = threading.Thread(target=ray.shutdown, name=leaving.THREAD, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        atexit.unregister(ray.shutdown)
+
+
+def _refuse_if_leaving() -> None:
+    """Refuse to join Ray where this process still waits to leave it: it would wait for ever.
+
+    Raises:
+        HostError: it does.
+    """
+    if leaving.is_waited_for():
+        raise HostError(
+            "this process could not leave Ray, whose head or whose raylet here does not answer",
+            "concurve hosts down FILE, then up; then a new process",
+        )
 
 
 def _address(inventory: Inventory) -> str:
@@ -196,46 +243,79 @@ def _address(inventory: Inventory) -> str:
     return inventory.cluster.address or mark_of(inventory)
 
 
+class Vital:
+    """What no run can go on without, on whichever hosts it computes: Ray's head, and the raylet of
+    the laboratory's own host. Without them the hosts may still answer; Ray would end this process
+    later, or wait for ever, and not say why. ``places`` has the host and what it is, by the
+    address; ``own`` is the laboratory's host."""
+
+    def __init__(self, places: Mapping[str, tuple[str, str]], own: str, events: HostEvents) -> None:
+        self.places = places
+        self.own = own
+        self._events = events
+        self._lost: HostLostError | None = None
+
+    def check(self) -> None:
+        """Go on if nothing is known to be lost.
+
+        Raises:
+            HostLostError: it is; the error names the host.
+        """
+        if self._lost is not None:
+            raise self._lost
+
+    def look(self, said: str) -> None:
+        """Go on after an error of Ray's about some host, unless that follows from the loss of what
+        is vital: with it Ray ends what runs on hosts that are there.
+
+        Raises:
+            HostLostError: it does; the error names the host.
+        """
+        for address, (host, what) in self.places.items():
+            reason, is_sure = listening.gone(address, LOOK_SECONDS)
+            if is_sure:
+                self.lose(host, f"{what} at {address} is gone: {reason}")
+        if _WE_ARE_LOST in said:
+            self.lose(self.own, "Ray takes it for dead, and has ended what ran for this laboratory")
+        self.check()
+
+    def lose(self, host: str, what: str) -> None:
+        """Have it happen that a host is lost; the first is the cause of others."""
+        if self._lost is None:
+            self._lost = lost(host, HostLostError(what))
+            self._events.add(HostEvent(host, None, self._lost))
+
+
 @contextlib.contextmanager
-def head_watched(
-    inventory: Inventory, events: HostEvents, seconds: float = HEAD_SECONDS
-) -> Iterator[None]:
-    """Have it happen that the host of Ray's head is lost, once the head does not listen any more.
-    Without it the hosts still answer; Ray would end this process later, and not say why."""
-    ends = threading.Event()
-    address, name = _address(inventory), inventory.cluster.head
+def vital_watched(
+    vital: Vital,
+    seconds: float = listening.LOOK_SECONDS,
+    answer_seconds: float = listening.ANSWER_SECONDS,
+) -> Iterator[Vital]:
+    """Have it happen that a host is lost, once what is vital there does not answer any more."""
 
-    def watch() -> None:
-        late = 0
-        while not ends.wait(seconds):
-            reason, is_sure = _gone(address)
-            late = late + 1 if reason else 0
-            if reason and (is_sure or late >= LATE_MAX):
-                error = HostLostError(f"Ray's head at {address} is gone: {reason}")
-                events.add(HostEvent(name, None, lost(name, error)))
-                return
+    def tell(address: str, reason: str) -> None:
+        host, what = vital.places[address]
+        vital.lose(host, f"{what} at {address} is gone: {reason}")
 
-    thread = threading.Thread(target=watch, name="concurve-head", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ends.set()
-        thread.join()
+    with contextlib.ExitStack() as stack:
+        for address in vital.places:
+            told = functools.partial(tell, address)
+            stack.enter_context(listening.watched(address, told, seconds, answer_seconds))
+        yield vital
 
 
-def _gone(address: str) -> tuple[str, bool]:
-    """Why nothing listens at an address, and whether that is sure; empty if something does, or if
-    we cannot tell."""
-    try:
-        _own_address(address, QUICK_SECONDS)
-    except TimeoutError as error:
-        return error.strerror or str(error), False
-    except ConnectionError as error:
-        return error.strerror or str(error), True
-    except OSError:
-        return "", False
-    return "", False
+def _vital(inventory: Inventory, ray: Any, events: HostEvents) -> Vital:
+    """What is vital in the Ray that was joined."""
+    places = {_address(inventory): (inventory.cluster.head, "Ray's head")}
+    own, node_id = inventory.cluster.head, ray.get_runtime_context().get_node_id()
+    for node in ray.nodes():
+        if node.get("NodeID") == node_id and node.get("NodeManagerPort"):
+            ip = str(node["NodeManagerAddress"])
+            names = [host.name for host in inventory.hosts if same_address(host.address) == ip]
+            own = names[0] if names else ip
+            places[f"{ip}:{node['NodeManagerPort']}"] = (own, "the raylet of this machine")
+    return Vital(places, own, events)
 
 
 def _ray(cluster: Cluster) -> Any:
@@ -265,7 +345,10 @@ def _join(ray: Any, inventory: Inventory, runtime: dict[str, Any] | None = None)
         else f"concurve hosts up FILE, and concurve on {head.name}, which has its head; Ray and "
         "Python of one version on all hosts"
     )
+    _refuse_if_leaving()
     here = check_reachable(address, remedy)
+    if not own:
+        refuse_if_silent(f"{head.address}:{inventory.cluster.port + RAYLET_PORT}", remedy)
     options = {} if runtime is None else {"runtime_env": runtime}
     try:
         ray.init(
@@ -290,23 +373,47 @@ def _join(ray: Any, inventory: Inventory, runtime: dict[str, Any] | None = None)
 
 
 def check_reachable(address: str, remedy: str) -> str:
-    """Refuse an address where nothing listens; our own address on the way there.
+    """Refuse an address where no Ray answers; our own address on the way there.
 
     Raises:
         HostError: names the address, and why.
     """
     try:
-        return _own_address(address, REACH_SECONDS)
+        answer = listening.answer_at(address, REACH_SECONDS)
+    except listening.SilentError as error:
+        raise _silent(address, error, remedy) from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise HostError(f"Ray at {address} cannot be reached: {reason}", remedy) from error
+    if not answer.is_of_ray:
+        said = answer.said.decode("ascii", errors="replace").split("\n")[0].strip()
+        raise HostError(
+            f"what listens at {address} is no Ray: it says {said!r}",
+            f"the port of Ray's head, as `ray start --head` prints it; {remedy}",
+        )
+    return answer.own_address
 
 
-def _own_address(address: str, seconds: float) -> str:
-    """Our own address on the way to one where something listens."""
-    host, _, port = address.rpartition(":")
-    with socket.create_connection((host.strip("[]"), int(port)), seconds) as stream:
-        return str(stream.getsockname()[0])
+def refuse_if_silent(address: str, remedy: str) -> None:
+    """Refuse an address where connections are accepted and nothing is said. Ray waits for ever for
+    such a head, and ends a process whose raylet is such, without a word of ours.
+
+    Raises:
+        HostError: names the address.
+    """
+    try:
+        listening.answer_at(address, REACH_SECONDS)
+    except listening.SilentError as error:
+        raise _silent(address, error, remedy) from error
+    except OSError:  # the port is another one where Ray was started in another way
+        pass
+
+
+def _silent(address: str, error: listening.SilentError, remedy: str) -> HostError:
+    return HostError(
+        f"Ray at {address} does not answer: {error}",
+        f"is its process stopped, or its machine? {remedy}",
+    )
 
 
 def check_nodes(
@@ -346,28 +453,30 @@ def _check_address(host: Host, known: str) -> None:
             )
 
 
-def _place(ray: Any, inventory: Inventory, used: Sequence[Host]) -> dict[str, Connection]:
+def _place(
+    ray: Any, inventory: Inventory, used: Sequence[Host], vital: Vital
+) -> dict[str, Connection]:
     """An actor on each host, all of them placed at once."""
     remote = ray.remote(HostActor)
-    actors = {
-        host.name: remote.options(
-            num_cpus=0,
-            resources={resource_of(inventory, host): 0.001},
-            max_concurrency=CALLS_AT_ONCE,
-            max_restarts=0,
-        ).remote(LEASE_SECONDS)
-        for host in used
-    }
+    options = {"num_cpus": 0, "max_concurrency": CALLS_AT_ONCE, "max_restarts": 0}
+
+    def place(host: Host) -> Any:
+        resources = {resource_of(inventory, host): 0.001}
+        return remote.options(**options, resources=resources).remote(LEASE_SECONDS)
+
+    actors = {host.name: asked(functools.partial(place, host), vital.check) for host in used}
     connections: dict[str, Connection] = {}
     for name, actor in actors.items():
         try:
-            ray.get(actor.clock.remote(), timeout=PLACE_SECONDS)
+            result_of(ray, actor.clock.remote(), PLACE_SECONDS, vital.check)
         except ray.exceptions.RayError as error:
+            vital.look(str(error))
             raise HostError(
-                f"host {name}: nothing can be started there: {_first_line(error)}",
-                "concurve doctor on that host; its concurve and concurve-native",
+                f"host {name}: nothing can be started there: {_reason(error)}",
+                "concurve doctor on that host; its concurve and concurve-native; or "
+                "concurve hosts down FILE, then up",
             ) from error
-        connections[name] = RayConnection(ray, actor)
+        connections[name] = RayConnection(ray, actor, vital.look)
     return connections
 
 
@@ -386,6 +495,10 @@ def _in_one_line(error: BaseException) -> str:
     return said if len(said) <= _SAID_MOST else f"{said[: _SAID_MOST - 1]}…"
 
 
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+def _reason(error: BaseException) -> str:
+    """Why an actor gives no answer: what Ray says of its death, else the first line."""
+    said = str(error)
+    if found := _DIED.search(said):
+        return f"Ray's actor there died because {found[1]}"
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
