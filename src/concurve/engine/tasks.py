@@ -5,7 +5,9 @@ alone. On this machine by processes (:class:`Processes`); on the CPUs of many by
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -47,8 +49,34 @@ class Processes:
             return
         listed = list(items)
         _SHARED[:] = [function, listed]
-        with multiprocessing.get_context("fork").Pool(self._count) as pool:
+        with _without_signals():
+            pool = multiprocessing.get_context("fork").Pool(self._count, _heed_signals)
+        with pool:
             yield from pool.imap(_numbered, range(len(listed)))
+
+
+#: Those by which this process may be asked to end, and by which a pool ends its forks.
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+@contextmanager
+def _without_signals() -> Iterator[None]:
+    """Forks that are made within get no signal before they say how they heed it: this process may
+    have a handler that waits for what it does, and a fork that waited so would never end."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _heed_signals() -> None:
+    """In a fork: end at once when the pool says so, by SIGTERM. What a terminal sends to all processes
+    is heeded by the one that made the pool."""
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
 def _numbered(number: int) -> Any:

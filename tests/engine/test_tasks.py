@@ -1,0 +1,25 @@
+"""Functions over many items, computed by several processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+#: A process whose handlers never let a signal end it, as where it must do something whole first.
+_DEAF = """
+import signal, time
+from concurve.engine.tasks import Processes
+
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(number, lambda *_: None)
+for _ in range(200):
+    assert len(list(Processes(4).map(time.sleep, [0.0, 0.001] * 5))) == 10
+"""
+
+
+def test_processes_end_whatever_the_handlers_of_the_one_that_forks_them() -> None:
+    """A pool ends its processes by SIGTERM, and waits for them."""
+    done = subprocess.run(
+        [sys.executable, "-c", _DEAF], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
