@@ -164,6 +164,15 @@ def test_a_producer_that_is_busy_throughout_is_the_stage() -> None:
     assert loss.speedup == pytest.approx(1) and loss.parts["stage"] == pytest.approx(1, abs=0.03)
 
 
+def test_a_first_thread_that_takes_results_waits_for_no_stage() -> None:
+    """It has started the only worker, after a fifth of the time, and waits for each of its results; a
+    thread of a library that it loaded has next to no work."""
+    taking = thread(0.2, futex=0.79, name="program", tid=FIRST, switches=150)
+    beside = worker(0.15, futex=0.84)
+    said = cause_of(cell(1, [worker(0.99, lived=0.8), beside, taking]), None)
+    assert said.cause == "none", said.words
+
+
 def test_a_stage_is_no_lock_where_waiting_for_a_cpu_is_the_greatest_loss() -> None:
     """Other processes take most of one CPU; the consumers wait for the producer all the same."""
     waiting = worker(0.25, queue=0.3, switches=900, futex=0.44)

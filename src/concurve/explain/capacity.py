@@ -257,7 +257,7 @@ def _trial_of(
         is_go=is_go,
         go=go if go is not None and go.is_known else None,
         # A goroutine runs on any thread, so those of Go are no stages and no workers.
-        limit=None if is_go else _stage(others, wall, level),
+        limit=None if is_go else _stage(others, wall, level, role.pid),
     )
 
 
@@ -402,9 +402,12 @@ def _only_one(threads: Sequence[ThreadRecord], wall: float) -> float:
     return min(wall, _ran(busiest)) if others < ACTIVE_SHARE * _worked(busiest) else 0.0
 
 
-def _stage(threads: Sequence[ThreadRecord], wall: float, level: float) -> Stage | None:
+def _stage(
+    threads: Sequence[ThreadRecord], wall: float, level: float, first: int | None
+) -> Stage | None:
     """The one thread that is busy throughout while others, which work as well, wait again and
-    again. It is none of the workers that were asked for: there are more threads than that."""
+    again. It is none of the workers that were asked for: there are more threads than that, without
+    the program's ``first`` one, which may only have started them and take their results."""
     busy = [t for t in threads if _busy(t, wall) >= STAGE_BUSY and _lives(t, wall, STAGE_LIFE)]
     if len(busy) != 1:
         return None
@@ -412,7 +415,8 @@ def _stage(threads: Sequence[ThreadRecord], wall: float, level: float) -> Stage 
     others = [t for t in threads if t is not one and _waits_for(t, one, wall)]
     if sum(t.usage.cpu_ns or 0 for t in others) < ACTIVE_SHARE * (one.usage.cpu_ns or 0):
         return None
-    return Stage(one.name, _busy(one, wall)) if len(others) + 1 > level else None
+    working = 1 + sum(thread.tid != first for thread in others)
+    return Stage(one.name, _busy(one, wall)) if working > level else None
 
 
 def _waits_for(thread: ThreadRecord, busy: ThreadRecord, wall: float) -> bool:
