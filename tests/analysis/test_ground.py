@@ -55,6 +55,9 @@ def test_the_direction_may_be_said_afterwards(store: Store) -> None:
     with pytest.raises(RunError, match="whether higher or lower tps is better") as refused:
         findings_of(store, row, "tps")
     assert "--best-by tps:higher" in refused.value.remedy
+    with pytest.raises(RunError, match="'up' is no direction") as refused:
+        findings_of(store, row, "tps:up")
+    assert "--best-by tps:higher" in refused.value.remedy
 
 
 def test_a_fixed_wall_time_decides_not_even_where_it_is_asked_for(store: Store) -> None:

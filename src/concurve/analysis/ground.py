@@ -135,6 +135,12 @@ def _asked(
     if not best_by:
         name = head.study.primary
     elif name not in have:
+        stem, _, direction = best_by.rpartition(":")
+        if stem in have:
+            raise RunError(
+                f"--best-by {best_by}: {direction!r} is no direction",
+                f"--best-by {stem}:higher, or --best-by {stem}:lower",
+            )
         raise RunError(
             f"run {head.id}: no trial has the indicator {name!r}",
             f"one of {', '.join(sorted(have)) or 'none yet'}",
