@@ -165,8 +165,8 @@ def test_a_producer_that_is_busy_throughout_is_the_stage() -> None:
 
 
 def test_a_first_thread_that_takes_results_waits_for_no_stage() -> None:
-    """It has started the only worker, after a fifth of the time, and waits for each of its results; a
-    thread of a library that it loaded has next to no work."""
+    """It has started the only worker, after a fifth of the time, and waits for each of its results;
+    a thread of a library that it loaded has next to no work."""
     taking = thread(0.2, futex=0.79, name="program", tid=FIRST, switches=150)
     beside = worker(0.15, futex=0.84)
     said = cause_of(cell(1, [worker(0.99, lived=0.8), beside, taking]), None)

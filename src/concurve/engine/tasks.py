@@ -71,8 +71,8 @@ def _without_signals() -> Iterator[None]:
 
 
 def _heed_signals() -> None:
-    """In a fork: end at once when the pool says so, by SIGTERM. What a terminal sends to all of them
-    is heeded by the process that made the pool."""
+    """In a fork: end at once when the pool says so, by SIGTERM. What a terminal sends to all of
+    them is heeded by the process that made the pool."""
     for number in _ENDING:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
