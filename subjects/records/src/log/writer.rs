@@ -35,6 +35,16 @@ pub(super) struct Writer {
     pub failure: Option<(String, Status)>,
 }
 
+impl Writer {
+    /// Fails if a write has failed before.
+    fn check(&self) -> Result<(), Fault> {
+        match &self.failure {
+            Some((text, status)) => Err(Fault::Stopped(text.clone(), *status)),
+            None => Ok(()),
+        }
+    }
+}
+
 /// A thread forces the log, also for others: they go on when it has ended, be it by a panic.
 struct Forcing<'a>(&'a Log);
 
@@ -108,9 +118,7 @@ impl Log {
     }
 
     fn write(&self, writer: &mut Writer) -> Result<(), Fault> {
-        if let Some((text, status)) = &writer.failure {
-            return Err(Fault::Stopped(text.clone(), *status));
-        }
+        writer.check()?;
         let written = self.write_buffer(writer);
         self.remember_failure(writer, written)
     }
@@ -159,9 +167,10 @@ impl Log {
     pub(super) fn name_newest(&self) -> Result<(), Fault> {
         let (file, start) = {
             let writer = self.writer();
-            if !writer.is_unnamed || writer.failure.is_some() {
+            if !writer.is_unnamed {
                 return Ok(());
             }
+            writer.check()?;
             (Arc::clone(&writer.file), writer.file_start)
         };
         let named = name_durably(self.storage.as_ref(), file.as_ref(), start);
@@ -170,7 +179,10 @@ impl Log {
             // Another file has begun: that one is to be named.
             Ok(_) if writer.file_start != start => Ok(()),
             Ok(length) => self.note_name(&mut writer, length),
-            Err(fault) => Err(fault),
+            Err(fault) => {
+                writer.forced.doubt();
+                Err(fault)
+            }
         };
         self.remember_failure(&mut writer, noted)
     }

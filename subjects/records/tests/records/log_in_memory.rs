@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use crate::common::{balance, balance_file};
-use crate::simulated::Simulated;
+use crate::simulated::{Failure, Simulated};
 use concurve_fuzz::Draw;
 use concurve_records::storage::{Disk, Folder, Storage};
 use concurve_records::{
@@ -249,6 +249,32 @@ fn no_commit_forces_a_new_file_of_the_log() {
         panic!("a file of the log is missing");
     };
     assert!(fault.to_string().contains("is missing"), "{fault}");
+}
+
+/// A file that cannot be named is a failure each time: the checkpointer ends, and does not try without end.
+#[test]
+fn a_file_that_cannot_be_named_stops_the_engine() {
+    let storage = Simulated::new();
+    let options = options(Durability::None, 1 << 16);
+    let (engine, _) = Engine::open_shared_in(Arc::new(storage.share()), options).unwrap();
+    let engine = ManuallyDrop::new(engine);
+    engine.create_file("accounts", &balance_file()).unwrap();
+    let mut session = ManuallyDrop::new(engine.session());
+    let file = session.open("accounts").unwrap();
+    insert(&mut session, file, 0..RECORDS);
+    let logs = || {
+        let names = storage.contents(false).into_keys();
+        names.filter(|it| it.starts_with("log-")).count()
+    };
+    let before = logs();
+    while logs() == before {
+        add(&mut session, file, 3, 1);
+    }
+    storage.fail_after(0, Failure::Io);
+    for _ in 0..2 {
+        assert!(engine.do_due_work().is_err());
+    }
+    assert!(storage.has_failed());
 }
 
 /// The log goes from memory to calls of the kernel and back, and from file to file, without a gap.
