@@ -139,6 +139,20 @@ fn insert(session: &mut Session, file: FileHandle, numbers: std::ops::Range<u32>
     }
 }
 
+/// An engine with records, and a session. Neither is closed: the engine is killed.
+fn with_accounts(
+    storage: Arc<dyn Storage>,
+    options: &EngineOptions,
+) -> (ManuallyDrop<Engine>, ManuallyDrop<Session>, FileHandle) {
+    let (engine, _) = Engine::open_shared_in(storage, options.clone()).unwrap();
+    let engine = ManuallyDrop::new(engine);
+    engine.create_file("accounts", &balance_file()).unwrap();
+    let mut session = ManuallyDrop::new(engine.session());
+    let file = session.open("accounts").unwrap();
+    insert(&mut session, file, 0..RECORDS);
+    (engine, session, file)
+}
+
 /// Adds to the balance of a record, in a transaction of its own if there is none.
 fn add(session: &mut Session, file: FileHandle, number: u32, more: i64) {
     let get = number.to_le_bytes();
@@ -188,13 +202,7 @@ fn commits_do_not_call_the_kernel_and_survive_a_kill() {
     let asked = Arc::new(Asked::default());
     let options = options(Durability::None, 4 << 20);
     let storage = Counting::open(folder.path(), &asked);
-    let (engine, _) = Engine::open_shared_in(storage, options.clone()).unwrap();
-    // Not closed: it is killed.
-    let engine = ManuallyDrop::new(engine);
-    engine.create_file("accounts", &balance_file()).unwrap();
-    let mut session = ManuallyDrop::new(engine.session());
-    let file = session.open("accounts").unwrap();
-    insert(&mut session, file, 0..RECORDS);
+    let (_engine, mut session, file) = with_accounts(storage, &options);
     let (written, put) = (asked.written.load(Relaxed), asked.put.load(Relaxed));
     let mut expected = vec![0; RECORDS as usize];
     for round in 1..=200_u32 {
@@ -221,13 +229,7 @@ fn no_commit_forces_a_new_file_of_the_log() {
     let asked = Arc::new(Asked::default());
     let options = options(Durability::None, 1 << 16);
     let storage = Counting::open(folder.path(), &asked);
-    let (engine, _) = Engine::open_shared_in(storage, options.clone()).unwrap();
-    // Not closed: it is killed.
-    let engine = ManuallyDrop::new(engine);
-    engine.create_file("accounts", &balance_file()).unwrap();
-    let mut session = ManuallyDrop::new(engine.session());
-    let file = session.open("accounts").unwrap();
-    insert(&mut session, file, 0..RECORDS);
+    let (engine, mut session, file) = with_accounts(storage, &options);
     let newest = || {
         let names = std::fs::read_dir(folder.path()).unwrap();
         let names = names.map(|it| it.unwrap().file_name().into_string().unwrap());
@@ -256,12 +258,7 @@ fn no_commit_forces_a_new_file_of_the_log() {
 fn a_file_that_cannot_be_named_stops_the_engine() {
     let storage = Simulated::new();
     let options = options(Durability::None, 1 << 16);
-    let (engine, _) = Engine::open_shared_in(Arc::new(storage.share()), options).unwrap();
-    let engine = ManuallyDrop::new(engine);
-    engine.create_file("accounts", &balance_file()).unwrap();
-    let mut session = ManuallyDrop::new(engine.session());
-    let file = session.open("accounts").unwrap();
-    insert(&mut session, file, 0..RECORDS);
+    let (engine, mut session, file) = with_accounts(Arc::new(storage.share()), &options);
     let logs = || {
         let names = storage.contents(false).into_keys();
         names.filter(|it| it.starts_with("log-")).count()
