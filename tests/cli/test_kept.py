@@ -94,6 +94,7 @@ def test_the_second_time_nothing_is_computed(show: Callable[..., str], computed:
     assert len(computed) == 1
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("export", [(), ("--export-html", "report.html")])
 def test_the_end_of_a_run_keeps_what_it_prints(
     export: tuple[str, ...],
