@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+
+from concurve.engine import tasks
 
 #: A process whose handlers never let a signal end it, as where it must do something whole first.
 _DEAF = """
@@ -23,3 +27,15 @@ def test_processes_end_whatever_the_handlers_of_the_one_that_forks_them() -> Non
         [sys.executable, "-c", _DEAF], capture_output=True, text=True, timeout=300, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_one_that_is_told_to_end_before_it_heeds_signals_ends() -> None:
+    """A pool that has all its results ends a process that has hardly begun."""
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        with tasks._without_signals():
+            os.kill(os.getpid(), signal.SIGTERM)
+            tasks._heed_signals()
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM

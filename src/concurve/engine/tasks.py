@@ -74,8 +74,8 @@ def _heed_signals() -> None:
     """In a fork: end at once when the pool says so, by SIGTERM. What a terminal sends to all of
     them is heeded by the process that made the pool."""
     for number in _ENDING:
-        signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        # Never to ignore SIGTERM, not even for a moment: one that waits already would be lost.
+        signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
