@@ -194,6 +194,91 @@ def test_a_stage_may_be_a_process_behind_a_pipe() -> None:
     assert cause_of(own, base).cause == "stage"
 
 
+def asking(pid: int, cpu: float = 0.3) -> Thread:
+    """A process that asks another one again and again, and waits for the answers."""
+    return worker(cpu, network=1 - cpu, switches=2000, tid=pid, pid=pid)
+
+
+def answering(*cpu: float) -> list[Thread]:
+    """A process with such threads beside its first one, which waits for their end."""
+    first = thread(0.01, futex=0.99, name="server", tid=300, pid=300, switches=3)
+    shares = enumerate(cpu, 1)
+    return [
+        first,
+        *(
+            thread(c, network=1 - c, name="server", tid=300 + n, pid=300, switches=2000)
+            for n, c in shares
+        ),
+    ]
+
+
+def test_a_process_whose_threads_take_turns_is_the_stage() -> None:
+    """An interpreter's lock lets one of them run, and each serves one of those that ask."""
+    base = cell(1, [asking(200, 0.4), *answering(0.6), joining()])
+    own = cell(2, [asking(200), asking(201), *answering(0.5, 0.5), joining()], wall=0.65)
+    said = cause_of(own, base)
+    assert said.cause == "stage" and said.limit == "server"
+    assert "2 threads of a process server, one at a time, ran" in said.words
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param([asking(200)], id="fewer wait than were asked for"),
+        pytest.param([asking(200, 0.001), asking(201, 0.001)], id="who wait do nothing"),
+        pytest.param([worker(0.3, sleep=0.7, tid=200, pid=200, switches=2000)] * 2, id="asleep"),
+    ],
+)
+def test_a_process_for_which_nobody_waits_is_no_stage(others: list[Thread]) -> None:
+    own = cell(2, [*others, *answering(0.5, 0.5), joining()])
+    assert own.stage is None
+
+
+def test_threads_of_a_process_that_run_together_are_no_stage() -> None:
+    served = [asking(200), asking(201), joining()]
+    assert cell(2, [*served, *answering(0.7, 0.7)], wall=0.9).stage is None
+    assert cell(2, [*served, *answering(0.3, 0.3)], wall=0.9).stage is None
+
+
+def parent(pid: int, lived: float, children: int) -> list[Thread]:
+    """A process that works by children, one after the other, and they."""
+    each = lived / children
+    own = worker(0.02, lived=lived, child=0.98, switches=children + 2, tid=pid, pid=pid)
+    made = [
+        worker(0.99, lived=each, switches=0, tid=pid + n, pid=pid + n)
+        for n in range(1, children + 1)
+    ]
+    return [own, *made]
+
+
+def test_processes_that_work_by_children_are_as_even_as_they_live_long() -> None:
+    base = cell(1, [*parent(200, 1.0, 20), joining()], peak=3)
+    even = cell(2, [*parent(200, 1.0, 10), *parent(400, 1.0, 10), joining()], wall=0.5, peak=5)
+    assert cause_of(even, base).cause == "none"
+    assert lost(even, base).parts["imbalance"] == pytest.approx(0.0, abs=0.02)
+    uneven = cell(2, [*parent(200, 1.0, 15), *parent(400, 0.33, 5), joining()], wall=0.75, peak=5)
+    assert cause_of(uneven, base).cause == "imbalance"
+    assert lost(uneven, base).parts["imbalance"] == pytest.approx(0.67, abs=0.03)
+
+
+def test_what_the_thread_with_a_jvm_s_main_does_while_the_pool_waits_is_serial() -> None:
+    """It is not the first thread of the process, which waits in a join."""
+
+    def java(level: int, wall: float, alone: float, cpu: float) -> Breakdown:
+        main = thread(alone, futex=1 - alone, name="java", tid=FIRST + 50, switches=90)
+        main |= {"alone": round(100 * alone)}
+        pool = [
+            thread(cpu, futex=1 - cpu, name=f"pool-1-thread-{n}", switches=4) for n in range(level)
+        ]
+        machine = thread(0.001, futex=0.999, name="VM Thread", switches=5)
+        launcher = {**joining(), "name": "java"}
+        return cell(level, [*pool, main, machine, launcher], wall=wall)
+
+    base, own = java(1, 1.0, 0.3, 0.7), java(2, 0.65, 0.46, 0.54)
+    said = cause_of(own, base)
+    assert said.cause == "serial" and "for 46 % of the time no worker worked" in said.words
+
+
 def test_a_collector_that_stops_the_workers() -> None:
     """Two thirds work and a third collection, which one thread does alone."""
 

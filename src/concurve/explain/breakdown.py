@@ -180,7 +180,8 @@ class Breakdown(NamedTuple):
         found = [a.capacity.limit for a in self.accounts if a.capacity and a.capacity.limit]
         if 2 * len(found) <= len(self.accounts):
             return None
-        return Stage(found[0].name, mean([stage.ran for stage in found]))
+        many = _usual([stage.threads for stage in found])
+        return Stage(found[0].name, mean([stage.ran for stage in found]), many)
 
     def of_capacity(self, name: str) -> float:
         """The mean of a figure of the capacity over the trials."""

@@ -346,8 +346,8 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
     cell = case.cell
     words = f"{percent(cell.share('futex'))} of it blocked on futexes"
     if cell.stage is not None:
-        ran = f"the thread {cell.stage.name} ran {percent(cell.stage.ran)} of its life"
-        return Verdict("stage", f"{words}: {ran}, and others wait for it", limit=cell.stage.name)
+        ran = f"{words}: {cell.stage.words}, and others wait for it"
+        return Verdict("stage", ran, limit=cell.stage.name)
     how = contended(case)
     if how:
         more = cell.cpus is not None and cell.threads > cell.cpus

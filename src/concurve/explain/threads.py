@@ -107,7 +107,7 @@ def active_threads(
     left out if it waits for the end of the others: if they get little CPU time, or it sets much up,
     it may have taken a tenth of theirs. ``joining`` is the share of the sampled stacks that wait
     for that: where it is great, the place says it, however much the thread did before."""
-    starting = _starting(listed, first)
+    starting = starting_threads(listed, first)
     others = [thread for thread in listed if thread not in starting]
     listed = [
         thread for thread in listed if thread not in starting or not _joins(thread, others, joining)
@@ -121,7 +121,7 @@ def active_threads(
     ]
 
 
-def _starting(listed: Sequence[ThreadRecord], first: int | None) -> list[ThreadRecord]:
+def starting_threads(listed: Sequence[ThreadRecord], first: int | None) -> list[ThreadRecord]:
     """The threads that start others: the first of the role (of each process, if it is not known),
     and the one in which a JVM runs ``main``, which has its name."""
     found = [thread for thread in listed if thread.tid == (thread.pid if first is None else first)]
