@@ -181,6 +181,99 @@ def test_a_lone_thread_that_waits_has_nobody_to_wait_for() -> None:
     assert cause_of(pool, of([thread(0.4, futex=0.6)])).cause == "none"
 
 
+def level(number: float, threads: Sequence[Thread], wall: float = 1.0, **more: Any) -> Breakdown:
+    """A cell of whole runs of so many workers, each of which is one operation."""
+    rng = random.Random(1)
+    accounts = []
+    for _ in range(5):
+        made = role(threads, None, wall=round(wall * WALL), noise=1 + 0.002 * rng.random(), **more)
+        first = msgspec.structs.replace(made, pid=100)
+        accounts.append(account(record(first), ALONE_ASKED, number))
+    found = breakdown([each for each in accounts if each is not None])
+    assert found is not None
+    return found
+
+
+def timed(cpu: float = 0.1, switches: int = 160) -> Thread:
+    """A worker that waits at futexes, as a sleeping thread of a JVM does."""
+    return thread(cpu, futex=1 - cpu, name="Thread-1", switches=switches)
+
+
+LAUNCHER = thread(0.001, futex=0.999, name="java", tid=100, switches=2)
+
+
+def test_a_pool_whose_holder_sleeps_is_a_lock() -> None:
+    """All of them wait at futexes, but nobody could wake the lone one: it waits for a time."""
+    base = level(1, [timed(), LAUNCHER])
+    said = cause_of(level(2, [timed(0.05), timed(0.05), LAUNCHER]), base)
+    assert said.cause == "lock" and "2.1 × as long for an operation" in said.words
+    eight = level(8, [*[timed(0.02, 45)] * 8, LAUNCHER])
+    assert cause_of(eight, base).cause == "lock"
+
+
+def test_sleepers_that_do_not_wait_for_one_another_hold_no_lock() -> None:
+    """However few of the CPUs they use: each waits as long for an operation as one alone."""
+    base = level(1, [timed(), LAUNCHER])
+    assert cause_of(level(2, [timed(switches=80)] * 2, wall=0.5), base).cause == "none"
+    # A slow start is shared: they wait a little longer, no more often.
+    late = level(2, [timed(0.05, 80), timed(0.05, 80), LAUNCHER])
+    assert cause_of(late, base).cause == "none"
+
+
+def test_a_pool_that_another_thread_feeds_is_no_lock_though_its_feeder_hardly_runs() -> None:
+    feeder = thread(0.02, futex=0.98, name="java", tid=150, switches=250)
+    base = level(1, [timed(), feeder, LAUNCHER])
+    said = cause_of(level(2, [timed(0.05), timed(0.05), feeder, LAUNCHER]), base)
+    assert said.cause == "none"
+    starting = {**feeder, "switches": 60}  # what a JVM needs to begin is no feeding
+    base = level(1, [timed(), starting, LAUNCHER])
+    said = cause_of(level(2, [timed(0.05), timed(0.05), starting, LAUNCHER]), base)
+    assert said.cause == "lock"
+
+
+def trying(asleep: float, switches: int = 50, cpu: float | None = None) -> Thread:
+    """A worker that sleeps before it tries again."""
+    return thread(1 - asleep if cpu is None else cpu, sleep=asleep, switches=switches)
+
+
+PARENT = thread(0.001, child=0.999, tid=100, switches=3)
+
+
+def test_a_lock_that_is_tried_again_after_each_sleep_is_a_lock() -> None:
+    base = level(1, [trying(0.0, 0), PARENT])
+    said = cause_of(level(2, [trying(0.33), trying(0.33), PARENT], wall=0.75), base)
+    assert said.cause == "lock" and "33 % of it asleep, as one worker alone is not" in said.words
+
+
+@pytest.mark.parametrize(
+    ("base", "own"),
+    [
+        pytest.param([trying(0.4, 50)], [trying(0.7)] * 2, id="one alone sleeps, too"),
+        pytest.param([trying(0.0, 0)], [trying(0.33, 3)] * 2, id="it sleeps once"),
+        pytest.param([trying(0.0, 0)], [trying(0.0, 0), trying(0.66)], id="uneven"),
+        pytest.param(
+            [trying(0.0, 0)],
+            [trying(0.33), trying(0.33), thread(0.9, name="feeder", switches=9)],
+            id="another thread gives them work",
+        ),
+    ],
+)
+def test_who_sleeps_for_want_of_work_waits_for_no_lock(
+    base: list[Thread], own: list[Thread]
+) -> None:
+    said = cause_of(level(2, [*own, PARENT], wall=0.75), level(1, [*base, PARENT]))
+    assert said.cause != "lock"
+
+
+def test_a_jvm_s_main_that_ran_before_its_threads_began_is_not_active() -> None:
+    """It waits more often than a first thread that only starts others, and computes as much."""
+    main = thread(0.1, futex=0.9, name="java", tid=150, switches=40)
+    workers = [{**timed(0.1), "lived": 0.87}] * 2
+    assert level(2, [*workers, main, LAUNCHER]).threads == 2
+    beside = [{**timed(0.1), "lived": 0.99}] * 2
+    assert level(2, [*beside, main, LAUNCHER]).threads == 3
+
+
 def test_a_dispatcher_that_is_used_up_is_the_limit() -> None:
     dispatcher = thread(0.98, name="acceptor", switches=2000)
     pool = [*[thread(0.2, futex=0.8)] * 8, dispatcher]

@@ -37,6 +37,8 @@ BYSTANDER_SHARE = 0.25
 DISPATCHER_SWITCHES_MIN = 50
 DISPATCHER_SHARE = 0.25
 DISPATCHER_BUSY = 0.5
+#: The thread in which a JVM runs ``main`` waits so often before the program begins.
+JVM_START_SWITCHES = 50
 
 _JVM_MARK = "VM Thread"
 _JVM_NAME = "java"
@@ -142,10 +144,14 @@ def _joins(thread: ThreadRecord, others: Sequence[ThreadRecord], joining: float)
     # The main thread of a JVM loads classes before.
     is_known = 2 * waits.child >= waits.readings or thread.name == _JVM_NAME
     used, life = usage.cpu_ns or 0, thread.lived_ns or 0
+    # It may have run before the others began to live.
+    before = life - max(other.lived_ns or 0 for other in others)
+    is_before = used + (usage.run_queue_ns or 0) <= before + JOINING_CPU * life
     busiest = max(other.usage.cpu_ns or 0 for other in others)
     # Where all threads hardly run, that is no share of the work.
     hardly = used < max(JOINING_SHARE * busiest, JOINING_CPU * life)
-    return (seldom or is_known) and (hardly or used > JOINING_TIMES * busiest)
+    is_apart = hardly or is_before or used > JOINING_TIMES * busiest
+    return (seldom or is_known) and is_apart
 
 
 def _activity(thread: ThreadRecord, wall: float) -> float:
@@ -193,6 +199,26 @@ def dispatcher_of(
     waits = chosen.waits or Waits()
     blocked = waits.readings - waits.running
     return Dispatcher(chosen.name, share, blocked > 0 and waits.futex >= 0.5 * blocked)
+
+
+def is_fed(listed: Sequence[ThreadRecord], active: Sequence[ThreadRecord], wall: float) -> bool:
+    """Is there a thread beside the active ones, or of another kind than most of them, that is
+    switched a quarter as often as they, or busy? It may be what they wait for, even if there is one
+    of them alone. A thread that waits, and that no other one wakes, waits for a time."""
+    kinds = [kind_of(thread) for thread in active]
+    usual = max(set(kinds), key=kinds.count, default=None)
+    peers = [thread for thread in active if kind_of(thread) == usual]
+    least = max(DISPATCHER_SWITCHES_MIN, DISPATCHER_SHARE * sum(map(switches_of, peers)))
+    return any(
+        _woken(thread) >= least or _ran(thread, wall) >= DISPATCHER_BUSY
+        for thread in listed
+        if thread not in peers
+    )
+
+
+def _woken(thread: ThreadRecord) -> int:
+    is_main = thread.name == _JVM_NAME and thread.tid != thread.pid
+    return switches_of(thread) - (JVM_START_SWITCHES if is_main else 0)
 
 
 def kind_of(thread: ThreadRecord) -> tuple[str, bool]:
