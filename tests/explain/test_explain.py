@@ -231,6 +231,40 @@ def test_a_pool_that_another_thread_feeds_is_no_lock_though_its_feeder_hardly_ru
     assert said.cause == "lock"
 
 
+def test_threads_that_ask_for_tasks_again_and_again_wait_for_who_has_them() -> None:
+    """They wait with a timeout, more often than there is a task."""
+    feeder = thread(0.01, sleep=0.99, name="pool", tid=100, switches=40)
+    asking = thread(0.02, futex=0.98, name="pool", switches=200)
+    eight = [{**asking, "cpu": 0.0025, "futex": 0.9975}] * 8
+    for beside in (feeder, {**feeder, "cpu": 0.0}):
+        said = cause_of(level(8, [*eight, beside]), level(1, [asking, beside]))
+        assert said.cause == "none"
+    rare = {**feeder, "cpu": 0.0, "switches": 20}
+    assert cause_of(level(2, [asking] * 2 + [rare]), level(1, [asking, rare])).cause == "lock"
+
+
+def test_a_holder_that_sleeps_while_the_others_wait_at_futexes() -> None:
+    """Even where it is nobody's turn for a tenth of the time, while one wakes."""
+    first = thread(0.001, futex=0.999, tid=100, switches=2)
+    base = level(1, [thread(0.06, sleep=0.94, switches=160), first])
+    own = [thread(0.01, futex=0.9, sleep=0.09, switches=45)] * 8
+    said = cause_of(level(8, [*own, first]), base)
+    assert said.cause == "lock" and "8.4 × as long for an operation" in said.words
+
+
+def test_of_a_jvm_a_lock_is_not_told_apart_from_uneven_rounds() -> None:
+    machine = thread(0.001, futex=0.999, name="VM Thread", switches=5)
+    base = of([thread(0.99, 0.01, switches=5), machine])
+    waiting = [thread(0.7, futex=0.3, switches=600)] * 2
+    said = cause_of(of([*waiting, machine], 1400), base)
+    assert (said.cause, said.either) == ("lock", "imbalance")
+    assert said.words.endswith("or for the slowest, at a barrier")
+    # Those that never run together have no uneven rounds; elsewhere places tell.
+    turns = [thread(0.5, futex=0.5, switches=600)] * 2
+    assert cause_of(of([*turns, machine], 1000), base).either is None
+    assert cause_of(of(waiting, 1400), ALONE).either is None
+
+
 def trying(asleep: float, switches: int = 50, cpu: float | None = None) -> Thread:
     """A worker that sleeps before it tries again."""
     return thread(1 - asleep if cpu is None else cpu, sleep=asleep, switches=switches)

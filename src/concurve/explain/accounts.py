@@ -17,6 +17,7 @@ from concurve.explain.stations import Serving, serving_of
 from concurve.explain.threads import (
     Dispatcher,
     active_threads,
+    asleep_beside,
     dispatcher_of,
     is_fed,
     own_time,
@@ -68,7 +69,7 @@ class Account(NamedTuple):
     were asked for, where a factor counts them. ``sites``: where in the program threads waited for
     locks, as the record has it. ``in_turns``: the workers never ran together. ``hot``: where they
     ran, of whole runs alone. ``is_jvm``: a JVM runs the threads. ``is_fed``: another thread may
-    wake them again and again.
+    wake them again and again. ``asleep``: active threads that sleep at a time, and are no workers.
     """
 
     operations: float
@@ -112,6 +113,7 @@ class Account(NamedTuple):
     hot: Hot | None = None
     is_jvm: bool = False
     is_fed: bool = False
+    asleep: float = 0.0
 
 
 def account(
@@ -206,6 +208,7 @@ def account(
         hot=hot_of(role, operations.number) if is_whole else None,
         is_jvm=bool(service_threads(role.threads.listed)),
         is_fed=is_fed(listed, active, wall),
+        asleep=asleep_beside(active, wall),
     )
 
 

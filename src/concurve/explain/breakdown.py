@@ -123,9 +123,11 @@ class Breakdown(NamedTuple):
 
     @property
     def running(self) -> float:
-        """The mean number of active threads that do not wait for another active thread."""
+        """The mean number of active threads that do not wait for another active thread, without
+        those that sleep beside the workers."""
         at_once = mean([account.thread_ns / account.wall_ns for account in self.accounts])
-        return at_once * max(0.0, 1 - self.share("futex", "pipe"))
+        working = at_once * (1 - self.share("futex", "pipe"))
+        return max(0.0, working - self.per_trial("asleep"))
 
     @property
     def others(self) -> list[OtherRole]:

@@ -351,14 +351,17 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
     how = contended(case)
     if how:
         more = cell.cpus is not None and cell.threads > cell.cpus
-        return Verdict("lock", f"{words}{how}{_cost(case) if more else ''}")
+        said = f"{words}{how}{_cost(case) if more else ''}"
+        if _may_be_rounds(cell):
+            return Verdict("lock", f"{said}; or for the slowest, at a barrier", either="imbalance")
+        return Verdict("lock", said)
     dispatcher = cell.dispatcher
     if dispatcher and dispatcher.ran >= SATURATED:
         runs = f"the thread {dispatcher.name} runs {percent(dispatcher.ran)} of the time"
         waiting = f"{words}: {runs} and the others wait for it"
         return Verdict("stage", waiting, limit=dispatcher.name)
     if case.base is not None and _holder_waits(cell, case.base):
-        times_as_long = cell.mean("futex") / case.base.mean("futex")
+        times_as_long = _timed(cell) / _timed(case.base)
         return Verdict(
             "lock",
             f"{words}, {number(times_as_long)} × as long for an operation, and no thread hands out "
@@ -455,10 +458,21 @@ def _holder_waits(cell: Breakdown, base: Breakdown) -> bool:
     """Does a lone worker wait for a time (a JVM's threads sleep at futexes), as no other thread
     wakes it, and do several wait longer and more often for each operation? Each of them could wait
     for as long as the lone one, if it were not for the others."""
-    if not _are_alike(cell, base) or base.share("futex") < WHOLE_SHARE:
+    if not _are_alike(cell, base) or base.share("futex", "sleep") < WHOLE_SHARE:
         return False
-    is_longer = cell.mean("futex") >= HELD_TIMES_MIN * base.mean("futex")
+    is_longer = _timed(cell) >= HELD_TIMES_MIN * _timed(base)
     return is_longer and not _waits_for_no_lock(cell) and wait_often(cell, base)
+
+
+def _timed(cell: Breakdown) -> float:
+    return cell.mean("futex") + cell.mean("sleep")
+
+
+def _may_be_rounds(cell: Breakdown) -> bool:
+    """Could the threads that wait for one another be those of uneven rounds, in which another one
+    is the last each time? What a JVM's threads wait for is not read. Threads that never run
+    together are none."""
+    return cell.is_jvm and not all(account.in_turns for account in cell.accounts)
 
 
 def _are_alike(cell: Breakdown, base: Breakdown) -> bool:

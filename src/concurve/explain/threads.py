@@ -37,6 +37,10 @@ BYSTANDER_SHARE = 0.25
 DISPATCHER_SWITCHES_MIN = 50
 DISPATCHER_SHARE = 0.25
 DISPATCHER_BUSY = 0.5
+#: A thread may wake the active ones if it is switched so often, and this share of how often they
+#: are: who waits for a task with a timeout is switched more often than it gets one.
+FEEDER_SWITCHES_MIN = 30
+FEEDER_SHARE = 0.02
 #: The thread in which a JVM runs ``main`` waits so often before the program begins.
 JVM_START_SWITCHES = 50
 
@@ -179,12 +183,11 @@ def dispatcher_of(
     """The thread that hands out work to the others: of another kind than most active ones (by its
     name without digits, or as the first of its process), and switched about as often as they, or
     busy."""
-    kinds = [kind_of(thread) for thread in active]
-    usual = max(set(kinds), key=kinds.count, default=None)
-    if usual is None or kinds.count(usual) < 2:
+    peers = _peers(active)
+    if len(peers) < 2:
         return None
-    peers = sum(switches_of(thread) for thread in active if kind_of(thread) == usual)
-    least = max(DISPATCHER_SWITCHES_MIN, DISPATCHER_SHARE * peers)
+    usual = kind_of(peers[0])
+    least = max(DISPATCHER_SWITCHES_MIN, DISPATCHER_SHARE * sum(map(switches_of, peers)))
     # A bystander did not run in the measured phase.
     ran = [(thread, _ran(thread, wall)) for thread in listed]
     ran += [(thread, 0.0) for thread in bystanders]
@@ -203,16 +206,36 @@ def dispatcher_of(
 
 def is_fed(listed: Sequence[ThreadRecord], active: Sequence[ThreadRecord], wall: float) -> bool:
     """Is there a thread beside the active ones, or of another kind than most of them, that is
-    switched a quarter as often as they, or busy? It may be what they wait for, even if there is one
-    of them alone. A thread that waits, and that no other one wakes, waits for a time."""
-    kinds = [kind_of(thread) for thread in active]
-    usual = max(set(kinds), key=kinds.count, default=None)
-    peers = [thread for thread in active if kind_of(thread) == usual]
-    least = max(DISPATCHER_SWITCHES_MIN, DISPATCHER_SHARE * sum(map(switches_of, peers)))
+    switched again and again, or busy? It may be what they wait for, even if there is one of them
+    alone. A thread that waits, and that no other one wakes, waits for a time."""
+    peers = _peers(active)
+    least = max(FEEDER_SWITCHES_MIN, FEEDER_SHARE * sum(map(switches_of, peers)))
     return any(
         _woken(thread) >= least or _ran(thread, wall) >= DISPATCHER_BUSY
         for thread in listed
         if thread not in peers
+    )
+
+
+def asleep_beside(active: Sequence[ThreadRecord], wall: float) -> float:
+    """The mean number of active threads of another kind than most that sleep at a time, and that
+    never wait for others: who gives out work by a clock holds nothing."""
+    peers = _peers(active)
+    known = [(thread, thread.waits or Waits()) for thread in active if thread not in peers]
+    return sum(
+        life_of(thread, wall) * waits.sleep / waits.readings / wall
+        for thread, waits in known
+        if waits.sleep and not waits.futex
+    )
+
+
+def _peers(active: Sequence[ThreadRecord]) -> list[ThreadRecord]:
+    """The threads of the kind that most of them are of; of two alike, that is switched more."""
+    by_kind: dict[tuple[str, bool], list[ThreadRecord]] = {}
+    for thread in active:
+        by_kind.setdefault(kind_of(thread), []).append(thread)
+    return max(
+        by_kind.values(), key=lambda same: (len(same), sum(map(switches_of, same))), default=[]
     )
 
 
