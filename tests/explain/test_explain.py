@@ -304,6 +304,9 @@ def test_a_jvm_s_main_that_ran_before_its_threads_began_is_not_active() -> None:
     main = thread(0.1, futex=0.9, name="java", tid=150, switches=40)
     workers = [{**timed(0.1), "lived": 0.87}] * 2
     assert level(2, [*workers, main, LAUNCHER]).threads == 2
+    first = thread(0.1, futex=0.9, tid=100, switches=25)
+    assert level(2, [*workers, first]).threads == 2
+    assert level(2, [*workers, {**first, "switches": 40}]).threads == 3
     beside = [{**timed(0.1), "lived": 0.99}] * 2
     assert level(2, [*beside, main, LAUNCHER]).threads == 3
 

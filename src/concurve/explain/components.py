@@ -478,9 +478,13 @@ def _may_be_rounds(cell: Breakdown) -> bool:
 def _are_alike(cell: Breakdown, base: Breakdown) -> bool:
     """Do the workers of a cell, and the only one of its base, do all the work, without a thread
     that hands it out? Goroutines run on any thread."""
-    is_fed = any(account.is_fed for side in (cell, base) for account in side.accounts)
     workers = cell.level or 0
-    return base.level == 1 and base.threads == 1 and workers > 1 and not (is_fed or cell.is_go)
+    may_be = base.level == 1 and base.threads == 1 and workers > 1 and not cell.is_go
+    return may_be and not (_is_fed(cell) or _is_fed(base))
+
+
+def _is_fed(cell: Breakdown) -> bool:
+    return 2 * sum(account.is_fed for account in cell.accounts) > cell.trials
 
 
 #: Waits at futexes that no sample saw may be those at a start, or at barriers.

@@ -144,7 +144,8 @@ def _joins(thread: ThreadRecord, others: Sequence[ThreadRecord], joining: float)
         return False
     if joining >= JOINING_STACKS:
         return True
-    seldom = (usage.voluntary_switches or 0) < JOINING_SWITCHES_MAX + len(others)
+    switches = switches_of(thread)
+    seldom = switches < JOINING_SWITCHES_MAX + len(others)
     # The main thread of a JVM loads classes before.
     is_known = 2 * waits.child >= waits.readings or thread.name == _JVM_NAME
     used, life = usage.cpu_ns or 0, thread.lived_ns or 0
@@ -154,6 +155,8 @@ def _joins(thread: ThreadRecord, others: Sequence[ThreadRecord], joining: float)
     busiest = max(other.usage.cpu_ns or 0 for other in others)
     # Where all threads hardly run, that is no share of the work.
     hardly = used < max(JOINING_SHARE * busiest, JOINING_CPU * life)
+    if is_before and switches < FEEDER_SWITCHES_MIN + len(others):
+        return True  # it also waited before they began
     is_apart = hardly or is_before or used > JOINING_TIMES * busiest
     return (seldom or is_known) and is_apart
 
