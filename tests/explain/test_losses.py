@@ -221,11 +221,25 @@ def test_a_process_whose_threads_take_turns_is_the_stage() -> None:
     assert "2 threads of a process server, one at a time, ran" in said.words
 
 
+def test_more_threads_than_cpus_that_work_behind_a_stage_wait_for_one_another() -> None:
+    """What they wait for a CPU is none of the others' doing, and the stage waits for one, too."""
+    base = cell(1, [asking(200, 0.4), *answering(0.6), joining()])
+    first, *serving = answering(0.4, 0.4)
+    serving = [{**one, "queue": 0.2, "network": 0.4} for one in serving]
+    asked = [{**asking(pid), "queue": 0.1, "network": 0.6} for pid in (200, 201)]
+    own = cell(2, [*asked, first, *serving, joining()], wall=0.75)
+    assert cause_of(own, base).cause == "stage"
+    assert lost(own, base).parts["queue"] == pytest.approx(0.0, abs=0.01)
+    disturbed = cell(2, [*asked, first, *serving, joining()], wall=0.75, foreign=0.3)
+    assert lost(disturbed, base).parts["queue"] > 0.2
+
+
 @pytest.mark.parametrize(
     "others",
     [
         pytest.param([asking(200)], id="fewer wait than were asked for"),
         pytest.param([asking(200, 0.001), asking(201, 0.001)], id="who wait do nothing"),
+        pytest.param([asking(200, 0.5), asking(201, 0.5)], id="of each pair one is ready"),
         pytest.param([worker(0.3, sleep=0.7, tid=200, pid=200, switches=2000)] * 2, id="asleep"),
     ],
 )
@@ -238,6 +252,34 @@ def test_threads_of_a_process_that_run_together_are_no_stage() -> None:
     served = [asking(200), asking(201), joining()]
     assert cell(2, [*served, *answering(0.7, 0.7)], wall=0.9).stage is None
     assert cell(2, [*served, *answering(0.3, 0.3)], wall=0.9).stage is None
+
+
+def test_short_threads_of_the_workers_kind_are_no_workers_that_have_ended() -> None:
+    """As those of a server that answers once."""
+    short = worker(0.9, lived=0.002)
+    own = cell(2, [worker(0.8, network=0.2, switches=900)] * 2 + [short] * 6 + [joining()])
+    assert own.of_capacity("imbalance") < 0.01 * own.per_trial("wall_ns")
+    # One worker fewer than were asked for, which has hardly begun, is one.
+    uneven = cell(
+        3, [worker(lived=0.9), worker(lived=0.9), worker(lived=0.05), joining()], cpus=(0, 1, 2)
+    )
+    assert uneven.of_capacity("imbalance") > 0.2 * uneven.per_trial("wall_ns")
+    # Tasks that have a thread each live no longer than they need.
+    tasks = [worker(lived=0.2), worker(lived=0.2), *[worker(lived=0.01)] * 3]
+    assert cell(2, [*tasks, joining()]).of_capacity("imbalance") > 0.3 * WALL
+
+
+def test_threads_of_an_interpreter_take_turns_even_where_others_are_ready_meanwhile() -> None:
+    """More of them wait for a CPU than pairs of who asks and who answers could."""
+    first, *serving = answering(0.5, 0.5)
+    serving = [{**one, "queue": 0.2, "network": 0.3} for one in serving]
+    asked = [{**asking(pid), "queue": 0.3, "network": 0.4} for pid in (200, 201)]
+    threads = [*asked, first, *serving, joining()]
+    site = SiteRecord("condition", "futex", "python", "0x1", "cfi", readings=1, threads=1)
+    python = msgspec.structs.replace(site, runtime="cpython")
+    assert cell(2, threads).stage is None
+    assert cell(2, threads, sites=SitesRecord(readings=1, listed=(site,))).stage is None
+    assert cell(2, threads, sites=SitesRecord(readings=1, listed=(python,))).stage is not None
 
 
 def parent(pid: int, lived: float, children: int) -> list[Thread]:

@@ -47,6 +47,9 @@ STAGE_OTHERS_CPU = 0.01
 #: Threads of a process run one at a time, as those that share an interpreter's lock do, if together
 #: they run for no more than so many times its life: what they do without the lock comes on top.
 ONE_AT_A_TIME_MAX = 1.25
+#: Who asks, and who answers it, together are ready for this share of the time, unless they wait for
+#: a third.
+PAIRED_MIN = 0.95
 #: A worker that waited no more often than this, or so long each time, waited at the end, or at a
 #: common start.
 END_SWITCHES_MAX = 5
@@ -280,16 +283,18 @@ def _trial_of(
         is_go=is_go,
         go=go if go is not None and go.is_known else None,
         # A goroutine runs on any thread, so those of Go are no stages and no workers.
-        limit=None if is_go else _stage(others, wall, level, role.pid),
+        limit=None if is_go else _stage(role, others, wall, level),
     )
 
 
 def _queued(trial: _Trial, taken_ns: float) -> float:
     """Time for which threads waited for a CPU, without that of a quota. Of more workers than
-    CPUs, no more than processes outside the trial took: they wait for one another."""
+    CPUs, with a stage of more threads that work, no more than processes outside the trial took:
+    they wait for one another."""
     queued = float(sum(thread.usage.run_queue_ns or 0 for thread in trial.listed))
     queued = max(0.0, queued - trial.throttled)
-    return queued if len(trial.peers) <= trial.cpus else min(queued, taken_ns)
+    working = trial.peers if trial.limit is None else _working(trial.others, trial.others)
+    return queued if len(working) <= trial.cpus else min(queued, taken_ns)
 
 
 def _nobody_worked(trial: _Trial) -> float:
@@ -318,7 +323,9 @@ def _without_work(trial: _Trial) -> float:
         return _without_goroutines(trial.go, trial.workers, wall)  # they run on any thread
     # A JVM stops its threads at a word whose value changes, too; so do those that take turns wait.
     no_rounds = trial.is_jvm or takes_turns(peers, wall)
-    uneven = _unworked(peers, wall) + (0.0 if no_rounds else _rounds(trial.role, peers))
+    uneven = _unworked(peers, wall, trial.level) + (
+        0.0 if no_rounds else _rounds(trial.role, peers)
+    )
     if trial.limit is None and not trial.is_go:
         uneven = max(uneven, _behind(peers, wall))
     return uneven
@@ -454,35 +461,37 @@ def _only_one(threads: Sequence[ThreadRecord], wall: float) -> float:
 
 
 def _stage(
-    threads: Sequence[ThreadRecord], wall: float, level: float, first: int | None
+    role: RoleRecord, threads: Sequence[ThreadRecord], wall: float, level: float
 ) -> Stage | None:
     """The one thread that is busy throughout while others, which work as well, wait again and
     again. It is none of the workers that were asked for: there are more threads than that, without
     the program's ``first`` one, which may only have started them and take their results."""
     busy = [t for t in threads if _busy(t, wall) >= STAGE_BUSY and _lives(t, wall, STAGE_LIFE)]
     if len(busy) != 1:
-        return _process(threads, wall, level, first)
+        return _process(role, threads, wall, level)
     one = busy[0]
     others = [t for t in threads if t is not one and _waits_for(t, one, wall)]
     if sum(t.usage.cpu_ns or 0 for t in others) < ACTIVE_SHARE * (one.usage.cpu_ns or 0):
         return None
-    working = 1 + sum(thread.tid != first for thread in others)
+    working = 1 + sum(thread.tid != role.pid for thread in others)
     return Stage(one.name, _busy(one, wall)) if working > level else None
 
 
 def _process(
-    threads: Sequence[ThreadRecord], wall: float, level: float, first: int | None
+    role: RoleRecord, threads: Sequence[ThreadRecord], wall: float, level: float
 ) -> Stage | None:
     """The one process beside the workers whose threads, several of which work, together run
     throughout while as many other processes and threads as workers were asked for wait for it, as
     for one that serves them all."""
     found = []
+    first = role.pid
     for pid in {thread.pid for thread in threads} - {first}:
         own = [thread for thread in threads if thread.pid == pid]
         working = _working(own, own)
         life = max(life_of(thread, wall) for thread in own)
-        ran = _cpu(own) / life if life else 0.0
-        # Threads that wait for a CPU may do so side by side.
+        # One at a time waits for a CPU, too; others may do so beside it.
+        queued = max(float(thread.usage.run_queue_ns or 0) for thread in own)
+        ran = (_cpu(own) + queued) / life if life else 0.0
         if len(working) > 1 and ran >= STAGE_BUSY:
             found.append((max(working, key=_worked), ran, own, len(working), life))
     if len(found) != 1:
@@ -496,9 +505,17 @@ def _process(
         if thread.tid != first and _waits_for(thread, busiest, life)
     ]
     is_served = len(others) >= level and _cpu(others) >= ACTIVE_SHARE * _cpu(own)
-    if not is_served or ran > ONE_AT_A_TIME_MAX:
+    # Where each has a thread of its own to ask, one of the two always runs or could run.
+    ready = ran * life + sum(map(_ran, others))
+    are_paired = ready >= PAIRED_MIN * len(others) * life and not _is_python(role)
+    if not is_served or are_paired or _cpu(own) > ONE_AT_A_TIME_MAX * life:
         return None
     return Stage(busiest.name, min(1.0, ran), many)
+
+
+def _is_python(role: RoleRecord) -> bool:
+    """Is it known that an interpreter of Python runs its threads, one of a process at a time?"""
+    return role.sites is not None and any(s.runtime == "cpython" for s in role.sites.listed)
 
 
 def _waits_for(thread: ThreadRecord, busy: ThreadRecord, wall: float) -> bool:
@@ -518,10 +535,13 @@ def _waited(threads: Sequence[ThreadRecord]) -> float:
     return sum(max(0.0, float(thread.lived_ns or 0) - _ran(thread)) for thread in threads)
 
 
-def _unworked(peers: Sequence[ThreadRecord], wall: float) -> float:
+def _unworked(peers: Sequence[ThreadRecord], wall: float, level: float) -> float:
     """Time for which workers with less work than the busiest had ended, or waited for the end.
     Where they have as much and still end earlier, the others waited for something else, such as a
     lock."""
+    working = [t for t in _working(peers, peers) if _lives(t, wall, STAGE_OTHERS_LIFE)]
+    if len(working) >= level:
+        peers = working  # the others are none of the workers
     longest = max((life_of(thread, wall) for thread in peers), default=0.0)
     most = max(map(_worked, peers), default=0.0)
     return sum(min(most - _worked(thread), _over(thread, longest, most, wall)) for thread in peers)
