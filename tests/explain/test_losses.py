@@ -249,7 +249,7 @@ def test_a_process_for_which_nobody_waits_is_no_stage(others: list[Thread]) -> N
 
 
 def test_threads_of_a_process_that_run_together_are_no_stage() -> None:
-    served = [asking(200), asking(201), joining()]
+    served = [asking(200, 0.1), asking(201, 0.1), joining()]
     assert cell(2, [*served, *answering(0.7, 0.7)], wall=0.9).stage is None
     assert cell(2, [*served, *answering(0.3, 0.3)], wall=0.9).stage is None
 

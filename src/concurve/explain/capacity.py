@@ -507,7 +507,7 @@ def _process(
     is_served = len(others) >= level and _cpu(others) >= ACTIVE_SHARE * _cpu(own)
     # Where each has a thread of its own to ask, one of the two always runs or could run.
     ready = ran * life + sum(map(_ran, others))
-    are_paired = ready >= PAIRED_MIN * len(others) * life and not _is_python(role)
+    are_paired = ready >= PAIRED_MIN * level * life and not _is_python(role)
     if not is_served or are_paired or _cpu(own) > ONE_AT_A_TIME_MAX * life:
         return None
     return Stage(busiest.name, min(1.0, ran), many)
