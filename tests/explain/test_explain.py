@@ -265,6 +265,12 @@ def test_of_a_jvm_a_lock_is_not_told_apart_from_uneven_rounds() -> None:
     assert cause_of(of(waiting, 1400), ALONE).either is None
 
 
+def test_a_thread_that_is_busy_may_feed_the_others_though_it_never_waits() -> None:
+    busy = thread(0.9, name="feeder", switches=9)
+    assert level(2, [timed(), timed(), busy, LAUNCHER]).accounts[0].is_fed
+    assert not level(2, [timed(), timed(), {**busy, "cpu": 0.2}, LAUNCHER]).accounts[0].is_fed
+
+
 def trying(asleep: float, switches: int = 50, cpu: float | None = None) -> Thread:
     """A worker that sleeps before it tries again."""
     return thread(1 - asleep if cpu is None else cpu, sleep=asleep, switches=switches)
