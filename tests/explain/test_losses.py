@@ -303,6 +303,15 @@ def test_processes_that_work_by_children_are_as_even_as_they_live_long() -> None
     assert lost(uneven, base).parts["imbalance"] == pytest.approx(0.67, abs=0.03)
 
 
+def test_a_few_short_commands_with_children_are_no_workers() -> None:
+    """As many as were asked for, by chance, beside the threads that do the work."""
+    shells = [*parent(200, 0.05, 2), *parent(400, 0.05, 2)]
+    own = cell(2, [worker(), worker(lived=0.4), *shells, joining()])
+    assert own.of_capacity("imbalance") > 0.3 * WALL
+    long = cell(2, [worker(), worker(lived=0.4), *parent(200, 0.9, 2), *parent(400, 0.9, 2)])
+    assert long.of_capacity("imbalance") < 0.1 * WALL
+
+
 def test_what_the_thread_with_a_jvm_s_main_does_while_the_pool_waits_is_serial() -> None:
     """It is not the first thread of the process, which waits in a join."""
 

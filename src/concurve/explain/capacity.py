@@ -382,10 +382,11 @@ def _peers(role: RoleRecord, threads: Sequence[ThreadRecord], level: float) -> l
     """The workers: the threads of the busiest kind, without the role's first thread, which starts
     them; with it, if fewer of them work than were asked for, and it works, too. None if they hardly
     do a part of the work."""
+    wall = float(role.wall_ns)
     started = [thread for thread in threads if thread.tid != role.pid]
     parents = [thread for thread in started if _by_children(thread)]
-    if len(parents) == level and len({kind_of(thread) for thread in parents}) == 1:
-        return [_with_children(thread, float(role.wall_ns)) for thread in parents]
+    if len(parents) == level and _are_workers(parents, wall):
+        return [_with_children(thread, wall) for thread in parents]
     kinds: dict[tuple[str, bool], int] = {}
     for thread in started:
         kinds[kind_of(thread)] = kinds.get(kind_of(thread), 0) + (thread.usage.cpu_ns or 0)
@@ -405,6 +406,12 @@ def _by_children(thread: ThreadRecord) -> bool:
     waits = thread.waits or Waits()
     blocked = waits.readings - waits.running
     return switches_of(thread) > 1 and 2 * waits.child > blocked > 0
+
+
+def _are_workers(parents: Sequence[ThreadRecord], wall: float) -> bool:
+    """Are they of one kind, and did one of them live for most of the time?"""
+    is_long = any(_lives(thread, wall, STAGE_OTHERS_LIFE) for thread in parents)
+    return is_long and len({kind_of(thread) for thread in parents}) == 1
 
 
 def _with_children(thread: ThreadRecord, wall: float) -> ThreadRecord:
