@@ -17,7 +17,9 @@ from concurve.explain.stations import Serving, serving_of
 from concurve.explain.threads import (
     Dispatcher,
     active_threads,
+    asleep_beside,
     dispatcher_of,
+    is_fed,
     own_time,
     present,
     sampled_queue,
@@ -66,7 +68,8 @@ class Account(NamedTuple):
     ``pinned``: a worker may not use all CPUs of its role. ``level`` is the number of workers that
     were asked for, where a factor counts them. ``sites``: where in the program threads waited for
     locks, as the record has it. ``in_turns``: the workers never ran together. ``hot``: where they
-    ran, of whole runs alone. ``is_jvm``: a JVM runs the threads.
+    ran, of whole runs alone. ``is_jvm``: a JVM runs the threads. ``is_fed``: another thread may
+    wake them again and again. ``asleep``: active threads that sleep at a time, and are no workers.
     """
 
     operations: float
@@ -109,6 +112,8 @@ class Account(NamedTuple):
     in_turns: bool = False
     hot: Hot | None = None
     is_jvm: bool = False
+    is_fed: bool = False
+    asleep: float = 0.0
 
 
 def account(
@@ -202,6 +207,8 @@ def account(
         in_turns=takes_turns(workers, wall),
         hot=hot_of(role, operations.number) if is_whole else None,
         is_jvm=bool(service_threads(role.threads.listed)),
+        is_fed=is_fed(listed, active, wall),
+        asleep=asleep_beside(active, wall),
     )
 
 
