@@ -250,3 +250,39 @@ fn no_file_of_the_log_is_made_or_removed_once_there_are_enough() {
     assert_eq!(bench.calls("remove", |_| true), 0);
     *bench.meanwhile.lock().unwrap() = None;
 }
+
+/// Pages are written in the order of their files, whatever the order in which they were first used.
+#[test]
+fn a_checkpoint_forces_few_files_in_each_batch() {
+    const FILES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+    let bench = Bench::new(&FILES, 1);
+    let mut sessions = FILES.map(|it| bench.session(it));
+    // A page has eight records, and a checkpoint must not be due.
+    for _ in 0..200 {
+        sessions
+            .iter_mut()
+            .for_each(|(session, file)| insert(session, *file, 8));
+    }
+    let others = [
+        "control",
+        "extents-",
+        "forced",
+        "log-",
+        "pages.",
+        "spare-",
+        "unfinished-",
+    ];
+    let is_of_records = |name: &str| others.iter().all(|it| !name.starts_with(it));
+    let of_data = |call: &str| bench.calls(call, is_of_records);
+    let batches = || bench.calls("sync", |it| it == "pages.double");
+    let before = (of_data("sync"), of_data("write"), batches());
+    bench.engine.checkpoint().unwrap();
+    let (syncs, writes) = (of_data("sync") - before.0, of_data("write") - before.1);
+    let batches = batches() - before.2;
+    assert!(batches > 1, "{batches}");
+    // Each batch ends in one file, in which the next one begins.
+    let files = FILES.len() as u64;
+    let expected = files..files + batches;
+    assert!(expected.contains(&syncs), "{syncs} in {batches} batches");
+    assert!(expected.contains(&writes), "{writes} in {batches} batches");
+}
