@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
+use crate::checkpoint::Distance;
 use crate::control::Checkpoint;
 use crate::error::Fault;
 use crate::extents::Extent;
@@ -13,14 +14,14 @@ use crate::status::Status;
 impl Shared {
     /// To be called when the log has grown to a byte: wakes the checkpointer if there is work.
     pub fn log_is_at(&self, lsn: u64) {
-        if lsn >= self.checkpoints.due.load(Relaxed) || self.store.log.wants_files() {
+        if self.checkpoints.due.is_reached(lsn) || self.store.log.wants_files() {
             self.checkpoints.wake();
         }
     }
 
     fn has_work(&self) -> bool {
-        let due = self.checkpoints.due.load(Relaxed);
-        self.store.log.wants_files() || self.store.log.end() >= due
+        let log = &self.store.log;
+        log.wants_files() || self.checkpoints.due.is_reached(log.end())
     }
 
     /// Names and makes files of the log, or makes a checkpoint, if that is due.
@@ -49,8 +50,11 @@ impl Shared {
         // the registry: then all of its records are after it.
         let earlier = self.checkpoints.control.lock().last.start;
         let start = end.min(self.sessions.first_lsn()).max(earlier);
-        let due = end.saturating_add(self.options.checkpoint_bytes);
-        self.checkpoints.due.store(due, Relaxed);
+        let distance = Distance {
+            least: self.options.checkpoint_bytes,
+            most: self.options.checkpoint_bytes_max(),
+        };
+        let begun = self.checkpoints.due.begin(end, distance);
         let (cache, log) = (&self.store.cache, &self.store.log);
         cache.flush_all(log, || self.latch_operation(None))?;
         log.sync_to(end)?;
@@ -66,7 +70,9 @@ impl Shared {
         drop(control);
         self.checkpoints.made.fetch_add(1, Relaxed);
         self.shrink_dropped_files(start)?;
-        log.forget_before(start)
+        log.forget_before(start)?;
+        self.checkpoints.due.end(begun, log.end(), distance);
+        Ok(())
     }
 }
 

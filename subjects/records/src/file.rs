@@ -15,7 +15,7 @@ use crate::definition::FileDefinition;
 use crate::error::Fault;
 use crate::extents::Extent;
 use crate::free_space::FreeSpace;
-use crate::page::{BODY, PAGE_BYTES, Page, PageBytes, PageHeader, PageId, kind};
+use crate::page::{BODY, PAGE_BYTES, Page, PageBytes, PageHeader, PageId, PageMut, kind};
 use crate::slots::{self, POSITION_BYTES, Position, State};
 use crate::storage::{Disk, Storage};
 use crate::tree::Tree;

@@ -25,8 +25,14 @@ pub struct EngineOptions {
     pub durability: Durability,
     /// Pages of the cache, of 8192 bytes each.
     pub cache_pages: usize,
-    /// A checkpoint is made when the log has grown by so many bytes.
+    /// A checkpoint is made when the log has grown by so many bytes since the last one began, or later
+    /// ([`EngineOptions::checkpoint_stretch`]).
     pub checkpoint_bytes: u64,
+    /// So many times `checkpoint_bytes` the log may grow before a checkpoint begins, if checkpoints at that
+    /// distance would take more than an eighth of the time; 1: the distance is always `checkpoint_bytes`.
+    /// A start after a crash reads the log from where the last complete checkpoint began, or the oldest
+    /// transaction that ran then: so it reads at most that, and what the log grows by during a checkpoint.
+    pub checkpoint_stretch: u64,
 }
 
 impl Default for EngineOptions {
@@ -36,16 +42,35 @@ impl Default for EngineOptions {
             durability: Durability::Group,
             cache_pages: 8192,
             checkpoint_bytes: 64 << 20,
+            checkpoint_stretch: 4,
         }
     }
 }
 
 impl EngineOptions {
+    /// The defaults with a checkpoint whenever the log has grown by so many bytes, however long checkpoints
+    /// take: for a user who has chosen the distance.
+    pub fn with_checkpoint_bytes(checkpoint_bytes: u64) -> Self {
+        Self {
+            checkpoint_bytes,
+            checkpoint_stretch: 1,
+            ..Self::default()
+        }
+    }
+
+    /// By so much the log grows at most before a checkpoint begins.
+    pub(crate) fn checkpoint_bytes_max(&self) -> u64 {
+        let stretch = self.checkpoint_stretch.max(1);
+        self.checkpoint_bytes.saturating_mul(stretch)
+    }
+
     pub(crate) fn log_options(&self) -> LogOptions {
         let is_fine = self.latching == Latching::Record;
+        // There are several files between two checkpoints.
+        let file_bytes = (self.checkpoint_bytes / 4).clamp(1 << 16, 1 << 24);
         LogOptions {
-            // There are several files between two checkpoints.
-            file_bytes: (self.checkpoint_bytes / 4).clamp(1 << 16, 1 << 24),
+            file_bytes,
+            files: self.checkpoint_bytes_max().div_ceil(file_bytes),
             gathers: is_fine,
             is_in_memory: is_fine && self.durability == Durability::None,
         }

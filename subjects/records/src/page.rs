@@ -72,6 +72,11 @@ pub trait PageHeader {
         usize::from(u16_at(self.bytes(), 6))
     }
 
+    /// The checksum that [`PageMut::seal`] has set.
+    fn checksum(&self) -> u32 {
+        u32_at(self.bytes(), 0)
+    }
+
     /// The end of the log record that changed the page last.
     fn lsn(&self) -> u64 {
         u64::from_le_bytes(self.bytes()[8..16].try_into().expect("eight bytes"))
@@ -124,6 +129,12 @@ pub trait PageMut: Deref<Target = PageBytes> {
     fn set_lsn(&mut self, lsn: u64) {
         self.put(8, &lsn.to_le_bytes());
     }
+
+    /// Sets the checksum, before the page is written to the disk.
+    fn seal(&mut self) {
+        let checksum = crc32fast::hash(&self[4..]);
+        self.put(0, &checksum.to_le_bytes());
+    }
 }
 
 /// A page in memory of its own.
@@ -156,6 +167,34 @@ impl From<&PageBytes> for Page {
     }
 }
 
+/// A page in a part of other memory.
+pub struct PageCopy<'a>(&'a mut PageBytes);
+
+impl<'a> PageCopy<'a> {
+    /// The bytes are those of one page.
+    pub fn of(bytes: &'a mut [u8]) -> Self {
+        Self(bytes.try_into().expect("the slice has PAGE_BYTES"))
+    }
+}
+
+impl Deref for PageCopy<'_> {
+    type Target = PageBytes;
+
+    fn deref(&self) -> &PageBytes {
+        self.0
+    }
+}
+
+impl PageMut for PageCopy<'_> {
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        self.0[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn shift(&mut self, from: Range<usize>, to: usize) {
+        self.0.copy_within(from, to);
+    }
+}
+
 impl Page {
     pub fn blank() -> Self {
         let bytes = vec![0; PAGE_BYTES].into_boxed_slice();
@@ -183,17 +222,6 @@ impl Page {
 
     pub fn set_first_child(&mut self, number: u32) {
         self.put(28, &number.to_le_bytes());
-    }
-
-    /// Sets the checksum, before the page is written to the disk.
-    pub fn seal(&mut self) {
-        let checksum = crc32fast::hash(&self.0[4..]);
-        self.put(0, &checksum.to_le_bytes());
-    }
-
-    /// The checksum that [`Page::seal`] has set.
-    pub fn checksum(&self) -> u32 {
-        u32_at(&self.0, 0)
     }
 
     /// Whether a page that was read from the disk is intact, or was never written.

@@ -42,12 +42,19 @@ impl<'a> Query<'a> {
     /// # Errors
     /// It is not a number above 0, or too large.
     pub fn number(&mut self, name: &str, default: usize) -> Result<usize, String> {
+        Ok(self.number_if_given(name)?.unwrap_or(default))
+    }
+
+    /// The same; nothing if the setting is not there.
+    pub fn number_if_given(&mut self, name: &str) -> Result<Option<usize>, String> {
         let Some(at) = self.settings.iter().position(|it| it.0 == name) else {
-            return Ok(default);
+            return Ok(None);
         };
         let (_, given) = self.settings.remove(at);
         let number = given.parse().ok().filter(|it| (1..=1 << 20).contains(it));
-        number.ok_or_else(|| format!("{name}={given} is not a number from 1 to {}", 1 << 20))
+        let number =
+            number.ok_or_else(|| format!("{name}={given} is not a number from 1 to {}", 1 << 20));
+        number.map(Some)
     }
 
     /// # Errors

@@ -35,7 +35,6 @@ const CHECKPOINTS: [(&str, Checkpoints); 2] = [
     ("foreground", Checkpoints::Foreground),
 ];
 const CACHE_MIB: usize = 256;
-const CHECKPOINT_MIB: usize = 64;
 /// A session looks after so many operations whether a checkpoint is due: to look takes the log's latch.
 const OPERATIONS_BETWEEN: u32 = 64;
 const POISONED: &str = "a thread panicked while it opened or closed the engine";
@@ -54,7 +53,8 @@ pub struct RecordsAddress {
     durability: &'static str,
     cache_mib: usize,
     checkpoints: &'static str,
-    checkpoint_mib: usize,
+    /// `None`: the engine chooses the distance of checkpoints.
+    checkpoint_mib: Option<usize>,
 }
 
 impl RecordsAddress {
@@ -66,7 +66,7 @@ impl RecordsAddress {
             durability: query.one_of("durability", &DURABILITIES.map(|it| it.0))?,
             cache_mib: query.number("cache_mib", CACHE_MIB)?,
             checkpoints: query.one_of("checkpoints", &CHECKPOINTS.map(|it| it.0))?,
-            checkpoint_mib: query.number("checkpoint_mib", CHECKPOINT_MIB)?,
+            checkpoint_mib: query.number_if_given("checkpoint_mib")?,
             folder: query.end()?,
         })
     }
@@ -81,10 +81,17 @@ impl RecordsAddress {
             checkpoint_mib,
         } = self;
         let folder = folder.display();
+        let distance = checkpoint_mib.map_or_else(Self::default_distance, |it| it.to_string());
         format!(
             "records:{folder}?latching={latching}&durability={durability}&cache_mib={cache_mib}\
-             &checkpoints={checkpoints}&checkpoint_mib={checkpoint_mib}"
+             &checkpoints={checkpoints}&checkpoint_mib={distance}"
         )
+    }
+
+    fn default_distance() -> String {
+        let options = EngineOptions::default();
+        let least = options.checkpoint_bytes >> 20;
+        format!("{least}..{}", least * options.checkpoint_stretch)
     }
 
     fn settings(&self) -> EngineOptions {
@@ -92,8 +99,14 @@ impl RecordsAddress {
             latching: named(&LATCHINGS, self.latching),
             durability: named(&DURABILITIES, self.durability),
             cache_pages: (self.cache_mib << 20) / records::page::PAGE_BYTES,
-            checkpoint_bytes: (self.checkpoint_mib << 20) as u64,
+            ..self.distance()
         }
+    }
+
+    /// How far apart checkpoints are: exactly so far as the address says, if it says so.
+    fn distance(&self) -> EngineOptions {
+        let chosen = self.checkpoint_mib.map(|it| (it << 20) as u64);
+        chosen.map_or_else(EngineOptions::default, EngineOptions::with_checkpoint_bytes)
     }
 
     /// Opens an engine that exists, with a thread that makes its checkpoints.
@@ -391,13 +404,27 @@ mod tests {
     }
 
     #[test]
+    fn a_distance_of_checkpoints_that_was_chosen_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let distance = |query: &str| {
+            let settings = address(&folder, query).settings();
+            (settings.checkpoint_bytes >> 20, settings.checkpoint_stretch)
+        };
+        assert_eq!(distance("cache_mib=8"), (64, 4));
+        assert_eq!(distance("checkpoint_mib=64"), (64, 1));
+        assert_eq!(distance("checkpoint_mib=7"), (7, 1));
+    }
+
+    #[test]
     fn settings_are_part_of_the_name_and_checked() {
         let folder = tempfile::tempdir().unwrap();
         let name = address(&folder, "checkpoints=foreground").name();
         assert!(
-            name.ends_with("&checkpoints=foreground&checkpoint_mib=64"),
+            name.ends_with("&checkpoints=foreground&checkpoint_mib=64..256"),
             "{name}"
         );
+        let name = address(&folder, "checkpoint_mib=64").name();
+        assert!(name.ends_with("&checkpoint_mib=64"), "{name}");
         for wrong in ["checkpoints=never", "checkpoint_mib=0"] {
             assert!(
                 RecordsAddress::parse(&format!("x?{wrong}")).is_err(),

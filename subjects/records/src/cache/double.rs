@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use crate::error::Fault;
-use crate::page::{PAGE_BYTES, Page, PageHeader, PageId};
+use crate::page::{PAGE_BYTES, Page, PageBytes, PageHeader, PageId};
 use crate::storage::{Disk, Storage};
 
 const NAME: &str = "pages.double";
@@ -42,20 +42,18 @@ impl DoubleWrite {
         Ok(Self { disk })
     }
 
-    /// Writes the copies of a batch durably; returns what was written: a page with the header, then the copies.
-    pub fn write<'a>(&self, pages: impl Iterator<Item = &'a Page>) -> Result<Vec<u8>, Fault> {
+    /// Writes a batch durably: the bytes of a page, which become the header, and then sealed copies.
+    pub fn write(&self, bytes: &mut [u8]) -> Result<(), Fault> {
         let what = || format!("write the file {NAME}");
-        let (mut bytes, mut listed) = (vec![0; PAGE_BYTES], Vec::new());
-        for page in pages {
-            bytes.extend_from_slice(page.bytes());
-            listed.push((page.id(), page.checksum()));
-        }
-        let header = encode(&listed);
-        bytes[..header.len()].copy_from_slice(&header);
-        let written = self.disk.write_at(&bytes, 0);
+        let (header, copies) = bytes.split_at_mut(PAGE_BYTES);
+        let copies: &[PageBytes] = copies.as_chunks().0;
+        let listed: Vec<Listed> = copies.iter().map(|it| (it.id(), it.checksum())).collect();
+        let encoded = encode(&listed);
+        header[..encoded.len()].copy_from_slice(&encoded);
+        header[encoded.len()..].fill(0);
+        let written = self.disk.write_at(bytes, 0);
         written.map_err(Fault::io(what))?;
-        self.disk.sync().map_err(Fault::io(what))?;
-        Ok(bytes)
+        self.disk.sync().map_err(Fault::io(what))
     }
 
     /// The whole copies of the last batch.

@@ -5,6 +5,7 @@
 //! torn in its place is intact in `pages.double`. The log is forced before the pages whose changes
 //! it describes.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::cache::Cache;
@@ -13,7 +14,7 @@ use crate::cache::frame::Pin;
 use crate::error::Fault;
 use crate::extents::{BLANK_MAX, Extent};
 use crate::log::Log;
-use crate::page::{BODY, PAGE_BYTES, Page, PageHeader, PageId, PageMut, kind};
+use crate::page::{BODY, PAGE_BYTES, Page, PageBytes, PageCopy, PageHeader, PageId, PageMut, kind};
 use crate::storage::Storage;
 
 /// The right to write pages: two batches at once would overwrite each other in the double write
@@ -32,9 +33,52 @@ impl Flusher {
 /// Pages that are written together where a session waits for one to be evicted.
 const BATCH_TO_EVICT: usize = 64;
 
-/// A copy of a page of a batch, pinned until it is on the disk: if the page were evicted before,
-/// its old contents would be read again.
-type Copied<'a> = (Pin<'a>, Page);
+/// Pages that are written together, as they are in the double write buffer. Its memory serves one batch after
+/// the other.
+struct Batch<'a> {
+    /// They are pinned until they are on the disk: if one were evicted before, its old contents would be read
+    /// again.
+    pins: Vec<Pin<'a>>,
+    /// A page for the header of the double write buffer, and then the copies.
+    bytes: Vec<u8>,
+}
+
+impl<'a> Batch<'a> {
+    /// With room for some pages.
+    fn of(most: usize) -> Self {
+        let mut bytes = Vec::with_capacity((most + 1) * PAGE_BYTES);
+        bytes.resize(PAGE_BYTES, 0);
+        Self {
+            pins: Vec::with_capacity(most),
+            bytes,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.pins.len()
+    }
+
+    fn add(&mut self, pin: Pin<'a>, page: &PageBytes) -> PageCopy<'_> {
+        let at = self.bytes.len();
+        self.bytes.extend_from_slice(page);
+        self.pins.push(pin);
+        PageCopy::of(&mut self.bytes[at..])
+    }
+
+    fn pages(&self) -> &[PageBytes] {
+        self.bytes[PAGE_BYTES..].as_chunks().0
+    }
+
+    fn seal(&mut self) {
+        let copies = self.bytes[PAGE_BYTES..].chunks_mut(PAGE_BYTES);
+        copies.for_each(|it| PageCopy::of(it).seal());
+    }
+
+    fn clear(&mut self) {
+        self.pins.clear();
+        self.bytes.truncate(PAGE_BYTES);
+    }
+}
 
 impl Cache {
     /// Writes all pages that were changed before the call; those changed during it may be written.
@@ -43,20 +87,24 @@ impl Cache {
     pub fn flush_all<T>(&self, log: &Log, latch: impl Fn() -> T) -> Result<(), Fault> {
         // Pages of a batch cannot be evicted: a share of the cache at most.
         let most = (self.frames.len() / 8).clamp(BATCH_TO_EVICT, BATCH);
-        let mut rest: Vec<usize> = (0..self.frames.len()).collect();
+        let mut rest = {
+            // Who writes pages now has marked them as unchanged, and will be done or mark them again.
+            let _flusher = self.files.flusher.lock();
+            self.in_order(self.changed(0))
+        };
+        let mut batch = Batch::of(most.min(rest.len()));
         while !rest.is_empty() {
             let held = latch();
             let mut flusher = self.files.flusher.lock();
-            let (batch, after) = self.collect(log, &rest, most);
+            rest = self.collect(log, &rest, most, &mut batch);
             drop(held);
-            if batch.is_empty() {
+            if batch.len() == 0 {
                 std::thread::yield_now();
             }
-            self.write_batch(log, &mut flusher, batch)?;
+            self.write_batch(log, &mut flusher, &mut batch)?;
             drop(flusher);
             // The log goes on meanwhile, and may need its next file before all pages are written.
             log.prepare_files()?;
-            rest = after;
         }
         Ok(())
     }
@@ -65,57 +113,88 @@ impl Cache {
     pub(super) fn flush_some(&self, log: &Log) -> Result<bool, Fault> {
         let mut flusher = self.files.flusher.lock();
         let hand = self.clock.hand.load(Relaxed) % self.frames.len();
-        let frames: Vec<usize> = (hand..self.frames.len()).chain(0..hand).collect();
-        let (batch, _) = self.collect(log, &frames, BATCH_TO_EVICT);
-        let some = !batch.is_empty();
-        self.write_batch(log, &mut flusher, batch)?;
-        Ok(some)
+        let mut batch = Batch::of(BATCH_TO_EVICT);
+        for some in self.changed(hand).chunks(BATCH_TO_EVICT) {
+            let some = self.in_order(some.to_vec());
+            self.collect(log, &some, BATCH_TO_EVICT, &mut batch);
+            if batch.len() > 0 {
+                self.write_batch(log, &mut flusher, &mut batch)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The frames whose pages are changed, from one on and round to it. To be called with the flusher.
+    fn changed(&self, first: usize) -> Vec<usize> {
+        let frames = (first..self.frames.len()).chain(0..first);
+        frames.filter(|it| self.frames[*it].is_dirty()).collect()
+    }
+
+    /// Frames in the order of their pages: so those that follow each other in a file are written in one call,
+    /// and few batches have pages of a file, which each of them forces to the disk.
+    fn in_order(&self, frames: Vec<usize>) -> Vec<usize> {
+        let page = |it: usize| (self.frames[it].id(), it);
+        let mut pages: Vec<_> = frames.into_iter().map(page).collect();
+        pages.sort_unstable();
+        pages.into_iter().map(|(_, frame)| frame).collect()
     }
 
     /// Copies pages that changed, until a batch has as many as it may have; returns the frames that remain.
     ///
     /// Does not wait for latches: their holder may wait for the flusher, which is this thread.
-    fn collect(&self, log: &Log, frames: &[usize], most: usize) -> (Vec<Copied<'_>>, Vec<usize>) {
+    fn collect<'a>(
+        &'a self,
+        log: &Log,
+        frames: &[usize],
+        most: usize,
+        batch: &mut Batch<'a>,
+    ) -> Vec<usize> {
         // All changes that are in the log now are on their pages.
         let known = if log.gathers() { log.end() } else { 0 };
-        let (mut batch, mut rest) = (Vec::new(), Vec::new());
+        let mut rest = Vec::new();
         for (at, index) in frames.iter().enumerate() {
             if batch.len() == most {
                 rest.extend_from_slice(&frames[at..]);
                 break;
             }
-            match self.copy(log, *index, known) {
-                Ok(copied) => batch.extend(copied),
-                Err(Busy) => rest.push(*index),
+            if let Err(Busy) = self.copy(log, *index, known, batch) {
+                rest.push(*index);
             }
         }
-        (batch, rest)
+        rest
     }
 
-    /// The frame's page, if it changed. The page has all of its changes that are in the log before the byte
+    /// Copies the frame's page, if it changed. The page has all of its changes that are in the log before the byte
     /// `known`. A page of records may have later ones, which were gathered: to redo them once more does no
     /// harm. To redo that of a node would, so these are put into the log before the copy says how much of it
     /// the node has.
-    fn copy(&self, log: &Log, index: usize, known: u64) -> Result<Option<Copied<'_>>, Busy> {
+    fn copy<'a>(
+        &'a self,
+        log: &Log,
+        index: usize,
+        known: u64,
+        batch: &mut Batch<'a>,
+    ) -> Result<(), Busy> {
         let frame = &self.frames[index];
         if !frame.is_dirty() {
-            return Ok(None);
+            return Ok(());
         }
         let Some(id) = frame.id() else {
-            return Ok(None);
+            return Ok(());
         };
         let pin = {
             let _stripe = self.table.stripe(id);
             if !frame.has(id) {
-                return Ok(None);
+                return Ok(());
             }
             frame.pin_in_table()
         };
         let page = frame.try_read().ok_or(Busy)?;
         if !frame.take_dirty() {
-            return Ok(None);
+            return Ok(());
         }
-        let mut copy = Page::from(&*page);
+        let mut copy = batch.add(pin, &page);
         let known = match frame.take_gathered() {
             Some(buffer) => {
                 log.publish(buffer);
@@ -127,24 +206,24 @@ impl Cache {
         if copy.lsn() < known && copy.kind() != kind::BLANK {
             copy.set_lsn(known);
         }
-        Ok(Some((pin, copy)))
+        Ok(())
     }
 
+    /// Writes a batch, which is empty then.
     fn write_batch(
         &self,
         log: &Log,
         flusher: &mut Flusher,
-        mut batch: Vec<Copied<'_>>,
+        batch: &mut Batch<'_>,
     ) -> Result<(), Fault> {
-        if batch.is_empty() {
+        if batch.len() == 0 {
             return Ok(());
         }
-        let written = self.write_pages(log, flusher, &mut batch);
+        let written = self.write_pages(log, flusher, batch);
         if written.is_err() {
-            for (pin, _) in &batch {
-                pin.mark_dirty();
-            }
+            batch.pins.iter().for_each(|it| it.mark_dirty());
         }
+        batch.clear();
         written
     }
 
@@ -152,25 +231,22 @@ impl Cache {
         &self,
         log: &Log,
         flusher: &mut Flusher,
-        batch: &mut [Copied<'_>],
+        batch: &mut Batch<'_>,
     ) -> Result<(), Fault> {
-        let lsn = batch.iter().map(|(_, page)| page.lsn()).max();
+        let lsn = batch.pages().iter().map(PageHeader::lsn).max();
         log.sync_before_pages(lsn.unwrap_or(0))?;
-        batch.sort_by_key(|(_, page)| page.id());
-        batch.iter_mut().for_each(|(_, page)| page.seal());
-        let written = flusher.double.write(batch.iter().map(|it| &it.1))?;
-        let mut rest = &written[PAGE_BYTES..];
+        batch.seal();
+        flusher.double.write(&mut batch.bytes)?;
         // Pages that follow each other in their file are written together.
-        for run in batch.chunk_by(|one, other| one.1.id().is_before(other.1.id())) {
-            let first = run[0].1.id();
-            let (bytes, after) = rest.split_at(run.len() * PAGE_BYTES);
+        let pages = batch.pages();
+        for run in pages.chunk_by(|one, other| one.id().is_before(other.id())) {
+            let first = run[0].id();
             self.disk(first.file)
-                .write_at(bytes, place(first))
+                .write_at(run.as_flattened(), place(first))
                 .map_err(Fault::io(|| format!("write {first} and those after it")))?;
-            rest = after;
         }
-        for of_file in batch.chunk_by(|one, other| one.1.id().file == other.1.id().file) {
-            let file = of_file[0].1.id().file;
+        let files: BTreeSet<u32> = pages.iter().map(|it| it.id().file).collect();
+        for file in files {
             self.disk(file)
                 .sync()
                 .map_err(Fault::io(|| format!("force file {file} to the disk")))?;

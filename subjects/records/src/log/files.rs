@@ -13,6 +13,7 @@ use concurve_latch::Mutex;
 
 use crate::classes;
 use crate::error::Fault;
+use crate::log::LogOptions;
 use crate::storage::{Disk, Storage};
 
 const PREFIX: &str = "spare-";
@@ -21,8 +22,10 @@ const UNFINISHED: &str = "unfinished-spare";
 /// Written at a time. The kernel caches a large write in one folio, and processes all of it when a
 /// part is overwritten: with short transactions that took a sixth of the time.
 static ZEROS: [u8; 1 << 14] = [0; 1 << 14];
-/// The largest number of spare files.
-const SPARES_MAX: usize = 8;
+/// So many spare files there may be beside those that the log fills between two checkpoints: a checkpoint frees
+/// these, and one that was removed would have to be made again, which takes as long as to write the log. The log
+/// goes on during a checkpoint.
+const SPARES_MORE: u64 = 4;
 /// With fewer, another one is made: the log may need the next one before that is done.
 const SPARES_MIN: usize = 2;
 
@@ -41,11 +44,13 @@ pub struct Spares {
     numbers: Mutex<Vec<u64>>,
     count: AtomicUsize,
     file_bytes: u64,
+    /// The largest number of spare files.
+    most: usize,
 }
 
 impl Spares {
     /// The spare files in the storage.
-    pub fn find(storage: &dyn Storage, file_bytes: u64) -> Result<Self, Fault> {
+    pub fn find(storage: &dyn Storage, options: LogOptions) -> Result<Self, Fault> {
         let names = storage
             .names()
             .map_err(Fault::io(|| "list the log".to_owned()))?;
@@ -54,7 +59,8 @@ impl Spares {
         Ok(Self {
             count: AtomicUsize::new(numbers.len()),
             numbers: classes::log_writer().mutex(numbers),
-            file_bytes,
+            file_bytes: options.file_bytes,
+            most: usize::try_from(options.files.saturating_add(SPARES_MORE)).unwrap_or(usize::MAX),
         })
     }
 
@@ -81,7 +87,7 @@ impl Spares {
     pub fn keep(&self, storage: &dyn Storage, name: &str) -> Result<(), Fault> {
         let what = || format!("give up the file {name} of the log");
         let mut numbers = self.numbers.lock();
-        if numbers.len() >= SPARES_MAX {
+        if numbers.len() >= self.most {
             return storage.remove(name).map_err(Fault::io(what));
         }
         let number = (0..).find(|it| !numbers.contains(it)).unwrap_or_default();

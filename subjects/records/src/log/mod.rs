@@ -55,6 +55,8 @@ pub enum Durability {
 pub struct LogOptions {
     /// The log continues in another file when one has this length.
     pub file_bytes: u64,
+    /// So many files there are between two checkpoints, at most.
+    pub files: u64,
     /// Sessions gather their records.
     pub gathers: bool,
     /// Records are put into the file through memory, if the storage can do that.
@@ -129,7 +131,7 @@ impl Log {
     /// Continues at a byte of the log, in a new file. What follows that byte is given up: it must be
     /// torn, and never was acknowledged.
     pub fn open(storage: Arc<dyn Storage>, end: u64, options: LogOptions) -> Result<Self, Fault> {
-        let spares = Spares::find(storage.as_ref(), options.file_bytes)?;
+        let spares = Spares::find(storage.as_ref(), options)?;
         spares.prepare(storage.as_ref())?;
         let mut forced = remove_after(storage.as_ref(), end)?;
         if forced.names(end) {

@@ -24,6 +24,7 @@ pub fn options(latching: Latching, durability: Durability) -> EngineOptions {
         durability,
         cache_pages: 256,
         checkpoint_bytes: 1 << 20,
+        checkpoint_stretch: 4,
     }
 }
 

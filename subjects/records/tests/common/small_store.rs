@@ -28,6 +28,7 @@ pub fn options() -> EngineOptions {
         durability: Durability::Group,
         cache_pages: 64,
         checkpoint_bytes: 1 << 18,
+        checkpoint_stretch: 1,
     }
 }
 

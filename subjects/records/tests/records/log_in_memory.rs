@@ -27,6 +27,7 @@ fn options(durability: Durability, checkpoint_bytes: u64) -> EngineOptions {
         durability,
         cache_pages: 256,
         checkpoint_bytes,
+        checkpoint_stretch: 1,
     }
 }
 

@@ -17,6 +17,7 @@ mod simulated;
 mod small_store;
 
 mod bank;
+mod checkpoints;
 mod damage;
 mod fuzz;
 mod hostile_pages;

@@ -95,7 +95,9 @@ pub struct RecordArgs {
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     cache_mib: Option<u32>,
 
-    /// Growth of the write-ahead log after which a checkpoint is made [default: 64]
+    /// Growth of the write-ahead log after which a checkpoint is made; a start after a crash reads so much
+    /// of it, and what was written during a checkpoint [default: 64, and up to 256 while checkpoints would
+    /// take more than an eighth of the time]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     checkpoint_mib: Option<u32>,
 
@@ -114,6 +116,16 @@ impl RecordArgs {
             ("--checkpoint-mib", self.checkpoint_mib.is_some()),
             ("--salvage", self.salvage.is_some()),
         ])
+    }
+
+    /// How far apart checkpoints are: exactly so far as was given, if it was.
+    fn distance(&self) -> concurve_records::EngineOptions {
+        match self.checkpoint_mib {
+            Some(mib) => {
+                concurve_records::EngineOptions::with_checkpoint_bytes(u64::from(mib) << 20)
+            }
+            None => concurve_records::EngineOptions::default(),
+        }
     }
 
     /// Checks them together with the options of all services.
@@ -149,7 +161,7 @@ impl RecordArgs {
                 },
                 durability,
                 cache_pages: cache_mib << 20 >> concurve_records::page::PAGE_BYTES.ilog2(),
-                checkpoint_bytes: u64::from(self.checkpoint_mib.unwrap_or(64)) << 20,
+                ..self.distance()
             },
         })
     }

@@ -103,6 +103,19 @@ fn each_service_has_its_own_options() {
     );
 }
 
+#[test]
+fn a_distance_of_checkpoints_that_was_given_is_kept() {
+    let distance = |given: &str| {
+        let line = format!("concurve-server --service records --folder x {given}");
+        let parsed = ServerArgs::try_parse_from(line.split_whitespace()).unwrap();
+        let engine = parsed.options().unwrap().records.unwrap().engine;
+        (engine.checkpoint_bytes >> 20, engine.checkpoint_stretch)
+    };
+    assert_eq!(distance(""), (64, 4));
+    assert_eq!(distance("--checkpoint-mib 64"), (64, 1));
+    assert_eq!(distance("--checkpoint-mib 7"), (7, 1));
+}
+
 /// Each numeric option: the least and the greatest value that it takes, and what else the command line
 /// needs for it.
 const NUMBERS: &[(&str, u64, u64, &str)] = &[

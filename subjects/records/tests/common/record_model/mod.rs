@@ -42,6 +42,7 @@ impl Case {
             // Small, so that pages are evicted, and there are many checkpoints.
             cache_pages: 64,
             checkpoint_bytes: 1 << 16,
+            checkpoint_stretch: 4,
         };
         Self {
             folder: tempfile::tempdir().unwrap(),

@@ -124,6 +124,7 @@ impl World {
             // Small, so that pages are evicted, and there are many checkpoints and files of the log.
             cache_pages: 64,
             checkpoint_bytes: 1 << 17,
+            checkpoint_stretch: 4,
         };
         Self {
             seed,

@@ -1,0 +1,288 @@
+//! When checkpoints are made, and what they ask of the disk.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use concurve_records::storage::{Disk, Folder, Storage};
+use concurve_records::{
+    Durability, Engine, EngineOptions, FileDefinition, FileHandle, Latching, Session,
+};
+use tempfile::TempDir;
+
+const RECORD_BYTES: u16 = 1000;
+const CHECKPOINT_BYTES: u64 = 1 << 18;
+
+type Calls = Arc<Mutex<BTreeMap<(&'static str, String), u64>>>;
+type Meanwhile = Arc<Mutex<Option<Box<dyn FnMut() + Send>>>>;
+
+/// A folder that counts the calls by the names of its files, and in which something happens whenever
+/// `pages.double` is forced to the disk.
+struct Watched {
+    folder: Folder,
+    calls: Calls,
+    meanwhile: Meanwhile,
+}
+
+struct WatchedDisk {
+    disk: Arc<dyn Disk>,
+    name: String,
+    calls: Calls,
+    meanwhile: Meanwhile,
+}
+
+fn count(calls: &Calls, call: &'static str, name: &str) {
+    let mut calls = calls.lock().unwrap();
+    *calls.entry((call, name.to_owned())).or_default() += 1;
+}
+
+impl Storage for Watched {
+    fn open(&self, name: &str) -> io::Result<Arc<dyn Disk>> {
+        count(&self.calls, "open", name);
+        Ok(Arc::new(WatchedDisk {
+            disk: self.folder.open(name)?,
+            name: name.to_owned(),
+            calls: Arc::clone(&self.calls),
+            meanwhile: Arc::clone(&self.meanwhile),
+        }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.folder.rename(from, to)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        count(&self.calls, "remove", name);
+        self.folder.remove(name)
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        self.folder.names()
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        self.folder.sync_names()
+    }
+
+    fn boot(&self) -> u64 {
+        self.folder.boot()
+    }
+
+    fn now(&self) -> Duration {
+        self.folder.now()
+    }
+}
+
+impl Disk for WatchedDisk {
+    fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+        self.disk.read_at(buffer, at)
+    }
+
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        count(&self.calls, "write", &self.name);
+        self.disk.write_at(bytes, at)
+    }
+
+    fn put(&self, bytes: &[u8], at: u64) -> bool {
+        self.disk.put(bytes, at)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        count(&self.calls, "sync", &self.name);
+        if self.name == "pages.double"
+            && let Some(happens) = self.meanwhile.lock().unwrap().as_mut()
+        {
+            happens();
+        }
+        self.disk.sync()
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        self.disk.length()
+    }
+
+    fn set_length(&self, length: u64) -> io::Result<()> {
+        self.disk.set_length(length)
+    }
+}
+
+/// An engine without a thread of checkpoints, in a watched folder.
+struct Bench {
+    _folder: TempDir,
+    engine: Engine,
+    calls: Calls,
+    meanwhile: Meanwhile,
+}
+
+impl Bench {
+    fn new(files: &[&str], checkpoint_stretch: u64) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (calls, meanwhile) = (Calls::default(), Meanwhile::default());
+        let watched = Watched {
+            folder: Folder::open(folder.path()).unwrap(),
+            calls: Arc::clone(&calls),
+            meanwhile: Arc::clone(&meanwhile),
+        };
+        let options = EngineOptions {
+            latching: Latching::Record,
+            durability: Durability::None,
+            cache_pages: 4096,
+            checkpoint_bytes: CHECKPOINT_BYTES,
+            checkpoint_stretch,
+        };
+        let (engine, _) = Engine::open_shared_in(Arc::new(watched), options).unwrap();
+        let definition = FileDefinition {
+            record_bytes: RECORD_BYTES,
+            keys: Vec::new(),
+        };
+        for name in files {
+            engine.create_file(name, &definition).unwrap();
+        }
+        Self {
+            _folder: folder,
+            engine,
+            calls,
+            meanwhile,
+        }
+    }
+
+    fn session(&self, file: &str) -> (Session, FileHandle) {
+        let mut session = self.engine.session();
+        let file = session.open(file).unwrap();
+        (session, file)
+    }
+
+    fn calls(&self, call: &str, is_meant: impl Fn(&str) -> bool) -> u64 {
+        let calls = self.calls.lock().unwrap();
+        let meant = calls
+            .iter()
+            .filter(|it| it.0.0 == call && is_meant(&it.0.1));
+        meant.map(|it| it.1).sum()
+    }
+
+    /// Inserts records until the next checkpoint has been made; returns how large the log was when it began.
+    fn until_checkpoint(&self, session: &mut Session, file: FileHandle) -> u64 {
+        let now = || self.engine.statistics();
+        let before = now().checkpoints;
+        loop {
+            let log_bytes = now().log_bytes;
+            self.engine.do_due_work().unwrap();
+            if now().checkpoints > before {
+                return log_bytes;
+            }
+            insert(session, file, 1);
+        }
+    }
+}
+
+fn insert(session: &mut Session, file: FileHandle, records: u64) {
+    for _ in 0..records {
+        session
+            .insert(file, &[b'x'; RECORD_BYTES as usize])
+            .unwrap();
+    }
+}
+
+/// The distance of two checkpoints, if the log grows by some bytes during each.
+fn distance_if(during: u64, stretch: u64) -> u64 {
+    let bench = Bench::new(&["f"], stretch);
+    let (mut session, file) = bench.session("f");
+    let (mut other, others) = bench.session("f");
+    *bench.meanwhile.lock().unwrap() = Some(Box::new(move || {
+        insert(&mut other, others, during / u64::from(RECORD_BYTES));
+    }));
+    let first = bench.until_checkpoint(&mut session, file);
+    let second = bench.until_checkpoint(&mut session, file);
+    *bench.meanwhile.lock().unwrap() = None;
+    second - first
+}
+
+#[test]
+fn checkpoints_that_take_long_come_less_often() {
+    // The log has more than the bytes of the records, and a whole number of them.
+    let is_near = |found, wanted: u64| (wanted..wanted + wanted / 6).contains(&found);
+    for (during, stretch, wanted) in [
+        (0, 4, CHECKPOINT_BYTES),
+        // A sixteenth of the distance.
+        (CHECKPOINT_BYTES / 16, 4, CHECKPOINT_BYTES),
+        (CHECKPOINT_BYTES / 4, 4, 2 * CHECKPOINT_BYTES),
+        // More than they may be apart.
+        (CHECKPOINT_BYTES, 4, 4 * CHECKPOINT_BYTES),
+        // The distance was chosen.
+        (CHECKPOINT_BYTES / 4, 1, CHECKPOINT_BYTES),
+        (CHECKPOINT_BYTES / 4, 0, CHECKPOINT_BYTES),
+    ] {
+        let found = distance_if(during, stretch);
+        assert!(
+            is_near(found, wanted),
+            "{found} instead of {wanted}, with {during} meanwhile and {stretch} times at most"
+        );
+    }
+}
+
+/// Files of the log that a checkpoint frees are used again: to make one takes as long as to write the log.
+#[test]
+fn no_file_of_the_log_is_made_or_removed_once_there_are_enough() {
+    let bench = Bench::new(&["f"], 4);
+    let (mut session, file) = bench.session("f");
+    let (mut other, others) = bench.session("f");
+    *bench.meanwhile.lock().unwrap() = Some(Box::new(move || {
+        insert(
+            &mut other,
+            others,
+            CHECKPOINT_BYTES / u64::from(RECORD_BYTES),
+        );
+    }));
+    let made = || bench.calls("open", |it| it == "unfinished-spare");
+    for _ in 0..3 {
+        bench.until_checkpoint(&mut session, file);
+    }
+    let before = made();
+    assert!(
+        before > 4,
+        "there is more than one file between checkpoints"
+    );
+    for _ in 0..3 {
+        bench.until_checkpoint(&mut session, file);
+    }
+    assert_eq!(made(), before);
+    assert_eq!(bench.calls("remove", |_| true), 0);
+    *bench.meanwhile.lock().unwrap() = None;
+}
+
+/// Pages are written in the order of their files, whatever the order in which they were first used.
+#[test]
+fn a_checkpoint_forces_few_files_in_each_batch() {
+    const FILES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+    let bench = Bench::new(&FILES, 1);
+    let mut sessions = FILES.map(|it| bench.session(it));
+    // A page has eight records, and a checkpoint must not be due.
+    for _ in 0..200 {
+        sessions
+            .iter_mut()
+            .for_each(|(session, file)| insert(session, *file, 8));
+    }
+    let others = [
+        "control",
+        "extents-",
+        "forced",
+        "log-",
+        "pages.",
+        "spare-",
+        "unfinished-",
+    ];
+    let is_of_records = |name: &str| others.iter().all(|it| !name.starts_with(it));
+    let of_data = |call: &str| bench.calls(call, is_of_records);
+    let batches = || bench.calls("sync", |it| it == "pages.double");
+    let before = (of_data("sync"), of_data("write"), batches());
+    bench.engine.checkpoint().unwrap();
+    let (syncs, writes) = (of_data("sync") - before.0, of_data("write") - before.1);
+    let batches = batches() - before.2;
+    assert!(batches > 1, "{batches}");
+    // Each batch ends in one file, in which the next one begins.
+    let files = FILES.len() as u64;
+    let expected = files..files + batches;
+    assert!(expected.contains(&syncs), "{syncs} in {batches} batches");
+    assert!(expected.contains(&writes), "{writes} in {batches} batches");
+}
