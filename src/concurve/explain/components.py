@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from concurve.explain.breakdown import Breakdown
-from concurve.explain.hot import grew_in, is_locking, is_waiting, place_of
+from concurve.explain.hot import grew_in, is_locking, is_loop, is_waiting, place_of
 from concurve.explain.others import (
     client_roles,
     is_used_up,
@@ -148,14 +148,20 @@ def _spun(case: Case, amount: float) -> Verdict | None:
     assert base is not None
     words = f"{times(cell, base)} the CPU time"
 
-    def is_most(name: str) -> bool:
-        return cell.mean(name) - base.mean(name) >= EXPLAINS * amount
+    def more(*names: str) -> float:
+        return sum(cell.mean(name) - base.mean(name) for name in names)
 
-    if is_most("spin_waits"):
+    def is_most(name: str) -> bool:
+        return more(name) >= EXPLAINS * amount
+
+    # Of both kinds together, the greater one, as samples tell them apart by chance in part.
+    is_spinning = more("spin_waits", "spin_locks") >= EXPLAINS * amount
+    waits_more = more("spin_waits") >= more("spin_locks")
+    if is_most("spin_waits") or (is_spinning and waits_more):
         return Verdict("imbalance", f"{words}: {spinning_words(cell)}")
-    if is_most("spin_locks"):
+    if is_spinning:
         share = percent(cell.mean("spin_locks") / cell.mean("cpu"))
-        at = place_of(cell.hot, is_locking)
+        at = place_of(cell.hot, is_locking) or place_of(cell.hot, is_loop)
         return Verdict("lock", f"{words}: {share} of it goes to spinning for a lock, in {at}")
     if is_most("spin_delays"):
         spin = f"{words}: {spinning_words(cell)}, and for threads that have no CPU"
@@ -167,11 +173,15 @@ def _spun(case: Case, amount: float) -> Verdict | None:
 
 
 def spinning_words(cell: Breakdown) -> str:
-    """How threads of OpenMP spin without work, in words."""
+    """How threads spin without work, in words."""
     share = percent((cell.mean("spin_waits") + cell.mean("spin_delays")) / cell.mean("cpu"))
+    runtime = place_of(cell.hot, is_waiting)
+    if not runtime:
+        at = place_of(cell.hot, is_loop)
+        return f"threads spin until one with more work is done: {share} of the CPU time, in {at}"
     return (
         "threads of OpenMP spin while they wait for the end of a loop, or for the next one: "
-        f"{share} of the CPU time is in {place_of(cell.hot, is_waiting)}"
+        f"{share} of the CPU time is in {runtime}"
     )
 
 
