@@ -636,3 +636,40 @@ def test_one_worker_has_nobody_to_share_a_lock_with() -> None:
     task = worker(0.45, futex=0.54, switches=9000)
     assert cause_of(cell(1, [first, task]), None).cause == "none"
     assert cause_of(cell(2, [first, task]), None).cause == "lock"
+
+
+# -- threads that are woken in vain ------------------------------------------------------------
+
+
+def herd(
+    level: int, cpu: float, wall: float, switches: int, system: float, futex: float = 0.3
+) -> Breakdown:
+    """Threads that share two CPUs, and wait at futexes again and again. ``cpu`` is the CPU time of
+    all, of which ``system`` is the kernel's, both as CPUs' worth of the wall time."""
+    each = cpu / level
+    one = worker(each, futex=futex, queue=1.0 - each - futex, switches=switches)
+    return cell(level, [one] * level, wall=wall, system=system, peak=level)
+
+
+HERD_BASE = herd(1, 0.7, 1.0, switches=2000, system=0.1)
+
+
+def test_threads_that_are_woken_in_vain_are_a_lock() -> None:
+    """The same work takes 2.9 times the CPU time, nearly all of that in the kernel."""
+    own = herd(16, 2.0, 1.02, switches=2000, system=1.4)
+    said = cause_of(own, HERD_BASE)
+    assert said.cause == "lock"
+    assert "sleep and are woken 16.0 × as often, at 2.9 × the CPU time" in said.words
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        herd(16, 2.0, 0.36, switches=2000, system=0.3),  # each finds work: no more CPU time
+        herd(16, 2.0, 1.02, switches=2000, system=0.4),  # more CPU time, but in the program
+        herd(16, 2.0, 1.02, switches=150, system=1.4),  # hardly more sleeps for the same work
+        herd(16, 1.375, 0.56, switches=2000, system=0.29),  # hardly more CPU time
+    ],
+)
+def test_threads_that_find_work_are_no_herd(own: Breakdown) -> None:
+    assert "are woken" not in cause_of(own, HERD_BASE).words

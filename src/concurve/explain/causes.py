@@ -141,7 +141,7 @@ def _significant(case: Case, base: Breakdown) -> Iterator[tuple[Judge, float, Ve
         verdict = candidate.judge(case, candidate.found.value)
         if verdict is None and candidate.judge is not computing:
             continue
-        named = verdict and verdict._replace(parts=candidate.components)
+        named = verdict and verdict._replace(parts=verdict.parts or candidate.components)
         yield candidate.judge, candidate.found.value, named
 
 

@@ -40,6 +40,9 @@ def queueing(case: Case, amount: float) -> Verdict | None:
     quota = quota_words(cell)
     if quota:
         return Verdict("quota", f"{words}, as {quota}")
+    costly = _lock_of_many(case)
+    if costly:
+        return costly._replace(words=f"{words}, but {costly.words}")
     outside = cell.per_operation("foreign_ns") + cell.per_operation("steal_ns")
     if outside >= EXPLAINS * amount:
         return Verdict("contamination", f"{words}, as {outside_processes(cell)}")
@@ -345,6 +348,58 @@ def spinning(case: Case, amount: float) -> Verdict | None:
     )
 
 
+#: A lock of more threads than CPUs costs so many times the CPU time: waiting for one's turn costs
+#: nothing.
+COSTLY_TIMES_MIN = 1.25
+
+
+def _lock_of_many(case: Case) -> Verdict | None:
+    """A lock that costs CPU time where more threads are ready than there are CPUs: they are woken
+    in vain, or they spin."""
+    cell, base = case.cell, case.base
+    if base is None or not is_crowded(cell):
+        return None
+    amount = cell.mean("cpu") - base.mean("cpu")
+    if cell.mean("cpu") < COSTLY_TIMES_MIN * base.mean("cpu"):
+        return None
+    herd = woken_in_vain(case)
+    if herd:
+        return Verdict("lock", herd, parts=("cpu",))
+    spun = _spun(case, amount)
+    return spun._replace(parts=("cpu",)) if spun and spun.cause == "lock" else None
+
+
+#: Threads are woken in vain if an operation takes so many times as many sleeps.
+VAIN_SLEEPS_TIMES_MIN = 2.0
+
+
+def woken_in_vain(case: Case) -> str:
+    """How threads cost CPU time by being woken, in words; empty if they do not.
+
+    The same work takes several times as many sleeps, at futexes, and the kernel's part of the CPU
+    time grew by most of what it costs more. Threads that find work when they are woken sleep no
+    more often for the same work, however many they are; and those that wait for the end of a round
+    cost little.
+    """
+    cell, base = case.cell, case.base
+    if base is None or cell.is_go or cell.threads < 2 or not wait_often(cell, base):
+        return ""
+    own, before = _in_kernel(cell), _in_kernel(base)
+    amount = cell.mean("cpu") - base.mean("cpu")
+    if own is None or before is None or amount <= 0 or own - before < EXPLAINS * amount:
+        return ""
+    sleeps, less = cell.per_operation("switches"), base.per_operation("switches")
+    if sleeps < VAIN_SLEEPS_TIMES_MIN * less:
+        return ""
+    often = f"{sleeps / less:.1f} × as often" if less >= 1 else f"{sleeps:,.0f} times"
+    part = percent(min(1.0, (own - before) / amount))
+    return (
+        f"for the same work threads sleep and are woken {often}, at {times(cell, base)} the CPU "
+        f"time, of whose increase {part} is the kernel's: they are woken for what another one "
+        "has, or takes"
+    )
+
+
 def _cost(case: Case) -> str:
     """The increase of CPU time, which costs throughput; waiting while other threads run does
     not."""
@@ -358,6 +413,9 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
     if cell.stage is not None:
         ran = f"the thread {cell.stage.name} ran {percent(cell.stage.ran)} of its life"
         return Verdict("stage", f"{words}: {ran}, and others wait for it", limit=cell.stage.name)
+    costly = _lock_of_many(case)
+    if costly:
+        return costly._replace(words=f"{words}: {costly.words}")
     how = contended(case)
     if how:
         more = cell.cpus is not None and cell.threads > cell.cpus
