@@ -344,8 +344,9 @@ def test_a_few_waits_that_were_all_at_a_barrier_accuse_no_lock() -> None:
     few = waits_at(("join", 40), ("barrier", 3))
     own = cell(2, [*even, joining()], wall=0.52, sites=few)
     assert cause_of(own, BASE).cause == "none"
+    even = [worker(0.93, futex=0.07, switches=60, readings=40)] * 2
     mutex = waits_at(("join", 40), ("mutex", 3))
-    assert cause_of(cell(2, [*even, joining()], wall=0.52, sites=mutex), BASE).cause == "lock"
+    assert cause_of(cell(2, [*even, joining()], wall=0.54, sites=mutex), BASE).cause == "lock"
 
 
 @pytest.mark.parametrize("level", [2, 4])
@@ -673,3 +674,53 @@ def test_threads_that_are_woken_in_vain_are_a_lock() -> None:
 )
 def test_threads_that_find_work_are_no_herd(own: Breakdown) -> None:
     assert "are woken" not in cause_of(own, HERD_BASE).words
+
+
+# -- small losses --------------------------------------------------------------------------------
+
+
+def test_a_lock_that_costs_hardly_any_speed_up_is_not_accused() -> None:
+    """Threads wait for one another for 3 % of the time, or for 12 %."""
+    for waiting, cause in ((0.03, "none"), (0.12, "lock")):
+        held = worker(1 - waiting, futex=waiting, switches=100)
+        own = cell(2, [held, held], wall=0.5 / (1 - waiting), words=[(3, 2)])
+        said = cause_of(own, BASE)
+        assert said.cause == cause, waiting
+
+
+def test_more_threads_than_cpus_that_wait_for_one_another_cost_nothing() -> None:
+    """Sixteen threads wait at the end of each round, as often as not, while two run."""
+    waiting = worker(0.125, futex=0.6, queue=0.275, switches=600)
+    own = cell(16, [waiting] * 16, wall=0.5, words=[(500, 16)])
+    assert cause_of(own, BASE).cause != "lock"
+    costly = cell(16, [waiting] * 16, wall=0.7, words=[(500, 16)])
+    assert cause_of(costly, BASE).cause == "lock"
+
+
+def jvm(level: int, wall: float, switches: int, stops: int = 3, queue: float = 0.0) -> Breakdown:
+    """Workers of a JVM that wait for a tenth of the time, in so many sleeps. It stops all of them
+    ``stops`` times, and its compiler waits for a CPU for this part of the time."""
+    one = thread(0.9, futex=0.1, name="Thread-1", switches=switches)
+    own = [
+        thread(0.02, name="VM Thread", futex=0.98, switches=stops),
+        thread(0.01, queue, name="C2 CompilerThre", futex=0.99 - queue, switches=20),
+        thread(0.02, name="java", tid=FIRST, futex=0.98, switches=20),
+    ]
+    return cell(level, [*[one] * level, *own], wall=wall, words=[(3, 2)])
+
+
+def test_threads_that_a_jvm_stops_wait_for_no_lock() -> None:
+    """It stops them all to collect garbage, and each sleeps once for each time."""
+    base = jvm(1, 1.0, switches=0)
+    assert cause_of(jvm(2, 0.7, switches=150), base).cause == "lock"
+    stopped = cause_of(jvm(2, 0.7, switches=150, stops=140), base)
+    assert stopped.cause != "lock"
+    assert cause_of(jvm(2, 0.7, switches=150, stops=100), base).cause == "lock"
+
+
+def test_slow_code_while_the_compiler_waits_for_a_cpu_is_no_shared_data() -> None:
+    base = jvm(1, 1.0, switches=0)
+    assert cause_of(jvm(2, 0.9, switches=3), base).cause == "coherency"
+    said = cause_of(jvm(2, 0.9, switches=3, queue=0.5), base)
+    assert said.cause == "none" and "the compiler of the JVM waited 450 ms for a CPU" in said.words
+    assert cause_of(jvm(2, 0.9, switches=3, queue=0.1), base).cause == "coherency"

@@ -136,12 +136,35 @@ def computing(case: Case, amount: float) -> Verdict | None:
     spun = _spun(case, amount)
     if spun is not None:
         return spun
+    slow = _slow_code(case, amount)
+    if slow:
+        return Verdict("none", f"{words}, {slow}")
     found = _shared_hardware(case, words)
     if found is None or found.cause not in ("coherency", "memory"):
         return found
     where = grew_in(cell.hot, base.hot, EXPLAINS * amount)
     return found._replace(
         words=f"{found.words}; most of the increase is in {where}" if where else found.words
+    )
+
+
+def _slow_code(case: Case, amount: float) -> str:
+    """How long the compiler of a JVM waited for a CPU, in words, where that explains more CPU time:
+    until it has compiled them, all workers run slow code. Empty elsewhere."""
+    cell, base = case.cell, case.base
+    if base is None or not cell.is_jvm:
+        return ""
+    own, before = (
+        _at_once(side) * side.per_operation("compiler_queue_ns") for side in (cell, base)
+    )
+    # Slow code does some work, so this is the most that it can cost; of the rest little is left.
+    slow = own - before
+    if slow <= 0 or amount - slow >= EXPLAINS * slow:
+        return ""
+    waited = cell.per_trial("compiler_queue_ns") / 1e6
+    return (
+        f"but the compiler of the JVM waited {waited:.0f} ms for a CPU, and until it is done all "
+        "threads run slow code: longer trials would tell more"
     )
 
 
@@ -425,6 +448,8 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
         runs = f"the thread {dispatcher.name} runs {percent(dispatcher.ran)} of the time"
         waiting = f"{words}: {runs} and the others wait for it"
         return Verdict("stage", waiting, limit=dispatcher.name)
+    if _is_stopped(cell):
+        return Verdict("none", f"{words}, as often as the JVM stopped all of its threads")
     given = f", {dispatcher.name} hands it out" if dispatcher else ""
     return Verdict(
         "none",
@@ -518,7 +543,13 @@ def contended(case: Case) -> str:
     """
     cell, base = case.cell, case.base
     # Idle threads of Go's runtime wait for work; its locks are known, or are missing.
-    if cell.is_go or _waits_for_no_lock(cell) or cell.threads < 2 or cell.level == 1:
+    if (
+        cell.is_go
+        or _is_stopped(cell)
+        or _waits_for_no_lock(cell)
+        or cell.threads < 2
+        or cell.level == 1
+    ):
         return ""
     if base is not None and base.threads == 1 and base.share("futex") >= WHOLE_SHARE:
         return ""
@@ -530,6 +561,17 @@ def contended(case: Case) -> str:
     if cell.running >= RUNNING_MIN or _handed_over(cell):
         return _where(cell)
     return ""
+
+
+#: A thread that sleeps no more than so many times as often as a JVM stops all threads waits for
+#: the end of that, and for no other thread.
+STOPS_TIMES = 1.25
+
+
+def _is_stopped(cell: Breakdown) -> bool:
+    """Do the threads of a JVM sleep about as often as it stops them all, and no more?"""
+    each = cell.per_trial("switches") / cell.threads
+    return cell.is_jvm and each <= STOPS_TIMES * cell.per_trial("stops")
 
 
 def _waits_for_no_lock(cell: Breakdown) -> bool:
