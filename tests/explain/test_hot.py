@@ -11,7 +11,7 @@ import pytest
 
 from concurve.explain.accounts import account
 from concurve.explain.breakdown import Breakdown, breakdown
-from concurve.explain.causes import cause_of
+from concurve.explain.causes import cause_of, further_verdicts
 from concurve.explain.hot import Hot, grew_in, is_locking, is_waiting, spun
 from concurve.explain.losses import loss_of
 from concurve.explain.verdict import Case
@@ -249,6 +249,15 @@ def test_threads_that_spin_for_one_with_more_work_are_uneven_work() -> None:
     assert said.cause == "imbalance"
     assert "threads spin until one with more work is done" in said.words
     assert "in body (program)" in said.words
+
+
+def test_uneven_work_that_spins_has_its_share_of_the_loss_by_thread_time_too() -> None:
+    """Its CPU time stands apart from that of the work in the division of the capacity."""
+    own = spinning_cell((0, 50), wall=0.67)
+    by_time = next(it for it in further_verdicts(Case(own, SPINNING_BASE, False)) if not it.is_loss)
+    assert by_time.cause == "imbalance"
+    share = weigh(Case(own, SPINNING_BASE, False), by_time).share
+    assert share is not None and share.value > 0.8
 
 
 def test_spinning_that_explains_little_of_the_loss_accuses_no_lock() -> None:

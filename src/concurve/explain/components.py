@@ -184,7 +184,8 @@ def _spun(case: Case, amount: float) -> Verdict | None:
     is_spinning = more("spin_waits", "spin_locks") >= EXPLAINS * amount
     waits_more = more("spin_waits") >= more("spin_locks")
     if is_most("spin_waits") or (is_spinning and waits_more):
-        return Verdict("imbalance", f"{words}: {spinning_words(cell)}")
+        said = f"{words}: {spinning_words(cell)}"
+        return Verdict("imbalance", said, parts=("spin_waits",))
     if is_spinning:
         share = percent(cell.mean("spin_locks") / cell.mean("cpu"))
         at = place_of(cell.hot, is_locking) or place_of(cell.hot, is_loop)
