@@ -38,7 +38,7 @@ const NAMED_FILE_PART: u64 = 50;
 /// Most frames of a runtime between its innermost function and the one that was called.
 const RUNTIME_FRAMES_MAX: usize = 8;
 /// Most places in programs at which threads were seen that are looked at for loops that wait.
-const LOOPS_MAX: usize = 4096;
+const LOOPS_MAX: usize = 512;
 /// Most threads whose samples are told apart; the list has those with most of them.
 const THREADS_MAX: usize = 64;
 
@@ -665,5 +665,33 @@ mod tests {
         let name = found.functions[0].function.as_deref().unwrap();
         assert!(name.ends_with("::spins_here"), "{name}");
         assert_eq!(found.functions[0].samples, 10);
+    }
+
+    #[test]
+    fn threads_are_listed_if_some_wait_in_loops() {
+        // mov (%rdi),%eax; test %eax,%eax; je: waits. imul: works.
+        let code = [0x8b, 0x07, 0x85, 0xc0, 0x74, 0xfa, 0x48, 0x0f, 0xaf, 0xc7];
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        std::fs::write(&path, code).unwrap();
+        let text = TextMapping {
+            offset: 0,
+            path: path.clone(),
+            ..mapping(7, 0x1000, 0x1000, "")
+        };
+        let mut hot = Hot::default();
+        hot.add(sampled(vec![text], vec![place(7, 8, 0x1006); 20]));
+        assert_eq!(Resolver::default().hot(&hot).threads, []);
+        hot.add(sampled(vec![], vec![place(7, 9, 0x1002); 12]));
+        hot.add(sampled(vec![], vec![place(7, 9, 0x1006); 3]));
+        let found = Resolver::default().hot(&hot);
+        let threads: Vec<_> = found
+            .threads
+            .iter()
+            .map(|it| (it.tid, it.samples, it.waiting))
+            .collect();
+        assert_eq!(threads, [(8, 20, 0), (9, 15, 12)]);
+        let waiting: u64 = found.functions.iter().map(|it| it.waiting).sum();
+        assert_eq!(waiting, 12);
     }
 }
