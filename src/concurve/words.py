@@ -1,4 +1,5 @@
-"""Numbers in sentences: counts with their nouns, lists, durations, shares, short figures."""
+"""Numbers in sentences: counts with their nouns, lists, durations, shares, short figures; and
+causes that are codes in a record."""
 
 from __future__ import annotations
 
@@ -7,6 +8,19 @@ from collections.abc import Sequence
 
 #: What stands for a figure that is none.
 MISSING = "–"
+
+#: What was read of a trial that is rejected or in doubt, in words; other causes are words already.
+_CAUSES = {
+    "steal": "the hypervisor took CPU time",
+    "foreign_cpu": "other processes used the CPUs",
+    "low_priority": "processes of low priority used the CPUs",
+    "run_queue": "waited for a CPU that others used",
+    "late_reading": "read late",
+    "program_failed": "the program failed",
+    "not_ready": "was not ready in time",
+    "timed_out": "timed out",
+    "timed_out, machine busy": "timed out on a busy machine",
+}
 
 #: Parts of a second, each up to where three digits would be rounded to 1e+03.
 _PARTS = ((0.9995e-6, 1e9, "ns"), (0.9995e-3, 1e6, "µs"), (0.9995, 1e3, "ms"))
@@ -111,3 +125,14 @@ def percent(part: float) -> str:
 def whole_percent(part: float) -> str:
     """A part of a whole in whole percent, for tables; a very small one as ``<1 %``."""
     return "<1 %" if 0 < part < 0.005 else f"{100 * part:.0f} %"
+
+
+def cause(name: str) -> str:
+    """Why a trial is rejected or in doubt, in words."""
+    return _CAUSES.get(name, name)
+
+
+def why(code: str, detail: str) -> str:
+    """A cause and what was read: ``timed out: the time limit of 2 s passed``; either may be
+    empty."""
+    return ": ".join(filter(None, (cause(code), detail)))

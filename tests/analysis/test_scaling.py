@@ -20,9 +20,10 @@ from concurve.cli import app
 from concurve.definition.measured import INDICATORS
 from concurve.exports import export_run, render
 from concurve.findings.explanation import Cause, CellExplanation, Explanation
-from concurve.findings.run import Report
+from concurve.findings.run import LEVELS_OF_A_CURVE, Report
 from concurve.findings.scaling import ScalingFinding
 from concurve.models import fit_all, predict
+from concurve.models.curve import LEVELS_MIN
 from concurve.report.charts import charts
 from concurve.report.html import to_html
 from concurve.report.markdown import to_markdown
@@ -381,3 +382,7 @@ def test_nothing_is_predicted_beyond_cpus_that_the_last_level_uses_up(store: Sto
     assert not any(point.beyond for point in item.curves["rate_per_second"])
     [free] = scaling_of(found, {cell.index: 16 for cell in found.cells})
     assert free.expected is not None and "used up" not in " ".join(free.answers)
+
+
+def test_the_levels_that_a_view_asks_for_are_those_of_a_curve() -> None:
+    assert LEVELS_OF_A_CURVE == LEVELS_MIN

@@ -291,7 +291,7 @@ def test_a_trial_beyond_its_limit_is_ended_whole(lab: Lab) -> None:
         "sweep", *QUICK, "--timeout", "200ms", "--", "sh", "-c", "sleep 1050 & sleep 1051"
     )
     assert done.returncode == 5
-    assert "timed_out" in done.stderr
+    assert "timed out" in done.stderr
     assert lab.wait_until_alone() == {}
 
 

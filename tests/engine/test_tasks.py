@@ -7,7 +7,10 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 from concurve.engine import tasks
+from concurve.errors import RunError
 
 #: A process whose handlers never let a signal end it, as where it must do something whole first.
 _DEAF = """
@@ -39,3 +42,20 @@ def test_one_that_is_told_to_end_before_it_heeds_signals_ends() -> None:
             tasks._heed_signals()
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
+
+
+def test_a_process_that_is_killed_is_no_wait_without_end() -> None:
+    def die_at(number: int) -> int:
+        if number == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+    results = tasks.Processes(2).map(die_at, range(6))
+    with pytest.raises(RunError, match="ended from outside"):
+        list(results)
+
+
+def test_results_come_in_the_order_of_their_items_and_errors_as_they_were() -> None:
+    assert list(tasks.Processes(2).map(lambda n: n * n, range(20))) == [n * n for n in range(20)]
+    with pytest.raises(ZeroDivisionError):
+        list(tasks.Processes(2).map(lambda n: 1 // n, [1, 0]))

@@ -181,6 +181,142 @@ def test_a_lone_thread_that_waits_has_nobody_to_wait_for() -> None:
     assert cause_of(pool, of([thread(0.4, futex=0.6)])).cause == "none"
 
 
+def level(number: float, threads: Sequence[Thread], wall: float = 1.0, **more: Any) -> Breakdown:
+    """A cell of whole runs of so many workers, each of which is one operation."""
+    rng = random.Random(1)
+    accounts = []
+    for _ in range(5):
+        made = role(threads, None, wall=round(wall * WALL), noise=1 + 0.002 * rng.random(), **more)
+        first = msgspec.structs.replace(made, pid=100)
+        accounts.append(account(record(first), ALONE_ASKED, number))
+    found = breakdown([each for each in accounts if each is not None])
+    assert found is not None
+    return found
+
+
+def timed(cpu: float = 0.1, switches: int = 160) -> Thread:
+    """A worker that waits at futexes, as a sleeping thread of a JVM does."""
+    return thread(cpu, futex=1 - cpu, name="Thread-1", switches=switches)
+
+
+LAUNCHER = thread(0.001, futex=0.999, name="java", tid=100, switches=2)
+
+
+def test_a_pool_whose_holder_sleeps_is_a_lock() -> None:
+    """All of them wait at futexes, but nobody could wake the lone one: it waits for a time."""
+    base = level(1, [timed(), LAUNCHER])
+    said = cause_of(level(2, [timed(0.05), timed(0.05), LAUNCHER]), base)
+    assert said.cause == "lock" and "2.1 × as long for an operation" in said.words
+    eight = level(8, [*[timed(0.02, 45)] * 8, LAUNCHER])
+    assert cause_of(eight, base).cause == "lock"
+
+
+def test_sleepers_that_do_not_wait_for_one_another_hold_no_lock() -> None:
+    """However few of the CPUs they use: each waits as long for an operation as one alone."""
+    base = level(1, [timed(), LAUNCHER])
+    assert cause_of(level(2, [timed(switches=80)] * 2, wall=0.5), base).cause == "none"
+    # A slow start is shared: they wait a little longer, no more often.
+    late = level(2, [timed(0.05, 80), timed(0.05, 80), LAUNCHER])
+    assert cause_of(late, base).cause == "none"
+
+
+def test_a_pool_that_another_thread_feeds_is_no_lock_though_its_feeder_hardly_runs() -> None:
+    feeder = thread(0.02, futex=0.98, name="java", tid=150, switches=250)
+    base = level(1, [timed(), feeder, LAUNCHER])
+    said = cause_of(level(2, [timed(0.05), timed(0.05), feeder, LAUNCHER]), base)
+    assert said.cause == "none"
+    starting = {**feeder, "switches": 60}  # what a JVM needs to begin is no feeding
+    base = level(1, [timed(), starting, LAUNCHER])
+    said = cause_of(level(2, [timed(0.05), timed(0.05), starting, LAUNCHER]), base)
+    assert said.cause == "lock"
+
+
+def test_threads_that_ask_for_tasks_again_and_again_wait_for_who_has_them() -> None:
+    """They wait with a timeout, more often than there is a task."""
+    feeder = thread(0.01, sleep=0.99, name="pool", tid=100, switches=40)
+    asking = thread(0.02, futex=0.98, name="pool", switches=200)
+    eight = [{**asking, "cpu": 0.0025, "futex": 0.9975}] * 8
+    for beside in (feeder, {**feeder, "cpu": 0.0}):
+        said = cause_of(level(8, [*eight, beside]), level(1, [asking, beside]))
+        assert said.cause == "none"
+    rare = {**feeder, "cpu": 0.0, "switches": 20}
+    assert cause_of(level(2, [asking] * 2 + [rare]), level(1, [asking, rare])).cause == "lock"
+
+
+def test_a_holder_that_sleeps_while_the_others_wait_at_futexes() -> None:
+    """Even where it is nobody's turn for a tenth of the time, while one wakes."""
+    first = thread(0.001, futex=0.999, tid=100, switches=2)
+    base = level(1, [thread(0.06, sleep=0.94, switches=160), first])
+    own = [thread(0.01, futex=0.9, sleep=0.09, switches=45)] * 8
+    said = cause_of(level(8, [*own, first]), base)
+    assert said.cause == "lock" and "8.4 × as long for an operation" in said.words
+
+
+def test_of_a_jvm_a_lock_is_not_told_apart_from_uneven_rounds() -> None:
+    machine = thread(0.001, futex=0.999, name="VM Thread", switches=5)
+    base = of([thread(0.99, 0.01, switches=5), machine])
+    waiting = [thread(0.7, futex=0.3, switches=600)] * 2
+    said = cause_of(of([*waiting, machine], 1400), base)
+    assert (said.cause, said.either) == ("lock", "imbalance")
+    assert said.words.endswith("or for the slowest, at a barrier")
+    # Those that never run together have no uneven rounds; elsewhere places tell.
+    turns = [thread(0.5, futex=0.5, switches=600)] * 2
+    assert cause_of(of([*turns, machine], 1000), base).either is None
+    assert cause_of(of(waiting, 1400), ALONE).either is None
+
+
+def test_a_thread_that_is_busy_may_feed_the_others_though_it_never_waits() -> None:
+    busy = thread(0.9, name="feeder", switches=9)
+    assert level(2, [timed(), timed(), busy, LAUNCHER]).accounts[0].is_fed
+    assert not level(2, [timed(), timed(), {**busy, "cpu": 0.2}, LAUNCHER]).accounts[0].is_fed
+
+
+def trying(asleep: float, switches: int = 50, cpu: float | None = None) -> Thread:
+    """A worker that sleeps before it tries again."""
+    return thread(1 - asleep if cpu is None else cpu, sleep=asleep, switches=switches)
+
+
+PARENT = thread(0.001, child=0.999, tid=100, switches=3)
+
+
+def test_a_lock_that_is_tried_again_after_each_sleep_is_a_lock() -> None:
+    base = level(1, [trying(0.0, 0), PARENT])
+    said = cause_of(level(2, [trying(0.33), trying(0.33), PARENT], wall=0.75), base)
+    assert said.cause == "lock" and "33 % of it asleep, as one worker alone is not" in said.words
+
+
+@pytest.mark.parametrize(
+    ("base", "own"),
+    [
+        pytest.param([trying(0.4, 50)], [trying(0.7)] * 2, id="one alone sleeps, too"),
+        pytest.param([trying(0.0, 0)], [trying(0.33, 3)] * 2, id="it sleeps once"),
+        pytest.param([trying(0.0, 0)], [trying(0.0, 0), trying(0.66)], id="uneven"),
+        pytest.param(
+            [trying(0.0, 0)],
+            [trying(0.33), trying(0.33), thread(0.9, name="feeder", switches=9)],
+            id="another thread gives them work",
+        ),
+    ],
+)
+def test_who_sleeps_for_want_of_work_waits_for_no_lock(
+    base: list[Thread], own: list[Thread]
+) -> None:
+    said = cause_of(level(2, [*own, PARENT], wall=0.75), level(1, [*base, PARENT]))
+    assert said.cause != "lock"
+
+
+def test_a_jvm_s_main_that_ran_before_its_threads_began_is_not_active() -> None:
+    """It waits more often than a first thread that only starts others, and computes as much."""
+    main = thread(0.1, futex=0.9, name="java", tid=150, switches=40)
+    workers = [{**timed(0.1), "lived": 0.87}] * 2
+    assert level(2, [*workers, main, LAUNCHER]).threads == 2
+    first = thread(0.1, futex=0.9, tid=100, switches=25)
+    assert level(2, [*workers, first]).threads == 2
+    assert level(2, [*workers, {**first, "switches": 40}]).threads == 3
+    beside = [{**timed(0.1), "lived": 0.99}] * 2
+    assert level(2, [*beside, main, LAUNCHER]).threads == 3
+
+
 def test_a_dispatcher_that_is_used_up_is_the_limit() -> None:
     dispatcher = thread(0.98, name="acceptor", switches=2000)
     pool = [*[thread(0.2, futex=0.8)] * 8, dispatcher]

@@ -117,3 +117,42 @@ def test_few_readings_say_nothing() -> None:
     own = go(2, (0.5, 0.5), wall=1.1, runtime=few)
     assert own.is_go and own.goroutines is not None, "ten readings in five trials"
     assert go(1, (0.9,)).goroutines is None
+
+
+# -- what is done when the others have ended ----------------------------------------------------
+
+
+@pytest.mark.parametrize("waits", ["group", "receive"])
+def test_what_one_goroutine_does_when_the_others_have_ended_is_serial(waits: str) -> None:
+    """Two thirds by all, then a third by the first, which waited for their end before."""
+    base = go(1, (0.7, 0.3), runtime=runtime(1.0, **{waits: 0.67}))
+    own = go(2, (0.9, 0.6), wall=0.67, runtime=runtime(1.5, **{waits: 0.5}))
+    said = cause_of(own, base)
+    assert said.cause == "serial" and "for 49 % of the time one goroutine worked" in said.words
+    assert lost(own, base).parts["serial"] == pytest.approx(0.5, abs=0.03)
+    assert lost(own, base).parts["imbalance"] == pytest.approx(0.0, abs=0.01)
+
+
+def test_a_goroutine_with_most_of_the_work_is_an_imbalance_while_another_waits_for_it() -> None:
+    base = go(1, (0.3, 0.7), runtime=runtime(1.0, receive=1.0))
+    own = go(2, (0.9, 0.6), wall=0.67, runtime=runtime(1.5, receive=1.0))
+    assert cause_of(own, base).cause == "imbalance"
+
+
+def test_a_goroutine_that_is_a_worker_itself_is_uneven_work() -> None:
+    """In the base it does all, and waits for nobody."""
+    base = go(1, (0.7, 0.3), runtime=runtime(1.0))
+    own = go(2, (0.9, 0.6), wall=0.67, runtime=runtime(1.5, group=0.5))
+    assert cause_of(own, base).cause == "imbalance"
+
+
+def test_a_channel_from_which_those_take_that_put_back_is_a_lock() -> None:
+    """Whoever has the connection waits for what is outside."""
+    base = go(1, (0.1, 0.1), runtime=runtime(0.1, group=1, io=0.9))
+    own = go(2, (0.1, 0.1), runtime=runtime(0.1, group=1, io=0.95, receive=0.95))
+    said = cause_of(own, base)
+    assert said.cause == "lock" and "a pool with too little in it" in said.words
+    # Workers that wait for one that deals out, as the lone one did.
+    dealt = go(1, (0.9, 0.1), runtime=runtime(1.0, receive=0.9, group=1))
+    said = cause_of(go(2, (0.9, 0.1), runtime=runtime(1.0, receive=1.9, group=1)), dealt)
+    assert said.cause == "stage"

@@ -194,6 +194,142 @@ def test_a_stage_may_be_a_process_behind_a_pipe() -> None:
     assert cause_of(own, base).cause == "stage"
 
 
+def asking(pid: int, cpu: float = 0.3) -> Thread:
+    """A process that asks another one again and again, and waits for the answers."""
+    return worker(cpu, network=1 - cpu, switches=2000, tid=pid, pid=pid)
+
+
+def answering(*cpu: float) -> list[Thread]:
+    """A process with such threads beside its first one, which waits for their end."""
+    first = thread(0.01, futex=0.99, name="server", tid=300, pid=300, switches=3)
+    shares = enumerate(cpu, 1)
+    return [
+        first,
+        *(
+            thread(c, network=1 - c, name="server", tid=300 + n, pid=300, switches=2000)
+            for n, c in shares
+        ),
+    ]
+
+
+def test_a_process_whose_threads_take_turns_is_the_stage() -> None:
+    """An interpreter's lock lets one of them run, and each serves one of those that ask."""
+    base = cell(1, [asking(200, 0.4), *answering(0.6), joining()])
+    own = cell(2, [asking(200), asking(201), *answering(0.5, 0.5), joining()], wall=0.65)
+    said = cause_of(own, base)
+    assert said.cause == "stage" and said.limit == "server"
+    assert "2 threads of a process server, one at a time, ran" in said.words
+
+
+def test_more_threads_than_cpus_that_work_behind_a_stage_wait_for_one_another() -> None:
+    """What they wait for a CPU is none of the others' doing, and the stage waits for one, too."""
+    base = cell(1, [asking(200, 0.4), *answering(0.6), joining()])
+    first, *serving = answering(0.4, 0.4)
+    serving = [{**one, "queue": 0.2, "network": 0.4} for one in serving]
+    asked = [{**asking(pid), "queue": 0.1, "network": 0.6} for pid in (200, 201)]
+    own = cell(2, [*asked, first, *serving, joining()], wall=0.75)
+    assert cause_of(own, base).cause == "stage"
+    assert lost(own, base).parts["queue"] == pytest.approx(0.0, abs=0.01)
+    disturbed = cell(2, [*asked, first, *serving, joining()], wall=0.75, foreign=0.3)
+    assert lost(disturbed, base).parts["queue"] > 0.2
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param([asking(200)], id="fewer wait than were asked for"),
+        pytest.param([asking(200, 0.001), asking(201, 0.001)], id="who wait do nothing"),
+        pytest.param([asking(200, 0.5), asking(201, 0.5)], id="of each pair one is ready"),
+        pytest.param([worker(0.3, sleep=0.7, tid=200, pid=200, switches=2000)] * 2, id="asleep"),
+    ],
+)
+def test_a_process_for_which_nobody_waits_is_no_stage(others: list[Thread]) -> None:
+    own = cell(2, [*others, *answering(0.5, 0.5), joining()])
+    assert own.stage is None
+
+
+def test_threads_of_a_process_that_run_together_are_no_stage() -> None:
+    served = [asking(200, 0.1), asking(201, 0.1), joining()]
+    assert cell(2, [*served, *answering(0.7, 0.7)], wall=0.9).stage is None
+    assert cell(2, [*served, *answering(0.3, 0.3)], wall=0.9).stage is None
+
+
+def test_short_threads_of_the_workers_kind_are_no_workers_that_have_ended() -> None:
+    """As those of a server that answers once."""
+    short = worker(0.9, lived=0.002)
+    own = cell(2, [worker(0.8, network=0.2, switches=900)] * 2 + [short] * 6 + [joining()])
+    assert own.of_capacity("imbalance") < 0.01 * own.per_trial("wall_ns")
+    # One worker fewer than were asked for, which has hardly begun, is one.
+    uneven = cell(
+        3, [worker(lived=0.9), worker(lived=0.9), worker(lived=0.05), joining()], cpus=(0, 1, 2)
+    )
+    assert uneven.of_capacity("imbalance") > 0.2 * uneven.per_trial("wall_ns")
+    # Tasks that have a thread each live no longer than they need.
+    tasks = [worker(lived=0.2), worker(lived=0.2), *[worker(lived=0.01)] * 3]
+    assert cell(2, [*tasks, joining()]).of_capacity("imbalance") > 0.3 * WALL
+
+
+def test_threads_of_an_interpreter_take_turns_even_where_others_are_ready_meanwhile() -> None:
+    """More of them wait for a CPU than pairs of who asks and who answers could."""
+    first, *serving = answering(0.5, 0.5)
+    serving = [{**one, "queue": 0.2, "network": 0.3} for one in serving]
+    asked = [{**asking(pid), "queue": 0.3, "network": 0.4} for pid in (200, 201)]
+    threads = [*asked, first, *serving, joining()]
+    site = SiteRecord("condition", "futex", "python", "0x1", "cfi", readings=1, threads=1)
+    python = msgspec.structs.replace(site, runtime="cpython")
+    assert cell(2, threads).stage is None
+    assert cell(2, threads, sites=SitesRecord(readings=1, listed=(site,))).stage is None
+    assert cell(2, threads, sites=SitesRecord(readings=1, listed=(python,))).stage is not None
+
+
+def parent(pid: int, lived: float, children: int) -> list[Thread]:
+    """A process that works by children, one after the other, and they."""
+    each = lived / children
+    own = worker(0.02, lived=lived, child=0.98, switches=children + 2, tid=pid, pid=pid)
+    made = [
+        worker(0.99, lived=each, switches=0, tid=pid + n, pid=pid + n)
+        for n in range(1, children + 1)
+    ]
+    return [own, *made]
+
+
+def test_processes_that_work_by_children_are_as_even_as_they_live_long() -> None:
+    base = cell(1, [*parent(200, 1.0, 20), joining()], peak=3)
+    even = cell(2, [*parent(200, 1.0, 10), *parent(400, 1.0, 10), joining()], wall=0.5, peak=5)
+    assert cause_of(even, base).cause == "none"
+    assert lost(even, base).parts["imbalance"] == pytest.approx(0.0, abs=0.02)
+    uneven = cell(2, [*parent(200, 1.0, 15), *parent(400, 0.33, 5), joining()], wall=0.75, peak=5)
+    assert cause_of(uneven, base).cause == "imbalance"
+    assert lost(uneven, base).parts["imbalance"] == pytest.approx(0.67, abs=0.03)
+
+
+def test_a_few_short_commands_with_children_are_no_workers() -> None:
+    """As many as were asked for, by chance, beside the threads that do the work."""
+    shells = [*parent(200, 0.05, 2), *parent(400, 0.05, 2)]
+    own = cell(2, [worker(), worker(lived=0.4), *shells, joining()])
+    assert own.of_capacity("imbalance") > 0.3 * WALL
+    long = cell(2, [worker(), worker(lived=0.4), *parent(200, 0.9, 2), *parent(400, 0.9, 2)])
+    assert long.of_capacity("imbalance") < 0.1 * WALL
+
+
+def test_what_the_thread_with_a_jvm_s_main_does_while_the_pool_waits_is_serial() -> None:
+    """It is not the first thread of the process, which waits in a join."""
+
+    def java(level: int, wall: float, alone: float, cpu: float) -> Breakdown:
+        main = thread(alone, futex=1 - alone, name="java", tid=FIRST + 50, switches=90)
+        main |= {"alone": round(100 * alone)}
+        pool = [
+            thread(cpu, futex=1 - cpu, name=f"pool-1-thread-{n}", switches=4) for n in range(level)
+        ]
+        machine = thread(0.001, futex=0.999, name="VM Thread", switches=5)
+        launcher = {**joining(), "name": "java"}
+        return cell(level, [*pool, main, machine, launcher], wall=wall)
+
+    base, own = java(1, 1.0, 0.3, 0.7), java(2, 0.65, 0.46, 0.54)
+    said = cause_of(own, base)
+    assert said.cause == "serial" and "for 46 % of the time no worker worked" in said.words
+
+
 def test_a_collector_that_stops_the_workers() -> None:
     """Two thirds work and a third collection, which one thread does alone."""
 

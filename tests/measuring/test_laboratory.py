@@ -259,7 +259,7 @@ def test_one_failing_cell_is_skipped_and_the_rest_measured(store: Store) -> None
     runner_of(store, engine).start()
     findings = findings_of(store, store.find_run("last"))
     assert [cell.status for cell in findings.cells] == ["ok", "skipped"]
-    assert "timed_out" in findings.cells[1].note
+    assert "timed out" in findings.cells[1].note
     assert findings.run.state == "complete"
 
 
@@ -413,7 +413,7 @@ def test_time_outs_of_trials_that_were_kept_waiting_end_with_a_report(store: Sto
     assert runner.start().kind == "complete"
     findings = findings_of(store, store.find_run("last"))
     assert [cell.status for cell in findings.cells] == ["skipped", "skipped"]
-    assert "timed_out, machine busy: " in findings.cells[0].note
+    assert "timed out on a busy machine: " in findings.cells[0].note
     assert "the hypervisor took" in findings.cells[0].note
 
 
@@ -421,12 +421,12 @@ def test_time_outs_of_trials_that_were_kept_waiting_end_with_a_report(store: Sto
 def test_a_program_that_hangs_is_at_fault_itself(store: Store, share: float, steal: bool) -> None:
     """It has more threads than there are CPUs, so that waiting alone is no sign."""
     study = small_study(THREE, threads=(3, 4))
-    with pytest.raises(RunError, match="every cell failed; the first: timed_out: "):
+    with pytest.raises(RunError, match="every cell failed; the first: timed out: "):
         runner_of(store, Starving(share, steal), study).start()
 
 
 def test_time_outs_on_a_quiet_machine_are_the_programs_own(store: Store) -> None:
-    with pytest.raises(RunError, match="every cell failed; the first: timed_out"):
+    with pytest.raises(RunError, match="every cell failed; the first: timed out"):
         runner_of(store, FakeEngine(kind_of=lambda spec: "timed_out")).start()
 
 

@@ -62,7 +62,7 @@ def test_a_noisy_machine_does_not_flood_the_terminal() -> None:
     line.trial_ended(HERE, SO_FAR, "error", "exit code 1")
     lines = out.getvalue().splitlines()
     assert len(lines) == 5
-    assert "further trials with foreign_cpu" in lines[3] and "exit code 1" in lines[4]
+    assert "for this cause (foreign_cpu)" in lines[3] and "exit code 1" in lines[4]
 
 
 def test_the_line_covers_an_older_longer_one_and_leaves_nothing() -> None:

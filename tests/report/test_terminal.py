@@ -87,14 +87,16 @@ def test_wanted_indicators_come_first_and_others_are_named(
     text = printed(samples.thread_scaling())
     heading = next(line for line in text.splitlines() if line.startswith("cpus"))
     assert "wall time (s)" in heading and "speed-up" in heading
-    (hint,) = (line for line in text.splitlines() if line.startswith("not shown: "))
-    named = hint.removeprefix("not shown: ").partition(" and ")[0].split(", ")
+    lines = text.splitlines()
+    (at,) = (number for number, line in enumerate(lines) if line.startswith("not shown: "))
+    named = lines[at].removeprefix("not shown: ").partition(" and ")[0].split(", ")
     report = samples.thread_scaling()
     order = report.names_in_order()
-    at = order.index(named[0])
-    assert named == order[at : at + len(named)], "the most wanted of the others"
-    more = len(order) - at - len(named)
-    assert f"and {more} more (concurve export --format csv)" in hint
+    first = order.index(named[0])
+    assert named == order[first : first + len(named)], "the most wanted of the others"
+    more = len(order) - first - len(named)
+    assert lines[at].endswith(f" and {more} more:")
+    assert lines[at + 1] == f"concurve export {report.run.id} --format csv"
 
 
 def test_says_what_happened() -> None:

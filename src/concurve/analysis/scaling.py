@@ -22,7 +22,7 @@ from concurve.findings.run import Findings, TrialFindings
 from concurve.findings.scaling import ScalingFinding
 from concurve.models import fit_many, predict
 from concurve.models.cpus import Within, within_cpus
-from concurve.models.curve import LEVELS_MIN, REPLICATES_MIN, make_curve
+from concurve.models.curve import REPLICATES_MIN, make_curve
 from concurve.models.predict import FAR, HELD, curve_of
 from concurve.models.sentences import in_digits, in_words
 from concurve.readings.centres import greatest_of
@@ -52,7 +52,7 @@ def scaling_of(
     factor of three levels or more counts as concurrency. ``granted`` are the CPUs of each cell:
     levels beyond them are set apart where the CPUs are used up."""
     work = findings.work
-    if work is None or len(work.levels) < LEVELS_MIN or not _numeric(work):
+    if work is None or not findings.can_have_models:
         return ()
     name, groups = throughput_of(findings), _groups(findings, work)
     if not name:
@@ -106,10 +106,6 @@ def work_done(findings: TrialFindings, throughput: str) -> float | None:
     if not found or min(found) <= 0 or max(found) > min(found) * (1 + _SAME_WORK):
         return None
     return found[0]
-
-
-def _numeric(work: Factor) -> bool:
-    return all(isinstance(level, int | float) and math.isfinite(level) for level in work.levels)
 
 
 def _groups(findings: Findings, work: Factor) -> list[_Group]:

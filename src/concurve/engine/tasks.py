@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
+from concurve.errors import RunError
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -43,17 +45,45 @@ class Processes:
     def map(
         self, function: Callable[[T], R], items: Iterable[T], seconds: float | None = None
     ) -> Iterator[R]:
-        """See :meth:`Tasks.map`; it waits until a result is there."""
+        """See :meth:`Tasks.map`; it waits until a result is there.
+
+        Raises:
+            RunError: one of the processes has ended.
+        """
         if self._count <= 1:
             yield from map(function, items)
             return
         listed = list(items)
         _SHARED[:] = [function, listed]
+        others = _children()
         with _without_signals():
             pool = multiprocessing.get_context("fork").Pool(self._count, _heed_signals)
         with pool:
-            yield from pool.imap(_numbered, range(len(listed)))
+            forks = _children() - others
+            results = pool.imap(_numbered, range(len(listed)))
+            for _ in listed:
+                yield _next(results, forks)
 
+
+def _children() -> set[int | None]:
+    return {child.pid for child in multiprocessing.active_children()}
+
+
+def _next(results: Any, forks: set[int | None]) -> Any:
+    """The next result. A pool replaces a fork that ended, but what that computed never comes."""
+    while True:
+        try:
+            return results.next(_LOOK_SECONDS)
+        except multiprocessing.TimeoutError:
+            if not forks <= _children():
+                raise RunError(
+                    "a process that computes simulations was ended from outside",
+                    "more memory, if the kernel ended it for want of that (dmesg says so)",
+                ) from None
+
+
+#: So often a pool is asked whether all of its forks are there, where a result takes longer.
+_LOOK_SECONDS = 1.0
 
 #: Those by which this process may be asked to end, and by which a pool ends its forks.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)

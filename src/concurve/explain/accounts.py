@@ -17,8 +17,10 @@ from concurve.explain.stations import Serving, serving_of
 from concurve.explain.threads import (
     Dispatcher,
     active_threads,
+    asleep_beside,
     compiler_queue_of,
     dispatcher_of,
+    is_fed,
     own_time,
     present,
     sampled_queue,
@@ -70,7 +72,8 @@ class Account(NamedTuple):
     locks, as the record has it. ``in_turns``: the workers never ran together. ``hot``: where they
     ran, of whole runs alone. ``is_jvm``: a JVM runs the threads; ``stops`` is how often the thread
     slept by which it stops all others, and ``compiler_queue_ns`` how long a thread that compiles
-    waited for a CPU.
+    waited for a CPU. ``is_fed``: another thread may wake them again and again. ``asleep``: active
+    threads that sleep at a time, and are no workers.
     """
 
     operations: float
@@ -115,6 +118,8 @@ class Account(NamedTuple):
     is_jvm: bool = False
     stops: float = 0.0
     compiler_queue_ns: float = 0.0
+    is_fed: bool = False
+    asleep: float = 0.0
 
 
 def account(
@@ -210,6 +215,8 @@ def account(
         is_jvm=bool(service_threads(role.threads.listed)),
         stops=stops_of(role.threads.listed),
         compiler_queue_ns=compiler_queue_of(role.threads.listed),
+        is_fed=is_fed(listed, active, wall),
+        asleep=asleep_beside(active, wall),
     )
 
 

@@ -124,9 +124,11 @@ class Breakdown(NamedTuple):
 
     @property
     def running(self) -> float:
-        """The mean number of active threads that do not wait for another active thread."""
+        """The mean number of active threads that do not wait for another active thread, without
+        those that sleep beside the workers."""
         at_once = mean([account.thread_ns / account.wall_ns for account in self.accounts])
-        return at_once * max(0.0, 1 - self.share("futex", "pipe"))
+        working = at_once * (1 - self.share("futex", "pipe"))
+        return max(0.0, working - self.per_trial("asleep"))
 
     @property
     def others(self) -> list[OtherRole]:
@@ -181,7 +183,8 @@ class Breakdown(NamedTuple):
         found = [a.capacity.limit for a in self.accounts if a.capacity and a.capacity.limit]
         if 2 * len(found) <= len(self.accounts):
             return None
-        return Stage(found[0].name, mean([stage.ran for stage in found]))
+        many = _usual([stage.threads for stage in found])
+        return Stage(found[0].name, mean([stage.ran for stage in found]), many)
 
     def of_capacity(self, name: str) -> float:
         """The mean of a figure of the capacity over the trials."""

@@ -21,16 +21,20 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from concurve.explain.goroutines import Goroutines, goroutines_of, is_written_in_go
 from concurve.explain.threads import (
     ACTIVE_SHARE,
     kind_of,
     life_of,
     service_threads,
+    starting_threads,
     switches_of,
 )
 from concurve.explain.waiting import word_of
 from concurve.wire.record import RoleRecord, ThreadRecord, Waits
+from concurve.words import percent
 
 #: A thread of one stage runs this share of its life, and lives for this share of the trial.
 STAGE_BUSY = 0.85
@@ -40,6 +44,12 @@ STAGE_LIFE = 0.75
 STAGE_SWITCHES_MIN = 10
 STAGE_OTHERS_LIFE = 0.5
 STAGE_OTHERS_CPU = 0.01
+#: Threads of a process run one at a time, as those that share an interpreter's lock do, if together
+#: they run for no more than so many times its life: what they do without the lock comes on top.
+ONE_AT_A_TIME_MAX = 1.25
+#: Who asks, and who answers it, together are ready for this share of the time, unless they wait for
+#: a third.
+PAIRED_MIN = 0.95
 #: A worker that waited no more often than this, or so long each time, waited at the end, or at a
 #: common start.
 END_SWITCHES_MAX = 5
@@ -65,10 +75,19 @@ _COLLECTOR = re.compile(
 
 class Stage(NamedTuple):
     """A thread that ran throughout while others waited for it: its name, and the share of its life
-    that it ran."""
+    that it ran; or the ``threads`` of a process together, of which one runs at a time."""
 
     name: str
     ran: float
+    threads: int = 1
+
+    @property
+    def words(self) -> str:
+        """Which thread it is, and for how much of its life it ran."""
+        of = f"{percent(self.ran)} of its life"
+        if self.threads == 1:
+            return f"the thread {self.name} ran {of}"
+        return f"{self.threads} threads of a process {self.name}, one at a time, ran {of}"
 
 
 class Capacity(NamedTuple):
@@ -79,7 +98,9 @@ class Capacity(NamedTuple):
     thread ran; ``uneven`` is the CPU time of the busiest worker over the mean of the workers.
     ``helped`` is the CPU time beyond the capacity without that of a JVM's own threads and of the
     collector; ``collected`` is the share of the time in which it worked. ``pauses`` is the time for
-    which workers waited at futexes whose words are not known to be those of barriers.
+    which workers waited at futexes whose words are not known to be those of barriers. ``merging``
+    is time in which one goroutine worked, and none waited for its end: either it puts together
+    what the others have done (serial), or it is a worker itself (imbalance); the base tells.
     """
 
     workers: float
@@ -98,6 +119,7 @@ class Capacity(NamedTuple):
     helped: float = 0.0
     limit: Stage | None = None
     pauses: float = 0.0
+    merging: float = 0.0
 
     def with_barriers(self, share: float) -> Capacity:
         """The same, if this share of the pauses was at barriers: uneven work, and no waiting."""
@@ -132,6 +154,7 @@ class Capacity(NamedTuple):
 #: The parts that add up to the capacity.
 PARTS = (
     "cpu", "serial", "imbalance", "stage", "collector", "quota", "queue", "waiting", "helping",
+    "merging",
 )  # fmt: skip
 
 
@@ -153,7 +176,9 @@ def capacity_of(
     serial = idle.take((workers - 1) * alone)
     stopped = idle.take(_stopped(trial))
     stage = idle.take(_waited(trial.others) if trial.limit else 0.0)
-    imbalance = idle.take(_without_work(trial))
+    unworked = _without_work(trial)
+    merging = idle.take(min(unworked, _merging(trial)))
+    imbalance = idle.take(unworked - merging)
     collected = _cpu(trial.collectors) + trial.marked
     return Capacity(
         workers=workers,
@@ -172,6 +197,7 @@ def capacity_of(
         helped=max(0.0, _cpu(trial.others) - trial.marked - workers * wall),
         limit=trial.limit,
         pauses=_pauses(trial),
+        merging=merging,
     )
 
 
@@ -257,16 +283,18 @@ def _trial_of(
         is_go=is_go,
         go=go if go is not None and go.is_known else None,
         # A goroutine runs on any thread, so those of Go are no stages and no workers.
-        limit=None if is_go else _stage(others, wall, level, role.pid),
+        limit=None if is_go else _stage(role, others, wall, level),
     )
 
 
 def _queued(trial: _Trial, taken_ns: float) -> float:
     """Time for which threads waited for a CPU, without that of a quota. Of more workers than
-    CPUs, no more than processes outside the trial took: they wait for one another."""
+    CPUs, with a stage of more threads that work, no more than processes outside the trial took:
+    they wait for one another."""
     queued = float(sum(thread.usage.run_queue_ns or 0 for thread in trial.listed))
     queued = max(0.0, queued - trial.throttled)
-    return queued if len(trial.peers) <= trial.cpus else min(queued, taken_ns)
+    working = trial.peers if trial.limit is None else _working(trial.others, trial.others)
+    return queued if len(working) <= trial.cpus else min(queued, taken_ns)
 
 
 def _nobody_worked(trial: _Trial) -> float:
@@ -275,7 +303,7 @@ def _nobody_worked(trial: _Trial) -> float:
     if trial.limit is not None:
         return alone
     beside = _without(trial.others, trial.peers)
-    first = [thread for thread in beside if thread.tid == trial.role.pid]
+    first = starting_threads(beside, trial.role.pid)
     single = 0.0 if trial.is_go else _only_one(trial.others, trial.wall)
     if trial.go is not None:
         single = _only_goroutine(trial.go, trial.used - trial.marked, trial.wall)
@@ -291,14 +319,24 @@ def _stopped(trial: _Trial) -> float:
 def _without_work(trial: _Trial) -> float:
     """Time for which workers had no more work, while others still worked."""
     peers, wall = trial.peers, trial.wall
+    if trial.go is not None:
+        return _without_goroutines(trial.go, trial.workers, wall)  # they run on any thread
     # A JVM stops its threads at a word whose value changes, too; so do those that take turns wait.
     no_rounds = trial.is_jvm or takes_turns(peers, wall)
-    uneven = _unworked(peers, wall) + (0.0 if no_rounds else _rounds(trial.role, peers))
+    uneven = _unworked(peers, wall, trial.level) + (
+        0.0 if no_rounds else _rounds(trial.role, peers)
+    )
     if trial.limit is None and not trial.is_go:
         uneven = max(uneven, _behind(peers, wall))
-    if trial.go is not None:
-        uneven = max(uneven, _without_goroutines(trial.go, trial.workers, wall))
     return uneven
+
+
+def _merging(trial: _Trial) -> float:
+    """Time for which workers had no goroutine to run, while none waited for the end of others.
+    Where none ever waited for that, all that there are may be workers."""
+    if trial.go is None or not trial.go.joined:
+        return 0.0
+    return (trial.workers - 1) * (1 - trial.go.joined) * trial.wall
 
 
 def _pauses(trial: _Trial) -> float:
@@ -344,7 +382,11 @@ def _peers(role: RoleRecord, threads: Sequence[ThreadRecord], level: float) -> l
     """The workers: the threads of the busiest kind, without the role's first thread, which starts
     them; with it, if fewer of them work than were asked for, and it works, too. None if they hardly
     do a part of the work."""
+    wall = float(role.wall_ns)
     started = [thread for thread in threads if thread.tid != role.pid]
+    parents = [thread for thread in started if _by_children(thread)]
+    if len(parents) == level and _are_workers(parents, wall):
+        return [_with_children(thread, wall) for thread in parents]
     kinds: dict[tuple[str, bool], int] = {}
     for thread in started:
         kinds[kind_of(thread)] = kinds.get(kind_of(thread), 0) + (thread.usage.cpu_ns or 0)
@@ -357,6 +399,29 @@ def _peers(role: RoleRecord, threads: Sequence[ThreadRecord], level: float) -> l
         return []
     first = [thread for thread in threads if thread.tid == role.pid and _working([thread], threads)]
     return [*peers, *first] if len(working) < level else peers
+
+
+def _by_children(thread: ThreadRecord) -> bool:
+    """Does it work by processes of its own, for which it waits, one after the other?"""
+    waits = thread.waits or Waits()
+    blocked = waits.readings - waits.running
+    return switches_of(thread) > 1 and 2 * waits.child > blocked > 0
+
+
+def _are_workers(parents: Sequence[ThreadRecord], wall: float) -> bool:
+    """Are they of one kind, and did one of them live for most of the time?"""
+    is_long = any(_lives(thread, wall, STAGE_OTHERS_LIFE) for thread in parents)
+    return is_long and len({kind_of(thread) for thread in parents}) == 1
+
+
+def _with_children(thread: ThreadRecord, wall: float) -> ThreadRecord:
+    """The thread with the time for which it waited for its children as its own work. Their accounts
+    do not say whose they are."""
+    waits = thread.waits or Waits()
+    blocked = waits.readings - waits.running
+    theirs = (life_of(thread, wall) - _ran(thread)) * waits.child / max(blocked, 1)
+    cpu = round((thread.usage.cpu_ns or 0) + max(0.0, theirs))
+    return msgspec.structs.replace(thread, usage=msgspec.structs.replace(thread.usage, cpu_ns=cpu))
 
 
 def _working(some: Sequence[ThreadRecord], threads: Sequence[ThreadRecord]) -> list[ThreadRecord]:
@@ -403,20 +468,61 @@ def _only_one(threads: Sequence[ThreadRecord], wall: float) -> float:
 
 
 def _stage(
-    threads: Sequence[ThreadRecord], wall: float, level: float, first: int | None
+    role: RoleRecord, threads: Sequence[ThreadRecord], wall: float, level: float
 ) -> Stage | None:
     """The one thread that is busy throughout while others, which work as well, wait again and
     again. It is none of the workers that were asked for: there are more threads than that, without
     the program's ``first`` one, which may only have started them and take their results."""
     busy = [t for t in threads if _busy(t, wall) >= STAGE_BUSY and _lives(t, wall, STAGE_LIFE)]
     if len(busy) != 1:
-        return None
+        return _process(role, threads, wall, level)
     one = busy[0]
     others = [t for t in threads if t is not one and _waits_for(t, one, wall)]
     if sum(t.usage.cpu_ns or 0 for t in others) < ACTIVE_SHARE * (one.usage.cpu_ns or 0):
         return None
-    working = 1 + sum(thread.tid != first for thread in others)
+    working = 1 + sum(thread.tid != role.pid for thread in others)
     return Stage(one.name, _busy(one, wall)) if working > level else None
+
+
+def _process(
+    role: RoleRecord, threads: Sequence[ThreadRecord], wall: float, level: float
+) -> Stage | None:
+    """The one process beside the workers whose threads, several of which work, together run
+    throughout while as many other processes and threads as workers were asked for wait for it, as
+    for one that serves them all."""
+    found = []
+    first = role.pid
+    for pid in {thread.pid for thread in threads} - {first}:
+        own = [thread for thread in threads if thread.pid == pid]
+        working = _working(own, own)
+        life = max(life_of(thread, wall) for thread in own)
+        # One at a time waits for a CPU, too; others may do so beside it.
+        queued = max(float(thread.usage.run_queue_ns or 0) for thread in own)
+        ran = (_cpu(own) + queued) / life if life else 0.0
+        if len(working) > 1 and ran >= STAGE_BUSY:
+            found.append((max(working, key=_worked), ran, own, len(working), life))
+    if len(found) != 1:
+        return None
+    busiest, ran, own, many, life = found[0]
+    # A process is one worker, with all of its threads; those of the first are one each.
+    others = [
+        thread
+        for thread in _without(threads, own)
+        if first in (thread.pid, None) or thread.tid == thread.pid
+        if thread.tid != first and _waits_for(thread, busiest, life)
+    ]
+    is_served = len(others) >= level and _cpu(others) >= ACTIVE_SHARE * _cpu(own)
+    # Where each has a thread of its own to ask, one of the two always runs or could run.
+    ready = ran * life + sum(map(_ran, others))
+    are_paired = ready >= PAIRED_MIN * level * life and not _is_python(role)
+    if not is_served or are_paired or _cpu(own) > ONE_AT_A_TIME_MAX * life:
+        return None
+    return Stage(busiest.name, min(1.0, ran), many)
+
+
+def _is_python(role: RoleRecord) -> bool:
+    """Is it known that an interpreter of Python runs its threads, one of a process at a time?"""
+    return role.sites is not None and any(s.runtime == "cpython" for s in role.sites.listed)
 
 
 def _waits_for(thread: ThreadRecord, busy: ThreadRecord, wall: float) -> bool:
@@ -436,10 +542,13 @@ def _waited(threads: Sequence[ThreadRecord]) -> float:
     return sum(max(0.0, float(thread.lived_ns or 0) - _ran(thread)) for thread in threads)
 
 
-def _unworked(peers: Sequence[ThreadRecord], wall: float) -> float:
+def _unworked(peers: Sequence[ThreadRecord], wall: float, level: float) -> float:
     """Time for which workers with less work than the busiest had ended, or waited for the end.
     Where they have as much and still end earlier, the others waited for something else, such as a
     lock."""
+    working = [t for t in _working(peers, peers) if _lives(t, wall, STAGE_OTHERS_LIFE)]
+    if len(working) >= level:
+        peers = working  # the others are none of the workers
     longest = max((life_of(thread, wall) for thread in peers), default=0.0)
     most = max(map(_worked, peers), default=0.0)
     return sum(min(most - _worked(thread), _over(thread, longest, most, wall)) for thread in peers)

@@ -435,28 +435,45 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
     cell = case.cell
     words = f"{percent(cell.share('futex'))} of it blocked on futexes"
     if cell.stage is not None:
-        ran = f"the thread {cell.stage.name} ran {percent(cell.stage.ran)} of its life"
-        return Verdict("stage", f"{words}: {ran}, and others wait for it", limit=cell.stage.name)
-    costly = _lock_of_many(case)
-    if costly:
-        return costly._replace(words=f"{words}: {costly.words}")
-    how = contended(case)
-    if how:
-        more = cell.cpus is not None and cell.threads > cell.cpus
-        return Verdict("lock", f"{words}{how}{_cost(case) if more else ''}")
+        ran = f"{words}: {cell.stage.words}, and others wait for it"
+        return Verdict("stage", ran, limit=cell.stage.name)
+    lock = _lock(case, words)
+    if lock is not None:
+        return lock
     dispatcher = cell.dispatcher
     if dispatcher and dispatcher.ran >= SATURATED:
         runs = f"the thread {dispatcher.name} runs {percent(dispatcher.ran)} of the time"
         waiting = f"{words}: {runs} and the others wait for it"
         return Verdict("stage", waiting, limit=dispatcher.name)
-    if _is_stopped(cell):
-        return Verdict("none", f"{words}, as often as the JVM stopped all of its threads")
+    if case.base is not None and _holder_waits(cell, case.base):
+        times_as_long = _timed(cell) / _timed(case.base)
+        return Verdict(
+            "lock",
+            f"{words}, {number(times_as_long)} × as long for an operation, and no thread hands out "
+            "work: they wait for one another, as at a lock or in a pool whose holder sleeps",
+        )
     given = f", {dispatcher.name} hands it out" if dispatcher else ""
-    return Verdict(
-        "none",
-        f"{words} while {number(cell.running)} of {count(cell.threads, 'thread')} run: threads "
-        f"idle, no work for them{given}",
-    )
+    why = f"idle, no work for them{given}"
+    if _is_stopped(cell):
+        why = "that the JVM stopped, all of them as often as they waited"
+    run = f"{number(cell.running)} of {count(cell.threads, 'thread')} run"
+    return Verdict("none", f"{words} while {run}: threads {why}")
+
+
+def _lock(case: Case, words: str) -> Verdict | None:
+    """A lock that threads wait for at futexes while its holder runs, or that costs CPU time."""
+    cell = case.cell
+    costly = _lock_of_many(case)
+    if costly:
+        return costly._replace(words=f"{words}: {costly.words}")
+    how = contended(case)
+    if not how:
+        return None
+    more = cell.cpus is not None and cell.threads > cell.cpus
+    said = f"{words}{how}{_cost(case) if more else ''}"
+    if _may_be_rounds(cell):
+        return Verdict("lock", f"{said}; or for the slowest, at a barrier", either="imbalance")
+    return Verdict("lock", said)
 
 
 def storing(case: Case, amount: float) -> Verdict | None:
@@ -503,6 +520,12 @@ def idling(case: Case, amount: float) -> Verdict | None:
     """Asleep, or waiting for child processes."""
     kinds = {kind: case.cell.share(kind) for kind in IDLE}
     most = max(kinds, key=lambda kind: kinds[kind])
+    if most == "sleep" and case.base is not None and _try_again(case.cell, case.base):
+        return Verdict(
+            "lock",
+            f"{percent(kinds[most])} of it asleep, as one worker alone is not: they wait for one "
+            "another, as at a lock that they try again after each sleep",
+        )
     what = {"sleep": "asleep", "child": "waiting for child processes"}
     said = what.get(most, "blocked on something else")
     return Verdict("none", f"{percent(sum(kinds.values()))} of it {said}")
@@ -513,6 +536,56 @@ def blocked(case: Case, amount: float) -> Verdict | None:
     share = percent(case.cell.share("blocked"))
     few = ": the samples are too few" if case.cell.sampled else ""
     return Verdict("none", f"{share} of it blocked for an unknown reason{few}")
+
+
+#: A lone worker that sleeps for no more than this share of its time has nothing to sleep for.
+ALONE_ASLEEP_MAX = 0.1
+#: Workers whose work differs by more between the busiest and the mean may sleep for want of it.
+ASLEEP_UNEVEN_MAX = 1.25
+#: Threads that wait for so many times as long for each operation wait for one another.
+HELD_TIMES_MIN = 1.3
+
+
+def _try_again(cell: Breakdown, base: Breakdown) -> bool:
+    """Do workers sleep again and again where one alone does not, although no other thread gives
+    them work, and all have as much? Then they sleep because of one another."""
+    if not _are_alike(cell, base) or base.share("sleep") > ALONE_ASLEEP_MAX:
+        return False
+    uneven = cell.of_capacity("uneven") if cell.capacity else 1.0
+    return uneven <= ASLEEP_UNEVEN_MAX and wait_often(cell, base, "sleep")
+
+
+def _holder_waits(cell: Breakdown, base: Breakdown) -> bool:
+    """Does a lone worker wait for a time (a JVM's threads sleep at futexes), as no other thread
+    wakes it, and do several wait longer and more often for each operation? Each of them could wait
+    for as long as the lone one, if it were not for the others."""
+    if not _are_alike(cell, base) or base.share("futex", "sleep") < WHOLE_SHARE:
+        return False
+    is_longer = _timed(cell) >= HELD_TIMES_MIN * _timed(base)
+    return is_longer and not _waits_for_no_lock(cell) and wait_often(cell, base)
+
+
+def _timed(cell: Breakdown) -> float:
+    return cell.mean("futex") + cell.mean("sleep")
+
+
+def _may_be_rounds(cell: Breakdown) -> bool:
+    """Could the threads that wait for one another be those of uneven rounds, in which another one
+    is the last each time? What a JVM's threads wait for is not read. Threads that never run
+    together are none."""
+    return cell.is_jvm and not all(account.in_turns for account in cell.accounts)
+
+
+def _are_alike(cell: Breakdown, base: Breakdown) -> bool:
+    """Do the workers of a cell, and the only one of its base, do all the work, without a thread
+    that hands it out? Goroutines run on any thread."""
+    workers = cell.level or 0
+    may_be = base.level == 1 and base.threads == 1 and workers > 1 and not cell.is_go
+    return may_be and not (_is_fed(cell) or _is_fed(base))
+
+
+def _is_fed(cell: Breakdown) -> bool:
+    return 2 * sum(account.is_fed for account in cell.accounts) > cell.trials
 
 
 #: Waits at futexes that no sample saw may be those at a start, or at barriers.
@@ -526,13 +599,13 @@ HANDED_NS_MAX = 300_000.0
 ONE_WORD = 0.5
 
 
-def wait_often(cell: Breakdown, base: Breakdown) -> bool:
+def wait_often(cell: Breakdown, base: Breakdown, kind: str = "futex") -> bool:
     """Do threads wait repeatedly, and not only at a common start or end?"""
     more = cell.per_operation("switches") - base.per_operation("switches")
     each = more * cell.per_trial("operations") / cell.threads
     blocked = sum(cell.readings.get(kind, 0) for kind in KINDS)
-    futex = cell.readings.get("futex", 0)
-    return each >= LOCK_SWITCHES_MIN and futex >= LOCK_READINGS_MIN and 2 * futex >= blocked
+    seen = cell.readings.get(kind, 0)
+    return each >= LOCK_SWITCHES_MIN and seen >= LOCK_READINGS_MIN and 2 * seen >= blocked
 
 
 def contended(case: Case) -> str:

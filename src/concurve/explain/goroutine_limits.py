@@ -26,6 +26,11 @@ def by_goroutines(case: Case) -> Verdict | None:
     if workers > 1 and found.locked >= LOCKED_MIN * workers:
         many = f"{number(found.locked)} of {workers:g} goroutines"
         return Verdict("lock", f"{many} wait for a sync.Mutex or RWMutex at a time")
+    return _by_channels(found, base, workers)
+
+
+def _by_channels(found: Goroutines, base: Breakdown, workers: float) -> Verdict | None:
+    """What is at the other end of a channel: another goroutine, or those that wait themselves."""
     if found.sending >= CHANNEL_MIN * workers and _is_semaphore(found, base, workers):
         many = f"{number(found.sending)} of {workers:g} goroutines"
         words = (
@@ -35,6 +40,10 @@ def by_goroutines(case: Case) -> Verdict | None:
     if found.sending >= CHANNEL_MIN * workers:
         words = f"{number(found.sending)} goroutines wait to send to a channel at a time"
         return Verdict("stage", f"{words}: what receives from it is the limit")
+    if found.receiving >= CHANNEL_MIN * workers and _is_pool(found, base, workers):
+        many = f"{number(found.receiving)} of {workers:g} goroutines"
+        words = f"{many} wait to receive from a channel at a time, to which they send themselves"
+        return Verdict("lock", f"{words}: the channel is a pool with too little in it")
     if found.receiving >= 1 + CHANNEL_MIN * workers:
         words = f"{number(found.receiving)} goroutines wait to receive from a channel at a time"
         return Verdict("stage", f"{words}: what sends to it is the limit")
@@ -52,6 +61,19 @@ def _is_semaphore(found: Goroutines, base: Breakdown, workers: float) -> bool:
         and _working(alone) <= 1 + BESIDE_MAX
         and alone.sending < CHANNEL_MIN
         and found.receiving < 1 + CHANNEL_MIN
+    )
+
+
+def _is_pool(found: Goroutines, base: Breakdown, workers: float) -> bool:
+    """Is the channel a pool, from which those take that put back? Then beside the workers no
+    goroutine works, and a single worker waits for none."""
+    alone = base.goroutines
+    if alone is None or base.level != 1 or workers < 2:
+        return False
+    return (
+        _working(found) <= workers + BESIDE_MAX
+        and _working(alone) <= 1 + BESIDE_MAX
+        and max(alone.receiving, found.sending) < CHANNEL_MIN
     )
 
 

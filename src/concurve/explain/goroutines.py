@@ -17,6 +17,8 @@ TRIAL_READINGS_MIN = 3
 _LOCKS = ("sync.Mutex.Lock", "sync.RWMutex.Lock", "sync.RWMutex.RLock")
 _SENDS = ("chan send", "chan send (nil chan)")
 _RECEIVES = ("chan receive", "chan receive (nil chan)")
+#: Who waits for the end of others; older versions of Go have the second reason for it.
+_ENDS = ("sync.WaitGroup.Wait", "semacquire")
 _OUTSIDE = ("IO wait", "sleep", "select")
 #: A goroutine that collects has these; it waits as far as the scheduler is concerned.
 _COLLECTING = ("GC worker (active)", "GC assist marking", "GC mark termination")
@@ -26,7 +28,8 @@ class Goroutines(NamedTuple):
     """Mean numbers of goroutines at a time: that ran or could run, that waited for a lock of Go's
     library, to send to a channel, to receive from one, for what is outside of the program (with
     those in system calls), and that collected garbage. ``marking`` is
-    the share of the time in which the collector marked, ``readings`` how many samples say so."""
+    the share of the time in which the collector marked, ``readings`` how many samples say so.
+    ``joining``: that waited for the end of others at a ``WaitGroup``."""
 
     running: float
     locked: float
@@ -36,6 +39,13 @@ class Goroutines(NamedTuple):
     collecting: float
     marking: float
     readings: float
+    joining: float = 0.0
+
+    @property
+    def joined(self) -> float:
+        """The share of the time in which one may have waited for the end of others, which say it by
+        a ``WaitGroup`` or a channel."""
+        return min(1.0, self.joining + self.receiving)
 
     @property
     def is_known(self) -> bool:
@@ -66,6 +76,7 @@ def goroutines_of(role: RoleRecord) -> Goroutines | None:
         collecting=waiting(_COLLECTING),
         marking=found.collecting / found.readings,
         readings=float(found.readings),
+        joining=waiting(_ENDS),
     )
 
 
@@ -76,6 +87,6 @@ def mean_goroutines(found: Sequence[Goroutines | None]) -> Goroutines | None:
     if readings < READINGS_MIN:
         return None
     means = Goroutines(
-        *(sum(one[at] * one.readings for one in known) / readings for at in range(8))
+        *(sum(one[at] * one.readings for one in known) / readings for at in range(len(known[0])))
     )
     return means._replace(readings=readings)

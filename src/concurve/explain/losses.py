@@ -34,6 +34,9 @@ UNEVEN_MIN = 1.1
 #: time is its loss, too.
 MARKING_MIN = 0.3
 
+#: A goroutine that waits for others for this share of the time does not do all the work itself.
+JOINED_MIN = 0.1
+
 #: Parts that name a cause. The thread time explains the others.
 _CAUSES: dict[str, Cause] = {
     "serial": "serial",
@@ -130,7 +133,9 @@ def _excesses(case: Case) -> dict[str, Estimate]:
 def _parts(cell: Breakdown, base: Breakdown) -> dict[str, tuple[str, ...]]:
     """The parts that are told apart, each with its columns. Where a stage is the limit, the base
     may have had help by threads of other stages: that more workers get no more is its loss, too."""
-    every: dict[str, tuple[str, ...]] = {part: (part,) for part in PARTS}
+    every: dict[str, tuple[str, ...]] = {part: (part,) for part in PARTS if part != "merging"}
+    uneven = "serial" if _waits_for_workers(base) else "imbalance"
+    every[uneven] = (uneven, "merging")
     if cell.stage is not None:
         del every["helping"]
         return every | {"stage": ("stage", "helping")}
@@ -144,6 +149,13 @@ def _parts(cell: Breakdown, base: Breakdown) -> dict[str, tuple[str, ...]]:
         del every["helping"], every["waiting"]
         return every | {"stage": ("stage", "helping", "waiting")}
     return every
+
+
+def _waits_for_workers(base: Breakdown) -> bool:
+    """Does a goroutine wait for the end of the others even where only one works? Then it is no
+    worker, and what it does when they have ended is serial."""
+    alone = base.goroutines
+    return base.level == 1 and alone is not None and alone.joined >= JOINED_MIN
 
 
 def _collects_beside(base: Breakdown) -> bool:
@@ -179,17 +191,32 @@ def _words(cause: Cause, cell: Breakdown) -> str:
         return _stage_words(cell)
     if cause == "collector":
         return _collector_words(cell)
-    if cause == "serial" and _waits_for_once(cell):
-        return "workers waited while one of them did what is done once for all"
     if cause == "serial":
-        said = (
-            f"for {percent(cell.of_capacity('alone'))} of the time no worker worked, while another "
-            "thread ran"
-        )
-        return f"{said}; {spinning_words(cell)}" if _spins(cell, "serial") else said
+        return _serial_words(cell)
     if cause == "imbalance":
         return _uneven_words(cell)
     return quota_words(cell) or "the quota of its control group held it back"
+
+
+def _serial_words(cell: Breakdown) -> str:
+    if _waits_for_once(cell):
+        return "workers waited while one of them did what is done once for all"
+    if 2 * mean(cell.capacity["merging"]) > mean(cell.capacity["serial"]):
+        return _merging_words(cell)
+    said = (
+        f"for {percent(cell.of_capacity('alone'))} of the time no worker worked, while another "
+        "thread ran"
+    )
+    return f"{said}; {spinning_words(cell)}" if _spins(cell, "serial") else said
+
+
+def _merging_words(cell: Breakdown) -> str:
+    idle = cell.of_capacity("merging") / (cell.of_capacity("workers") - 1)
+    alone = cell.of_capacity("alone") + idle / cell.per_trial("wall_ns")
+    return (
+        f"for {percent(min(1.0, alone))} of the time one goroutine worked while all the others had "
+        "ended, or had no work"
+    )
 
 
 def _spins(cell: Breakdown, part: str) -> bool:
@@ -227,10 +254,7 @@ def _stage_words(cell: Breakdown) -> str:
             "more workers neither took longer nor got more done, and threads beside them ran: "
             "another part of the program is the limit"
         )
-    return (
-        f"the thread {cell.stage.name} ran {percent(cell.stage.ran)} of its life, while others "
-        "waited for it again and again"
-    )
+    return f"{cell.stage.words}, while others waited for it again and again"
 
 
 def _collector_words(cell: Breakdown) -> str:

@@ -37,6 +37,12 @@ BYSTANDER_SHARE = 0.25
 DISPATCHER_SWITCHES_MIN = 50
 DISPATCHER_SHARE = 0.25
 DISPATCHER_BUSY = 0.5
+#: A thread may wake the active ones if it is switched so often, and this share of how often they
+#: are: who waits for a task with a timeout is switched more often than it gets one.
+FEEDER_SWITCHES_MIN = 30
+FEEDER_SHARE = 0.02
+#: The thread in which a JVM runs ``main`` waits so often before the program begins.
+JVM_START_SWITCHES = 50
 
 _JVM_MARK = "VM Thread"
 _JVM_NAME = "java"
@@ -122,7 +128,7 @@ def active_threads(
     left out if it waits for the end of the others: if they get little CPU time, or it sets much up,
     it may have taken a tenth of theirs. ``joining`` is the share of the sampled stacks that wait
     for that: where it is great, the place says it, however much the thread did before."""
-    starting = _starting(listed, first)
+    starting = starting_threads(listed, first)
     others = [thread for thread in listed if thread not in starting]
     listed = [
         thread for thread in listed if thread not in starting or not _joins(thread, others, joining)
@@ -136,7 +142,7 @@ def active_threads(
     ]
 
 
-def _starting(listed: Sequence[ThreadRecord], first: int | None) -> list[ThreadRecord]:
+def starting_threads(listed: Sequence[ThreadRecord], first: int | None) -> list[ThreadRecord]:
     """The threads that start others: the first of the role (of each process, if it is not known),
     and the one in which a JVM runs ``main``, which has its name."""
     found = [thread for thread in listed if thread.tid == (thread.pid if first is None else first)]
@@ -153,14 +159,21 @@ def _joins(thread: ThreadRecord, others: Sequence[ThreadRecord], joining: float)
         return False
     if joining >= JOINING_STACKS:
         return True
-    seldom = (usage.voluntary_switches or 0) < JOINING_SWITCHES_MAX + len(others)
+    switches = switches_of(thread)
+    seldom = switches < JOINING_SWITCHES_MAX + len(others)
     # The main thread of a JVM loads classes before.
     is_known = 2 * waits.child >= waits.readings or thread.name == _JVM_NAME
     used, life = usage.cpu_ns or 0, thread.lived_ns or 0
+    # It may have run before the others began to live.
+    before = life - max(other.lived_ns or 0 for other in others)
+    is_before = used + (usage.run_queue_ns or 0) <= before + JOINING_CPU * life
     busiest = max(other.usage.cpu_ns or 0 for other in others)
     # Where all threads hardly run, that is no share of the work.
     hardly = used < max(JOINING_SHARE * busiest, JOINING_CPU * life)
-    return (seldom or is_known) and (hardly or used > JOINING_TIMES * busiest)
+    if is_before and switches < FEEDER_SWITCHES_MIN + len(others):
+        return True  # it also waited before they began
+    is_apart = hardly or is_before or used > JOINING_TIMES * busiest
+    return (seldom or is_known) and is_apart
 
 
 def _activity(thread: ThreadRecord, wall: float) -> float:
@@ -188,12 +201,11 @@ def dispatcher_of(
     """The thread that hands out work to the others: of another kind than most active ones (by its
     name without digits, or as the first of its process), and switched about as often as they, or
     busy."""
-    kinds = [kind_of(thread) for thread in active]
-    usual = max(set(kinds), key=kinds.count, default=None)
-    if usual is None or kinds.count(usual) < 2:
+    peers = _peers(active)
+    if len(peers) < 2:
         return None
-    peers = sum(switches_of(thread) for thread in active if kind_of(thread) == usual)
-    least = max(DISPATCHER_SWITCHES_MIN, DISPATCHER_SHARE * peers)
+    usual = kind_of(peers[0])
+    least = max(DISPATCHER_SWITCHES_MIN, DISPATCHER_SHARE * sum(map(switches_of, peers)))
     # A bystander did not run in the measured phase.
     ran = [(thread, _ran(thread, wall)) for thread in listed]
     ran += [(thread, 0.0) for thread in bystanders]
@@ -208,6 +220,46 @@ def dispatcher_of(
     waits = chosen.waits or Waits()
     blocked = waits.readings - waits.running
     return Dispatcher(chosen.name, share, blocked > 0 and waits.futex >= 0.5 * blocked)
+
+
+def is_fed(listed: Sequence[ThreadRecord], active: Sequence[ThreadRecord], wall: float) -> bool:
+    """Is there a thread beside the active ones, or of another kind than most of them, that is
+    switched again and again, or busy? It may be what they wait for, even if there is one of them
+    alone. A thread that waits, and that no other one wakes, waits for a time."""
+    peers = _peers(active)
+    least = max(FEEDER_SWITCHES_MIN, FEEDER_SHARE * sum(map(switches_of, peers)))
+    return any(
+        _woken(thread) >= least or _ran(thread, wall) >= DISPATCHER_BUSY
+        for thread in listed
+        if thread not in peers
+    )
+
+
+def asleep_beside(active: Sequence[ThreadRecord], wall: float) -> float:
+    """The mean number of active threads of another kind than most that sleep at a time, and that
+    never wait for others: who gives out work by a clock holds nothing."""
+    peers = _peers(active)
+    known = [(thread, thread.waits or Waits()) for thread in active if thread not in peers]
+    return sum(
+        life_of(thread, wall) * waits.sleep / waits.readings / wall
+        for thread, waits in known
+        if waits.sleep and not waits.futex
+    )
+
+
+def _peers(active: Sequence[ThreadRecord]) -> list[ThreadRecord]:
+    """The threads of the kind that most of them are of; of two alike, that is switched more."""
+    by_kind: dict[tuple[str, bool], list[ThreadRecord]] = {}
+    for thread in active:
+        by_kind.setdefault(kind_of(thread), []).append(thread)
+    return max(
+        by_kind.values(), key=lambda same: (len(same), sum(map(switches_of, same))), default=[]
+    )
+
+
+def _woken(thread: ThreadRecord) -> int:
+    is_main = thread.name == _JVM_NAME and thread.tid != thread.pid
+    return switches_of(thread) - (JVM_START_SWITCHES if is_main else 0)
 
 
 def kind_of(thread: ThreadRecord) -> tuple[str, bool]:

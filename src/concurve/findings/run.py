@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import msgspec
@@ -62,6 +63,10 @@ class LevelChange(msgspec.Struct, frozen=True, kw_only=True):
     block: int
     factor: float
 
+
+#: So many levels scaling models need: ``models.curve.LEVELS_MIN``, which a view does not import, as
+#: that takes half a second.
+LEVELS_OF_A_CURVE = 3
 
 #: The subject of a warning that a cell was skipped.
 SKIPPED = "skipped"
@@ -155,6 +160,14 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     def work(self) -> Factor | None:
         """The factor that counts as concurrency, if one does."""
         return next((factor for factor in self.factors if factor.work), None)
+
+    @property
+    def can_have_models(self) -> bool:
+        """Whether the factor that counts as concurrency has levels enough for scaling models."""
+        levels = self.work.levels if self.work else ()
+        return len(levels) >= LEVELS_OF_A_CURVE and all(
+            isinstance(level, int | float) and math.isfinite(level) for level in levels
+        )
 
 
 class TrialFindings(Findings, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from concurve import interruption
+from concurve import interruption, words
 from concurve.attendants import volumes
 from concurve.definition.hiding import secrets_of
 from concurve.definition.study import FREE_PORT, TRIAL_FOLDER, uses
@@ -430,7 +430,7 @@ class Runner:
             cell.parameters,
             indicator_centre(study.primary, values, study.primary_unit) if values else None,
             outcome.verdict,
-            outcome.cause and f"{outcome.cause}: {outcome.detail}",
+            outcome.cause and words.why(outcome.cause, outcome.detail),
         )
 
     def _tell_refused(self, record: TrialRecord) -> None:

@@ -26,6 +26,7 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Literal, NamedTuple
 
+from concurve import words
 from concurve.definition.units import format_duration
 from concurve.errors import RunError
 from concurve.planning.plan import Plan, describe
@@ -207,7 +208,7 @@ class Protocol:
         elif outcome.verdict == "abandon":
             self._reject(outcome)
             cell = self.cells[outcome.key.cell]
-            cell.skipped = f"given up by the check: {outcome.detail}".rstrip(": ")
+            cell.skipped = words.why("given up by the check", outcome.detail)
         else:
             self._failed(outcome)
         self._choose_what_fits()
@@ -301,7 +302,7 @@ class Protocol:
         cell = self.cells[outcome.key.cell]
         cell.errors += 1
         if cell.errors >= 2:
-            cell.skipped = f"{outcome.cause}: {outcome.detail}".rstrip(": ")
+            cell.skipped = words.why(outcome.cause, outcome.detail)
             cell.stop = StopReason.ERRORS
         else:
             self._redo_later(outcome.key)

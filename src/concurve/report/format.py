@@ -40,19 +40,6 @@ _EXACT = Context(prec=700)
 # Integers stay whole up to this size without an interval.
 _WHOLE_MAX = 10**15
 
-#: What was read of a trial that is rejected or in doubt, in words; other causes are words already.
-_CAUSES = {
-    "steal": "the hypervisor took CPU time",
-    "foreign_cpu": "other processes used the CPUs",
-    "low_priority": "processes of low priority used the CPUs",
-    "run_queue": "waited for a CPU that others used",
-    "late_reading": "read late",
-    "program_failed": "the program failed",
-    "not_ready": "was not ready in time",
-    "timed_out": "timed out",
-    "timed_out, machine busy": "timed out on a busy machine",
-}
-
 
 class Scale(NamedTuple):
     """A unit as shown: values are divided by ``divisor`` and followed by ``symbol``."""
@@ -208,11 +195,6 @@ def moment(text: str) -> str:
     except ValueError:
         return text
     return f"{when:%Y-%m-%d %H:%M} UTC"
-
-
-def cause(name: str) -> str:
-    """Why a trial is rejected or in doubt, in words."""
-    return _CAUSES.get(name, name)
 
 
 def state(name: str) -> str:

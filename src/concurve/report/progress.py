@@ -36,6 +36,9 @@ _SHOWN_OF_A_CAUSE = 3
 _WIDTH_OF_BAR = 60
 _BAR = 16
 
+# What became of a trial that is not used as it is.
+_STATUSES = {"program_error": "failed", "contaminated": "disturbed", "abandon": "given up"}
+
 _Cell = tuple[tuple[str, Level], ...]
 
 
@@ -110,7 +113,10 @@ class Progress:
             text = f"{value} {fmt.precision(estimate)}".rstrip()
             self._estimates[tuple(parameters.items())] = text
         if cause:
-            self._show_reject(f"{fmt.setting(parameters) or 'trial'}: {status}, {cause}", cause)
+            self._show_reject(
+                f"{fmt.setting(parameters) or 'trial'}: {_STATUSES.get(status, status)}, {cause}",
+                cause,
+            )
 
     def _show_reject(self, text: str, cause: str) -> None:
         kind = cause.partition(":")[0]
@@ -118,7 +124,9 @@ class Progress:
         if self._rejects[kind] <= _SHOWN_OF_A_CAUSE:
             self.note(text)
         elif self._rejects[kind] == _SHOWN_OF_A_CAUSE + 1:
-            self.note(f"further trials with {kind}: counted in the result, not shown here")
+            self.note(
+                f"more trials for this cause ({kind}) are counted in the result, not shown here"
+            )
 
     def note(self, text: str) -> None:
         """A remark that stays, above the live line."""

@@ -213,19 +213,26 @@ def _grid(table: Table, width: int) -> Iterator[Line]:
         yield from wrapped(Line(fmt.clean(f"factors left out here: {names}"), "dim"), width)
     named = [fmt.clean(column.name) for column in left_out if column.name]
     if named:
-        yield from wrapped(Line(_left_out(named, width, table.more), "dim"), width)
+        for text in _left_out(named, width, table.more):
+            yield from wrapped(Line(text, "dim"), width)
     legend = table.legend([item.column for item in shown]) if table.legend else ""
     yield from wrapped(Line(fmt.clean(legend), "dim"), width)
 
 
-def _left_out(names: Sequence[str], width: int, how: str) -> str:
-    """``not shown: efficiency, cpu_seconds and 45 more (HOW)``: as many names as fit on a line."""
+def _left_out(names: Sequence[str], width: int, how: str) -> list[str]:
+    """``not shown: efficiency, cpu_seconds and 45 more``: as many names as fit on a line. How to
+    see them stands behind, or on a line of its own."""
     for some in range(min(len(names), _NAMES_MAX), 0, -1):
         more = f" and {len(names) - some} more" if some < len(names) else ""
-        text = f"not shown: {', '.join(names[:some])}{more}{f' ({how})' * bool(how)}"
-        if cell_len(text) <= width:
-            return text
-    return f"{len(names)} more figures{f': {how}' * bool(how)}"
+        text = f"not shown: {', '.join(names[:some])}{more}"
+        if cell_len(text) < width:
+            break
+    else:
+        text = f"{len(names)} more figures"
+    if not how:
+        return [text]
+    both = f"{text} ({how})"
+    return [both] if cell_len(both) <= width else [f"{text}:", how]
 
 
 def _body(table: Table, rows: Sequence[str]) -> Iterator[Line]:

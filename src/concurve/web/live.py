@@ -146,7 +146,7 @@ class LiveRun:
         cell = outcome.key.cell
         if outcome.cause:
             setting = fmt.setting(self._plan.cells[cell].parameters) or "trial"
-            cause = fmt.cause(outcome.cause)
+            cause = words.cause(outcome.cause)
             self._told.append(fmt.clean(f"{setting}: {cause}: {outcome.detail}"))
             del self._told[:-TOLD_MAX]
         return cell

@@ -125,7 +125,7 @@ def _table(findings: Findings, last: Sequence[Column]) -> Table:
         title="One row a cell: its levels, then each indicator with its interval.",
         sortable=True,
         legend=partial(_legend, findings),
-        more="concurve export --format csv",
+        more=f"concurve export {findings.run.id} --format csv",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from concurve import words
 from concurve.findings.cells import Reject
 from concurve.findings.run import Findings
 from concurve.report import format as fmt
@@ -72,7 +73,7 @@ def _counted(findings: Findings, with_doubts: bool = True) -> Iterator[str]:
     for counter, what in ((redone, "rejected"), (doubted, "in doubt")):
         if counter:
             causes = ", ".join(
-                f"{fmt.cause(cause)} ({number})" for cause, number in counter.most_common()
+                f"{words.cause(cause)} ({number})" for cause, number in counter.most_common()
             )
             yield f"{fmt.count(counter.total(), 'trial')} {what}: {causes}"
 

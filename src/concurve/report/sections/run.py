@@ -135,7 +135,8 @@ def _more(findings: Findings) -> Section:
         there.append(f"--claims{counted}")
     if findings.published:
         there.append("--published")
-    there += ["--models", "--all"]
+    there += ["--models"] if findings.can_have_models else []
+    there.append("--all")
     text = f"concurve show {findings.run.id} {', '.join(there)}"
     return Section("", (Paragraph(text, Tone.SOFT, lead="more"),))
 
