@@ -11,12 +11,12 @@ import pytest
 
 from concurve.explain.accounts import account
 from concurve.explain.breakdown import Breakdown, breakdown
-from concurve.explain.causes import cause_of
+from concurve.explain.causes import cause_of, further_verdicts
 from concurve.explain.hot import Hot, grew_in, is_locking, is_waiting, spun
 from concurve.explain.losses import loss_of
 from concurve.explain.verdict import Case
 from concurve.explain.weights import weigh
-from concurve.wire.record import HotFile, HotFunction, HotRecord, RoleRecord
+from concurve.wire.record import HotFile, HotFunction, HotRecord, HotThread, RoleRecord
 from tests.explain.test_losses import ASKED, program
 from tests.helpers.explaining import WALL, Thread, record, thread
 
@@ -197,3 +197,87 @@ def test_the_samples_divide_the_time_in_user_mode() -> None:
     assert BASE.accounts[0].hot is not None
     assert BASE.accounts[0].hot.part(50) == pytest.approx(WALL / 2, rel=0.01)
     assert cell(1, None).accounts[0].hot is None
+
+
+# -- loops of the program's own that wait ------------------------------------------------------
+
+
+def looping(waiting: tuple[int, ...], samples: int = 100) -> HotRecord:
+    """Threads with so many samples each, and of these so many in a loop that waits: all of them in
+    one function of the program, where all its work is, too."""
+    every = samples * len(waiting)
+    spun_there = HotFunction("program", every, 0, "body", sum(waiting))
+    threads = tuple(HotThread(200 + n, samples, each) for n, each in enumerate(waiting))
+    is_spun = any(waiting)
+    return HotRecord(
+        samples=every,
+        files=(HotFile("program", every),),
+        listed=(spun_there,),
+        threads=threads if is_spun else (),
+    )
+
+
+def spinning_cell(waiting: tuple[int, ...], wall: float, samples: int = 100) -> Breakdown:
+    """Workers of their own that are busy throughout."""
+    rng = random.Random(1)
+    workers = [thread(1.0, name="program", tid=200 + n, switches=3) for n in range(len(waiting))]
+    found = looping(waiting, samples)
+    accounts = [
+        account(record(made(workers, wall, found, noise)), ASKED, len(waiting))
+        for noise in (1 + 0.002 * rng.random() for _ in range(5))
+    ]
+    cells = breakdown([each for each in accounts if each is not None])
+    assert cells is not None
+    return cells
+
+
+SPINNING_BASE = spinning_cell((0,), 1.0)
+
+
+def test_a_lock_that_spins_in_the_programs_own_function_is_a_lock() -> None:
+    """Both threads spin for 40 % of the time: an operation takes 1.67 × the CPU time."""
+    own = spinning_cell((40, 41), wall=0.83)
+    said = cause_of(own, SPINNING_BASE)
+    assert said.cause == "lock"
+    assert "40 % of it goes to spinning for a lock, in body (program)" in said.words
+
+
+def test_threads_that_spin_for_one_with_more_work_are_uneven_work() -> None:
+    """One works throughout, the other spins for half of the time until it is done."""
+    own = spinning_cell((0, 50), wall=0.67)
+    said = cause_of(own, SPINNING_BASE)
+    assert said.cause == "imbalance"
+    assert "threads spin until one with more work is done" in said.words
+    assert "in body (program)" in said.words
+
+
+def test_uneven_work_that_spins_has_its_share_of_the_loss_by_thread_time_too() -> None:
+    """Its CPU time stands apart from that of the work in the division of the capacity."""
+    own = spinning_cell((0, 50), wall=0.67)
+    by_time = next(it for it in further_verdicts(Case(own, SPINNING_BASE, False)) if not it.is_loss)
+    assert by_time.cause == "imbalance"
+    share = weigh(Case(own, SPINNING_BASE, False), by_time).share
+    assert share is not None and share.value > 0.8
+
+
+def test_spinning_that_explains_little_of_the_loss_accuses_no_lock() -> None:
+    own = spinning_cell((4, 4), wall=0.83)
+    assert cause_of(own, SPINNING_BASE).cause == "coherency"
+
+
+def test_a_lock_that_spins_without_a_loss_is_no_cause() -> None:
+    own = spinning_cell((2, 2), wall=0.505)
+    assert cause_of(own, SPINNING_BASE).cause == "none"
+
+
+def test_few_samples_do_not_make_an_even_lock_uneven_work() -> None:
+    """Of 20 samples of a thread by chance 3 or 10 are in the loop."""
+    own = spinning_cell((3, 10), wall=0.83, samples=20)
+    assert cause_of(own, SPINNING_BASE).cause == "lock"
+    # What is known by its name counts as before: a function of a library, or of OpenMP.
+    named = Hot(
+        1.0, HotRecord(samples=100, listed=(HotFunction(LIBC, 90, 0, "pthread_spin_lock", 80),))
+    )
+    assert spun([named])[0].locking == pytest.approx(0.9)
+    openmp = Hot(1.0, HotRecord(samples=100, listed=(HotFunction(GOMP, 90, 0, None, 80),)))
+    assert spun([openmp])[0].waiting == pytest.approx(0.9) and not spun([openmp])[0].locking

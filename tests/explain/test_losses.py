@@ -480,8 +480,9 @@ def test_a_few_waits_that_were_all_at_a_barrier_accuse_no_lock() -> None:
     few = waits_at(("join", 40), ("barrier", 3))
     own = cell(2, [*even, joining()], wall=0.52, sites=few)
     assert cause_of(own, BASE).cause == "none"
+    even = [worker(0.93, futex=0.07, switches=60, readings=40)] * 2
     mutex = waits_at(("join", 40), ("mutex", 3))
-    assert cause_of(cell(2, [*even, joining()], wall=0.52, sites=mutex), BASE).cause == "lock"
+    assert cause_of(cell(2, [*even, joining()], wall=0.54, sites=mutex), BASE).cause == "lock"
 
 
 @pytest.mark.parametrize("level", [2, 4])
@@ -772,3 +773,90 @@ def test_one_worker_has_nobody_to_share_a_lock_with() -> None:
     task = worker(0.45, futex=0.54, switches=9000)
     assert cause_of(cell(1, [first, task]), None).cause == "none"
     assert cause_of(cell(2, [first, task]), None).cause == "lock"
+
+
+# -- threads that are woken in vain ------------------------------------------------------------
+
+
+def herd(
+    level: int, cpu: float, wall: float, switches: int, system: float, futex: float = 0.3
+) -> Breakdown:
+    """Threads that share two CPUs, and wait at futexes again and again. ``cpu`` is the CPU time of
+    all, of which ``system`` is the kernel's, both as CPUs' worth of the wall time."""
+    each = cpu / level
+    one = worker(each, futex=futex, queue=1.0 - each - futex, switches=switches)
+    return cell(level, [one] * level, wall=wall, system=system, peak=level)
+
+
+HERD_BASE = herd(1, 0.7, 1.0, switches=2000, system=0.1)
+
+
+def test_threads_that_are_woken_in_vain_are_a_lock() -> None:
+    """The same work takes 2.9 times the CPU time, nearly all of that in the kernel."""
+    own = herd(16, 2.0, 1.02, switches=2000, system=1.4)
+    said = cause_of(own, HERD_BASE)
+    assert said.cause == "lock"
+    assert "sleep and are woken 16.0 × as often, at 2.9 × the CPU time" in said.words
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        herd(16, 2.0, 0.36, switches=2000, system=0.3),  # each finds work: no more CPU time
+        herd(16, 2.0, 1.02, switches=2000, system=0.4),  # more CPU time, but in the program
+        herd(16, 2.0, 1.02, switches=150, system=1.4),  # hardly more sleeps for the same work
+        herd(16, 1.375, 0.56, switches=2000, system=0.29),  # hardly more CPU time
+    ],
+)
+def test_threads_that_find_work_are_no_herd(own: Breakdown) -> None:
+    assert "are woken" not in cause_of(own, HERD_BASE).words
+
+
+# -- small losses --------------------------------------------------------------------------------
+
+
+def test_a_lock_that_costs_hardly_any_speed_up_is_not_accused() -> None:
+    """Threads wait for one another for 3 % of the time, or for 12 %."""
+    for waiting, cause in ((0.03, "none"), (0.12, "lock")):
+        held = worker(1 - waiting, futex=waiting, switches=100)
+        own = cell(2, [held, held], wall=0.5 / (1 - waiting), words=[(3, 2)])
+        said = cause_of(own, BASE)
+        assert said.cause == cause, waiting
+
+
+def test_more_threads_than_cpus_that_wait_for_one_another_cost_nothing() -> None:
+    """Sixteen threads wait at the end of each round, as often as not, while two run."""
+    waiting = worker(0.125, futex=0.6, queue=0.275, switches=600)
+    own = cell(16, [waiting] * 16, wall=0.5, words=[(500, 16)])
+    assert cause_of(own, BASE).cause != "lock"
+    costly = cell(16, [waiting] * 16, wall=0.7, words=[(500, 16)])
+    assert cause_of(costly, BASE).cause == "lock"
+
+
+def jvm(level: int, wall: float, switches: int, stops: int = 3, queue: float = 0.0) -> Breakdown:
+    """Workers of a JVM that wait for a tenth of the time, in so many sleeps. It stops all of them
+    ``stops`` times, and its compiler waits for a CPU for this part of the time."""
+    one = thread(0.9, futex=0.1, name="Thread-1", switches=switches)
+    own = [
+        thread(0.02, name="VM Thread", futex=0.98, switches=stops),
+        thread(0.01, queue, name="C2 CompilerThre", futex=0.99 - queue, switches=20),
+        thread(0.02, name="java", tid=FIRST, futex=0.98, switches=20),
+    ]
+    return cell(level, [*[one] * level, *own], wall=wall, words=[(3, 2)])
+
+
+def test_threads_that_a_jvm_stops_wait_for_no_lock() -> None:
+    """It stops them all to collect garbage, and each sleeps once for each time."""
+    base = jvm(1, 1.0, switches=0)
+    assert cause_of(jvm(2, 0.7, switches=150), base).cause == "lock"
+    stopped = cause_of(jvm(2, 0.7, switches=150, stops=140), base)
+    assert stopped.cause != "lock"
+    assert cause_of(jvm(2, 0.7, switches=150, stops=100), base).cause == "lock"
+
+
+def test_slow_code_while_the_compiler_waits_for_a_cpu_is_no_shared_data() -> None:
+    base = jvm(1, 1.0, switches=0)
+    assert cause_of(jvm(2, 0.9, switches=3), base).cause == "coherency"
+    said = cause_of(jvm(2, 0.9, switches=3, queue=0.5), base)
+    assert said.cause == "none" and "the compiler of the JVM waited 450 ms for a CPU" in said.words
+    assert cause_of(jvm(2, 0.9, switches=3, queue=0.1), base).cause == "coherency"

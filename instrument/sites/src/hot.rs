@@ -4,7 +4,9 @@
 //! of functions, after it has ended.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,8 +17,8 @@ use crate::elf::Callee;
 use crate::maps::{MappedFile, Mapping, Maps};
 use crate::names;
 use crate::resolve::Resolver;
-use crate::symbols;
 use crate::unwind::{Files, Walk};
+use crate::{spin, symbols};
 
 /// Most processes whose mappings are remembered: the latest ones.
 const PROCESSES_MAX: usize = 512;
@@ -35,6 +37,10 @@ const NAMED_SAMPLES_MIN: u64 = 10;
 const NAMED_FILE_PART: u64 = 50;
 /// Most frames of a runtime between its innermost function and the one that was called.
 const RUNTIME_FRAMES_MAX: usize = 8;
+/// Most places in programs at which threads were seen that are looked at for loops that wait.
+const LOOPS_MAX: usize = 512;
+/// Most threads whose samples are told apart; the list has those with most of them.
+const THREADS_MAX: usize = 64;
 
 /// The samples of a role.
 #[derive(Debug, Default)]
@@ -45,6 +51,8 @@ pub struct Hot {
     files: Vec<SeenFile>,
     by_path: HashMap<Arc<str>, usize>,
     counts: HashMap<(usize, u64), Count>,
+    /// By thread, and by its places in files.
+    by_thread: HashMap<(u32, usize, u64), u64>,
     stacks: Stacks,
     samples: u64,
     unknown: u64,
@@ -116,6 +124,16 @@ pub struct HotPlaces {
     /// Most samples first.
     pub files: Vec<HotFile>,
     pub functions: Vec<HotFunction>,
+    /// Most samples first; empty if none was in a loop that waits.
+    pub threads: Vec<HotThread>,
+}
+
+/// A thread with its samples in files, and those of them in loops that wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HotThread {
+    pub tid: u32,
+    pub samples: u64,
+    pub waiting: u64,
 }
 
 /// A program or library that threads ran in.
@@ -135,6 +153,8 @@ pub struct HotFunction {
     pub samples: u64,
     /// Those of the first threads of processes.
     pub first: u64,
+    /// Those in loops in which a thread does nothing but wait for others.
+    pub waiting: u64,
 }
 
 impl Hot {
@@ -244,6 +264,10 @@ impl Hot {
         if !is_full || self.counts.contains_key(&(file, offset)) {
             self.counts.entry((file, offset)).or_default().add(one);
         }
+        let thread = (place.tid, file, offset);
+        if self.by_thread.len() < PLACES_MAX || self.by_thread.contains_key(&thread) {
+            *self.by_thread.entry(thread).or_default() += 1;
+        }
         if seen.is_spinning && !place.stack.is_empty() {
             self.stacks.keep(Stack {
                 file,
@@ -301,7 +325,8 @@ impl Stacks {
     }
 }
 
-type Counts = HashMap<(Option<String>, usize), Count>;
+/// By function and file, with the samples in loops that wait.
+type Counts = HashMap<(Option<String>, usize), (Count, u64)>;
 
 impl Resolver {
     /// The files and functions of samples. Programs are read for it.
@@ -309,14 +334,16 @@ impl Resolver {
         let mut files: Vec<&SeenFile> = hot.files.iter().collect();
         files.retain(|it| it.total.samples > 0);
         files.sort_by_key(|it| (Reverse(it.total.samples), it.path.clone()));
+        let waiting = waiting(hot);
         let mut functions: Vec<_> = self
-            .functions(hot)
+            .functions(hot, &waiting)
             .into_iter()
-            .map(|((function, file), count)| HotFunction {
+            .map(|((function, file), (count, waiting))| HotFunction {
                 function,
                 file: base_name(&hot.files[file].path),
                 samples: count.samples,
                 first: count.first,
+                waiting,
             })
             .collect();
         functions.sort_by(|a, b| {
@@ -335,10 +362,11 @@ impl Resolver {
                 })
                 .collect(),
             functions,
+            threads: threads(hot, &waiting),
         }
     }
 
-    fn functions(&mut self, hot: &Hot) -> Counts {
+    fn functions(&mut self, hot: &Hot, waiting: &HashSet<(usize, u64)>) -> Counts {
         let mut places: Vec<Vec<u64>> = vec![Vec::new(); hot.files.len()];
         for (file, offset) in hot.counts.keys() {
             places[*file].push(*offset);
@@ -360,10 +388,65 @@ impl Resolver {
         for ((file, offset), count) in &hot.counts {
             let called = calls.get(&(*file, *offset));
             let function = called.or_else(|| names[*file].get(offset)).cloned();
-            found.entry((function, *file)).or_default().add(*count);
+            let (all, waits) = found.entry((function, *file)).or_default();
+            all.add(*count);
+            if waiting.contains(&(*file, *offset)) {
+                *waits += count.samples;
+            }
         }
         found
     }
+}
+
+/// The places in loops in which threads do nothing but wait for others, by the code around them. Those with most
+/// samples come first.
+fn waiting(hot: &Hot) -> HashSet<(usize, u64)> {
+    let mut found = HashSet::new();
+    if hot.samples < NAMED_SAMPLES_MIN || !cfg!(target_arch = "x86_64") {
+        return found;
+    }
+    let mut places: Vec<_> = hot.counts.iter().collect();
+    places.sort_by_key(|(place, count)| (Reverse(count.samples), **place));
+    let mut opened: HashMap<usize, Option<File>> = HashMap::new();
+    for ((file, offset), _) in places.into_iter().take(LOOPS_MAX) {
+        let source = opened.entry(*file).or_insert_with(|| {
+            let path = hot.files[*file].mapped.as_ref()?.path()?;
+            File::open(path).ok()
+        });
+        let Some(source) = source else {
+            continue;
+        };
+        let at = usize::try_from(*offset).map_or(spin::AROUND, |it| it.min(spin::AROUND));
+        let mut code = [0; 2 * spin::AROUND];
+        let read = source.read_at(&mut code, *offset - at as u64);
+        if read.is_ok_and(|bytes| spin::waits_at(&code[..bytes], at)) {
+            found.insert((*file, *offset));
+        }
+    }
+    found
+}
+
+/// The samples of each thread, if some were in loops that wait.
+fn threads(hot: &Hot, waiting: &HashSet<(usize, u64)>) -> Vec<HotThread> {
+    if waiting.is_empty() {
+        return Vec::new();
+    }
+    let mut found: HashMap<u32, HotThread> = HashMap::new();
+    for ((tid, file, offset), samples) in &hot.by_thread {
+        let thread = found.entry(*tid).or_insert(HotThread {
+            tid: *tid,
+            samples: 0,
+            waiting: 0,
+        });
+        thread.samples += samples;
+        if waiting.contains(&(*file, *offset)) {
+            thread.waiting += samples;
+        }
+    }
+    let mut threads: Vec<_> = found.into_values().collect();
+    threads.sort_by_key(|it| (Reverse(it.samples), it.tid));
+    threads.truncate(THREADS_MAX);
+    threads
 }
 
 /// Of places in runtimes that spin, what was called of the runtime: the outermost of its functions that has a
@@ -582,5 +665,33 @@ mod tests {
         let name = found.functions[0].function.as_deref().unwrap();
         assert!(name.ends_with("::spins_here"), "{name}");
         assert_eq!(found.functions[0].samples, 10);
+    }
+
+    #[test]
+    fn threads_are_listed_if_some_wait_in_loops() {
+        // mov (%rdi),%eax; test %eax,%eax; je: waits. imul: works.
+        let code = [0x8b, 0x07, 0x85, 0xc0, 0x74, 0xfa, 0x48, 0x0f, 0xaf, 0xc7];
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        std::fs::write(&path, code).unwrap();
+        let text = TextMapping {
+            offset: 0,
+            path: path.clone(),
+            ..mapping(7, 0x1000, 0x1000, "")
+        };
+        let mut hot = Hot::default();
+        hot.add(sampled(vec![text], vec![place(7, 8, 0x1006); 20]));
+        assert_eq!(Resolver::default().hot(&hot).threads, []);
+        hot.add(sampled(vec![], vec![place(7, 9, 0x1002); 12]));
+        hot.add(sampled(vec![], vec![place(7, 9, 0x1006); 3]));
+        let found = Resolver::default().hot(&hot);
+        let threads: Vec<_> = found
+            .threads
+            .iter()
+            .map(|it| (it.tid, it.samples, it.waiting))
+            .collect();
+        assert_eq!(threads, [(8, 20, 0), (9, 15, 12)]);
+        let waiting: u64 = found.functions.iter().map(|it| it.waiting).sum();
+        assert_eq!(waiting, 12);
     }
 }

@@ -20,11 +20,12 @@ mod maps;
 mod names;
 mod resolve;
 mod samples;
+mod spin;
 mod symbols;
 mod unwind;
 
 pub use capture::{Captured, Python, Sample, Watched, Watcher, Word};
-pub use hot::{Hot, HotFile, HotFunction, HotPlaces};
+pub use hot::{Hot, HotFile, HotFunction, HotPlaces, HotThread};
 pub use maps::Maps;
 pub use names::Primitive;
 pub use resolve::{Resolver, Site, Sites};

@@ -227,6 +227,19 @@ pub struct HotRecord {
     pub files: Vec<HotFileRecord>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub listed: Vec<HotFunctionRecord>,
+    /// Most samples first, bounded; only where some are in loops that wait.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<HotThreadRecord>,
+}
+
+/// A thread with its samples in files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HotThreadRecord {
+    pub tid: u32,
+    pub samples: u64,
+    /// Those in loops in which a thread does nothing but wait for others.
+    #[serde(default)]
+    pub waiting: u64,
 }
 
 /// A program or a library that threads ran in.
@@ -249,6 +262,13 @@ pub struct HotFunctionRecord {
     /// Those of the first threads of processes.
     #[serde(default)]
     pub first: u64,
+    /// Those in loops in which a thread does nothing but wait for others, by their code.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The quota of CPU time of the control group that held a role back longest, and what it did.

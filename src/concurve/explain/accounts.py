@@ -18,12 +18,14 @@ from concurve.explain.threads import (
     Dispatcher,
     active_threads,
     asleep_beside,
+    compiler_queue_of,
     dispatcher_of,
     is_fed,
     own_time,
     present,
     sampled_queue,
     service_threads,
+    stops_of,
     tree_time,
     workers_time,
 )
@@ -68,8 +70,10 @@ class Account(NamedTuple):
     ``pinned``: a worker may not use all CPUs of its role. ``level`` is the number of workers that
     were asked for, where a factor counts them. ``sites``: where in the program threads waited for
     locks, as the record has it. ``in_turns``: the workers never ran together. ``hot``: where they
-    ran, of whole runs alone. ``is_jvm``: a JVM runs the threads. ``is_fed``: another thread may
-    wake them again and again. ``asleep``: active threads that sleep at a time, and are no workers.
+    ran, of whole runs alone. ``is_jvm``: a JVM runs the threads; ``stops`` is how often the thread
+    slept by which it stops all others, and ``compiler_queue_ns`` how long a thread that compiles
+    waited for a CPU. ``is_fed``: another thread may wake them again and again. ``asleep``: active
+    threads that sleep at a time, and are no workers.
     """
 
     operations: float
@@ -112,6 +116,8 @@ class Account(NamedTuple):
     in_turns: bool = False
     hot: Hot | None = None
     is_jvm: bool = False
+    stops: float = 0.0
+    compiler_queue_ns: float = 0.0
     is_fed: bool = False
     asleep: float = 0.0
 
@@ -207,6 +213,8 @@ def account(
         in_turns=takes_turns(workers, wall),
         hot=hot_of(role, operations.number) if is_whole else None,
         is_jvm=bool(service_threads(role.threads.listed)),
+        stops=stops_of(role.threads.listed),
+        compiler_queue_ns=compiler_queue_of(role.threads.listed),
         is_fed=is_fed(listed, active, wall),
         asleep=asleep_beside(active, wall),
     )

@@ -36,8 +36,9 @@ class Breakdown(NamedTuple):
     figures of the trials.
 
     Components: ``total``, ``cpu``, ``run_queue``, ``blocked``, and the kinds of waiting where
-    there are samples. Parts of the CPU time: ``spin_waits``, for which threads of OpenMP spun
-    because they had no work; ``spin_delays``, the same because others were kept from a CPU; and
+    there are samples. Parts of the CPU time: ``spin_waits``, for which threads of OpenMP, or in
+    loops of the program's own, spun because they had no work; ``spin_delays``, the same because
+    others were kept from a CPU; and
     ``spin_locks``, for which threads spun for a lock. ``running`` is the mean number of active
     threads at once that wait neither at a futex nor at a pipe. ``is_staged``: the data have set the
     number of trials. ``capacity``: what that of the workers went to, per operation; empty where it
@@ -218,6 +219,7 @@ def breakdown(accounts: Sequence[Account], is_staged: bool = False) -> Breakdown
     if any(readings.values()):
         columns |= _by_kind(counted, readings)
     spinning = spun([account.hot for account in counted])
+    spinning = [one._replace(waiting=one.waiting + one.uneven) for one in spinning]
     delayed = [min(one.waiting, _delay(a)) for one, a in zip(spinning, counted, strict=True)]
     columns["spin_locks"] = [one.locking for one in spinning]
     columns["spin_delays"] = delayed

@@ -29,12 +29,16 @@ from concurve.explain.components import (
     wait_often,
 )
 from concurve.explain.goroutine_limits import by_goroutines
-from concurve.explain.losses import by_capacity, capacity_verdicts
+from concurve.explain.losses import by_capacity, capacity_verdicts, lost_share
 from concurve.explain.others import is_doubtful, outside_processes
 from concurve.explain.verdict import WHOLE_SHARE, Case, Verdict, mixture, times
 from concurve.findings.explanation import Cause
 from concurve.words import percent
 
+#: Causes of which none is named where less than this share of the base's capacity is lost; or
+#: twice as much where the interval of the loss has 0: who is disturbed loses so much, too.
+NAMED_LOSS_MIN = 0.05
+_OF_LOSSES: frozenset[Cause] = frozenset(("lock", "coherency", "memory", "smt", "kernel"))
 #: An excess must reach this share of the base's time per operation.
 LOSS_MIN = 0.02
 #: The same for CPU time, which also varies with the machine (clock, caches, steal).
@@ -139,10 +143,24 @@ def _significant(case: Case, base: Breakdown) -> Iterator[tuple[Judge, float, Ve
         if candidate.found.low is None or candidate.found.low <= 0:
             continue
         verdict = candidate.judge(case, candidate.found.value)
+        if verdict is not None and _costs_nothing(case, verdict):
+            continue
         if verdict is None and candidate.judge is not computing:
             continue
-        named = verdict and verdict._replace(parts=candidate.components)
+        named = verdict and verdict._replace(parts=verdict.parts or candidate.components)
         yield candidate.judge, candidate.found.value, named
+
+
+def _costs_nothing(case: Case, verdict: Verdict) -> bool:
+    """Is hardly any speed-up lost? Then nothing is accused of it: threads may wait for one another
+    while others use the CPUs."""
+    if verdict.cause not in _OF_LOSSES or case.base is None:
+        return False
+    lost = lost_share(case.cell, case.base)
+    if lost is None:
+        return False
+    is_sure = lost.low is not None and lost.low > 0
+    return lost.value < NAMED_LOSS_MIN * (1 if is_sure else 2)
 
 
 def _disturbed(case: Case, base: Breakdown) -> Verdict | None:
@@ -209,7 +227,7 @@ def _by_composition(case: Case) -> Verdict:
     for components, judge in parts:
         if cell.share(*components) >= WHOLE_SHARE:
             verdict = judge(case, sum(map(cell.mean, components)))
-            if verdict is not None:
+            if verdict is not None and not _costs_nothing(case, verdict):
                 return verdict
     if cell.share("cpu") >= WHOLE_SHARE:
         return Verdict("none", f"{percent(cell.share('cpu'))} of it on a CPU")

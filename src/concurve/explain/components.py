@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from concurve.explain.breakdown import Breakdown
-from concurve.explain.hot import grew_in, is_locking, is_waiting, place_of
+from concurve.explain.hot import grew_in, is_locking, is_loop, is_waiting, place_of
 from concurve.explain.others import (
     client_roles,
     is_used_up,
@@ -40,6 +40,9 @@ def queueing(case: Case, amount: float) -> Verdict | None:
     quota = quota_words(cell)
     if quota:
         return Verdict("quota", f"{words}, as {quota}")
+    costly = _lock_of_many(case)
+    if costly:
+        return costly._replace(words=f"{words}, but {costly.words}")
     outside = cell.per_operation("foreign_ns") + cell.per_operation("steal_ns")
     if outside >= EXPLAINS * amount:
         return Verdict("contamination", f"{words}, as {outside_processes(cell)}")
@@ -133,6 +136,9 @@ def computing(case: Case, amount: float) -> Verdict | None:
     spun = _spun(case, amount)
     if spun is not None:
         return spun
+    slow = _slow_code(case, amount)
+    if slow:
+        return Verdict("none", f"{words}, {slow}")
     found = _shared_hardware(case, words)
     if found is None or found.cause not in ("coherency", "memory"):
         return found
@@ -142,20 +148,47 @@ def computing(case: Case, amount: float) -> Verdict | None:
     )
 
 
+def _slow_code(case: Case, amount: float) -> str:
+    """How long the compiler of a JVM waited for a CPU, in words, where that explains more CPU time:
+    until it has compiled them, all workers run slow code. Empty elsewhere."""
+    cell, base = case.cell, case.base
+    if base is None or not cell.is_jvm:
+        return ""
+    own, before = (
+        _at_once(side) * side.per_operation("compiler_queue_ns") for side in (cell, base)
+    )
+    # Slow code does some work, so this is the most that it can cost; of the rest little is left.
+    slow = own - before
+    if slow <= 0 or amount - slow >= EXPLAINS * slow:
+        return ""
+    waited = cell.per_trial("compiler_queue_ns") / 1e6
+    return (
+        f"but the compiler of the JVM waited {waited:.0f} ms for a CPU, and until it is done all "
+        "threads run slow code: longer trials would tell more"
+    )
+
+
 def _spun(case: Case, amount: float) -> Verdict | None:
     """More CPU time because threads spin: without work, or for a lock."""
     cell, base = case.cell, case.base
     assert base is not None
     words = f"{times(cell, base)} the CPU time"
 
-    def is_most(name: str) -> bool:
-        return cell.mean(name) - base.mean(name) >= EXPLAINS * amount
+    def more(*names: str) -> float:
+        return sum(cell.mean(name) - base.mean(name) for name in names)
 
-    if is_most("spin_waits"):
-        return Verdict("imbalance", f"{words}: {spinning_words(cell)}")
-    if is_most("spin_locks"):
+    def is_most(name: str) -> bool:
+        return more(name) >= EXPLAINS * amount
+
+    # Of both kinds together, the greater one, as samples tell them apart by chance in part.
+    is_spinning = more("spin_waits", "spin_locks") >= EXPLAINS * amount
+    waits_more = more("spin_waits") >= more("spin_locks")
+    if is_most("spin_waits") or (is_spinning and waits_more):
+        said = f"{words}: {spinning_words(cell)}"
+        return Verdict("imbalance", said, parts=("spin_waits",))
+    if is_spinning:
         share = percent(cell.mean("spin_locks") / cell.mean("cpu"))
-        at = place_of(cell.hot, is_locking)
+        at = place_of(cell.hot, is_locking) or place_of(cell.hot, is_loop)
         return Verdict("lock", f"{words}: {share} of it goes to spinning for a lock, in {at}")
     if is_most("spin_delays"):
         spin = f"{words}: {spinning_words(cell)}, and for threads that have no CPU"
@@ -167,11 +200,15 @@ def _spun(case: Case, amount: float) -> Verdict | None:
 
 
 def spinning_words(cell: Breakdown) -> str:
-    """How threads of OpenMP spin without work, in words."""
+    """How threads spin without work, in words."""
     share = percent((cell.mean("spin_waits") + cell.mean("spin_delays")) / cell.mean("cpu"))
+    runtime = place_of(cell.hot, is_waiting)
+    if not runtime:
+        at = place_of(cell.hot, is_loop)
+        return f"threads spin until one with more work is done: {share} of the CPU time, in {at}"
     return (
         "threads of OpenMP spin while they wait for the end of a loop, or for the next one: "
-        f"{share} of the CPU time is in {place_of(cell.hot, is_waiting)}"
+        f"{share} of the CPU time is in {runtime}"
     )
 
 
@@ -335,6 +372,58 @@ def spinning(case: Case, amount: float) -> Verdict | None:
     )
 
 
+#: A lock of more threads than CPUs costs so many times the CPU time: waiting for one's turn costs
+#: nothing.
+COSTLY_TIMES_MIN = 1.25
+
+
+def _lock_of_many(case: Case) -> Verdict | None:
+    """A lock that costs CPU time where more threads are ready than there are CPUs: they are woken
+    in vain, or they spin."""
+    cell, base = case.cell, case.base
+    if base is None or not is_crowded(cell):
+        return None
+    amount = cell.mean("cpu") - base.mean("cpu")
+    if cell.mean("cpu") < COSTLY_TIMES_MIN * base.mean("cpu"):
+        return None
+    herd = woken_in_vain(case)
+    if herd:
+        return Verdict("lock", herd, parts=("cpu",))
+    spun = _spun(case, amount)
+    return spun._replace(parts=("cpu",)) if spun and spun.cause == "lock" else None
+
+
+#: Threads are woken in vain if an operation takes so many times as many sleeps.
+VAIN_SLEEPS_TIMES_MIN = 2.0
+
+
+def woken_in_vain(case: Case) -> str:
+    """How threads cost CPU time by being woken, in words; empty if they do not.
+
+    The same work takes several times as many sleeps, at futexes, and the kernel's part of the CPU
+    time grew by most of what it costs more. Threads that find work when they are woken sleep no
+    more often for the same work, however many they are; and those that wait for the end of a round
+    cost little.
+    """
+    cell, base = case.cell, case.base
+    if base is None or cell.is_go or cell.threads < 2 or not wait_often(cell, base):
+        return ""
+    own, before = _in_kernel(cell), _in_kernel(base)
+    amount = cell.mean("cpu") - base.mean("cpu")
+    if own is None or before is None or amount <= 0 or own - before < EXPLAINS * amount:
+        return ""
+    sleeps, less = cell.per_operation("switches"), base.per_operation("switches")
+    if sleeps < VAIN_SLEEPS_TIMES_MIN * less:
+        return ""
+    often = f"{sleeps / less:.1f} × as often" if less >= 1 else f"{sleeps:,.0f} times"
+    part = percent(min(1.0, (own - before) / amount))
+    return (
+        f"for the same work threads sleep and are woken {often}, at {times(cell, base)} the CPU "
+        f"time, of whose increase {part} is the kernel's: they are woken for what another one "
+        "has, or takes"
+    )
+
+
 def _cost(case: Case) -> str:
     """The increase of CPU time, which costs throughput; waiting while other threads run does
     not."""
@@ -348,13 +437,9 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
     if cell.stage is not None:
         ran = f"{words}: {cell.stage.words}, and others wait for it"
         return Verdict("stage", ran, limit=cell.stage.name)
-    how = contended(case)
-    if how:
-        more = cell.cpus is not None and cell.threads > cell.cpus
-        said = f"{words}{how}{_cost(case) if more else ''}"
-        if _may_be_rounds(cell):
-            return Verdict("lock", f"{said}; or for the slowest, at a barrier", either="imbalance")
-        return Verdict("lock", said)
+    lock = _lock(case, words)
+    if lock is not None:
+        return lock
     dispatcher = cell.dispatcher
     if dispatcher and dispatcher.ran >= SATURATED:
         runs = f"the thread {dispatcher.name} runs {percent(dispatcher.ran)} of the time"
@@ -368,11 +453,27 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
             "work: they wait for one another, as at a lock or in a pool whose holder sleeps",
         )
     given = f", {dispatcher.name} hands it out" if dispatcher else ""
-    return Verdict(
-        "none",
-        f"{words} while {number(cell.running)} of {count(cell.threads, 'thread')} run: threads "
-        f"idle, no work for them{given}",
-    )
+    why = f"idle, no work for them{given}"
+    if _is_stopped(cell):
+        why = "that the JVM stopped, all of them as often as they waited"
+    run = f"{number(cell.running)} of {count(cell.threads, 'thread')} run"
+    return Verdict("none", f"{words} while {run}: threads {why}")
+
+
+def _lock(case: Case, words: str) -> Verdict | None:
+    """A lock that threads wait for at futexes while its holder runs, or that costs CPU time."""
+    cell = case.cell
+    costly = _lock_of_many(case)
+    if costly:
+        return costly._replace(words=f"{words}: {costly.words}")
+    how = contended(case)
+    if not how:
+        return None
+    more = cell.cpus is not None and cell.threads > cell.cpus
+    said = f"{words}{how}{_cost(case) if more else ''}"
+    if _may_be_rounds(cell):
+        return Verdict("lock", f"{said}; or for the slowest, at a barrier", either="imbalance")
+    return Verdict("lock", said)
 
 
 def storing(case: Case, amount: float) -> Verdict | None:
@@ -516,7 +617,13 @@ def contended(case: Case) -> str:
     """
     cell, base = case.cell, case.base
     # Idle threads of Go's runtime wait for work; its locks are known, or are missing.
-    if cell.is_go or _waits_for_no_lock(cell) or cell.threads < 2 or cell.level == 1:
+    if (
+        cell.is_go
+        or _is_stopped(cell)
+        or _waits_for_no_lock(cell)
+        or cell.threads < 2
+        or cell.level == 1
+    ):
         return ""
     if base is not None and base.threads == 1 and base.share("futex") >= WHOLE_SHARE:
         return ""
@@ -528,6 +635,17 @@ def contended(case: Case) -> str:
     if cell.running >= RUNNING_MIN or _handed_over(cell):
         return _where(cell)
     return ""
+
+
+#: A thread that sleeps no more than so many times as often as a JVM stops all threads waits for
+#: the end of that, and for no other thread.
+STOPS_TIMES = 1.25
+
+
+def _is_stopped(cell: Breakdown) -> bool:
+    """Do the threads of a JVM sleep about as often as it stops them all, and no more?"""
+    each = cell.per_trial("switches") / cell.threads
+    return cell.is_jvm and each <= STOPS_TIMES * cell.per_trial("stops")
 
 
 def _waits_for_no_lock(cell: Breakdown) -> bool:

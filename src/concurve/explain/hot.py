@@ -1,9 +1,10 @@
 """Where in its programs the threads of a trial ran → the CPU time for which they spun, and the
 function in which CPU time grew. Pure.
 
-Samples say in which part of its CPU time in user mode a role ran in which function. Two kinds of
-functions do no work: those of a runtime of OpenMP, whose threads spin while they wait for the end
-of a loop or for the next one, and locks that spin.
+Samples say in which part of its CPU time in user mode a role ran in which function. Three kinds of
+code do no work: runtimes of OpenMP, whose threads spin while they wait for the end of a loop or for
+the next one; locks that spin, by their names; and loops of the program's own functions in which a
+thread does nothing but look at a word until another thread changes it, by their instructions.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from concurve.explain.sites import short_name
-from concurve.wire.record import HotFunction, HotRecord, RoleRecord
+from concurve.wire.record import HotFunction, HotRecord, HotThread, RoleRecord
 
 #: Fewer samples of a cell say nothing.
 SAMPLES_MIN = 30
@@ -61,12 +62,14 @@ def hot_of(role: RoleRecord, operations: float) -> Hot | None:
 
 
 class Spun(NamedTuple):
-    """CPU time per operation of a trial for which threads spun: waiting in a runtime of OpenMP, and
-    for locks. ``alone`` is that for which the first thread ran in functions where no other did."""
+    """CPU time per operation of a trial for which threads spun: waiting in a runtime of OpenMP, or
+    for threads that have more work (``uneven``), and for locks. ``alone`` is that for which the
+    first thread ran in functions where no other did."""
 
     waiting: float = 0.0
     locking: float = 0.0
     alone: float = 0.0
+    uneven: float = 0.0
 
 
 def spun(trials: Sequence[Hot | None]) -> list[Spun]:
@@ -75,14 +78,45 @@ def spun(trials: Sequence[Hot | None]) -> list[Spun]:
     if not known:
         return [Spun()] * len(trials)
     single = _of_first_thread(known)
-    return [
-        Spun(
-            _time(hot, is_waiting),
-            _time(hot, is_locking),
-            _time(hot, lambda it: (it.function, it.file) in single),
-        )
-        for hot in known
-    ]
+    return [_spun(hot, single) for hot in known]
+
+
+def _spun(hot: Hot, single: set[Place]) -> Spun:
+    in_loops = sum(it.waiting for it in hot.record.listed if is_loop(it))
+    uneven = min(float(in_loops), _for_others(hot.record.threads))
+    return Spun(
+        _time(hot, is_waiting),
+        _time(hot, is_locking) + hot.part(in_loops - uneven),
+        _time(hot, lambda it: (it.function, it.file) in single),
+        hot.part(uneven),
+    )
+
+
+def _for_others(threads: Sequence[HotThread]) -> float:
+    """The samples of spinning threads that waited for those with more work: each for no longer than
+    it worked less than the one that worked most. Who waits for a lock works as long as the
+    others."""
+    if not threads:
+        return 0.0
+    most = max(threads, key=_working)
+    less = (_working(most) - _working(it) - _by_chance(most, it) for it in threads)
+    return sum(min(float(it.waiting), max(0.0, one)) for it, one in zip(threads, less, strict=True))
+
+
+def _working(thread: HotThread) -> int:
+    return thread.samples - thread.waiting
+
+
+def _by_chance(one: HotThread, other: HotThread) -> float:
+    """By how much two threads with as much work differ in the mean: a sample is of work or not by
+    chance (the mean size of a normal difference)."""
+    spread = sum(_working(it) * it.waiting / it.samples for it in (one, other) if it.samples)
+    return math.sqrt(2 / math.pi * spread)
+
+
+def is_loop(place: HotFunction) -> bool:
+    """Did threads wait there in a loop of the program's own, known by its instructions alone?"""
+    return place.waiting > 0 and not is_waiting(place) and not is_locking(place)
 
 
 def is_waiting(place: HotFunction) -> bool:
@@ -104,7 +138,11 @@ def is_locking(place: HotFunction) -> bool:
 def place_of(trials: Sequence[Hot | None], which: Callable[[HotFunction], bool]) -> str:
     """Where threads spun most: the function of a lock, with its file, or the file of a runtime."""
     seen = _counted(
-        (it, it.samples) for hot in trials if hot for it in hot.record.listed if which(it)
+        (it, it.waiting if which is is_loop else it.samples)
+        for hot in trials
+        if hot
+        for it in hot.record.listed
+        if which(it)
     )
     if not seen:
         return ""

@@ -72,6 +72,20 @@ def loss_of(cell: Breakdown, base: Breakdown) -> Loss | None:
     return Loss(before / wall, cell.of_capacity("workers") / base.of_capacity("workers"), parts)
 
 
+def lost_share(cell: Breakdown, base: Breakdown) -> Estimate | None:
+    """By how much an operation's capacity exceeds that of the base, as a share of that; ``None``
+    where the capacity of a side is not known."""
+    if not cell.capacity or not base.capacity:
+        return None
+    capacity = base.per_operation("wall_ns") * base.of_capacity("workers")
+    excess = capacity_excess(cell, base, *PARTS)
+    value, low, high = (
+        None if figure is None else figure / capacity
+        for figure in (excess.value, excess.low, excess.high)
+    )
+    return Estimate(value=value or 0.0, low=low, high=high, n=excess.n)
+
+
 def by_capacity(case: Case) -> Verdict | None:
     """The cause, where most of the lost speed-up went by without workers; ``None`` where it did
     not, or where it is within its noise."""

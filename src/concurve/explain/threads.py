@@ -52,6 +52,7 @@ _JVM_SERVICE = re.compile(
     r"|ZDirector|ZDriver|ZStat|ZWorker|ZUncommitter|XDirector|XDriver|XWorker|DestroyJavaVM"
     r"|GC task|Shenandoah"
 )
+_JVM_COMPILER = re.compile(r"C[12] Compiler|JVMCI")
 
 
 class Dispatcher(NamedTuple):
@@ -96,6 +97,20 @@ def service_threads(listed: Sequence[ThreadRecord]) -> list[ThreadRecord]:
     if not any(thread.name.startswith(_JVM_MARK) for thread in listed):
         return []
     return [thread for thread in listed if _JVM_SERVICE.match(thread.name)]
+
+
+def stops_of(listed: Sequence[ThreadRecord]) -> float:
+    """How often the thread of a JVM slept that stops all others, to collect garbage or to change
+    code: no more often than it stopped them. 0 without one."""
+    stopping = [it for it in service_threads(listed) if it.name.startswith("VM Thread")]
+    return float(max((switches_of(thread) for thread in stopping), default=0))
+
+
+def compiler_queue_of(listed: Sequence[ThreadRecord]) -> float:
+    """How long the thread of a JVM waited for a CPU that compiles what is called often, in ns: the
+    one that waited longest. Meanwhile the program runs slow code. 0 without one."""
+    compiling = [it for it in service_threads(listed) if _JVM_COMPILER.match(it.name)]
+    return float(max((thread.usage.run_queue_ns or 0 for thread in compiling), default=0))
 
 
 def _within(thread: ThreadRecord, wall: float) -> float:

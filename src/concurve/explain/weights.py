@@ -18,7 +18,7 @@ from concurve.findings.explanation import Cause, RunnerUp
 from concurve.words import percent
 
 #: The parts of the capacity that hold those of the thread time; all others are waiting.
-_SLOTS = {"cpu": "cpu", "run_queue": "queue"}
+_SLOTS = {"cpu": "cpu", "run_queue": "queue", "spin_waits": "imbalance"}
 
 
 #: A smaller share of the loss is not named.

@@ -320,6 +320,23 @@ class HotFunction(_Record, frozen=True):
             "symbols there, or the samples are too few to read it."
         ),
     ] = None
+    waiting: Annotated[
+        Count,
+        about(
+            "Those in loops in which a thread does nothing but wait for others, by their code; 0 "
+            "too where that was not looked at."
+        ),
+    ] = 0
+
+
+class HotThread(_Record, frozen=True):
+    """A thread with its samples in files."""
+
+    tid: int
+    samples: Annotated[Count, ALWAYS]
+    waiting: Annotated[
+        Count, about("Those in loops in which a thread does nothing but wait for others."), ALWAYS
+    ] = 0
 
 
 class HotRecord(_Record, frozen=True):
@@ -339,6 +356,10 @@ class HotRecord(_Record, frozen=True):
     listed: Annotated[
         tuple[HotFunction, ...],
         about("Most samples first; they may be fewer than samples.", maxItems=16),
+    ] = ()
+    threads: Annotated[
+        tuple[HotThread, ...],
+        about("Most samples first; only where some are in loops that wait.", maxItems=64),
     ] = ()
 
 

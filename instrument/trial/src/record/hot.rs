@@ -1,7 +1,9 @@
 //! Where in their programs the threads of roles ran, for the records of the roles.
 
-use concurve_sites::{HotFile, HotFunction, HotPlaces, Resolver};
-use concurve_wire::record::{HotFileRecord, HotFunctionRecord, HotRecord, RoleRecord};
+use concurve_sites::{HotFile, HotFunction, HotPlaces, HotThread, Resolver};
+use concurve_wire::record::{
+    HotFileRecord, HotFunctionRecord, HotRecord, HotThreadRecord, RoleRecord,
+};
 
 use super::sites::bounded;
 use crate::role::Role;
@@ -51,6 +53,12 @@ fn record(places: HotPlaces) -> HotRecord {
         file: bounded(it.file),
         samples: it.samples,
         first: it.first,
+        waiting: it.waiting,
+    };
+    let thread = |it: HotThread| HotThreadRecord {
+        tid: it.tid,
+        samples: it.samples,
+        waiting: it.waiting,
     };
     HotRecord {
         samples: places.samples,
@@ -63,6 +71,7 @@ fn record(places: HotPlaces) -> HotRecord {
             .take(LISTED_MAX)
             .map(function)
             .collect(),
+        threads: places.threads.into_iter().map(thread).collect(),
     }
 }
 
@@ -81,6 +90,7 @@ mod tests {
             file: "program".into(),
             samples,
             first: 1,
+            waiting: 0,
         };
         let found = record(HotPlaces {
             samples: 100,

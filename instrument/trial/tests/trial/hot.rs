@@ -69,3 +69,46 @@ fn a_program_that_hardly_runs_has_no_samples_and_says_why() {
         assert!(reason.starts_with("too short"), "{reason}");
     }
 }
+
+/// Two threads, of which one only looks at a word until the other has done its work, all in one function.
+const SPINNING: &str = "
+#include <pthread.h>
+static volatile int done;
+static void *body(void *first) {
+    if (first) { for (volatile long i = 0; i < 200000000; i++); done = 1; }
+    while (!done) __builtin_ia32_pause();
+    return 0;
+}
+int main() { pthread_t one, other; pthread_create(&one, 0, body, 0); pthread_create(&other, 0, body, &other);
+    pthread_join(one, 0); pthread_join(other, 0); }
+";
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_loop_that_waits_is_known_by_its_instructions() {
+    if !samples_granted() {
+        return eprintln!("skipped: samples are not granted here (`concurve-trial probes`)");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("spin.c"), folder.path().join("spin"));
+    std::fs::write(&source, SPINNING).unwrap();
+    let mut compiler = Command::new("gcc");
+    let done = compiler
+        .args(["-O2", "-pthread", "-o"])
+        .arg(&program)
+        .arg(&source);
+    if !done.status().is_ok_and(|it| it.success()) {
+        return eprintln!("skipped: no gcc here");
+    }
+    let role = target(&[program.to_str().unwrap()]);
+    let hot = role.hot.as_ref().unwrap();
+    let body = &hot.listed[0];
+    assert_eq!(body.function.as_deref(), Some("body"), "{hot:?}");
+    // On a busy machine one of them may have run alone for long.
+    assert!(body.waiting * 20 > body.samples, "{hot:?}");
+    assert_eq!(hot.threads.len(), 2, "{hot:?}");
+    let mut threads = hot.threads.clone();
+    threads.sort_by_key(|it| it.waiting);
+    assert_eq!(threads[0].waiting, 0, "{hot:?}");
+    assert!(threads[1].waiting * 10 > threads[1].samples * 9, "{hot:?}");
+}
