@@ -222,8 +222,8 @@ def _waiting(wait: _Wait) -> Contamination | None:
         share,
         WAIT_SHARE_MAX,
         f"{format_count(round(wait.workers), 'worker')} on {format_count(wait.cpus, 'CPU')} "
-        f"{'was' if round(wait.workers) == 1 else 'were'} ready to run while others had the CPU, for "
-        f"{share * 100:.0f} % of {wait.of} (limit {WAIT_SHARE_MAX * 100:.0f} %)",
+        f"{'was' if round(wait.workers) == 1 else 'were'} ready to run while others had the CPU, "
+        f"for {share * 100:.0f} % of {wait.of} (limit {WAIT_SHARE_MAX * 100:.0f} %)",
     )
 
 
