@@ -258,3 +258,41 @@ def test_a_quiet_machine_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert waited == [300.0, 10.0]
     with pytest.raises(concurve.ConcurveError, match="wait_quiet"):
         concurve.sweep(["true", "{n}"], {"n": [1, 2]}, repeats=1, seed=1, wait_quiet="soon")
+
+
+@pytest.mark.parametrize(
+    ("call", "what", "remedy"),
+    [
+        (lambda: concurve.sweep(["x"], {}, efort="quick"), "sweep has no parameter 'efort'",
+         "did you mean 'effort'?"),
+        (lambda: concurve.sweep(["x"], {}, extract="pgbench"), "no parameter 'extract'",
+         "did you mean 'extracts'?"),
+        (lambda: concurve.sweep(["x"], {}, prepare="sync"), "no parameter 'prepare'",
+         "hooks=concurve.Hooks(prepare=…)"),
+        (lambda: concurve.run("thread-scaling", set={}), "run has no parameter 'set'",
+         "did you mean 'levels'?"),
+        (lambda: concurve.fit([1], [1], prediction=[2]), "fit has no parameter", "'predict'"),
+        (lambda: concurve.compare("a", "b", indicator=["x"]), "compare has no", "'indicators'"),
+        (lambda: concurve.load("last", database="x"), "load has no parameter", "one of name, db"),
+    ],
+)  # fmt: skip
+def test_a_keyword_that_a_function_does_not_have_is_named(
+    call: Callable[[], Any], what: str, remedy: str
+) -> None:
+    with pytest.raises(concurve.ConcurveError, match=what) as refused:
+        call()
+    assert remedy in refused.value.remedy
+
+
+@pytest.mark.parametrize("progress", [False, True])
+def test_python_shows_how_a_run_goes_on_if_it_is_asked_to(
+    progress: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("concurve.api.LocalEngine", lambda: FakeEngine(lambda spec, rng: 0.1))
+    concurve.sweep(
+        ["true", "{n}"], {"n": [1, 2]}, repeats=2, progress=progress, db=str(tmp_path / "s.db")
+    )
+    assert ("[" in capsys.readouterr().err) is progress

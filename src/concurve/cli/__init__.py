@@ -101,7 +101,8 @@ def _run() -> int:
         raise
     except click.ClickException as error:
         if isinstance(error, click.NoSuchOption) and error.possibilities:
-            error.possibilities = _nearest(error.option_name, error.possibilities)
+            near = _nearest(error.option_name, error.possibilities)
+            error = click.NoSuchOption(error.option_name, error.message, near, error.ctx)
         shown = io.StringIO()
         error.show(file=shown)
         say(shown.getvalue().rstrip())

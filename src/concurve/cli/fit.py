@@ -186,7 +186,8 @@ def _numbers(
             "--no-time if it is a throughput all the same",
         )
     table = read_table(file, names, doubtful=in_doubt)
-    columns, told = table.columns, (table.left_out,) if table.left_out else ()
+    columns = table.columns
+    told: tuple[str, ...] = (table.left_out,) if table.left_out else ()
     if time:
         assert x is not None and n is not None
         rates = [1 / seconds for seconds in columns[x]]

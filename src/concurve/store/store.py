@@ -62,7 +62,7 @@ _LONGER = "a longer id; concurve runs lists them all"
 
 def _newest(found: Sequence[RunRow] | Sequence[CampaignRow]) -> str:
     """The ids of the rows, which are in the order of their beginning; of many the newest."""
-    ids = ", ".join(row.id for row in reversed(found[-_NAMED_MAX:]))
+    ids = ", ".join([row.id for row in found][: -_NAMED_MAX - 1 : -1])
     more = len(found) - _NAMED_MAX
     return f"{ids}, and {more} older ones" if more > 0 else ids
 
