@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from concurve import words
 from concurve.errors import ConcurveError
 from concurve.inputs import BYTES_MAX, read_named_text
 
@@ -69,7 +68,9 @@ def read_table(file: Path, names: Sequence[str], *, doubtful: bool = False) -> O
     if not kept:
         raise ConcurveError(
             f"{file} has no row that counts. {said}",
-            "--in-doubt takes rows in doubt" if _IN_DOUBT in reasons else "another run, or column",
+            "--in-doubt, or measure again with --wait-quiet 5m"
+            if _IN_DOUBT in reasons
+            else "another run, or column",
         )
     columns = {
         name: [_number(cells, place, name, line, file) for line, cells in kept]
@@ -94,7 +95,7 @@ def _why_not(heading: list[str], cells: list[str], places: dict[str, int], doubt
 
 def _left_out(reasons: dict[str, int]) -> str:
     """``Left out: 1 row skipped, 2 rows in doubt (--in-doubt takes them).``"""
-    said = [f"{words.count(count, 'row')} {reason}" for reason, count in reasons.items()]
+    said = [f"{count} {'row' if count == 1 else 'rows'} {reason}" for reason, count in reasons.items()]
     return f"Left out: {', '.join(said)}." if said else ""
 
 

@@ -179,9 +179,7 @@ def test_a_sign_names_the_processes_that_used_most(
 def test_what_the_processes_that_are_named_leave_is_told() -> None:
     machine = {"foreign_cpu_ns": SECOND, "foreign_processes": HOGS[1:]}
     (sign,) = judge(record(machine=machine), 1)
-    assert sign.detail.endswith(
-        "md5sum (pid 7, nice 0) 3 %, others, most of them short-lived, 47 %"
-    )
+    assert sign.detail.endswith("md5sum (pid 7, nice 0) 3 %, others or short-lived ones 47 %")
 
 
 @pytest.mark.parametrize(("waited", "said"), [(60, "6 %"), (1_250, "56 %"), (19_012, "95 %")])

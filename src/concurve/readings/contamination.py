@@ -141,7 +141,7 @@ def _named(signs: list[Contamination], record: TrialRecord, capacity: int) -> li
     ]
     rest = (record.machine.foreign_cpu_ns or 0) - sum(process.cpu_ns for process in processes)
     if rest / capacity >= _REST_SHARE_MIN:
-        used.append(f"others, most of them short-lived, {rest / capacity * 100:.0f} %")
+        used.append(f"others or short-lived ones {rest / capacity * 100:.0f} %")
     sign = signs[place]
     # The share of the sign is one of time, those of the processes are of the machine's CPU time.
     of = "of the machine's CPU time " if sign.cause == "run_queue" else ""

@@ -155,7 +155,7 @@ def _reading(comparison: Comparison) -> Iterator[Block]:
 def _rule_in_short(comparison: Comparison) -> str:
     """The rule in a line; ``--all`` prints the whole."""
     effect = f"{100 * comparison.effect:.2g} %"
-    return f"ratio: new over base; faster, slower: by {effect} at least (--effect; --all: the rule)"
+    return f"ratio: new over base; faster, slower: by {effect} or more (--all: the rule)"
 
 
 def _rule(comparison: Comparison) -> str:
