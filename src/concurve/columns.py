@@ -95,7 +95,9 @@ def _why_not(heading: list[str], cells: list[str], places: dict[str, int], doubt
 
 def _left_out(reasons: dict[str, int]) -> str:
     """``Left out: 1 row skipped, 2 rows in doubt (--in-doubt takes them).``"""
-    said = [f"{count} {'row' if count == 1 else 'rows'} {reason}" for reason, count in reasons.items()]
+    said = [
+        f"{count} {'row' if count == 1 else 'rows'} {reason}" for reason, count in reasons.items()
+    ]
     return f"Left out: {', '.join(said)}." if said else ""
 
 
