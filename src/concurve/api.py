@@ -6,13 +6,16 @@ Everything here is also behind ``import concurve``.
 from __future__ import annotations
 
 import contextlib
+import difflib
+import functools
+import inspect
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
 from concurve import exports
 from concurve.analysis.comparison import compare_levels, compare_runs
@@ -46,6 +49,7 @@ from concurve.measuring.heads import draw_seed, new_head, with_allowance
 from concurve.measuring.laboratory import Runner, check_plan
 from concurve.planning.plan import plan_of
 from concurve.report.csv import Rows, cell_rows, trial_rows
+from concurve.report.progress import Progress
 from concurve.secrets import KNOWN, references
 from concurve.secrets.known import CHARS_MIN
 from concurve.store import Store
@@ -63,6 +67,39 @@ Levels = Sequence[Level] | str
 #: A command as a list of texts; or as a text that is split as a shell would.
 Command = Sequence[str] | str
 
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def _known_keywords(
+    function: Callable[_Arguments, _Result],
+) -> Callable[_Arguments, _Result]:
+    """The function with a :class:`StudyError` for a keyword that it does not have."""
+    known = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def checked(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        for name in kwargs:
+            if name not in known:
+                keywords = [word for word in known if word != "self"]
+                raise StudyError(
+                    f"{function.__name__} has no parameter {name!r}", _meant(name, keywords)
+                )
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def _meant(name: str, keywords: Sequence[str]) -> str:
+    """The parameter that was meant: a near one, or one that the option of that name has here."""
+    other = _PARAMETERS.get(name.replace("_", "-"), "")
+    if other in keywords:
+        return f"did you mean {other!r}?"
+    if name in _HOOKS and "hooks" in keywords:
+        return f"hooks=concurve.Hooks({name}=…)"
+    near = difflib.get_close_matches(name, keywords, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"one of {', '.join(keywords)}"
+
 
 class Run:
     """A stored run."""
@@ -76,6 +113,7 @@ class Run:
         """What its figures say, with an interval for each, and the figures of each trial."""
         return trial_findings_of(self._store, self._store.find_run(self.id))
 
+    @_known_keywords
     def best(self, indicator: str = "") -> BestFinding | None:
         """The settings that cannot be distinguished from the best over all cells, and the smallest
         of them, by the primary indicator or another (``"tps:higher"`` where the direction of
@@ -104,6 +142,7 @@ class Run:
         there are none; as ``concurve show --models``."""
         return figures_of(self._store, self._store.find_run(self.id), models=True).scaling
 
+    @_known_keywords
     def compare_levels(
         self,
         factor: str,
@@ -123,6 +162,7 @@ class Run:
             options = Options(indicators=tuple(indicators), effect=effect)
             return compare_levels(self.findings, factor, (str(base), str(new)), options)
 
+    @_known_keywords
     def resume(self, max_time: str | None = None, *, secrets: Sequence[str] = ()) -> Run:
         """Measure what is missing after a stop; as ``concurve resume``. ``max_time`` is another
         time allowance of the whole run. ``secrets`` are as for :func:`run`.
@@ -170,6 +210,7 @@ class Run:
         return f"<concurve.Run {self.id}>"
 
 
+@_known_keywords
 def run(
     study: str | Path,
     *,
@@ -188,6 +229,7 @@ def run(
     timeout: str | None = None,
     max_time: str | None = None,
     wait_quiet: str | None = None,
+    progress: bool = False,
     secrets: Sequence[str] = (),
     db: str | None = None,
 ) -> Run:
@@ -198,7 +240,7 @@ def run(
     elsewhere shows its figures. ``secrets`` are what ``--secret`` takes: names of variables of the
     environment or of factors, or ``"NAME=TEXT"``; what they name is hidden in all that is stored
     and shown. ``wait_quiet`` (``"5m"``) waits at most so long for a quiet machine before the first
-    trial.
+    trial. ``progress`` shows on standard error how the run goes on, as the command line does.
 
     Raises:
         ConcurveError: the study or the machine does not allow it, or the run failed.
@@ -218,9 +260,10 @@ def run(
         rules = rules_from_options(_text(repeats), precision, timeout, max_time)
         found = with_rules(found, rules)
         chosen = found if java is None else with_java(found, java)
-        return _measure(chosen, effort, seed, wait_quiet, secrets, db)
+        return _measure(chosen, effort, seed, wait_quiet, progress, secrets, db)
 
 
+@_known_keywords
 def sweep(
     command: Sequence[str],
     parameters: Mapping[str, Levels],
@@ -250,6 +293,7 @@ def sweep(
     timeout: str | None = None,
     max_time: str | None = None,
     wait_quiet: str | None = None,
+    progress: bool = False,
     secrets: Sequence[str] = (),
     db: str | None = None,
 ) -> Run:
@@ -260,10 +304,9 @@ def sweep(
     the URL of one elsewhere, with ``counters`` for where it shows its figures: a URL, or a command.
     ``attach`` names a server that runs already: the number of its process, ``"unit:NAME"`` or
     ``"container:NAME"``. ``extracts`` are texts as for ``--extract``: ``"pgbench"``,
-    ``"server.rss=(\\d+)::lower"``. ``wait_quiet`` and ``secrets`` are as for :func:`run`.
-    ``work_amount`` is ``"scales"`` where each worker brings its own
-    work, ``"fixed"`` where all cells do the same. ``base`` are levels of the cell that others are
-    compared with.
+    ``"server.rss=(\\d+)::lower"``. ``wait_quiet``, ``progress`` and ``secrets`` are as for
+    :func:`run`. ``work_amount`` is ``"scales"`` where each worker brings its own work, ``"fixed"``
+    where all cells do the same. ``base`` are levels of the cell that others are compared with.
 
     Raises:
         ConcurveError: the command or the machine does not allow it, or the run failed.
@@ -295,9 +338,10 @@ def sweep(
             rules=rules_from_options(_text(repeats), precision, timeout, max_time),
             name=name,
         )
-        return _measure(study, effort, seed, wait_quiet, secrets, db)
+        return _measure(study, effort, seed, wait_quiet, progress, secrets, db)
 
 
+@_known_keywords
 def load(name: str = "last", db: str | None = None) -> Run:
     """A stored run by its id, the start of its id, or ``last``.
 
@@ -309,6 +353,7 @@ def load(name: str = "last", db: str | None = None) -> Run:
         return Run(store, store.find_run(name).id)
 
 
+@_known_keywords
 def runs(study: str | None = None, db: str | None = None) -> list[Run]:
     """The stored runs, the newest last."""
     with _in_python():
@@ -316,6 +361,7 @@ def runs(study: str | None = None, db: str | None = None) -> list[Run]:
         return [Run(store, row.id) for row in store.runs(study)]
 
 
+@_known_keywords
 def compare(
     base: str | Run,
     new: str | Run,
@@ -338,6 +384,7 @@ def compare(
         return compare_runs([sides[0].findings], [sides[1].findings], options)
 
 
+@_known_keywords
 def history(
     study: str,
     indicator: str = "",
@@ -356,6 +403,7 @@ def history(
         return history_of_stored(store, study, indicator, across_machines)
 
 
+@_known_keywords
 def fit(
     workers: Sequence[float],
     throughput: Sequence[float],
@@ -388,6 +436,7 @@ def _measure(
     effort: str,
     seed: int | None,
     wait: str | None,
+    progress: bool,
     secrets: Sequence[str],
     db: str | None,
 ) -> Run:
@@ -396,13 +445,15 @@ def _measure(
     study = hidden(study, check_marked(secrets, [factor.name for factor in study.factors]))
     store = Store(_hidden_place(db))
     head = new_head(study, effort, draw_seed() if seed is None else seed, "from Python")
+    told = Progress() if progress else None
     with contextlib.ExitStack() as held:
         if wait is not None:
             # What cannot run is refused at once, and not after the wait.
             check_plan(plan_of(head), LocalEngine(), allowed_cpus())
             seconds = parse_duration(wait, "--wait-quiet")
-            held.enter_context(quiet.quiet_machine(seconds, lambda text: None))
-        Runner(head, store, LocalEngine()).start()
+            say = told.note if told else lambda text: None
+            held.enter_context(quiet.quiet_machine(seconds, say))
+        Runner(head, store, LocalEngine(), progress=told).start()
     return Run(store, head.id)
 
 

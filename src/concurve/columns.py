@@ -13,11 +13,26 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from concurve.errors import ConcurveError
 from concurve.inputs import BYTES_MAX, read_named_text
 
 _SEPARATORS = (",", ";", "\t")
+
+#: What ``concurve export`` writes beside the figures of a cell and of a trial: a table with all of
+#: either kind is ours (:mod:`concurve.report.csv`).
+_OWN = ({"cell", "status", "trials", "in_doubt"}, {"cell", "block", "used", "in_doubt"})
+
+_IN_DOUBT = "in doubt (--in-doubt takes them)"
+
+
+class OwnRows(NamedTuple):
+    """The named columns of a table, without the rows by which a table of ours says of itself that
+    they do not count; ``left_out`` is a sentence that says how many, and why."""
+
+    columns: dict[str, list[float]]
+    left_out: str
 
 
 def read_columns(file: Path, names: Sequence[str]) -> dict[str, list[float]]:
@@ -27,6 +42,16 @@ def read_columns(file: Path, names: Sequence[str]) -> dict[str, list[float]]:
         ConcurveError: the file cannot be read, is empty, lacks a column, or has a cell that is not
             a finite number above 0.
     """
+    return read_table(file, names, doubtful=True).columns
+
+
+def read_table(file: Path, names: Sequence[str], *, doubtful: bool = False) -> OwnRows:
+    """The same. Of a table that ``concurve export`` wrote rows are left out that were not measured
+    or have no figure, and, without ``doubtful``, those in doubt.
+
+    Raises:
+        ConcurveError: as :func:`read_columns`, or no row is left.
+    """
     rows = _rows(_text(file), file)
     if not rows:
         raise ConcurveError(f"{file} is empty", "a first line with names, then a line a trial")
@@ -34,10 +59,46 @@ def read_columns(file: Path, names: Sequence[str]) -> dict[str, list[float]]:
     places = {name: _place(name, heading, file) for name in names}
     if len(rows) == 1:
         raise ConcurveError(f"{file} has names but no rows", "a line a trial below the names")
-    return {
-        name: [_number(cells, place, name, line, file) for line, cells in rows[1:]]
+    kept, reasons = rows[1:], {}
+    if any(own <= set(heading) for own in _OWN):
+        why = {line: _why_not(heading, cells, places, doubtful) for line, cells in kept}
+        reasons = {reason: list(why.values()).count(reason) for reason in why.values() if reason}
+        kept = [(line, cells) for line, cells in kept if not why[line]]
+    said = _left_out(reasons)
+    if not kept:
+        raise ConcurveError(
+            f"{file} has no row that counts. {said}",
+            "--in-doubt, or measure again with --wait-quiet 5m"
+            if _IN_DOUBT in reasons
+            else "another run, or column",
+        )
+    columns = {
+        name: [_number(cells, place, name, line, file) for line, cells in kept]
         for name, place in places.items()
     }
+    return OwnRows(columns, said)
+
+
+def _why_not(heading: list[str], cells: list[str], places: dict[str, int], doubtful: bool) -> str:
+    """Why a row of a table of ours does not count; empty if it does."""
+    row = dict(zip(heading, (cell.strip() for cell in cells), strict=False))
+    status = row.get("status", "measured")
+    if status == "skipped":
+        return "of levels that were skipped"
+    if row.get("used") == "no":
+        return "not used by the run"
+    empty = [name for name, place in places.items() if place >= len(cells) or not row.get(name)]
+    if empty:
+        return f"without {' and '.join(empty)}"
+    return _IN_DOUBT if row.get("in_doubt") == "yes" and not doubtful else ""
+
+
+def _left_out(reasons: dict[str, int]) -> str:
+    """``Left out: 1 row skipped, 2 rows in doubt (--in-doubt takes them).``"""
+    said = [
+        f"{count} {'row' if count == 1 else 'rows'} {reason}" for reason, count in reasons.items()
+    ]
+    return f"Left out: {', '.join(said)}." if said else ""
 
 
 def _text(file: Path) -> str:

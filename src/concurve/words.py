@@ -109,6 +109,15 @@ def _three_digits(value: float) -> str:
     return f"{value:,.{decimals}f}"
 
 
+def in_decimals(value: float, digits: int = 3) -> str:
+    """A small number without an exponent, to so many digits: ``0.0000012``. What is next to nothing
+    beside 1 is 0."""
+    if abs(value) < 1e-8:
+        return "0"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{value:.{max(places, 0)}f}".rstrip("0").rstrip(".")
+
+
 def share(part: float) -> str:
     """A difference as a share, to two digits: ``0.34 %``, ``2.1 %``, ``120 %``."""
     percent = 100 * part

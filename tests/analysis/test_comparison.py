@@ -19,12 +19,14 @@ from concurve.analysis.comparison.options import Options
 from concurve.analysis.run import trial_findings_of
 from concurve.definition.study import Rules
 from concurve.errors import ComparisonError
+from concurve.estimate import Estimate
 from concurve.findings.claims import ClaimFinding, VerdictName
 from concurve.findings.comparison import Comparison
 from concurve.findings.run import Report, TrialFindings
 from concurve.host.same_machine import is_same_machine, machine_differences
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
+from concurve.report.document import Detail
 from concurve.report.json.comparison import to_json
 from concurve.report.sections.comparison import comparison_document
 from concurve.report.terminal import lines
@@ -225,7 +227,9 @@ def test_what_is_undecided_says_what_would_decide_it(store: Store) -> None:
     assert f"--repeats {cell.trials}..{cell.trials} in a new run" in said
     shown = " ".join(line.plain for line in lines(comparison_document(found), 200))
     assert said in shown
-    assert "The rule, fixed beforehand" in shown
+    assert "The rule, fixed beforehand" not in shown and "--all: the rule" in shown
+    whole = comparison_document(found, Detail.FULL)
+    assert "The rule, fixed beforehand" in " ".join(line.plain for line in lines(whole, 200))
     wider = compare_levels(run, "side", (), Options(effect=0.5))
     assert wider.cells[0].verdict == "same"
     assert not wider.advice
@@ -478,3 +482,64 @@ def test_runs_that_differ_in_one_setting_are_compared_by_it(store: Store) -> Non
         {"clients": 1, "io": 2},
         {"clients": 2, "io": 2},
     ]
+
+
+def swept(run: TrialFindings, again: str) -> TrialFindings:
+    return msgspec.structs.replace(run, run=msgspec.structs.replace(run.run, again=again))
+
+
+def test_sweeps_of_one_command_under_two_names_are_one_study(store: Store) -> None:
+    runs = [
+        swept(
+            made_run(store, lambda n: 1.0, seed=seed, n=(1, 2), name=name),
+            f"concurve sweep --name {name} -P n=1,2 --seed {seed} -- ./program {{n}}",
+        )
+        for seed, name in enumerate(("io4", "io8"), start=1)
+    ]
+    found = compare_runs([runs[0]], [runs[1]])
+    assert not [text for text in found.warnings if "different studies" in text]
+    assert (found.base, found.new) == (f"io4 ({runs[0].run.id})", f"io8 ({runs[1].run.id})")
+    other = swept(runs[1], "concurve sweep --name io8 -P n=1,2 -- ./another {n}")
+    assert "different studies: io4 and io8" in compare_runs([runs[0]], [other]).warnings
+    alike = made_run(store, lambda n: 1.0, seed=3, n=(1, 2), name="io4")
+    assert compare_runs([runs[0]], [alike]).base == runs[0].run.id
+
+
+def test_an_interval_that_leaves_everything_open_is_none(store: Store) -> None:
+    base, new = pair(store, lambda _: 1.0)
+    found = compare_runs([base], [new])
+    ratio = Estimate(value=0.1, low=1e-4, high=1820, n=2, unit="×")
+    cells = (msgspec.structs.replace(found.cells[0], ratio=ratio, verdict="undecided"),)
+    document = comparison_document(msgspec.structs.replace(found, cells=cells))
+    shown = "\n".join(line.plain for line in lines(document, 100))
+    assert "none: too few trials" in shown and "1,820" not in shown and "0.100" in shown
+
+
+def test_cpu_time_that_differs_is_told_where_wall_time_is_undecided() -> None:
+    runs = (
+        copies("quick", seed, "1 in 10 slow, +Exp(.5)", (1.0, 1.06), cpu_cv=0.002)
+        for seed in range(20)
+    )
+    found = next(
+        found
+        for run in runs
+        for found in [compare_levels(run, "copy")]
+        if found.cells[0].verdict == "undecided"
+    )
+    said = found.advice[0]
+    assert said.startswith("CPU time differs where ") and "% higher [" in said
+    assert said.endswith("a hint, and no verdict.")
+
+
+def test_what_is_in_doubt_has_a_number_of_trials_too(store: Store) -> None:
+    run = made_run(store, lambda side: 1.0, cv=0.05, side=("a", "b"))
+    cells = tuple(
+        msgspec.structs.replace(
+            cell, indicators={name: figure.doubted() for name, figure in cell.indicators.items()}
+        )
+        for cell in run.cells
+    )
+    found = compare_levels(msgspec.structs.replace(run, cells=cells), "side")
+    assert found.cells[0].note.startswith("in doubt")
+    assert "more trials of each would show" in found.advice[0]
+    assert "--wait-quiet 5m" in found.advice[-1]

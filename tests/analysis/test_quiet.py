@@ -123,6 +123,8 @@ def test_too_few_quiet_trials_leave_a_doubt_in_the_table_and_withhold_what_rests
     assert "the machine was not quiet" in answers
     assert "Use" not in answers
     assert "No setting is recommended" in answers
+    assert "No setting is recommended (in doubt: threads=" in answers
+    assert "--wait-quiet 5m" in sentences(report, "warning")
     for view, text in shown(report).items():
         assert "? in doubt" in text, view
     exported = json.loads(figures_to_json(report))

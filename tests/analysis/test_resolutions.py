@@ -157,3 +157,22 @@ def test_the_chart_of_a_model_has_the_intervals_of_the_table() -> None:
         figure = cell.indicators[scaling.indicator]
         assert (centre.low, centre.high) == (figure.low, figure.high)
         assert (centre.precision or 0.0) > 0.9 * TICK / 0.52
+
+
+@pytest.mark.parametrize(
+    ("cells", "off"),
+    [
+        # Two readings have a common divisor by chance.
+        (([100.5] * 3, [200.5] * 3), 0.1),
+        (([100.0] * 3, [200.0] * 3), 1.0),
+        # Trials that differ show their steps.
+        (([100.5, 101.0, 100.5], [200.5, 200.0, 201.5]), 0.5),
+    ],
+)
+def test_the_step_of_figures_that_never_differ_is_their_last_digit(
+    cells: tuple[list[float], ...], off: float
+) -> None:
+    info = IndicatorInfo(name="thr", label="thr", unit="MB/s", better="higher")
+    tables = [Table({"thr": v}, {"thr": v}, lambda _: np.array([]), lambda _: {}) for v in cells]
+    found = with_resolutions(tables, [info])[0]
+    assert found.resolution("thr") == pytest.approx(off)

@@ -258,3 +258,37 @@ def test_a_quiet_machine_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert waited == [300.0, 10.0]
     with pytest.raises(concurve.ConcurveError, match="wait_quiet"):
         concurve.sweep(["true", "{n}"], {"n": [1, 2]}, repeats=1, seed=1, wait_quiet="soon")
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "keyword", "remedy"),
+    [
+        ("sweep", (["x"], {}), "efort", "did you mean 'effort'?"),
+        ("sweep", (["x"], {}), "extract", "did you mean 'extracts'?"),
+        ("sweep", (["x"], {}), "prepare", "hooks=concurve.Hooks(prepare=…)"),
+        ("run", ("thread-scaling",), "set", "did you mean 'levels'?"),
+        ("fit", ([1], [1]), "prediction", "'predict'"),
+        ("compare", ("a", "b"), "indicator", "'indicators'"),
+        ("load", ("last",), "database", "one of name, db"),
+    ],
+)
+def test_a_keyword_that_a_function_does_not_have_is_named(
+    name: str, given: tuple[Any, ...], keyword: str, remedy: str
+) -> None:
+    with pytest.raises(concurve.ConcurveError, match=f"{name} has no parameter '{keyword}'") as no:
+        getattr(concurve, name)(*given, **{keyword: "x"})
+    assert remedy in no.value.remedy
+
+
+@pytest.mark.parametrize("progress", [False, True])
+def test_python_shows_how_a_run_goes_on_if_it_is_asked_to(
+    progress: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("concurve.api.LocalEngine", lambda: FakeEngine(lambda spec, rng: 0.1))
+    concurve.sweep(
+        ["true", "{n}"], {"n": [1, 2]}, repeats=2, progress=progress, db=str(tmp_path / "s.db")
+    )
+    assert ("[" in capsys.readouterr().err) is progress

@@ -393,6 +393,15 @@ REFUSALS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
         ("only one of them",)),
     "levels that end below their start": (
         2, ("-P", "n", "9999..", "--", "echo", "{n}"), ("CPUs granted", "begins at 9999")),
+    "levels that are words of their own": (
+        2, ("-P", "sync", "none", "lock", "cas", "--", "true"),
+        ("lock cas: no option, and no program", "-P sync none,lock,cas")),
+    "a direction that is none": (
+        2, ("--extract", r"thr=(\d+):MB/s:more", "--", "true"),
+        ("'more' is no direction: lower, higher, neither", ":MB/s:higher")),
+    "a misspelt primary figure": (
+        2, ("--extract", r"thrr=(\d+):MB/s:higher", "--primary", "thr", "--", "true"),
+        ("no figure 'thr'", "did you mean 'thrr'?")),
     "a bad time to wait": (
         2, ("--wait-quiet", "soon", "--", "true"), ("--wait-quiet: 'soon'", "4m")),
     "a wait for a command that does not exist": (
@@ -409,6 +418,18 @@ def test_a_sweep_is_refused_before_anything_runs(lab: Lab, name: str) -> None:
     for words in says:
         assert words in said
     assert not (lab.folder / "ran").exists()
+
+
+def test_options_that_stand_after_the_dashes_are_told(lab: Lab) -> None:
+    line = ("sweep", "-P", "n", "1,2", *QUICK, "--dry-run", "--", "echo", "{n}")
+    done = lab.run(*line, "--max-time", "3s")
+    assert "note: --max-time after -- is passed to the program" in done.stderr
+    assert "passed to the program" not in lab.run(*line, "--size", "3").stderr
+
+
+def test_a_misspelt_option_is_named_with_the_nearest_alone(lab: Lab) -> None:
+    said = refused(lab, 2, "sweep", "--efort", "quick", "--", "true")
+    assert "--effort" in said and "--secret" not in said and "--export-csv" not in said
 
 
 def test_a_range_in_another_notation_is_told_as_one_level(lab: Lab) -> None:

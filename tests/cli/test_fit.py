@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 from concurve.cli import app, main
 from concurve.models import MODELS
 from concurve.models.model import Model
+from concurve.models.predict import HELD
 from concurve.report.charts import image
 from tests.models.reference import CURVES, curve
 
@@ -239,3 +241,118 @@ def test_a_narrow_table_names_what_it_leaves_out(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("COLUMNS", "60")
     said = fit(CISCO, *CISCO_COLUMNS)
     assert "not shown: " in said and "(--json)" in said
+
+
+OWN_CELLS = """cell,n,status,trials,set_aside,in_doubt,thr,thr_low,thr_high
+0,1,measured,3,0,no,10,9,11
+1,2,measured,3,0,no,19,18,20
+2,3,skipped,0,0,no,,,
+3,4,measured,3,0,no,35,34,36
+4,6,measured,3,0,yes,20,10,30
+5,8,measured,3,0,no,60,59,61
+6,9,measured,3,0,no,,,
+"""
+OWN_TRIALS = """cell,n,block,attempt,used,set_aside,in_doubt,cause,thr
+0,1,0,0,yes,no,no,,10
+1,2,0,0,yes,no,no,,19
+3,4,0,0,no,no,no,it failed,3
+3,4,0,1,yes,no,no,,35
+4,6,0,0,yes,no,yes,others took CPU time,20
+5,8,0,0,yes,no,no,,60
+"""
+
+
+@pytest.mark.parametrize("table", [OWN_CELLS, OWN_TRIALS])
+def test_rows_of_our_own_table_that_do_not_count_are_left_out_and_told(
+    table: str, tmp_path: Path
+) -> None:
+    file = written(tmp_path, table)
+    assert fit_json(file, "--x", "n", "--y", "thr")["levels"] == [1, 2, 4, 8]
+    said = " ".join(fit(file, "--x", "n", "--y", "thr").split())
+    assert "Left out: 1 row" in said
+    assert "1 row in doubt (--in-doubt takes them)" in said
+    assert fit_json(file, "--x", "n", "--y", "thr", "--in-doubt")["levels"] == [1, 2, 4, 6, 8]
+
+
+def test_a_table_of_our_own_with_doubts_alone_says_how_to_take_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(tmp_path, OWN_CELLS.replace(",no,", ",yes,"))
+    error = refusal(capsys, monkeypatch, file, "--x", "n", "--y", "thr")
+    assert "no row that counts" in error and "--in-doubt" in error
+
+
+def test_other_tables_may_have_such_columns(tmp_path: Path) -> None:
+    file = written(tmp_path, "n,x,in_doubt\n1,10,yes\n2,19,yes\n4,35,no\n")
+    assert fit_json(file, "--x", "n", "--y", "x")["levels"] == [1, 2, 4]
+
+
+@pytest.mark.parametrize(
+    "name", ["seconds", "wall_seconds", "Time", "latency_ms", "p99 latency", "wallTime", "duration"]
+)
+def test_times_are_refused_as_a_throughput(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(tmp_path, f"n,{name}\n1,10\n2,5\n4,2.6\n8,1.4\n")
+    error = refusal(capsys, monkeypatch, file, "--x", "n", "--y", name)
+    assert "by its name that is a time" in error and "--time" in error
+    assert fit_json(file, "--x", "n", "--y", name, "--time")["of"] == "time"
+    assert fit_json(file, "--x", "n", "--y", name, "--no-time")["of"] == "throughput"
+
+
+@pytest.mark.parametrize(
+    "name", ["requests_per_second", "rate_per_second", "ops/s", "msgs/sec", "timesteps", "rps"]
+)
+def test_rates_are_no_times(name: str, tmp_path: Path) -> None:
+    file = written(tmp_path, GOOD.replace("x", name))
+    assert not fit_json(file, "--x", "n", "--y", name)["warnings"][0].endswith("--time")
+
+
+@pytest.mark.parametrize(
+    ("values", "asked"),
+    [
+        ((10, 5, 2.5, 1.3), True),
+        ((10, 6, 4, 4.5), True),
+        ((10, 19, 35, 60), False),
+        ((10, 9.8, 9.9, 9.7), False),
+        ((10, 19, 12, 8), False),
+    ],
+)
+def test_figures_that_fall_as_times_do_are_asked_about_first(
+    values: tuple[float, ...], asked: bool, tmp_path: Path
+) -> None:
+    rows = "".join(f"{n},{x}\n" for n, x in zip((1, 2, 4, 8), values, strict=True))
+    file = written(tmp_path, f"n,x\n{rows}")
+    said = " ".join(fit(file, "--x", "n", "--y", "x").split())
+    assert ("falls as n grows, as a time does" in said) is asked
+    if asked:
+        assert said.index("add --time") < said.index("peak") < said.index("parameter")
+        assert "--time" in fit_json(file, "--x", "n", "--y", "x")["warnings"][0]
+        assert "add --time" not in fit(file, "--x", "n", "--y", "x", "--no-time")
+
+
+def test_the_prediction_and_the_answer_come_before_the_models(tmp_path: Path) -> None:
+    text = fit(CISCO, *CISCO_COLUMNS, "--predict", "64")
+    places = [text.index(part) for part in ("expected trans", "The curve bends", "usl_sqrt *")]
+    assert places == sorted(places)
+
+
+def test_what_is_next_to_nothing_has_no_exponent(tmp_path: Path) -> None:
+    levels = (1, 2, 4, 8, 16, 32, 64, 128)
+    rows = "".join(f"{n},{1000 * n / (1 + 0.05 * (n - 1))!r}\n" for n in levels)
+    text = fit(written(tmp_path, f"n,x\n{rows}"), "--x", "n", "--y", "x", "--predict", "200")
+    assert not re.search(r"\de-", text), text
+
+
+def test_levels_are_asked_for_where_levels_are_too_few(tmp_path: Path) -> None:
+    def warned(*rows: str) -> str:
+        file = written(tmp_path, "\n".join(("n,x", *rows)))
+        return " ".join(fit_json(file, "--x", "n", "--y", "x")["warnings"])
+
+    assert "3 levels are too few to choose" in warned("1,10", "2,19", "4,35")
+    assert "4 trials at 3 levels are too few to choose" in warned("1,10", "1,9.9", "2,19", "4,35")
+
+
+def test_the_tutorial_says_of_bands_what_fit_says() -> None:
+    tutorial = " ".join((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8").split())
+    assert HELD in tutorial

@@ -75,3 +75,11 @@ def test_a_load_tells_the_cpu_time_of_a_server_that_runs(lab: Lab) -> None:
     gone = lab.run("load", f"redis://127.0.0.1:{port}", "--attach", str(server.pid))
     assert gone.returncode != 0
     assert "there is no process" in gone.stderr and "try:" in gone.stderr
+
+
+def test_the_help_has_the_options_of_the_verb_and_its_name(lab: Lab) -> None:
+    done = lab.run("load", "--help")
+    assert done.returncode == 0
+    assert "Usage: concurve load [OPTIONS]" in done.stdout and "concurve-load" not in done.stdout
+    for option in ("--attach", "--secret", "--sessions"):
+        assert option in done.stdout

@@ -185,3 +185,32 @@ def test_a_pattern_is_named_as_it_was_typed() -> None:
         with pytest.raises(StudyError) as refused:
             sweep_study(["true"], [], 2, extracts=[f"x={pattern}"])
         assert pattern in refused.value.what
+
+
+@pytest.mark.parametrize(
+    ("end", "word"),
+    [(":MB/s:more", "more"), ("::more", "more"), (":more", "more"), (":MB/s:highr", "highr"),
+     (":1/s:desc", "desc"), (":lowr", "lowr")],
+)  # fmt: skip
+def test_a_word_that_is_no_direction_is_no_unit_either(end: str, word: str) -> None:
+    with pytest.raises(StudyError, match=f"'{word}' is no direction: lower, higher, neither"):
+        parse_extract(rf"thr=thr ([0-9.]+){end}")
+
+
+@pytest.mark.parametrize("text", [r"t=took ([0-9]+):ms", r"a=a:b ([0-9]+):1/s", r"a=x:y (\d+)"])
+def test_units_and_colons_of_patterns_stay(text: str) -> None:
+    assert parse_extract(text)
+
+
+@pytest.mark.parametrize(
+    ("named", "meant"), [("thr", "thrr"), ("trr:higher", "thrr"), ("wal_seconds", "wall_seconds")]
+)
+def test_a_misspelt_primary_figure_is_named_before_any_trial(named: str, meant: str) -> None:
+    with pytest.raises(StudyError, match="no figure") as refused:
+        primary(r"thrr=thr=(\d+):1/s:higher", r"size=(\d+):B", primary=named)
+    assert refused.value.remedy.startswith(f"did you mean '{meant}'?")
+    assert "size" in refused.value.remedy
+
+
+def test_another_percentile_is_no_slip() -> None:
+    assert primary(r"p99=p99=(\d+):ms:lower", primary="p95:lower") == "p95"

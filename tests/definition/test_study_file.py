@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from concurve.definition.catalogue import entries, find_study
+from concurve.definition.catalogue import entries, find, find_study
 from concurve.definition.study import DEFAULT_RULES, Extract, Study, unused_factors
 from concurve.definition.study_file import load_study, parse_study
 from concurve.errors import StudyError
@@ -136,7 +136,7 @@ REFUSALS = {
         "effort, quick: unknown key 'repeat'", "did you mean 'repeats'?"),
     MINIMAL + "[[indicators]]\nname = 'x'\nunits = 's'\n": (
         "indicators 'x': unknown key 'units'", "did you mean 'unit'?"),
-    MINIMAL.replace('"How?"', "5"): ("study, question: expected 'str', got 'int'", ""),
+    MINIMAL.replace('"How?"', "5"): ("study, question: expected a string, got an integer", ""),
     MINIMAL.replace("[1, 2]", "[1, true]"): ("factors", ""),
     MINIMAL.replace("[1, 2]", "{ a = 1 }"): ("factors", ""),
     MINIMAL.replace("[1, 2]", "5"): ("factors", ""),
@@ -203,7 +203,7 @@ REFUSALS = {
     MINIMAL + "[[claims]]\nid = 'c'\nkind = 'speedup'\n": ("claims 'c': no says", "says"),
     MINIMAL + "[hooks]\nsetup = 'echo {nowhere}'\n": (
         "hooks, setup: placeholder {nowhere} has no parameter", "nowhere"),
-    MINIMAL + "[hooks]\nsetup = 5\n": ("hooks, setup: expected 'str", ""),
+    MINIMAL + "[hooks]\nsetup = 5\n": ("hooks, setup: expected a string", ""),
     "hooks = 5\n" + MINIMAL: ("hooks: expected a table", ""),
     "study = 5\n" + FACTORS + ROLE: ("study: expected a table", ""),
     "roles = 5\n" + HEAD + FACTORS: ("roles: expected an array", ""),
@@ -266,3 +266,23 @@ def test_a_figure_of_another_role_and_the_amount_of_work() -> None:
         with pytest.raises(StudyError) as refused:
             parse_study(wrong, 2, "s.toml")
         assert says in str(refused.value)
+
+
+def test_a_file_that_is_misspelt_is_named_with_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / "ngx-workers.toml").write_text(MINIMAL, encoding="utf-8")
+    for wrong in ("ngx-workers.tml", "ngx-worker.toml", "ngx-workers.txt"):
+        with pytest.raises(StudyError, match="no such file") as refused:
+            find(str(tmp_path / wrong), 2)
+        assert refused.value.remedy == f"did you mean {tmp_path / 'ngx-workers.toml'}?"
+    with pytest.raises(StudyError, match="no such file") as refused:
+        find("ngx-workers.tml", 2)
+    assert "ends with .toml" in refused.value.remedy
+
+
+def test_types_have_the_words_of_toml() -> None:
+    text = MINIMAL + '[protocol]\nrepeats = "many"\n'
+    with pytest.raises(StudyError) as refused:
+        parse_study(text, 2, "study.toml")
+    for word in ("'int", "'str'", "array'"):
+        assert word not in refused.value.what
+    assert "got a string" in refused.value.what

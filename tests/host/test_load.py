@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from concurve.host.granted import cpu_quota, granted_cpus
-from concurve.host.load import NAMED_MAX, between, load_over, read
+from concurve.host.load import NAMED_MAX, Load, Process, between, load_over, read
 from concurve.host.machine import allowed_cpus
 from tests.host.test_machine import tree
 
@@ -107,3 +107,11 @@ def test_the_least_quota_counts(tmp_path: Path, files: dict[str, str], quota: fl
     granted = granted_cpus(tmp_path)
     assert granted == (len(allowed_cpus()) if quota is None else min(len(allowed_cpus()), 1
                        if quota <= 1 else 2))  # fmt: skip
+
+
+def test_what_the_named_processes_leave_is_told() -> None:
+    one = Process("make", 7, 0, 0.02)
+    assert Load(0.51, 0.0, (one,)).named == (
+        "make (pid 7, nice 0) 2 %, others or short-lived ones 49 %"
+    )
+    assert Load(0.02, 0.0, (one,)).named == "make (pid 7, nice 0) 2 %"

@@ -255,3 +255,11 @@ def test_replay_refuses_trials_that_do_not_follow_from_the_plan() -> None:
     wrong = TrialKey(plan.order(0)[1], 0, 0)
     with pytest.raises(Exception, match="where the plan has"):
         replay(plan, [Outcome(wrong, "ok", 1.0, 1.0)], "r")
+
+
+def test_the_number_of_trials_may_grow_until_the_pilot_has_set_it() -> None:
+    plan = make_plan(small_study(Rules(repeats_min=2, repeats_max=9), n=(1,)), "normal", 1)
+    protocol = Protocol(plan)
+    assert protocol.may_grow()
+    fixed = make_plan(small_study(Rules(repeats_min=2, repeats_max=2), n=(1,)), "normal", 1)
+    assert not Protocol(fixed).may_grow()

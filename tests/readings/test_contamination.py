@@ -172,14 +172,24 @@ def test_a_sign_names_the_processes_that_used_most(
     machine: dict[str, Any], usage: dict[str, Any], workers: int
 ) -> None:
     (sign,) = judge(record(machine={**machine, "foreign_processes": HOGS}, usage=usage), workers)
-    assert sign.detail.endswith("): yes (pid 4711, nice 19) 47 %, md5sum (pid 7, nice 0) 3 %")
+    of = "of the machine's CPU time " if sign.cause == "run_queue" else ""
+    assert sign.detail.endswith(f"): {of}yes (pid 4711, nice 19) 47 %, md5sum (pid 7, nice 0) 3 %")
+
+
+def test_what_the_processes_that_are_named_leave_is_told() -> None:
+    machine = {"foreign_cpu_ns": SECOND, "foreign_processes": HOGS[1:]}
+    (sign,) = judge(record(machine=machine), 1)
+    assert sign.detail.endswith("md5sum (pid 7, nice 0) 3 %, others or short-lived ones 47 %")
 
 
 @pytest.mark.parametrize(("waited", "said"), [(60, "6 %"), (1_250, "56 %"), (19_012, "95 %")])
 def test_a_wait_is_told_as_a_share_of_the_time(waited: int, said: str) -> None:
     hogs = {"foreign_cpu_ns": 20 * SECOND, "foreign_low_priority_ns": 20 * SECOND}
     (sign,) = judge(waiting(waited, hogs), 1)
-    assert f"waited for a CPU that others used for {said} of the time (limit 5 %)" in sign.detail
+    of = "the time for which its threads ran or were ready"
+    assert (
+        f"was ready to run while others had the CPU, for {said} of {of} (limit 5 %)" in sign.detail
+    )
 
 
 def test_the_processes_are_named_once() -> None:

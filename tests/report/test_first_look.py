@@ -164,3 +164,18 @@ def test_a_study_of_two_factors_fits_whatever_befalls_it(befalls: str, seed: int
     # where the machine was not quiet, as then no cause and no verdict is said.
     is_in_doubt = any(cell.indicators["speedup"].in_doubt for cell in report.cells)
     assert len(text) + (1 if is_in_doubt else 3) <= LINES_MAX, "\n".join(text)
+
+
+def test_the_legend_says_why_brackets_are_wider_than_the_table() -> None:
+    said = "[ ] for the best of several"
+    many = " ".join(line.strip() for line in shown(sweep("quiet"), 200))
+    assert " [" in many and said in many
+    one = made_run(Store(), amdahl, cv=0.01, threads=(1, 2))
+    assert said not in " ".join(shown(one, 200))
+
+
+def test_an_interval_that_is_the_step_of_readings_is_told() -> None:
+    same = made_run(Store(), lambda threads: 1 / float(threads), cv=0.0, threads=(1, 2))
+    said = "where all trials are the same, ± is the step of their readings"
+    assert said in " ".join(shown(same, 200))
+    assert said not in " ".join(shown(sweep("quiet"), 200))

@@ -133,3 +133,21 @@ def test_a_stream_that_is_no_terminal_gets_plain_lines() -> None:
     line = Progress(out)
     line.trial_starts(HERE, 0, 0, 0, 3, 2.0)
     assert out.getvalue() == "[1/3]  threads=4 cpus=2  trial 1  about 2.0 s left\n"
+
+
+def test_the_first_trials_say_that_more_may_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    out = io.StringIO()
+    line = Progress(out, live=True)
+    line.trial_starts(HERE, 2, 0, 35, 39, 2.4, True)
+    assert "[36/39+]" in out.getvalue()
+    assert "about 2.4 s left of the first trials; more may follow" in out.getvalue()
+
+
+def test_a_figure_that_is_the_same_each_time_has_no_width_of_its_own() -> None:
+    out = io.StringIO()
+    line = Progress(out, live=True)
+    figure = Estimate(value=100.5, low=100.5, high=100.5, n=3, unit="MB/s")
+    line.trial_ended(HERE, figure, "ok", "")
+    line.trial_starts(HERE, 3, 0, 3, 9, None)
+    assert "100.5 MB/s each time" in out.getvalue() and "±" not in out.getvalue()

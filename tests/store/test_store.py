@@ -376,3 +376,13 @@ def test_a_store_in_wal_mode_survives_its_writer(tmp_path: Path) -> None:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("SELECT count(*) FROM concurve_trials").fetchone() == (3,)
     assert store.count(row().id) == 3
+
+
+def test_of_many_runs_that_fit_the_newest_are_named() -> None:
+    store = Store()
+    for number in range(25):
+        store.add_run(row(f"20261127-00{number:02d}-aaaa", f"2026-11-27T00:{number:02d}:00+00:00"))
+    with pytest.raises(StoreError) as refused:
+        store.find_run("20261127-0")
+    assert "20261127-0024-aaaa, 20261127-0023-aaaa" in refused.value.what
+    assert "and 20 older ones" in refused.value.what

@@ -7,8 +7,11 @@ import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import get_args
 
 import pytest
+
+from concurve.findings.explanation import Cause
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
@@ -138,3 +141,9 @@ def test_the_pages_that_a_page_links_to_exist(page: str) -> None:
 )
 def test_what_is_taken_for_a_path(text: str, missing: list[str]) -> None:
     assert [path for path in paths_in(text) if not exists(path)] == missing
+
+
+def test_the_glossary_has_every_cause_that_explain_names() -> None:
+    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    missing = [cause for cause in get_args(Cause) if f"| `{cause}`" not in glossary]
+    assert not missing

@@ -26,12 +26,13 @@ pub enum Error {
         remedy: &'static str,
     },
     #[error(
-        "no session is left: all {sessions} lost their connection to {server} ({why}); these are the figures until then; what does the server's log say, and is it the right port?"
+        "no session is left: all {sessions} lost their connection to {server} ({why}); {figures}; what does the server's log say, and is it the right port?"
     )]
     AllLost {
         sessions: u64,
         server: String,
         why: String,
+        figures: &'static str,
     },
     #[error("session {session} at {server}: {source}")]
     Protocol {

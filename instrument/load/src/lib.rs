@@ -112,14 +112,18 @@ fn measure(
     let tallies = drive::run(plan, load, reporter, stop, observers)?;
     let figures = Figures::of(plan, load.pace, tallies);
     report::write(plan, &figures, reporter)?;
+    let answered = figures.all.acknowledged > 0 || !figures.latency.answered().is_empty();
+    let lost = fail_if_all_lost(plan, &figures.all.lost, answered);
     match arguments.json {
         true => println!("{:#}", json::figures(plan, &figures)),
+        // Of a server that never answered a table would say how long it did not.
+        false if lost.is_err() && !answered => (),
         false => print!("{}", text::table(plan, &figures)),
     }
     if let Some(dataset) = &mut dataset {
         dataset.record(figures.all.acknowledged, figures.all.in_doubt)?;
     }
-    fail_if_all_lost(plan, &figures.all.lost)?;
+    lost?;
     if stop.signal().is_none()
         && let Some(dataset) = dataset
         && let Some(verified) = dataset.verify()?
@@ -147,7 +151,7 @@ fn search(
         true => println!("{:#}", slo::json(plan, &found)),
         false => print!("{}", slo::text(plan, &found)),
     }
-    fail_if_all_lost(plan, &found.lost)?;
+    fail_if_all_lost(plan, &found.lost, true)?;
     Ok(match reporter.is_connected() {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(slo::exit_code(&found)),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import statistics
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -31,7 +33,8 @@ class Numbers(NamedTuple):
     """Workers and throughput of each trial, and what their columns are called.
 
     ``is_time``: the column has the times of a fixed piece of work, of which throughput is the
-    inverse. ``derived`` is N, X or R if Little's law gave it.
+    inverse. ``derived`` is N, X or R if Little's law gave it. ``told`` is what is to be known
+    before the result is read.
     """
 
     n: Sequence[float]
@@ -40,6 +43,42 @@ class Numbers(NamedTuple):
     x_name: str
     is_time: bool = False
     derived: str = ""
+    told: tuple[str, ...] = ()
+
+
+#: Words of the names of times, and of what is no time although such a word is in its name.
+_TIMES = re.compile(
+    r"\b(seconds?|secs?|m?secs?|milliseconds?|ms|us|usecs?|microseconds?|µs|ns|nanoseconds?|minutes?"
+    r"|time|latency|duration|elapsed|runtime|walltime|makespan)\b"
+)
+_NO_TIMES = re.compile(r"\b(per|rate|throughput|speedup|efficiency)\b|/")
+#: A figure that fell to this share of what it was is no longer noise about a constant.
+_FELL_TO = 0.75
+
+
+def is_time(name: str) -> bool:
+    """Does the name of a column say that it has times?"""
+    apart = re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower()
+    apart = re.sub(r"[^a-zµ/]+", " ", apart)
+    return bool(_TIMES.search(apart)) and not _NO_TIMES.search(apart)
+
+
+def falls_as_times_do(n: Sequence[float], x: Sequence[float]) -> bool:
+    """Does a figure fall from the least level on, further at each, as times of a program do that
+    scales? Where it rises again at the end, as times do beyond the CPUs, it has fallen before."""
+    centres = [
+        statistics.median(value for level, value in zip(n, x, strict=True) if level == at)
+        for at in sorted(set(n))
+    ]
+    least = centres.index(min(centres))
+    falling = centres[: least + 1]
+    return (
+        least > 0
+        and 2 * least >= len(centres) - 1
+        and centres[0] == max(centres)
+        and centres[least] <= _FELL_TO * centres[0]
+        and falling == sorted(falling, reverse=True)
+    )
 
 
 def fit_numbers(
@@ -78,7 +117,7 @@ def fit_numbers(
         x_name=numbers.x_name,
         is_time=numbers.is_time,
         result=msgspec.structs.replace(
-            result, answers=tuple(filter(None, (in_words(result), *result.answers, within.said)))
+            result, answers=tuple(filter(None, (*result.answers, within.said, in_words(result))))
         ),
         expectations=tuple(_expectations(predict(result, predict_at), numbers.is_time)),
         chosen=tuple(_chosen(result, levels, numbers.is_time)),
@@ -88,6 +127,7 @@ def fit_numbers(
             *_on_bands(result, predict_at),
             *([_CPUS_UNKNOWN] if cpus is None else []),
         ),
+        told=numbers.told,
     )
 
 

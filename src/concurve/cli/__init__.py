@@ -8,6 +8,7 @@ import importlib
 import io
 import signal
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -38,6 +39,9 @@ _GC_THRESHOLDS = (50_000, 10, 10)
 #: The same of a view, which ends before it could leave much garbage.
 _GC_THRESHOLDS_OF_VIEW = (300_000, 10, 10)
 _VIEW = "show"
+
+#: Names whose likeness to what was typed differs by no more are equally near.
+_AS_NEAR = 0.05
 
 
 class _Verbs(click.Group):
@@ -96,6 +100,9 @@ def _run() -> int:
     except OutputError:
         raise
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption) and error.possibilities:
+            near = _nearest(error.option_name, error.possibilities)
+            error = click.NoSuchOption(error.option_name, error.message, near, error.ctx)
         shown = io.StringIO()
         error.show(file=shown)
         say(shown.getvalue().rstrip())
@@ -111,6 +118,15 @@ def _run() -> int:
         say(f"concurve: {where}{error.strerror or error}\n  try: more space, or another place")
         return 1
     return 0
+
+
+def _nearest(name: str, options: Sequence[str]) -> list[str]:
+    """The options that are about as near to a name as the nearest: click names all that have a few
+    letters in common."""
+    from difflib import SequenceMatcher
+
+    near = {option: SequenceMatcher(None, name, option).ratio() for option in options}
+    return [option for option in options if near[option] >= max(near.values()) - _AS_NEAR]
 
 
 def _hide_secrets() -> None:

@@ -52,6 +52,7 @@ Levels of one run are compared block by block (signed ranks), runs by their tria
     type=click.Choice(["slower", "faster", "undecided"]),
     help="Exit with code 10 if a cell has this verdict; repeatable.",
 )
+@click.option("--all", "everything", is_flag=True, help="Say by which rule cells are judged, too.")
 @click.option("--json", is_flag=True, help="Print JSON.")
 @options.secret
 @options.db
@@ -64,6 +65,7 @@ def verb(
     effect: str,
     across_machines: bool,
     fail_on: tuple[str, ...],
+    everything: bool,
     json: bool,
     secrets: tuple[str, ...],
     db: str | None,
@@ -75,6 +77,7 @@ def verb(
     from concurve.definition.hiding import check_marked
     from concurve.definition.units import parse_share
     from concurve.errors import VerdictError
+    from concurve.report.document import Detail
     from concurve.report.json.comparison import to_json
     from concurve.report.sections.comparison import comparison_document
     from concurve.store import Store
@@ -93,7 +96,8 @@ def verb(
     if json:
         print(to_json(found).decode())
     else:
-        print_document(comparison_document(found))
+        detail = Detail.FULL if everything else Detail.BRIEF
+        print_document(comparison_document(found, detail))
     failing = [cell for cell in found.cells if cell.verdict in fail_on]
     if failing:
         counts = {v: sum(cell.verdict == v for cell in failing) for v in dict.fromkeys(fail_on)}

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 HELP = """Fit scaling models to measured numbers: what limits, where the peak is, what to expect.
 
 FILE is CSV with the names of its columns in the first line, or - for standard input. Rows of the
-same N are replicates: trials of one level.
+same N are replicates: trials of one level. Of a table by concurve export, rows that were skipped
+or are in doubt are left out.
 
 \b
 Examples:
@@ -63,9 +64,13 @@ class _Number(click.ParamType):  # type: ignore[type-arg]
 @click.option("--y", "x", metavar="X", help="Column with the throughput, in operations a second.")
 @click.option("--r", "r", metavar="R", help="Column with the mean response time, in seconds.")
 @click.option(
-    "--time",
-    is_flag=True,
-    help="X is the time of a fixed piece of work: its throughput is 1/time.",
+    "--time/--no-time",
+    default=None,
+    help="X is the time of a fixed piece of work: its throughput is 1/time. --no-time: X is a "
+    "throughput, whatever its name.",
+)
+@click.option(
+    "--in-doubt", is_flag=True, help="Take the rows in doubt, too, of a table by concurve export."
 )
 @click.option(
     "--think-time",
@@ -96,7 +101,8 @@ def verb(
     n: str | None,
     x: str | None,
     r: str | None,
-    time: bool,
+    time: bool | None,
+    in_doubt: bool,
     think_time: float,
     predict: tuple[str, ...],
     cpus: float | None,
@@ -113,7 +119,7 @@ def verb(
         from concurve.exports import check_writable
 
         check_writable(export_svg)
-    numbers = _numbers(file, n, x, r, time, think_time)
+    numbers = _numbers(file, n, x, r, time, in_doubt, think_time)
     fit = fit_numbers(numbers, predict_at, absolute=absolute, confidence=confidence, cpus=cpus)
     if json:
         from concurve.report.json.fit import to_json
@@ -150,11 +156,17 @@ def _predict_at(texts: tuple[str, ...]) -> list[float]:
 
 
 def _numbers(
-    file: Path, n: str | None, x: str | None, r: str | None, time: bool, think_time: float
+    file: Path,
+    n: str | None,
+    x: str | None,
+    r: str | None,
+    time: bool | None,
+    in_doubt: bool,
+    think_time: float,
 ) -> Numbers:
     """The requested columns, completed and checked by Little's law."""
-    from concurve.analysis.fit import Numbers
-    from concurve.columns import read_columns
+    from concurve.analysis.fit import Numbers, falls_as_times_do, is_time
+    from concurve.columns import read_table
     from concurve.models import little
 
     names = [name for name in (n, x, r) if name is not None]
@@ -167,13 +179,28 @@ def _numbers(
         raise ConcurveError(f"one column twice: {', '.join(names)}", "a different column for each")
     if time and (r is not None or x is None):
         raise ConcurveError("--time goes with --x and --y alone", "leave out --r")
-    columns = read_columns(file, names)
+    if time is None and x is not None and is_time(x):
+        raise ConcurveError(
+            f"--y {x}: by its name that is a time, and --y is a throughput",
+            "--time if it is the time of a fixed piece of work; --r if it is a mean response time; "
+            "--no-time if it is a throughput all the same",
+        )
+    table = read_table(file, names, doubtful=in_doubt)
+    columns = table.columns
+    told: tuple[str, ...] = (table.left_out,) if table.left_out else ()
     if time:
         assert x is not None and n is not None
         rates = [1 / seconds for seconds in columns[x]]
-        return Numbers(columns[n], rates, n, x, is_time=True)
+        return Numbers(columns[n], rates, n, x, is_time=True, told=told)
     law = little.complete(
         columns[n] if n else None, columns[x] if x else None, columns[r] if r else None, think_time
     )
     little.check(law)
-    return Numbers(law.n.tolist(), law.x.tolist(), n or "N", x or "throughput", False, law.derived)
+    if time is None and r is None and falls_as_times_do(columns[names[0]], columns[names[1]]):
+        told += (
+            f"{x} falls as {n} grows, as a time does. If it is the time of a fixed piece of work, "
+            "add --time: what is said here holds for a throughput only.",
+        )
+    return Numbers(
+        law.n.tolist(), law.x.tolist(), n or "N", x or "throughput", False, law.derived, told
+    )

@@ -22,11 +22,21 @@ Examples:
 --attach PID, unit:NAME or container:NAME also tells the CPU time and the threads of a server that
 runs on this machine; nothing is done to it. --secret NAME hides the value of this environment
 variable, and --secret NAME=TEXT this text, in all that is printed. All other arguments go to the
-program concurve-load, which studies use as well: concurve load --help shows them.
+program concurve-load, which studies use as well: concurve load --help shows all of them.
 """
 
 
 _ATTACH = "--attach"
+
+#: What ``concurve load --help`` says beside what its program says of its own options.
+_OWN_HELP = """
+Options of concurve load:
+      --attach <PID|unit:NAME|container:NAME>
+          Tell the CPU time and the threads of a server that runs on this machine, too; nothing is
+          done to it
+      --secret <NAME|NAME=TEXT>
+          Hide the value of this environment variable, or this text, in all that is printed
+"""
 
 
 @click.command(
@@ -46,6 +56,9 @@ def verb(arguments: tuple[str, ...]) -> None:
 
     program = binary(PROGRAMS["load"])
     (secret,) = NAMING_OPTIONS
+    if _HELP & set(arguments):
+        sys.stdout.write(_help(str(program), arguments))
+        return
     secrets, rest = _take(secret, arguments)
     check_marked(secrets, ())
     attach, rest = take_attach(rest)
@@ -56,6 +69,19 @@ def verb(arguments: tuple[str, ...]) -> None:
         sys.exit(load_hidden(str(program), revealed))
     sys.stdout.flush()
     os.execv(program, ["concurve load", *revealed])
+
+
+#: The options of the program that print its help.
+_HELP = {"-h", "--help"}
+
+
+def _help(program: str, arguments: Sequence[str]) -> str:
+    """What the program says of its options, under the name by which it was called, and ours."""
+    import subprocess
+
+    option = next(argument for argument in arguments if argument in _HELP)
+    done = subprocess.run([program, option], capture_output=True, text=True, check=False)
+    return done.stdout.replace("concurve-load", "concurve load").rstrip() + "\n" + _OWN_HELP
 
 
 def take_attach(arguments: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:

@@ -193,6 +193,7 @@ def verb(
     from concurve.host.granted import granted_cpus
 
     _refuse_one_word(parameters)
+    _refuse_words_apart(command, parameters)
     names = [name for name, _ in parameters]
     counted, amount = study_line.split_work(work, names)
     study = study_line.sweep_study(
@@ -219,6 +220,7 @@ def verb(
         name=name,
     )
     _tell_of_texts(parameters, cpus)
+    _tell_of_options(command)
     _tell(study, counted, conditions)
     measure_study(study, Choices(**common))
 
@@ -243,6 +245,44 @@ def _refuse_one_word(parameters: Sequence[tuple[str, str]]) -> None:
             raise StudyError(
                 f"-P {name}: {levels} stands where its levels are expected", f"-P {name} 1,2,4"
             )
+
+
+def _refuse_words_apart(command: Sequence[str], parameters: Sequence[tuple[str, str]]) -> None:
+    """Refuse ``-P sync none lock -- ./program``: of levels that are words of their own all but the
+    first are taken for the command.
+
+    Raises:
+        StudyError: what stands before ``--`` is no option, and no program either.
+    """
+    import shutil
+
+    from concurve.errors import StudyError
+
+    if not parameters or "--" not in command or shutil.which(command[0]) is not None:
+        return
+    before = command[: command.index("--")]
+    name, levels = parameters[-1]
+    raise StudyError(
+        f"{' '.join(before)}: no option, and no program: the command stands after --",
+        f"levels are separated by commas: -P {name} {','.join((levels, *before))}",
+    )
+
+
+#: Options of ours that few programs have.
+_OF_OURS = ("--dry-run", "--effort", "--wait-quiet", "--max-time", "--repeats", "--precision",
+            "--extract", "--primary", "--export-html", "--export-csv", "--export-json")  # fmt: skip
+
+
+def _tell_of_options(command: Sequence[str]) -> None:
+    """Say which options of ours stand after ``--``, where they are the program's."""
+    from concurve.cli.showing import note
+
+    found = [word for word in command[1:] if word.partition("=")[0] in _OF_OURS]
+    if found:
+        note(
+            f"note: {' '.join(found)} after -- is passed to the program; options of concurve stand "
+            "before --"
+        )
 
 
 def _tell_of_texts(parameters: Sequence[tuple[str, str]], cpus: str | None) -> None:

@@ -41,6 +41,8 @@ def find(name: str, cpus: int) -> Study | Campaign:
     """
     if name.endswith(".toml"):
         path = Path(name)
+        if not path.exists():
+            raise StudyError(f"{name}: no such file", _near_file(path))
         return (load_campaign if path.name == CAMPAIGN_NAME else load_study)(path, cpus)
     packaged = {entry.name: entry.folder for entry in campaigns()}
     if name in packaged:
@@ -90,16 +92,33 @@ def near_packaged(name: str, known: list[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"one of {', '.join(known)}"
 
 
+def _near_file(path: Path) -> str:
+    """A remedy for a path that is no TOML file: the nearest one of its folder."""
+    try:
+        files = sorted(file.name for file in path.parent.glob("*.toml"))
+    except OSError:
+        files = []
+    near = difflib.get_close_matches(path.name, files, n=1, cutoff=0.7)
+    if near:
+        return f"did you mean {path.with_name(near[0])}?"
+    return "a file whose name ends with .toml, or a packaged study: concurve studies lists them"
+
+
 def _study_file(name: str, others: list[str]) -> Path:
-    if "/" in name:
-        return Path(name)
+    path = Path(name)
+    if "/" in name and path.exists():
+        return path  # also a pipe, as /dev/stdin is
     known = {entry.name: entry.folder for entry in entries()}
-    if name not in known:
-        near = difflib.get_close_matches(name, [*known, *others], n=1)
-        raise StudyError(
-            f"no packaged study {name!r}",
-            f"did you mean {near[0]!r}?"
-            if near
-            else f"one of {', '.join([*known, *others])}, or the path of a .toml file",
-        )
-    return known[name] / "study.toml"
+    if name in known:
+        return known[name] / "study.toml"
+    # A dot, or a slash, says that a file is meant: no packaged study has one in its name.
+    if "/" in name or path.suffix or path.is_file():
+        there = "is no .toml file" if path.is_file() else "no such file"
+        raise StudyError(f"{name}: {there}", _near_file(path))
+    near = difflib.get_close_matches(name, [*known, *others], n=1)
+    raise StudyError(
+        f"no packaged study {name!r}",
+        f"did you mean {near[0]!r}?"
+        if near
+        else f"one of {', '.join([*known, *others])}, or the path of a .toml file",
+    )

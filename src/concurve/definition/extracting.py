@@ -31,6 +31,14 @@ DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 #: A unit has a letter, or is % or 1: the minutes of a time such as 12:00 are none.
 _UNIT = re.compile(r"1|(?=.*[A-Za-zµ%])[A-Za-zµ%/·²³0-9]{1,16}")
 
+#: Words for a direction that are none, and no unit either.
+_NO_UNITS = re.compile(
+    "more|less|most|least|max|min|up|down|high|low|greater|bigger|smaller|larger|maximi[sz]e"
+    "|minimi[sz]e|faster|slower|better|worse|none",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[A-Za-z]{2,}")
+
 EXAMPLE = r"--extract 'rate=(\d+) req/s:1/s:higher'"
 
 
@@ -74,6 +82,7 @@ def parse_extract(text: str, target: str = "target") -> list[Extraction]:
             f"--extract {own}: this is the name of a figure that is always measured",
             f"another name: --extract printed_{name}=…",
         )
+    _check_direction(text, pattern)
     pattern, unit, better = _split(pattern)
     full = str(IndicatorName(role, own))
     return [
@@ -102,6 +111,27 @@ def parse_named_direction(text: str) -> tuple[str, Direction]:
         if colon and direction == better:
             return name, better
     return text, "neither"
+
+
+def _check_direction(text: str, pattern: str) -> None:
+    """Refuse a word that stands where a direction does and is none: it would be taken for the unit,
+    and the unit for a part of the pattern.
+
+    Raises:
+        StudyError: there is one.
+    """
+    head, word = _last(pattern)
+    if word is None or word in DIRECTIONS or not _WORD.fullmatch(word):
+        return
+    rest, unit = _last(head)
+    has_unit = unit is not None and (not unit or _UNIT.fullmatch(unit)) and "(" in rest
+    if has_unit or _NO_UNITS.fullmatch(word) or difflib.get_close_matches(word, DIRECTIONS, 1, 0.8):
+        said = unit if has_unit and unit else ""
+        raise StudyError(
+            f"--extract '{text}': {word!r} is no direction: {', '.join(DIRECTIONS)}",
+            f"end it with :{said}:higher where more is better, or :{said}:lower; a colon of the "
+            "pattern itself is written \\:",
+        )
 
 
 def _split(pattern: str) -> tuple[str, str, Direction]:

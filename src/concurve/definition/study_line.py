@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import re
 from collections.abc import Mapping, Sequence
@@ -46,6 +47,9 @@ _INTERPRETER = re.compile(r"python[\d.]*|pypy[\d.]*|(ba|da|k|z)?sh|perl|ruby|nod
 
 _WALL = Indicator(name="wall_seconds", better="lower", unit="s")
 _RATE = Indicator(name="rate_per_second", better="higher", unit="1/s")
+
+#: From here on two names differ by a slip of the fingers.
+_SLIP = 0.8
 
 
 def sweep_study(
@@ -212,6 +216,8 @@ def _named_primary(text: str, extracted: Sequence[Indicator]) -> Indicator:
     known = next((item for item in extracted if item.name == name), None)
     if known is None and measured is not None:
         known = Indicator(name=name, unit=measured.unit, better=measured.better)
+    if known is None:
+        _refuse_misspelt(name, [item.name for item in extracted])
     known = known or Indicator(name=name)
     if better != "neither":
         known = msgspec.structs.replace(known, better=better)
@@ -221,6 +227,28 @@ def _named_primary(text: str, extracted: Sequence[Indicator]) -> Indicator:
             f"--primary {name}:higher, or --primary {name}:lower",
         )
     return known
+
+
+def _refuse_misspelt(name: str, extracted: Sequence[str]) -> None:
+    """Refuse a name that is a slip of the fingers away from a figure that is known before any
+    trial. Others may be reported by the program. p95 beside p99 is another figure.
+
+    Raises:
+        StudyError: it is one.
+    """
+    known = [*extracted, *MEASURED]
+    near = [
+        other
+        for other in difflib.get_close_matches(name, known, n=3, cutoff=_SLIP)
+        if re.sub(r"\d", "", other) != re.sub(r"\d", "", name)
+    ]
+    if near:
+        others = [item for item in extracted if item != near[0]]
+        listed = f" Others that are extracted: {', '.join(others)}." if others else ""
+        raise StudyError(
+            f"--primary: no figure {name!r} is extracted or always measured",
+            f"did you mean {near[0]!r}?{listed}",
+        )
 
 
 def split_work(

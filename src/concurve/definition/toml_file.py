@@ -149,13 +149,32 @@ def _explain(
     other = _OTHER.fullmatch(message)
     assert other is not None
     named = _named(other["at"], message, tables, whole)
-    what = other["what"].replace(" | null`", "`")  # TOML has no null
-    what = what.replace("Object", "table").replace("`object`", "a table")
-    what = what.replace("`array`", "an array").replace("`", "'")
+    what = re.sub(r"`([^`]*)`", lambda match: _in_toml(match[1]), other["what"])
+    what = what.replace("Object", "table")
     return StudyError(
         f"{where(named.lstrip('.'))}: {_place(named, tables)}{what[0].lower()}{what[1:]}",
         _remedy(what, other["at"] or "", keys, page),
     )
+
+
+#: Python's words for types as TOML has them; it has no null.
+_TYPES = {
+    "int": "an integer",
+    "float": "a float",
+    "str": "a string",
+    "bool": "a boolean",
+    "array": "an array",
+    "object": "a table",
+    "null": "",
+}
+
+
+def _in_toml(name: str) -> str:
+    """``int | array`` as ``an integer or an array``; another name in quotation marks."""
+    parts = name.split(" | ")
+    if not set(parts) <= _TYPES.keys():
+        return f"'{name}'"
+    return " or ".join(filter(None, (_TYPES[part] for part in parts)))
 
 
 def _remedy_for(key: str, table: type[msgspec.Struct] | None, keys: Keys, page: str) -> str:

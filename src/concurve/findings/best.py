@@ -15,7 +15,8 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     those that vary among them. ``settings`` holds levels of the latter, as do ``smallest``, the
     smallest of the set, and ``leader``, the one with the best centre. ``decide`` says what would
     decide between the best two, and ``trials`` how many of each setting it takes. ``doubt`` says
-    why nothing is recommended, where a setting's figure rests on trials in doubt.
+    why nothing is recommended, where a setting's figure rests on trials in doubt. ``is_tentative``:
+    what these figures would say is worth a mention; it is not where they do not compare settings.
     """
 
     indicator: str
@@ -29,6 +30,7 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     decide: str = ""
     trials: int | None = None
     doubt: str = ""
+    is_tentative: bool = False
 
     @property
     def recommended(self) -> dict[str, Level] | None:

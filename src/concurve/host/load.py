@@ -12,6 +12,8 @@ _IDLE, _IOWAIT, _STEAL = 3, 4, 7
 
 #: So many processes are named.
 NAMED_MAX = 3
+#: What they leave of the CPU time of all others is told from this share of the machine's on.
+REST_MIN = 0.01
 
 
 class Process(NamedTuple):
@@ -36,8 +38,14 @@ class Load(NamedTuple):
 
     @property
     def named(self) -> str:
-        """The processes in words."""
-        return ", ".join(map(str, self.processes)) or "processes that have ended since"
+        """The processes in words, and what they leave of the CPU time of all others."""
+        if not self.processes:
+            return "processes that have ended since"
+        rest = self.foreign - sum(process.share for process in self.processes)
+        named = [*map(str, self.processes)]
+        if rest >= REST_MIN:
+            named.append(f"others or short-lived ones {rest * 100:.0f} %")
+        return ", ".join(named)
 
 
 class Reading(NamedTuple):

@@ -65,6 +65,7 @@ class Progress(Protocol):
         done: int,
         planned: int,
         seconds_left: float | None,
+        may_grow: bool = False,
     ) -> None: ...
 
     def trial_ended(
@@ -339,6 +340,7 @@ class Runner:
                 protocol.done,
                 max(protocol.in_all(), protocol.done + 1),
                 protocol.seconds_left(),
+                protocol.may_grow(),
             )
             trial = self._trial(cell, key, self._limit(protocol), protocol.coming)
             with interruption.whole():

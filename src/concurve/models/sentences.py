@@ -12,6 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concurve import words
+from concurve.estimate import Estimate
 from concurve.findings.fit import FitResult, ModelFit, PeakEstimate
 from concurve.models.all_models import MODELS
 from concurve.models.predict import FAR
@@ -20,6 +22,8 @@ from concurve.models.stated import doubts, growth
 #: Runs of residuals of equal sign are reported below this p-value.
 _ORDER = 0.01
 _LEVELS_WANTED = 8
+#: An end below this share of its value is written as 0.
+_NOTHING_BESIDE = 1e-6
 _SIGNS = {"gamma": "γ", "alpha": "α", "beta": "β", "cap": "C"}
 _COSTS = {"alpha": "contention", "beta": "coherency"}
 
@@ -32,8 +36,7 @@ def answers(result: FitResult) -> tuple[str, ...]:
 def in_words(result: FitResult) -> str:
     """The chosen model with what is stated of its parameters: ``USL: α = 0.03 (0.02 to 0.04)``."""
     found = [
-        f"{_SIGNS[name]} = {_bound(figure.value)} ({_bound(figure.low)} to {_bound(figure.high)})"
-        f"{_unit(figure.unit)}"
+        f"{_SIGNS[name]} = {_between(name, figure)}{_unit(figure.unit)}"
         for name, figure in result.stated.parameters.items()
     ]
     return f"{_capital(result.best.title)}: {', '.join([*found[1:], found[0]])}."
@@ -42,6 +45,19 @@ def in_words(result: FitResult) -> str:
 def in_digits(value: float, digits: int = 4) -> str:
     """A figure to so many digits, written out up to the billions: ``2,554,000``."""
     return f"{float(f'{value:.{digits}g}'):,.10g}"
+
+
+def _between(name: str, figure: Estimate) -> str:
+    """A parameter and its interval. Those without a unit have no exponents, and one that cannot be
+    told from 0 no interval."""
+    bound = _share if name in _COSTS else _bound
+    value, high = bound(figure.value), bound(figure.high)
+    low = "0" if 0 < (figure.low or 0) < _NOTHING_BESIDE * figure.value else bound(figure.low)
+    return value if value == low == high else f"{value} ({low} to {high})"
+
+
+def _share(value: float | None) -> str:
+    return words.in_decimals(value, 3) if value is not None and abs(value) < 1e-4 else _bound(value)
 
 
 def _capital(text: str) -> str:
@@ -218,7 +234,7 @@ def warnings(result: FitResult) -> tuple[str, ...]:
         )
     if result.criterion == "gcv":
         found.append(
-            f"{_observations(result)} are too few to choose a model by AICc: the choice rests on "
+            f"{_measured(result)} are too few to choose a model by AICc: the choice rests on "
             f"generalised cross-validation; measure at {_LEVELS_WANTED} levels or more."
         )
     rivals = [m.title for m in result.models if m.name != best.name and m.weight > best.weight / 3]
@@ -240,6 +256,9 @@ def warnings(result: FitResult) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _observations(result: FitResult) -> str:
-    count = len(result.levels) if result.observations == "levels" else result.trials
-    return f"{count} {result.observations}"
+def _measured(result: FitResult) -> str:
+    """What was measured, in levels: more of them is what is asked for."""
+    levels = f"{len(result.levels)} levels"
+    if result.observations == "levels" or result.trials == len(result.levels):
+        return levels
+    return f"{result.trials} trials at {levels}"

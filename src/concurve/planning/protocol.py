@@ -170,6 +170,12 @@ class Protocol:
             max(0, cell.target - len(cell.used)) for cell in self.cells if not cell.skipped
         )
 
+    def may_grow(self) -> bool:
+        """Will the spread of the pilot, which is not complete, set how many trials follow?"""
+        if self.rules.repeats_min == self.rules.repeats_max:
+            return False
+        return any(cell.stop is None and not cell.skipped for cell in self.cells)
+
     def seconds_left(self) -> float | None:
         """Expected time of the trials still planned, from the cells' own mean times."""
         if not self.done:

@@ -30,6 +30,8 @@ TICK_NS = 10_000_000
 #: Share of a measured phase by which its probes may be read late, and from when it matters.
 LATE_SHARE_MAX = 0.02
 LATE_NS_MIN = 1_000_000
+#: What the processes that are named leave of the CPU time of all others is told from this share on.
+_REST_SHARE_MIN = 0.01
 #: Signs of the whole machine, read alike in every cell: trials with them may be left out of a ratio
 #: without favouring one of its cells. The others can be seen in some cells only.
 MACHINE_WIDE = ("steal", "foreign_cpu", "late_reading")
@@ -132,13 +134,18 @@ def _named(signs: list[Contamination], record: TrialRecord, capacity: int) -> li
     place = next((i for i, sign in enumerate(signs) if sign.cause in BY_PROCESSES), None)
     if place is None or not processes:
         return signs
-    names = ", ".join(
+    used = [
         f"{process.name} (pid {process.pid}, nice {process.nice}) "
         f"{process.cpu_ns / capacity * 100:.0f} %"
         for process in processes
-    )
+    ]
+    rest = (record.machine.foreign_cpu_ns or 0) - sum(process.cpu_ns for process in processes)
+    if rest / capacity >= _REST_SHARE_MIN:
+        used.append(f"others or short-lived ones {rest / capacity * 100:.0f} %")
     sign = signs[place]
-    named = sign._replace(detail=f"{sign.detail}: {names}")
+    # The share of the sign is one of time, those of the processes are of the machine's CPU time.
+    of = "of the machine's CPU time " if sign.cause == "run_queue" else ""
+    named = sign._replace(detail=f"{sign.detail}: {of}{', '.join(used)}")
     return [*signs[:place], named, *signs[place + 1 :]]
 
 
@@ -150,6 +157,7 @@ class _Wait(NamedTuple):
     cpus: int
     waited_ns: int
     time_ns: int
+    of: str
 
 
 def _wait(record: TrialRecord, workers: float | None) -> _Wait | None:
@@ -177,11 +185,17 @@ def _wait(record: TrialRecord, workers: float | None) -> _Wait | None:
         return None
     waited = sum(filter(None, waits))
     wall = sum(phase.wall_ns for phase in measured) if measured else record.wall_ns
+    of_threads = waited + sum(filter(None, runs))
     return _Wait(
         active,
         cpus,
         min(waited, _taken_by_others_ns(record.machine, waited)),
-        max(waited + sum(filter(None, runs)), wall),
+        max(of_threads, wall),
+        "the time for which its threads ran or were ready"
+        if of_threads > wall
+        else "the measured time"
+        if measured
+        else "the trial's time",
     )
 
 
@@ -207,9 +221,9 @@ def _waiting(wait: _Wait) -> Contamination | None:
         "run_queue",
         share,
         WAIT_SHARE_MAX,
-        f"{format_count(round(wait.workers), 'worker')} on {format_count(wait.cpus, 'CPU')} waited "
-        f"for a CPU that others used for {share * 100:.0f} % of the time (limit "
-        f"{WAIT_SHARE_MAX * 100:.0f} %)",
+        f"{format_count(round(wait.workers), 'worker')} on {format_count(wait.cpus, 'CPU')} "
+        f"{'was' if round(wait.workers) == 1 else 'were'} ready to run while others had the CPU, "
+        f"for {share * 100:.0f} % of {wait.of} (limit {WAIT_SHARE_MAX * 100:.0f} %)",
     )
 
 

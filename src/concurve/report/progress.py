@@ -48,6 +48,14 @@ def _bar(done: int, planned: int) -> str:
     return "█" * full + "░" * (_BAR - full)
 
 
+def _left(seconds: float | None, may_grow: bool) -> str:
+    """``about 40 s left``; before it is known how many trials follow, that these are the first."""
+    if seconds is None:
+        return ""
+    left = f"about {fmt.duration(seconds)} left"
+    return f"{left} of the first trials; more may follow" if may_grow else left
+
+
 class Progress:
     """Progress of one run, to stderr. Call in the order begin, (starts, ended)…, finish."""
 
@@ -81,17 +89,19 @@ class Progress:
         done: int,
         planned: int,
         seconds_left: float | None,
+        may_grow: bool = False,
     ) -> None:
-        """A trial is about to run. Only this method draws the line."""
+        """A trial is about to run. Only this method draws the line. ``may_grow``: these are the
+        first trials of each cell, and their spread says how many follow."""
         cell = tuple(parameters.items())
         again = f", attempt {attempt + 1}" if attempt else ""
         bar = f"{_bar(done, planned)} " if self._live and self._width() >= _WIDTH_OF_BAR else ""
         parts = [
-            f"{bar}[{done + 1:>{self._digits}}/{planned}]",
+            f"{bar}[{done + 1:>{self._digits}}/{planned}{'+' if may_grow else ''}]",
             fmt.setting(parameters),
             f"trial {block + 1}{again}",
             self._estimates.get(cell, ""),
-            f"about {fmt.duration(seconds_left)} left" if seconds_left is not None else "",
+            _left(seconds_left, may_grow),
         ]
         if self._live:
             self._draw(parts)
@@ -110,7 +120,8 @@ class Progress:
         if estimate is not None:
             shown = fmt.estimate(estimate)
             value = fmt.with_unit(shown.value, shown.unit)
-            text = f"{value} {fmt.precision(estimate)}".rstrip()
+            same = estimate.n > 1 and estimate.low == estimate.high
+            text = f"{value} {'each time' if same else fmt.precision(estimate)}".rstrip()
             self._estimates[tuple(parameters.items())] = text
         if cause:
             self._show_reject(

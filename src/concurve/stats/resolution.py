@@ -71,6 +71,11 @@ def step_of_rates(rates: Iterable[float]) -> float:
     return step_of(times) if len(times) > 1 and min(times) < max(times) else 0.0
 
 
+def finest_digit(readings: Iterable[float]) -> float:
+    """The least of the places of their last decimal digits; 0 where one has more than nine."""
+    return min((_last_digit(reading) for reading in readings if reading), default=0.0)
+
+
 def relative(resolution: float, values: Sequence[float]) -> float:
     """A resolution as a share of the centre of the values that have it; 0 where that is 0."""
     middle = abs(centre(values)) if resolution else 0.0

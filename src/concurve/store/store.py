@@ -55,6 +55,18 @@ _CAMPAIGN = ", ".join(CampaignRow._fields)
 _MEMBER = ", ".join(MemberRow._fields)
 
 
+#: So many of the runs that fit are named.
+_NAMED_MAX = 5
+_LONGER = "a longer id; concurve runs lists them all"
+
+
+def _newest(found: Sequence[RunRow] | Sequence[CampaignRow]) -> str:
+    """The ids of the rows, which are in the order of their beginning; of many the newest."""
+    ids = ", ".join([row.id for row in found][: -_NAMED_MAX - 1 : -1])
+    more = len(found) - _NAMED_MAX
+    return f"{ids}, and {more} older ones" if more > 0 else ids
+
+
 class Store(Database):
     """What is stored; open as a :class:`~concurve.store.database.Database`.
 
@@ -196,8 +208,8 @@ class Store(Database):
             row for row in rows if len(name) > len(CAMPAIGN_PREFIX) and row.id.startswith(name)
         ]
         if len(found) > 1:
-            ids = ", ".join(row.id for row in found[:5])
-            raise StoreError(f"{len(found)} campaigns begin with {name!r}: {ids}", "a longer id")
+            said = f"{len(found)} campaigns begin with {name!r}: {_newest(found)}"
+            raise StoreError(said, _LONGER)
         return found[0] if found else None
 
     def members(self, campaign: str) -> list[MemberRow]:
@@ -265,8 +277,7 @@ class Store(Database):
         if len(found) == 1:
             return self.run(found[0].id)
         if found:
-            ids = ", ".join(row.id for row in found[:5])
-            raise StoreError(f"{len(found)} runs begin with {name!r}: {ids}", "a longer id")
+            raise StoreError(f"{len(found)} runs begin with {name!r}: {_newest(found)}", _LONGER)
         if named := [row for row in rows if row.study == name]:
             return self.run(named[-1].id)
         if self.find_campaign(name) is not None:

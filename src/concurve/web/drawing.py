@@ -173,10 +173,11 @@ def _campaign(store: Store, job: Job) -> bytes:
 
 def _compared(store: Store, job: Job) -> Document:
     from concurve.analysis.stored_runs import compare_stored
+    from concurve.report.document import Detail
     from concurve.report.sections.comparison import comparison_document
 
     found = compare_stored(store, job.names, job.factor, job.levels, _options(job))
-    return comparison_document(found)
+    return comparison_document(found, Detail.FULL)
 
 
 def _several(store: Store, job: Job) -> Document:

@@ -273,8 +273,12 @@ pub fn lost_sessions(plan: &Plan, lost: &BTreeMap<String, u64>) -> Option<String
     })
 }
 
-/// An error if no session is left.
-pub fn fail_if_all_lost(plan: &Plan, lost: &BTreeMap<String, u64>) -> Result<(), Error> {
+/// An error if no session is left. Without an answer there are no figures until then.
+pub fn fail_if_all_lost(
+    plan: &Plan,
+    lost: &BTreeMap<String, u64>,
+    answered: bool,
+) -> Result<(), Error> {
     if lost.values().sum::<u64>() < plan.sessions {
         return Ok(());
     }
@@ -282,6 +286,10 @@ pub fn fail_if_all_lost(plan: &Plan, lost: &BTreeMap<String, u64>) -> Result<(),
         sessions: plan.sessions,
         server: plan.target_name(),
         why: by_kind(lost),
+        figures: match answered {
+            true => "these are the figures until then",
+            false => "not one answer came",
+        },
     })
 }
 

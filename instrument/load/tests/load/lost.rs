@@ -206,6 +206,17 @@ fn a_server_that_dies_while_it_warms_up_leaves_no_figures() {
 }
 
 #[test]
+fn a_server_that_never_answers_has_no_table_of_figures() {
+    let server = dies_after(0);
+    let ended = load(&server.address, "--sessions 4 --duration 1h");
+    assert_eq!(ended.output.status.code(), Some(1));
+    assert_eq!(ended.stdout(), "");
+    let said = ended.stderr();
+    assert!(said.contains("not one answer came"), "{said}");
+    assert!(said.contains("is it the right port?"), "{said}");
+}
+
+#[test]
 fn a_search_ends_with_what_it_knows() {
     let server = dies_after(500);
     let ended = load(&server.address, "--slo p99=1s --sessions 4 --duration 400s");

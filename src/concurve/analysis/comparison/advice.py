@@ -23,8 +23,8 @@ def advice(
     effect: float,
 ) -> tuple[str, ...]:
     """Sentences on the cells that are undecided; none where none is. ``coarse``: is the step of a
-    cell's clock as large as the effect? A cell without an interval has a note instead, and one in
-    doubt is decided by no number of trials.
+    cell's clock as large as the effect? A cell without an interval has a note instead. For one in
+    doubt it is the number of trials on a quiet machine, by the spread that these had.
 
     The numbers follow from the spreads alone, never from the differences that were seen: a run is
     planned for the effect of interest.
@@ -32,7 +32,9 @@ def advice(
     open_ = [
         (cell, is_coarse)
         for cell, is_coarse in zip(cells, coarse, strict=True)
-        if cell.verdict == "undecided" and cell.ratio is not None and not cell.note
+        if cell.verdict == "undecided"
+        and cell.ratio is not None
+        and (not cell.note or (cell.ratio.in_doubt and cell.ratio.low is not None))
     ]
     undecided = [cell for cell, is_coarse in open_ if not is_coarse]
     beyond = len(open_) - len(undecided)
@@ -58,6 +60,7 @@ def _plan(
     if any(len(side.sessions) > 1 for side in sides):
         return ("To decide more: more runs on each side, or a greater --effect.",)
     share = _share(effect)
+    is_doubted = any(cell.ratio is not None and cell.ratio.in_doubt for cell in undecided)
     have = min(cell.ratio.n for cell in undecided if cell.ratio is not None)
     wanted = [cell.trials for cell in undecided]
     if None in wanted:
@@ -66,6 +69,11 @@ def _plan(
             f"{_POWER}; a greater --effect may be decided.",
         )
     most = max(number for number in wanted if number is not None)
+    if most <= have and is_doubted:
+        return (
+            f"{have} trials of each, as here, would show a difference of {share} {_POWER} if they "
+            "were quiet.",
+        )
     if most <= have:
         return (
             f"{have} trials of each show a difference of {share} {_POWER}, but "

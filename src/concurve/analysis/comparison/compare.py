@@ -22,7 +22,14 @@ from concurve.analysis.comparison.cells import (
     verdict_of,
 )
 from concurve.analysis.comparison.claims import claims_on_both
-from concurve.analysis.comparison.options import DEFAULTS, Options, indicators_of, near
+from concurve.analysis.comparison.hints import hints
+from concurve.analysis.comparison.options import (
+    DEFAULTS,
+    Options,
+    indicators_beside,
+    indicators_of,
+    near,
+)
 from concurve.analysis.comparison.sides import (
     Pair,
     Side,
@@ -30,8 +37,8 @@ from concurve.analysis.comparison.sides import (
     common_cells,
     factors_of,
     machines,
+    names_of,
     sessions,
-    side_name,
     side_of,
     states,
     studies,
@@ -87,7 +94,8 @@ def _drafted_runs(
             "two runs, or --factor NAME --levels BASE,NEW inside one",
         )
     names = apart(base, new)
-    sides = side_of(side_name(base, names), base, names), side_of(side_name(new, names), new, names)
+    called = names_of(base, new)
+    sides = side_of(called[0], base, names), side_of(called[1], new, names)
     common, unmatched = common_cells(*sides)
     if not common:
         raise ComparisonError(
@@ -160,6 +168,7 @@ class _Drafted(NamedTuple):
     method: Method
     infos: tuple[IndicatorInfo, ...]
     drafts: list[Draft]
+    by_cpu_time: list[Draft]
 
 
 def _drafted(
@@ -177,7 +186,13 @@ def _drafted(
         for columns in [columns_of(sides, info.name)]
         for pair in pairs
     ]
-    return _Drafted(sides, pairs, tuple(warnings), method, infos, drafts)
+    beside = options._replace(indicators=(CPU_TIME,), better="")
+    by_cpu_time = [
+        draft_of(pair, info, sides, cpu, cpu, beside, method)
+        for info in indicators_beside(sides, CPU_TIME, infos)
+        for pair in pairs
+    ]
+    return _Drafted(sides, pairs, tuple(warnings), method, infos, drafts, by_cpu_time)
 
 
 def _settled(drafted: Sequence[_Drafted], options: Options) -> list[Comparison]:
@@ -185,14 +200,23 @@ def _settled(drafted: Sequence[_Drafted], options: Options) -> list[Comparison]:
     level = 1 - staged(0.95, any(is_staged(item.sides) for item in drafted))
     logs = [draft.log for item in drafted for draft in item.drafts]
     said = iter(directions(logs, options.effect, level))
-    return [_settled_one(item, said, options.effect) for item in drafted]
+    beside = iter(
+        directions([d.log for item in drafted for d in item.by_cpu_time], options.effect, level)
+    )
+    return [_settled_one(item, said, beside, options.effect) for item in drafted]
 
 
-def _settled_one(item: _Drafted, said: Iterator[Direction], effect: float) -> Comparison:
+def _settled_one(
+    item: _Drafted, said: Iterator[Direction], beside: Iterator[Direction], effect: float
+) -> Comparison:
     cells = tuple(
         msgspec.structs.replace(draft.cell, verdict=verdict_of(next(said), draft.better))
         for draft in item.drafts
     )
+    others = [
+        msgspec.structs.replace(draft.cell, verdict=verdict_of(next(beside), draft.better))
+        for draft in item.by_cpu_time
+    ]
     return Comparison(
         base=item.sides[0].name,
         new=item.sides[1].name,
@@ -201,6 +225,9 @@ def _settled_one(item: _Drafted, said: Iterator[Direction], effect: float) -> Co
         effect=effect,
         method=item.method,
         cells=cells,
-        advice=advice(cells, [draft.is_coarse for draft in item.drafts], item.sides, effect),
+        advice=(
+            *hints(cells, others, item.infos),
+            *advice(cells, [draft.is_coarse for draft in item.drafts], item.sides, effect),
+        ),
         warnings=item.warnings,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -67,3 +68,16 @@ def near(name: str, names: list[str]) -> str:
     """A remedy: the most similar name, or all of them if none is similar."""
     near = difflib.get_close_matches(name, names, n=1)
     return f"did you mean {near[0]!r}?" if near else f"one of {', '.join(names) or 'none'}"
+
+
+def indicators_beside(
+    sides: tuple[Side, Side], name: str, asked: Sequence[IndicatorInfo]
+) -> tuple[IndicatorInfo, ...]:
+    """An indicator that stands beside those asked for, where all runs have it in one unit and a
+    direction; nothing where it is among them."""
+    if name in {info.name for info in asked}:
+        return ()
+    try:
+        return indicators_of(sides, Options(indicators=(name,)))
+    except ComparisonError:
+        return ()

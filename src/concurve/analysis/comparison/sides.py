@@ -41,11 +41,26 @@ def side_of(name: str, sessions: Sequence[TrialFindings], apart: Collection[str]
     return Side(name, tuple(sessions), cells)
 
 
-def side_name(sessions: Sequence[Findings], apart: Collection[str] = ()) -> str:
-    """The runs of a side by their ids, with their levels of the factors ``apart``."""
+def names_of(base: Sequence[Findings], new: Sequence[Findings]) -> tuple[str, str]:
+    """What the two sides are called. Where the names of their studies differ, and nothing else of
+    them is a name, these tell them apart; ids alone would have to be looked up."""
+    differ = {run.run.study for run in base}.isdisjoint(run.run.study for run in new)
+    names = apart(base, new)
+    return side_name(base, names, named=differ), side_name(new, names, named=differ)
+
+
+def side_name(
+    sessions: Sequence[Findings], apart: Collection[str] = (), *, named: bool = False
+) -> str:
+    """The runs of a side by their ids, with their levels of the factors ``apart``. Where ``named``,
+    by the name of their study first: ``io8 (20261121-0912)``."""
     ids = ", ".join(run.run.id for run in sessions)
     own = {name: level for name, (level, *_) in _levels(sessions).items() if name in apart}
-    return f"{ids} ({_setting(own)})" if own else ids
+    more = [_setting(own)] if own else []
+    if named:
+        names = ", ".join(dict.fromkeys(run.run.study for run in sessions))
+        return f"{names} ({', '.join([ids, *more])})"
+    return f"{ids} ({', '.join(more)})" if more else ids
 
 
 def apart(base: Sequence[Findings], new: Sequence[Findings]) -> tuple[str, ...]:
@@ -119,17 +134,24 @@ def machines(runs: Sequence[Findings], across: bool) -> Iterator[str]:
 
 
 def studies(base: Findings, new: Findings) -> Iterator[str]:
-    """Warn if the runs are of different studies."""
-    if base.run.study != new.run.study:
+    """Warn if the runs are of different studies. Sweeps of the same command over the same factors
+    are one study, whatever they are called: their names tell two states of something apart."""
+    if base.run.study != new.run.study and not _is_same_sweep(base, new):
         yield f"different studies: {base.run.study} and {new.run.study}"
+
+
+def _is_same_sweep(base: Findings, new: Findings) -> bool:
+    commands = [run.run.again.partition(" -- ")[2] for run in (base, new)]
+    factors = [{factor.name for factor in run.factors} for run in (base, new)]
+    return bool(commands[0]) and commands[0] == commands[1] and factors[0] == factors[1]
 
 
 def sessions(base: Sequence[Findings], new: Sequence[Findings]) -> Iterator[str]:
     """Warn where the variance between runs is not known on a side."""
     if len(base) == len(new) == 1:
         yield (
-            "one run on each side: equal programs differ from run to run as the machine does; "
-            "several runs a side (A1,A2), or both as levels of one run, show by how much"
+            "one run on each side: runs of equal programs differ, too; several a side (A1,A2), or "
+            "levels of one run, show by how much"
         )
     if (len(base) == 1) != (len(new) == 1):
         yield "one run against several: the variance between runs of the single side is not known"

@@ -71,7 +71,7 @@ def _of_group(
         if gain.speedup.in_doubt:
             said.append(_seems(plan, gain, "" if is_said else ": the machine was not quiet"))
             if best is not None and best.doubt:
-                said += [] if is_said else ["No setting is recommended."]
+                said += [] if is_said else [f"No setting is recommended{_in_doubt(best)}."]
                 best = None
         else:
             said.append(_gain(plan, gain) if gain.is_gain else _no_gain(plan, gain))
@@ -142,7 +142,8 @@ def _use(plan: Plan, item: BestFinding, gain: Greatest | None = None) -> str:
     significantly better.`` The sentence on the ``gain`` stands before it, if there is one."""
     by = "" if item.indicator in _TIMES else f" (by {item.label})"
     if item.doubt:
-        return f"No setting is recommended{by}, because {item.doubt}."
+        tentative = _tentative(item)
+        return f"No setting is recommended{by}, because {item.doubt}{tentative}."
     members = sorted(item.settings, key=lambda setting: [*map(_order, setting.values())])
     others = [_setting(plan, item, setting) for setting in members if setting != item.smallest]
     name = _setting(plan, item, item.smallest)
@@ -155,6 +156,18 @@ def _use(plan: Plan, item: BestFinding, gain: Greatest | None = None) -> str:
     is_short = len(others) <= SETTINGS_NAMED and len(item.factors) == 1
     names = words.listed(others) if is_short else words.count(len(others), "other")
     return f"{advice}; {names} {'is' if len(others) == 1 else 'are'} not significantly better."
+
+
+def _tentative(item: BestFinding) -> str:
+    """What the figures in doubt would say, for who cannot measure again."""
+    if not item.is_tentative:
+        return ""
+    return f"; the figures in doubt would say {describe(item.smallest)}"
+
+
+def _in_doubt(item: BestFinding) -> str:
+    """The same after a sentence that says that they are in doubt."""
+    return f" (in doubt: {describe(item.smallest)})" if item.is_tentative else ""
 
 
 def _setting(plan: Plan, item: BestFinding, setting: dict[str, Level]) -> str:

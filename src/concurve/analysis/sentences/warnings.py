@@ -163,7 +163,7 @@ def _doubtful(
         if len(in_doubt) == len(cells) > 1:
             begun = f"{words.all_of(len(cells), 'cell').capitalize()} are in doubt (?)"
         cause = first.detail.partition(" (limit")[0]
-        found.append(f"{begun}: {cause}. Run again on a quiet machine.")
+        found.append(f"{begun}: {cause}. Run again: --wait-quiet 5m; concurve doctor says why.")
     return found
 
 

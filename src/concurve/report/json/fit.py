@@ -131,7 +131,12 @@ class FitExport(msgspec.Struct, frozen=True, kw_only=True):
 def to_json(fit: Fit) -> bytes:
     """The fit as JSON, as ``schema/fit.schema.json`` describes it."""
     found = fit_export(fit.result, fit.n_name, fit.x_name, fit.expectations, fit.notes)
-    return msgspec.json.encode(msgspec.structs.replace(found, of="time") if fit.is_time else found)
+    found = msgspec.structs.replace(
+        found,
+        of="time" if fit.is_time else "throughput",
+        warnings=(*fit.told, *found.warnings),
+    )
+    return msgspec.json.encode(found)
 
 
 def fit_export(

@@ -38,6 +38,8 @@ _HOW = {
     "pairs": "the centre of its blocks' ratios, by signed ranks",
     "ranks": "the shift between the trials of two runs, by rank sums",
 }
+# An interval whose upper end is this many times its lower one says nothing.
+_OPEN_FROM = 100.0
 # A remark names at most this many cells.
 _NAMED_MAX = 3
 
@@ -93,7 +95,7 @@ def _table(comparison: Comparison, cells: Sequence[CellComparison], info: Indica
             *keys,
             Column("base", Entries(base, scale.symbol), Role.NUMBER, wanted=1),
             Column("new", Entries(new, scale.symbol), Role.NUMBER, wanted=2),
-            Column("ratio", [value_of(cell.ratio, None) for cell in cells], Role.NUMBER),
+            Column("ratio", [_ratio(cell.ratio) for cell in cells], Role.NUMBER),
             Column("95 % interval", [span_of(cell.ratio) for cell in cells]),
             Column("verdict", [cell.verdict for cell in cells]),
         ),
@@ -109,9 +111,25 @@ def value_of(figure: Estimate | None, scale: fmt.Scale | None) -> Cell:
     return Number(fmt.estimate(figure, scale).value, order=figure.value)
 
 
+def _ratio(ratio: Estimate | None) -> Cell:
+    """A ratio; without an interval that says anything, it has none for its digits either."""
+    if ratio is not None and _is_open(ratio):
+        return Number(fmt.plain(ratio.value), order=ratio.value)
+    return value_of(ratio, None)
+
+
 def span_of(ratio: Estimate | None) -> str:
-    """The interval of a ratio, from end to end."""
-    return fmt.estimate(ratio).span if ratio else ""
+    """The interval of a ratio, from end to end. One that leaves open everything is none."""
+    if ratio is None:
+        return ""
+    return "none: too few trials" if _is_open(ratio) else fmt.estimate(ratio).span
+
+
+def _is_open(ratio: Estimate) -> bool:
+    """Does the interval hold next to any ratio?"""
+    if ratio.low is None or ratio.high is None:
+        return False
+    return ratio.high > _OPEN_FROM * ratio.low
 
 
 def _notes(cells: Sequence[CellComparison]) -> Iterator[Paragraph]:
@@ -126,11 +144,18 @@ def _reading(comparison: Comparison) -> Iterator[Block]:
     counts = Counter(cell.verdict for cell in comparison.cells)
     said = ", ".join(f"{n} {WORDS.get(verdict, verdict)}" for verdict, n in counts.most_common())
     yield Paragraph(f"{fmt.count(len(comparison.cells), 'cell')}: {said}.", Tone.STRONG)
-    yield Paragraph(_rule(comparison), Tone.SOFT)
+    yield Paragraph(_rule_in_short(comparison), Tone.SOFT, detail=Detail.BRIEF)
+    yield Paragraph(_rule(comparison), Tone.SOFT, detail=Detail.FULL)
     for advice in comparison.advice:
         yield Paragraph(advice, Tone.SOFT)
     for warning in comparison.warnings:
         yield Paragraph(warning, Tone.WARNING)
+
+
+def _rule_in_short(comparison: Comparison) -> str:
+    """The rule in a line; ``--all`` prints the whole."""
+    effect = f"{100 * comparison.effect:.2g} %"
+    return f"ratio: new over base; faster, slower: by {effect} or more (--all: the rule)"
 
 
 def _rule(comparison: Comparison) -> str:

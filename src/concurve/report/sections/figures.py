@@ -102,8 +102,32 @@ def _legend(findings: Findings, columns: Sequence[Column]) -> str:
     parts = [f"medians, ± half the {known} interval"]
     if any(cell.is_skewed for cell in numbers):
         parts = [f"medians, ± half the {known} interval or (low to high)"]
+    if any(_is_step_alone(cell, column.name) for column in columns for cell in findings.cells):
+        parts.append("where all trials are the same, ± is the step of their readings")
+    if not marks and _has_wider_brackets(findings, columns):
+        parts.append("[ ] for the best of several")
     parts += [words for mark, words in _MARKS.items() if mark in marks]
     return "; ".join(parts)
+
+
+def _is_step_alone(cell: CellFindings, name: str) -> bool:
+    """Is the interval of a figure nothing but the step of a clock, or of rounded figures?"""
+    figure = cell.indicators.get(name)
+    if figure is None or figure.n < 2 or figure.min is None or figure.min != figure.max:
+        return False
+    return cell.resolutions.get(name, 0.0) > 0
+
+
+def _has_wider_brackets(findings: Findings, columns: Sequence[Column]) -> bool:
+    """Does an answer name a speed-up of the table with an interval that is corrected for the choice
+    among several (docs/method/best-setting.md)?"""
+    if "speedup" not in [column.name for column in columns]:
+        return False
+    compared = [
+        cell for cell in findings.cells if cell.index != cell.base and "speedup" in cell.indicators
+    ]
+    said = (item.sentence for item in findings.sentences if item.kind == "answer")
+    return len(compared) > 1 and any("× as fast as" in text and " [" in text for text in said)
 
 
 def throughout(findings: Findings) -> str:

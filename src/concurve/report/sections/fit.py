@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from concurve import words
 from concurve.estimate import Estimate
 from concurve.findings.fit import Fit, ModelFit
 from concurve.report import format as fmt
@@ -25,7 +26,7 @@ from concurve.report.document import (
 
 
 def fit_document(fit: Fit, detail: Detail = Detail.BRIEF) -> Document:
-    """The models, their answers, the predictions, and how to read them."""
+    """What to expect and the answers; then what is doubtful, the models, and how to read them."""
     result = fit.result
     what = f"1/{fit.x_name}" if fit.is_time else fit.x_name
     counted = fmt.count(len(result.levels), "level")
@@ -34,11 +35,12 @@ def fit_document(fit: Fit, detail: Detail = Detail.BRIEF) -> Document:
     document = Document(
         title=f"{what} against {fit.n_name}: {counted}",
         blocks=(
-            Section("Models", tuple(_models(fit)), brief_title=""),
+            *(Paragraph(text, Tone.WARNING) for text in fit.told),
+            *_expected(fit),
             Section("What they say", (List(tuple(map(Paragraph, result.answers))),),
                     brief_title=""),
-            *_expected(fit),
             *_warnings(fit),
+            Section("Models", tuple(_models(fit)), brief_title=""),
             Section("Chart", (fit_chart(fit),)),
             Section("How to read it", tuple(_notes(fit)), brief_title=""),
         ),
@@ -57,7 +59,7 @@ def _models(fit: Fit) -> Iterator[Block]:
         standing = (_name(fit, item), *_standing(item))
         for number, (name, figure) in enumerate(figures.items()):
             model, *rest = ("", "", "", "") if number else standing
-            rows.append((model, name, *_figure(figure), *rest))
+            rows.append((model, name, *_parameter(name, figure), *rest))
             tones.append(Tone.PLAIN if item.name == result.chosen else Tone.SOFT)
     aicc = "AICc" if result.criterion == "aicc" else "AICc (none)"
     # What fits beside the parameters is shown in the order of the numbers.
@@ -93,6 +95,16 @@ def _standing(item: ModelFit) -> tuple[str, str, str]:
         f"{100 * item.weight:.0f} %",
         fmt.MISSING if last is None else f"{100 * last:+.1f} %",
     )
+
+
+def _parameter(name: str, figure: Estimate) -> tuple[str, str]:
+    """Those without a unit have no exponents: no ``0e-8``."""
+    shown = _figure(figure)
+    if name not in ("alpha", "beta") or "e-" not in "".join(shown):
+        return shown
+    ends = (figure.value, figure.low or 0.0, figure.high or 0.0)
+    value, low, high = (words.in_decimals(end, 4) for end in ends)
+    return value, "" if low == high else f"{low} to {high}"
 
 
 def _figure(figure: Estimate) -> tuple[str, str]:

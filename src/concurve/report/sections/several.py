@@ -13,6 +13,7 @@ from concurve.report.document import (
     Cell,
     Collapsible,
     Column,
+    Detail,
     Document,
     Missing,
     Number,
@@ -181,5 +182,5 @@ def _left_out(several: Several) -> str:
 
 def _whole(several: Several) -> Iterator[Block]:
     for item in several.comparisons:
-        blocks = of_two.comparison_document(item).blocks
+        blocks = of_two.comparison_document(item, Detail.FULL).blocks
         yield Collapsible(f"{item.new} against {item.base} ({len(item.cells)})", blocks)
