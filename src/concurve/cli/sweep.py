@@ -121,8 +121,9 @@ run in fresh processes, interleaved in randomised blocks; every trial is stored 
     "--extract",
     "extracts",
     multiple=True,
-    metavar="NAME=REGEX[:unit[:higher|lower]] | TOOL",
-    help="Read a figure out of the output (group 1), and say which direction is better; "
+    metavar="NAME=REGEX[:unit[:higher|lower|failures]] | TOOL",
+    help="Read a figure out of the output (group 1), and say which direction is better, or that "
+    "it counts failures; "
     "ROLE.NAME=… reads the output of another role. Or the figures of a TOOL: "
     f"{', '.join(TOOLS)}. Repeatable.",
 )

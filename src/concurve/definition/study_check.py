@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from concurve.definition.failures import WORDS
 from concurve.definition.indicator_names import split_name
 from concurve.definition.inventory import ANY, EACH, HOST_PREFIX, host_names, is_each
 from concurve.definition.level_parts import check_lists, check_parts, part_names
@@ -49,6 +50,7 @@ def check(study: Study, where: Origins) -> None:
     _check_encoding(study, where)
     _check_roles_of_extracts(study, where)
     _check_roles_of_indicators(study, where)
+    _check_failures(study, where)
     _check_names(study, where)
     _check_hosts(study, where)
     known = [factor.name for factor in study.factors] + list(BUILT_IN)
@@ -142,6 +144,16 @@ def _check_not_measured(study: Study, where: Origins) -> None:
                 f"{where.of('factors', factor.name)}: factor {factor.name!r} has the name of an "
                 f"indicator, which is {what}",
                 f"another name, for example {factor.name}_level",
+            )
+
+
+def _check_failures(study: Study, where: Origins) -> None:
+    for item in study.indicators:
+        if item.failures and not WORDS.fullmatch(item.failures):
+            raise StudyError(
+                f"{where.of('indicators', item.name)}: indicator {item.name}: "
+                f"failures {item.failures!r}",
+                '"among operations", "beside operations" if that count is without them, or "share"',
             )
 
 
