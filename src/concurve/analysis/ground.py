@@ -324,14 +324,15 @@ def _speed(
     unequal: _Unequal | None,
     directed: Sequence[IndicatorInfo],
 ) -> Speed | None:
-    """By what speed-ups are measured: the time per operation where operations are counted; the
-    throughput that is extracted where it is primary, or where wall time compares nothing; else the
-    wall time."""
-    if counted:
-        return Speed(known[EACH], is_rate=False)
+    """By what speed-ups are measured: the throughput that is extracted where it is primary; the
+    time per operation where operations are counted, or the rate of these where that is primary; the
+    throughput that is extracted where wall time compares nothing; else the wall time."""
     extracted = {extract.name for extract in head.study.extracts}
     rates = [info for info in directed if _is_throughput(info)]
     primary = [info for info in rates if info.name == head.study.primary in extracted]
+    if counted and not primary:
+        is_asked = head.study.primary == RATE
+        return Speed(known[RATE], is_rate=True) if is_asked else Speed(known[EACH], is_rate=False)
     if primary or (unequal and rates):
         return Speed((primary or rates)[0], is_rate=True)
     return None if unequal else Speed(known[WALL], is_rate=False)
