@@ -266,3 +266,9 @@ def test_a_figure_of_another_role_and_the_amount_of_work() -> None:
         with pytest.raises(StudyError) as refused:
             parse_study(wrong, 2, "s.toml")
         assert says in str(refused.value)
+
+
+def test_a_factor_that_nothing_uses_is_refused() -> None:
+    error = refusal(MINIMAL.replace("{threads}", "4"))
+    assert "factor 'threads': no command" in error.what and "uses {threads}" in error.what
+    assert parse(MINIMAL.replace("{threads}", "4").replace("[1, 2]", "[1]")).factors

@@ -27,6 +27,7 @@ from concurve.definition.study import (
     choose_work,
     single_texts,
     texts,
+    unused_factors,
 )
 from concurve.definition.templates import NAME, check_placeholders, placeholders
 from concurve.errors import StudyError
@@ -77,6 +78,7 @@ def check(study: Study, where: Origins) -> None:
     _check_work_and_base(study, where)
     _check_conditions(study, where)
     _check_optional(study, where)
+    _check_used(study, where)
 
 
 def _place(item: Text, where: Origins) -> str:
@@ -369,6 +371,22 @@ def _check_work_and_base(study: Study, where: Origins) -> None:
                 f"{where.of('protocol', 'base')}: base {name}={level} is not among the levels",
                 f"one of {', '.join(map(str, factors[name]))}",
             )
+
+
+def _check_used(study: Study, where: Origins) -> None:
+    """Refuse a factor that is varied and that nothing uses: its settings are one and the same, and
+    whatever tells them apart is chance (decision 72)."""
+    varied = [name for name, levels in _all_levels(study).items() if len(levels) > 1]
+    for name in unused_factors(study):
+        if name not in varied:
+            continue
+        factor = f"-P {name}" if where.is_command_line else f"factor {name!r}"
+        raise StudyError(
+            f"{where.of('factors', name)}: {factor}: no command, environment, control or hook "
+            f"uses {{{name}}}, so varying it changes nothing",
+            f"{{{name}}} where its level belongs, as in ./mine --{name} {{{name}}}; to compare a "
+            f"program with itself on purpose: env AA={{{name}}} ./mine",
+        )
 
 
 def _check_conditions(study: Study, where: Origins) -> None:
