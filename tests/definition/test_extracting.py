@@ -11,6 +11,7 @@ from concurve.definition.extracting import (
     extract_option,
     parse_extract,
     parse_named_direction,
+    tool_of,
     tools,
 )
 from concurve.definition.study import Extract, Indicator
@@ -185,3 +186,18 @@ def test_a_pattern_is_named_as_it_was_typed() -> None:
         with pytest.raises(StudyError) as refused:
             sweep_study(["true"], [], 2, extracts=[f"x={pattern}"])
         assert pattern in refused.value.what
+
+
+@pytest.mark.parametrize(
+    ("command", "tool"),
+    [
+        (["wrk", "-c", "1"], "wrk"),
+        (["/usr/bin/wrk2"], "wrk"),
+        (["env", "A=1", "pgbench", "-T", "2"], "pgbench"),
+        (["valkey-benchmark"], "redis-benchmark"),
+        (["./mine", "wrk"], None),
+        ([], None),
+    ],
+)
+def test_a_tool_is_known_by_its_program(command: list[str], tool: str | None) -> None:
+    assert tool_of(command) == tool

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 
 from concurve import words
-from concurve.definition.extracting import extract_option, parse_named_direction
+from concurve.definition.extracting import extract_option, parse_named_direction, tool_of
 from concurve.definition.measured import MEASURED, fairness_info
 from concurve.definition.units import is_rate
 from concurve.errors import RunError
@@ -367,12 +367,15 @@ def _unread(
     if not is_open or len(measured) < 2 or _figures(head, measured, known):
         return
     walls = _centres(measured, WALL)
+    target = next((role for role in head.study.roles if role.name == head.study.target), None)
+    tool = tool_of(target.command) if target and not target.program else None
+    option = f"--extract {tool}" if tool else "--extract 'rate=PATTERN:1/s:higher'"
     if _spread(walls) <= _SAME:
         yield Finding(
             kind="note",
             sentence=f"Wall time is the same in all cells. If the program runs for a fixed time "
             f"({words.duration(centre(walls))}) and prints how much it did, have that read: "
-            "--extract 'rate=PATTERN:1/s:higher' (concurve sweep --help).",
+            f"{option} (concurve sweep --help).",
         )
 
 

@@ -220,6 +220,7 @@ def verb(
         name=name,
     )
     _tell_of_texts(parameters, cpus)
+    _tell_of_tool(command, extracts)
     _tell(study, counted, conditions)
     measure_study(study, Choices(**common))
 
@@ -255,6 +256,16 @@ def _tell_of_texts(parameters: Sequence[tuple[str, str]], cpus: str | None) -> N
         meant = several_meant(levels)
         if meant and f"{{{name}}}" not in (cpus or ""):
             note(f"note: -P {name} {levels!r} is a single level; several are written {meant}")
+
+
+def _tell_of_tool(command: Sequence[str], extracts: Sequence[str]) -> None:
+    """Say that the figures of a tool can be read, where nothing is read of it."""
+    from concurve.cli.showing import note
+    from concurve.definition.extracting import tool_of
+
+    tool = None if extracts else tool_of(command)
+    if tool is not None:
+        note(f"note: what {tool} prints is not read; with --extract {tool} it is")
 
 
 def _tell(study: Study, work: str | None, conditions: tuple[str, ...]) -> None:

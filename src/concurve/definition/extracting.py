@@ -11,12 +11,14 @@ failures, of which fewer are better.
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 import shlex
 import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
+from pathlib import PurePath
 from typing import Any, Literal, NamedTuple, get_args
 
 from concurve.definition.failures import default_failures
@@ -107,6 +109,16 @@ def extract_option(extract: Extract, better: str) -> str:
 def tools() -> dict[str, str]:
     """The tools whose output is known, each with what is read of it."""
     return {name: entry["says"] for name, entry in _table().items()}
+
+
+def tool_of(command: Sequence[str]) -> str | None:
+    """The tool whose output is known that a command line starts, by the name of its program."""
+    words = list(command)
+    if words and PurePath(words[0]).name == "env":
+        words = list(itertools.dropwhile(lambda word: "=" in word, words[1:]))
+    program = PurePath(words[0]).name if words else ""
+    named = ((name, entry.get("programs", [name])) for name, entry in _table().items())
+    return next((name for name, programs in named if program in programs), None)
 
 
 def parse_named_direction(text: str) -> tuple[str, Direction]:
