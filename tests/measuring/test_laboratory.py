@@ -424,7 +424,9 @@ def test_time_outs_of_trials_that_were_kept_waiting_fail_with_a_report(store: St
     findings = findings_of(store, store.find_run("last"))
     assert findings.run.state == "failed"
     assert findings.sentences[0].kind == "answer"
-    assert findings.sentences[0].sentence.startswith("Nothing was measured: no trial of the 2 cells")
+    assert findings.sentences[0].sentence.startswith(
+        "Nothing was measured: no trial of the 2 cells"
+    )
     assert [cell.status for cell in findings.cells] == ["skipped", "skipped"]
     assert "timed out on a busy machine: " in findings.cells[0].note
     assert "the hypervisor took" in findings.cells[0].note
@@ -562,3 +564,11 @@ def test_a_rejected_trial_is_the_first_one_too(store: Store) -> None:
     assert first == 200 * 10**9
     assert others
     assert all(isinstance(limit, int) and limit < 100 * 10**9 for limit in others)
+
+
+def test_a_run_of_which_no_cell_became_ready_may_be_resumed(store: Store) -> None:
+    study = small_study(THREE, threads=(1, 2))
+    runner = runner_of(store, FakeEngine(kind_of=lambda spec: "not_ready"), study)
+    with pytest.raises(RunError, match="no cell became ready"):
+        runner.start()
+    assert Runner(runner.head, store, FakeEngine(), clock=FakeClock()).resume().kind == "complete"

@@ -342,9 +342,11 @@ class Runner:
         self.progress.note(text)
 
     def _trials(self, protocol: TrialProtocol) -> Stop:
+        stored = protocol.done
         while not isinstance(key := protocol.next(), Stop):
             interruption.refuse_if_asked()
-            self._refuse_never_ready(protocol)
+            if protocol.done > stored:  # who resumes a run has perhaps mended what was the matter
+                self._refuse_never_ready(protocol)
             cell = self.plan.cells[key.cell]
             self.progress.trial_starts(
                 cell.parameters,
@@ -461,6 +463,8 @@ class Runner:
         Raises:
             RunError: so it is.
         """
+        if any(cell.used for cell in protocol.cells):
+            return
         causes = [cause for cause, _ in protocol.rejected.values()]
         cells = {key.cell for key in protocol.rejected}
         if len(causes) < 2 or len(cells) < len(protocol.cells) or set(causes) != {NOT_READY}:
