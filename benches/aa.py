@@ -63,7 +63,12 @@ def verdicts(
     with scratch() as folder:
         for seed in range(runs):
             run = concurve.sweep(
-                command, {factor: levels}, effort=effort, seed=seed, db=str(folder / "aa.db")
+                command,
+                {factor: levels},
+                env={"AA": f"{{{factor}}}"},  # where nothing else uses it, nothing uses this either
+                effort=effort,
+                seed=seed,
+                db=str(folder / "aa.db"),
             )
             said[compare_levels(run.findings, factor).cells[0].verdict] += 1
     return said

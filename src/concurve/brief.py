@@ -6,14 +6,18 @@ each module that is imported here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from concurve.analysis.run import analyse, first_record, stored_run, with_trials
+from concurve import words
+from concurve.analysis.run import StoredRun, analyse, first_record, stored_run, with_trials
+from concurve.findings.cells import FailureOutput
 from concurve.findings.explanation import REPORT_TRIALS, CellExplanation
 from concurve.findings.run import Findings, TrialFindings
 from concurve.findings.scaling import ScalingFinding
 from concurve.store import Store
-from concurve.store.rows import RunRow, Trials
+from concurve.store.rows import RunRow, TrialKey, Trials
+from concurve.wire import decode_record
 
 if TYPE_CHECKING:
     from concurve.findings.campaign import CampaignFindings
@@ -22,11 +26,20 @@ if TYPE_CHECKING:
 class Figures(NamedTuple):
     """What the stored figures of a run say. ``scaling`` are the models fitted to them; empty where
     they were not asked for, too. ``limit`` says what limits the cell that a reader is told of
-    first, where it was asked for and the records of that cell say it."""
+    first, where it was asked for and the records of that cell say it. ``outputs`` has what programs
+    had written that failed."""
 
     findings: Findings
     scaling: tuple[ScalingFinding, ...] = ()
     limit: CellExplanation | None = None
+    outputs: tuple[FailureOutput, ...] = ()
+
+
+#: Causes of trials that a program made fail, as a record names them, or a judgement.
+_FAILURES = ("program_failed", "not_ready", "timed_out", "timed_out, machine busy", "no match")
+
+#: So many of the last lines of an output are shown, each of so many characters at most.
+_LINES, _LINE_CHARS = 10, 200
 
 
 def figures_of(
@@ -54,11 +67,47 @@ def figures_of(
         from concurve.analysis.scaling import scaling_of
 
         scaling = scaling_of(with_trials(findings, run), granted_cpus(run))
+    outputs = tuple(_failure_outputs(store, run)) if brief else ()
     if not brief or run.protocol.done > REPORT_TRIALS:
-        return Figures(findings, scaling)
+        return Figures(findings, scaling, None, outputs)
     from concurve.explain import explained_cell
 
-    return Figures(findings, scaling, explained_cell(store, run, findings))
+    return Figures(findings, scaling, explained_cell(store, run, findings), outputs)
+
+
+def _failure_outputs(store: Store, run: StoredRun) -> Iterator[FailureOutput]:
+    """What the role had written last in the first trial that failed for each cause, where
+    that is more than the line which its cause quotes."""
+    first: dict[str, tuple[TrialKey, str]] = {}
+    for key, (cause, detail) in run.protocol.rejected.items():
+        if cause in _FAILURES:
+            first.setdefault(cause, (key, detail))
+    for cause, (key, detail) in first.items():
+        rows = store.records(run.row.id, key.cell)
+        raw = next((row.record for row in rows if row.key == key), None)
+        record = None if raw is None else decode_record(raw, key.shown(run.row.id))
+        name = (record and record.outcome.role) or run.head.study.target
+        role = None if record is None else record.role(name)
+        if role is None:
+            continue
+        lines = _last_lines(role.stderr.text())
+        stream: Literal["standard error", "standard output"] = "standard error"
+        if not lines:
+            lines, stream = _last_lines(role.stdout.text()), "standard output"
+        is_said = len(lines) == 1 and lines[0].strip() in detail
+        if lines and not is_said:
+            yield FailureOutput(
+                parameters=run.plan.cells[key.cell].parameters,
+                cause=words.cause(cause),
+                role=name,
+                stream=stream,
+                lines=lines,
+            )
+
+
+def _last_lines(text: str) -> tuple[str, ...]:
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    return tuple(line[:_LINE_CHARS] for line in lines[-_LINES:])
 
 
 def limit_of_campaign(

@@ -167,3 +167,28 @@ def test_models_are_fitted_to_what_compares_the_cells(
     if not expected:
         [refused] = scaling_of(found)
         assert refused.fit is None and "no throughput is known" in refused.reason
+
+
+@pytest.mark.parametrize(
+    ("extracts", "primary"),
+    [
+        (("wrk",), "requests_per_second"),
+        (("wrk",), "rate_per_second"),
+        ((r"operations=(\d+) requests in ", r"tps=sec\: ([0-9.]+):1/s:higher"), "tps"),
+    ],
+)
+def test_the_primary_figure_wins_over_the_operations_that_are_counted(
+    extracts: tuple[str, ...], primary: str, store: Store
+) -> None:
+    def prints(n: int, wall: float, noise: float) -> str:
+        done = round(2 * TPS[n] * noise)
+        return f"  {done} requests in 2.00s, 4MB read\nRequests/sec: {done / wall:.1f}\n"
+
+    options = {"extracts": extracts, "primary": primary}
+    found = run_of(Case("wrk", lambda n: 2.0, prints, options), store)
+    assert found.primary == primary == found.throughput
+    assert "operations" in found.cells[0].indicators
+    said = " ".join(item.sentence for item in found.sentences)
+    assert "time per operation" not in said, said
+    assert found.cells[3].indicators["speedup"].value == pytest.approx(TPS[8] / TPS[1], rel=0.03)
+    assert found.best_overall is not None and found.best_overall.recommended == {"n": 8}

@@ -11,6 +11,7 @@ from concurve.definition.extracting import (
     extract_option,
     parse_extract,
     parse_named_direction,
+    tool_of,
     tools,
 )
 from concurve.definition.study import Extract, Indicator
@@ -214,3 +215,18 @@ def test_a_misspelt_primary_figure_is_named_before_any_trial(named: str, meant: 
 
 def test_another_percentile_is_no_slip() -> None:
     assert primary(r"p99=p99=(\d+):ms:lower", primary="p95:lower") == "p95"
+
+
+@pytest.mark.parametrize(
+    ("command", "tool"),
+    [
+        (["wrk", "-c", "1"], "wrk"),
+        (["/usr/bin/wrk2"], "wrk"),
+        (["env", "A=1", "pgbench", "-T", "2"], "pgbench"),
+        (["valkey-benchmark"], "redis-benchmark"),
+        (["./mine", "wrk"], None),
+        ([], None),
+    ],
+)
+def test_a_tool_is_known_by_its_program(command: list[str], tool: str | None) -> None:
+    assert tool_of(command) == tool

@@ -42,7 +42,7 @@ ready = "report"
 [[roles]]
 name = "load"
 program = "load"
-arguments = ["127.0.0.1:7000"]
+arguments = ["127.0.0.1:7000", "{server}"]
 
 """
 

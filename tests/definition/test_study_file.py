@@ -286,3 +286,9 @@ def test_types_have_the_words_of_toml() -> None:
     for word in ("'int", "'str'", "array'"):
         assert word not in refused.value.what
     assert "got a string" in refused.value.what
+
+
+def test_a_factor_that_nothing_uses_is_refused() -> None:
+    error = refusal(MINIMAL.replace("{threads}", "4"))
+    assert "factor 'threads': no command" in error.what and "uses {threads}" in error.what
+    assert parse(MINIMAL.replace("{threads}", "4").replace("[1, 2]", "[1]")).factors

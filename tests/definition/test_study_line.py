@@ -94,15 +94,14 @@ def test_a_sweep_asks_what_it_answers(command: str, levels: str, question: str) 
 
 
 def test_which_parameter_counts_as_concurrency() -> None:
-    assert choose_work(study_of("m", parameters=(("n", "1,2"),))) == "n", "the only numeric one"
+    assert choose_work(study_of("m", "{n}", parameters=(("n", "1,2"),))) == "n", "the only number"
     two = (("n", "1,2"), ("m", "1,2"))
-    assert choose_work(study_of("m", parameters=two)) is None, "nothing uses them"
     with pytest.raises(StudyError, match=r"which parameter counts workers .*: n or m\?") as asked:
         study_of("m", "{n}", "{m}", parameters=two)
     assert "--work n" in asked.value.remedy and "--work none" in asked.value.remedy
-    assert choose_work(study_of("m", parameters=two, work="none")) is None
-    assert choose_work(study_of("m", parameters=two, work="m")) == "m"
-    zero = study_of("m", parameters=(("n", "0,1"),))
+    assert choose_work(study_of("m", "{n}", "{m}", parameters=two, work="none")) is None
+    assert choose_work(study_of("m", "{n}", "{m}", parameters=two, work="m")) == "m"
+    zero = study_of("m", "{n}", parameters=(("n", "0,1"),))
     assert choose_work(zero) is None, "nothing is a multiple of none"
     load = (("load", "1,2"),)
     assert choose_work(study_of("m", parameters=load, background=["{load}@nice=0"])) is None
@@ -111,11 +110,19 @@ def test_which_parameter_counts_as_concurrency() -> None:
     cpus = ControlsTemplate(cpus="{load}")
     assert choose_work(study_of("m", parameters=load, controls=cpus)) == "load"
     clients = (("n", "1,2"), ("clients", "1,2"))
-    assert choose_work(study_of("m", parameters=clients)) == "clients"
+    assert choose_work(study_of("m", "{n}", "{clients}", parameters=clients)) == "clients"
 
 
-def test_a_parameter_that_nothing_mentions_is_seen() -> None:
-    assert unused_factors(study_of("mine", parameters=(("threads", "1,2"),))) == ["threads"]
+def test_a_parameter_that_nothing_uses_is_refused() -> None:
+    with pytest.raises(StudyError, match=r"-P threads: no .* uses \{threads\}") as refused:
+        study_of("mine", parameters=(("threads", "1,2"),))
+    assert "{threads} where its level belongs" in refused.value.remedy
+    one = study_of("mine", parameters=(("threads", "1"),))
+    assert unused_factors(one) == ["threads"], "a single level is a label"
+    # The remedy for who compares a program with itself.
+    assert "env AA={threads} ./mine" in refused.value.remedy
+    aa = study_of("env", "AA={threads}", "./mine", parameters=(("threads", "1,2"),))
+    assert unused_factors(aa) == []
 
 
 REFUSALS: dict[str, tuple[dict[str, Any], str]] = {

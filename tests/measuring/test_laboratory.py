@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from concurve.analysis.run import findings_of
-from concurve.definition.study import Extract, Hooks, Indicator, Rules, Study
+from concurve.definition.study import Extract, Hooks, Indicator, Role, Rules, Study
 from concurve.engine import Problem
 from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
 from concurve.measuring.heads import new_head, with_allowance
@@ -19,11 +19,13 @@ from concurve.store import Store
 from concurve.store.rows import TrialKey
 from concurve.store.run_head import RunHead, decode_head
 from concurve.wire import decode_record
+from concurve.wire.record import Outcome
 from concurve.wire.report import IndicatorLine
-from concurve.wire.spec import TrialSpec
+from concurve.wire.spec import Attach, AttachedProcess, TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 
 THREE = Rules(repeats_min=3, repeats_max=3)
+ATTACHED = Attach(process=AttachedProcess(pid=4711, started_ticks=1))
 
 
 @pytest.fixture
@@ -392,7 +394,10 @@ def test_a_time_out_of_the_study_stays_one_where_it_comes_first(store: Store) ->
 
 
 class Starving(FakeEngine):
-    """Each trial is timed out; its roles waited for a CPU for this share of it."""
+    """Each trial is timed out; its roles waited for a CPU for this share of it, and ``used`` is
+    their CPU time."""
+
+    used = 0.3
 
     def __init__(self, share: float, steal: bool) -> None:
         super().__init__(
@@ -403,18 +408,86 @@ class Starving(FakeEngine):
     def run(self, spec: TrialSpec) -> bytes:
         record = decode_record(super().run(spec))
         role = record.roles[0]
-        usage = msgspec.structs.replace(role.usage, run_queue_ns=round(record.wall_ns * self.share))
+        usage = msgspec.structs.replace(
+            role.usage,
+            run_queue_ns=round(record.wall_ns * self.share),
+            cpu_ns=round(record.wall_ns * self.used),
+        )
         role = msgspec.structs.replace(role, usage=usage)
         return msgspec.json.encode(msgspec.structs.replace(record, roles=(role,)))
 
 
-def test_time_outs_of_trials_that_were_kept_waiting_end_with_a_report(store: Store) -> None:
-    runner = runner_of(store, Starving(0.5, steal=True))
-    assert runner.start().kind == "complete"
+def test_time_outs_of_trials_that_were_kept_waiting_fail_with_a_report(store: Store) -> None:
+    with pytest.raises(RunError, match=r"every cell failed; .* timed out on a busy") as failed:
+        runner_of(store, Starving(0.5, steal=True)).start()
+    assert "--timeout" in failed.value.remedy and "quieter" in failed.value.remedy
     findings = findings_of(store, store.find_run("last"))
+    assert findings.run.state == "failed"
+    assert findings.sentences[0].kind == "answer"
+    assert findings.sentences[0].sentence.startswith(
+        "Nothing was measured: no trial of the 2 cells"
+    )
     assert [cell.status for cell in findings.cells] == ["skipped", "skipped"]
     assert "timed out on a busy machine: " in findings.cells[0].note
     assert "the hypervisor took" in findings.cells[0].note
+
+
+def test_a_program_that_fills_the_limit_itself_was_not_kept_from_it(store: Store) -> None:
+    class Filling(Starving):
+        used = 0.9
+
+    with pytest.raises(RunError, match="every cell failed; the first: timed out: ") as failed:
+        runner_of(store, Filling(0.5, steal=True)).start()
+    assert "--timeout" in failed.value.remedy and "quieter" not in failed.value.remedy
+
+
+def test_a_run_of_which_no_cell_becomes_ready_ends_after_its_first_block(store: Store) -> None:
+    engine = FakeEngine(kind_of=lambda spec: "not_ready")
+    with pytest.raises(RunError, match="no cell became ready; the first, threads=") as failed:
+        runner_of(store, engine, small_study(THREE, threads=(1, 2, 4, 8))).start()
+    assert len(engine.specs) == 4
+    assert "--ready" in failed.value.remedy
+    alone = FakeEngine(kind_of=lambda spec: "not_ready")
+    with pytest.raises(RunError, match="every cell failed; the first: was not ready"):
+        runner_of(store, alone, small_study(THREE, threads=(1,))).start()
+    assert len(alone.specs) == 2, "once may be chance"
+
+
+def test_a_run_goes_on_where_another_cell_becomes_ready(store: Store) -> None:
+    engine = FakeEngine(kind_of=lambda spec: "not_ready" if spec.roles[0].argv[-1] == "1" else "ok")
+    assert runner_of(store, engine, small_study(THREE, threads=(1, 2))).start().kind == "complete"
+
+
+def test_a_process_that_ended_is_not_to_be_resumed(store: Store) -> None:
+    study = small_study(THREE, threads=(1, 2))
+    server = Role(name="server", command=(), end="serve", attach="4711", attached=ATTACHED)
+    head = runner_of(store, study=study).head
+    study = msgspec.structs.replace(study, roles=(server, *study.roles))
+    head = msgspec.structs.replace(head, study=study)
+
+    class Gone(FakeEngine):
+        def run(self, spec: TrialSpec) -> bytes:
+            record = decode_record(super().run(spec))
+            gone = Outcome(kind="program_failed", role="server", message="process 4711 has ended")
+            return msgspec.json.encode(msgspec.structs.replace(record, outcome=gone))
+
+    with pytest.raises(RunError, match="process 4711 has ended") as failed:
+        Runner(head, store, Gone()).start()
+    assert "a new run" in failed.value.remedy and "resume" not in failed.value.remedy
+    said = " ".join(item.sentence for item in findings_of(store, store.find_run("last")).sentences)
+    assert "concurve resume" not in said
+
+
+def test_a_variable_before_a_command_is_set_by_env(store: Store) -> None:
+    class Missing(FakeEngine):
+        def check(self, spec: TrialSpec) -> list[Problem]:
+            return [Problem("target", "not_found", f"{spec.roles[0].argv[0]!r} was not found")]
+
+    study = small_study(THREE, threads=(1, 2))
+    role = msgspec.structs.replace(study.roles[0], command=("GOMAXPROCS={threads}", "./server"))
+    with pytest.raises(StudyError, match="'GOMAXPROCS=1' was not found") as refused:
+        runner_of(store, Missing(), msgspec.structs.replace(study, roles=(role,))).start()
+    assert "env GOMAXPROCS={threads} ./server" in refused.value.remedy
 
 
 @pytest.mark.parametrize(("share", "steal"), [(0.5, False), (0.1, True)])
@@ -491,3 +564,11 @@ def test_a_rejected_trial_is_the_first_one_too(store: Store) -> None:
     assert first == 200 * 10**9
     assert others
     assert all(isinstance(limit, int) and limit < 100 * 10**9 for limit in others)
+
+
+def test_a_run_of_which_no_cell_became_ready_may_be_resumed(store: Store) -> None:
+    study = small_study(THREE, threads=(1, 2))
+    runner = runner_of(store, FakeEngine(kind_of=lambda spec: "not_ready"), study)
+    with pytest.raises(RunError, match="no cell became ready"):
+        runner.start()
+    assert Runner(runner.head, store, FakeEngine(), clock=FakeClock()).resume().kind == "complete"

@@ -21,34 +21,46 @@ EXPECTED: dict[str, tuple[str, dict[str, float]]] = {
     "hyperfine-1.18-several": ("hyperfine", {
         "mean_seconds": 912.4e-6, "deviation_seconds": 31e-6, "min_seconds": 880.1e-6}),
     "pgbench-15": ("pgbench", {
-        "tps": 1535.6786, "latency_seconds": 1.296e-3, "failed_transactions": 0}),
+        "tps": 1535.6786, "latency_seconds": 1.296e-3, "operations": 1540,
+        "failed_transactions": 0}),
     "pgbench-15-scripts": ("pgbench", {
-        "tps": 81.318631, "latency_seconds": 12.297e-3, "failed_transactions": 0}),
-    "pgbench-9.6": ("pgbench", {"tps": 85.296346, "latency_seconds": 11.013e-3}),
-    "pgbench-9.5": ("pgbench", {"tps": 4660.296346, "latency_seconds": 0.859e-3}),
+        "tps": 81.318631, "latency_seconds": 12.297e-3, "operations": 82,
+        "failed_transactions": 0}),
+    "pgbench-9.6": ("pgbench", {
+        "tps": 85.296346, "latency_seconds": 11.013e-3, "operations": 10000}),
+    "pgbench-9.5": ("pgbench", {
+        "tps": 4660.296346, "latency_seconds": 0.859e-3, "operations": 9310}),
     "redis-benchmark-7.0": ("redis-benchmark", {
         "requests_per_second": 12254.9, "latency_seconds_p50": 0.063e-3,
-        "latency_seconds_p99": 4.847e-3}),
+        "latency_seconds_p99": 4.847e-3, "operations": 5000}),
     "redis-benchmark-7.0-quiet": ("redis-benchmark", {
         "requests_per_second": 15290.52, "latency_seconds_p50": 0.063e-3}),
-    "redis-benchmark-5.0": ("redis-benchmark", {"requests_per_second": 133511.35}),
+    "redis-benchmark-5.0": ("redis-benchmark", {
+        "requests_per_second": 133511.35, "operations": 100000}),
     "wrk-4.1": ("wrk", {
         "requests_per_second": 21132.07, "latency_seconds": 525.29e-6,
-        "latency_seconds_p99": 1.56e-3, "failed_responses": 12}),
-    "wrk-4.2-short": ("wrk", {"requests_per_second": 35710.03, "latency_seconds": 79.41e-3}),
+        "latency_seconds_p99": 1.56e-3, "operations": 44377, "failed_responses": 12}),
+    "wrk-4.1-errors": ("wrk", {
+        "requests_per_second": 12093.62, "latency_seconds": 1.29e-3, "operations": 12107,
+        "failed_responses": 12107, "socket_errors": 130}),
+    "wrk-4.2-short": ("wrk", {
+        "requests_per_second": 35710.03, "latency_seconds": 79.41e-3, "operations": 1080925,
+        "socket_errors": 7745}),
     "wrk2-4.0": ("wrk", {
         "requests_per_second": 2000.28, "latency_seconds": 6.6e-3,
-        "latency_seconds_p99": 10.69e-3}),
+        "latency_seconds_p99": 10.69e-3, "operations": 60018}),
     "sysbench-1.0-oltp": ("sysbench", {
-        "events_per_second": 30.94, "latency_seconds": 64.51e-3, "latency_seconds_p95": 86e-3}),
+        "events_per_second": 30.94, "latency_seconds": 64.51e-3, "latency_seconds_p95": 86e-3,
+        "operations": 620, "failed_events": 0}),
     "sysbench-1.0-cpu": ("sysbench", {
-        "events_per_second": 2011.36, "latency_seconds": 0.5e-3, "latency_seconds_p95": 0.51e-3}),
+        "events_per_second": 2011.36, "latency_seconds": 0.5e-3, "latency_seconds_p95": 0.51e-3,
+        "operations": 20117}),
     "sysbench-1.1-oltp": ("sysbench", {
         "events_per_second": 259.3851, "latency_seconds": 3.85e-3,
-        "latency_seconds_p95": 4.65e-3}),
+        "latency_seconds_p95": 4.65e-3, "operations": 31128}),
     "sysbench-0.4-oltp": ("sysbench", {
         "events_per_second": 541.20, "latency_seconds": 14.77e-3,
-        "latency_seconds_p95": 25.27e-3}),
+        "latency_seconds_p95": 25.27e-3, "operations": 10000, "failed_events": 1}),
     "fio-3.32-mixed": ("fio", {
         "iops": 13487, "bytes_per_second": 48.8 * 2**20 + 3950 * 2**10,
         "latency_seconds": 28.07318e-6}),
@@ -56,11 +68,12 @@ EXPECTED: dict[str, tuple[str, dict[str, float]]] = {
         "iops": 6086, "bytes_per_second": 24345e3, "latency_seconds": 330.2e-6}),
     "k6-1.0": ("k6", {
         "requests_per_second": 6.56109, "latency_seconds": 0.14036,
-        "latency_seconds_p95": 0.14821, "iterations_per_second": 6.56109, "failed_share": 0}),
+        "latency_seconds_p95": 0.14821, "iterations_per_second": 6.56109,
+        "operations": 45, "failed_share": 0}),
     "k6-0.48": ("k6", {
         "requests_per_second": 4.36938, "latency_seconds": 144.56e-6,
         "latency_seconds_p95": 215.95e-6, "iterations_per_second": 1.092345,
-        "failed_share": 12.5}),
+        "operations": 180, "failed_share": 12.5}),
     "jmh-1.37": ("jmh", {"score_per_second": 1234567.0}),
     "jmh-1.21-single": ("jmh", {"score_per_second": 2201034.901}),
     "jmh-0.5": ("jmh", {"score_per_second": 57217.1}),

@@ -41,10 +41,9 @@ impl Excerpt {
         self.bytes
     }
 
-    /// The line that most likely says why a program failed; none if all are blank. The first that
-    /// begins with `error`, since usage and hints follow it; otherwise the last. If the middle was
-    /// dropped, the line that the tail begins with is left out: its own beginning is missing, so whoever
-    /// hides secrets in it might not know one by its end.
+    /// The line that most likely says why a program failed ([`telling`]); none if all are blank. If the
+    /// middle was dropped, the line that the tail begins with is left out: its own beginning is missing, so
+    /// whoever hides secrets in it might not know one by its end.
     pub fn telling_line(&self) -> Option<String> {
         let mut kept = self.head.clone();
         let is_whole = self.bytes == (self.head.len() + self.tail.len()) as u64;
@@ -56,12 +55,8 @@ impl Excerpt {
             }
         };
         kept.extend(self.tail.iter().skip(skipped));
-        let text = String::from_utf8_lossy(&kept);
-        let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
-        lines()
-            .find(|line| line.to_ascii_lowercase().starts_with("error"))
-            .or_else(|| lines().next_back())
-            .map(|line| line.chars().take(400).collect())
+        let said = telling(&String::from_utf8_lossy(&kept))?;
+        Some(said.chars().take(400).collect())
     }
 
     /// The wire form.
@@ -74,6 +69,112 @@ impl Excerpt {
             dropped: self.bytes - kept,
         }
     }
+}
+
+/// How Python begins what it says of an exception, whose name and message come last.
+const TRACEBACK: &str = "Traceback (most recent call last)";
+
+/// Words of a line that says what is fatal, and of one that says what went wrong.
+const FATAL: [&str; 5] = ["fatal", "panic", "panicked", "emerg", "abort"];
+const WRONG: [&str; 17] = [
+    "error",
+    "exception",
+    "failed",
+    "failure",
+    "cannot",
+    "unable",
+    "invalid",
+    "unknown",
+    "unrecognized",
+    "unrecognised",
+    "undefined",
+    "refused",
+    "denied",
+    "illegal",
+    "missing",
+    "unexpected",
+    "unsupported",
+];
+/// The same in several words.
+const WRONG_WORDS: [&str; 6] = [
+    "not defined",
+    "not found",
+    "no such",
+    "could not",
+    "can't",
+    "not allowed",
+];
+
+/// The line of a text that says why a program failed: the last exception of Python, else the first of
+/// those that say most, since usage, hints, places in the code and what follows from it come behind it;
+/// else the last line. A line that ends with a colon is told with the next.
+fn telling(text: &str) -> Option<String> {
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let chosen = exception(&lines)
+        .or_else(|| most_telling(&lines))
+        .or_else(|| lines.len().checked_sub(1))?;
+    let line = lines[chosen].trim();
+    match lines.get(chosen + 1) {
+        Some(next) if line.ends_with(':') => Some(format!("{line} {}", next.trim())),
+        _ => Some(line.to_owned()),
+    }
+}
+
+/// The place of the line that names the last exception of Python.
+fn exception(lines: &[&str]) -> Option<usize> {
+    let begin = lines.iter().rposition(|line| line.starts_with(TRACEBACK))?;
+    let behind = lines[begin + 1..].iter();
+    let offset = behind.clone().position(|line| !is_indented(line))?;
+    Some(begin + 1 + offset)
+}
+
+/// The place of the first line that says most; none if no line says anything of an error.
+fn most_telling(lines: &[&str]) -> Option<usize> {
+    let ranks: Vec<u8> = lines.iter().map(|line| rank(line)).collect();
+    let most = *ranks.iter().max()?;
+    if most == 0 {
+        return None;
+    }
+    ranks.iter().position(|rank| *rank == most)
+}
+
+/// How much a line says of an error: 0 is nothing. What is indented belongs to another line: to usage, or to
+/// a place in the code.
+fn rank(line: &str) -> u8 {
+    let lower = line.trim().to_ascii_lowercase();
+    let words: Vec<&str> = lower
+        .split(|sign: char| !sign.is_alphanumeric() && sign != '_')
+        .filter(|word| !word.is_empty())
+        .collect();
+    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(word));
+    if has(&["warning", "warn", "usage"]) {
+        return 0;
+    }
+    let says_fatal = lower.starts_with("error") || has(&FATAL) || names_exception(line);
+    let says_wrong = has(&WRONG) || WRONG_WORDS.iter().any(|part| lower.contains(part));
+    match (says_fatal, says_wrong, is_indented(line)) {
+        (true, _, false) => 4,
+        (false, true, false) => 3,
+        (true, _, true) => 2,
+        (false, true, true) => 1,
+        _ => 0,
+    }
+}
+
+/// Does a word of the line name an exception or an error, as `java.lang.OutOfMemoryError:` does?
+fn names_exception(line: &str) -> bool {
+    line.split_whitespace().any(|word| {
+        let name = word.trim_end_matches(':');
+        let is_name = |end: &str| name.ends_with(end) && name.len() > end.len();
+        is_name("Exception") || is_name("Error")
+    }) && !line.trim_start().starts_with("at ")
+}
+
+fn is_indented(line: &str) -> bool {
+    line.starts_with([' ', '\t'])
 }
 
 #[cfg(test)]
@@ -158,5 +259,60 @@ mod tests {
             "division by zero"
         );
         assert_eq!(telling_line(" \n"), None);
+    }
+
+    #[test]
+    fn the_line_that_names_the_cause_is_told_not_the_last() {
+        let cases = [
+            (
+                "pgbench (15.18)\npgbench: error: connection to server on socket \"/s\" failed: FATAL:  sorry, too \
+                 many clients already\npgbench: error: could not create connection for client 13\n",
+                "pgbench: error: connection to server on socket \"/s\" failed: FATAL:  sorry, too many \
+                 clients already",
+            ),
+            (
+                "Exception in thread \"main\" java.lang.NumberFormatException: For input string: \"x\"\n\tat \
+                 java.base/java.lang.Integer.parseInt(Integer.java:652)\n\tat Primes.main(Primes.java:3)\n",
+                "Exception in thread \"main\" java.lang.NumberFormatException: For input string: \"x\"",
+            ),
+            (
+                "flag provided but not defined: -x\nUsage of ./server:\n  -fail\n    \texit on error\n  -n int\n\
+                 \tthreads\n",
+                "flag provided but not defined: -x",
+            ),
+            (
+                "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    f()\nKeyError: \
+                 'a'\n\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent \
+                 call last):\n  File \"a.py\", line 3, in <module>\n    raise ValueError('b')\nValueError: b\n",
+                "ValueError: b",
+            ),
+            (
+                "panic: runtime error: index out of range [3] with length 2\n\ngoroutine 1 [running]:\n\
+                 main.main()\n\t/x/main.go:5 +0x1d\nexit status 2\n",
+                "panic: runtime error: index out of range [3] with length 2",
+            ),
+            (
+                "thread 'main' panicked at src/main.rs:2:5:\nno threads\nnote: run with `RUST_BACKTRACE=1` \
+                 environment variable to display a backtrace\n",
+                "thread 'main' panicked at src/main.rs:2:5: no threads",
+            ),
+            (
+                "usage: a.py [-h]\na.py: error: unrecognized arguments: --x\n",
+                "a.py: error: unrecognized arguments: --x",
+            ),
+            (
+                "a: unrecognized option '--x'\nTry 'a --help' for more information.\n",
+                "a: unrecognized option '--x'",
+            ),
+            (
+                "nginx: [warn] a directive is missing\nnginx: [emerg] bind() to 0.0.0.0:80 failed (98: Address \
+                 already in use)\nnginx: still could not bind()\n",
+                "nginx: [emerg] bind() to 0.0.0.0:80 failed (98: Address already in use)",
+            ),
+            ("reading\n0 errors\nout of luck\n", "out of luck"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(telling(text).unwrap(), expected);
+        }
     }
 }

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 
 from concurve import words
-from concurve.definition.extracting import extract_option, parse_named_direction
+from concurve.definition.extracting import extract_option, parse_named_direction, tool_of
 from concurve.definition.measured import MEASURED, fairness_info
 from concurve.definition.units import is_rate
 from concurve.errors import RunError
@@ -324,14 +324,15 @@ def _speed(
     unequal: _Unequal | None,
     directed: Sequence[IndicatorInfo],
 ) -> Speed | None:
-    """By what speed-ups are measured: the time per operation where operations are counted; the
-    throughput that is extracted where it is primary, or where wall time compares nothing; else the
-    wall time."""
-    if counted:
-        return Speed(known[EACH], is_rate=False)
+    """By what speed-ups are measured: the throughput that is extracted where it is primary; the
+    time per operation where operations are counted, or the rate of these where that is primary; the
+    throughput that is extracted where wall time compares nothing; else the wall time."""
     extracted = {extract.name for extract in head.study.extracts}
     rates = [info for info in directed if _is_throughput(info)]
     primary = [info for info in rates if info.name == head.study.primary in extracted]
+    if counted and not primary:
+        is_asked = head.study.primary == RATE
+        return Speed(known[RATE], is_rate=True) if is_asked else Speed(known[EACH], is_rate=False)
     if primary or (unequal and rates):
         return Speed((primary or rates)[0], is_rate=True)
     return None if unequal else Speed(known[WALL], is_rate=False)
@@ -366,12 +367,15 @@ def _unread(
     if not is_open or len(measured) < 2 or _figures(head, measured, known):
         return
     walls = _centres(measured, WALL)
+    target = next((role for role in head.study.roles if role.name == head.study.target), None)
+    tool = tool_of(target.command) if target and not target.program else None
+    option = f"--extract {tool}" if tool else "--extract 'rate=PATTERN:1/s:higher'"
     if _spread(walls) <= _SAME:
         yield Finding(
             kind="note",
             sentence=f"Wall time is the same in all cells. If the program runs for a fixed time "
             f"({words.duration(centre(walls))}) and prints how much it did, have that read: "
-            "--extract 'rate=PATTERN:1/s:higher' (concurve sweep --help).",
+            f"{option} (concurve sweep --help).",
         )
 
 

@@ -15,7 +15,7 @@ from concurve.cli.showing import note, show_run
 from concurve.definition.hiding import check_marked, hidden
 from concurve.definition.inventory import Inventory, used_hosts
 from concurve.definition.placing import placed_on
-from concurve.definition.study import Study, unused_factors, with_java
+from concurve.definition.study import Study, with_java
 from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import rules_from_options
 from concurve.definition.units import parse_duration
@@ -166,9 +166,6 @@ def _measure(
     head: RunHead, store: Store, files: dict[Format, Path], hosts: HostsEngine | None, resume: bool
 ) -> None:
     """Run or resume a run with progress, then print its table and write its files."""
-    varied = [factor.name for factor in head.study.factors if len(factor.levels) > 1]
-    for name in (name for name in unused_factors(head.study) if name in varied):
-        note(f"note: no placeholder {{{name}}} anywhere: varying {name} changes nothing")
     runner = Runner(head, store, hosts or LocalEngine(), Progress(sys.stderr), site=hosts)
     try:
         if resume:

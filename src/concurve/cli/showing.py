@@ -78,7 +78,13 @@ def _run_document(
 
     has_models = Topic.MODELS in topics
     found = figures_of(store, row, best_by, models=has_models, brief=True, trials=trials)
-    return brief_run_document(found.findings, found.scaling, topics=topics, limit=found.limit)
+    return brief_run_document(
+        found.findings,
+        found.scaling,
+        topics=topics,
+        limit=found.limit,
+        outputs=found.outputs,
+    )
 
 
 def _import_numpy() -> None:

@@ -121,8 +121,9 @@ run in fresh processes, interleaved in randomised blocks; every trial is stored 
     "--extract",
     "extracts",
     multiple=True,
-    metavar="NAME=REGEX[:unit[:higher|lower]] | TOOL",
-    help="Read a figure out of the output (group 1), and say which direction is better; "
+    metavar="NAME=REGEX[:unit[:higher|lower|failures]] | TOOL",
+    help="Read a figure out of the output (group 1), and say which direction is better, or that "
+    "it counts failures; "
     "ROLE.NAME=… reads the output of another role. Or the figures of a TOOL: "
     f"{', '.join(TOOLS)}. Repeatable.",
 )
@@ -221,6 +222,7 @@ def verb(
     )
     _tell_of_texts(parameters, cpus)
     _tell_of_options(command)
+    _tell_of_tool(command, extracts)
     _tell(study, counted, conditions)
     measure_study(study, Choices(**common))
 
@@ -294,6 +296,16 @@ def _tell_of_texts(parameters: Sequence[tuple[str, str]], cpus: str | None) -> N
         meant = several_meant(levels)
         if meant and f"{{{name}}}" not in (cpus or ""):
             note(f"note: -P {name} {levels!r} is a single level; several are written {meant}")
+
+
+def _tell_of_tool(command: Sequence[str], extracts: Sequence[str]) -> None:
+    """Say that the figures of a tool can be read, where nothing is read of it."""
+    from concurve.cli.showing import note
+    from concurve.definition.extracting import tool_of
+
+    tool = None if extracts else tool_of(command)
+    if tool is not None:
+        note(f"note: what {tool} prints is not read; with --extract {tool} it is")
 
 
 def _tell(study: Study, work: str | None, conditions: tuple[str, ...]) -> None:

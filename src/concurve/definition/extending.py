@@ -29,6 +29,7 @@ from concurve.definition.study_tables import KEYS, File
 from concurve.definition.templates import NAME, is_whole, placeholders
 from concurve.definition.toml_file import parse_toml, read_text, to_type
 from concurve.errors import StudyError
+from concurve.terms import IndicatorInfo
 
 Tables = dict[str, Any]
 
@@ -155,6 +156,7 @@ def _of_tool(entry: Any, target: str, where: str) -> Iterator[Any]:
             "name": extract.name,
             "unit": extract.unit,
             "better": indicator.better,
+            "failures": indicator.failures,
             "pattern": extract.pattern,
             "combine": extract.combine,
             "optional": extract.optional,
@@ -506,20 +508,20 @@ def _described(tables: Tables, words: _Words) -> dict[str, _Entry]:
             for name, text in table.measured.items():
                 found.setdefault(name, [text])
     return {
+        **{name: _Entry(_entry(name, info), "") for name, info in MEASURED.items()},
         **{
-            name: _Entry(_entry(name, info.unit, info.better), "")
-            for name, info in MEASURED.items()
-        },
-        **{
-            name: _Entry(_entry(name, texts[0].unit, texts[0].better, texts[0].label), "")
+            name: _Entry(_entry(name, texts[0]), "")
             for name, texts in found.items()
             if len({(text.label, text.unit, text.better) for text in texts}) == 1
         },
     }
 
 
-def _entry(name: str, unit: str, better: str, label: str = "") -> Tables:
-    return {"name": name, "unit": unit, "better": better, "label": label}
+def _entry(name: str, text: IndicatorText | IndicatorInfo) -> Tables:
+    entry: Tables = {"name": name, "unit": text.unit, "better": text.better}
+    if isinstance(text, IndicatorText):
+        entry |= {"label": text.label, "failures": text.failures}
+    return entry
 
 
 def _programs(text: Any, tables: Tables) -> list[Program]:

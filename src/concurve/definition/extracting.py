@@ -4,20 +4,24 @@
 ``pgbench`` the figures of a tool whose output is known. Unit and direction are split off from the
 end: what follows the last colon is the direction if it is ``higher``, ``lower`` or ``neither``, and
 what follows the last but one is the unit if it looks like one. A colon of the pattern that must not
-separate is written ``\\:``.
+separate is written ``\\:``. ``failures`` in the place of the direction is a figure that counts
+failures, of which fewer are better.
 """
 
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 import shlex
 import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
+from pathlib import PurePath
 from typing import Any, Literal, NamedTuple, get_args
 
+from concurve.definition.failures import default_failures
 from concurve.definition.indicator_names import IndicatorName, split_name
 from concurve.definition.measured import MEASURED
 from concurve.definition.study import Extract, Indicator
@@ -27,6 +31,9 @@ from concurve.errors import StudyError
 Direction = Literal["lower", "higher", "neither"]
 
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
+
+#: In the place of a direction: it counts failures.
+FAILURES = "failures"
 
 #: A unit has a letter, or is % or 1: the minutes of a time such as 12:00 are none.
 _UNIT = re.compile(r"1|(?=.*[A-Za-zµ%])[A-Za-zµ%/·²³0-9]{1,16}")
@@ -77,6 +84,10 @@ def parse_extract(text: str, target: str = "target") -> list[Extraction]:
         return list(_known(own, role))
     if not own or not pattern:
         raise StudyError(f"--extract '{text}': not NAME=REGEX[:unit[:direction]]", EXAMPLE)
+    head, word = _last(pattern)
+    counts_failures = word == FAILURES
+    if counts_failures:
+        pattern = f"{head}:lower"
     if not role and own in MEASURED:
         raise StudyError(
             f"--extract {own}: this is the name of a figure that is always measured",
@@ -88,7 +99,12 @@ def parse_extract(text: str, target: str = "target") -> list[Extraction]:
     return [
         Extraction(
             Extract(name=full, pattern=pattern, unit=unit, role=role),
-            Indicator(name=full, unit=unit, better=better),
+            Indicator(
+                name=full,
+                unit=unit,
+                better=better,
+                failures=default_failures(unit) if counts_failures else "",
+            ),
         )
     ]
 
@@ -102,6 +118,16 @@ def extract_option(extract: Extract, better: str) -> str:
 def tools() -> dict[str, str]:
     """The tools whose output is known, each with what is read of it."""
     return {name: entry["says"] for name, entry in _table().items()}
+
+
+def tool_of(command: Sequence[str]) -> str | None:
+    """The tool whose output is known that a command line starts, by the name of its program."""
+    words = list(command)
+    if words and PurePath(words[0]).name == "env":
+        words = list(itertools.dropwhile(lambda word: "=" in word, words[1:]))
+    program = PurePath(words[0]).name if words else ""
+    named = ((name, entry.get("programs", [name])) for name, entry in _table().items())
+    return next((name for name, programs in named if program in programs), None)
 
 
 def parse_named_direction(text: str) -> tuple[str, Direction]:
@@ -189,9 +215,10 @@ def _known(tool: str, role: str) -> Iterator[Extraction]:
             combine=figure.get("combine", "last"),
             optional=place > 0,
         )
-        yield Extraction(
-            extract, Indicator(name=name, unit=unit, better=figure["better"]), place == 0
+        indicator = Indicator(
+            name=name, unit=unit, better=figure["better"], failures=figure.get("failures", "")
         )
+        yield Extraction(extract, indicator, place == 0)
 
 
 @cache

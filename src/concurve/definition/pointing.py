@@ -192,7 +192,6 @@ def _with_target(study: Study, command: str, given: Beside) -> Study:
     )
     new = made_ready(plain, _readiness(old, command, given), given.ready_within, "--ready-within")
     changed = _replaced(study, old, new)
-    check(changed, Origins("command line"))
     idle = [
         name for name in _varied(study) if _is_used(study, name) and not _is_used(changed, name)
     ]
@@ -202,6 +201,7 @@ def _with_target(study: Study, command: str, given: Beside) -> Study:
             f"--target: {command!r} does not use {_braced(idle)}: varying it would change nothing",
             f"{{{first}}} in the command, or one level: --set {first}={_some_level(study, first)}",
         )
+    check(changed, Origins("command line"))
     return changed
 
 

@@ -160,12 +160,14 @@ class Effort(_Frozen, frozen=True):
 
 
 class Indicator(_Frozen, frozen=True):
-    """An indicator that the study asks for; the first one is the primary."""
+    """An indicator that the study asks for; the first one is the primary. ``failures`` says that it
+    counts failures, and among what (:mod:`~concurve.definition.failures`)."""
 
     name: str
     better: Literal["lower", "higher", "neither"] = "neither"
     unit: str = ""
     label: str = ""
+    failures: str = ""
 
 
 DEFAULT_INDICATORS = (Indicator(name="wall_seconds", better="lower", unit="s"),)

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from concurve.definition.failures import WORDS
 from concurve.definition.indicator_names import split_name
 from concurve.definition.inventory import ANY, EACH, HOST_PREFIX, host_names, is_each
 from concurve.definition.level_parts import check_lists, check_parts, part_names
@@ -26,6 +27,7 @@ from concurve.definition.study import (
     choose_work,
     single_texts,
     texts,
+    unused_factors,
 )
 from concurve.definition.templates import NAME, check_placeholders, placeholders
 from concurve.errors import StudyError
@@ -49,6 +51,7 @@ def check(study: Study, where: Origins) -> None:
     _check_encoding(study, where)
     _check_roles_of_extracts(study, where)
     _check_roles_of_indicators(study, where)
+    _check_failures(study, where)
     _check_names(study, where)
     _check_hosts(study, where)
     known = [factor.name for factor in study.factors] + list(BUILT_IN)
@@ -75,6 +78,7 @@ def check(study: Study, where: Origins) -> None:
     _check_work_and_base(study, where)
     _check_conditions(study, where)
     _check_optional(study, where)
+    _check_used(study, where)
 
 
 def _place(item: Text, where: Origins) -> str:
@@ -142,6 +146,16 @@ def _check_not_measured(study: Study, where: Origins) -> None:
                 f"{where.of('factors', factor.name)}: factor {factor.name!r} has the name of an "
                 f"indicator, which is {what}",
                 f"another name, for example {factor.name}_level",
+            )
+
+
+def _check_failures(study: Study, where: Origins) -> None:
+    for item in study.indicators:
+        if item.failures and not WORDS.fullmatch(item.failures):
+            raise StudyError(
+                f"{where.of('indicators', item.name)}: indicator {item.name}: "
+                f"failures {item.failures!r}",
+                '"among operations", "beside operations" if that count is without them, or "share"',
             )
 
 
@@ -357,6 +371,22 @@ def _check_work_and_base(study: Study, where: Origins) -> None:
                 f"{where.of('protocol', 'base')}: base {name}={level} is not among the levels",
                 f"one of {', '.join(map(str, factors[name]))}",
             )
+
+
+def _check_used(study: Study, where: Origins) -> None:
+    """Refuse a factor that is varied and that nothing uses: its settings are one and the same, and
+    whatever tells them apart is chance (decision 73)."""
+    varied = [name for name, levels in _all_levels(study).items() if len(levels) > 1]
+    for name in unused_factors(study):
+        if name not in varied:
+            continue
+        factor = f"-P {name}" if where.is_command_line else f"factor {name!r}"
+        raise StudyError(
+            f"{where.of('factors', name)}: {factor}: no command, environment, control or hook "
+            f"uses {{{name}}}, so varying it changes nothing",
+            f"{{{name}}} where its level belongs, as in ./mine --{name} {{{name}}}; to compare a "
+            f"program with itself on purpose: env AA={{{name}}} ./mine",
+        )
 
 
 def _check_conditions(study: Study, where: Origins) -> None:

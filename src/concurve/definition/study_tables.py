@@ -152,6 +152,7 @@ class IndicatorTable(Table, frozen=True):
     better: Literal["lower", "higher", "neither"] = "neither"
     unit: str = ""
     label: str = ""
+    failures: str = ""
     pattern: str | None = None
     combine: Literal["last", "sum"] = "last"
     optional: bool = False
@@ -282,7 +283,9 @@ def to_study(file: File, cpus: int, where: Origins) -> domain.Study:
             if item.pattern is not None
         ),
         indicators=tuple(
-            domain.Indicator(name=i.name, better=i.better, unit=i.unit, label=i.label)
+            domain.Indicator(
+                name=i.name, better=i.better, unit=i.unit, label=i.label, failures=i.failures
+            )
             for i in file.indicators
         )
         or domain.DEFAULT_INDICATORS,

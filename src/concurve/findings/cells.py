@@ -103,3 +103,14 @@ class Reject(msgspec.Struct, frozen=True, kw_only=True):
     cause: str
     detail: str
     used: bool = False
+
+
+class FailureOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of what a role had written when it made a trial fail, as lines: of the first trial
+    that failed for this ``cause``. ``stream`` is where it wrote them."""
+
+    parameters: dict[str, Level]
+    cause: str
+    role: str
+    stream: Literal["standard error", "standard output"]
+    lines: tuple[str, ...]

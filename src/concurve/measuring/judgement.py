@@ -16,10 +16,16 @@ from concurve.readings.operations import asked_of
 from concurve.store.rows import Verdict
 from concurve.wire.record import TrialRecord
 
+#: Causes of program errors, as a record names them.
+NOT_READY = "not_ready"
+TIMED_OUT = "timed_out"
+
 #: The cause of a time-out that other processes brought about: they used the machine, and the roles
-#: waited for a CPU for at least this share of the trial.
+#: waited for a CPU for at least this share of the trial, while their own CPU time was below that
+#: other share of it: more of it nearly fills the limit alone.
 TIMED_OUT_BUSY = "timed_out, machine busy"
 WAIT_SHARE_MIN = 0.25
+CPU_SHARE_MAX = 0.8
 
 
 class Judgement(NamedTuple):
@@ -51,6 +57,12 @@ class Judge:
             RunError: an error that another trial cannot correct.
         """
         kind, message = record.outcome.kind, record.outcome.message or ""
+        if kind != "ok" and self._is_attached(record.outcome.role):
+            raise self._error(
+                cell,
+                message,
+                "a new run, with the process that runs now; this one cannot be given another",
+            )
         if kind in ("exec_failed", "control_refused"):
             raise self._error(cell, message, "correct it, then concurve resume last")
         if kind != "ok":
@@ -74,12 +86,20 @@ class Judge:
             return Judgement("contaminated", value, cause, detail, figures)
         return Judgement("ok", value, "", "", figures)
 
+    def _is_attached(self, role: str | None) -> bool:
+        """Is this a role that was not started, so that nothing starts it again?"""
+        roles = self.plan.study.roles
+        return any(item.attach is not None for item in roles if item.name == role)
+
     def _went_wrong(self, cell: Cell, record: TrialRecord) -> Judgement:
         """A program error; a time-out says whether other processes used the machine."""
         kind, message = record.outcome.kind, record.outcome.message or ""
-        signs = self._signs(cell, record) if kind == "timed_out" else []
+        signs = self._signs(cell, record) if kind == TIMED_OUT else []
         waited = sum(role.usage.run_queue_ns or 0 for role in record.roles)
-        kept_waiting = waited >= WAIT_SHARE_MIN * record.wall_ns
+        used = sum(role.usage.cpu_ns or 0 for role in record.roles)
+        kept_waiting = (
+            waited >= WAIT_SHARE_MIN * record.wall_ns and used < CPU_SHARE_MAX * record.wall_ns
+        )
         cause = TIMED_OUT_BUSY if signs and kept_waiting else kind
         detail = "; ".join([message, *(sign.detail for sign in signs)])
         return Judgement("program_error", None, cause, detail, {})

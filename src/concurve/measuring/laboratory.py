@@ -34,7 +34,7 @@ from concurve.measuring.alike import check_alike
 from concurve.measuring.changed_programs import changed_programs
 from concurve.measuring.flight_recorder import with_recordings
 from concurve.measuring.hooks import hook_seconds, run_hook
-from concurve.measuring.judgement import TIMED_OUT_BUSY, Judge
+from concurve.measuring.judgement import NOT_READY, TIMED_OUT, TIMED_OUT_BUSY, Judge
 from concurve.measuring.patience import Patience
 from concurve.measuring.site import Site, ThisMachine
 from concurve.planning.plan import Cell, Machine, Plan, describe, plan_of, trial_spec
@@ -99,6 +99,12 @@ FIRST_TRIAL_SECONDS_MIN = 60.0
 #: The least time limit of a trial: it has begun, so it is to get anywhere.
 LIMIT_SECONDS_MIN = 0.01
 
+#: What to look at where no role becomes ready.
+READY_REMEDY = (
+    "run its command by hand; is what is waited for right (--ready, or ready in the study file), "
+    "and the time (--ready-within)?"
+)
+
 
 class _Limit(NamedTuple):
     """The time limit of a trial in seconds, and whether the run's allowance sets it."""
@@ -157,9 +163,16 @@ def check_plan(
                     raise HostError(where, "the process that runs now, by its number or unit")
                 if problem.kind == "control_refused":
                     raise HostError(where, "run as root, or leave the control out")
-                raise StudyError(
-                    where, f"a program in PATH, or its path, as the command of role {problem.role}"
-                )
+                raise StudyError(where, _for_missing(role, plan))
+
+
+def _for_missing(role: RoleSpec, plan: Plan) -> str:
+    """What to write in place of a command whose program is not found: ``NAME=VALUE ./program`` is a
+    shell's way to set a variable, and no shell starts a role."""
+    if "=" in role.argv[0].partition("/")[0]:
+        written = next((item.command for item in plan.study.roles if item.name == role.name), ())
+        return f"a variable is set by env: env {' '.join(written or role.argv)}"
+    return f"a program in PATH, or its path, as the command of role {role.name}"
 
 
 def uses_volume(plan: Plan) -> bool:
@@ -330,8 +343,11 @@ class Runner:
         self.progress.note(text)
 
     def _trials(self, protocol: TrialProtocol) -> Stop:
+        stored = protocol.done
         while not isinstance(key := protocol.next(), Stop):
             interruption.refuse_if_asked()
+            if protocol.done > stored:  # who resumes a run has perhaps mended what was the matter
+                self._refuse_never_ready(protocol)
             cell = self.plan.cells[key.cell]
             self.progress.trial_starts(
                 cell.parameters,
@@ -442,9 +458,28 @@ class Runner:
             self._refused_told = True
             self._note(f"note: {said}")
 
+    def _refuse_never_ready(self, protocol: TrialProtocol) -> None:
+        """Fail after the first block, and the second trial, if no cell became ready: to wait again
+        as long for each of them would tell nothing new.
+
+        Raises:
+            RunError: so it is.
+        """
+        if any(cell.used for cell in protocol.cells):
+            return
+        causes = [cause for cause, _ in protocol.rejected.values()]
+        cells = {key.cell for key in protocol.rejected}
+        if len(causes) < 2 or len(cells) < len(protocol.cells) or set(causes) != {NOT_READY}:
+            return
+        key, (cause, detail) = next(iter(protocol.rejected.items()))
+        raise RunError(
+            f"no cell became ready; the first, {describe(self.plan.cells[key.cell].parameters)}: "
+            f"{words.why(cause, detail)}",
+            READY_REMEDY,
+        )
+
     def _refuse_failure(self, protocol: TrialProtocol) -> None:
-        """Fail if every cell failed and none was measured, or if the first trial took all time,
-        unless other processes had the machine meanwhile."""
+        """Fail if every cell failed and none was measured, or if the first trial took all time."""
         if any(cell.used for cell in protocol.cells):
             return
         causes = [cause for cause, _ in protocol.rejected.values()]
@@ -458,9 +493,13 @@ class Runner:
             )
         if any(not cell.skipped for cell in protocol.cells):
             return
-        if all(cause == TIMED_OUT_BUSY for cause, _ in protocol.rejected.values()):
-            return
-        raise RunError(
-            f"every cell failed; the first: {protocol.cells[0].skipped}",
-            f"concurve show {self.head.id}; run the command by hand",
-        )
+        remedy = f"concurve show {self.head.id}; run the command by hand"
+        if set(causes) == {NOT_READY}:
+            remedy = READY_REMEDY
+        elif set(causes) <= {TIMED_OUT, TIMED_OUT_BUSY}:
+            busy = ", on a quieter machine" if TIMED_OUT_BUSY in causes else ""
+            remedy = (
+                f"a new run with more time for a trial{busy}: --timeout TIME, or timeout in the "
+                "[protocol] of a study; how long does the command take by hand?"
+            )
+        raise RunError(f"every cell failed; the first: {protocol.cells[0].skipped}", remedy)

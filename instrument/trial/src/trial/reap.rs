@@ -128,10 +128,19 @@ fn failure_message(role: &Role, exit: Exit) -> String {
         (End::Serve, true) => " before the others were done",
         (End::Exit, true) => "",
     };
-    match role.stderr.excerpt.telling_line() {
-        Some(line) => format!("{how}{early}; its standard error: {line}"),
-        None => format!("{how}{early}; it wrote nothing to standard error"),
-    }
+    let said = match role.stderr.excerpt.telling_line() {
+        Some(line) => format!("its standard error: {line}"),
+        None => "it wrote nothing to standard error".to_owned(),
+    };
+    // What a shell would see of a daemon: the process that was started ends well, another one serves.
+    let daemon = match (role.spec.end, exit) {
+        (End::Serve, Exit::Code(0)) => {
+            "; if it went on in the background, give it its option to stay in the foreground \
+             (nginx -g 'daemon off;', redis-server --daemonize no)"
+        }
+        _ => "",
+    };
+    format!("{how}{early}; {said}{daemon}")
 }
 
 fn signal_name(signal: i32) -> String {

@@ -47,6 +47,16 @@ fn a_file_that_is_not_executable_and_a_directory_that_is_not_there() {
 }
 
 #[test]
+fn a_server_that_leaves_for_the_background_is_told_of_its_option() {
+    let mut daemon = role("server", ["sh", "-c", "exit 0"]);
+    daemon["end"] = "serve".into();
+    daemon["ready"] = "report".into();
+    let message = |trial: Trial| record(trial).outcome.message.unwrap();
+    let both = Trial::of([daemon, role("target", ["true"])]);
+    assert!(message(both).contains("option to stay in the foreground"));
+}
+
+#[test]
 fn failures_quote_the_last_line_of_standard_error() {
     let record = record(role("target", ["sh", "-c", "echo one >&2; echo two >&2; exit 3"]).into());
     assert_eq!(record.outcome.kind, OutcomeKind::ProgramFailed);

@@ -3,7 +3,7 @@ and the recommended one of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -198,14 +198,16 @@ def best_of(
     tables: Sequence[Table],
     ground: Ground,
     quiet: Sequence[Table] | None = None,
+    failed: Collection[int] = (),
     *,
     advised: bool = True,
 ) -> tuple[BestFinding, ...]:
-    """The best settings by the ground of a run, cells that were skipped left out. The finding is
+    """The best settings by the ground of a run, cells that were skipped and those whose load
+    ``failed`` left out. The finding is
     withheld where the ground is in doubt, and where many trials of a figure are not in ``quiet``,
     the tables of the quiet trials alone. ``advised`` as in :func:`best_settings`."""
     info, name = ground.indicator, ground.indicator.name
-    columns = _columns(protocol, tables, name)
+    columns = _columns(protocol, tables, name, failed)
     resolutions = _resolutions(tables, columns, name)
     found = best_settings(plan, columns, info, resolutions, advised=advised)
     if ground.doubt:
@@ -221,10 +223,12 @@ def best_of(
     return tuple(_withheld(item, in_doubt) for item in found)
 
 
-def _columns(protocol: Protocol, tables: Sequence[Table], name: str) -> list[Blocks]:
+def _columns(
+    protocol: Protocol, tables: Sequence[Table], name: str, failed: Collection[int] = ()
+) -> list[Blocks]:
     return [
-        {} if state.skipped else table.by_block(name)
-        for state, table in zip(protocol.cells, tables, strict=True)
+        {} if state.skipped or index in failed else table.by_block(name)
+        for index, (state, table) in enumerate(zip(protocol.cells, tables, strict=True))
     ]
 
 

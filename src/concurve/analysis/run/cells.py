@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -29,6 +29,9 @@ from concurve.wire.record import TrialRecord
 MANY = 50
 MANY_TRIALS = 5_000
 
+#: Why a cell has no speed-up.
+LOAD_FAILED = "its load failed, or that of the base cell"
+
 
 def cell_findings(
     plan: Plan,
@@ -40,21 +43,25 @@ def cell_findings(
     speed: Speed | None,
     absent: Mapping[str, str],
     head: RunHead,
+    failed: Collection[int] = (),
 ) -> tuple[CellFindings, ...]:
     """The findings of each cell; an estimate is computed when it is first read. ``every`` are the
-    tables of all trials in use, ``absent`` the reasons of :func:`absent_of`."""
+    tables of all trials in use, ``absent`` the reasons of :func:`absent_of`. The cells whose load
+    ``failed`` have no speed-up, nor have those of which one is the base."""
     tables, primary = chosen.tables, head.study.primary
     staged = is_staged(plan.rules)
     units = {info.name: info.unit for info in infos}
     centres = _Centres(chosen, units, staged)
     speedups = _speedups(plan, tables, speed, samples)
     cells = []
+    without = dict.fromkeys(("speedup", "efficiency"), LOAD_FAILED)
     for cell in plan.cells:
         table, state = tables[cell.index], protocol.cells[cell.index]
+        is_compared = not failed or not {cell.index, cell.base} & set(failed)
         indicators = LazyMapping(
             table.used,
             partial(centres.of, cell.index),
-            _derived(plan, cell, speedups[cell.index]),
+            _derived(plan, cell, speedups[cell.index] if is_compared else None),
         )
         everything = table.every.get(primary, [])
         in_use = every[cell.index].used.get(primary, [])
@@ -66,7 +73,10 @@ def cell_findings(
                 status=_status(state, protocol),
                 indicators=indicators,
                 resolutions=LazyMapping(table.used, table.resolution),
-                absent={k: v for k, v in absent.items() if k not in indicators},
+                absent={
+                    **{k: v for k, v in absent.items() if k not in indicators},
+                    **({} if is_compared else without),
+                },
                 including_rejects=indicator_centre(
                     primary, everything, units.get(primary, ""), staged, table.resolution(primary)
                 )

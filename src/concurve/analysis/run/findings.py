@@ -25,6 +25,7 @@ from concurve.analysis.ground import ground_of
 from concurve.analysis.run.best import best_of, withheld_best
 from concurve.analysis.run.cells import absent_of, cell_findings, speedup_among
 from concurve.analysis.run.doubted import Chosen, chosen
+from concurve.analysis.run.failures import failed_loads, failure_sentences, not_compared
 from concurve.analysis.run.hosts import compare_hosts
 from concurve.analysis.run.hosts import sentences as host_sentences
 from concurve.analysis.run.indicators import indicator_infos
@@ -174,13 +175,15 @@ def analyse(
     asked = info or IndicatorInfo(name=primary, label=primary)
     hosts = compare_hosts(plan, tables, asked)
     unlike = hosts.doubt if hosts else ""
-    best = best_of(plan, protocol, tables, ground, picked.quiet, advised=advised)
+    loads = failed_loads(head.study, every)
+    failed = not_compared(loads)
+    best = best_of(plan, protocol, tables, ground, picked.quiet, failed, advised=advised)
     if unlike:
         best = withheld_best(best, unlike)
     absent = absent_of(first, head.study)
     samples = samples_of(head, plan, protocol, tables, indicators, picked.quiet, absent)
     cells = cell_findings(
-        plan, protocol, picked, every, samples, indicators, ground.speed, absent, head
+        plan, protocol, picked, every, samples, indicators, ground.speed, absent, head, failed
     )
     in_time = InTime()
     if not head.study.simulation:
@@ -190,6 +193,7 @@ def analyse(
             cells = with_widened(plan, cells, tables, ground.speed.indicator.name)
     depends = dependences(head.study, samples)
     said = (
+        *failure_sentences(plan, loads, indicators),
         *sentences(
             head,
             protocol,

@@ -42,7 +42,7 @@ def sentences(
         compared = list(against_base.sentences(plan, cells, among, by))
         answers = [*answers, *compared] if len(compared) > 1 else [*compared, *answers]
     if not answers:
-        answers = list(measured(plan, cells, asked))
+        answers = list(measured(plan, cells, asked)) or _nothing(cells, state)
     warnings = warnings_of(head, protocol, cells, rejects, state, first)
     notes = [*further, *notes_of(plan, cells, speed)]
     return [
@@ -50,3 +50,12 @@ def sentences(
         *warnings,
         *(Finding(kind="note", sentence=text) for text in notes),
     ]
+
+
+def _nothing(cells: tuple[CellFindings, ...], state: str) -> list[str]:
+    """That nothing was measured, where every cell was skipped, or the run failed before."""
+    is_over = state == "failed" or all(cell.status == "skipped" for cell in cells)
+    if not is_over or any(cell.trials for cell in cells):
+        return []
+    each = "its only cell" if len(cells) == 1 else f"the {len(cells):,} cells"
+    return [f"Nothing was measured: no trial of {each} gave a figure."]

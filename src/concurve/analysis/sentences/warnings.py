@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurve import words
 from concurve.analysis.sentences.naming import name
+from concurve.definition.study import unused_factors
 from concurve.findings.cells import CellFindings, Reject
 from concurve.findings.run import SKIPPED, Finding
 from concurve.planning.plan import Plan, describe
@@ -30,6 +31,7 @@ def warnings_of(
         *_unfinished(head, protocol, state),
         *_not_measured(head, protocol, state),
         *_left_out(head),
+        *_unused(head, plan),
     ]
     after = [
         *_doubtful(head, plan, cells, rejects),
@@ -47,6 +49,15 @@ def _left_out(head: RunHead) -> list[str]:
     return [f"Not measured: {item.factor}={item.level}. {item.says}." for item in head.left_out]
 
 
+def _unused(head: RunHead, plan: Plan) -> list[str]:
+    """What a run of an older version varied in vain: today it is refused."""
+    return [
+        f"Nothing uses {{{name}}}: all its levels are the same setting, and differ by chance."
+        for name in unused_factors(head.study)
+        if len({cell.parameters[name] for cell in plan.cells}) > 1
+    ]
+
+
 def _unfinished(head: RunHead, protocol: Protocol, state: str) -> list[str]:
     planned, used = protocol.planned(), sum(len(cell.used) for cell in protocol.cells)
     if state == "complete" or (used == planned and protocol.done):
@@ -55,6 +66,8 @@ def _unfinished(head: RunHead, protocol: Protocol, state: str) -> list[str]:
     if state == "running":
         return [f"This run goes on: {so_far}."]
     how = {"interrupted": "was interrupted", "failed": "failed"}.get(state, "is not complete")
+    if state == "failed" and any(role.attach is not None for role in head.study.roles):
+        return [f"This run {how}: {so_far}. A new run can attach the process that runs now."]
     return [f"This run {how}: {so_far}; concurve resume {head.id} goes on."]
 
 

@@ -20,12 +20,14 @@ from concurve.definition.toml_file import read_tables, read_text
 
 
 class IndicatorText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The entry of an indicator in a table; ``description`` adds to the label."""
+    """The entry of an indicator in a table; ``description`` adds to the label. ``failures`` says
+    that it counts failures, and among what (:mod:`~concurve.definition.failures`)."""
 
     label: str
     unit: str = ""
     better: Literal["lower", "higher", "neither"] = "neither"
     description: str = ""
+    failures: str = ""
 
 
 class Copies(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from concurve import words
-from concurve.findings.cells import Reject
+from concurve.findings.cells import FailureOutput, Reject
 from concurve.findings.run import Findings
 from concurve.report import format as fmt
 from concurve.report.document import (
     Block,
+    Code,
     Collapsible,
     Column,
     Detail,
@@ -36,6 +37,15 @@ def section(findings: Findings) -> Section:
         brief_title="",
         folded=True,
         summary=summary(findings),
+    )
+
+
+def output(failure: FailureOutput) -> Section:
+    """The end of what a program had written that failed."""
+    where = ", ".join(filter(None, (fmt.setting(failure.parameters), failure.cause)))
+    return Section(
+        f"End of {failure.stream} of role {failure.role} ({where})",
+        tuple(Code(line) for line in failure.lines),
     )
 
 

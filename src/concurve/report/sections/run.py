@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve.findings.cells import FailureOutput
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.run import Findings, Report
 from concurve.findings.scaling import ScalingFinding
@@ -96,6 +97,7 @@ def brief_sections(
     explanation: Explanation | None,
     topics: Collection[Topic],
     limit: CellExplanation | None,
+    outputs: Sequence[FailureOutput] = (),
 ) -> Iterator[Section | None]:
     """The sections of a brief report in their order. They take the figures of the cells: nothing
     else is read for them, unless it was asked for."""
@@ -103,6 +105,7 @@ def brief_sections(
     table = figures.brief(findings)
     said = overview.warnings(findings, all_of_them=set(topics) >= ALL_TOPICS)
     yield msgspec.structs.replace(table, blocks=(*table.blocks, *said))
+    yield from map(rejected.output, outputs)
     if Topic.CLAIMS in topics:
         yield claims.brief(findings, explanation) or _none_of(Topic.CLAIMS, topics)
         yield assumed.section(findings)
@@ -152,12 +155,14 @@ def brief_run_document(
     explanation: Explanation | None = None,
     topics: Collection[Topic] = (),
     limit: CellExplanation | None = None,
+    outputs: Sequence[FailureOutput] = (),
 ) -> Document:
     """The brief report of a run, with the topics that were asked for; for these the scaling models
     and what limits the cells of its claims. ``limit`` explains the cell that a reader is told of
-    first; where it is not given, ``explanation`` does."""
+    first; where it is not given, ``explanation`` does. ``outputs`` has what programs had written
+    that failed."""
     limit = limit or overview.limited(findings, explanation)
-    found = brief_sections(findings, models, explanation, topics, limit)
+    found = brief_sections(findings, models, explanation, topics, limit, outputs)
     return _document(findings, found, Detail.BRIEF)
 
 

@@ -1,0 +1,131 @@
+"""How much of a load failed, cell by cell: a rate of errors is no rate of the work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from concurve import words
+from concurve.analysis.run.tables import Table
+from concurve.analysis.sentences.naming import name
+from concurve.definition.failures import PERCENT, FailureCount, failure_counts
+from concurve.definition.study import Study
+from concurve.findings.run import Finding
+from concurve.planning.plan import Plan
+from concurve.terms import IndicatorInfo
+
+#: A setting of whose load so much failed is not compared: its figures are those of errors. What
+#: failed less is said, and moves a rate by no more than that.
+FAILED_SHARE = 0.1
+
+#: A sentence names at most so many cells.
+CELLS_NAMED = 3
+
+
+class FailedLoad(NamedTuple):
+    """What failed in the trials of a cell by one indicator, in all; ``total`` is ``None`` where
+    nothing counts what it is a part of, and so is ``share``."""
+
+    cell: int
+    indicator: str
+    failed: float
+    total: float | None
+    share: float | None
+
+    @property
+    def is_failed(self) -> bool:
+        """Did so much of it fail that the cell is not compared?"""
+        return self.share is not None and self.share >= FAILED_SHARE
+
+
+def failed_loads(study: Study, tables: Sequence[Table]) -> list[FailedLoad]:
+    """Whatever failed in the trials in use, by indicator and cell."""
+    units = {item.name: item.unit for item in study.indicators}
+    found = []
+    for count in failure_counts(study):
+        for cell, table in enumerate(tables):
+            load = _failed(count, units.get(count.name, ""), cell, table)
+            if load is not None:
+                found.append(load)
+    return found
+
+
+def _failed(count: FailureCount, unit: str, cell: int, table: Table) -> FailedLoad | None:
+    by_block = table.by_block(count.name)
+    if not by_block or not any(by_block.values()):
+        return None
+    if count.how == "share":
+        share = math.fsum(by_block.values()) / len(by_block)
+        share /= 100 if unit == PERCENT else 1
+        return FailedLoad(cell, count.name, share, None, share)
+    totals = table.by_block(count.of)
+    failed = math.fsum(by_block.values())
+    if not by_block.keys() <= totals.keys():
+        return FailedLoad(cell, count.name, failed, None, None)
+    total = math.fsum(totals[block] for block in by_block)
+    if count.how == "beside":
+        total += failed
+    return FailedLoad(cell, count.name, failed, total, failed / total if total > 0 else 1.0)
+
+
+def not_compared(loads: Sequence[FailedLoad]) -> frozenset[int]:
+    """The cells whose load failed."""
+    return frozenset(load.cell for load in loads if load.is_failed)
+
+
+def failure_sentences(
+    plan: Plan, loads: Sequence[FailedLoad], infos: Sequence[IndicatorInfo]
+) -> list[Finding]:
+    """What failed where: the answer of a run whose settings are not compared for it, and else a
+    warning."""
+    labels = {info.name: info.label for info in infos}
+    failed = [load for load in loads if load.is_failed]
+    others = [load for load in loads if not load.is_failed]
+    found = []
+    if failed:
+        said = " ".join(_each(plan, failed, labels))
+        own = len(not_compared(failed))
+        if own == len(plan.cells):
+            what = "This run says nothing of the work, and no setting is recommended"
+        elif own == 1:
+            what = "This setting is not compared with the others"
+        else:
+            what = "These settings are not compared with the others"
+        found.append(
+            Finding(
+                kind="answer",
+                sentence=f"{said} {what}: see what the load asks for, and what it gets.",
+            )
+        )
+    if others:
+        found.append(Finding(kind="warning", sentence=" ".join(_each(plan, others, labels))))
+    return found
+
+
+def _each(plan: Plan, loads: Sequence[FailedLoad], labels: Mapping[str, str]) -> Iterator[str]:
+    """A sentence for each indicator: ``Failed responses: all 12,107 with workers=1.``"""
+    for indicator in dict.fromkeys(load.indicator for load in loads):
+        own = sorted(
+            (load for load in loads if load.indicator == indicator),
+            key=lambda load: -(load.share or 0.0),
+        )
+        label = labels.get(indicator, indicator)
+        shown = own if len(own) <= CELLS_NAMED else own[:1]
+        named = words.listed([_one(plan, load) for load in shown])
+        more = len(own) - len(shown)
+        others = f", the most of {words.count(len(own), 'setting')}" if more else ""
+        yield f"{label[:1].upper()}{label[1:]}: {named}{others}."
+
+
+def _one(plan: Plan, load: FailedLoad) -> str:
+    """``all 12,107 with workers=1``, ``12 of 44,377 (0.03 %) with workers=2``"""
+    where = f" with {name(plan, plan.cells[load.cell].parameters)}" if len(plan.cells) > 1 else ""
+    if load.total is None:
+        amount = f"{load.failed:,.0f}" if load.share is None else words.share(load.share)
+    elif load.failed >= load.total:
+        amount = f"all {load.failed:,.0f}"
+    else:
+        part = words.share(load.share or 0.0)
+        amount = f"{load.failed:,.0f} of {load.total:,.0f} ({part})"
+    return f"{amount}{where}"

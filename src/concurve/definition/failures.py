@@ -1,0 +1,64 @@
+"""Which figures count failures, and among what.
+
+``failures`` of an indicator says it in words: ``among operations`` (a part of that count),
+``beside operations`` (that count has the others alone), or ``share`` (the figure is the share
+itself). It stands in ``known_outputs.toml``, in the tables of our programs, in a study file, and as
+the direction ``failures`` of ``--extract``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from concurve.definition.indicator_names import IndicatorName, split_name
+from concurve.definition.programs import program
+from concurve.definition.study import Study
+
+#: What ``failures`` may say.
+WORDS = re.compile(r"share|(?P<how>among|beside) (?P<of>[a-z_][a-z0-9_]*)")
+
+#: A share whose unit is this has 100 for all.
+PERCENT = "%"
+
+
+class FailureCount(NamedTuple):
+    """An indicator that counts failures; ``of`` is the indicator that they are ``among`` or
+    ``beside``, of the same role, and empty for a ``share``."""
+
+    name: str
+    how: Literal["among", "beside", "share"]
+    of: str = ""
+
+
+def default_failures(unit: str) -> str:
+    """What a count of failures is among where nobody says it: a share by its unit, else a count
+    among the operations."""
+    return "share" if unit in (PERCENT, "1") else "among operations"
+
+
+def failure_counts(study: Study) -> list[FailureCount]:
+    """The indicators of a study that count failures: those that say so themselves, and those that
+    the programs of its roles report."""
+    found = {item.name: item.failures for item in study.indicators if item.failures}
+    for name, failures in _reported(study):
+        found.setdefault(name, failures)
+    return [_parsed(name, failures) for name, failures in found.items()]
+
+
+def _reported(study: Study) -> Iterator[tuple[str, str]]:
+    for role in study.roles:
+        table = program(role.program) if role.program else None
+        for name, text in table.indicators.items() if table else ():
+            if text.failures:
+                own = "" if role.name == study.target else role.name
+                yield str(IndicatorName(own, name)), text.failures
+
+
+def _parsed(name: str, failures: str) -> FailureCount:
+    match = WORDS.fullmatch(failures)
+    if match is None or match["how"] is None:
+        return FailureCount(name, "share")
+    of = str(IndicatorName(split_name(name).role, match["of"]))
+    return FailureCount(name, "among" if match["how"] == "among" else "beside", of)

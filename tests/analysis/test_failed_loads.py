@@ -1,0 +1,150 @@
+"""A load that only gets errors is no good rate: of tools, of one's own figures, of our load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from concurve.definition.failures import FailureCount, failure_counts
+from concurve.definition.programs import programs
+from concurve.definition.study import Indicator, Role
+from concurve.definition.study_file import parse_study
+from concurve.definition.study_line import sweep_study
+from concurve.errors import StudyError
+from concurve.findings.run import TrialFindings
+from concurve.store import Store
+from tests.helpers.meant import TPS, Case, run_of
+
+FILE = """
+[study]
+name = "small"
+question = "How?"
+[factors]
+n = [1, 2]
+[[roles]]
+name = "target"
+command = ["./mine", "{n}"]
+"""
+
+
+def wrk(failed_of: dict[int, float], *, socket_errors: int = 0) -> Case:
+    """wrk for two seconds, with this share of errors at each number of connections."""
+
+    def prints(n: int, wall: float, noise: float) -> str:
+        done = round(2 * TPS[n] * noise)
+        failed = round(failed_of.get(n, 0) * done)
+        lines = [f"  {done} requests in 2.00s, 4.54MB read"]
+        if socket_errors:
+            lines.append(f"  Socket errors: connect 0, read {socket_errors}, write 0, timeout 0")
+        if failed:
+            lines.append(f"  Non-2xx or 3xx responses: {failed}")
+        return "\n".join([*lines, f"Requests/sec:  {done / 2:.2f}\n"])
+
+    return Case("wrk", lambda n: 2.0, prints, {"extracts": ("wrk",)}, levels="1,2,4,8")
+
+
+def found(case: Case, tmp_path: Path) -> TrialFindings:
+    return run_of(case, Store(str(tmp_path / "s.db")))
+
+
+def said(findings: TrialFindings, kind: str) -> list[str]:
+    return [item.sentence for item in findings.sentences if item.kind == kind]
+
+
+def test_a_load_of_errors_alone_recommends_nothing(tmp_path: Path) -> None:
+    findings = found(wrk(dict.fromkeys(TPS, 1.0)), tmp_path)
+    answers = said(findings, "answer")
+    assert len(answers) == 1, answers
+    assert answers[0].startswith("Failed responses: all ") and "with n=1" in answers[0]
+    assert "no setting is recommended" in answers[0]
+    assert findings.best == ()
+    assert all("speedup" not in cell.indicators for cell in findings.cells)
+    assert all("failed" in cell.absent["speedup"] for cell in findings.cells)
+
+
+def test_a_setting_whose_load_failed_is_not_recommended(tmp_path: Path) -> None:
+    findings = found(wrk({8: 0.5}), tmp_path)
+    first, *others = said(findings, "answer")
+    assert first.startswith("Failed responses: ") and "(50 %) with n=8" in first
+    assert "This setting is not compared with the others" in first
+    assert any("4" in answer for answer in others), "the others are compared"
+    assert findings.best_overall is not None
+    assert findings.best_overall.recommended == {"n": 4}
+
+
+def test_few_failures_are_a_warning_alone(tmp_path: Path) -> None:
+    findings = found(wrk({2: 0.001}), tmp_path)
+    assert findings.best_overall is not None
+    assert findings.best_overall.recommended == {"n": 8}
+    assert "Failed responses" not in " ".join(said(findings, "answer"))
+    first = said(findings, "warning")[0]
+    assert first.startswith("Failed responses: ") and "(0.10 %) with n=2" in first
+
+
+def test_nothing_is_said_where_nothing_failed(tmp_path: Path) -> None:
+    findings = found(wrk({}), tmp_path)
+    assert not [item for item in findings.sentences if "ailed" in item.sentence]
+
+
+def test_what_is_counted_beside_the_operations_is_added_to_them(tmp_path: Path) -> None:
+    findings = found(wrk({}, socket_errors=10**9), tmp_path)
+    assert "Socket errors: " in said(findings, "answer")[0]
+    assert findings.best == ()
+
+
+@pytest.mark.parametrize(
+    ("extract", "text"),
+    [
+        (r"bad=bad ([0-9]+)::failures", "done {done}\nbad {done}\nrate {rate:.1f}\n"),
+        (r"bad=bad ([0-9.]+)%:%:failures", "done {done}\nbad 100%\nrate {rate:.1f}\n"),
+    ],
+)
+def test_a_figure_of_ones_own_counts_failures(extract: str, text: str, tmp_path: Path) -> None:
+    def prints(n: int, wall: float, noise: float) -> str:
+        return text.format(done=round(2 * TPS[n] * noise), rate=TPS[n] * noise)
+
+    options = {"extracts": (r"rate=rate ([0-9.]+):1/s:higher", r"operations=done (\d+)", extract)}
+    findings = found(Case("own", lambda n: 2.0, prints, options), tmp_path)
+    assert said(findings, "answer")[0].startswith("Bad: ")
+    assert findings.best == ()
+
+
+def test_failures_of_which_no_total_is_known_are_a_warning(tmp_path: Path) -> None:
+    def prints(n: int, wall: float, noise: float) -> str:
+        return f"bad 3\nrate {TPS[n] * noise:.1f}\n"
+
+    options = {"extracts": (r"rate=rate ([0-9.]+):1/s:higher", r"bad=bad (\d+)::failures")}
+    findings = found(Case("own", lambda n: 2.0, prints, options), tmp_path)
+    assert said(findings, "warning")[0].startswith("Bad: ")
+    assert findings.best_overall is not None
+
+
+def test_our_load_says_what_counts_failures() -> None:
+    study = sweep_study(["true", "{n}"], [("n", "1,2")], 2)
+    load = Role(name="load", program="load", command=())
+    counts = failure_counts(msgspec.structs.replace(study, roles=(load, *study.roles)))
+    assert FailureCount("load.refused", "among", "load.operations") in counts
+    assert FailureCount("load.errors", "beside", "load.operations") in counts
+    assert FailureCount("load.unanswered", "among", "load.due") in counts
+    alone = msgspec.structs.replace(study, roles=(load,), target="load")
+    assert FailureCount("unanswered", "among", "due") in failure_counts(alone)
+
+
+def test_what_failures_are_among_is_reported_by_the_program() -> None:
+    for table in programs().values():
+        study = sweep_study(["true", "{n}"], [("n", "1,2")], 2)
+        indicators = tuple(
+            Indicator(name=name, failures=text.failures) for name, text in table.indicators.items()
+        )
+        for count in failure_counts(msgspec.structs.replace(study, indicators=indicators)):
+            assert count.how == "share" or count.of in table.indicators
+
+
+def test_a_study_file_says_it_and_is_refused_other_words() -> None:
+    text = FILE + ('\n[[indicators]]\nname = "bad"\npattern = "bad ([0-9]+)"\nfailures = "WORDS"\n')
+    study = parse_study(text.replace("WORDS", "beside operations"), 2, "here")
+    assert failure_counts(study) == [FailureCount("bad", "beside", "operations")]
+    with pytest.raises(StudyError, match="failures 'some'"):
+        parse_study(text.replace("WORDS", "some"), 2, "here")

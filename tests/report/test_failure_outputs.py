@@ -1,0 +1,63 @@
+"""What a program had written that failed stands below the table of its run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from concurve.brief import figures_of
+from concurve.cli.showing import show_run
+from concurve.definition.study import Rules
+from concurve.errors import RunError
+from concurve.measuring.heads import new_head
+from concurve.measuring.laboratory import Runner
+from concurve.store import Store
+from concurve.wire import decode_record
+from concurve.wire.record import Outcome, Output
+from concurve.wire.spec import TrialSpec
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
+
+
+class Writing(FakeEngine):
+    """Each trial of a program that writes this fails, and quotes the line."""
+
+    def __init__(self, text: str, quoted: str) -> None:
+        super().__init__(kind_of=lambda spec: "program_failed")
+        self.text, self.quoted = text, quoted
+
+    def run(self, spec: TrialSpec) -> bytes:
+        record = decode_record(super().run(spec))
+        said = Output(bytes=len(self.text), head=self.text)
+        role = msgspec.structs.replace(record.roles[0], stderr=said)
+        outcome = Outcome(kind="program_failed", role="target", message=f"it said: {self.quoted}")
+        return msgspec.json.encode(msgspec.structs.replace(record, roles=(role,), outcome=outcome))
+
+
+def failed_run(tmp_path: Path, text: str, quoted: str) -> Store:
+    store = Store(str(tmp_path / "s.db"))
+    study = small_study(Rules(repeats_min=3, repeats_max=3), threads=(1, 2))
+    head = new_head(study, "normal", 5, "concurve sweep …")
+    with pytest.raises(RunError):
+        Runner(head, store, Writing(text, quoted), clock=FakeClock()).start()
+    return store
+
+
+def test_the_last_lines_of_the_first_failure_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "".join(f"\tat line {number}\n" for number in range(20))
+    store = failed_run(tmp_path, f"java.lang.Error: why\n{text}", "java.lang.Error: why")
+    (output,) = figures_of(store, store.find_run("last"), brief=True).outputs
+    assert (output.role, output.stream, len(output.lines)) == ("target", "standard error", 10)
+    show_run(store, "last")
+    shown = capsys.readouterr().out
+    assert "end of standard error of role target (threads=" in shown.lower()
+    assert "at line 10\n" in shown and "at line 19\n" in shown and "at line 9\n" not in shown
+    assert "Nothing was measured" in shown
+
+
+def test_a_line_that_is_quoted_is_not_shown_again(tmp_path: Path) -> None:
+    store = failed_run(tmp_path, "out of luck\n", "out of luck")
+    assert figures_of(store, store.find_run("last"), brief=True).outputs == ()
