@@ -90,6 +90,15 @@ def test_waiting_that_others_on_the_machine_explain_is_contamination() -> None:
     assert "processes outside the trial used 30 % of the machine's CPU time" in said.words
 
 
+def test_beside_other_processes_threads_that_wait_for_one_another_are_told_too() -> None:
+    """Who holds a lock waits for a CPU, and all others for the lock."""
+    said = cause_of(of([thread(0.3, 0.4, futex=0.3)] * 2, 600, foreign=0.6), ALONE)
+    assert said.cause == "contamination"
+    assert said.words.endswith("is blocked on futexes: on a quiet machine a lock may limit it")
+    without = cause_of(of([thread(0.7, 0.3)] * 2, 1400, foreign=0.3), ALONE)
+    assert "futexes" not in without.words
+
+
 def test_a_third_thread_that_hardly_works_does_not_make_two_cpus_too_few() -> None:
     """A JVM has such threads; other processes keep its workers from the CPUs."""
     beside = of([thread(0.6, 0.4), thread(0.6, 0.4), thread(0.08, 0.02)], 1200, foreign=0.3)

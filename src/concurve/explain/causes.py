@@ -66,7 +66,23 @@ def cause_of(cell: Breakdown, base: Breakdown | None, serving: bool = False) -> 
     if verdict.cause == "none" and cell.used:
         others = f", while {outside_processes(cell)}" if is_doubtful(cell) else ""
         return verdict._replace(words=f"{verdict.words}; {cell.used}{others}")
+    if verdict.cause == "contamination" and base is not None:
+        return verdict._replace(words=f"{verdict.words}{_waits_too(cell, base)}")
     return verdict
+
+
+def _waits_too(cell: Breakdown, base: Breakdown) -> str:
+    """Where others take the CPUs, a lock is held longer: whether there is one that would limit a
+    quiet machine cannot be told, but that threads wait for one another can."""
+    if "futex" not in cell.columns or "futex" not in base.columns:
+        return ""
+    waits, total = excess(cell, base, "futex"), excess(cell, base, "total")
+    if waits.low is None or waits.low <= 0 or waits.value < LITTLE * total.value:
+        return ""
+    return (
+        f"; {percent(min(1.0, waits.value / total.value))} of the increase is blocked on futexes: "
+        "on a quiet machine a lock may limit it"
+    )
 
 
 def further_verdicts(case: Case) -> list[Verdict]:
