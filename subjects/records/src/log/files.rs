@@ -13,7 +13,6 @@ use concurve_latch::Mutex;
 
 use crate::classes;
 use crate::error::Fault;
-use crate::log::LogOptions;
 use crate::storage::{Disk, Storage};
 
 const PREFIX: &str = "spare-";
@@ -49,8 +48,8 @@ pub struct Spares {
 }
 
 impl Spares {
-    /// The spare files in the storage.
-    pub fn find(storage: &dyn Storage, options: LogOptions) -> Result<Self, Fault> {
+    /// The spare files in the storage. Files have `file_bytes`, and there are at most `files` between two checkpoints.
+    pub fn find(storage: &dyn Storage, file_bytes: u64, files: u64) -> Result<Self, Fault> {
         let names = storage
             .names()
             .map_err(Fault::io(|| "list the log".to_owned()))?;
@@ -59,8 +58,8 @@ impl Spares {
         Ok(Self {
             count: AtomicUsize::new(numbers.len()),
             numbers: classes::log_writer().mutex(numbers),
-            file_bytes: options.file_bytes,
-            most: usize::try_from(options.files.saturating_add(SPARES_MORE)).unwrap_or(usize::MAX),
+            file_bytes,
+            most: usize::try_from(files.saturating_add(SPARES_MORE)).unwrap_or(usize::MAX),
         })
     }
 

@@ -131,7 +131,7 @@ impl Log {
     /// Continues at a byte of the log, in a new file. What follows that byte is given up: it must be
     /// torn, and never was acknowledged.
     pub fn open(storage: Arc<dyn Storage>, end: u64, options: LogOptions) -> Result<Self, Fault> {
-        let spares = Spares::find(storage.as_ref(), options)?;
+        let spares = Spares::find(storage.as_ref(), options.file_bytes, options.files)?;
         spares.prepare(storage.as_ref())?;
         let mut forced = remove_after(storage.as_ref(), end)?;
         if forced.names(end) {
