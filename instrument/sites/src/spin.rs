@@ -14,8 +14,8 @@ use iced_x86::{
 
 /// Bytes before and behind a sample that are looked at: a loop that waits is short.
 pub const AROUND: usize = 128;
-/// Most instructions that are followed.
-const FOLLOWED_MAX: usize = 48;
+/// How far it is traced where a value comes from: half as far at each step.
+const TRACED: usize = 48;
 /// What the instructions of a loop that waits belong to. Outside of these are vectors and floating point, and what
 /// differs without a write by another thread: clocks, random numbers, transactions.
 const UNDERSTOOD: [CpuidFeature; 20] = [
@@ -82,13 +82,14 @@ pub fn waits_at(code: &[u8], at: usize) -> bool {
     all().any(|it| it.reads_memory) && !all().any(|it| it.spills) && !turns.carry()
 }
 
-/// The instructions that are reached, by where they begin.
+/// The instructions that are reached, by where they begin. All of them, as a part of a loop may look like waiting:
+/// the code that is looked at is their limit.
 fn followed(code: &[u8], at: usize) -> BTreeMap<usize, Step> {
     let mut factory = InstructionInfoFactory::new();
     let mut found = BTreeMap::new();
     let mut next = vec![at];
     while let Some(place) = next.pop() {
-        if found.contains_key(&place) || found.len() == FOLLOWED_MAX {
+        if found.contains_key(&place) {
             continue;
         }
         let Some(step) = decoded(code, place, &mut factory) else {
@@ -133,7 +134,7 @@ impl<'a> Turns<'a> {
     /// Whether what an instruction puts into the memory may depend on what was read there, or on the turn.
     fn changes_data(&self, place: usize) -> bool {
         let step = &self.steps[&place];
-        registers(step.puts.unwrap_or(0)).any(|it| !self.is_same(place, it, FOLLOWED_MAX))
+        registers(step.puts.unwrap_or(0)).any(|it| !self.is_same(place, it, TRACED))
     }
 
     /// Whether a register has the same value in each turn when an instruction begins.
@@ -405,6 +406,20 @@ mod tests {
         // pause; sub $1,%ecx; jne: as a runtime does before it looks again.
         assert_eq!(waiting("f3 90 83 e9 01 75 f9", &[0, 2, 5]), [0, 2, 5]);
         assert_eq!(waiting("83 e9 01 75 fb", &[0, 3]), []);
+    }
+
+    #[test]
+    fn a_loop_is_seen_whole() {
+        // mov (%rdi),%eax; test %eax,%eax; jne out; jmp. Much code is behind it.
+        let mut short = bytes("8b 07 85 c0 75 02 eb f8");
+        short.extend([0x90; 100]);
+        assert!(waits_at(&short, 0));
+        // A search whose next step comes after much code: mov (%rdi),%eax; test %eax,%eax; je 0; nop…;
+        // add $4,%rdi; jmp 0
+        let mut long = bytes("8b 07 85 c0 74 fa");
+        long.extend([0x90; 60]);
+        long.extend(bytes("48 83 c7 04 eb b8"));
+        assert!(!waits_at(&long, 0));
     }
 
     #[test]
