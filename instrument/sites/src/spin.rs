@@ -7,14 +7,40 @@
 
 use std::collections::BTreeMap;
 
+use iced_x86::{
+    ConditionCode, CpuidFeature, Decoder, DecoderOptions, FlowControl, Instruction,
+    InstructionInfo, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
+
 /// Bytes before and behind a sample that are looked at: a loop that waits is short.
 pub const AROUND: usize = 128;
-/// Most instructions that are followed.
-const FOLLOWED_MAX: usize = 48;
-/// Registers by their numbers.
-const RAX: u8 = 0;
-const RSP: u8 = 4;
-const RBP: u8 = 5;
+/// How far it is traced where a value comes from: half as far at each step.
+const TRACED: usize = 48;
+/// What the instructions of a loop that waits belong to. Outside of these are vectors and floating point, and what
+/// differs without a write by another thread: clocks, random numbers, transactions.
+const UNDERSTOOD: [CpuidFeature; 20] = [
+    CpuidFeature::INTEL8086,
+    CpuidFeature::INTEL186,
+    CpuidFeature::INTEL286,
+    CpuidFeature::INTEL386,
+    CpuidFeature::INTEL486,
+    CpuidFeature::X64,
+    CpuidFeature::CMOV,
+    CpuidFeature::CX8,
+    CpuidFeature::CMPXCHG16B,
+    CpuidFeature::PAUSE,
+    CpuidFeature::MULTIBYTENOP,
+    CpuidFeature::CET_IBT,
+    CpuidFeature::BMI1,
+    CpuidFeature::BMI2,
+    CpuidFeature::LZCNT,
+    CpuidFeature::POPCNT,
+    CpuidFeature::MOVBE,
+    CpuidFeature::PREFETCHW,
+    // For fences and prefetches; the others use vectors, by which they are told.
+    CpuidFeature::SSE,
+    CpuidFeature::SSE2,
+];
 
 /// A set of registers.
 type Registers = u16;
@@ -22,23 +48,20 @@ type Registers = u16;
 /// What an instruction does, as far as it matters in a loop that waits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Step {
-    bytes: usize,
-    /// The register that it writes, and those that its value comes from, by an address, too.
-    writes: Option<u8>,
+    /// The registers that it writes, and those that their values come from, by an address, too. A part of a
+    /// register counts as all of it, and what it leaves as it was as nothing.
+    writes: Registers,
     from: Registers,
     reads_memory: bool,
-    /// The register whose value it may put into the memory, where other threads see it.
-    puts: Option<u8>,
-    /// It compares the memory with rax, and puts what it was into that.
-    compares: bool,
+    /// The registers whose values decide what it puts into the memory, where other threads see it.
+    puts: Option<Registers>,
     pauses: bool,
     /// It keeps a value on the stack.
     spills: bool,
     /// It writes what another register has.
     copies: bool,
-    /// Where it may go on, from behind it, and whether it may go on behind it.
-    jumps: Option<i64>,
-    falls_through: bool,
+    /// Where it may go on: behind it, and where it jumps to.
+    next: [Option<usize>; 2],
 }
 
 /// Whether an instruction at `at` of `code` is in a loop in which a thread waits for others.
@@ -59,32 +82,23 @@ pub fn waits_at(code: &[u8], at: usize) -> bool {
     all().any(|it| it.reads_memory) && !all().any(|it| it.spills) && !turns.carry()
 }
 
-/// The instructions that are reached, by where they begin.
+/// The instructions that are reached, by where they begin. All of them, as a part of a loop may look like waiting:
+/// the code that is looked at is their limit.
 fn followed(code: &[u8], at: usize) -> BTreeMap<usize, Step> {
+    let mut factory = InstructionInfoFactory::new();
     let mut found = BTreeMap::new();
     let mut next = vec![at];
     while let Some(place) = next.pop() {
-        if found.contains_key(&place) || found.len() == FOLLOWED_MAX {
+        if found.contains_key(&place) {
             continue;
         }
-        let Some(step) = code.get(place..).and_then(decoded) else {
+        let Some(step) = decoded(code, place, &mut factory) else {
             continue;
         };
-        next.extend(after(place, &step));
+        next.extend(step.next.into_iter().flatten());
         found.insert(place, step);
     }
     found
-}
-
-fn after(place: usize, step: &Step) -> impl Iterator<Item = usize> + use<> {
-    let behind = place + step.bytes;
-    let target = step
-        .jumps
-        .and_then(|it| usize::try_from(behind as i64 + it).ok());
-    step.falls_through
-        .then_some(behind)
-        .into_iter()
-        .chain(target)
 }
 
 /// The instructions on ways from one back to itself, and the ways between them; empty if there is none.
@@ -98,7 +112,8 @@ impl<'a> Turns<'a> {
     fn of(steps: &'a BTreeMap<usize, Step>, at: usize, among: &dyn Fn(usize) -> bool) -> Self {
         let mut edges: Vec<(usize, usize)> = steps
             .iter()
-            .flat_map(|(place, step)| after(*place, step).map(move |next| (*place, next)))
+            .flat_map(|(place, step)| step.next.map(|next| Some((*place, next?))))
+            .flatten()
             .filter(|(from, to)| steps.contains_key(to) && among(*from) && among(*to))
             .collect();
         let behind = reached(at, &edges);
@@ -119,11 +134,7 @@ impl<'a> Turns<'a> {
     /// Whether what an instruction puts into the memory may depend on what was read there, or on the turn.
     fn changes_data(&self, place: usize) -> bool {
         let step = &self.steps[&place];
-        let Some(put) = step.puts else {
-            return false;
-        };
-        let needed = bit(put) | if step.compares { bit(RAX) } else { 0 };
-        registers(needed).any(|it| !self.is_same(place, it, FOLLOWED_MAX))
+        registers(step.puts.unwrap_or(0)).any(|it| !self.is_same(place, it, TRACED))
     }
 
     /// Whether a register has the same value in each turn when an instruction begins.
@@ -143,7 +154,7 @@ impl<'a> Turns<'a> {
         let (mut done, mut found) = (0, Vec::new());
         while let Some(one) = seen.get(done).copied() {
             done += 1;
-            if self.steps[&one].writes == Some(register) {
+            if registers(self.steps[&one].writes).any(|it| it == register) {
                 found.push(one);
                 continue;
             }
@@ -191,339 +202,150 @@ fn reached(at: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     found
 }
 
-fn bit(register: u8) -> Registers {
-    1 << register
-}
-
+/// The numbers of the registers in a set.
 fn registers(set: Registers) -> impl Iterator<Item = u8> {
-    (0..16).filter(move |it| set & bit(*it) != 0)
+    (0..16).filter(move |it| set & 1 << it != 0)
 }
 
-/// An operand that is a register or stands in the memory.
-#[derive(Debug, Clone, Copy)]
-enum Operand {
-    Register(u8),
-    Memory { by: Registers, is_stack: bool },
-}
-
-/// The bytes of an instruction that are not read yet.
-struct Bytes<'a> {
-    all: &'a [u8],
-    read: usize,
-}
-
-impl Bytes<'_> {
-    fn next(&mut self) -> Option<u8> {
-        let byte = *self.all.get(self.read)?;
-        self.read += 1;
-        Some(byte)
-    }
-
-    fn number(&mut self, bytes: usize) -> Option<i64> {
-        let from = self.all.get(self.read..self.read + bytes)?;
-        self.read += bytes;
-        match bytes {
-            1 => Some(i64::from(from[0] as i8)),
-            4 => Some(i64::from(i32::from_le_bytes(from.try_into().ok()?))),
-            _ => Some(0),
-        }
-    }
-
-    /// The operands of an instruction, by the byte that names them and those behind it.
-    fn operands(&mut self, rex: u8) -> Option<(u8, Operand)> {
-        let mode = self.next()?;
-        let register = (mode >> 3) & 7 | (rex & 4) << 1;
-        let (kind, base) = (mode >> 6, mode & 7);
-        if kind == 3 {
-            return Some((register, Operand::Register(base | (rex & 1) << 3)));
-        }
-        let mut by = 0;
-        let mut is_stack = false;
-        let mut is_far = kind == 2;
-        if base == 4 {
-            let index = self.next()?;
-            let scaled = (index >> 3) & 7 | (rex & 2) << 2;
-            if scaled != 4 {
-                by |= bit(scaled);
-            }
-            if index & 7 == 5 && kind == 0 {
-                is_far = true;
-            } else {
-                let base = index & 7 | (rex & 1) << 3;
-                by |= bit(base);
-                is_stack = base == RSP || base == RBP;
-            }
-        } else if base == 5 && kind == 0 {
-            is_far = true; // from the next instruction
-        } else {
-            let base = base | (rex & 1) << 3;
-            by |= bit(base);
-            is_stack = base == RBP;
-        }
-        match (kind, is_far) {
-            (_, true) => self.number(4)?,
-            (1, _) => self.number(1)?,
-            _ => 0,
-        };
-        Some((register, Operand::Memory { by, is_stack }))
+/// The set of the register that one is, or is a part of. What is no general register counts as none.
+fn whole(register: Register) -> Registers {
+    match register.is_gpr() {
+        true => 1 << register.full_register().number(),
+        false => 0,
     }
 }
 
-/// What the first instruction of some bytes does; none if it is none of those of which loops that wait consist.
-fn decoded(all: &[u8]) -> Option<Step> {
-    let mut bytes = Bytes { all, read: 0 };
-    let (mut is_short, mut is_locked, mut repeats) = (false, false, false);
-    let mut byte = bytes.next()?;
-    loop {
-        match byte {
-            0x66 => is_short = true,
-            0xf0 => is_locked = true,
-            0xf3 => repeats = true,
-            0xf2 | 0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65 => {}
-            _ => break,
-        }
-        byte = bytes.next()?;
+/// What the instruction at a place does; none if it is none of those of which loops that wait consist.
+fn decoded(code: &[u8], place: usize, factory: &mut InstructionInfoFactory) -> Option<Step> {
+    let bytes = code.get(place..)?;
+    let instruction = Decoder::with_ip(64, bytes, place as u64, DecoderOptions::NONE).decode();
+    let next = next(&instruction)?;
+    if !is_understood(&instruction) {
+        return None;
     }
-    let mut rex = 0;
-    if byte & 0xf0 == 0x40 {
-        (rex, byte) = (byte, bytes.next()?);
-    }
-    let immediate = if is_short { 2 } else { 4 };
-    let step = match byte {
-        0x0f => of_two_bytes(&mut bytes, rex, repeats)?,
-        _ => of_one_byte(byte, &mut bytes, rex, repeats, immediate)?,
+    let step = match exchange(&instruction) {
+        Some(step) => step,
+        None => plain(&instruction, factory.info(&instruction))?,
     };
-    let is_known = !is_locked || step.reads_memory && step.puts.is_some();
-    is_known.then_some(Step {
-        bytes: bytes.read,
-        ..step
-    })
+    Some(Step { next, ..step })
 }
 
-fn of_one_byte(
-    byte: u8,
-    bytes: &mut Bytes<'_>,
-    rex: u8,
-    repeats: bool,
-    immediate: usize,
-) -> Option<Step> {
-    let is_wide = byte & 1 != 0;
-    let length = if is_wide { immediate } else { 1 };
-    Some(match byte {
-        // Of add, or, and, sub, xor, and cmp: memory is read, and never written.
-        0x00..=0x3d if byte & 7 < 6 && !matches!(byte >> 3, 2 | 3) => {
-            let compares = byte >> 3 == 7;
-            if byte & 7 >= 4 {
-                bytes.number(length)?;
-                return Some(if compares {
-                    step()
-                } else {
-                    write(RAX, bit(RAX))
-                });
-            }
-            let (register, operand) = bytes.operands(rex)?;
-            let (target, source) = match (byte & 2 != 0, operand) {
-                (true, _) => (register, operand),
-                (false, Operand::Register(other)) => (other, Operand::Register(register)),
-                (false, _) if compares => (register, operand),
-                (false, _) => return None,
-            };
-            if compares {
-                return Some(read(operand, step()));
-            }
-            let is_zero = matches!(source, Operand::Register(it) if it == target)
-                && matches!(byte >> 3, 5 | 6);
-            if is_zero {
-                write(target, 0)
-            } else {
-                let from = bit(target) | value(source);
-                read(source, write(target, from))
-            }
+/// Where an instruction may go on; none if it calls, returns, traps, or jumps to what a register says.
+fn next(instruction: &Instruction) -> Option<[Option<usize>; 2]> {
+    let behind = usize::try_from(instruction.next_ip()).ok();
+    // Before the first byte, this is far behind the last one: nothing is found there.
+    let target = usize::try_from(instruction.near_branch_target()).ok();
+    match instruction.flow_control() {
+        FlowControl::Next => Some([behind, None]),
+        FlowControl::ConditionalBranch => Some([behind, target]),
+        FlowControl::UnconditionalBranch => Some([target, None]),
+        _ => None,
+    }
+}
+
+fn is_understood(instruction: &Instruction) -> bool {
+    let mut features = instruction.cpuid_features().iter();
+    // Flags are not followed. A condition may depend on them, but no value: adc and rcl carry one on, and the
+    // direction of a string is one.
+    let computes_from_flags =
+        instruction.rflags_read() != 0 && instruction.condition_code() == ConditionCode::None;
+    features.all(|it| UNDERSTOOD.contains(it))
+        && !instruction.is_stack_instruction()
+        && !instruction.is_privileged()
+        && !may_trap(instruction)
+        && !computes_from_flags
+}
+
+/// A loop that divides also computes something: places in a ring, say.
+fn may_trap(instruction: &Instruction) -> bool {
+    matches!(instruction.mnemonic(), Mnemonic::Div | Mnemonic::Idiv)
+}
+
+/// An instruction that locks are taken with: in one, it looks at a word and puts something there that does not
+/// depend on what it saw. What it gets comes from the memory alone, also where it is told as read and written.
+fn exchange(instruction: &Instruction) -> Option<Step> {
+    if instruction.op0_kind() != OpKind::Memory {
+        return None;
+    }
+    let given = whole(instruction.op1_register());
+    let pair = whole(Register::RAX) | whole(Register::RDX);
+    let (writes, puts) = match instruction.mnemonic() {
+        Mnemonic::Xchg => (given, given),
+        Mnemonic::Cmpxchg => (whole(Register::RAX), given | whole(Register::RAX)),
+        Mnemonic::Cmpxchg8b | Mnemonic::Cmpxchg16b => {
+            (pair, pair | whole(Register::RBX) | whole(Register::RCX))
         }
-        0x63 | 0x8a | 0x8b => {
-            let (register, operand) = bytes.operands(rex)?;
-            Step {
-                copies: matches!(operand, Operand::Register(_)),
-                ..read(operand, write(register, value(operand)))
-            }
-        }
-        0x70..=0x7f => jump(bytes.number(1)?, true),
-        0x80 | 0x81 | 0x83 => {
-            let (operation, operand) = bytes.operands(rex & !4)?;
-            bytes.number(if byte == 0x81 { immediate } else { 1 })?;
-            match (operation, operand) {
-                (7, _) => read(operand, step()),
-                (0 | 1 | 4 | 5 | 6, Operand::Register(it)) => write(it, bit(it)),
-                _ => return None,
-            }
-        }
-        0x84 | 0x85 => {
-            let (_, operand) = bytes.operands(rex)?;
-            read(operand, step())
-        }
-        0x86 | 0x87 => match bytes.operands(rex)? {
-            (register, Operand::Memory { by, .. }) => Step {
-                writes: Some(register),
-                from: by,
-                reads_memory: true,
-                puts: Some(register),
-                ..step()
-            },
-            _ => return None,
-        },
-        0x88 | 0x89 => match bytes.operands(rex)? {
-            (register, Operand::Register(it)) => Step {
-                copies: true,
-                ..write(it, bit(register))
-            },
-            (_, Operand::Memory { is_stack: true, .. }) => Step {
-                spills: true,
-                ..step()
-            },
-            _ => return None,
-        },
-        0x8d => match bytes.operands(rex)? {
-            (register, Operand::Memory { by, .. }) => write(register, by),
-            _ => return None,
-        },
-        0x90 if rex & 1 == 0 => Step {
-            pauses: repeats,
-            ..step()
-        },
-        0x98 => write(RAX, bit(RAX)),
-        0xa8 | 0xa9 => {
-            bytes.number(length)?;
-            step()
-        }
-        0xb0..=0xbf => {
-            let is_whole = byte >= 0xb8;
-            bytes.number(match (is_whole, rex & 8 != 0) {
-                (false, _) => 1,
-                (true, true) => 8,
-                (true, false) => immediate,
-            })?;
-            write(byte & 7 | (rex & 1) << 3, 0)
-        }
-        0xc0 | 0xc1 | 0xd0 | 0xd1 => match bytes.operands(rex & !4)? {
-            (4 | 5 | 7, Operand::Register(it)) => {
-                bytes.number(usize::from(byte < 0xd0))?;
-                write(it, bit(it))
-            }
-            _ => return None,
-        },
-        0xc6 | 0xc7 => {
-            let (_, operand) = bytes.operands(rex & !4)?;
-            bytes.number(length)?;
-            match operand {
-                Operand::Register(it) => write(it, 0),
-                Operand::Memory { is_stack: true, .. } => Step {
-                    spills: true,
-                    ..step()
-                },
-                Operand::Memory { .. } => return None,
-            }
-        }
-        0xe9 => jump(bytes.number(4)?, false),
-        0xeb => jump(bytes.number(1)?, false),
-        0xf6 | 0xf7 => {
-            let (operation, operand) = bytes.operands(rex & !4)?;
-            match (operation, operand) {
-                (0 | 1, _) => {
-                    bytes.number(length)?;
-                    read(operand, step())
-                }
-                (2 | 3, Operand::Register(it)) => write(it, bit(it)),
-                _ => return None,
-            }
-        }
-        0xfe | 0xff => match bytes.operands(rex & !4)? {
-            (0 | 1, Operand::Register(it)) => write(it, bit(it)),
-            _ => return None,
-        },
+        // The flag says what the bit was. One that is set already stays as it is.
+        Mnemonic::Bts | Mnemonic::Btr if instruction.has_lock_prefix() => (0, given),
         _ => return None,
+    };
+    Some(Step {
+        writes,
+        from: whole(instruction.memory_base()) | whole(instruction.memory_index()),
+        reads_memory: true,
+        puts: Some(puts),
+        ..Step::default()
     })
 }
 
-fn of_two_bytes(bytes: &mut Bytes<'_>, rex: u8, repeats: bool) -> Option<Step> {
-    let byte = bytes.next()?;
-    Some(match byte {
-        // endbr64 is a no-operation; so is 0f 1f.
-        0x1e if repeats => {
-            bytes.next()?;
-            step()
-        }
-        0x1f => {
-            bytes.operands(rex)?;
-            step()
-        }
-        0x40..=0x4f => {
-            let (register, operand) = bytes.operands(rex)?;
-            read(operand, write(register, bit(register) | value(operand)))
-        }
-        0x80..=0x8f => jump(bytes.number(4)?, true),
-        0x90..=0x9f => match bytes.operands(rex)? {
-            (_, Operand::Register(it)) => write(it, 0),
-            _ => return None,
-        },
-        0xa3 => {
-            let (_, operand) = bytes.operands(rex)?;
-            read(operand, step())
-        }
-        0xb0 | 0xb1 => match bytes.operands(rex)? {
-            (register, Operand::Memory { by, .. }) => Step {
-                writes: Some(RAX),
-                from: by,
-                reads_memory: true,
-                puts: Some(register),
-                compares: true,
-                ..step()
-            },
-            _ => return None,
-        },
-        0xb6 | 0xb7 | 0xbe | 0xbf => {
-            let (register, operand) = bytes.operands(rex)?;
-            read(operand, write(register, value(operand)))
-        }
-        _ => return None,
-    })
-}
-
-fn step() -> Step {
-    Step {
-        falls_through: true,
+/// An instruction that changes only registers and the stack.
+fn plain(instruction: &Instruction, info: &InstructionInfo) -> Option<Step> {
+    let mut step = Step {
+        pauses: instruction.mnemonic() == Mnemonic::Pause,
+        copies: copies(instruction),
         ..Step::default()
+    };
+    for used in info.used_registers() {
+        let (register, access) = (used.register(), used.access());
+        // The base of what belongs to the thread: it stays the same.
+        if register.is_segment_register() && access == OpAccess::Read {
+            continue;
+        }
+        if !register.is_gpr() {
+            return None;
+        }
+        if writes(access) {
+            step.writes |= whole(register);
+        }
+        // What may be written only on a condition may be what it was.
+        if access != OpAccess::Write {
+            step.from |= whole(register);
+        }
     }
+    for used in info.used_memory() {
+        step.reads_memory |= reads(used.access());
+        if writes(used.access()) {
+            let is_stack = matches!(used.base(), Register::RSP | Register::RBP);
+            if !is_stack || instruction.has_lock_prefix() {
+                return None;
+            }
+            step.spills = true;
+        }
+    }
+    Some(step)
 }
 
-fn write(register: u8, from: Registers) -> Step {
-    Step {
-        writes: Some(register),
-        from,
-        ..step()
-    }
+/// Whether an instruction gives a register what another has, or a part of that: twice is the same as once.
+fn copies(instruction: &Instruction) -> bool {
+    let moves = matches!(
+        instruction.mnemonic(),
+        Mnemonic::Mov | Mnemonic::Movzx | Mnemonic::Movsx | Mnemonic::Movsxd
+    );
+    moves && instruction.op_kinds().all(|it| it == OpKind::Register)
 }
 
-fn read(operand: Operand, step: Step) -> Step {
-    Step {
-        reads_memory: matches!(operand, Operand::Memory { .. }),
-        ..step
-    }
+fn reads(access: OpAccess) -> bool {
+    matches!(
+        access,
+        OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+    )
 }
 
-fn jump(target: i64, falls_through: bool) -> Step {
-    Step {
-        jumps: Some(target),
-        falls_through,
-        ..Step::default()
-    }
-}
-
-/// The registers that a value comes from.
-fn value(operand: Operand) -> Registers {
-    match operand {
-        Operand::Register(it) => bit(it),
-        Operand::Memory { by, .. } => by,
-    }
+fn writes(access: OpAccess) -> bool {
+    matches!(
+        access,
+        OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+    )
 }
 
 #[cfg(test)]
@@ -587,6 +409,20 @@ mod tests {
     }
 
     #[test]
+    fn a_loop_is_seen_whole() {
+        // mov (%rdi),%eax; test %eax,%eax; jne out; jmp. Much code is behind it.
+        let mut short = bytes("8b 07 85 c0 75 02 eb f8");
+        short.extend([0x90; 100]);
+        assert!(waits_at(&short, 0));
+        // A search whose next step comes after much code: mov (%rdi),%eax; test %eax,%eax; je 0; nop…;
+        // add $4,%rdi; jmp 0
+        let mut long = bytes("8b 07 85 c0 74 fa");
+        long.extend([0x90; 60]);
+        long.extend(bytes("48 83 c7 04 eb b8"));
+        assert!(!waits_at(&long, 0));
+    }
+
+    #[test]
     fn attempts_to_change_data_do_not_wait() {
         // lea (%rax,%rdx),%r8; lock cmpxchg %r8,most(%rip); jne
         let most = "4c 8d 04 10 f0 4c 0f b1 05 93 2c 00 00 75 f1";
@@ -636,6 +472,136 @@ mod tests {
         assert_eq!(waiting("f0 83 07 01 ff c9 75 f8", &[0, 4, 6]), []);
         // Filling: mov %rax,(%rdi); jmp
         assert_eq!(waiting("48 89 07 eb fb", &[0, 3]), []);
+    }
+
+    #[test]
+    fn a_bit_that_is_set_until_it_was_clear_is_a_lock() {
+        // lock btsl $0,(%rdi); jc. And lock btrl $3,(%rdi); jnc
+        assert_eq!(waiting("f0 0f ba 2f 00 72 f9", &[0, 5]), [0, 5]);
+        assert_eq!(waiting("f0 0f ba 37 03 73 f9", &[0, 5]), [0, 5]);
+        // Looking for a free one: lock bts %eax,(%rdi); inc %eax; jnc
+        assert_eq!(waiting("f0 0f ab 07 ff c0 73 f8", &[0, 4, 6]), []);
+        // Without a lock it takes none, as two threads may both succeed: btsl $0,(%rdi); jc
+        assert_eq!(waiting("0f ba 2f 00 72 fa", &[0, 4]), []);
+        // What differs with what was there: lock btcl $0,(%rdi); jc. And lock orl $1,(%rdi); js
+        assert_eq!(waiting("f0 0f ba 3f 00 72 f9", &[0, 5]), []);
+        assert_eq!(waiting("f0 83 0f 01 78 fa", &[0, 4]), []);
+    }
+
+    #[test]
+    fn an_exchange_of_what_was_read_moves_data() {
+        // mov (%rsi),%eax; xchg %eax,(%rdi); test %eax,%eax; jne
+        assert_eq!(waiting("8b 06 87 07 85 c0 75 f8", &[0, 2, 4, 6]), []);
+        // A list is taken apart: xor %eax,%eax; xchg %rax,(%rdi); mov %rax,%rdi; test %rax,%rax; jne
+        let list = "31 c0 48 87 07 48 89 c7 48 85 c0 75 f3";
+        assert_eq!(waiting(list, &[0, 2, 5, 8, 11]), []);
+    }
+
+    #[test]
+    fn a_ticket_is_taken_once_and_waited_for() {
+        // mov $1,%eax; lock xadd %eax,(%rdi); cmp %eax,4(%rdi); je out; pause; jmp; ret
+        let ticket = "b8 01 00 00 00 f0 0f c1 07 39 47 04 74 04 f3 90 eb f7 c3";
+        assert_eq!(waiting(ticket, &[0, 5, 9, 12, 14, 16, 18]), [9, 12, 14, 16]);
+        // The next number that all take: mov $1,%eax; lock xadd %eax,(%rdi); cmp %ecx,%eax; jb
+        let number = "b8 01 00 00 00 f0 0f c1 07 39 c8 72 f3";
+        assert_eq!(waiting(number, &[0, 5, 9, 11]), []);
+    }
+
+    #[test]
+    fn two_words_are_exchanged_as_one_is() {
+        // xor %eax,%eax; xor %edx,%edx; mov %r8,%rbx; mov %r9,%rcx; lock cmpxchg16b (%rdi); jne
+        let latch = "31 c0 31 d2 4c 89 c3 4c 89 c9 f0 48 0f c7 0f 75 ef";
+        assert_eq!(waiting(latch, &[0, 2, 4, 7, 10, 15]).len(), 6);
+        // mov (%rdi),%rax; mov 8(%rdi),%rdx; lea 1(%rax),%rbx; mov %rdx,%rcx; lock cmpxchg16b (%rdi); jne
+        let version = "48 8b 07 48 8b 57 08 48 8d 58 01 48 89 d1 f0 48 0f c7 0f 75 eb";
+        assert_eq!(waiting(version, &[0, 3, 7, 11, 14, 19]), []);
+        // Another word moved here: xor %eax,%eax; xor %edx,%edx; mov (%rsi),%rbx; mov %r9,%rcx; lock cmpxchg16b; jne
+        let moved = "31 c0 31 d2 48 8b 1e 4c 89 c9 f0 48 0f c7 0f 75 ef";
+        assert_eq!(waiting(moved, &[0, 2, 4, 7, 10, 15]), []);
+        // The same with what was read as the upper one: xor %ebx,%ebx; mov %rdx,%rcx; lock cmpxchg16b; jne
+        let upper = "31 db 48 89 d1 f0 48 0f c7 0f 75 f4";
+        assert_eq!(waiting(upper, &[0, 2, 5, 10]), []);
+    }
+
+    #[test]
+    fn parts_of_registers_are_followed() {
+        // movzwl word(%rip),%eax; movzbl %al,%eax; cmp %r9b,%al; jne
+        let narrow = "0f b7 05 02 00 00 00 0f b6 c0 44 38 c8 75 f1";
+        assert_eq!(waiting(narrow, &[0, 7, 10, 13]), [0, 7, 10, 13]);
+        // cmpb $0,flag(%rip); setne %al; test %al,%al; jne
+        let flag = "80 3d 01 00 00 00 00 0f 95 c0 84 c0 75 f2";
+        assert_eq!(waiting(flag, &[0, 7, 10, 12]), [0, 7, 10, 12]);
+        // mov (%rdi),%ah; test %ah,%ah; je. But inc %ah; cmp %ah,(%rdi); jne
+        assert_eq!(waiting("8a 27 84 e4 74 fa", &[0, 2, 4]), [0, 2, 4]);
+        assert_eq!(waiting("fe c4 38 27 75 fa", &[0, 2, 4]), []);
+        // To widen twice is to widen once: movzbl %al,%eax; cmp %eax,(%rdi); jne
+        assert_eq!(waiting("0f b6 c0 39 07 75 f9", &[0, 3, 5]), [0, 3, 5]);
+        // Two values in turn: xchg %eax,%edx; cmp %eax,(%rdi); jne
+        assert_eq!(waiting("92 39 07 75 fb", &[0, 1, 3]), []);
+        // Two halves of a word: mov (%rdi),%eax; rorx $16,%eax,%edx; cmp %dx,%ax; jne
+        let halves = "8b 07 c4 e3 7b f0 d0 10 66 39 d0 75 f3";
+        assert_eq!(waiting(halves, &[0, 2, 8, 11]), [0, 2, 8, 11]);
+    }
+
+    #[test]
+    fn a_condition_may_keep_what_a_register_had() {
+        // mov (%rdi),%rax; test %rax,%rax; cmove %rsi,%rax; cmp %rsi,%rax; je
+        let chosen = "48 8b 07 48 85 c0 48 0f 44 c6 48 39 f0 74 f1";
+        assert_eq!(waiting(chosen, &[0, 3, 6, 10, 13]), [0, 3, 6, 10, 13]);
+        // The greatest of an array: cmp (%rdx),%rax; cmovb (%rdx),%rax; mov %rax,%rdx; jne
+        let greatest = "48 3b 02 48 0f 42 02 48 89 c2 75 f4";
+        assert_eq!(waiting(greatest, &[0, 3, 7, 10]), []);
+    }
+
+    #[test]
+    fn operands_are_found_in_every_way_of_addressing() {
+        // cmpl $0,(%edi); je. And cmpl $0,%fs:-8; je
+        assert_eq!(waiting("67 83 3f 00 74 fa", &[0, 4]), [0, 4]);
+        assert_eq!(waiting("64 83 3c 25 f8 ff ff ff 00 74 f5", &[0, 9]), [0, 9]);
+        // mov (%rdi),%eax; mfence; test %eax,%eax; je
+        assert_eq!(
+            waiting("8b 07 0f ae f0 85 c0 74 f7", &[0, 2, 5, 7]).len(),
+            4
+        );
+        // A bit of a word: mov (%rdi),%eax; shr %cl,%eax; test $1,%al; je
+        assert_eq!(waiting("8b 07 d3 e8 a8 01 74 f8", &[0, 2, 4, 6]).len(), 4);
+    }
+
+    #[test]
+    fn the_stack_keeps_what_is_counted() {
+        // As it is compiled without optimisation: pause; addl $1,-4(%rbp); cmpl $99,-4(%rbp); jle
+        let delay = "f3 90 83 45 fc 01 83 7d fc 63 7e f4";
+        assert_eq!(waiting(delay, &[0, 2, 6, 10]), [0, 2, 6, 10]);
+        assert_eq!(waiting("83 45 fc 01 83 7d fc 63 7e f6", &[0, 4, 8]), []);
+        // mov -8(%rbp),%eax; mov (%rax),%eax; test %eax,%eax; je
+        let looked = "8b 45 f8 8b 00 85 c0 74 f7";
+        assert_eq!(waiting(looked, &[0, 3, 5, 7]), [0, 3, 5, 7]);
+        // pause; loop
+        assert_eq!(waiting("f3 90 e2 fc", &[0, 2]), [0, 2]);
+    }
+
+    #[test]
+    fn what_is_not_followed_does_not_wait() {
+        // Flags of the turn before, as a value: mov %r8,%rax; adc $0,%rax; cmp (%rdi),%rax; jne
+        let carried = "4c 89 c0 48 83 d0 00 48 3b 07 75 f4";
+        assert_eq!(waiting(carried, &[0, 3, 7, 10]), []);
+        // Clocks and random numbers differ by themselves: rdtsc, or rdrand %eax; cmp (%rdi),%eax; jb
+        assert_eq!(waiting("0f 31 3b 07 72 fa", &[0, 2, 4]), []);
+        assert_eq!(waiting("0f c7 f0 3b 07 72 f9", &[0, 3, 5]), []);
+        // Strings: mov (%rsi),%al; rep movsb; jne. And lods (%rsi),%al; test %al,%al; jne
+        assert_eq!(waiting("8a 06 f3 a4 75 fa", &[0, 2, 4]), []);
+        assert_eq!(waiting("ac 84 c0 75 fb", &[0, 1, 3]), []);
+        // Vectors: movdqa (%rdi),%xmm0; ptest %xmm0,%xmm0; je
+        let vector = "66 0f 6f 07 66 0f 38 17 c0 74 f5";
+        assert_eq!(waiting(vector, &[0, 4, 9]), []);
+        // pause; push %rax; jmp
+        assert_eq!(waiting("f3 90 50 eb fb", &[0, 2, 3]), []);
+        // A division may trap: xor %edx,%edx; mov %esi,%eax; div %ecx; cmp %edx,(%rdi); jne
+        let place = "31 d2 89 f0 f7 f1 39 17 75 f6";
+        assert_eq!(waiting(place, &[0, 2, 4, 6, 8]), []);
+        // A system call, and a call of what a register says: mov (%rdi),%eax; syscall, or call *%rax; jmp
+        assert_eq!(waiting("8b 07 0f 05 eb fa", &[0, 2, 4]), []);
+        assert_eq!(waiting("8b 07 ff d0 eb fa", &[0, 2, 4]), []);
     }
 
     #[test]
