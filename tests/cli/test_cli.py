@@ -567,7 +567,8 @@ def test_a_control_that_is_refused_names_the_capability(lab: Lab) -> None:
     shutil.copy(binary("concurve-trial"), native)
     # The checkout may stand where others cannot read: load everything, then give root up.
     script = (
-        "import os, sys; import concurve.cli, concurve.cli.measuring, concurve.report.terminal, "
+        "import os, sys, importlib.readers; "
+        "import concurve.cli, concurve.cli.measuring, concurve.report.terminal, "
         "concurve.definition.study_line, concurve.host.machine, "
         "concurve.measuring.hooks, concurve.measuring.laboratory, sysconfig; "
         "sysconfig.get_paths(); "
@@ -596,7 +597,7 @@ def test_a_stopped_run_ends_cleanly_and_is_resumed(lab: Lab, sign: signal.Signal
     # The third trial waits for the signal, so that none comes too late.
     script = "sleep 77 & echo >> begun; test $(wc -l < begun) -le 2 || test -e go || sleep 1000"
     command = ("sweep", "-P", "n", "1,2", "--effort", "quick", "--repeats", "6..6", "--",
-               "sh", "-c", script)  # fmt: skip
+               "sh", "-c", script, "{n}")  # fmt: skip
     process = lab.start(*command)
     lab.wait_for_process("sleep 1000")
     process.send_signal(sign)

@@ -126,7 +126,7 @@ def test_a_laboratory_that_is_killed_leaves_it_as_it_was(
         f"server = socket.create_connection(('127.0.0.1', {victim.port}))\n"
         "server.sendall(b'0.02'); server.recv(1)"
     )
-    sweep = "sweep", "-P", "n", "1,2", "--attach", str(victim.pid), "--", *PYTHON, ask
+    sweep = "sweep", "-P", "n", "1,2", "--attach", str(victim.pid), "--", *PYTHON, ask, "{n}"
     labs = []
     for moment in range(5 * batch, 5 * batch + 5):
         folder = tmp_path / str(moment)
@@ -180,6 +180,7 @@ def test_a_run_is_not_resumed_on_another_process(victim: Victim, lab: Lab, tmp_p
         str(victim.pid),
         "--",
         "true",
+        "{n}",
     )
     laboratory = lab.start(*sweep)
     wait_until(lambda: _trials(lab) > 2 or laboratory.poll() is not None, "the first trials")

@@ -50,7 +50,7 @@ def works(installation: Installation) -> None:
     version = installation.run("concurve", "--version")
     assert version.stdout == f"concurve {__version__}\n", version.stderr
 
-    swept = installation.run("concurve", *SWEEP, "sh", "-c", "exit 0")
+    swept = installation.run("concurve", *SWEEP, "sh", "-c", "exit 0", "{n}")
     assert swept.returncode == 0, swept.stderr
 
     ours = ("concurve-targets", "busy", "--threads", "{n}", "--total-iterations", "1000000")

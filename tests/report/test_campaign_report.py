@@ -44,14 +44,15 @@ SCHEMA = Path(__file__).parents[2] / "schema"
 
 
 class _Threads(FakeEngine):
-    """Threads share one lock on one CPU, and two CPUs without any."""
+    """Threads share one lock in the cells of one CPU, where a second one would be of use, and two
+    CPUs without any."""
 
     def run(self, spec: TrialSpec) -> bytes:
         cpus, threads = map(int, spec.roles[0].argv[1:3])
         noise = random.Random(spec.trial.partition("/")[2]).gauss(1, 0.002)
         if cpus == 1:
             held = thread(1 / threads, futex=1 - 1 / threads, switches=5000)
-            made = role([held] * threads, 1e6, words=[(90, threads)], cpus=(0,), wall=10 * WALL,
+            made = role([held] * threads, 1e6, words=[(90, threads)], cpus=(0, 1), wall=10 * WALL,
                         noise=noise)  # fmt: skip
         else:
             cpu = min(1.0, 2 / threads)

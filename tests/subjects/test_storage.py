@@ -144,7 +144,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loop_devices: None) -> 
         Detach(str(path)).do()
 
 
-def tiny_study(lab: real.Lab, name: str, **factors: list[str]) -> None:
+def tiny_study(lab: real.Lab, name: str, **factors: list[str] | list[int]) -> None:
     """A packaged study with what it shares with others, tiny, with these levels of its factors."""
     levels = ", ".join(
         f"{name.replace('_', '-')} = {json.dumps(it)}" for name, it in factors.items()
@@ -160,8 +160,9 @@ def tiny_study(lab: real.Lab, name: str, **factors: list[str]) -> None:
         text = re.sub(r"quick = \{ seconds = \d \}", "quick = { seconds = 0.2 }", text)
         text = text.replace('"--file-size", "4M"', '"--file-size", "1.1M"')
         text = text.replace('volume-mib = "256"', 'volume-mib = "48"')
-        text = text.replace('"--depth", "{with.depth}"', '"--depth", "4"')
-        text = text.replace('depth = "32"\n', "")
+        if "depth" not in factors:
+            text = text.replace('"--depth", "{with.depth}"', '"--depth", "4"')
+            text = text.replace('depth = "32"\n', "")
         (lab.folder / file.name).write_text(text, encoding="utf-8")
 
 
@@ -235,7 +236,7 @@ def test_settings_with_tunables_of_their_own_run(lab: real.Lab) -> None:
 
 @needs_volumes
 def test_a_reader_beside_writers_runs_under_each_scheduler(lab: real.Lab) -> None:
-    tiny_study(lab, "mixed")
+    tiny_study(lab, "mixed", depth=[32])
     for cell in ran(lab)["cells"]:
         assert cell["indicators"]["reads_per_second"]["value"] > 0
         assert cell["indicators"]["writes_per_second"]["value"] > 0
@@ -244,7 +245,7 @@ def test_a_reader_beside_writers_runs_under_each_scheduler(lab: real.Lab) -> Non
 
 @needs_volumes
 def test_what_a_killed_run_has_left_is_told_and_repaired(lab: real.Lab) -> None:
-    tiny_study(lab, "mixed")
+    tiny_study(lab, "mixed", depth=[32])
     text = (lab.folder / "study.toml").read_text(encoding="utf-8")
     (lab.folder / "long.toml").write_text(text.replace("seconds = 0.2", "seconds = 600"))
     with turn("volumes"):

@@ -210,7 +210,7 @@ def test_a_measurement_from_its_form_to_its_report(opened: Open) -> None:
 def test_a_run_is_stopped_and_resumed_from_its_page(opened: Open) -> None:
     page = opened("new")
     form = page.locator("#sweep")
-    form.get_by_label("Command", exact=True).fill("sh -c 'sleep 0.3'")
+    form.get_by_label("Command", exact=True).fill("sh -c 'sleep 0.3' {n}")
     form.get_by_label("Name", exact=True).fill("n")
     form.get_by_label("Levels", exact=True).fill("1,2")
     form.locator("summary", has_text="How often").click()

@@ -26,7 +26,7 @@ real = [
 def sweep(seconds: float, levels: str = "1,2", repeats: str = "2..2") -> dict[str, Any]:
     """A form of a sweep whose trials last so long."""
     return {
-        "command": f"sh -c 'sleep {seconds}'",
+        "command": f"sh -c 'sleep {seconds}' {{n}}",
         "parameters": [{"name": "n", "levels": levels}],
         "effort": "normal",  # whose time allowance no test reaches
         "repeats": repeats,
