@@ -90,6 +90,13 @@ def test_waiting_that_others_on_the_machine_explain_is_contamination() -> None:
     assert "processes outside the trial used 30 % of the machine's CPU time" in said.words
 
 
+def test_two_that_take_turns_at_a_pipe_are_no_lock_where_the_fewest_work() -> None:
+    """One asks and one answers: where more ask, they wait for one another."""
+    turns = of([thread(0.5, pipe=0.5)] * 2, 1000)
+    assert cause_of(turns, None).cause == "none"
+    assert cause_of(of([thread(0.25, pipe=0.75)] * 4, 1000), turns).cause == "lock"
+
+
 def test_beside_other_processes_threads_that_wait_for_one_another_are_told_too() -> None:
     """Who holds a lock waits for a CPU, and all others for the lock."""
     said = cause_of(of([thread(0.3, 0.4, futex=0.3)] * 2, 600, foreign=0.6), ALONE)

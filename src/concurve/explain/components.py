@@ -24,6 +24,7 @@ from concurve.explain.verdict import (
     times,
 )
 from concurve.explain.waiting import KINDS, waits_at, waits_share
+from concurve.findings.explanation import Cause
 from concurve.stats.moments import mean
 from concurve.words import count, percent
 
@@ -492,7 +493,9 @@ def outside(case: Case, amount: float) -> Verdict | None:
         return Verdict("client", f"{words}the client ({_NAMES[most]}){_clients(case)}")
     if most == "pipe":
         if cell.threads > 1 and cell.running >= RUNNING_MIN:
-            return Verdict("lock", f"{words}one another, through pipes")
+            # In the base, where the fewest work, who asks and who answers take turns.
+            cause: Cause = "none" if case.base is None else "lock"
+            return Verdict(cause, f"{words}one another, through pipes")
         return Verdict("none", f"{words}a pipe")
     if most == "network":
         return Verdict("io", f"{words}the network")
