@@ -512,7 +512,7 @@ def test_an_interval_that_leaves_everything_open_is_none(store: Store) -> None:
     cells = (msgspec.structs.replace(found.cells[0], ratio=ratio, verdict="undecided"),)
     document = comparison_document(msgspec.structs.replace(found, cells=cells))
     shown = "\n".join(line.plain for line in lines(document, 100))
-    assert "none: too few trials" in shown and "1,820" not in shown and "0.100" in shown
+    assert "none: too wide" in shown and "1,820" not in shown and "0.100" in shown
 
 
 def test_cpu_time_that_differs_is_told_where_wall_time_is_undecided() -> None:

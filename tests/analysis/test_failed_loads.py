@@ -83,6 +83,24 @@ def test_few_failures_are_a_warning_alone(tmp_path: Path) -> None:
     assert first.startswith("Failed responses: ") and "(0.10 %) with n=2" in first
 
 
+def test_trials_in_which_nothing_failed_count_too(tmp_path: Path) -> None:
+    """wrk prints no line of errors where there were none."""
+    case = wrk({})
+    plain = case.prints
+    calls = {8: 0}
+
+    def sometimes(n: int, wall: float, noise: float) -> str:
+        text = plain(n, wall, noise)
+        if n != 8:
+            return text
+        calls[8] += 1
+        return text if calls[8] > 1 else f"{text}  Non-2xx or 3xx responses: 38000\n"
+
+    findings = found(case._replace(prints=sometimes), tmp_path)
+    (warning,) = (text for text in said(findings, "warning") if "Failed responses" in text)
+    assert "38,000 of " in warning, "a third of one trial, and less than a tenth of all"
+
+
 def test_nothing_is_said_where_nothing_failed(tmp_path: Path) -> None:
     findings = found(wrk({}), tmp_path)
     assert not [item for item in findings.sentences if "ailed" in item.sentence]

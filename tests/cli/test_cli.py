@@ -432,6 +432,16 @@ def test_a_misspelt_option_is_named_with_the_nearest_alone(lab: Lab) -> None:
     assert "--effort" in said and "--secret" not in said and "--export-csv" not in said
 
 
+def test_a_command_with_a_level_in_its_name_may_have_two_dashes_of_its_own(lab: Lab) -> None:
+    for name in ("a", "b"):
+        program = lab.folder / f"prog-{name}"
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    line = ("sweep", "-P", "v", "a,b", *QUICK, "--dry-run", "--", "./prog-{v}", "--", "x")
+    done = lab.run(*line)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_range_in_another_notation_is_told_as_one_level(lab: Lab) -> None:
     line = ("sweep", "-P", "n", "1-4", *QUICK, "--dry-run")
     done = lab.run(*line, "--", "echo", "{n}")

@@ -263,6 +263,8 @@ def _refuse_words_apart(command: Sequence[str], parameters: Sequence[tuple[str, 
     if not parameters or "--" not in command or shutil.which(command[0]) is not None:
         return
     before = command[: command.index("--")]
+    if any("/" in word or "{" in word for word in before):
+        return  # a path, or a name with a level in it: a command with a -- of its own
     name, levels = parameters[-1]
     raise StudyError(
         f"{' '.join(before)}: no option, and no program: the command stands after --",

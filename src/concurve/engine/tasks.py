@@ -32,6 +32,9 @@ class Tasks(Protocol):
         ...
 
 
+#: So often a pool is asked whether all of its forks are there, where a result takes longer.
+_LOOK_SECONDS = 1.0
+
 #: What forks compute: a function may hold others that do not travel between processes.
 _SHARED: list[Any] = []
 
@@ -81,9 +84,6 @@ def _next(results: Any, forks: set[int | None]) -> Any:
                     "more memory, if the kernel ended it for want of that (dmesg says so)",
                 ) from None
 
-
-#: So often a pool is asked whether all of its forks are there, where a result takes longer.
-_LOOK_SECONDS = 1.0
 
 #: Those by which this process may be asked to end, and by which a pool ends its forks.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)

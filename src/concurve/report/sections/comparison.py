@@ -122,7 +122,7 @@ def span_of(ratio: Estimate | None) -> str:
     """The interval of a ratio, from end to end. One that leaves open everything is none."""
     if ratio is None:
         return ""
-    return "none: too few trials" if _is_open(ratio) else fmt.estimate(ratio).span
+    return "none: too wide" if _is_open(ratio) else fmt.estimate(ratio).span
 
 
 def _is_open(ratio: Estimate) -> bool:
