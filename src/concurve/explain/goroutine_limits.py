@@ -53,28 +53,25 @@ def _by_channels(found: Goroutines, base: Breakdown, workers: float) -> Verdict 
 def _is_semaphore(found: Goroutines, base: Breakdown, workers: float) -> bool:
     """Is the channel a semaphore? Then those that send are those that receive, so beside the
     workers no goroutine works, and a single worker waits for none."""
-    alone = base.goroutines
-    if alone is None or base.level != 1 or workers < 2:
-        return False
-    return (
-        _working(found) <= workers + BESIDE_MAX
-        and _working(alone) <= 1 + BESIDE_MAX
-        and alone.sending < CHANNEL_MIN
-        and found.receiving < 1 + CHANNEL_MIN
-    )
+    alone = _alone(found, base, workers)
+    return alone is not None and alone.sending < CHANNEL_MIN and found.receiving < 1 + CHANNEL_MIN
 
 
 def _is_pool(found: Goroutines, base: Breakdown, workers: float) -> bool:
     """Is the channel a pool, from which those take that put back? Then beside the workers no
     goroutine works, and a single worker waits for none."""
+    alone = _alone(found, base, workers)
+    return alone is not None and max(alone.receiving, found.sending) < CHANNEL_MIN
+
+
+def _alone(found: Goroutines, base: Breakdown, workers: float) -> Goroutines | None:
+    """The goroutines of a base with a single worker; ``None`` where it has more, or where others
+    than the workers do work."""
     alone = base.goroutines
     if alone is None or base.level != 1 or workers < 2:
-        return False
-    return (
-        _working(found) <= workers + BESIDE_MAX
-        and _working(alone) <= 1 + BESIDE_MAX
-        and max(alone.receiving, found.sending) < CHANNEL_MIN
-    )
+        return None
+    is_work_theirs = _working(found) <= workers + BESIDE_MAX and _working(alone) <= 1 + BESIDE_MAX
+    return alone if is_work_theirs else None
 
 
 def _working(found: Goroutines) -> float:
