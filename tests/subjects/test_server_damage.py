@@ -318,11 +318,13 @@ def of_service(service: str, folder: Path) -> tuple[str, ...]:
     return () if service == "locks" else ("--service", service, "--folder", str(folder / "data"))
 
 
-def stopped_among_clients(options: tuple[str, ...]) -> tuple[list[str], str, int]:
-    """Stop an engine, and let eight clients come: their answers, and how the server ended."""
+def stopped_among_clients(options: tuple[str, ...], idle_s: float) -> tuple[list[str], str, int]:
+    """Stop an engine that was left alone so long, and let eight clients come: their answers, and
+    how the server ended."""
     answered: list[str] = []
     with serving(*options) as server:
         stopped = server.engines()[0]
+        time.sleep(idle_s)
         stop(stopped)
 
         def ask() -> None:
@@ -344,8 +346,9 @@ def stopped_among_clients(options: tuple[str, ...]) -> tuple[list[str], str, int
 def test_a_stopped_engine_gets_no_clients_and_is_replaced(tmp_path: Path, service: str) -> None:
     for attempt in range(5):
         options = (*PROCESSES, *of_service(service, tmp_path / str(attempt)))
-        answered, stderr, code = stopped_among_clients(options)
-        # One that was stopped with a latch takes the others with it, and their clients.
+        # One that was stopped with a latch takes the others with it, and their clients. At its
+        # start it makes files and a checkpoint under latches, which takes as long as the disk.
+        answered, stderr, code = stopped_among_clients(options, idle_s=0.5 * 2**attempt)
         if "all engines are ended" not in stderr:
             break
     assert answered == ["PONG"] * 8, stderr
