@@ -25,17 +25,23 @@ from concurve.store.rows import CampaignRow, RunRow, TrialKey
 
 def report_of(store: Store, row: RunRow, raw: RawRecords | None = None) -> Report:
     """The report of a run, with its scaling models, the limits of each cell, the shares of workers,
-    the timelines of CPUs and the facts of the measured program. ``raw`` also keeps each record as
-    it is stored."""
+    the timelines of CPUs and threads, and the facts of the measured program. ``raw`` also keeps
+    each record as it is stored."""
     from concurve.analysis.granted import granted_cpus
     from concurve.analysis.scaling import scaling_of
-    from concurve.explain import AccountReader, explained, may_explain, with_experiments
+    from concurve.explain import (
+        AccountReader,
+        ThreadTimelineReader,
+        explained,
+        may_explain,
+        with_experiments,
+    )
 
     run = stored_run(store, row)
     first, facts, shares = FirstRecord(run.first_key), ProgramFacts(run), ShareReader(run)
     accounts = AccountReader(run) if may_explain(run) else None
-    timelines = TimelineReader(run)
-    readers: list[Reader] = [first, facts, shares, timelines]
+    timelines, threads = TimelineReader(run), ThreadTimelineReader(run)
+    readers: list[Reader] = [first, facts, shares, timelines, threads]
     readers += [accounts] if accounts is not None else []
     if raw is not None:
         raw.begin(run)
@@ -50,6 +56,7 @@ def report_of(store: Store, row: RunRow, raw: RawRecords | None = None) -> Repor
         facts=facts.found(findings.cells),
         shares=shares.found(),
         timelines=timelines.found(),
+        threads=threads.found(),
     )
 
 

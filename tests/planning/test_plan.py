@@ -14,7 +14,7 @@ from concurve.definition.controls import ControlsTemplate
 from concurve.definition.study import Effort, Indicator, Role, Rules
 from concurve.errors import HostError, StudyError
 from concurve.planning.plan import Plan, describe, make_plan, shell_line, shuffled, trial_spec
-from concurve.wire.spec import Controls, ReadyProbe, RoleSpec, TrialSpec
+from concurve.wire.spec import Controls, ReadyProbe, RoleSpec, Sampling, TrialSpec
 from tests.helpers.fakes import small_study
 
 
@@ -125,6 +125,7 @@ def test_a_spec_has_all_placeholders_filled() -> None:
                      after=("load-1", "load-2")),
         ),
         time_limit_ns=1_500_000_000,
+        sampling=Sampling(thread_timelines=True),
     )  # fmt: skip
     assert shell_line(spec.roles[2]) == "./mine 2 quick"
 

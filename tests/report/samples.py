@@ -163,6 +163,7 @@ def study(
         facts=(),
         shares=None,
         timelines=None,
+        threads=None,
     )
 
 
@@ -320,6 +321,7 @@ def troubled() -> Report:
         facts=(),
         shares=None,
         timelines=None,
+        threads=None,
     )
 
 

@@ -122,6 +122,17 @@ pub enum Captured {
     Refused(String),
 }
 
+impl Captured {
+    /// The number of the sample that says where the thread waits, if one does.
+    pub fn number(&self) -> Option<u64> {
+        match self {
+            Self::Wait(sample) => Some(sample.number),
+            Self::SameWait(number) => Some(*number),
+            Self::Torn | Self::Skipped | Self::Refused(_) => None,
+        }
+    }
+}
+
 /// A thread that may be sampled again.
 #[derive(Debug)]
 pub struct Watched {

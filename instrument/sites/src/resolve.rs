@@ -52,8 +52,9 @@ pub struct Site {
     /// The variable that is the lock, or has it; the global interpreter lock of Python.
     pub lock: Option<String>,
     pub readings: u64,
-    /// The threads that were seen here.
+    /// The threads that were seen here, and the numbers of the samples that saw them.
     pub threads: BTreeSet<u32>,
+    pub samples: BTreeSet<u64>,
     /// The threads that had the lock meanwhile, and how often they were seen so, where the lock says it.
     pub holders: HashMap<u32, u64>,
     /// The functions that called it, the nearest first.
@@ -188,6 +189,7 @@ impl Resolver {
             lock,
             readings,
             threads: BTreeSet::from([sample.tid]),
+            samples: BTreeSet::from([sample.number]),
             holders: owner.map(|owner| (owner, readings)).into_iter().collect(),
             callers: wait.callers,
         })
@@ -356,6 +358,7 @@ fn add(found: &mut HashMap<Key, Site>, site: Site) {
     known.readings += site.readings;
     known.found = known.found.max(site.found);
     known.threads.extend(site.threads);
+    known.samples.extend(site.samples);
     for (owner, readings) in site.holders {
         *known.holders.entry(owner).or_default() += readings;
     }

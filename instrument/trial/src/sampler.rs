@@ -13,6 +13,7 @@ use crate::frequency::FrequencyWatch;
 use crate::ledger::{Ledger, Seen};
 use crate::orphans;
 use crate::quota::QuotaWatch;
+use crate::thread_timelines::Following;
 use crate::timeline::Timeline;
 use crate::waits::sampling::WaitSampling;
 use crate::waits::thread::SampledThread;
@@ -38,6 +39,7 @@ pub struct Sampler {
     counts: Vec<u64>,
     pub waits: WaitSampling,
     pub timeline: Timeline,
+    pub following: Following,
     pub quotas: Vec<QuotaWatch>,
     pub frequency: FrequencyWatch,
     running: bool,
@@ -79,6 +81,7 @@ impl Sampler {
             counts: vec![0; roles],
             waits: WaitSampling::new(roles),
             timeline: Timeline::default(),
+            following: Following::new(limits.thread_timelines),
             frequency: FrequencyWatch::default(),
             quotas: std::iter::repeat_with(QuotaWatch::default)
                 .take(roles)
@@ -90,6 +93,7 @@ impl Sampler {
     /// Starts the schedule, at the first release and again at each later one.
     pub fn start(&mut self, now: u64) {
         self.pace.start(now);
+        self.following.begin(now);
     }
 
     /// When there is something to do: at once inside a sample.
@@ -128,7 +132,7 @@ impl Sampler {
 
     /// Counts the wait samples that have arrived.
     pub fn collect_waits(&mut self, ledger: &mut Ledger) {
-        self.pace.cpu_ns += self.waits.collect(ledger);
+        self.pace.cpu_ns += self.waits.collect(ledger, &mut self.following);
     }
 
     fn begin(&mut self, ledger: &Ledger) {
@@ -205,6 +209,10 @@ impl Sampler {
             true => thread.unchanged + 1,
             false => 0,
         };
+        if thread.readings == 1 {
+            self.following.begins(role, tid);
+        }
+        self.following.ran(role, tid, thread.last, schedstat);
         thread.last = schedstat;
         let mut seen = match ledger.roles[role].living.remove(&tid) {
             Some(seen) => seen,
@@ -236,6 +244,7 @@ impl Sampler {
 
     fn finish(&mut self, ledger: &mut Ledger, proc_fs: &ProcFs, now: u64) {
         self.running = false;
+        self.following.sampled(now);
         let spent_ns = self.waits.sites_cpu_ns().unwrap_or_default();
         let granted_ns = self.pace.for_sites_ns(now, spent_ns);
         self.waits
@@ -382,6 +391,7 @@ mod tests {
         let mut pace = Pace::new(Sampling {
             interval_ns_min: 10_000_000,
             cpu_share_max: 0.01,
+            thread_timelines: false,
         });
         pace.start(BEGIN_NS);
         pace.cpu_ns = cpu_ns;

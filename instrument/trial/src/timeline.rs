@@ -1,14 +1,16 @@
 //! How busy each CPU was in the course of a trial, in a bounded number of intervals.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use concurve_clock as clock;
 use concurve_probe::proc_fs::ProcFs;
 use concurve_wire::record::CpuTimeline;
 
+use crate::intervals::{Intervals, Joined};
+
 /// The first intervals are at least so long: ten of the ticks in which the kernel counts.
 const INTERVAL_NS: u64 = 100_000_000;
-/// With so many intervals each two become one, and the next ones are twice as long.
+/// There are fewer intervals than this.
 const INTERVALS_MAX: usize = 64;
 /// A machine with more CPUs has no timeline: its records would become large.
 const CPUS_MAX: usize = 64;
@@ -16,32 +18,51 @@ const CPUS_MAX: usize = 64;
 /// it grows with the CPUs and the interrupts of the machine.
 const TIMES_COST: u64 = 1000;
 
-/// Busy ticks since boot, by CPU.
+/// Busy ticks, by CPU.
 pub type Busy = BTreeMap<u32, u64>;
 
+impl Joined for Busy {
+    /// A CPU that went offline has no account of both.
+    fn join(&mut self, next: Self) {
+        self.retain(|cpu, _| next.contains_key(cpu));
+        for (cpu, ticks) in self {
+            *ticks += next[cpu];
+        }
+    }
+}
+
 /// The readings of a trial so far; of one that has not begun there is none.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Timeline {
+    /// Since boot, when they were read last.
     last: Busy,
     last_ns: u64,
     due_ns: Option<u64>,
-    interval_ns: u64,
-    ends_ns: Vec<u64>,
-    busy_ticks: BTreeMap<u32, Vec<u64>>,
+    intervals: Intervals<Busy>,
     failure: Option<String>,
 }
 
+impl Default for Timeline {
+    fn default() -> Self {
+        Self {
+            last: Busy::new(),
+            last_ns: 0,
+            due_ns: None,
+            intervals: Intervals::new(INTERVALS_MAX, INTERVAL_NS),
+            failure: None,
+        }
+    }
+}
+
 impl Timeline {
-    /// The first interval begins, with these counts.
+    /// The first interval begins, with these counts since boot.
     pub fn begin(&mut self, busy: Busy, now: u64) {
         if busy.len() > CPUS_MAX {
             self.failure = Some(format!("the machine has more than {CPUS_MAX} CPUs"));
             return;
         }
-        self.busy_ticks = busy.keys().map(|cpu| (*cpu, Vec::new())).collect();
         self.last = busy;
         self.last_ns = now;
-        self.interval_ns = INTERVAL_NS;
         self.due_ns = Some(now + INTERVAL_NS);
     }
 
@@ -71,10 +92,10 @@ impl Timeline {
         if self.due_ns.take().is_none() {
             return;
         }
-        let is_short = now - self.last_ns < self.interval_ns / 2;
+        let is_short = now - self.last_ns < self.intervals.shortest_ns() / 2;
         self.end_interval(busy, now);
-        if is_short && self.ends_ns.len() > 1 {
-            self.join(self.ends_ns.len() - 2);
+        if is_short {
+            self.intervals.join_last();
         }
     }
 
@@ -83,49 +104,52 @@ impl Timeline {
         if let Some(reason) = self.failure {
             return Err(reason);
         }
-        if self.busy_ticks.is_empty() {
-            return Err("/proc/stat counted no CPU from the first reading to the last".into());
-        }
-        if self.ends_ns.len() < 2 {
+        if self.intervals.len() < 2 {
             let ms = INTERVAL_NS / 1_000_000;
             return Err(format!(
                 "the trial was too short for two readings, {ms} ms or more apart"
             ));
         }
-        let ends_ns = self.ends_ns.into_iter();
+        let (ends_ns, busy) = self.intervals.into_parts();
+        let busy_ticks = of_cpus(&busy);
+        if busy_ticks.is_empty() {
+            return Err("/proc/stat counted no CPU from the first reading to the last".into());
+        }
+        let ends_ns = ends_ns.into_iter();
         Ok(CpuTimeline {
             ends_ns: ends_ns.map(|end| end.saturating_sub(begin_ns)).collect(),
-            busy_ticks: self.busy_ticks,
+            busy_ticks,
         })
     }
 
     fn put_off(&mut self, now: u64, cost_ns: u64) {
-        self.due_ns = Some(now + self.interval_ns.max(cost_ns * TIMES_COST));
+        let interval_ns = self.intervals.shortest_ns();
+        self.due_ns = Some(now + interval_ns.max(cost_ns * TIMES_COST));
     }
 
     fn end_interval(&mut self, busy: Busy, now: u64) {
-        // A CPU that went offline has no account of the whole trial.
-        self.busy_ticks.retain(|cpu, _| busy.contains_key(cpu));
-        for (cpu, ticks) in &mut self.busy_ticks {
-            ticks.push(busy[cpu].saturating_sub(self.last[cpu]));
-        }
+        let since = |(cpu, ticks): (&u32, &u64)| {
+            let before = self.last.get(cpu)?;
+            Some((*cpu, ticks.saturating_sub(*before)))
+        };
+        let known = busy.iter().filter_map(since).collect();
         self.last = busy;
         self.last_ns = now;
-        self.ends_ns.push(now);
-        if self.ends_ns.len() == INTERVALS_MAX {
-            (0..INTERVALS_MAX / 2).for_each(|index| self.join(index));
-            self.interval_ns *= 2;
-        }
+        self.intervals.end(now, known);
     }
+}
 
-    /// Makes one interval of this one and the next.
-    fn join(&mut self, index: usize) {
-        self.ends_ns.remove(index);
-        for ticks in self.busy_ticks.values_mut() {
-            let next = ticks.remove(index + 1);
-            ticks[index] += next;
-        }
-    }
+/// The busy ticks of each interval by CPU, of those CPUs that each interval has.
+fn of_cpus(intervals: &[Busy]) -> BTreeMap<u32, Vec<u64>> {
+    let cpus = intervals.iter().flat_map(Busy::keys).copied();
+    let cpus: BTreeSet<u32> = cpus.collect();
+    let ticks = |cpu| -> Option<Vec<u64>> {
+        let each = intervals.iter().map(|busy| busy.get(&cpu).copied());
+        each.collect()
+    };
+    cpus.into_iter()
+        .filter_map(|cpu| Some((cpu, ticks(cpu)?)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -167,8 +191,7 @@ mod tests {
     fn a_long_trial_has_longer_intervals_and_loses_no_tick() {
         for intervals in [63, 64, 65, 1000] {
             let timeline = of(intervals);
-            assert!(timeline.interval_ns >= 100 * MS);
-            assert_eq!(timeline.interval_ns > 100 * MS, intervals >= 64);
+            assert_eq!(timeline.intervals.shortest_ns() > 100 * MS, intervals >= 64);
             let record = timeline.recorded(0).unwrap();
             assert!(record.ends_ns.len() < INTERVALS_MAX);
             assert!(record.ends_ns.is_sorted_by(|one, next| one < next));

@@ -111,6 +111,9 @@ pub struct RoleRecord {
     /// Where in its programs its threads ran, by samples in user mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hot: Option<HotRecord>,
+    /// What its threads did in the course of the trial, where the trial asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_timelines: Option<ThreadTimelines>,
     pub stdout: Output,
     pub stderr: Output,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -158,6 +161,37 @@ pub struct SitesRecord {
     /// Most readings first; bounded, so they may be fewer than `readings`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub listed: Vec<SiteRecord>,
+}
+
+/// What the threads of a role did in each of some intervals, the first of which begins with the trial, and each
+/// other one where the one before it ends.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadTimelines {
+    /// The end of each interval, relative to the first release.
+    pub ends_ns: Vec<u64>,
+    /// How many threads samples saw.
+    pub threads: u64,
+    /// Those that ran or waited for a CPU longest, in the order in which they were seen first; bounded.
+    pub listed: Vec<ThreadTimeline>,
+}
+
+/// What a thread did in the intervals from the first to the last one in which samples saw it. What is neither
+/// `running` nor `runnable` was blocked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadTimeline {
+    pub tid: u32,
+    /// The first of these intervals, from 0 on.
+    pub first: u64,
+    /// On a CPU, in percent of each interval.
+    pub running: Vec<u8>,
+    /// Waiting for a CPU, in percent of each interval.
+    pub runnable: Vec<u8>,
+    /// A letter for each interval: what most samples saw it wait for, `-` where none saw it wait.
+    pub waits: String,
+    /// Where most samples saw it wait for a lock, by the place in `sites.listed`; -1 where none did, or
+    /// elsewhere. Empty if all are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sites: Vec<i64>,
 }
 
 /// A place in a program where threads waited for a lock.

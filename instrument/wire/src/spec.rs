@@ -45,6 +45,9 @@ pub struct Sampling {
     /// Greatest share of one CPU that sampling may take (0.005 is half a percent).
     #[serde(default = "default_cpu_share_max")]
     pub cpu_share_max: f64,
+    /// Whether the record says what each thread did in the course of the trial.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub thread_timelines: bool,
 }
 
 impl Default for Sampling {
@@ -52,6 +55,7 @@ impl Default for Sampling {
         Self {
             interval_ns_min: default_interval_ns_min(),
             cpu_share_max: default_cpu_share_max(),
+            thread_timelines: false,
         }
     }
 }

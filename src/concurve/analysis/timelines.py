@@ -24,7 +24,7 @@ class TimelineReader:
         self._run = run
         is_real = not run.head.study.simulation
         self._known: tuple[int, ...] = tuple(sorted(run.used)) if is_real else ()
-        self._wanted = {cell: run.used[cell][0] for cell in _spread(self._known, _CELLS_MAX)}
+        self._wanted = {cell: run.used[cell][0] for cell in spread(self._known, _CELLS_MAX)}
         self._read: set[int] = set()
         self._found: dict[int, TrialTimeline] = {}
 
@@ -94,7 +94,7 @@ def timeline_of(record: TrialRecord, parameters: dict[str, Level]) -> TrialTimel
     )
 
 
-def _spread(cells: tuple[int, ...], most: int) -> tuple[int, ...]:
+def spread(cells: tuple[int, ...], most: int) -> tuple[int, ...]:
     """All cells, or ``most`` of them, the first and the last among them."""
     if len(cells) <= most:
         return cells

@@ -10,9 +10,11 @@ from concurve.explain.explanation import (
     may_explain,
     with_experiments,
 )
+from concurve.explain.timelines import ThreadTimelineReader
 
 __all__ = [
     "AccountReader",
+    "ThreadTimelineReader",
     "explain_run",
     "explained",
     "explained_cell",

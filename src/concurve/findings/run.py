@@ -13,7 +13,7 @@ from concurve.findings.claims import AssumedRatio, ClaimFinding, Deciding, Depen
 from concurve.findings.explanation import Explanation
 from concurve.findings.published import PublishedTable
 from concurve.findings.scaling import ScalingFinding
-from concurve.findings.timelines import CpuTimelines
+from concurve.findings.timelines import CpuTimelines, ThreadTimelines
 from concurve.findings.workers import ProgramFact, WorkerShares
 from concurve.terms import Factor, IndicatorInfo, Level, TestCase
 
@@ -204,7 +204,8 @@ class Report(TrialFindings, frozen=True, kw_only=True):
 
     ``explanation`` is ``None`` where there is nothing to explain: nothing is to be faster, the time
     is a simulator's, or the trials are too many. ``shares`` is ``None`` where the study does not
-    ask how even its workers are, ``timelines`` where no trial was long enough for one.
+    ask how even its workers are, ``timelines`` and ``threads`` where no trial was long enough for
+    one.
     """
 
     scaling: tuple[ScalingFinding, ...]
@@ -212,6 +213,7 @@ class Report(TrialFindings, frozen=True, kw_only=True):
     facts: tuple[ProgramFact, ...]
     shares: WorkerShares | None
     timelines: CpuTimelines | None
+    threads: ThreadTimelines | None
 
     @classmethod
     def whole(
@@ -223,6 +225,7 @@ class Report(TrialFindings, frozen=True, kw_only=True):
         facts: tuple[ProgramFact, ...],
         shares: WorkerShares | None,
         timelines: CpuTimelines | None,
+        threads: ThreadTimelines | None,
     ) -> Report:
         """The report of a run from what its figures say and what else is known of it."""
         return cls(
@@ -232,6 +235,7 @@ class Report(TrialFindings, frozen=True, kw_only=True):
             facts=facts,
             shares=shares,
             timelines=timelines,
+            threads=threads,
         )
 
 

@@ -37,7 +37,7 @@ from concurve.errors import HostError, StudyError
 from concurve.planning.placing import placed
 from concurve.store.run_head import PROTOCOL, RunHead
 from concurve.terms import Level
-from concurve.wire.spec import ReadyProbe, RoleSpec, TrialSpec
+from concurve.wire.spec import ReadyProbe, RoleSpec, Sampling, TrialSpec
 
 #: Name, place, Java and JVM options → how the command line begins:
 #: :func:`concurve.measuring.packaged.command`.
@@ -49,6 +49,9 @@ COPIES_MAX = 1024
 PORT = "PORT"
 
 CELLS_MAX = 100_000
+
+#: The threads of the first trials of each cell are followed in so many blocks.
+_TIMELINE_BLOCKS = 3
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -284,8 +287,16 @@ def trial_spec(
         trial=trial,
         roles=tuple(spec for specs in copies.values() for spec in specs),
         time_limit_ns=msgspec.UNSET if limit is None else round(limit * 1e9),
+        sampling=_sampling(plan.study, block),
         cache_misses=asks_for_cache_misses(plan.study) or msgspec.UNSET,
     )
+
+
+def _sampling(study: Study, block: int) -> Sampling:
+    """A report shows the threads of one trial of a cell, so only the first ones record them."""
+    if study.simulation or block >= _TIMELINE_BLOCKS:
+        return Sampling()
+    return Sampling(thread_timelines=True)
 
 
 class Machine(NamedTuple):

@@ -226,7 +226,8 @@ class Chart(msgspec.Struct, frozen=True, dict=True):
     ``draw`` makes the Altair chart, when :attr:`spec` is first read: many views need none.
     ``wide`` charts hold several panels, or rows with long names, and need the full width.
     ``curves`` are the labels of its curves, in the order of their colours, where a reader may hide
-    some. ``draw_other`` makes the same chart with the axes that ``other_axes`` names.
+    some. ``draw_other`` makes the same chart with the axes that ``other_axes`` names. ``zooms``: a
+    reader may stretch its horizontal axis.
     """
 
     name: str
@@ -241,6 +242,7 @@ class Chart(msgspec.Struct, frozen=True, dict=True):
     curves: tuple[str, ...] = ()
     draw_other: Callable[[], Any] | None = None
     other_axes: str = ""
+    zooms: bool = False
 
     @cached_property
     def spec(self) -> Any:

@@ -363,6 +363,57 @@ class HotRecord(_Record, frozen=True):
     ] = ()
 
 
+class ThreadTimeline(_Record, frozen=True):
+    """What a thread did in the intervals from the first to the last one in which samples saw it.
+    What is neither ``running`` nor ``runnable`` was blocked."""
+
+    tid: Positive
+    first: Annotated[Count, about("The first of these intervals, from 0 on."), ALWAYS] = 0
+    running: Annotated[
+        tuple[Count, ...], about("On a CPU, in percent of each interval."), ALWAYS
+    ] = ()
+    runnable: Annotated[
+        tuple[Count, ...], about("Waiting for a CPU, in percent of each interval."), ALWAYS
+    ] = ()
+    waits: Annotated[
+        str,
+        about(
+            "A letter for each interval: what most samples saw it wait for. f futex, d disk, n "
+            "network, p poll, | pipe, s sleep, h child, l file_lock, m memory, o other, - none.",
+            pattern="^[-fdnp|shlmo]*$",
+        ),
+        ALWAYS,
+    ] = ""
+    sites: Annotated[
+        tuple[int, ...],
+        about(
+            "Where most samples of an interval saw it wait for a lock, by the place in "
+            "sites.listed; -1 where none did, or elsewhere. Absent if all are."
+        ),
+    ] = ()
+
+
+class ThreadTimelines(_Record, frozen=True):
+    """What the threads of a role did in each of some intervals, the first of which begins with the
+    trial, and each other one where the one before it ends."""
+
+    ends_ns: Annotated[
+        tuple[Count, ...],
+        about("The end of each interval, relative to the first release."),
+        ALWAYS,
+    ] = ()
+    threads: Annotated[Count, about("How many threads samples saw."), ALWAYS] = 0
+    listed: Annotated[
+        tuple[ThreadTimeline, ...],
+        about(
+            "Those that ran or waited for a CPU longest, in the order in which they were seen "
+            "first.",
+            maxItems=16,
+        ),
+        ALWAYS,
+    ] = ()
+
+
 class CpuQuota(_Record, frozen=True):
     """The quota of CPU time of the control group that held a role back longest, and what it
     did."""
@@ -552,6 +603,10 @@ class RoleRecord(_Record, frozen=True):
     hot: Annotated[
         HotRecord | None,
         about("Where in its programs its threads ran, by samples in user mode."),
+    ] = None
+    thread_timelines: Annotated[
+        ThreadTimelines | None,
+        about("What its threads did in the course of the trial; only where the trial asks for it."),
     ] = None
     controls: Annotated[
         GrantedControls, about("What was asked for and what the kernel granted."), ALWAYS

@@ -53,6 +53,13 @@ class Sampling(_Spec, frozen=True, omit_defaults=False):
             maximum=1,
         ),
     ] = 0.005
+    thread_timelines: Annotated[
+        bool | msgspec.UnsetType,
+        about(
+            "Whether the record says what each thread did in the course of the trial; absent: it "
+            "does not."
+        ),
+    ] = msgspec.UNSET
 
 
 class ReadyProbe(_Spec, frozen=True):

@@ -30,6 +30,7 @@ pub fn write(mut trial: Trial) -> TrialRecord {
     let sites = sites::take(&mut trial.sampler.waits, &mut resolver);
     let hot = hot::take(&mut trial.roles, &mut resolver);
     let instrument = instrument(&mut trial, runner_cpu_ns, &machine);
+    let known = sites.into_iter().zip(hot);
     let Trial {
         spec,
         roles,
@@ -38,6 +39,7 @@ pub fn write(mut trial: Trial) -> TrialRecord {
         outcome,
         ..
     } = trial;
+    let followed = sampler.following.finish(roles.len());
     TrialRecord {
         format: FORMAT,
         trial: spec.trial,
@@ -51,12 +53,18 @@ pub fn write(mut trial: Trial) -> TrialRecord {
         wall_ns: wall_ns(&roles, first_ns),
         roles: roles
             .into_iter()
-            .zip(sites.into_iter().zip(hot))
+            .zip(known.zip(followed))
             .enumerate()
-            .map(|(index, (role, (sites, hot)))| {
+            .map(|(index, (role, ((sites, hot), followed)))| {
                 let quota = sampler.quotas[index].finish();
                 let record = role::record(role, index, &mut ledger, &sampler.waits, first_ns);
-                hot.written(sites::written(sites, RoleRecord { quota, ..record }))
+                let thread_timelines = followed.recorded(first_ns, &sites.places);
+                let record = RoleRecord {
+                    quota,
+                    thread_timelines,
+                    ..record
+                };
+                hot.written(sites.written(record))
             })
             .collect(),
         machine,

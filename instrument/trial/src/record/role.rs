@@ -71,6 +71,7 @@ pub fn record(
         runtime: None,
         sites: None,
         hot: None,
+        thread_timelines: None,
         absent: Absent::new(),
     };
     if ran {

@@ -1,6 +1,7 @@
 //! The places in programs where threads waited for locks, for the records of their roles.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use concurve_sites::{Found, Resolver, Site, Sites};
 use concurve_wire::record::{HolderRecord, RoleRecord, SiteRecord, SitesRecord};
@@ -19,28 +20,50 @@ const NO_FRAMES: &str = "no stack led to a function of the program: its files ha
 const NO_NAMES: &str =
     "functions have no names: the program has no symbols, and /usr/lib/debug has no file of them";
 
-/// What is known of the sites of a role, and why there are none.
-pub type OfRole = (Option<SitesRecord>, Option<String>);
+/// What is known of the sites of a role.
+#[derive(Debug, Default)]
+pub struct OfRole {
+    record: Option<SitesRecord>,
+    /// Why there are none.
+    refusal: Option<String>,
+    /// Where each sample stands among those that are listed, by its number.
+    pub places: HashMap<u64, usize>,
+}
 
 /// The sites of all roles. Programs are read for it, so it comes after the trial.
 pub fn take(waits: &mut WaitSampling, resolver: &mut Resolver) -> Vec<OfRole> {
     let of_role = |samples: concurve_sites::Samples| {
-        let found = (!samples.is_empty()).then(|| record(resolver.resolve(&samples)));
-        (found, samples.refusal)
+        let sites = (!samples.is_empty()).then(|| resolver.resolve(&samples));
+        OfRole {
+            places: sites.as_ref().map(places).unwrap_or_default(),
+            record: sites.map(record),
+            refusal: samples.refusal,
+        }
     };
     waits.take_samples().into_iter().map(of_role).collect()
 }
 
-/// Completes the record of a role.
-pub fn written((sites, refusal): OfRole, mut record: RoleRecord) -> RoleRecord {
-    let of_runtime = record.absent.get("runtime");
-    let reason =
-        refusal.or_else(|| why_absent(sites.as_ref(), of_runtime, record.runtime.is_some()));
-    record.sites = sites;
-    if let Some(reason) = reason {
-        record.absent.insert("sites".into(), reason);
+impl OfRole {
+    /// Completes the record of a role.
+    pub fn written(self, mut record: RoleRecord) -> RoleRecord {
+        let sites = self.record;
+        let of_runtime = record.absent.get("runtime");
+        let is_go = record.runtime.is_some();
+        let reason = self.refusal;
+        let reason = reason.or_else(|| why_absent(sites.as_ref(), of_runtime, is_go));
+        record.sites = sites;
+        if let Some(reason) = reason {
+            record.absent.insert("sites".into(), reason);
+        }
+        record
     }
-    record
+}
+
+fn places(sites: &Sites) -> HashMap<u64, usize> {
+    let listed = sites.found.iter().take(LISTED_MAX).enumerate();
+    listed
+        .flat_map(|(place, site)| site.samples.iter().map(move |number| (*number, place)))
+        .collect()
 }
 
 /// Why there are no sites, or nothing to see in them. A program whose runtime could not be read has no goroutines to
@@ -124,7 +147,7 @@ pub fn bounded(text: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeSet, HashMap};
+    use std::collections::BTreeSet;
 
     use concurve_sites::Primitive;
 
@@ -145,6 +168,7 @@ mod tests {
             lock: None,
             readings,
             threads: BTreeSet::from([7, 8]),
+            samples: BTreeSet::from([readings]),
             holders: (1..=9)
                 .map(|tid| (tid, u64::from(tid)))
                 .collect::<HashMap<_, _>>(),
@@ -207,6 +231,8 @@ mod tests {
             found,
             ..Sites::default()
         };
+        let places = places(&sites);
+        assert_eq!((places.len(), places[&0]), (LISTED_MAX, 0));
         let record = record(sites);
         assert_eq!((record.readings, record.listed.len()), (50, LISTED_MAX));
         let first = &record.listed[0];

@@ -8,6 +8,7 @@ use concurve_sites::Samples;
 use concurve_wire::record::{Absent, RoleRecord, Waits};
 
 use crate::ledger::Ledger;
+use crate::thread_timelines::Following;
 use crate::waits::runtimes::RuntimeTally;
 use crate::waits::thread::{Observation, SampledThread, WaitSamplerThread};
 use crate::waits::{self, Activity, Tally};
@@ -67,7 +68,7 @@ impl WaitSampling {
     }
 
     /// Counts the sample that has arrived, if any. Returns the CPU time that it took.
-    pub fn collect(&mut self, ledger: &mut Ledger) -> u64 {
+    pub fn collect(&mut self, ledger: &mut Ledger, following: &mut Following) -> u64 {
         let Some(sample) = self.thread.as_mut().and_then(WaitSamplerThread::take) else {
             return 0;
         };
@@ -77,7 +78,10 @@ impl WaitSampling {
         for (role, reading) in sample.runtimes {
             self.roles[role].runtime.add(reading);
         }
-        for (role, captured) in sample.stacks {
+        for (role, tid, captured) in sample.stacks {
+            if let Some((tid, number)) = tid.zip(captured.number()) {
+                following.waits_at(role, tid, number);
+            }
             self.roles[role].stacks.add(captured);
         }
         self.stacks_cpu_ns += sample.stacks_cpu_ns;
@@ -94,6 +98,7 @@ impl WaitSampling {
             let own = living.get_mut(&thread.tid).map(|seen| &mut seen.waits);
             match observation {
                 Observation::Seen(activity) => {
+                    following.seen(thread.role, thread.tid, activity);
                     role.tally.add(thread.pid, thread.tid, activity);
                     own.into_iter().for_each(|waits| waits.add(activity));
                 }

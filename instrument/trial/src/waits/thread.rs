@@ -50,8 +50,8 @@ pub struct WaitSample {
     pub calls: Vec<(usize, &'static str)>,
     /// What runtimes say, by role.
     pub runtimes: Vec<(usize, GoReading)>,
-    /// The tops of the stacks of threads that waited for locks, by role.
-    pub stacks: Vec<(usize, Captured)>,
+    /// The tops of the stacks of what waited for locks, by role; each with its thread, if it is one.
+    pub stacks: Vec<(usize, Option<u32>, Captured)>,
     /// In all, and of it for the stacks.
     pub cpu_ns: u64,
     pub stacks_cpu_ns: u64,
@@ -126,6 +126,14 @@ impl Waiter {
         match self {
             Self::Thread(thread) => thread.role,
             Self::Goroutine(role, ..) => *role,
+        }
+    }
+
+    /// Of a thread.
+    fn tid(&self) -> Option<u32> {
+        match self {
+            Self::Thread(thread) => Some(thread.tid),
+            Self::Goroutine(..) => None,
         }
     }
 
@@ -253,9 +261,11 @@ impl SyscallReader {
         &mut self,
         mut waiting: Vec<Waiter>,
         granted_ns: u64,
-    ) -> (Vec<(usize, Captured)>, u64) {
+    ) -> (Vec<(usize, Option<u32>, Captured)>, u64) {
         if granted_ns == 0 {
-            let skipped = waiting.iter().map(|it| (it.role(), Captured::Skipped));
+            let skipped = waiting
+                .iter()
+                .map(|it| (it.role(), it.tid(), Captured::Skipped));
             return (skipped.collect(), 0);
         }
         if waiting.is_empty() {
@@ -280,7 +290,7 @@ impl SyscallReader {
                 true => self.stack(&waiter),
                 false => Some(Captured::Skipped),
             };
-            stacks.extend(captured.map(|it| (waiter.role(), it)));
+            stacks.extend(captured.map(|it| (waiter.role(), waiter.tid(), it)));
         }
         let opening_ns = self.watcher.take_opening_cpu_ns();
         self.opening_cpu_ns += opening_ns;

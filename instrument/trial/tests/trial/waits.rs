@@ -2,6 +2,7 @@
 //! any of these for a while, but cannot change what it waits for.
 
 use concurve_wire::record::{RoleRecord, SiteRecord, ThreadRecord, TrialRecord, Waits};
+use serde_json::json;
 
 use crate::common::{self, Trial, can_run_as_nobody, python, record, role};
 
@@ -390,4 +391,42 @@ fn an_unprivileged_user_gets_waits_too() {
         let lived_ns = thread.lived_ns.unwrap_or(u64::MAX);
         assert!(lived_ns >= 600_000_000, "{thread:?}");
     }
+}
+
+#[test]
+fn a_trial_that_asks_for_it_says_what_each_thread_did_in_its_course() {
+    let code = "
+import threading, time
+def work():
+    end = time.monotonic() + S
+    while time.monotonic() < end: pass
+thread = threading.Thread(target=work); thread.start()
+thread.join(); time.sleep(S)";
+    let trial = |seconds: f64| {
+        let code = format!("S = {seconds}\n{code}");
+        let mut trial = Trial::from(role("target", [python(), "-c", &code]));
+        trial.0["sampling"] = json!({"thread_timelines": true});
+        record(trial)
+    };
+    let role = looked_at(trial);
+    let found = role.thread_timelines.unwrap();
+    assert_eq!((found.threads, found.listed.len()), (2, 2));
+    assert!(found.ends_ns.len() > 4, "{found:?}");
+    assert!(found.ends_ns.is_sorted_by(|one, next| one < next));
+    for thread in &found.listed {
+        let until = thread.first as usize + thread.running.len();
+        assert!(until <= found.ends_ns.len());
+        assert_eq!(thread.running.len(), thread.runnable.len());
+        assert_eq!(thread.running.len(), thread.waits.len());
+        let shares = thread.running.iter().zip(&thread.runnable);
+        assert!(shares.into_iter().all(|(a, b)| a + b <= 100));
+    }
+    // The worker is busy, or would like to be, to its end; the first thread waits.
+    let busy = |place: usize| {
+        let thread = &found.listed[place];
+        let each = thread.running.iter().zip(&thread.runnable);
+        each.map(|(a, b)| u64::from(a + b)).sum::<u64>() / thread.running.len() as u64
+    };
+    let worker = usize::from(busy(1) > busy(0));
+    assert!(busy(worker) > 60, "{found:?}");
 }

@@ -133,6 +133,7 @@ def _overlaid(runs: Sequence[Report], factor: str) -> Report:
         explanation=None,
         shares=None,
         timelines=None,
+        threads=None,
     )
 
 

@@ -10,7 +10,8 @@ from concurve.report import format as fmt
 from concurve.report.charts.style import PALETTE, styled
 from concurve.report.document import Chart
 
-#: The parts from the bottom up; the last one holds the kinds that rarely limit a program.
+#: The kinds of thread time of each part, from the bottom up; the last one holds those that rarely
+#: limit a program.
 _PARTS = {
     "on a CPU": ("cpu",),
     "waiting for a CPU": ("run_queue",),
@@ -21,6 +22,8 @@ _PARTS = {
     "pipe": ("pipe",),
     "blocked otherwise": ("sleep", "child", "file_lock", "memory", "other", "blocked"),
 }
+#: What thread time is divided into in charts, from the bottom up.
+PART_NAMES = tuple(_PARTS)
 _DRAWN_MIN = 0.005
 _CELLS_MAX = 120
 _PANEL_COLUMNS = 3
@@ -49,13 +52,24 @@ def composition(explanation: Explanation) -> Chart | None:
     )
 
 
+def part_of(kind: str) -> str:
+    """The part that a kind of thread time belongs to; where a thread was blocked and no sample saw
+    at what, the kind is empty."""
+    return next((part for part, kinds in _PARTS.items() if kind in kinds), PART_NAMES[-1])
+
+
+def part_colour(part: str) -> str:
+    """The colour of a part in all charts."""
+    return PALETTE[PART_NAMES.index(part)]
+
+
 def _drawn(explanation: Explanation, scale: fmt.Scale, rows: list[dict[str, Any]]) -> Any:
     import altair as alt
 
     parts = _parts(rows)
     panels = list(dict.fromkeys(row["panel"] for row in rows))
     levels = list(dict.fromkeys(row["level"] for row in rows))
-    colours = [PALETTE[list(_PARTS).index(part)] for part in parts]
+    colours = [part_colour(part) for part in parts]
     axis = explanation.work or ""
     title = f"time per operation ({scale.symbol})"
     data: Any = {"values": rows}

@@ -73,10 +73,13 @@ def section(report: Report) -> Section | None:
         return None
     from concurve.report.charts.blocked import blocked
     from concurve.report.charts.composition import composition
+    from concurve.report.charts.threads import threads
     from concurve.report.charts.waterfall import waterfall
 
     charts = [chart for chart in (waterfall(explanation), composition(explanation)) if chart]
     charts += blocked(explanation)
+    if report.threads is not None:
+        charts.append(threads(report.threads))
     cells: tuple[Block, ...] = tuple(_cells(explanation))
     curves = _curves(explanation)
     folded = Collapsible(f"Each cell ({len(explanation.cells)})", cells)

@@ -1,7 +1,44 @@
 "use strict";
 // Charts: a mark says its figure under the pointer or the focus; arrow keys lead from mark to mark;
-// buttons hide curves and change the axes.
+// buttons hide curves, change the axes, and stretch time.
 (() => {
+  const ZOOM_MAX = 16;
+  const shifted = /^translate\(([-\d.]+),\s*([-\d.]+)\)/;
+
+  // Stretches the horizontal axis: marks are scaled, text and lines move. What stands left of the
+  // axes stays as it is.
+  const stretch = (picture, factor) => {
+    const box = picture.dataset.box ?? picture.getAttribute("viewBox");
+    const [left, top, width, height] = box.split(/\s+/).map(Number);
+    picture.dataset.box = box;
+    let plot = 0;
+    picture.querySelectorAll(".mark-area, .mark-rect:not(.role-legend *)").forEach((marks) => {
+      if (marks.closest(".role-legend")) return;
+      marks.setAttribute("transform", `scale(${factor},1)`);
+    });
+    picture.querySelectorAll(".role-axis").forEach((axis) => {
+      const line = axis.querySelector(".role-axis-domain line");
+      const wide = line ? Number(line.dataset.x2 ?? line.getAttribute("x2") ?? 0) : 0;
+      if (!wide) return;
+      plot = Math.max(plot, wide);
+      line.dataset.x2 = wide;
+      line.setAttribute("x2", wide * factor);
+      axis.querySelectorAll("[transform]").forEach((part) => {
+        if (!/^(text|line)$/.test(part.tagName)) return;
+        const place = part.dataset.place ?? part.getAttribute("transform");
+        part.dataset.place = place;
+        part.setAttribute("transform",
+          place.replace(shifted, (_, x, y) => `translate(${x * factor},${y})`));
+      });
+    });
+    const wider = plot * (factor - 1);
+    picture.setAttribute("viewBox", `${left} ${top} ${width + wider} ${height}`);
+    picture.style.width = factor === 1 ? "" : `${100 * (width + wider) / width}%`;
+    picture.dataset.most = picture.dataset.most ?? picture.style.maxWidth;
+    picture.style.maxWidth = factor === 1 ? picture.dataset.most : "none";
+    picture.dataset.factor = factor;
+  };
+
   const tip = document.createElement("div");
   tip.id = "tip";
   tip.hidden = true;
@@ -64,6 +101,15 @@
     tools.addEventListener("click", (event) => {
       const button = event.target.closest("button");
       if (!button) return;
+      if (button.classList.contains("zoom")) {
+        const now = Number(pictures[0].dataset.factor ?? 1) * Number(button.dataset.by);
+        const factor = Math.min(ZOOM_MAX, Math.max(1, now));
+        pictures.forEach((picture) => stretch(picture, factor));
+        tools.querySelectorAll(".zoom").forEach((other) => {
+          other.disabled = factor === (Number(other.dataset.by) > 1 ? ZOOM_MAX : 1);
+        });
+        return;
+      }
       const pressed = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", String(pressed));
       if (button.classList.contains("axes")) {
