@@ -15,6 +15,12 @@ from concurve.findings.claims import AssumedRatio, ClaimFinding, Dependence
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.published import Agreement, PublishedComparison, PublishedTable
 from concurve.findings.run import Finding, Report, RunInfo
+from concurve.findings.timelines import (
+    ThreadLane,
+    ThreadState,
+    ThreadTimelines,
+    TrialThreads,
+)
 from concurve.findings.workers import ProgramFact
 from concurve.terms import Factor, IndicatorInfo, Level
 
@@ -424,11 +430,29 @@ def judged() -> Report:
             missing={"steal": "no hypervisor says it"},
             notes=("The threads are those of the role target.",),
         ),
+        threads=_threads(),
         facts=(
             ProgramFact(name="threads_limited_by", value="pids.max = 300", where={"threads": 2},
                         cells=1, among=1),
         ),
     )  # fmt: skip
+
+
+def _threads() -> ThreadTimelines:
+    """Of the cell with two threads: both run, and wait for a lock in turns."""
+    lanes = tuple(
+        ThreadLane(
+            role="target", tid=100 + thread, name="worker",
+            states=tuple(
+                ThreadState(begin / 10, (begin + 1) / 10, 0.5 + 0.4 * ((begin + thread) % 2),
+                            0.05, "futex", "add (table.cc:7)")
+                for begin in range(12)
+            ),
+        )
+        for thread in (1, 2)
+    )  # fmt: skip
+    cell = TrialThreads(parameters={"threads": 2}, lanes=lanes, threads=2)
+    return ThreadTimelines(factors=("threads",), cells=(cell,), remark="1 of 2 cells.")
 
 
 ALL: dict[str, Callable[[], Report]] = {

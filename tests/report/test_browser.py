@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from concurve.report.html import to_html
 from concurve.report.sections.run import run_document
@@ -129,6 +129,35 @@ def test_curves_can_be_hidden_and_axes_changed(opened: Open) -> None:
     assert "logarithmic" not in shown.inner_html()
     figure.get_by_role("button", name="Logarithmic axes").click()
     assert shown.count() == 1 and "logarithmic" in shown.inner_html()
+
+
+def test_time_can_be_stretched_and_the_names_of_threads_stay(opened: Open) -> None:
+    page = opened("judged", 400)
+    page.evaluate("document.querySelectorAll('details').forEach((item) => { item.open = true })")
+    figure = page.locator("figure", has_text="What each thread did")
+    picture = figure.locator("svg.chart")
+    marks = figure.locator("[data-mark]")
+    name = figure.locator("text", has_text="worker 101").first
+
+    def size(of: Locator) -> tuple[float, float]:
+        box = of.bounding_box()
+        assert box is not None
+        return box["width"], box["height"]
+
+    def relative(now: Locator, before: tuple[float, float]) -> tuple[float, float]:
+        wide, high = size(now)
+        return round(wide / before[0], 1), round(high / before[1], 1)
+
+    out = figure.get_by_role("button", name="Zoom out")
+    assert out.is_disabled()
+    whole, mark, label = size(picture), size(marks.first), size(name)
+    figure.get_by_role("button", name="Zoom in").click()
+    assert relative(marks.first, mark) == (2, 1)
+    assert relative(name, label) == (1, 1)
+    assert relative(picture, whole)[0] > 1.5
+    out.click()
+    assert out.is_disabled() and relative(picture, whole) == (1, 1)
+    assert relative(marks.first, mark) == (1, 1)
 
 
 def test_paper_shows_what_is_folded(opened: Open) -> None:

@@ -8,35 +8,34 @@
   // Stretches the horizontal axis: marks are scaled, text and lines move. What stands left of the
   // axes stays as it is.
   const stretch = (picture, factor) => {
-    const box = picture.dataset.box ?? picture.getAttribute("viewBox");
-    const [left, top, width, height] = box.split(/\s+/).map(Number);
-    picture.dataset.box = box;
+    const whole = picture.dataset;
+    whole.box ??= picture.getAttribute("viewBox");
+    whole.style ??= picture.getAttribute("style") ?? "";
+    if (Number(whole.factor ?? 1) === 1) whole.width = picture.getBoundingClientRect().width;
+    whole.factor = factor;
+    const [left, top, width, height] = whole.box.split(/\s+/).map(Number);
     let plot = 0;
-    picture.querySelectorAll(".mark-area, .mark-rect:not(.role-legend *)").forEach((marks) => {
-      if (marks.closest(".role-legend")) return;
-      marks.setAttribute("transform", `scale(${factor},1)`);
+    picture.querySelectorAll(".mark-area, .mark-rect").forEach((marks) => {
+      if (!marks.closest(".role-legend")) marks.setAttribute("transform", `scale(${factor},1)`);
     });
     picture.querySelectorAll(".role-axis").forEach((axis) => {
       const line = axis.querySelector(".role-axis-domain line");
-      const wide = line ? Number(line.dataset.x2 ?? line.getAttribute("x2") ?? 0) : 0;
-      if (!wide) return;
-      plot = Math.max(plot, wide);
-      line.dataset.x2 = wide;
-      line.setAttribute("x2", wide * factor);
-      axis.querySelectorAll("[transform]").forEach((part) => {
-        if (!/^(text|line)$/.test(part.tagName)) return;
-        const place = part.dataset.place ?? part.getAttribute("transform");
-        part.dataset.place = place;
-        part.setAttribute("transform",
-          place.replace(shifted, (_, x, y) => `translate(${x * factor},${y})`));
+      if (!line) return;
+      line.dataset.end ??= line.getAttribute("x2") ?? "0";
+      const end = Number(line.dataset.end);
+      if (!end) return;
+      plot = Math.max(plot, end);
+      line.setAttribute("x2", end * factor);
+      axis.querySelectorAll("text[transform], line[transform]").forEach((part) => {
+        part.dataset.place ??= part.getAttribute("transform");
+        part.setAttribute("transform", part.dataset.place.replace(shifted,
+          (_, x, y) => `translate(${x * factor},${y})`));
       });
     });
-    const wider = plot * (factor - 1);
-    picture.setAttribute("viewBox", `${left} ${top} ${width + wider} ${height}`);
-    picture.style.width = factor === 1 ? "" : `${100 * (width + wider) / width}%`;
-    picture.dataset.most = picture.dataset.most ?? picture.style.maxWidth;
-    picture.style.maxWidth = factor === 1 ? picture.dataset.most : "none";
-    picture.dataset.factor = factor;
+    const wide = width + plot * (factor - 1);
+    picture.setAttribute("viewBox", `${left} ${top} ${wide} ${height}`);
+    picture.setAttribute("style", factor === 1 ? whole.style
+      : `width:${whole.width * wide / width}px;max-width:none;min-width:0`);
   };
 
   const tip = document.createElement("div");
