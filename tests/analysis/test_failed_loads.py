@@ -7,6 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from concurve.analysis.scaling import scaling_of
+from concurve.columns import read_table
 from concurve.definition.failures import FailureCount, failure_counts
 from concurve.definition.programs import programs
 from concurve.definition.study import Indicator, Role
@@ -14,6 +16,7 @@ from concurve.definition.study_file import parse_study
 from concurve.definition.study_line import sweep_study
 from concurve.errors import StudyError
 from concurve.findings.run import TrialFindings
+from concurve.report.csv import cells, trials
 from concurve.store import Store
 from tests.helpers.meant import TPS, Case, run_of
 
@@ -72,6 +75,38 @@ def test_a_setting_whose_load_failed_is_not_recommended(tmp_path: Path) -> None:
     assert any("4" in answer for answer in others), "the others are compared"
     assert findings.best_overall is not None
     assert findings.best_overall.recommended == {"n": 4}
+
+
+def test_models_leave_out_the_levels_whose_load_failed(tmp_path: Path) -> None:
+    (sound,) = scaling_of(found(wrk({}), tmp_path))
+    (model,) = scaling_of(found(wrk({8: 0.5}), tmp_path))
+    assert sound.fit is not None and sound.fit.levels == (1.0, 2.0, 4.0, 8.0)
+    assert model.fit is not None and model.fit.levels == (1.0, 2.0, 4.0)
+    assert model.answers[-1] == "n=8 is left out: its load failed."
+    assert not [text for text in sound.answers if "failed" in text]
+
+
+def test_models_without_enough_sound_levels_say_why(tmp_path: Path) -> None:
+    (model,) = scaling_of(found(wrk({4: 0.5, 8: 1.0}), tmp_path))
+    assert model.fit is None
+    assert model.reason.endswith(". n=4 and n=8 are left out: their load failed")
+    (model,) = scaling_of(found(wrk(dict.fromkeys(TPS, 1.0)), tmp_path))
+    assert model.fit is None and model.reason == "the load failed at all levels"
+
+
+def test_exported_rows_of_a_failed_load_are_not_fitted(tmp_path: Path) -> None:
+    findings = found(wrk({8: 0.5}), tmp_path)
+    for number, text in enumerate((cells(findings), trials(findings))):
+        file = tmp_path / f"{number}.csv"
+        file.write_text(text, encoding="utf-8")
+        table = read_table(file, ["n", "requests_per_second"])
+        assert set(table.columns["n"]) == {1.0, 2.0, 4.0}
+        assert "of levels whose load failed" in table.left_out
+
+
+def test_a_reader_is_told_the_limit_of_a_load_that_did_not_fail(tmp_path: Path) -> None:
+    told = found(wrk({8: 0.5}), tmp_path).cell_to_explain
+    assert told is not None and told.parameters == {"n": 4}
 
 
 def test_few_failures_are_a_warning_alone(tmp_path: Path) -> None:
