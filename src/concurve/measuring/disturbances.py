@@ -68,7 +68,7 @@ class Disturbances:
     def _is_news(self, who: str, taken: dict[str, float]) -> bool:
         """Is it twice as much as was ever told, or somebody else beside whom those that were told
         are little?"""
-        if sum(taken.values()) >= GROWN * max(max(self._told.values()), SEEN_MIN):
+        if sum(taken.values()) >= GROWN * max(*self._told.values(), SEEN_MIN):
             return True
         known = max(taken.get(told, 0.0) for told in self._told)
         return who not in self._told and taken[who] >= GROWN * max(known, SEEN_MIN)

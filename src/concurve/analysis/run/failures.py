@@ -9,7 +9,7 @@ from typing import NamedTuple
 from concurve import words
 from concurve.analysis.run.tables import Table
 from concurve.analysis.sentences.naming import name
-from concurve.definition.failures import PERCENT, FailureCount, failure_counts
+from concurve.definition.failures import EXPECTED, PERCENT, FailureCount, failure_counts
 from concurve.definition.study import Study
 from concurve.findings.run import Finding
 from concurve.planning.plan import Plan
@@ -102,12 +102,25 @@ def failure_sentences(
         found.append(
             Finding(
                 kind="answer",
-                sentence=f"{said} {what}: see what the load asks for, and what it gets.",
+                sentence=f"{said} {what}: see what the load asks for, and what it "
+                f"gets{_expecting(plan.study, failed)}.",
             )
         )
     if others:
         found.append(Finding(kind="warning", sentence=" ".join(_each(plan, others, labels))))
     return found
+
+
+def _expecting(study: Study, failed: Sequence[FailedLoad]) -> str:
+    """How a study says that it expects what a program of ours counts: nobody but the author of a
+    study file has such a program, and what is extracted counts failures because the author said
+    so."""
+    extracted = {extract.name for extract in study.extracts}
+    names = dict.fromkeys(load.indicator for load in failed if load.indicator not in extracted)
+    if not names:
+        return ""
+    used = ", ".join(f'"{name}"' for name in names)
+    return f'; if the study expects that: use = [{used}], failures = "{EXPECTED}"'
 
 
 def _each(plan: Plan, loads: Sequence[FailedLoad], labels: Mapping[str, str]) -> Iterator[str]:
