@@ -87,6 +87,8 @@ def _why_not(heading: list[str], cells: list[str], places: dict[str, int], doubt
         return "of levels that were skipped"
     if row.get("used") == "no":
         return "not used by the run"
+    if row.get("load_failed") == "yes":
+        return "of levels whose load failed"
     empty = [name for name, place in places.items() if place >= len(cells) or not row.get(name)]
     if empty:
         return f"without {' and '.join(empty)}"

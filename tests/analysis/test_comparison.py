@@ -531,6 +531,52 @@ def test_cpu_time_that_differs_is_told_where_wall_time_is_undecided() -> None:
     assert said.endswith("a hint, and no verdict.")
 
 
+def with_others(run: TrialFindings, seed: int, memory: float = 1.0) -> TrialFindings:
+    """A run whose trials have figures beside the times; ``memory`` is that of side b over a's."""
+    rng = random.Random(seed)
+
+    def others(cell: int) -> dict[str, float]:
+        is_b = run.cells[cell].parameters["side"] == "b"
+        return {
+            "rss_bytes_max": (memory if is_b else 1.0) * 1e6 * rng.lognormvariate(0, 0.01),
+            "minor_faults": 1e4 * rng.lognormvariate(0, 0.05),
+            "major_faults": 0.0,
+            "context_switches": 1e3 * rng.lognormvariate(0, 0.2),
+        }
+
+    dots = tuple(
+        msgspec.structs.replace(dot, values={**dot.values, **others(dot.cell)}) for dot in run.dots
+    )
+    return msgspec.structs.replace(run, dots=dots)
+
+
+TEN = Rules(repeats_min=10, repeats_max=10)
+
+
+def test_other_figures_that_differ_are_told_where_wall_time_is_undecided(store: Store) -> None:
+    run = made_run(store, lambda side: 1.0, cv=0.05, rules=TEN, side=("a", "b"))
+    found = compare_levels(with_others(run, 1, memory=1.2), "side")
+    assert found.cells[0].verdict == "undecided"
+    (said,) = (text for text in found.advice if "there differs" in text)
+    assert said.startswith("Where wall time is undecided, there differs: peak memory ")
+    assert "% higher [" in said and "4 figures of the same trials, judged together" in said
+    assert "faults" not in said and "switches" not in said
+    quiet = made_run(store, lambda side: 1.0, seed=2, cv=0.001, rules=TEN, side=("a", "b"))
+    found = compare_levels(with_others(quiet, 1, memory=1.2), "side")
+    assert found.cells[0].verdict == "same"
+    assert not any("there differs" in text for text in found.advice), "all is decided"
+
+
+def test_other_figures_raise_no_more_false_alarms_than_one(store: Store) -> None:
+    run = made_run(store, lambda side: 1.0, cv=0.05, rules=TEN, side=("a", "b"))
+    told = [
+        any("there differs" in text for text in compare_levels(other, "side").advice)
+        for seed in range(60)
+        for other in [with_others(run, seed)]
+    ]
+    assert sum(told) <= 7, "5 % of 60, and two standard deviations"
+
+
 def test_what_is_in_doubt_has_a_number_of_trials_too(store: Store) -> None:
     run = made_run(store, lambda side: 1.0, cv=0.05, side=("a", "b"))
     cells = tuple(

@@ -7,6 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from concurve.analysis.run.failures import FailedLoad, failure_sentences
+from concurve.analysis.scaling import scaling_of
+from concurve.columns import read_table
 from concurve.definition.failures import FailureCount, failure_counts
 from concurve.definition.programs import programs
 from concurve.definition.study import Indicator, Role
@@ -14,8 +17,10 @@ from concurve.definition.study_file import parse_study
 from concurve.definition.study_line import sweep_study
 from concurve.errors import StudyError
 from concurve.findings.run import TrialFindings
+from concurve.planning.plan import make_plan
+from concurve.report.csv import cells, trials
 from concurve.store import Store
-from tests.helpers.meant import TPS, Case, run_of
+from tests.helpers.meant import TPS, Case, run_study, study_of
 
 FILE = """
 [study]
@@ -45,8 +50,16 @@ def wrk(failed_of: dict[int, float], *, socket_errors: int = 0) -> Case:
     return Case("wrk", lambda n: 2.0, prints, {"extracts": ("wrk",)}, levels="1,2,4,8")
 
 
-def found(case: Case, tmp_path: Path) -> TrialFindings:
-    return run_of(case, Store(str(tmp_path / "s.db")))
+def found(case: Case, tmp_path: Path, *, expected: bool = False) -> TrialFindings:
+    tmp_path.mkdir(exist_ok=True)
+    study = study_of(case)
+    if expected:
+        indicators = (
+            msgspec.structs.replace(item, failures="expected" if item.failures else "")
+            for item in study.indicators
+        )
+        study = msgspec.structs.replace(study, indicators=tuple(indicators))
+    return run_study(study, case, Store(str(tmp_path / "s.db")))
 
 
 def said(findings: TrialFindings, kind: str) -> list[str]:
@@ -72,6 +85,38 @@ def test_a_setting_whose_load_failed_is_not_recommended(tmp_path: Path) -> None:
     assert any("4" in answer for answer in others), "the others are compared"
     assert findings.best_overall is not None
     assert findings.best_overall.recommended == {"n": 4}
+
+
+def test_models_leave_out_the_levels_whose_load_failed(tmp_path: Path) -> None:
+    (sound,) = scaling_of(found(wrk({}), tmp_path))
+    (model,) = scaling_of(found(wrk({8: 0.5}), tmp_path))
+    assert sound.fit is not None and sound.fit.levels == (1.0, 2.0, 4.0, 8.0)
+    assert model.fit is not None and model.fit.levels == (1.0, 2.0, 4.0)
+    assert model.answers[-1] == "n=8 is left out: its load failed."
+    assert not [text for text in sound.answers if "failed" in text]
+
+
+def test_models_without_enough_sound_levels_say_why(tmp_path: Path) -> None:
+    (model,) = scaling_of(found(wrk({4: 0.5, 8: 1.0}), tmp_path))
+    assert model.fit is None
+    assert model.reason.endswith(". n=4 and n=8 are left out: their load failed")
+    (model,) = scaling_of(found(wrk(dict.fromkeys(TPS, 1.0)), tmp_path))
+    assert model.fit is None and model.reason == "the load failed at all levels"
+
+
+def test_exported_rows_of_a_failed_load_are_not_fitted(tmp_path: Path) -> None:
+    findings = found(wrk({8: 0.5}), tmp_path)
+    for number, text in enumerate((cells(findings), trials(findings))):
+        file = tmp_path / f"{number}.csv"
+        file.write_text(text, encoding="utf-8")
+        table = read_table(file, ["n", "requests_per_second"])
+        assert set(table.columns["n"]) == {1.0, 2.0, 4.0}
+        assert "of levels whose load failed" in table.left_out
+
+
+def test_a_reader_is_told_the_limit_of_a_load_that_did_not_fail(tmp_path: Path) -> None:
+    told = found(wrk({8: 0.5}), tmp_path).cell_to_explain
+    assert told is not None and told.parameters == {"n": 4}
 
 
 def test_few_failures_are_a_warning_alone(tmp_path: Path) -> None:
@@ -148,6 +193,76 @@ def test_our_load_says_what_counts_failures() -> None:
     assert FailureCount("load.unanswered", "among", "load.due") in counts
     alone = msgspec.structs.replace(study, roles=(load,), target="load")
     assert FailureCount("unanswered", "among", "due") in failure_counts(alone)
+
+
+LOAD = """
+[[roles]]
+name = "load"
+program = "load"
+arguments = ["127.0.0.1:1"]
+"""
+
+
+def test_a_study_says_which_failures_it_expects() -> None:
+    """Locks that are refused because somebody else has them are what such a load is about."""
+    alike = FILE + LOAD + '\n[[indicators]]\nuse = ["wall_seconds"]\n'
+    counted = failure_counts(parse_study(alike, 2, "here"))
+    assert FailureCount("load.refused", "among", "load.operations") in counted
+    for entry in (
+        'use = ["load.refused", "load.operations"]\nfailures = "expected"',
+        'name = "load.refused"\nfailures = "expected"',
+    ):
+        study = parse_study(f"{alike}[[indicators]]\n{entry}\n", 2, "here")
+        left = failure_counts(study)
+        assert [it.name for it in left] == [it.name for it in counted if it.name != "load.refused"]
+        assert {it.failures for it in study.indicators} == {"", "expected"}
+
+
+def test_who_wrote_the_study_is_told_how_to_expect_them() -> None:
+    study = parse_study(f'{FILE}{LOAD}\n[[indicators]]\nuse = ["load.refused"]\n', 2, "here")
+    plan = make_plan(study, "quick", 1)
+    load = FailedLoad(0, "load.refused", 40, 100, 0.4)
+    (found,) = failure_sentences(plan, [load], ())
+    assert 'if the study expects that: use = ["load.refused"], failures = "expected".' in (
+        found.sentence
+    )
+    tool = parse_study(f'{FILE}\n[[indicators]]\ntool = "wrk"\n', 2, "here")
+    (found,) = failure_sentences(
+        make_plan(tool, "quick", 1), [load._replace(indicator="failed_responses")], ()
+    )
+    assert "expects" not in found.sentence
+
+
+def test_a_study_expects_what_a_tool_counts_as_failed(tmp_path: Path) -> None:
+    tool = FILE + '\n[[indicators]]\ntool = "wrk"\n'
+    assert len(failure_counts(parse_study(tool, 2, "here"))) == 2
+    study = parse_study(f'{tool}failures = "expected"\n', 2, "here")
+    assert failure_counts(study) == []
+
+
+def test_loads_whose_failures_are_expected_are_compared(tmp_path: Path) -> None:
+    case = wrk({4: 0.5, 8: 0.9})
+    findings = found(case, tmp_path)
+    assert findings.best_overall is not None and findings.best_overall.recommended != {"n": 8}
+    expected = found(case, tmp_path / "other", expected=True)
+    assert expected.best_overall is not None and expected.best_overall.recommended == {"n": 8}
+    assert not [item for item in expected.sentences if "ailed" in item.sentence]
+    assert all(cell.load_failed == "" for cell in expected.cells)
+    assert all("failed_responses" in expected.cells[n].indicators for n in (2, 3)), "still counted"
+
+
+@pytest.mark.parametrize(
+    ("entry", "says", "remedy"),
+    [
+        ('use = ["wall_seconds"]\nfailures = "share"', "'failures' beside use", '"expected"'),
+        ('tool = "wrk"\nfailures = "share"', "'failures' beside tool", '"expected"'),
+        ('use = ["wall_seconds"]\nunit = "s"', "'unit' beside use", "of its own"),
+    ],
+)
+def test_nothing_else_stands_beside_use_and_tool(entry: str, says: str, remedy: str) -> None:
+    with pytest.raises(StudyError, match=says) as refused:
+        parse_study(f"{FILE}[[indicators]]\n{entry}\n", 2, "here")
+    assert remedy in refused.value.remedy
 
 
 def test_what_failures_are_among_is_reported_by_the_program() -> None:

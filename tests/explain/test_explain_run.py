@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 import concurve
 from concurve.cli import main
-from concurve.definition.study import Rules, Study
+from concurve.definition.study import Indicator, Rules, Study
 from concurve.errors import RunError
 from concurve.explain import explanation as explaining
 from concurve.exports import export_run
@@ -25,9 +25,11 @@ from concurve.report.charts.composition import composition
 from concurve.report.charts.image import to_svg
 from concurve.report.json.explanation import to_json
 from concurve.report.sections.limits import bar_of, explanation_document
+from concurve.report.sections.overview import limit_line
 from concurve.report.terminal import bar, lines
 from concurve.store import Store
 from concurve.wire.record import TrialRecord
+from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import TrialSpec
 from tests.helpers.explaining import WALL, record, role, thread
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
@@ -121,6 +123,41 @@ def test_a_worker_s_unit_of_work_counts_where_the_work_scales(store: Store) -> N
     totals = [cell.per_operation["total"].value for cell in found.cells]
     assert totals == pytest.approx([totals[0]] * 3)
     assert all(cell.cause == "none" for cell in found.cells)
+
+
+def failing(*at: int) -> Make:
+    """Half of the operations fail with so many threads."""
+
+    def make(threads: int) -> TrialRecord:
+        made = queueing(threads)
+        failed = IndicatorLine("bad", 500.0 if threads in at else 0.0)
+        own = made.roles[0]
+        own = msgspec.structs.replace(own, indicators=(*own.indicators, failed))
+        return msgspec.structs.replace(made, roles=(own,))
+
+    return make
+
+
+COUNTED = (
+    Indicator(name="wall_seconds", unit="s", better="lower"),
+    Indicator(name="bad", better="lower", failures="beside operations"),
+)
+
+
+def test_no_cause_is_named_where_the_load_failed(store: Store) -> None:
+    found = explained(store, failing(4), indicators=COUNTED)
+    *others, last = found.cells
+    assert last.cause == "none" and last.per_operation == {} and last.trials == 0
+    assert last.evidence.startswith("Nothing can be said of this cell: its load failed (bad: 2,500")
+    assert not any("failed" in cell.evidence for cell in others)
+    line = limit_line(last)
+    assert "it cannot be said: its load failed" in str(line)
+
+
+def test_no_cause_is_named_against_a_base_whose_load_failed(store: Store) -> None:
+    found = explained(store, failing(1), indicators=COUNTED)
+    assert [cell.cause for cell in found.cells] == ["none"] * 3
+    assert all("of its base, threads=1, failed (bad: " in c.evidence for c in found.cells[1:])
 
 
 def test_zero_operations_cannot_be_explained(store: Store) -> None:

@@ -74,6 +74,61 @@ EXPECTED: dict[str, tuple[str, dict[str, float]]] = {
         "requests_per_second": 4.36938, "latency_seconds": 144.56e-6,
         "latency_seconds_p95": 215.95e-6, "iterations_per_second": 1.092345,
         "operations": 180, "failed_share": 12.5}),
+    "ab-2.3": ("ab", {
+        "requests_per_second": 9932.36, "latency_seconds": 0.805e-3, "operations": 2000,
+        "failed_requests": 0}),
+    "ab-2.3-errors": ("ab", {
+        "requests_per_second": 50053.81, "latency_seconds": 0.16e-3, "operations": 2000,
+        "failed_requests": 0, "failed_responses": 500}),
+    "hey-0.1.5": ("hey", {
+        "requests_per_second": 4541.3266, "latency_seconds": 1.7e-3,
+        "latency_seconds_p99": 12.3e-3, "operations": 2000, "failed_responses": 500}),
+    "hey-0.1.5-errors": ("hey", {
+        "requests_per_second": 1657.1286, "latency_seconds": 4.4e-3,
+        "latency_seconds_p99": 23.8e-3, "operations": 200, "request_errors": 6}),
+    "oha-1.9-errors": ("oha", {
+        "requests_per_second": 16947.3796, "latency_seconds": 0.4706e-3,
+        "latency_seconds_p99": 4.412e-3, "operations": 2000, "failed_responses": 400,
+        "request_errors": 60}),
+    "oha-0.5": ("oha", {
+        "requests_per_second": 14321.1203, "latency_seconds": 0.5e-3,
+        "latency_seconds_p99": 1.9e-3, "operations": 28673}),
+    "h2load-1.52": ("h2load", {
+        "requests_per_second": 13522.0, "latency_seconds": 591e-6, "operations": 27044,
+        "failed_requests": 0}),
+    "h2load-1.52-errors": ("h2load", {
+        "requests_per_second": 5889.28, "latency_seconds": 608e-6, "operations": 200,
+        "failed_requests": 170}),
+    "h2load-1.69": ("h2load", {
+        "requests_per_second": 41613.78, "latency_seconds": 182e-6,
+        "latency_seconds_p99": 1.12e-3, "operations": 2000, "failed_requests": 0}),
+    "vegeta-12": ("vegeta", {
+        "requests_per_second": 321.09, "latency_seconds": 302.346e-6,
+        "latency_seconds_p99": 1.044e-3, "operations": 927, "failed_requests": 231}),
+    "vegeta-6-errors": ("vegeta", {
+        "requests_per_second": 120.0, "latency_seconds": 113.172398e-3,
+        "latency_seconds_p99": 247.771566e-3, "operations": 1200, "failed_requests": 535}),
+    "memtier_benchmark-2.1": ("memtier_benchmark", {
+        "operations_per_second": 11565.37, "latency_milliseconds": 0.69358,
+        "latency_milliseconds_p99": 13.759, "operations": 8000}),
+    "memtier_benchmark-1.4-cluster": ("memtier_benchmark", {
+        "operations_per_second": 59981.25, "latency_milliseconds": 1.66421,
+        "latency_milliseconds_p99": 4.735, "operations": 1200000}),
+    "memtier_benchmark-1.2": ("memtier_benchmark", {
+        "operations_per_second": 108153.65, "latency_milliseconds": 1.846}),
+    "ycsb-0.18": ("ycsb", {
+        "operations_per_second": 4255.31914893617, "read_latency_seconds": 0.637e-6,
+        "read_latency_seconds_p99": 0, "update_latency_seconds": 0.02193419740777667e-6,
+        "operations": 3003}),
+    "ycsb-0.18-errors": ("ycsb", {
+        "operations_per_second": 7797.270955165692, "read_latency_seconds": 0.007343124165554072e-6,
+        "read_latency_seconds_p99": 0, "update_latency_seconds": 0.01199400299850075e-6,
+        "operations": 3499, "failed_operations": 501}),
+    "iperf3-3.12": ("iperf3", {"bits_per_second": 12.5e9, "retransmits": 0}),
+    "iperf3-3.12-parallel": ("iperf3", {"bits_per_second": 9.46e9, "retransmits": 16}),
+    "iperf3-3.12-bidir": ("iperf3", {"bits_per_second": 6.59e9, "retransmits": 3}),
+    "iperf3-3.12-udp": ("iperf3", {"bits_per_second": 78.8e6, "lost_share": 20}),
+    "iperf3-3.1-udp": ("iperf3", {"bits_per_second": 95.1e6, "lost_share": 0}),
     "jmh-1.37": ("jmh", {"score_per_second": 1234567.0}),
     "jmh-1.21-single": ("jmh", {"score_per_second": 2201034.901}),
     "jmh-0.5": ("jmh", {"score_per_second": 57217.1}),

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve import words
 from concurve.analysis.fit import notes_of
 from concurve.analysis.ground import RATE
 from concurve.errors import ConcurveError
@@ -39,10 +40,12 @@ _SAME_WORK = 1e-6
 
 
 class _Group(NamedTuple):
-    """Cells that differ in the work factor only, with the levels that they share."""
+    """Cells that differ in the work factor only, with the levels that they share; those whose load
+    ``failed`` are apart from the others."""
 
     shared: dict[str, Level]
     cells: list[CellFindings]
+    failed: list[CellFindings]
 
 
 def scaling_of(
@@ -68,7 +71,8 @@ def scaling_of(
     ]
     columns = [(within.n.tolist(), within.x.tolist()) for within in limited]
     reasons = [
-        _refusal(*column, within.said) for column, within in zip(columns, limited, strict=True)
+        _refusal(*column, within.said) if group.cells else "the load failed at all levels"
+        for group, column, within in zip(groups, columns, limited, strict=True)
     ]
     fitted = iter(
         fit_many(
@@ -98,10 +102,11 @@ def throughput_of(findings: Findings) -> str:
 def work_done(findings: TrialFindings, throughput: str) -> float | None:
     """What each trial does, as throughput × wall time, where that is the same for all: then the
     time and the speed-up follow from the throughput. ``None`` where it differs."""
+    failed = {cell.index for cell in findings.cells if cell.load_failed}
     found = [
         dot.values[throughput] * dot.values["wall_seconds"]
         for dot in findings.dots
-        if dot.used and throughput in dot.values and "wall_seconds" in dot.values
+        if dot.used and {throughput, "wall_seconds"} <= dot.values.keys() and dot.cell not in failed
     ]
     if not found or min(found) <= 0 or max(found) > min(found) * (1 + _SAME_WORK):
         return None
@@ -113,8 +118,8 @@ def _groups(findings: Findings, work: Factor) -> list[_Group]:
     groups: dict[tuple[Level, ...], _Group] = {}
     for cell in findings.cells:
         shared = {name: cell.parameters[name] for name in varied}
-        group = groups.setdefault(tuple(shared.values()), _Group(shared, []))
-        group.cells.append(cell)
+        group = groups.setdefault(tuple(shared.values()), _Group(shared, [], []))
+        (group.failed if cell.load_failed else group.cells).append(cell)
     return list(groups.values())
 
 
@@ -170,7 +175,9 @@ def _refused(
         label=findings.indicator(name).label,
         work=work.name,
         group=group.shared,
-        reason=reason,
+        reason=f"{reason}. {_left_out(work, group)}".removesuffix(".")
+        if group.cells and group.failed
+        else reason,
     )
 
 
@@ -187,7 +194,7 @@ def _finding(
     limit, not the curve."""
     result = _as_printed(result, work.name, group, name)
     twice = predict(result, [FAR * max(result.levels)])[0]
-    words = in_words(result)
+    said = in_words(result)
     return ScalingFinding(
         indicator=name,
         label=findings.indicator(name).label,
@@ -196,15 +203,23 @@ def _finding(
         fit=result,
         expected=None if apart else twice,
         curves=_curves(findings, name, group, result, done, ahead=not apart),
-        parameters=words.partition(": ")[2].removesuffix("."),
+        parameters=said.partition(": ")[2].removesuffix("."),
         answers=(
-            words,
+            said,
             *result.answers,
             apart or _ahead(work.name, result, twice),
+            *filter(None, [_left_out(work, group)]),
         ),
         warnings=result.warnings,
         notes=notes_of(result, work.name, name),
     )
+
+
+def _left_out(work: Factor, group: _Group) -> str:
+    """``n=4 and n=8 are left out: their load failed.``; empty where none did."""
+    levels = [f"{work.name}={cell.parameters[work.name]}" for cell in group.failed]
+    are = "is left out: its" if len(levels) == 1 else "are left out: their"
+    return f"{words.listed(levels)} {are} load failed." if levels else ""
 
 
 def _as_printed(result: FitResult, work: str, group: _Group, name: str) -> FitResult:

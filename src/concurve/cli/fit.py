@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 HELP = """Fit scaling models to measured numbers: what limits, where the peak is, what to expect.
 
 FILE is CSV with the names of its columns in the first line, or - for standard input. Rows of the
-same N are replicates: trials of one level. Of a table by concurve export, rows that were skipped
-or are in doubt are left out.
+same N are replicates: trials of one level. Of a table by concurve export, rows that were skipped,
+are in doubt, or had a load that failed are left out.
 
 \b
 Examples:

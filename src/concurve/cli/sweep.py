@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from concurve.definition.study import Study
 
 #: The tools of ``definition/known_outputs.toml``, written here so that no verb waits for that file.
-TOOLS = ("hyperfine", "pgbench", "redis-benchmark", "wrk", "sysbench", "fio", "k6", "jmh",
-         "jmh-time", "criterion", "google-benchmark")  # fmt: skip
+TOOLS = ("hyperfine", "pgbench", "redis-benchmark", "wrk", "sysbench", "fio", "k6", "ab", "hey",
+         "oha", "h2load", "vegeta", "memtier_benchmark", "ycsb", "iperf3", "jmh", "jmh-time",
+         "criterion", "google-benchmark")  # fmt: skip
 
 HELP = """Measure a command over all combinations of its parameters' levels.
 

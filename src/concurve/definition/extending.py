@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from concurve.definition.extracting import tool_figures
+from concurve.definition.failures import EXPECTED
 from concurve.definition.measured import MEASURED
 from concurve.definition.origins import Origins
 from concurve.definition.programs import IndicatorText, Program, program
@@ -142,12 +143,7 @@ def _of_tool(entry: Any, target: str, where: str) -> Iterator[Any]:
     if not isinstance(entry, dict) or "tool" not in entry:
         yield entry
         return
-    other = next((key for key in entry if key != "tool"), None)
-    if other is not None:
-        raise StudyError(
-            f"{where}: indicators: {other!r} beside tool",
-            "an entry [[indicators]] of its own for it",
-        )
+    is_expected = _refuse_beside("tool", entry, f"{where}: indicators", "indicators")
     if not isinstance(entry["tool"], str):
         raise StudyError(f"{where}: indicators, tool: no text", 'tool = "pgbench"')
     for figure in tool_figures(entry["tool"], target, f"{where}: indicators, tool"):
@@ -156,7 +152,7 @@ def _of_tool(entry: Any, target: str, where: str) -> Iterator[Any]:
             "name": extract.name,
             "unit": extract.unit,
             "better": indicator.better,
-            "failures": indicator.failures,
+            "failures": EXPECTED if is_expected and indicator.failures else indicator.failures,
             "pattern": extract.pattern,
             "combine": extract.combine,
             "optional": extract.optional,
@@ -277,17 +273,34 @@ def _use(
         if not isinstance(entry, dict) or "use" not in entry:
             entries.append(entry)
             continue
-        if len(entry) > 1:
-            other = next(key for key in entry if key != "use")
-            raise StudyError(
-                f"{where}: {table}: {other!r} beside use", f"an entry [[{table}]] of its own for it"
-            )
+        is_expected = _refuse_beside("use", entry, f"{where}: {table}", table)
         for name in _names(entry, f"{where}: {table}"):
             found = _found(name, shared, described, files, table)
             if name in shared:
                 parts[table, name] = parts[table, str(len(entries))] = found.file
-            entries.append(found.value)
+            value = found.value
+            if is_expected and isinstance(value, dict) and value.get("failures"):
+                value = {**value, "failures": EXPECTED}
+            entries.append(value)
     tables[table] = entries
+
+
+def _refuse_beside(key: str, entry: Tables, where: str, table: str) -> bool:
+    """Refuse what stands beside ``use`` or ``tool``, but for ``failures = "expected"`` of
+    indicators: whether that stands there.
+
+    Raises:
+        StudyError: something else does.
+    """
+    is_expected = table == "indicators" and entry.get("failures") == EXPECTED
+    allowed = {key, "failures"} if is_expected else {key}
+    other = next((name for name in entry if name not in allowed), None)
+    if other is None:
+        return is_expected
+    remedy = f"an entry [[{table}]] of its own for it"
+    if other == "failures" and table == "indicators":
+        remedy = f'failures = "{EXPECTED}", for failures that belong to the load, or {remedy}'
+    raise StudyError(f"{where}: {other!r} beside {key}", remedy)
 
 
 def _names(entry: Tables, where: str) -> list[str]:

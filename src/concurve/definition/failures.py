@@ -2,8 +2,10 @@
 
 ``failures`` of an indicator says it in words: ``among operations`` (a part of that count),
 ``beside operations`` (that count has the others alone), or ``share`` (the figure is the share
-itself). It stands in ``known_outputs.toml``, in the tables of our programs, in a study file, and as
-the direction ``failures`` of ``--extract``.
+itself). ``expected`` is what a study says of failures that belong to its load, such as locks that
+are refused because somebody else has them: they are counted, and no failure. It stands in
+``known_outputs.toml``, in the tables of our programs, in a study file, and as the direction
+``failures`` of ``--extract``.
 """
 
 from __future__ import annotations
@@ -16,8 +18,11 @@ from concurve.definition.indicator_names import IndicatorName, split_name
 from concurve.definition.programs import program
 from concurve.definition.study import Study
 
+#: What a study says of failures that belong to its load.
+EXPECTED = "expected"
+
 #: What ``failures`` may say.
-WORDS = re.compile(r"share|(?P<how>among|beside) (?P<of>[a-z_][a-z0-9_]*)")
+WORDS = re.compile(rf"share|{EXPECTED}|(?P<how>among|beside) (?P<of>[a-z_][a-z0-9_]*)")
 
 #: A share whose unit is this has 100 for all.
 PERCENT = "%"
@@ -40,11 +45,11 @@ def default_failures(unit: str) -> str:
 
 def failure_counts(study: Study) -> list[FailureCount]:
     """The indicators of a study that count failures: those that say so themselves, and those that
-    the programs of its roles report."""
+    the programs of its roles report, but for those that the study expects."""
     found = {item.name: item.failures for item in study.indicators if item.failures}
     for name, failures in _reported(study):
         found.setdefault(name, failures)
-    return [_parsed(name, failures) for name, failures in found.items()]
+    return [_parsed(name, failures) for name, failures in found.items() if failures != EXPECTED]
 
 
 def _reported(study: Study) -> Iterator[tuple[str, str]]:

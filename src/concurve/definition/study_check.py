@@ -155,7 +155,8 @@ def _check_failures(study: Study, where: Origins) -> None:
             raise StudyError(
                 f"{where.of('indicators', item.name)}: indicator {item.name}: "
                 f"failures {item.failures!r}",
-                '"among operations", "beside operations" if that count is without them, or "share"',
+                '"among operations", "beside operations" if that count is without them, "share", '
+                'or "expected" for what is no failure of this study',
             )
 
 

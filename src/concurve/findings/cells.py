@@ -54,6 +54,7 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     ``two_levels``, ``slow_tail`` and ``fast_tail`` say where the median alone does not tell how the
     trials lie. ``widened``: the ratios to the base in successive blocks depend on each other, and
     the interval of the speed-up is so many times as wide for that.
+    ``load_failed`` says what of its load failed where it is so much that the cell is not compared.
     ``base`` is the index of the cell that speed-up and efficiency refer to. ``resolutions``
     says by how much a reading of an indicator may be off, in its unit.
     """
@@ -71,6 +72,7 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     widened: float | None = None
     doubtful: int = 0
     including_doubtful: Estimate | None = None
+    load_failed: str = ""
     base: int | None = None
     trials: int = 0
     stop_reason: str = ""

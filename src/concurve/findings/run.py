@@ -139,8 +139,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def cell_to_explain(self) -> CellFindings | None:
         """The cell whose limit a reader is told: the one with the most concurrency among those like
-        the recommended setting, of those that were measured if there are such; ``None`` where there
-        is none."""
+        the recommended setting, of those that were measured if there are such, and of those whose
+        load did not fail; ``None`` where there is none."""
         wanted: dict[str, Level] = {}
         if self.best:
             best = self.best_overall or self.best[-1]
@@ -152,8 +152,11 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
             if all(cell.parameters.get(k) == level for k, level in wanted.items() if k != work)
         ]
         measured = [cell for cell in alike if cell.trials and cell.status != "skipped"]
+        sound = [cell for cell in measured if not cell.load_failed]
         return max(
-            measured or alike, key=lambda cell: _amount(cell.parameters.get(work)), default=None
+            sound or measured or alike,
+            key=lambda cell: _amount(cell.parameters.get(work)),
+            default=None,
         )
 
     @property

@@ -32,6 +32,7 @@ from concurve.measuring import packaged
 from concurve.measuring.ahead import Ahead, can_run_at_once
 from concurve.measuring.alike import check_alike
 from concurve.measuring.changed_programs import changed_programs
+from concurve.measuring.disturbances import Disturbances
 from concurve.measuring.flight_recorder import with_recordings
 from concurve.measuring.hooks import hook_seconds, run_hook
 from concurve.measuring.judgement import NOT_READY, TIMED_OUT, TIMED_OUT_BUSY, Judge
@@ -214,6 +215,7 @@ class Runner:
         self._cpus = machine.allowed_cpus()
         self._judge = Judge(self.plan)
         self._patience = Patience(self._note)
+        self._disturbances = Disturbances()
         self._refused_told = False
         self._was_busy = False
         self._wants_port = uses(head.study, FREE_PORT)
@@ -406,6 +408,8 @@ class Runner:
         self._hook("conclude", cell)
         with self._watch_hook("check", cell):
             verdict, value, cause, detail, figures = self._judge.judge(cell, record)
+        is_disturbed = verdict == "contaminated" or cause == TIMED_OUT_BUSY
+        self._disturbances.take(record, is_disturbed=is_disturbed)
         if record.outcome.kind == "timed_out" and limit.is_cut(record):
             self._was_busy |= cause == TIMED_OUT_BUSY
             cause, detail = CUT, f"stopped with the run, after {record.wall_ns / 1e9:.1f} s"
@@ -450,6 +454,9 @@ class Runner:
             outcome.verdict,
             outcome.cause and words.why(outcome.cause, outcome.detail),
         )
+        said = self._disturbances.said()
+        if said:
+            self._note(said)
 
     def _tell_refused(self, record: TrialRecord) -> None:
         """Say once in a run what the programs reported in vain."""

@@ -11,8 +11,10 @@ from typing import NamedTuple
 from concurve.findings.run import Findings, TrialFindings
 from concurve.report.format import clean_lines
 
-_RESERVED_CELL = {"cell", "status", "trials", "set_aside", "in_doubt"}
-_RESERVED_TRIAL = {"cell", "block", "attempt", "used", "set_aside", "in_doubt", "cause"}
+_RESERVED_CELL = {"cell", "status", "trials", "set_aside", "in_doubt", "load_failed"}
+_RESERVED_TRIAL = {
+    "cell", "block", "attempt", "used", "set_aside", "in_doubt", "load_failed", "cause"
+}  # fmt: skip
 
 #: A text that begins with one of these is a formula for spreadsheets.
 _FORMULA = ("=", "+", "-", "@")
@@ -30,12 +32,14 @@ def cell_rows(findings: Findings) -> Rows:
     as ``NAME_low`` and ``NAME_high``.
 
     ``set_aside`` is the number of its trials that do not count in the primary figure, because
-    enough quiet ones do; ``in_doubt`` says whether any figure of the row has the mark of a doubt. A
+    enough quiet ones do; ``in_doubt`` says whether any figure of the row has the mark of a doubt,
+    ``load_failed`` whether so much of its load failed that it is not compared. A
     figure that is missing, and an interval with too few trials, are ``None``.
     """
     names = findings.names_in_order()
     factors = _factors(findings, _RESERVED_CELL, names)
-    heading = ["cell", *factors.values(), "status", "trials", "set_aside", "in_doubt"]
+    heading = ["cell", *factors.values(), "status", "trials"]
+    heading += ["set_aside", "in_doubt", "load_failed"]
     for name in names:
         heading += [name, f"{name}_low", f"{name}_high"]
     rows: list[list[object]] = []
@@ -45,7 +49,7 @@ def cell_rows(findings: Findings) -> Rows:
         shown = cell.indicators.get(findings.primary)
         aside = 0 if cell.including_doubtful is None else cell.trials - (shown.n if shown else 0)
         in_doubt = any(cell.indicators[name].in_doubt for name in names if name in cell.indicators)
-        row += [cell.status, cell.trials, aside, in_doubt]
+        row += [cell.status, cell.trials, aside, in_doubt, bool(cell.load_failed)]
         for name in names:
             figure = cell.indicators.get(name)
             bounds = (figure.value, figure.low, figure.high) if figure else (None, None, None)
@@ -56,14 +60,15 @@ def cell_rows(findings: Findings) -> Rows:
 
 def trial_rows(findings: TrialFindings) -> Rows:
     """One row a trial that gave a figure: parameters, block, attempt, whether it is used, whether
-    it is set aside for quieter ones in the primary figure, whether it is in doubt, the cause of
-    that, figures."""
+    it is set aside for quieter ones in the primary figure, whether it is in doubt, whether the load
+    of its cell failed, the cause of a doubt, figures."""
     names = list(dict.fromkeys(name for dot in findings.dots for name in dot.values))
     factors = _factors(findings, _RESERVED_TRIAL, names)
     causes = {(item.cell, item.block, item.attempt): item.cause for item in findings.rejects}
     parameters = {cell.index: cell.parameters for cell in findings.cells}
     doubted = {(item.cell, item.block, item.attempt) for item in findings.rejects if item.used}
-    of_trial = ["block", "attempt", "used", "set_aside", "in_doubt", "cause"]
+    failed = {cell.index for cell in findings.cells if cell.load_failed}
+    of_trial = ["block", "attempt", "used", "set_aside", "in_doubt", "load_failed", "cause"]
     heading = ["cell", *factors.values(), *of_trial, *names]
     rows: list[list[object]] = []
     for dot in findings.dots:
@@ -71,7 +76,8 @@ def trial_rows(findings: TrialFindings) -> Rows:
         row: list[object] = [dot.cell, *(levels.get(factor) for factor in factors)]
         key = (dot.cell, dot.block, dot.attempt)
         aside = findings.primary in dot.set_aside
-        row += [dot.block, dot.attempt, dot.used, aside, key in doubted, causes.get(key, "")]
+        row += [dot.block, dot.attempt, dot.used, aside, key in doubted, dot.cell in failed]
+        row += [causes.get(key, "")]
         row += [_finite(dot.values.get(name)) for name in names]
         rows.append(row)
     return Rows(heading, rows)

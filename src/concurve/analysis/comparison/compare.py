@@ -7,7 +7,7 @@ and ``cells`` compares each pair.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -22,7 +22,7 @@ from concurve.analysis.comparison.cells import (
     verdict_of,
 )
 from concurve.analysis.comparison.claims import claims_on_both
-from concurve.analysis.comparison.hints import hints
+from concurve.analysis.comparison.hints import hints, hints_of_others, other_figures
 from concurve.analysis.comparison.options import (
     DEFAULTS,
     Options,
@@ -46,7 +46,7 @@ from concurve.analysis.comparison.sides import (
     without,
 )
 from concurve.errors import ComparisonError
-from concurve.findings.comparison import Comparison
+from concurve.findings.comparison import CellComparison, Comparison
 from concurve.findings.run import TrialFindings
 from concurve.stats.centre import staged
 from concurve.stats.comparison import Direction, Method, directions
@@ -169,6 +169,8 @@ class _Drafted(NamedTuple):
     infos: tuple[IndicatorInfo, ...]
     drafts: list[Draft]
     by_cpu_time: list[Draft]
+    figures: list[IndicatorInfo]
+    by_others: Callable[[], list[Draft]]
 
 
 def _drafted(
@@ -192,31 +194,55 @@ def _drafted(
         for info in indicators_beside(sides, CPU_TIME, infos)
         for pair in pairs
     ]
-    return _Drafted(sides, pairs, tuple(warnings), method, infos, drafts, by_cpu_time)
+    figures = other_figures(sides, infos)
+
+    def by_others() -> list[Draft]:
+        return [
+            draft_of(pair, info, sides, columns, cpu, beside, method)
+            for info in figures
+            for columns in [columns_of(sides, info.name)]
+            for pair in pairs
+        ]
+
+    return _Drafted(
+        sides, pairs, tuple(warnings), method, infos, drafts, by_cpu_time, figures, by_others
+    )
 
 
 def _settled(drafted: Sequence[_Drafted], options: Options) -> list[Comparison]:
     """The comparisons with their verdicts, which are of all cells of all of them together."""
     level = 1 - staged(0.95, any(is_staged(item.sides) for item in drafted))
     logs = [draft.log for item in drafted for draft in item.drafts]
-    said = iter(directions(logs, options.effect, level))
+    found = directions(logs, options.effect, level)
+    said = iter(found)
     beside = iter(
         directions([d.log for item in drafted for d in item.by_cpu_time], options.effect, level)
     )
-    return [_settled_one(item, said, beside, options.effect) for item in drafted]
+    # Nobody asks for the others where all is decided.
+    others = [item.by_others() if "undecided" in found else [] for item in drafted]
+    further = iter(directions([d.log for drafts in others for d in drafts], options.effect, level))
+    return [
+        _settled_one(item, said, beside, _judged(drafts, further), options.effect)
+        for item, drafts in zip(drafted, others, strict=True)
+    ]
+
+
+def _judged(drafts: Sequence[Draft], said: Iterator[Direction]) -> list[CellComparison]:
+    return [
+        msgspec.structs.replace(draft.cell, verdict=verdict_of(next(said), draft.better))
+        for draft in drafts
+    ]
 
 
 def _settled_one(
-    item: _Drafted, said: Iterator[Direction], beside: Iterator[Direction], effect: float
+    item: _Drafted,
+    said: Iterator[Direction],
+    beside: Iterator[Direction],
+    others: Sequence[CellComparison],
+    effect: float,
 ) -> Comparison:
-    cells = tuple(
-        msgspec.structs.replace(draft.cell, verdict=verdict_of(next(said), draft.better))
-        for draft in item.drafts
-    )
-    others = [
-        msgspec.structs.replace(draft.cell, verdict=verdict_of(next(beside), draft.better))
-        for draft in item.by_cpu_time
-    ]
+    cells = tuple(_judged(item.drafts, said))
+    by_cpu_time = _judged(item.by_cpu_time, beside)
     return Comparison(
         base=item.sides[0].name,
         new=item.sides[1].name,
@@ -226,7 +252,8 @@ def _settled_one(
         method=item.method,
         cells=cells,
         advice=(
-            *hints(cells, others, item.infos),
+            *hints(cells, by_cpu_time, item.infos),
+            *hints_of_others(cells, others, item.infos, item.figures),
             *advice(cells, [draft.is_coarse for draft in item.drafts], item.sides, effect),
         ),
         warnings=item.warnings,

@@ -1,18 +1,44 @@
-"""What CPU time says of cells whose verdict is undecided: a hint, and no verdict.
+"""What other figures say of cells whose verdict is undecided: a hint, and no verdict.
 
 A verdict by another figure of the same trials, because the first was undecided, would be a second
-try (decision 27). Yet a reader should not have to look for what did differ.
+try (decision 27). Yet a reader should not have to look for what did differ. CPU time is one figure,
+named beforehand; the others are many, so they are judged as one family, in which a difference must
+be the clearer the more there are.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from concurve import words
+from concurve.analysis.comparison.cells import CPU_TIME
+from concurve.analysis.comparison.options import indicators_beside
+from concurve.analysis.comparison.sides import Side
 from concurve.findings.comparison import CellComparison
 from concurve.terms import IndicatorInfo
 
-#: So many cells are named.
+#: So many cells, or figures of a cell, are named.
 _NAMED_MAX = 3
+
+#: What is measured of any program and may differ while the times do not; primary and extracted
+#: figures are added. What follows from the times is no other figure.
+_MEASURED = ("rss_bytes_max", "minor_faults", "major_faults", "context_switches")
+_OF_TIME = ("wall_seconds", "run_seconds", "rate_per_second", "seconds_per_operation", "speedup",
+            "efficiency", "rate_per_worker")  # fmt: skip
+
+
+def other_figures(sides: tuple[Side, Side], asked: Sequence[IndicatorInfo]) -> list[IndicatorInfo]:
+    """The figures besides CPU time and those ``asked`` for that may differ, of all runs."""
+    runs = [run for side in sides for run in side.sessions]
+    own = (name for run in runs for name in (run.primary, *run.extracted))
+    names = dict.fromkeys((*own, *_MEASURED))
+    return [
+        info
+        for name in names
+        if name not in (CPU_TIME, *_OF_TIME)
+        for info in indicators_beside(sides, name, asked)
+    ]
 
 
 def hints(
@@ -32,14 +58,50 @@ def hints(
         return ()
     said = "; ".join(_differs(cell) for cell in found[:_NAMED_MAX])
     more = f"; and in {len(found) - _NAMED_MAX} more cells" if len(found) > _NAMED_MAX else ""
-    names = {info.name: (info.label or info.name).lower() for info in infos}
-    of = " and ".join(
-        dict.fromkeys(names[cell.indicator] for cell in cells if cell.verdict == "undecided")
-    )
     return (
-        f"CPU time differs where {of} is undecided: {said}{more}. "
+        f"CPU time differs where {_undecided(cells, infos)} is undecided: {said}{more}. "
         "That is a second figure of the same trials: a hint, and no verdict.",
     )
+
+
+def hints_of_others(
+    cells: Sequence[CellComparison],
+    others: Sequence[CellComparison],
+    infos: Sequence[IndicatorInfo],
+    figures: Sequence[IndicatorInfo],
+) -> tuple[str, ...]:
+    """A sentence on the undecided cells in which ``others`` of the same trials differ, the clearest
+    first; none where none does. Their verdicts are those of all of these ``figures`` together."""
+    undecided = [cell.parameters for cell in cells if cell.verdict == "undecided"]
+    found = sorted(
+        (
+            cell
+            for cell in others
+            if cell.verdict in ("faster", "slower") and cell.parameters in undecided
+        ),
+        key=lambda cell: -abs(math.log(cell.ratio.value)) if cell.ratio else 0.0,
+    )
+    if not found:
+        return ()
+    labels = {info.name: _label(info) for info in figures}
+    said = "; ".join(f"{labels[cell.indicator]} {_differs(cell)}" for cell in found[:_NAMED_MAX])
+    more = f"; and {len(found) - _NAMED_MAX} more" if len(found) > _NAMED_MAX else ""
+    return (
+        f"Where {_undecided(cells, infos)} is undecided, there differs: {said}{more}. "
+        f"{words.count(len(figures), 'figure')} of the same trials, judged together: a hint, and "
+        "no verdict.",
+    )
+
+
+def _undecided(cells: Sequence[CellComparison], infos: Sequence[IndicatorInfo]) -> str:
+    """The figures of which a cell is undecided, in words."""
+    names = {info.name: (info.label or info.name).lower() for info in infos}
+    undecided = (names[cell.indicator] for cell in cells if cell.verdict == "undecided")
+    return " and ".join(dict.fromkeys(undecided))
+
+
+def _label(info: IndicatorInfo) -> str:
+    return info.label or info.name
 
 
 def _differs(cell: CellComparison) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -43,11 +43,12 @@ def cell_findings(
     speed: Speed | None,
     absent: Mapping[str, str],
     head: RunHead,
-    failed: Collection[int] = (),
+    failed: Mapping[int, str] = {},
 ) -> tuple[CellFindings, ...]:
     """The findings of each cell; an estimate is computed when it is first read. ``every`` are the
     tables of all trials in use, ``absent`` the reasons of :func:`absent_of`. The cells whose load
-    ``failed`` have no speed-up, nor have those of which one is the base."""
+    ``failed``, each with what of it did, have no speed-up, nor have those of which one is the
+    base."""
     tables, primary = chosen.tables, head.study.primary
     staged = is_staged(plan.rules)
     units = {info.name: info.unit for info in infos}
@@ -57,7 +58,7 @@ def cell_findings(
     without = dict.fromkeys(("speedup", "efficiency"), LOAD_FAILED)
     for cell in plan.cells:
         table, state = tables[cell.index], protocol.cells[cell.index]
-        is_compared = not failed or not {cell.index, cell.base} & set(failed)
+        is_compared = not failed or not {cell.index, cell.base} & failed.keys()
         indicators = LazyMapping(
             table.used,
             partial(centres.of, cell.index),
@@ -88,6 +89,7 @@ def cell_findings(
                 )
                 if set_aside
                 else None,
+                load_failed=failed.get(cell.index, ""),
                 base=cell.base,
                 trials=len(state.used),
                 stop_reason=state.stop_reason,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from concurve import words
 from concurve.analysis.run.tables import Table
 from concurve.analysis.sentences.naming import name
-from concurve.definition.failures import PERCENT, FailureCount, failure_counts
+from concurve.definition.failures import EXPECTED, PERCENT, FailureCount, failure_counts
 from concurve.definition.study import Study
 from concurve.findings.run import Finding
 from concurve.planning.plan import Plan
@@ -70,9 +70,15 @@ def _failed(count: FailureCount, unit: str, cell: int, table: Table) -> FailedLo
     return FailedLoad(cell, count.name, failed, total, failed / total if total > 0 else 1.0)
 
 
-def not_compared(loads: Sequence[FailedLoad]) -> frozenset[int]:
-    """The cells whose load failed."""
-    return frozenset(load.cell for load in loads if load.is_failed)
+def not_compared(loads: Sequence[FailedLoad], infos: Sequence[IndicatorInfo]) -> dict[int, str]:
+    """The cells whose load failed, and what of it: ``failed responses: all 12,107``."""
+    labels = {info.name: info.label for info in infos}
+    found: dict[int, list[str]] = {}
+    for load in loads:
+        if load.is_failed:
+            label = labels.get(load.indicator, load.indicator)
+            found.setdefault(load.cell, []).append(f"{label}: {_amount(load)}")
+    return {cell: "; ".join(said) for cell, said in found.items()}
 
 
 def failure_sentences(
@@ -86,7 +92,7 @@ def failure_sentences(
     found = []
     if failed:
         said = " ".join(_each(plan, failed, labels))
-        own = len(not_compared(failed))
+        own = len({load.cell for load in failed})
         if own == len(plan.cells):
             what = "This run says nothing of the work, and no setting is recommended"
         elif own == 1:
@@ -96,12 +102,25 @@ def failure_sentences(
         found.append(
             Finding(
                 kind="answer",
-                sentence=f"{said} {what}: see what the load asks for, and what it gets.",
+                sentence=f"{said} {what}: see what the load asks for, and what it "
+                f"gets{_expecting(plan.study, failed)}.",
             )
         )
     if others:
         found.append(Finding(kind="warning", sentence=" ".join(_each(plan, others, labels))))
     return found
+
+
+def _expecting(study: Study, failed: Sequence[FailedLoad]) -> str:
+    """How a study says that it expects what a program of ours counts: nobody but the author of a
+    study file has such a program, and what is extracted counts failures because the author said
+    so."""
+    extracted = {extract.name for extract in study.extracts}
+    names = dict.fromkeys(load.indicator for load in failed if load.indicator not in extracted)
+    if not names:
+        return ""
+    used = ", ".join(f'"{name}"' for name in names)
+    return f'; if the study expects that: use = [{used}], failures = "{EXPECTED}"'
 
 
 def _each(plan: Plan, loads: Sequence[FailedLoad], labels: Mapping[str, str]) -> Iterator[str]:
@@ -122,11 +141,12 @@ def _each(plan: Plan, loads: Sequence[FailedLoad], labels: Mapping[str, str]) ->
 def _one(plan: Plan, load: FailedLoad) -> str:
     """``all 12,107 with workers=1``, ``12 of 44,377 (0.03 %) with workers=2``"""
     where = f" with {name(plan, plan.cells[load.cell].parameters)}" if len(plan.cells) > 1 else ""
+    return f"{_amount(load)}{where}"
+
+
+def _amount(load: FailedLoad) -> str:
     if load.total is None:
-        amount = f"{load.failed:,.0f}" if load.share is None else words.share(load.share)
-    elif load.failed >= load.total:
-        amount = f"all {load.failed:,.0f}"
-    else:
-        part = words.share(load.share or 0.0)
-        amount = f"{load.failed:,.0f} of {load.total:,.0f} ({part})"
-    return f"{amount}{where}"
+        return f"{load.failed:,.0f}" if load.share is None else words.share(load.share)
+    if load.failed >= load.total:
+        return f"all {load.failed:,.0f}"
+    return f"{load.failed:,.0f} of {load.total:,.0f} ({words.share(load.share or 0.0)})"

@@ -176,7 +176,7 @@ def analyse(
     hosts = compare_hosts(plan, tables, asked)
     unlike = hosts.doubt if hosts else ""
     loads = failed_loads(head.study, every)
-    failed = not_compared(loads)
+    failed = not_compared(loads, indicators)
     best = best_of(plan, protocol, tables, ground, picked.quiet, failed, advised=advised)
     if unlike:
         best = withheld_best(best, unlike)

@@ -68,6 +68,13 @@ class Cell(msgspec.Struct, frozen=True):
             "in successive blocks depend on each other; left out where that is not shown."
         ),
     ]
+    load_failed: Annotated[
+        str | msgspec.UnsetType,
+        about(
+            "What of its load failed, where it is so much that the cell is not compared; left out "
+            "else."
+        ),
+    ]
     base: Annotated[
         Count | msgspec.UnsetType,
         about("index of the cell that speed-up and efficiency refer to."),
@@ -95,6 +102,7 @@ def cell_of(cell: CellFindings, trials: list[Trial]) -> Cell:
         slow_tail=cell.slow_tail or msgspec.UNSET,
         fast_tail=cell.fast_tail or msgspec.UNSET,
         widened=cell.widened or msgspec.UNSET,
+        load_failed=cell.load_failed or msgspec.UNSET,
         base=msgspec.UNSET if cell.base is None else cell.base,
         stop_reason=cell.stop_reason,
         note=cell.note,

@@ -1,0 +1,101 @@
+"""Says early in a run that its trials are disturbed, and by whom: a run on a busy machine goes to
+its end before its answer says that nothing can be recommended.
+
+It is told once, and again only where that changes much.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from concurve import words
+from concurve.wire.record import MachineRecord, TrialRecord
+
+#: So many disturbed trials are no accident, if they are this share of those so far.
+DISTURBED_MIN = 4
+DISTURBED_SHARE_MIN = 0.5
+#: It is told again where so many times as much is taken as was told, or by somebody else who takes
+#: so many times as much as those who were told.
+GROWN = 2.0
+#: Fewer CPUs than this are nobody's.
+SEEN_MIN = 0.05
+
+_HYPERVISOR = "the hypervisor"
+_OTHERS = "short-lived processes"
+
+
+class Disturbances:
+    """The disturbed trials of this session of a run, and who took CPU time in them."""
+
+    def __init__(self) -> None:
+        self._done = 0
+        self._disturbed = 0
+        self._cpu_ns: Counter[str] = Counter()
+        self._wall_ns = 0
+        self._since = 0
+        # Whoever was told, and how many CPUs all of them took then.
+        self._told: dict[str, float] = {}
+
+    def take(self, record: TrialRecord, *, is_disturbed: bool) -> None:
+        """Count a trial."""
+        self._done += 1
+        if not is_disturbed:
+            return
+        self._disturbed += 1
+        self._since += 1
+        self._wall_ns += record.wall_ns
+        for who, cpu_ns in _takers(record):
+            self._cpu_ns[who] += cpu_ns
+
+    def said(self) -> str:
+        """What is to be told now: ``12 of 14 trials disturbed so far: firefox took 0.6 CPUs;
+        Ctrl-C keeps what is measured``. Empty where nothing is, or it was told."""
+        is_much = self._disturbed >= DISTURBED_SHARE_MIN * self._done
+        if self._since < DISTURBED_MIN or not is_much:
+            return ""
+        taken = {who: cpu_ns / max(1, self._wall_ns) for who, cpu_ns in self._cpu_ns.items()}
+        self._since, self._wall_ns = 0, 0
+        self._cpu_ns.clear()
+        who, cpus = max(taken.items(), key=lambda item: item[1])
+        everybody = sum(taken.values())
+        if self._told and not self._is_news(who, taken):
+            return ""
+        self._told[who] = everybody
+        of = f"{self._disturbed} of {words.count(self._done, 'trial')} disturbed so far"
+        return f"{of}{_by(who, cpus, everybody)}; Ctrl-C keeps what is measured"
+
+    def _is_news(self, who: str, taken: dict[str, float]) -> bool:
+        """Is it twice as much as was ever told, or somebody else beside whom those that were told
+        are little?"""
+        if sum(taken.values()) >= GROWN * max(*self._told.values(), SEEN_MIN):
+            return True
+        known = max(taken.get(told, 0.0) for told in self._told)
+        return who not in self._told and taken[who] >= GROWN * max(known, SEEN_MIN)
+
+
+def _by(who: str, cpus: float, everybody: float) -> str:
+    """``: firefox took 0.6 CPUs``, ``: others took 1.6 CPUs, firefox 0.6 of them``. Empty where
+    nobody is seen to have taken any: threads waited for CPUs all the same."""
+    if cpus < SEEN_MIN:
+        return ""
+    if everybody < cpus + SEEN_MIN:
+        return f": {who} took {cpus:.1f} CPUs"
+    return f": others took {everybody:.1f} CPUs, {who} {cpus:.1f} of them"
+
+
+def _takers(record: TrialRecord) -> Iterator[tuple[str, int]]:
+    """Who took CPU time in a trial, on all of its hosts."""
+    if not record.hosts:
+        yield from _of_machine(record.machine)
+    for host in record.hosts:
+        for who, cpu_ns in _of_machine(host.machine):
+            yield f"{who} on {host.name}", cpu_ns
+
+
+def _of_machine(machine: MachineRecord) -> Iterator[tuple[str, int]]:
+    yield _HYPERVISOR, machine.steal_ns or 0
+    for process in machine.foreign_processes:
+        yield process.name, process.cpu_ns
+    named = sum(process.cpu_ns for process in machine.foreign_processes)
+    yield _OTHERS, max(0, (machine.foreign_cpu_ns or 0) - named)
