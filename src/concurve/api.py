@@ -151,15 +151,17 @@ class Run:
         *,
         indicators: Sequence[str] = (),
         effect: float = EFFECT,
+        in_doubt: bool = False,
     ) -> Comparison:
         """Two levels of a factor, block by block, at each combination of the others; as
-        ``concurve compare RUN --factor NAME --levels BASE,NEW``.
+        ``concurve compare RUN --factor NAME --levels BASE,NEW``. ``in_doubt``: judge cells in
+        doubt, too.
 
         Raises:
             ConcurveError: the levels cannot be compared.
         """
         with _in_python():
-            options = Options(indicators=tuple(indicators), effect=effect)
+            options = Options(indicators=tuple(indicators), effect=effect, in_doubt=in_doubt)
             return compare_levels(self.findings, factor, (str(base), str(new)), options)
 
     @_known_keywords
@@ -369,9 +371,11 @@ def compare(
     indicators: Sequence[str] = (),
     effect: float = EFFECT,
     across_machines: bool = False,
+    in_doubt: bool = False,
     db: str | None = None,
 ) -> Comparison:
-    """Each cell of ``new`` over the same cell of ``base``; as ``concurve compare``.
+    """Each cell of ``new`` over the same cell of ``base``; as ``concurve compare``. ``in_doubt``:
+    judge cells in doubt, too.
 
     Raises:
         ConcurveError: the runs cannot be compared.
@@ -379,7 +383,10 @@ def compare(
     with _in_python():
         sides = [run if isinstance(run, Run) else load(run, db) for run in (base, new)]
         options = Options(
-            indicators=tuple(indicators), effect=effect, across_machines=across_machines
+            indicators=tuple(indicators),
+            effect=effect,
+            across_machines=across_machines,
+            in_doubt=in_doubt,
         )
         return compare_runs([sides[0].findings], [sides[1].findings], options)
 

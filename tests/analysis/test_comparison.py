@@ -301,7 +301,7 @@ def test_cpu_time_that_spreads_less_is_advice_for_the_next_run_and_no_verdict() 
     assert cell.cpu_trials < cell.trials
     assert found.advice[-1] == (
         f"CPU time spreads less and would need {cell.cpu_trials} trials of each: to judge by it, "
-        "plan the next run for --indicator cpu_seconds."
+        "plan the next run with --primary cpu_seconds."
     )
     by_cpu = compare_levels(run, "copy", (), Options(indicators=("cpu_seconds",)))
     assert by_cpu.cells[0].verdict == "slower"
@@ -492,15 +492,21 @@ def test_sweeps_of_one_command_under_two_names_are_one_study(store: Store) -> No
     runs = [
         swept(
             made_run(store, lambda n: 1.0, seed=seed, n=(1, 2), name=name),
-            f"concurve sweep --name {name} -P n=1,2 --seed {seed} -- ./program {{n}}",
+            f"concurve sweep --name {name} -P n 1,2 --seed {seed} -- ./program {{n}}",
         )
         for seed, name in enumerate(("io4", "io8"), start=1)
     ]
     found = compare_runs([runs[0]], [runs[1]])
-    assert not [text for text in found.warnings if "different studies" in text]
+    assert not [text for text in found.warnings if "different" in text]
     assert (found.base, found.new) == (f"io4 ({runs[0].run.id})", f"io8 ({runs[1].run.id})")
-    other = swept(runs[1], "concurve sweep --name io8 -P n=1,2 -- ./another {n}")
-    assert "different studies: io4 and io8" in compare_runs([runs[0]], [other]).warnings
+    other = swept(runs[1], "concurve sweep --name io8 -P n 1,2 -- ./another {n}")
+    assert (
+        "different commands: ./program {n} and ./another {n}"
+        in compare_runs([runs[0]], [other]).warnings
+    )
+    slow = "concurve sweep --name io8 -P n 1,2 --server './srv slow' -- ./program {n}"
+    warnings = compare_runs([runs[0]], [swept(runs[1], slow)]).warnings
+    assert "different commands: ./program {n} and --server ./srv slow ./program {n}" in warnings
     alike = made_run(store, lambda n: 1.0, seed=3, n=(1, 2), name="io4")
     assert compare_runs([runs[0]], [alike]).base == runs[0].run.id
 
@@ -577,15 +583,71 @@ def test_other_figures_raise_no_more_false_alarms_than_one(store: Store) -> None
     assert sum(told) <= 7, "5 % of 60, and two standard deviations"
 
 
-def test_what_is_in_doubt_has_a_number_of_trials_too(store: Store) -> None:
+def doubted(run: TrialFindings, threads: dict[str, int] | None = None) -> TrialFindings:
+    """The run on a machine that was not quiet; ``threads`` are those of each side."""
+    cells = []
+    for cell in run.cells:
+        figures = {name: figure.doubted() for name, figure in cell.indicators.items()}
+        if threads is not None:
+            most = float(threads[str(cell.parameters["side"])])
+            figures["threads_peak"] = Estimate(value=most, low=most, high=most, n=5)
+        cells.append(msgspec.structs.replace(cell, indicators=figures))
+    return msgspec.structs.replace(run, cells=tuple(cells))
+
+
+def test_what_is_in_doubt_wants_a_quiet_machine_and_no_number_of_trials(store: Store) -> None:
     run = made_run(store, lambda side: 1.0, cv=0.05, side=("a", "b"))
-    cells = tuple(
-        msgspec.structs.replace(
-            cell, indicators={name: figure.doubted() for name, figure in cell.indicators.items()}
-        )
-        for cell in run.cells
-    )
-    found = compare_levels(msgspec.structs.replace(run, cells=cells), "side")
+    found = compare_levels(doubted(run), "side")
     assert found.cells[0].note.startswith("in doubt")
-    assert "more trials of each would show" in found.advice[0]
-    assert "--wait-quiet 5m" in found.advice[-1]
+    (said,) = found.advice
+    assert "--wait-quiet 5m" in said and "--in-doubt" in said
+
+
+ALIKE = {"a": 2, "b": 2}
+
+
+def test_a_large_difference_of_levels_in_turns_is_told_on_a_busy_machine(store: Store) -> None:
+    run = made_run(store, lambda side: {"a": 1.0, "b": 2.0}[side], cv=0.05, side=("a", "b"))
+    (cell,) = compare_levels(doubted(run, ALIKE), "side").cells
+    assert cell.verdict == "slower" and cell.is_doubted
+    assert "not quiet" in cell.note and "in turns" in cell.note
+
+
+def test_what_neighbours_may_make_is_not_told_on_a_busy_machine(store: Store) -> None:
+    """A small difference, and one of levels that ask for other numbers of CPUs."""
+    small = made_run(store, lambda side: {"a": 1.0, "b": 1.1}[side], cv=0.01, side=("a", "b"))
+    assert compare_levels(small, "side").cells[0].verdict == "slower"
+    assert compare_levels(doubted(small, ALIKE), "side").cells[0].verdict == "undecided"
+    large = made_run(
+        store, lambda side: {"a": 1.0, "b": 2.0}[side], seed=2, cv=0.05, side=("a", "b")
+    )
+    unlike = doubted(large, {"a": 2, "b": 4})
+    assert compare_levels(unlike, "side").cells[0].verdict == "undecided"
+    numbers = made_run(store, float, seed=3, cv=0.05, side=(1, 2))
+    same = doubted(numbers, {"1": 2, "2": 2})
+    assert compare_levels(same, "side").cells[0].verdict == "undecided"
+    with_server = msgspec.structs.replace(doubted(large, ALIKE), roles=("server", "load"))
+    assert compare_levels(with_server, "side").cells[0].verdict == "undecided"
+
+
+def test_two_runs_in_doubt_are_judged_where_that_is_asked_for(store: Store) -> None:
+    base = doubted(made_run(store, lambda n: 1.0, seed=1, cv=0.02, n=(1,)))
+    new = doubted(made_run(store, lambda n: 2.0, seed=2, cv=0.02, n=(1,)))
+    assert compare_runs([base], [new]).cells[0].verdict == "undecided"
+    (cell,) = compare_runs([base], [new], Options(in_doubt=True)).cells
+    assert cell.verdict == "slower" and cell.note.startswith("in doubt")
+
+
+def test_equal_programs_on_a_busy_machine_are_not_told_apart(store: Store) -> None:
+    """Neighbours slow trials to up to twice the time, whoever is measured: 100 runs."""
+    draw = np.random.default_rng(7)
+    wrong = 0
+    for seed in range(100):
+        run = made_run(
+            store,
+            lambda side: float(1 + draw.random() ** 2),
+            seed=seed, cv=0.02, rules=TEN, side=("a", "b"),
+        )  # fmt: skip
+        (cell,) = compare_levels(doubted(run, ALIKE), "side").cells
+        wrong += cell.verdict in ("faster", "slower")
+    assert wrong <= 2

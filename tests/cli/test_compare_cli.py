@@ -10,7 +10,11 @@ import pytest
 
 import concurve
 from concurve.cli import main
+from concurve.definition.study import Rules
+from concurve.measuring.heads import new_head
+from concurve.measuring.laboratory import Runner
 from concurve.store import Store
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.made import made_run
 
 
@@ -30,6 +34,22 @@ def ids(tmp_path: Path) -> list[str]:
         ).run.id
         for seed in slow
     ]
+
+
+@pytest.fixture
+def disturbed(tmp_path: Path) -> str:
+    """A run on a machine from which a hypervisor took time all the while; b is 3 % slower."""
+    store = Store(str(tmp_path / "concurve.db"))
+    rules = Rules(repeats_min=10, repeats_max=10, redo_max=0, redo_share=0.0)
+    head = new_head(small_study(rules, side=("a", "b")), "normal", 1, "concurve sweep …")
+    engine = FakeEngine(
+        lambda spec, rng: (
+            (1.03 if spec.roles[0].argv[1] == "b" else 1.0) * rng.lognormvariate(0, 0.001)
+        ),
+        steal_of=lambda _: 10**9,
+    )
+    Runner(head, store, engine, clock=FakeClock(0.001)).start()
+    return head.id
 
 
 def said(
@@ -130,3 +150,20 @@ def test_the_interface_for_python_compares_too(ids: list[str]) -> None:
     assert [cell.verdict for cell in found.cells].count("slower") == 2
     best = concurve.load(ids[0]).best()
     assert best is not None and best.smallest["threads"] == 2
+
+
+def test_an_exit_code_that_does_not_speak_of_cells_in_doubt_says_so(
+    disturbed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compared = ("compare", disturbed, "--factor", "side")
+    code, out, err = said(monkeypatch, capsys, *compared, "--fail-on", "slower")
+    assert code == 0 and "undecided" in out and "--in-doubt" in out
+    assert "1 of 1 cells undecided, in doubt" in err and "--fail-on undecided" in err
+    code, _, err = said(
+        monkeypatch, capsys, *compared, "--fail-on", "slower", "--fail-on", "undecided"
+    )
+    assert code == 10 and "1 undecided of 1 cells" in err
+    code, out, err = said(monkeypatch, capsys, *compared, "--in-doubt", "--fail-on", "slower")
+    assert code == 10 and "1 slower of 1 cells" in err
+    assert "not quiet" in out
+    assert said(monkeypatch, capsys, *compared)[2] == ""

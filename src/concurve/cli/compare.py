@@ -47,6 +47,11 @@ Levels of one run are compared block by block (signed ranks), runs by their tria
 )
 @click.option("--across-machines", is_flag=True, help="Compare runs of different machines.")
 @click.option(
+    "--in-doubt",
+    is_flag=True,
+    help="Judge cells in doubt, too, as if the machine had been quiet.",
+)
+@click.option(
     "--fail-on",
     multiple=True,
     type=click.Choice(["slower", "faster", "undecided"]),
@@ -64,6 +69,7 @@ def verb(
     better: str | None,
     effect: str,
     across_machines: bool,
+    in_doubt: bool,
     fail_on: tuple[str, ...],
     everything: bool,
     json: bool,
@@ -91,6 +97,7 @@ def verb(
         effect=parse_share(effect, "--effect"),
         better=better or "",
         across_machines=across_machines,
+        in_doubt=in_doubt,
     )
     found = compare_stored(Store.existing(db), runs, factor or "", levels or "", chosen)
     if json:
@@ -103,3 +110,11 @@ def verb(
         counts = {v: sum(cell.verdict == v for cell in failing) for v in dict.fromkeys(fail_on)}
         said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
         raise VerdictError(f"{said} of {len(found.cells)} cells (--fail-on)")
+    doubted = [cell for cell in found.cells if cell.verdict == "undecided" and cell.is_doubted]
+    if fail_on and doubted:
+        click.echo(
+            f"concurve: {len(doubted)} of {len(found.cells)} cells undecided, in doubt: the exit "
+            "code says nothing of these; --fail-on undecided fails on them, and --in-doubt judges "
+            "them",
+            err=True,
+        )

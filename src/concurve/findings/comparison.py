@@ -33,6 +33,11 @@ class CellComparison(msgspec.Struct, frozen=True, kw_only=True):
     trials: int | None = None
     cpu_trials: int | None = None
 
+    @property
+    def is_doubted(self) -> bool:
+        """Does the ratio rest on trials during which the machine was not quiet?"""
+        return self.ratio is not None and self.ratio.in_doubt
+
 
 class ClaimOnBoth(msgspec.Struct, frozen=True, kw_only=True):
     """A claim of a study on two machines: its verdict on each. ``alike``: it is supported on both,

@@ -12,7 +12,7 @@ from concurve.stats.power import TOO_COARSE, TRIALS_MAX
 _POWER = "with a power of 80 %"
 _QUIET = (
     "A new run on a quiet machine decides what is in doubt: --wait-quiet 5m waits for one, and "
-    "concurve doctor says what disturbs."
+    "concurve doctor says what disturbs. --in-doubt judges by these trials all the same."
 )
 
 
@@ -23,8 +23,8 @@ def advice(
     effect: float,
 ) -> tuple[str, ...]:
     """Sentences on the cells that are undecided; none where none is. ``coarse``: is the step of a
-    cell's clock as large as the effect? A cell without an interval has a note instead. For one in
-    doubt it is the number of trials on a quiet machine, by the spread that these had.
+    cell's clock as large as the effect? A cell without an interval has a note instead. One in
+    doubt wants a quiet machine: how the trials of this one spread says nothing of the trials there.
 
     The numbers follow from the spreads alone, never from the differences that were seen: a run is
     planned for the effect of interest.
@@ -32,15 +32,13 @@ def advice(
     open_ = [
         (cell, is_coarse)
         for cell, is_coarse in zip(cells, coarse, strict=True)
-        if cell.verdict == "undecided"
-        and cell.ratio is not None
-        and (not cell.note or (cell.ratio.in_doubt and cell.ratio.low is not None))
+        if cell.verdict == "undecided" and cell.ratio is not None and not cell.note
     ]
     undecided = [cell for cell, is_coarse in open_ if not is_coarse]
     beyond = len(open_) - len(undecided)
     said = _coarse(beyond, len(open_), effect) if beyond else ()
     plan = _plan(undecided, sides, effect) if undecided else ()
-    is_doubted = any(cell.ratio is not None and cell.ratio.in_doubt for cell in cells)
+    is_doubted = any(cell.verdict == "undecided" and cell.is_doubted for cell in cells)
     return (*said, *plan, *((_QUIET,) if is_doubted else ()))
 
 
@@ -60,7 +58,6 @@ def _plan(
     if any(len(side.sessions) > 1 for side in sides):
         return ("To decide more: more runs on each side, or a greater --effect.",)
     share = _share(effect)
-    is_doubted = any(cell.ratio is not None and cell.ratio.in_doubt for cell in undecided)
     have = min(cell.ratio.n for cell in undecided if cell.ratio is not None)
     wanted = [cell.trials for cell in undecided]
     if None in wanted:
@@ -69,11 +66,6 @@ def _plan(
             f"{_POWER}; a greater --effect may be decided.",
         )
     most = max(number for number in wanted if number is not None)
-    if most <= have and is_doubted:
-        return (
-            f"{have} trials of each, as here, would show a difference of {share} {_POWER} if they "
-            "were quiet.",
-        )
     if most <= have:
         return (
             f"{have} trials of each show a difference of {share} {_POWER}, but "
@@ -94,7 +86,7 @@ def _by_cpu_time(undecided: Sequence[CellComparison], most: int) -> tuple[str, .
         return ()
     return (
         f"CPU time spreads less and would need {max(known)} trials of each: to judge by it, plan "
-        "the next run for --indicator cpu_seconds.",
+        "the next run with --primary cpu_seconds.",
     )
 
 

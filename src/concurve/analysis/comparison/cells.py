@@ -21,6 +21,10 @@ from concurve.terms import IndicatorInfo, Level
 
 #: What may need fewer trials where a machine is shared.
 CPU_TIME = "cpu_seconds"
+#: A program may suffer more than another one from the same neighbours: by caches and by memory, not
+#: by a factor of so much.
+_BEYOND_NEIGHBOURS = 1.25
+_THREADS = "threads_peak"
 
 
 class Draft(NamedTuple):
@@ -90,6 +94,9 @@ def draft_of(
     log = None if note else found.log(method)
     ratio = None if note else _ratio(found, log, method, is_staged(sides))
     doubt = "" if note else _doubt(sides, keys, info)
+    is_clear = bool(doubt) and _is_clear(ratio, pair, sides, method)
+    if is_clear:
+        doubt = f"{doubt}, but {_CLEAR}"
     if doubt and ratio is not None:
         ratio = ratio.doubted()
     cell = CellComparison(
@@ -105,7 +112,7 @@ def draft_of(
         if info.name != CPU_TIME
         else None,
     )
-    if doubt:
+    if doubt and not is_clear and not options.in_doubt:
         return Draft(cell, None, info.better, False)
     return Draft(cell, log, info.better, log is not None and 0 < found.off >= options.effect)
 
@@ -120,6 +127,30 @@ def _doubt(
             if figure is not None and figure.in_doubt:
                 return f"in doubt: the machine was not quiet in run {run.run.id}"
     return ""
+
+
+#: Why a difference is told although the machine was not quiet.
+_CLEAR = (
+    "both ran in turns with equally many threads, and the difference is larger than neighbours make"
+)
+
+
+def _is_clear(ratio: Estimate | None, pair: Pair, sides: tuple[Side, Side], method: Method) -> bool:
+    """Is a difference certain although the machine was not quiet? Neighbours disturb both cells
+    alike where trials take turns within a run, and each cell asks for as many CPUs as the other:
+    the only role has as many threads in both, and what differs is no number (decision 79). The
+    ratio would be another one on a quiet machine, its direction would not."""
+    if method != "pairs" or ratio is None or ratio.low is None or ratio.high is None:
+        return False
+    run = sides[0].sessions[0]
+    levels = (level for _, level in pair.base ^ pair.new)
+    if len(run.roles) != 1 or any(isinstance(level, (int, float)) for level in levels):
+        return False
+    cells = (side.cells[0][key] for side, key in zip(sides, (pair.base, pair.new), strict=True))
+    threads = [cell.indicators.get(_THREADS) for cell in cells]
+    if any(figure is None for figure in threads) or len({it.value for it in threads if it}) != 1:
+        return False
+    return ratio.low >= _BEYOND_NEIGHBOURS or ratio.high <= 1 / _BEYOND_NEIGHBOURS
 
 
 def is_staged(sides: Sequence[Side]) -> bool:

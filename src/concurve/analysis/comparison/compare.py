@@ -188,7 +188,8 @@ def _drafted(
         for columns in [columns_of(sides, info.name)]
         for pair in pairs
     ]
-    beside = options._replace(indicators=(CPU_TIME,), better="")
+    # Hints need no quiet machine: they are no verdicts.
+    beside = options._replace(indicators=(CPU_TIME,), better="", in_doubt=True)
     by_cpu_time = [
         draft_of(pair, info, sides, cpu, cpu, beside, method)
         for info in indicators_beside(sides, CPU_TIME, infos)

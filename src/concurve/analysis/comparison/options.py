@@ -19,12 +19,14 @@ EFFECT = 0.02
 
 class Options(NamedTuple):
     """What to compare, and which difference counts. ``better`` is for indicators that have no
-    direction of their own. The method is none of the options: the sides set it."""
+    direction of their own. ``in_doubt``: trials of a machine that was not quiet are judged as any
+    others. The method is none of the options: the sides set it."""
 
     indicators: tuple[str, ...] = ()
     effect: float = EFFECT
     better: str = ""
     across_machines: bool = False
+    in_doubt: bool = False
 
 
 DEFAULTS = Options()

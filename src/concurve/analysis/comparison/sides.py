@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -134,16 +135,58 @@ def machines(runs: Sequence[Findings], across: bool) -> Iterator[str]:
 
 
 def studies(base: Findings, new: Findings) -> Iterator[str]:
-    """Warn if the runs are of different studies. Sweeps of the same command over the same factors
-    are one study, whatever they are called: their names tell two states of something apart."""
-    if base.run.study != new.run.study and not _is_same_sweep(base, new):
-        yield f"different studies: {base.run.study} and {new.run.study}"
+    """Warn if the runs are of different studies, or sweeps that measure something else. Sweeps of
+    one command are one study, whatever they are called: their names tell two states of something
+    apart."""
+    lines = _sweep_of(base), _sweep_of(new)
+    if None in lines:
+        if base.run.study != new.run.study:
+            yield f"different studies: {base.run.study} and {new.run.study}"
+    elif lines[0] != lines[1]:
+        said = [_cut(" ".join(line)) for line in lines if line is not None]
+        yield f"different commands: {said[0]} and {said[1]}"
 
 
-def _is_same_sweep(base: Findings, new: Findings) -> bool:
-    commands = [run.run.again.partition(" -- ")[2] for run in (base, new)]
-    factors = [{factor.name for factor in run.factors} for run in (base, new)]
-    return bool(commands[0]) and commands[0] == commands[1] and factors[0] == factors[1]
+#: Options of a sweep that do not change what is measured, each with a value.
+_NOT_MEASURED = frozenset(
+    {
+        "--name",
+        "--seed",
+        "--effort",
+        "--repeats",
+        "--max-time",
+        "--precision",
+        "-P",
+        "--parameter",
+        "--wait-quiet",
+        "--db",
+    }
+)
+#: These have a name and levels.
+_PARAMETERS = ("-P", "--parameter")
+_LINE_LENGTH_MAX = 80
+
+
+def _sweep_of(run: Findings) -> list[str] | None:
+    """What a sweep measures, by the words of its command line; ``None`` if it is no sweep."""
+    words = shlex.split(run.run.again)
+    if "sweep" not in words[:2] or "--" not in words:
+        return None
+    end = words.index("--")
+    options = iter(words[2:end])
+    kept = []
+    for word in options:
+        if word.partition("=")[0] not in _NOT_MEASURED:
+            kept.append(word)
+        elif "=" not in word:
+            value = next(options, "")
+            if word in _PARAMETERS and "=" not in value:
+                next(options, None)
+    return [*kept, *words[end + 1 :]]
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LINE_LENGTH_MAX else f"{line[: _LINE_LENGTH_MAX - 1]}…"
 
 
 def sessions(base: Sequence[Findings], new: Sequence[Findings]) -> Iterator[str]:
