@@ -75,7 +75,7 @@ def test_a_campaign_that_is_interrupted_and_resumed(lab: Lab) -> None:
     body = f"touch {started}; while [ -e {hold} ]; do sleep 0.02; done"
     waiting = script(lab.folder / "waiting", body)
     process = lab.start("run", campaign(lab, second=waiting), "--effort", "quick")
-    wait_until(started.exists, "the second study's first trial")
+    wait_until(started.exists, "the second study's first trial", of=process)
     assert begun(lab) == ["complete", "begun"]
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=PATIENCE)

@@ -150,7 +150,9 @@ def test_a_run_that_is_ended_is_interrupted(tmp_path: Path, number: signal.Signa
     process = lab.start(*SWEEP, "--", "sleep", "600.{n}")
     try:
         wait_until(
-            lambda: any(line.startswith("sleep 600.") for line in lab.alive().values()), "a trial"
+            lambda: any(line.startswith("sleep 600.") for line in lab.alive().values()),
+            "a trial",
+            of=process,
         )
         process.send_signal(number)
         _, said = process.communicate(timeout=PATIENCE)

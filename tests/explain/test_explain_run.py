@@ -148,7 +148,7 @@ def test_no_cause_is_named_where_the_load_failed(store: Store) -> None:
     found = explained(store, failing(4), indicators=COUNTED)
     *others, last = found.cells
     assert last.cause == "none" and last.per_operation == {} and last.trials == 0
-    assert last.evidence.startswith("Nothing can be said of this cell: its load failed (bad: 2,500")
+    assert last.evidence.startswith("Nothing can be said of threads=4: its load failed (bad: 2,500")
     assert not any("failed" in cell.evidence for cell in others)
     line = limit_line(last)
     assert "it cannot be said: its load failed" in str(line)

@@ -127,11 +127,12 @@ def kill_engines_under(
         client.start()
     try:
         for _ in range(kills):
-            wait_for_work(clients, draw.randrange(50, 400))
+            wait_for_work(clients, server, draw.randrange(50, 400))
             time.sleep(pause_s)
             kill_one(server, draw)
-        wait_for_work(clients, 1)
-        wait_until(lambda: thrown_out(clients) > 0, "a client that lost its connection")
+        wait_for_work(clients, server, 1)
+        lost = "a client that lost its connection"
+        wait_until(lambda: thrown_out(clients) > 0, lost, of=server)
     finally:
         for client in clients:
             client.stopped.set()
@@ -141,16 +142,22 @@ def kill_engines_under(
     assert not wrong, wrong
 
 
-def wait_for_work(clients: Sequence[Returning], more: int) -> None:
+def wait_for_work(clients: Sequence[Returning], server: Server, more: int) -> None:
+    """Wait until the clients have done more, or one of them has seen something wrong."""
     aim = done(clients) + more
-    wait_until(lambda: done(clients) >= aim, "more work")
+
+    def is_done() -> bool:
+        return done(clients) >= aim or any(client.wrong for client in clients)
+
+    wait_until(is_done, "more work", of=server)
+    assert done(clients) >= aim, [client.wrong for client in clients if client.wrong]
 
 
 def kill_one(server: Server, draw: random.Random) -> None:
     """Kill a random engine while all of them are there."""
     killed = False
     while not killed:
-        wait_until(lambda: len(server.engines()) == 2, "all engines")
+        wait_until(lambda: len(server.engines()) == 2, "all engines", of=server)
         with contextlib.suppress(ProcessLookupError, IndexError):
             os.kill(draw.choice(server.engines()), signal.SIGKILL)
             killed = True

@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Protocol
 
 from concurve.errors import HostError
 from concurve.host import native
@@ -46,6 +47,9 @@ STEERING = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "CONCURVE_REPORT",
 #: Seconds for whatever is sure to come. Only a hang takes as long, on the busiest machine too.
 PATIENCE = 300.0
 
+#: Seconds for the output of a process that has ended: a child of it may still hold the pipe.
+OUTPUT_SECONDS = 10.0
+
 
 def let_others_through(folder: Path) -> None:
     """Make a private folder of pytest accessible for other users."""
@@ -69,6 +73,7 @@ class Lab:
         self.folder = folder
         self.db = folder / "concurve.db"
         self.mark = uuid.uuid4().hex
+        self._started: Process | None = None
 
     def environment(self, **more: str) -> dict[str, str]:
         own = {
@@ -81,7 +86,7 @@ class Lab:
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         """Start ``concurve`` without waiting for it."""
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [CONCURVE, *arguments],
             env=self.environment(**environment),
             cwd=self.folder,
@@ -90,13 +95,17 @@ class Lab:
             stderr=subprocess.PIPE,
             text=True,
         )
+        self._started = process
+        return process
 
     def fork(
         self, *arguments: str, stdout: int = subprocess.PIPE, closed: Sequence[int] = ()
     ) -> forked.Process:
         """As :meth:`start`, in a process that need not import it. It does not carry our mark, what
         it starts does. ``closed`` are the numbers of standard streams."""
-        return self._forked(arguments, {}, stdout, closed)
+        process = self._forked(arguments, {}, stdout, closed)
+        self._started = process
+        return process
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run ``concurve`` to its end, in a process that need not import it."""
@@ -154,16 +163,63 @@ class Lab:
                 os.kill(pid, signal.SIGKILL)
 
     def wait_for_process(self, command: str) -> None:
-        """Wait until a process of ours has this command line."""
-        wait_until(lambda: command in self.alive().values(), f"the process {command!r}")
+        """Wait until a process of ours has this command line: of the command that was started last
+        without waiting for it."""
+        what = f"the process {command!r}"
+        wait_until(lambda: command in self.alive().values(), what, of=self._started)
 
 
-def wait_until(happened: Callable[[], bool], what: str) -> None:
-    """Wait for what is sure to come."""
+class Process(Protocol):
+    """A process that brings about what is waited for."""
+
+    def poll(self) -> int | None: ...
+
+    def communicate(self) -> tuple[Any, Any]: ...
+
+
+def wait_until(happened: Callable[[], bool], what: str, of: Process | None = None) -> None:
+    """Wait for what is sure to come; not any longer once the process has ended ``of`` which it is.
+
+    Raises:
+        AssertionError: it does not come. With what the process said, if it has ended.
+    """
     deadline = time.monotonic() + PATIENCE
     while not happened():
+        code = None if of is None else of.poll()
+        if of is not None and code is not None and not happened():
+            raise AssertionError(f"{what} does not come: ended with {code}\n{_said_by(of)}")
         assert time.monotonic() < deadline, f"{what} did not come in {PATIENCE:.0f} s"
         time.sleep(0.02)
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    """The line by which a process says that it is ready, without its end.
+
+    Raises:
+        AssertionError: it has closed its output without one. With what it said.
+    """
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(OUTPUT_SECONDS)
+        said = _said_by(process)
+        raise AssertionError(f"it printed no line: ended with {process.poll()}\n{said}")
+    return line.strip()
+
+
+def _said_by(process: Process) -> str:
+    """What an ended process has written to pipes, as far as nobody else has read it, and no child
+    of it holds them open."""
+    try:
+        if isinstance(process, subprocess.Popen):
+            said = process.communicate(timeout=OUTPUT_SECONDS)
+        else:
+            said = process.communicate()
+    except (ValueError, OSError, subprocess.TimeoutExpired) as error:
+        return f"(its output cannot be read: {error})"
+    parts = [part.decode(errors="replace") if isinstance(part, bytes) else part for part in said]
+    return "\n".join(filter(None, parts))
 
 
 def stop(pid: int) -> None:

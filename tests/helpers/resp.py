@@ -133,6 +133,7 @@ class Server:
         )
         os.close(writes)
         self.lines: list[dict[str, Any]] = []
+        self._said: str | None = None
         self.readiness = threading.Event()
         self.follower = threading.Thread(target=self.follow)
         self.follower.start()
@@ -173,13 +174,24 @@ class Server:
 
     def end(self, by: signal.Signals = signal.SIGTERM) -> str:
         """Stop it; what it wrote to standard error."""
+        if self._said is not None:
+            return self._said
         if self.process.poll() is None:
             self.process.send_signal(by)
         _, stderr = self.process.communicate(timeout=DEADLINE_S)
         self.follower.join(DEADLINE_S)
         if not self.reports.closed:
             self.reports.close()
-        return stderr.decode()
+        self._said = stderr.decode()
+        return self._said
+
+    def poll(self) -> int | None:
+        """Its exit code, if it has ended."""
+        return self.process.poll()
+
+    def communicate(self) -> tuple[str, str]:
+        """As :meth:`end`, for who waits for something of it."""
+        return "", self.end()
 
 
 def children(parent: int) -> list[int]:

@@ -117,7 +117,7 @@ class Running:
         self._engine_kills += 1
         os.kill(process, signal.SIGKILL)
         after = self._settled(before)
-        wait_until(lambda: len(self.server.engines()) == 2, "all engines")
+        wait_until(lambda: len(self.server.engines()) == 2, "all engines", of=self.server)
         if after[0] != before[0]:
             self.forget(since_ns, "new engines")
 
@@ -133,7 +133,7 @@ class Running:
                 found = int(figures["generation"]), int(figures["engine_deaths"])
             return found != before
 
-        wait_until(is_another, "new engines")
+        wait_until(is_another, "new engines", of=self.server)
         assert found is not None
         return found
 

@@ -314,7 +314,7 @@ def test_an_agent_that_is_killed_leaves_nothing_and_is_told_by_name(own: Agents)
         thread.start()
         until = time.monotonic() + real.PATIENCE
         while not any("sleep 300" in line for line in own.lab.alive().values()):
-            assert time.monotonic() < until
+            assert time.monotonic() < until and thread.is_alive(), seen
             time.sleep(0.02)
         os.kill(own.pid("b"), signal.SIGKILL)
         thread.join(real.PATIENCE)
@@ -416,8 +416,9 @@ def test_a_runner_that_is_killed_is_told_of_without_waiting_for_its_record(own: 
 
 def kill_one(agents: Agents, program: str) -> None:
     """Kill a process of a program, once both hosts run their roles."""
-    while not any("sleep 300" in line for line in agents.lab.alive().values()):
-        time.sleep(0.02)
+    real.wait_until(
+        lambda: any("sleep 300" in line for line in agents.lab.alive().values()), "the roles"
+    )
     pid = next(pid for pid, line in agents.lab.alive().items() if program in line)
     os.kill(pid, signal.SIGKILL)
 

@@ -333,7 +333,7 @@ def test_resp3_on_redis(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     try:
-        real.wait_until(path.exists, "the socket of Redis")
+        real.wait_until(path.exists, "the socket of Redis", of=process)
         done = load(f"unix://{path}?protocol=3", "--mix", "get=1,incr=1", "--transactions", "500")
         assert done.returncode == 0, done.stderr
         assert "0 errors" in done.stdout

@@ -103,7 +103,7 @@ def test_a_real_run_is_killed_and_resumed_and_leaves_nobody_behind(tmp_path: Pat
     for start in (first, *[["resume", "last"]] * 4):
         (tmp_path / "limit").write_text(str(begun(tmp_path) + 20))
         process = lab.start(*start)
-        wait_until(lambda: stored(lab) >= counts[-1] + 2, "two more trials")
+        wait_until(lambda: stored(lab) >= counts[-1] + 2, "two more trials", of=process)
         time.sleep(rng.uniform(0.0, 0.2))
         process.kill()
         process.communicate()

@@ -246,7 +246,7 @@ def test_a_killed_trial_leaves_no_server_and_no_folder(
         return found[0] if found else None
 
     # The load runs, so the server is up; the one that fills it only makes the data.
-    real.wait_until(lambda: pid_of("concurve-load", "--ledger") is not None, "the load")
+    real.wait_until(lambda: pid_of("concurve-load", "--ledger") is not None, "the load", of=running)
     pid = pid_of(victim)
     assert pid is not None
     os.kill(pid, signal.SIGKILL)

@@ -133,7 +133,7 @@ def test_a_phase_does_not_outlive_its_generation() -> None:
             client("PHASE", "BEGIN")
             os.kill(server.processes()[1], signal.SIGKILL)
             wait_until(lambda: not lives(client), "the end of its engine")
-        wait_until(lambda: ends_nothing(server), "new engines")
+        wait_until(lambda: ends_nothing(server), "new engines", of=server)
         stderr = server.end()
     assert "generation 2" in stderr
     assert not [name for name, _ in server.indicators() if name.startswith(("phase_", "engine_"))]

@@ -337,7 +337,7 @@ def stopped_among_clients(options: tuple[str, ...], idle_s: float) -> tuple[list
         for thread in clients:
             thread.join(DEADLINE_S)
         wait_until(lambda: stopped not in server.engines(), "its end")
-        wait_until(lambda: len(server.engines()) == 2, "its successor")
+        wait_until(lambda: len(server.engines()) == 2, "its successor", of=server)
         stderr = server.end()
     return answered, stderr, server.process.returncode
 

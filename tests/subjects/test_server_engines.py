@@ -105,7 +105,7 @@ def test_engines_whose_parent_is_killed_begin_anew_from_the_backup(tmp_path: Pat
                 client("LOCK", "T", f"update {number}", "E", "SCOPE", 2, "BACKUP")
             os.kill(server.processes()[1], signal.SIGKILL)
             wait_until(lambda: not any([lives(client) for client in two]), "the clients' end")
-        wait_until(lambda: is_generation(server, 2), "new engines")
+        wait_until(lambda: is_generation(server, 2), "new engines", of=server)
         with clients(server, 1) as (client,):
             assert held_of_all(client) == {"update 0", "update 1"}
         stderr = server.end()

@@ -264,7 +264,7 @@ def test_a_storm_of_connections_keeps_nobody_out() -> None:
             with connected(server, 20):
                 assert first("PING") == "PONG"
                 # One that is refused in the middle of the storm comes again.
-                wait_until(lambda: can_log_in(server), "a login")
+                wait_until(lambda: can_log_in(server), "a login", of=server)
 
 
 # -- guesses -----------------------------------------------------------------------------------

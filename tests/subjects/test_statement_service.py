@@ -444,12 +444,16 @@ def test_killed_engines_lose_nothing_that_was_acknowledged(tmp_path: Path) -> No
                 stderr=subprocess.DEVNULL,
             )
             try:
-                wait_until(lambda: loops(server.port) > before + 50, "work")  # noqa: B023
+                wait_until(
+                    lambda: loops(server.port) > before + 50,  # noqa: B023
+                    "work",
+                    of=process,
+                )
                 os.kill(random.Random(number).choice(server.engines()), signal.SIGKILL)
             finally:
                 process.send_signal(signal.SIGINT)
                 process.wait(DEADLINE_S)
-            wait_until(lambda: loops(server.port) >= 0, "engines that serve")
+            wait_until(lambda: loops(server.port) >= 0, "engines that serve", of=server)
             finished([*load, "--verify-only", *ledger])
     assert server.process.returncode == 0
 

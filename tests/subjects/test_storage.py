@@ -251,7 +251,7 @@ def test_what_a_killed_run_has_left_is_told_and_repaired(lab: real.Lab) -> None:
     with turn("volumes"):
         running = lab.start("run", "long.toml", "--effort", "quick")
         mount = lab.folder / "mount"
-        real.wait_until((mount / "reader-1").exists, "the volume with its files")
+        real.wait_until((mount / "reader-1").exists, "the volume with its files", of=running)
         for pid in lab.alive():
             with contextlib.suppress(ProcessLookupError):  # ended with its parent
                 os.kill(pid, signal.SIGKILL)

@@ -21,7 +21,7 @@ from concurve.web.quiet import Quiet
 from concurve.web.security import Access, new_access
 from concurve.web.site import Site
 from tests.helpers.made import made_run
-from tests.helpers.real import Lab, wait_until
+from tests.helpers.real import Lab, first_line, wait_until
 
 PORT = 8377
 HOST = f"127.0.0.1:{PORT}"
@@ -166,5 +166,4 @@ class Served:
 def serve(lab: Lab, **environment: str) -> Served:
     """Start the server of a laboratory and log in."""
     process = lab.start("web", "--port", "0", **environment)
-    assert process.stdout is not None
-    return Served(process, process.stdout.readline().strip())
+    return Served(process, first_line(process))

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from concurve.host.native import binary
 from concurve.store import Store
-from tests.helpers.real import Lab, missing, wait_until
+from tests.helpers.real import Lab, first_line, missing, wait_until
 from tests.helpers.waiting import waiting_run
 from tests.web.places import Served, serve, small_run
 
@@ -451,8 +451,7 @@ def test_a_server_shows_its_engines_and_its_dials_are_turned(opened: Open) -> No
     line = [str(binary("concurve-server")), "--port", "0"]
     server = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        assert server.stdout is not None
-        port = server.stdout.readline().partition(" on 127.0.0.1:")[2].partition(",")[0]
+        port = first_line(server).partition(" on 127.0.0.1:")[2].partition(",")[0]
         page = opened(f"servers?place=127.0.0.1:{port}", 1200)
         page.get_by_role("button", name="Watch").press("Enter")
         expect(page.locator("#engines")).to_contain_text("engine-1", timeout=PATIENCE_MS)

@@ -56,6 +56,18 @@ def state(lab: Lab, run: str) -> str:
         store.close()
 
 
+def wait_for_state(lab: Lab, run: str, wanted: str) -> None:
+    """Wait until a run has ended, and as it should."""
+    wait_until(lambda: state(lab, run) != "running", f"the run's state {wanted}")
+    assert state(lab, run) == wanted
+
+
+def wait_for_trials(lab: Lab, run: str, many: int) -> None:
+    """Wait until a run that is under way has so many trials."""
+    wait_until(lambda: trials(lab, run) >= many or state(lab, run) != "running", "a trial")
+    assert trials(lab, run) >= many, state(lab, run)
+
+
 def trials(lab: Lab, run: str) -> int:
     store = Store(str(lab.db))
     try:
@@ -75,18 +87,18 @@ class TestServer:
         assert status == 200 and "2 cells × 60 to 60" in plan["plan"]
         assert plan["line"].startswith("concurve sweep -P n 1,2 ")
         run = served.started("sweep", form)
-        wait_until(lambda: trials(lab, run) >= 1, "a trial")
+        wait_for_trials(lab, run, 1)
         status, said = served.ask("/new/start/sweep", form)
         assert status == 409 and "measure" in said["what"]
         assert served.ask(f"/runs/{run}/stop", {}) == (200, {})
-        wait_until(lambda: state(lab, run) == "interrupted", "the stop")
+        wait_for_state(lab, run, "interrupted")
         wait_until(lambda: "sleep" not in " ".join(lab.alive().values()), "the end")
         stopped = trials(lab, run)
         wait_until(lambda: served.ask(f"/runs/{run}/resume", {})[0] == 200, "the resume")
         wait_until(lambda: trials(lab, run) > stopped, "a further trial")
         assert state(lab, run) == "running"
         assert served.ask(f"/runs/{run}/stop", {}) == (200, {})
-        wait_until(lambda: state(lab, run) == "interrupted", "the stop")
+        wait_for_state(lab, run, "interrupted")
 
     def test_what_the_command_line_refuses_is_said(self, served: Served) -> None:
         form = {"command": "true", "parameters": [{"name": "n", "levels": "4..1"}]}
@@ -106,7 +118,7 @@ class TestServer:
         run = served.started("sweep", sweep(0.1))
         served.process.send_signal(signal.SIGKILL)
         served.process.wait()
-        wait_until(lambda: state(lab, run) == "complete", "the end of the run")
+        wait_for_state(lab, run, "complete")
         assert trials(lab, run) >= 4  # some may have been redone
         again = serve(lab)
         try:
@@ -128,8 +140,7 @@ class TestServer:
         assert took < 20
         for stream in streams:
             stream.close()
-        seen = trials(lab, run)
-        wait_until(lambda: trials(lab, run) > seen, "a further trial")
+        wait_for_trials(lab, run, trials(lab, run) + 1)
 
     def test_it_ends_without_the_rest_of_a_request(self, served: Served) -> None:
         head = (

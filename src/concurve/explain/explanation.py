@@ -234,9 +234,9 @@ def _cell(
     base_cell = findings.cells[cell.index if cell.base is None else cell.base]
     own = breakdowns.get(cell.index)
     if cell.load_failed or base_cell.load_failed:
-        return _unexplained(cell, _of_failures(cell, base_cell, _varying(findings)))
+        return _unexplained(cell, findings, _of_failures(cell, base_cell, findings))
     if own is None:
-        return _unexplained(cell)
+        return _unexplained(cell, findings)
     has_base = base_cell.index != cell.index
     base = breakdowns.get(base_cell.index) if has_base else None
     verdict = _verdict(own, base, serving)
@@ -323,22 +323,26 @@ def _doubt(cell: CellFindings, base: CellFindings, findings: Findings) -> str:
     return f"the machine was not quiet during {' and '.join(doubted)}" if doubted else ""
 
 
-def _of_failures(cell: CellFindings, base: CellFindings, varying: tuple[str, ...]) -> str:
+def _of_failures(cell: CellFindings, base: CellFindings, findings: Findings) -> str:
     """That the load of a cell failed, or that of its base: errors take another time than work."""
     if cell.load_failed:
         return f"its load failed ({cell.load_failed})"
-    levels = describe({name: base.parameters[name] for name in varying})
-    return f"the load of its base, {levels}, failed ({base.load_failed})"
+    return f"the load of its base, {_levels(base, findings)}, failed ({base.load_failed})"
 
 
-def _unexplained(cell: CellFindings, failed: str = "") -> CellExplanation:
+def _levels(cell: CellFindings, findings: Findings) -> str:
+    return describe({name: cell.parameters[name] for name in _varying(findings)})
+
+
+def _unexplained(cell: CellFindings, findings: Findings, failed: str = "") -> CellExplanation:
     why = "its trials reported no operations or no time" if cell.trials else "it has no trial"
     if cell.status == "skipped":
         why = f"it was skipped: {cell.note}"
+    of = _levels(cell, findings) or "this run"
     return CellExplanation(
         parameters=cell.parameters,
         cause="none",
-        evidence=f"Nothing can be said of this cell: {failed or why}.",
+        evidence=f"Nothing can be said of {of}: {failed or why}.",
         index=cell.index,
         trials=0,
     )
