@@ -651,3 +651,15 @@ def test_equal_programs_on_a_busy_machine_are_not_told_apart(store: Store) -> No
         (cell,) = compare_levels(doubted(run, ALIKE), "side").cells
         wrong += cell.verdict in ("faster", "slower")
     assert wrong <= 2
+
+
+def test_a_cell_whose_load_failed_is_not_compared(store: Store) -> None:
+    run = made_run(store, lambda side: {"a": 1.0, "b": 0.3}[side], side=("a", "b"))
+    failed = "failed responses: all 12,107"
+    cells = tuple(
+        msgspec.structs.replace(cell, load_failed=failed if cell.parameters["side"] == "b" else "")
+        for cell in run.cells
+    )
+    (cell,) = compare_levels(msgspec.structs.replace(run, cells=cells), "side").cells
+    assert cell.verdict == "undecided" and cell.ratio is None
+    assert cell.note == f"its load failed in run {run.run.id}: {failed}"

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from concurve.analysis.run.failures import FailedLoad, failure_sentences
+from concurve.analysis.run.failures import FailedLoad, failure_sentences, not_compared
 from concurve.analysis.scaling import scaling_of
 from concurve.columns import read_table
-from concurve.definition.failures import FailureCount, failure_counts
+from concurve.definition.failures import FailureCount, default_failures, failure_counts
 from concurve.definition.programs import programs
 from concurve.definition.study import Indicator, Role
 from concurve.definition.study_file import parse_study
@@ -188,8 +188,8 @@ def test_our_load_says_what_counts_failures() -> None:
     study = sweep_study(["true", "{n}"], [("n", "1,2")], 2)
     load = Role(name="load", program="load", command=())
     counts = failure_counts(msgspec.structs.replace(study, roles=(load, *study.roles)))
-    assert FailureCount("load.refused", "among", "load.operations") in counts
     assert FailureCount("load.errors", "beside", "load.operations") in counts
+    assert not any(count.name == "load.refused" for count in counts), "an answer, by load.md"
     assert FailureCount("load.unanswered", "among", "load.due") in counts
     alone = msgspec.structs.replace(study, roles=(load,), target="load")
     assert FailureCount("unanswered", "among", "due") in failure_counts(alone)
@@ -204,26 +204,26 @@ arguments = ["127.0.0.1:1"]
 
 
 def test_a_study_says_which_failures_it_expects() -> None:
-    """Locks that are refused because somebody else has them are what such a load is about."""
+    """Such as requests for keys that are not there."""
     alike = FILE + LOAD + '\n[[indicators]]\nuse = ["wall_seconds"]\n'
     counted = failure_counts(parse_study(alike, 2, "here"))
-    assert FailureCount("load.refused", "among", "load.operations") in counted
+    assert FailureCount("load.errors", "beside", "load.operations") in counted
     for entry in (
-        'use = ["load.refused", "load.operations"]\nfailures = "expected"',
-        'name = "load.refused"\nfailures = "expected"',
+        'use = ["load.errors", "load.operations"]\nfailures = "expected"',
+        'name = "load.errors"\nfailures = "expected"',
     ):
         study = parse_study(f"{alike}[[indicators]]\n{entry}\n", 2, "here")
         left = failure_counts(study)
-        assert [it.name for it in left] == [it.name for it in counted if it.name != "load.refused"]
+        assert [it.name for it in left] == [it.name for it in counted if it.name != "load.errors"]
         assert {it.failures for it in study.indicators} == {"", "expected"}
 
 
 def test_who_wrote_the_study_is_told_how_to_expect_them() -> None:
-    study = parse_study(f'{FILE}{LOAD}\n[[indicators]]\nuse = ["load.refused"]\n', 2, "here")
+    study = parse_study(f'{FILE}{LOAD}\n[[indicators]]\nuse = ["load.errors"]\n', 2, "here")
     plan = make_plan(study, "quick", 1)
-    load = FailedLoad(0, "load.refused", 40, 100, 0.4)
+    load = FailedLoad(0, "load.errors", 40, 100, 0.4)
     (found,) = failure_sentences(plan, [load], ())
-    assert 'if the study expects that: use = ["load.refused"], failures = "expected".' in (
+    assert 'if the study expects that: use = ["load.errors"], failures = "expected".' in (
         found.sentence
     )
     tool = parse_study(f'{FILE}\n[[indicators]]\ntool = "wrk"\n', 2, "here")
@@ -281,3 +281,21 @@ def test_a_study_file_says_it_and_is_refused_other_words() -> None:
     assert failure_counts(study) == [FailureCount("bad", "beside", "operations")]
     with pytest.raises(StudyError, match="failures 'some'"):
         parse_study(text.replace("WORDS", "some"), 2, "here")
+
+
+def test_what_failed_of_the_same_operations_counts_together() -> None:
+    """Nine of a hundred answers were errors, and nine connections broke beside them."""
+    loads = [
+        FailedLoad(0, "failed_responses", 9, 100, 0.09, "operations", 100),
+        FailedLoad(0, "socket_errors", 9, 109, 9 / 109, "operations", 100),
+        FailedLoad(1, "failed_responses", 9, 100, 0.09, "operations", 100),
+        FailedLoad(1, "unanswered", 9, 100, 0.09, "due", 100),
+    ]
+    failed = not_compared(loads, ())
+    assert list(failed) == [0]
+    assert "failed_responses" in failed[0] and "socket_errors" in failed[0]
+
+
+def test_a_count_without_a_unit_is_no_share() -> None:
+    assert default_failures("1") == default_failures("") == "among operations"
+    assert default_failures("%") == "share"

@@ -40,7 +40,7 @@ class FailureCount(NamedTuple):
 def default_failures(unit: str) -> str:
     """What a count of failures is among where nobody says it: a share by its unit, else a count
     among the operations."""
-    return "share" if unit in (PERCENT, "1") else "among operations"
+    return "share" if unit == PERCENT else "among operations"
 
 
 def failure_counts(study: Study) -> list[FailureCount]:

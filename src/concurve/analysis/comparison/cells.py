@@ -187,6 +187,9 @@ def _lack(
 ) -> str:
     """The reason why a side has no figure; empty if both have one."""
     for side, key, sessions in zip(sides, keys, (found.base, found.new), strict=True):
+        for own, of in zip(side.cells, side.sessions, strict=True):
+            if own[key].load_failed:
+                return f"its load failed in run {of.run.id}: {own[key].load_failed}"
         if not all(sessions):
             index = next(n for n, session in enumerate(sessions) if not session)
             cell, run = side.cells[index][key], side.sessions[index].run.id

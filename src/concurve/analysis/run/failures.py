@@ -25,18 +25,16 @@ CELLS_NAMED = 3
 
 class FailedLoad(NamedTuple):
     """What failed in the trials of a cell by one indicator, in all; ``total`` is ``None`` where
-    nothing counts what it is a part of, and so is ``share``."""
+    nothing counts what it is a part of, and so is ``share``. ``of`` is the indicator of which it is
+    a part, and ``done`` what that counts in all; a share by itself has neither."""
 
     cell: int
     indicator: str
     failed: float
     total: float | None
     share: float | None
-
-    @property
-    def is_failed(self) -> bool:
-        """Did so much of it fail that the cell is not compared?"""
-        return self.share is not None and self.share >= FAILED_SHARE
+    of: str = ""
+    done: float = 0.0
 
 
 def failed_loads(study: Study, tables: Sequence[Table]) -> list[FailedLoad]:
@@ -58,26 +56,45 @@ def _failed(count: FailureCount, unit: str, cell: int, table: Table) -> FailedLo
     if count.how == "share":
         share = math.fsum(by_block.values()) / len(by_block)
         share /= 100 if unit == PERCENT else 1
-        return FailedLoad(cell, count.name, share, None, share)
+        # More than all is no share of anything.
+        return FailedLoad(cell, count.name, share, None, share if share <= 1 else None)
     totals = table.by_block(count.of)
     failed = math.fsum(by_block.values())
     if not by_block.keys() <= totals.keys():
         return FailedLoad(cell, count.name, failed, None, None)
     # Tools print no count where nothing failed: such a trial did its part all the same.
-    total = math.fsum(totals.values())
+    done = total = math.fsum(totals.values())
     if count.how == "beside":
         total += failed
-    return FailedLoad(cell, count.name, failed, total, failed / total if total > 0 else 1.0)
+    share = failed / total if total > 0 else 1.0
+    return FailedLoad(cell, count.name, failed, total, share, count.of, done)
+
+
+def _failed_parts(loads: Sequence[FailedLoad]) -> list[FailedLoad]:
+    """Those of cells of whose load so much failed that they are not compared: what failed of the
+    same operations counts together."""
+    found = []
+    for cell, of in dict.fromkeys((load.cell, load.of) for load in loads):
+        own = [load for load in loads if (load.cell, load.of) == (cell, of)]
+        known = [load for load in own if load.share is not None]
+        if of and known:
+            failed = math.fsum(load.failed for load in known)
+            beside = math.fsum((load.total or 0.0) - load.done for load in known)
+            of_all = max(load.done for load in known) + beside
+            share = failed / of_all if of_all > 0 else 1.0
+        else:
+            share = max((load.share or 0.0 for load in known), default=0.0)
+        found += known if share >= FAILED_SHARE else []
+    return found
 
 
 def not_compared(loads: Sequence[FailedLoad], infos: Sequence[IndicatorInfo]) -> dict[int, str]:
     """The cells whose load failed, and what of it: ``failed responses: all 12,107``."""
     labels = {info.name: info.label for info in infos}
     found: dict[int, list[str]] = {}
-    for load in loads:
-        if load.is_failed:
-            label = labels.get(load.indicator, load.indicator)
-            found.setdefault(load.cell, []).append(f"{label}: {_amount(load)}")
+    for load in _failed_parts(loads):
+        label = labels.get(load.indicator, load.indicator)
+        found.setdefault(load.cell, []).append(f"{label}: {_amount(load)}")
     return {cell: "; ".join(said) for cell, said in found.items()}
 
 
@@ -87,8 +104,8 @@ def failure_sentences(
     """What failed where: the answer of a run whose settings are not compared for it, and else a
     warning."""
     labels = {info.name: info.label for info in infos}
-    failed = [load for load in loads if load.is_failed]
-    others = [load for load in loads if not load.is_failed]
+    failed = _failed_parts(loads)
+    others = [load for load in loads if load not in failed]
     found = []
     if failed:
         said = " ".join(_each(plan, failed, labels))
