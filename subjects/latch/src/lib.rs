@@ -40,5 +40,7 @@ pub use mutex::{Mutex, MutexGuard, RawMutex};
 pub use rwlock::{RawRwLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use seat::SEATS;
 pub use section::Section;
-pub use thread::{engine, reap, renew, seat_number, set_engine_of_process, set_engine_of_thread};
+pub use thread::{
+    engine, forks, reap, renew, seat_number, set_engine_of_process, set_engine_of_thread,
+};
 pub use versioned::{Snapshot, Versioned, VersionedRead, VersionedWrite};

@@ -29,6 +29,9 @@ static AT_THREAD_END: AtomicU32 = AtomicU32::new(0);
 /// Whether [`forget`] is called in forked children.
 static FORGETS_AT_FORK: AtomicBool = AtomicBool::new(false);
 
+/// Counts up in each forked child.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
 /// The seat of this thread.
 #[inline]
 pub fn mine() -> &'static Seat {
@@ -109,6 +112,14 @@ extern "C" fn free_seat(_: *mut c_void) {
 
 extern "C" fn forget() {
     SEAT.set(ptr::null());
+    FORKS.fetch_add(1, Relaxed);
+}
+
+/// A number that is another one in each forked child than in its parent, once the parent has used
+/// a latch: what a fork has copied is not the child's own.
+#[inline]
+pub fn forks() -> u32 {
+    FORKS.load(Relaxed)
 }
 
 /// Gives this process, and those that it forks from now on, a new board: not failed, no latch held,
@@ -117,7 +128,7 @@ extern "C" fn forget() {
 /// To be called while the process has one thread, which holds no latch. Latches used before must
 /// not be used afterwards: their classes are those of the old board.
 pub fn renew() {
-    forget();
+    SEAT.set(ptr::null());
     Board::renew();
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use concurve_latch::{
     Class, Condvar, EXIT_LATCH_LOST, Mutex, RwLock, Section, check_failure_every, counts, fail,
-    held, reap, renew, seat_number, set_engine_of_process,
+    forks, held, reap, renew, seat_number, set_engine_of_process,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -186,6 +186,19 @@ fn no_wake_up_is_lost() {
 fn a_child_has_a_seat_of_its_own() {
     let mine = seat_number();
     assert_done(process(move || assert_ne!(seat_number(), mine)));
+}
+
+#[test]
+fn a_child_knows_that_it_was_forked() {
+    seat_number();
+    let here = forks();
+    assert_done(process(move || {
+        let child = forks();
+        assert_ne!(child, here);
+        renew();
+        assert_eq!(forks(), child, "another board is no fork");
+    }));
+    assert_eq!(forks(), here);
 }
 
 #[test]

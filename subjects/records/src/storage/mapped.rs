@@ -3,9 +3,13 @@
 //! As with descriptors, each process has this table for itself. Of a folder, only the newest file of the log
 //! is written in this way: so one place for each is enough. Each thread keeps what it used last: all of them
 //! append to the same file, and would otherwise pass on the line of its place with each append.
+//!
+//! What is kept counts its users on the heap, which processes may share. A fork copies the table and counts
+//! nothing, so a child leaves alone what it has of its parent, and maps the file again.
 
 use std::cell::RefCell;
 use std::io;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use concurve_files::Mapped;
@@ -27,9 +31,33 @@ struct Kept {
     number: FileNumber,
     /// `None`: it cannot be mapped.
     memory: Option<Arc<Mapped>>,
+    /// That of the process that mapped it ([`concurve_latch::forks`]).
+    forks: u32,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if self.forks != concurve_latch::forks() {
+            mem::forget(self.memory.take());
+        }
+    }
 }
 
 impl Kept {
+    fn new(number: FileNumber, memory: Option<Arc<Mapped>>) -> Self {
+        let forks = concurve_latch::forks();
+        Self {
+            number,
+            memory,
+            forks,
+        }
+    }
+
+    /// Is it this file, and mapped by this very process?
+    fn is(&self, number: FileNumber) -> bool {
+        self.number == number && self.forks == concurve_latch::forks()
+    }
+
     fn place(number: FileNumber) -> MutexGuard<'static, Option<Self>> {
         let place = MAPPED[number.folder as usize % KEPT].lock();
         place.unwrap_or_else(PoisonError::into_inner)
@@ -38,11 +66,11 @@ impl Kept {
     /// What this process keeps of a file, which `map` maps if nobody has done so.
     fn find(number: FileNumber, map: impl FnOnce() -> io::Result<Mapped>) -> Self {
         let mut place = Self::place(number);
-        if let Some(kept) = place.as_ref().filter(|it| it.number == number) {
+        if let Some(kept) = place.as_ref().filter(|it| it.is(number)) {
             return kept.clone();
         }
         let memory = map().ok().map(Arc::new);
-        place.insert(Self { number, memory }).clone()
+        place.insert(Self::new(number, memory)).clone()
     }
 
     fn put(&self, bytes: &[u8], at: u64) -> bool {
@@ -61,7 +89,7 @@ pub fn put(
 ) -> bool {
     LAST.with_borrow_mut(|last| {
         let kept = match last {
-            Some(kept) if kept.number == number => kept,
+            Some(kept) if kept.is(number) => kept,
             _ => last.insert(Kept::find(number, map)),
         };
         kept.put(bytes, at)
@@ -71,7 +99,7 @@ pub fn put(
 /// Has the kernel ready for bytes of the file into which this thread has put some last.
 pub fn prepare(number: FileNumber, at: u64, bytes: u64) {
     LAST.with_borrow(|last| {
-        let memory = last.as_ref().filter(|it| it.number == number);
+        let memory = last.as_ref().filter(|it| it.is(number));
         let memory = memory.and_then(|it| it.memory.as_ref());
         if let (Some(memory), Ok(at), Ok(bytes)) = (memory, at.try_into(), bytes.try_into()) {
             memory.prepare(at, bytes);
@@ -88,7 +116,7 @@ pub fn forget(number: FileNumber) {
 }
 
 fn take(kept: &mut Option<Kept>, number: FileNumber) {
-    if kept.as_ref().is_some_and(|it| it.number == number) {
+    if kept.as_ref().is_some_and(|it| it.is(number)) {
         *kept = None;
     }
 }
@@ -110,6 +138,40 @@ mod tests {
         let mut bytes = [0; 4];
         file.read_exact_at(&mut bytes, 0).unwrap();
         bytes
+    }
+
+    #[test]
+    fn what_a_fork_has_copied_is_left_alone_and_mapped_again() {
+        let file = tempfile::tempfile().unwrap();
+        (&file).write_all(&[0; 4096]).unwrap();
+        let number = FileNumber {
+            folder: u32::MAX - 1,
+            file: 1,
+        };
+        let memory = Arc::new(Mapped::whole(&file).unwrap());
+        // As a child finds the table of its parent: nobody has counted these.
+        let copied = || {
+            let mut kept = Kept::new(number, Some(Arc::clone(&memory)));
+            kept.forks = kept.forks.wrapping_sub(1);
+            kept
+        };
+        *Kept::place(number) = Some(copied());
+        LAST.set(Some(copied()));
+        let users = Arc::strong_count(&memory);
+        let mut is_mapped = false;
+        let map = || {
+            is_mapped = true;
+            Mapped::whole(&file)
+        };
+        assert!(put(number, map, b"x", 0));
+        assert!(is_mapped);
+        assert_eq!(
+            Arc::strong_count(&memory),
+            users,
+            "the copies were not dropped"
+        );
+        assert_eq!(&begin(&file), b"x\0\0\0");
+        forget(number);
     }
 
     #[test]
