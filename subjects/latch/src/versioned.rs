@@ -18,12 +18,14 @@ use crate::version::Version;
 /// The bytes are words that are changed by atomic stores and read without the latch by atomic
 /// loads: a race yields bytes of several versions, and never undefined behaviour.
 ///
-/// `BYTES` is 8 times `WORDS`. At first, all bytes are 0 and not valid.
+/// `BYTES` is 8 times `WORDS`. At first, all bytes are 0 and not valid. They stand behind the latch and the
+/// version: who reads the first ones finds them in the same cache line.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Versioned<const BYTES: usize, const WORDS: usize> {
     latch: RwLock<()>,
     version: Version,
-    words: Box<[AtomicU64; WORDS]>,
+    words: [AtomicU64; WORDS],
 }
 
 /// Holds the latch shared, until it is dropped.
@@ -56,11 +58,10 @@ impl<const BYTES: usize, const WORDS: usize> Versioned<BYTES, WORDS> {
     /// Zeros, which are not valid.
     pub fn new(class: Class) -> Self {
         const { assert!(BYTES == 8 * WORDS) };
-        let words: Box<[AtomicU64]> = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
         Self {
             latch: class.rwlock(()),
             version: Version::invalid(),
-            words: words.try_into().expect("the slice has WORDS"),
+            words: [const { AtomicU64::new(0) }; WORDS],
         }
     }
 
@@ -124,7 +125,7 @@ impl<const BYTES: usize, const WORDS: usize> Versioned<BYTES, WORDS> {
         // SAFETY: the words are BYTES bytes, and any byte is a valid u8. Words change only through
         // a `&mut VersionedWrite`, whose latch excludes all others, and which is borrowed while
         // the reference lives if it is its own. Others load the words, which is no conflict.
-        unsafe { &*ptr::from_ref(&*self.words).cast() }
+        unsafe { &*ptr::from_ref(&self.words).cast() }
     }
 }
 

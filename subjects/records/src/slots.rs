@@ -84,8 +84,7 @@ pub fn look(
     record_bytes: usize,
     record: &mut Vec<u8>,
 ) -> Option<State> {
-    let mut start_of_page = [0; 8];
-    page.copy(0, &mut start_of_page);
+    let start_of_page = page.number(0).to_be_bytes();
     let at = start(slot, record_bytes);
     if start_of_page[4] != kind::DATA || at + 1 + record_bytes > PAGE_BYTES {
         return None;

@@ -22,10 +22,10 @@ pub enum Obstacle {
     Other,
 }
 
-/// Stored as `CachePadded`, because all CPUs latch pages.
+/// Stored as `CachePadded`, because all CPUs latch pages. What is asked of each page stands in one line, and
+/// the begin of its header, too.
+#[repr(C)]
 pub struct Frame {
-    /// The page; valid unless it is being read from the disk, or could not be read.
-    page: Versioned<PAGE_BYTES, PAGE_WORDS>,
     /// Changes only while the page is not valid.
     id: AtomicU64,
     /// The next frame in a chain of the page table, from 1; 0: none.
@@ -39,18 +39,20 @@ pub struct Frame {
     /// The buffer of the log that may have records of this node which are not in the log yet, from 1; 0:
     /// none. Changes under the latch.
     gathered: AtomicU32,
+    /// The page; valid unless it is being read from the disk, or could not be read.
+    page: Versioned<PAGE_BYTES, PAGE_WORDS>,
 }
 
 impl Frame {
     pub fn new(class: Class) -> Self {
         Self {
-            page: Versioned::new(class),
             id: AtomicU64::new(NO_PAGE),
             next: AtomicU32::new(0),
             pins: AtomicU32::new(0),
             is_dirty: AtomicBool::new(false),
             used: AtomicBool::new(false),
             gathered: AtomicU32::new(0),
+            page: Versioned::new(class),
         }
     }
 

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{self, Ordering::Relaxed};
 
 use concurve_latch::{Mutex, RwLock};
+use concurve_probe::huge_pages;
 
 use crate::cache::double::DoubleWrite;
 use crate::cache::flush::Flusher;
@@ -71,11 +72,14 @@ impl Cache {
     /// A cache of so many pages.
     pub fn new(storage: &dyn Storage, pages: usize, latching: Latching) -> Result<Self, Fault> {
         let (page, class) = (classes::page(), classes::cache());
-        let frames = (0..pages.max(PAGES_MIN)).map(|_| CachePadded::new(Frame::new(page)));
-        let frames: Box<[_]> = frames.collect();
+        let new_frames = (0..pages.max(PAGES_MIN)).map(|_| CachePadded::new(Frame::new(page)));
+        // They are asked for at random: to find one of many small pages of the kernel takes as long as to read it.
+        let mut frames = Vec::with_capacity(new_frames.len());
+        huge_pages::prefer(frames.spare_capacity_mut());
+        frames.extend(new_frames);
         Ok(Self {
             table: PageTable::new(class, frames.len(), page_stripes(latching)),
-            frames,
+            frames: frames.into_boxed_slice(),
             hits: (0..HIT_WORDS).map(|_| CachePadded::default()).collect(),
             is_latch_free: is_latch_free(latching),
             clock: CachePadded::new(Clock {

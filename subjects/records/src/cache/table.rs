@@ -53,8 +53,10 @@ impl PageTable {
         }
     }
 
+    /// Pages that follow each other in a file have heads that do: so those of a file are in few lines.
     fn hash(&self, id: PageId) -> usize {
-        self.hasher.hash_one(id) as usize >> 20
+        let file = self.hasher.hash_one(id.file) as usize >> 20;
+        file.wrapping_add(id.number as usize)
     }
 
     fn head(&self, id: PageId) -> &AtomicU32 {

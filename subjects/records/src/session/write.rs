@@ -211,14 +211,13 @@ impl<'a> Work<'a> {
         is_whole: bool,
     ) -> Result<(), Stop> {
         let mut page = self.current_page(position, old)?;
-        let Some(first) = old.iter().zip(new).position(|(old, new)| old != new) else {
+        if old == new {
             return Ok(());
-        };
-        let last = old.iter().zip(new).rposition(|(old, new)| old != new);
+        }
         let range = if is_whole {
             0..old.len()
         } else {
-            first..last.unwrap_or(first) + 1
+            equal_at_begin(old, new)..old.len() - equal_at_end(old, new)
         };
         let change = SlotChange {
             transaction: self.number(),
@@ -242,6 +241,47 @@ impl<'a> Work<'a> {
         current.record.extend_from_slice(record);
         if moved.contains(&current.key) {
             current.entry = self.file.entry(current.key, record, position);
+        }
+    }
+}
+
+/// How many bytes of two records are equal from the first one on: eight at a time, and then one by one.
+fn equal_at_begin(one: &[u8], other: &[u8]) -> usize {
+    let words = one.as_chunks::<8>().0.iter().zip(other.as_chunks::<8>().0);
+    let words = 8 * words.take_while(|(one, other)| one == other).count();
+    let bytes = one[words..].iter().zip(&other[words..]);
+    words + bytes.take_while(|(one, other)| one == other).count()
+}
+
+/// How many bytes of two records are equal up to the last one. They are as long as each other.
+fn equal_at_end(one: &[u8], other: &[u8]) -> usize {
+    let (_, ones) = one.as_rchunks::<8>();
+    let (_, others) = other.as_rchunks::<8>();
+    let words = ones.iter().zip(others).rev();
+    let words = 8 * words.take_while(|(one, other)| one == other).count();
+    let rest = one.len() - words;
+    let bytes = one[..rest].iter().zip(&other[..rest]).rev();
+    words + bytes.take_while(|(one, other)| one == other).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_equal_is_found_at_any_place() {
+        for length in 0..40 {
+            let one = vec![b'x'; length];
+            assert_eq!(equal_at_begin(&one, &one), length);
+            assert_eq!(equal_at_end(&one, &one), length);
+            for first in 0..length {
+                for last in first..length {
+                    let mut other = one.clone();
+                    (other[first], other[last]) = (b'-', b'-');
+                    assert_eq!(equal_at_begin(&one, &other), first);
+                    assert_eq!(equal_at_end(&one, &other), length - 1 - last);
+                }
+            }
         }
     }
 }
