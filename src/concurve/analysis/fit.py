@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve.analysis.odd_rows import odd_rows
 from concurve.errors import ConcurveError
 from concurve.estimate import Estimate
 from concurve.findings.fit import Expectation, Fit, FitResult, Prediction
@@ -110,9 +111,10 @@ def fit_numbers(
         )
     result = fit_all(within.n, within.x, absolute=absolute, confidence=confidence)
     levels = _levels(result, predict_at)
+    values = tuple(1 / x if numbers.is_time else x for x in numbers.x)
     return Fit(
         n=tuple(numbers.n),
-        values=tuple(1 / x if numbers.is_time else x for x in numbers.x),
+        values=values,
         n_name=numbers.n_name,
         x_name=numbers.x_name,
         is_time=numbers.is_time,
@@ -127,7 +129,7 @@ def fit_numbers(
             *_on_bands(result, predict_at),
             *([_CPUS_UNKNOWN] if cpus is None else []),
         ),
-        told=numbers.told,
+        told=(*numbers.told, *odd_rows(numbers.n, values, numbers.n_name, numbers.x_name)),
     )
 
 

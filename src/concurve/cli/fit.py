@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 HELP = """Fit scaling models to measured numbers: what limits, where the peak is, what to expect.
 
-FILE is CSV with the names of its columns in the first line, or - for standard input. Rows of the
-same N are replicates: trials of one level. Of a table by concurve export, rows that were skipped
-or are in doubt are left out.
+FILE is CSV with the names of its columns in the first line, or - for standard input; a Markdown
+table and columns divided by spaces are read, too. Rows of the same N are replicates: trials of one
+level. Of a table by concurve export, rows that were skipped or are in doubt are left out.
 
 \b
 Examples:
@@ -73,6 +73,13 @@ class _Number(click.ParamType):  # type: ignore[type-arg]
     "--in-doubt", is_flag=True, help="Take the rows in doubt, too, of a table by concurve export."
 )
 @click.option(
+    "--where",
+    multiple=True,
+    metavar="COLUMN=VALUE",
+    help="Take the rows with this value alone; COLUMN=* takes all as replicates of one curve. "
+    "Repeatable.",
+)
+@click.option(
     "--think-time",
     type=_Number(0),
     default=0.0,
@@ -103,6 +110,7 @@ def verb(
     r: str | None,
     time: bool | None,
     in_doubt: bool,
+    where: tuple[str, ...],
     think_time: float,
     predict: tuple[str, ...],
     cpus: float | None,
@@ -119,7 +127,7 @@ def verb(
         from concurve.exports import check_writable
 
         check_writable(export_svg)
-    numbers = _numbers(file, n, x, r, time, in_doubt, think_time)
+    numbers = _numbers(file, n, x, r, time, in_doubt, _where(where), think_time)
     fit = fit_numbers(numbers, predict_at, absolute=absolute, confidence=confidence, cpus=cpus)
     if json:
         from concurve.report.json.fit import to_json
@@ -155,6 +163,17 @@ def _predict_at(texts: tuple[str, ...]) -> list[float]:
     return numbers
 
 
+def _where(texts: tuple[str, ...]) -> dict[str, str]:
+    """Columns with the value that their rows must have."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise ConcurveError(f"--where: {text!r} is not COLUMN=VALUE", "--where mode=fast")
+        found[name] = value
+    return found
+
+
 def _numbers(
     file: Path,
     n: str | None,
@@ -162,6 +181,7 @@ def _numbers(
     r: str | None,
     time: bool | None,
     in_doubt: bool,
+    where: dict[str, str],
     think_time: float,
 ) -> Numbers:
     """The requested columns, completed and checked by Little's law."""
@@ -185,9 +205,8 @@ def _numbers(
             "--time if it is the time of a fixed piece of work; --r if it is a mean response time; "
             "--no-time if it is a throughput all the same",
         )
-    table = read_table(file, names, doubtful=in_doubt)
-    columns = table.columns
-    told: tuple[str, ...] = (table.left_out,) if table.left_out else ()
+    table = read_table(file, names, doubtful=in_doubt, where=where, one_curve=True)
+    columns, told = table.columns, table.said
     if time:
         assert x is not None and n is not None
         rates = [1 / seconds for seconds in columns[x]]
