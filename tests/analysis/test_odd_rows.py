@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -36,7 +39,7 @@ def test_points_that_separate_thousands_are_suspicious(first: int) -> None:
     assert "1 to 2" in text or f"n = {first}" in text or f"n = {first + 1}" in text
 
 
-SHAPES = {
+SHAPES: dict[str, Callable[[Any], Any]] = {
     "line": lambda n: n,
     "knee": lambda n: np.minimum(n, 4),
     "falling": lambda n: 1 / n,

@@ -125,3 +125,44 @@ def test_where_wants_a_column(
     assert "is not COLUMN=VALUE" in refusal(capsys, monkeypatch, file, *COLUMNS, "--where", "a")
     error = refusal(capsys, monkeypatch, file, *COLUMNS, "--where", "mood=a")
     assert "no column 'mood'" in error
+
+
+DROP = "n,x\n" + "".join(f"{n},{1000 * n if n <= 8 else 4000}\n" for n in range(1, 17))
+
+
+def test_nothing_is_predicted_where_no_model_describes_the_curve(tmp_path: Path) -> None:
+    file = written(tmp_path, DROP)
+    text = fit(file, *COLUMNS, "--predict", "8,32")
+    assert text.index("No model describes this curve") < text.index("parameter")
+    assert "peak N" not in text and "none describes the curve" in text
+    found = fit_json(file, *COLUMNS, "--predict", "8,32")
+    assert [item["n"] for item in found["predictions"]] == [8]
+    assert found["described"] is False
+
+
+def test_a_collapse_is_fitted_and_told(tmp_path: Path) -> None:
+    """Its intervals have infinite ends beside figures next to nothing."""
+    rows = ((1, 1000), (2, 2000), (4, 4000), (6, 6000), (8, 3000), (10, 2000), (16, 1000))
+    file = written(tmp_path, "n,x\n" + "".join(f"{n},{x}\n" for n, x in rows))
+    assert "6,000, at N = 6" in " ".join(fit(file, *COLUMNS).split())
+
+
+CPUS = {1: 1000, 2: 1990, 4: 3900, 6: 5800, 8: 7600, 9: 7700, 10: 7500}
+
+
+def test_cpus_that_are_used_up_end_the_predictions_and_not_the_report(tmp_path: Path) -> None:
+    file = written(tmp_path, "n,x\n" + "".join(f"{n},{x}\n" for n, x in CPUS.items()))
+    text = " ".join(fit(file, *COLUMNS, "--cpus", "8", "--predict", "6,32").split())
+    assert "at N = 9 and 10 more workers share them, and no model is fitted there" in text
+    assert "Nothing is predicted beyond N = 8." in text
+    found = fit_json(file, *COLUMNS, "--cpus", "8", "--predict", "6,32")
+    assert [item["n"] for item in found["predictions"]] == [6]
+
+
+def test_cpus_beyond_which_throughput_grows_were_not_used_up(tmp_path: Path) -> None:
+    levels = {**CPUS, 11: 9000, 12: 9100, 16: 9400}
+    file = written(tmp_path, "n,x\n" + "".join(f"{n},{x}\n" for n, x in levels.items()))
+    text = " ".join(fit(file, *COLUMNS, "--cpus", "8", "--predict", "32").split())
+    assert "goes on growing beyond the 8 CPUs: they were not used up, and all levels" in text
+    assert "no model is fitted there" not in text
+    assert fit_json(file, *COLUMNS, "--cpus", "8")["levels"] == list(levels)

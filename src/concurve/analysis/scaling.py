@@ -184,8 +184,9 @@ def _finding(
     apart: str,
 ) -> ScalingFinding:
     """What the models say. Beyond CPUs that are used up nothing is predicted: there they are the
-    limit, not the curve."""
+    limit, not the curve; nor where no model describes the curve."""
     result = _as_printed(result, work.name, group, name)
+    is_open = not apart and result.misfit is None
     twice = predict(result, [FAR * max(result.levels)])[0]
     words = in_words(result)
     return ScalingFinding(
@@ -194,13 +195,18 @@ def _finding(
         work=work.name,
         group=group.shared,
         fit=result,
-        expected=None if apart else twice,
-        curves=_curves(findings, name, group, result, done, ahead=not apart),
+        expected=twice if is_open else None,
+        curves=_curves(findings, name, group, result, done, ahead=is_open),
         parameters=words.partition(": ")[2].removesuffix("."),
-        answers=(
-            words,
-            *result.answers,
-            apart or _ahead(work.name, result, twice),
+        answers=tuple(
+            filter(
+                None,
+                (
+                    words,
+                    *result.answers,
+                    _ahead(work.name, result, twice) if is_open else apart,
+                ),
+            )
         ),
         warnings=result.warnings,
         notes=notes_of(result, work.name, name),

@@ -174,6 +174,12 @@ def _where(texts: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
+def _is_rate(name: str) -> bool:
+    from concurve.definition.units import is_rate, time_by_name
+
+    return is_rate(name, "") or time_by_name(name) is None
+
+
 def _numbers(
     file: Path,
     n: str | None,
@@ -185,8 +191,9 @@ def _numbers(
     think_time: float,
 ) -> Numbers:
     """The requested columns, completed and checked by Little's law."""
-    from concurve.analysis.fit import Numbers, falls_as_times_do, is_time
+    from concurve.analysis.fit import Numbers, falls_as_times_do
     from concurve.columns import read_table
+    from concurve.definition.units import time_by_name
     from concurve.models import little
 
     names = [name for name in (n, x, r) if name is not None]
@@ -199,7 +206,8 @@ def _numbers(
         raise ConcurveError(f"one column twice: {', '.join(names)}", "a different column for each")
     if time and (r is not None or x is None):
         raise ConcurveError("--time goes with --x and --y alone", "leave out --r")
-    if time is None and x is not None and is_time(x):
+    by_name = None if x is None else time_by_name(x)
+    if time is None and by_name is True:
         raise ConcurveError(
             f"--y {x}: by its name that is a time, and --y is a throughput",
             "--time if it is the time of a fixed piece of work; --r if it is a mean response time; "
@@ -210,6 +218,13 @@ def _numbers(
     if time:
         assert x is not None and n is not None
         rates = [1 / seconds for seconds in columns[x]]
+        rises = falls_as_times_do(columns[n], rates)
+        if rises or _is_rate(x):
+            told += (
+                f"{x} {'rises as ' + n + ' grows' if rises else 'is a rate by its name'}, as a "
+                "throughput does: with --time its inverse is read as the throughput. If it is a "
+                "throughput, leave out --time.",
+            )
         return Numbers(columns[n], rates, n, x, is_time=True, told=told)
     law = little.complete(
         columns[n] if n else None, columns[x] if x else None, columns[r] if r else None, think_time
@@ -219,6 +234,11 @@ def _numbers(
         told += (
             f"{x} falls as {n} grows, as a time does. If it is the time of a fixed piece of work, "
             "add --time: what is said here holds for a throughput only.",
+        )
+    elif time is None and r is None and x is not None and by_name is None:
+        told += (
+            f"{x} is read as a throughput: so much in a unit of time. If it is a time, add --time; "
+            "--no-time says that it is none.",
         )
     return Numbers(
         law.n.tolist(), law.x.tolist(), n or "N", x or "throughput", False, law.derived, told
