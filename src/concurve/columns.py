@@ -47,18 +47,8 @@ _SHARED_LEVELS = 3
 #: either kind is ours (:mod:`concurve.report.csv`).
 _OWN = ({"cell", "status", "trials", "in_doubt"}, {"cell", "block", "used", "in_doubt"})
 
-#: Words of such a table that are no setting.
-_OF_EXPORT = {
-    "cell",
-    "status",
-    "block",
-    "attempt",
-    "used",
-    "trials",
-    "set_aside",
-    "in_doubt",
-    "cause",
-}
+#: What ends the factors in such a table.
+_AFTER_FACTORS = {"status", "block"}
 
 _IN_DOUBT = "in doubt (--in-doubt takes them)"
 
@@ -136,14 +126,16 @@ def read_table(
         columns[name], unit = _numbers(kept, place, name, separator, file)
         units.append(unit)
     if one_curve:
+        factors = heading
+        if is_own:
+            end = min(at for at, name in enumerate(heading) if name in _AFTER_FACTORS)
+            factors = heading[:end]
         others = [
             at
-            for at, name in enumerate(heading)
-            if at not in places.values()
-            and at not in chosen
-            and not (is_own and name in _OF_EXPORT)
+            for at, name in enumerate(factors)
+            if at not in places.values() and at not in chosen and not (is_own and name == "cell")
         ]
-        _check_one_curve(kept, heading, others, columns, file)
+        _check_one_curve(kept, heading, others, columns, is_own, file)
     return OwnRows(columns, tuple(filter(None, (said, *units))))
 
 
@@ -168,10 +160,12 @@ def _check_one_curve(
     heading: Sequence[str],
     others: Sequence[int],
     columns: Mapping[str, Sequence[float]],
+    is_own: bool,
     file: Path,
 ) -> None:
-    """Rows of the same level are replicates, unless another column tells curves apart: it has
-    words, or numbers between which the figure differs alike at all levels."""
+    """Rows of the same level are replicates, unless another column tells curves apart: it is a
+    factor of a table of ours, has words, or numbers between which the figure differs alike at all
+    levels."""
     levels, figures, *_ = columns.values()
     for at in others:
         curves: dict[str, dict[float, list[float]]] = {}
@@ -179,7 +173,8 @@ def _check_one_curve(
             value = cells[at].strip() if at < len(cells) else ""
             curves.setdefault(value, {}).setdefault(level, []).append(figure)
         values = [value for value in curves if value]
-        if not _are_curves([curves[value] for value in values], all(map(_is_plain, values))):
+        are_numbers = not is_own and all(map(_is_plain, values))
+        if not _are_curves([curves[value] for value in values], are_numbers):
             continue
         raise ConcurveError(
             f"{file} has {len(values)} curves: column {heading[at]!r} has the values "

@@ -118,6 +118,20 @@ def test_other_columns_tell_no_curves_apart(rows: str, tmp_path: Path) -> None:
     assert fit_json(written(tmp_path, f"n,x,other\n{rows}"), *COLUMNS)["levels"] == list(CURVE)
 
 
+def test_of_a_table_of_our_own_factors_alone_tell_curves_apart(tmp_path: Path) -> None:
+    heading = "cell,n,pool,block,attempt,used,set_aside,in_doubt,cause,x,faults\n"
+    rows = [
+        f"{cell},{n},{pool},{block},0,yes,no,no,,{x * (1 - 0.2 * block)},{block}\n"
+        for block in (0, 1)
+        for cell, (n, x) in enumerate(CURVE.items())
+        for pool in (1, 2)
+    ]
+    one = [row for row in rows if row.split(",")[2] == "1"]
+    assert fit_json(written(tmp_path, heading + "".join(one)), *COLUMNS)["trials"] == 16
+    with pytest.raises(ConcurveError, match="2 curves: column 'pool'"):
+        read_table(Path(written(tmp_path, heading + "".join(rows))), ["n", "x"], one_curve=True)
+
+
 def test_where_wants_a_column(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
