@@ -88,7 +88,7 @@ def test_throughput_that_falls_has_no_peak_below_the_levels(
 def test_a_limit_that_the_intervals_do_not_show_is_not_named(tmp_path: Path) -> None:
     rows = "1,1029.7\n2,2122.5\n4,4236.6\n8,7469.7\n16,16435\n32,29302\n"
     text = " ".join(fit(written(tmp_path, "n,x\n" + rows), "--x", "n", "--y", "x").split())
-    assert "No limit is shown: α may be 0 and β may be 0." in text
+    assert "No limit is shown: contention (α) and coherency (β) may both be 0" in text
     assert "γ/α" not in text and "bends as with" not in text
 
 
@@ -288,7 +288,19 @@ def test_other_tables_may_have_such_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["seconds", "wall_seconds", "Time", "latency_ms", "p99 latency", "wallTime", "duration"]
+    "name",
+    [
+        *("seconds", "wall_seconds", "Time", "latency_ms", "p99 latency", "wallTime", "duration"),
+        *(
+            "elapsed",
+            "makespan",
+            "minutes",
+            "ms_per_op",
+            "seconds_per_operation",
+            "wall_s",
+            "ms/op",
+        ),
+    ],
 )
 def test_times_are_refused_as_a_throughput(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -305,7 +317,37 @@ def test_times_are_refused_as_a_throughput(
 )
 def test_rates_are_no_times(name: str, tmp_path: Path) -> None:
     file = written(tmp_path, GOOD.replace("x", name))
-    assert not fit_json(file, "--x", "n", "--y", name)["warnings"][0].endswith("--time")
+    assert not [w for w in fit_json(file, "--x", "n", "--y", name)["warnings"] if "--time" in w]
+    warnings = fit_json(file, "--x", "n", "--y", name, "--time")["warnings"]
+    assert "leave out --time" in warnings[0]
+
+
+@pytest.mark.parametrize("name", ["ops_sec", "MB_sec", "tx_s", "requests_ms"])
+def test_a_unit_behind_work_is_asked_about(name: str, tmp_path: Path) -> None:
+    file = written(tmp_path, GOOD.replace("x", name))
+    warnings = fit_json(file, "--x", "n", "--y", name)["warnings"]
+    assert warnings[0].startswith(f"{name} is read as a throughput")
+    assert not [
+        w for w in fit_json(file, "--x", "n", "--y", name, "--no-time")["warnings"] if "--time" in w
+    ]
+
+
+def test_a_time_is_told_as_a_time(tmp_path: Path) -> None:
+    """A peak of the throughput is a least time."""
+    levels = (1, 2, 4, 8, 12, 16, 24, 32)
+    rows = "".join(f"{n},{(1 + 0.03 * (n - 1) + 0.004 * n * (n - 1)) / n!r}\n" for n in levels)
+    text = " ".join(
+        fit(written(tmp_path, f"n,s\n{rows}"), "--x", "n", "--y", "s", "--time").split()
+    )
+    assert re.search(
+        r"Peak at N = 15\.\S* \(.*?\)( with a time of 0\.15|\. The shortest time)", text
+    )
+    assert "a throughput of" not in text and "leave out --time" not in text
+
+
+def test_a_rate_is_no_time(tmp_path: Path) -> None:
+    file = written(tmp_path, GOOD)
+    assert "x rises as n grows" in " ".join(fit(file, "--x", "n", "--y", "x", "--time").split())
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concurve.definition.units import parse_duration
+from concurve.definition.units import parse_duration, time_by_name
 from concurve.errors import StudyError
 
 
@@ -25,3 +25,23 @@ def test_what_is_no_duration_is_refused_with_the_option(text: str) -> None:
         parse_duration(text, "--timeout")
     assert refused.value.what.startswith("--timeout: ")
     assert refused.value.remedy
+
+
+TIMES = (
+    "elapsed makespan minutes ms_per_op seconds_per_operation seconds wallTime wall_s p99_latency "
+    "latency_p99_ms ms/op runtime total_time cpu_seconds query_ms elapsed_sec request_latency_us"
+)
+RATES = (
+    "requests_per_second ops/s msgs/sec rps tps timesteps throughput_ms hit_rate speedup "
+    "rate_per_second operations_per_ms rss_bytes_max workers s latencies_min transactions"
+)
+EITHER = "ops_sec MB_sec tx_s requests_ms opsSec rows_seconds"
+
+
+@pytest.mark.parametrize(
+    ("names", "time"), [(TIMES, True), (RATES, False), (EITHER, None)], ids=["times", "rates", "?"]
+)
+def test_names_of_times(names: str, time: bool | None) -> None:
+    assert {name: time_by_name(name) for name in names.split()} == dict.fromkeys(
+        names.split(), time
+    )

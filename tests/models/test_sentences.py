@@ -145,6 +145,9 @@ LIMITED = [
 def test_a_limit_is_named_only_where_its_stated_interval_leaves_out_0(noisy: Noisy) -> None:
     for result in noisy.fitted():
         text, stated = said(result), result.stated.parameters
+        if "does not grow with N" in text or result.misfit is not None:
+            assert "bends as with" not in text and "γ/α" not in text, text
+            continue
         low = {name: -math.inf if f.low is None else f.low for name, f in stated.items()}
         named = re.search(r"bends as with (\w+)", text)
         if "γ/α" in text or "with contention" in text:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-import re
 import statistics
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from concurve.analysis.odd_rows import odd_rows
 from concurve.errors import ConcurveError
 from concurve.estimate import Estimate
 from concurve.findings.fit import Expectation, Fit, FitResult, Prediction
 from concurve.models import fit_all, predict
-from concurve.models.cpus import within_cpus
+from concurve.models.cpus import Within, within_cpus
 from concurve.models.curve import LEVELS_MIN
 from concurve.models.predict import HELD, curve_of
-from concurve.models.sentences import in_words
+from concurve.models.sentences import Terms, answers, in_words
 
 _CPUS_UNKNOWN = (
     "The number of CPUs is not known: if they are used up, levels beyond look like contention; "
@@ -46,21 +46,8 @@ class Numbers(NamedTuple):
     told: tuple[str, ...] = ()
 
 
-#: Words of the names of times, and of what is no time although such a word is in its name.
-_TIMES = re.compile(
-    r"\b(seconds?|secs?|m?secs?|milliseconds?|ms|us|usecs?|microseconds?|µs|ns|nanoseconds?|minutes?"
-    r"|time|latency|duration|elapsed|runtime|walltime|makespan)\b"
-)
-_NO_TIMES = re.compile(r"\b(per|rate|throughput|speedup|efficiency)\b|/")
 #: A figure that fell to this share of what it was is no longer noise about a constant.
 _FELL_TO = 0.75
-
-
-def is_time(name: str) -> bool:
-    """Does the name of a column say that it has times?"""
-    apart = re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower()
-    apart = re.sub(r"[^a-zµ/]+", " ", apart)
-    return bool(_TIMES.search(apart)) and not _NO_TIMES.search(apart)
 
 
 def falls_as_times_do(n: Sequence[float], x: Sequence[float]) -> bool:
@@ -103,32 +90,57 @@ def fit_numbers(
             "model",
             "measure at more levels up to the CPUs, or on more CPUs",
         )
-    if within.said and any(n > max(within.n) for n in predict_at):
-        raise ConcurveError(
-            f"{within.said} No model predicts beyond N = {max(within.n):g}",
-            "--predict up to that level, or leave out --cpus",
-        )
     result = fit_all(within.n, within.x, absolute=absolute, confidence=confidence)
-    levels = _levels(result, predict_at)
+    is_open = not within.said and result.misfit is None
+    asked = [n for n in predict_at if is_open or n <= max(result.levels)]
+    levels = _levels(result, asked)
+    values = tuple(1 / x if numbers.is_time else x for x in numbers.x)
     return Fit(
         n=tuple(numbers.n),
-        values=tuple(1 / x if numbers.is_time else x for x in numbers.x),
+        values=values,
         n_name=numbers.n_name,
         x_name=numbers.x_name,
         is_time=numbers.is_time,
         result=msgspec.structs.replace(
-            result, answers=tuple(filter(None, (*result.answers, within.said, in_words(result))))
+            result,
+            answers=tuple(
+                filter(
+                    None,
+                    (
+                        *answers(result, Terms(numbers.is_time)),
+                        _on_cpus(within, cpus, len(asked) < len(predict_at)),
+                        in_words(result),
+                    ),
+                )
+            ),
         ),
-        expectations=tuple(_expectations(predict(result, predict_at), numbers.is_time)),
+        expectations=tuple(_expectations(predict(result, asked), numbers.is_time)),
         chosen=tuple(_chosen(result, levels, numbers.is_time)),
         expected=tuple(_expectations(predict(result, levels), numbers.is_time)),
         notes=(
             *notes_of(result, numbers.n_name, numbers.x_name, numbers.is_time, numbers.derived),
-            *_on_bands(result, predict_at),
+            *_on_bands(result, asked),
             *([_CPUS_UNKNOWN] if cpus is None else []),
         ),
-        told=numbers.told,
+        told=(*numbers.told, *odd_rows(numbers.n, values, numbers.n_name, numbers.x_name)),
     )
+
+
+def _on_cpus(within: Within, cpus: float | None, is_withheld: bool) -> str:
+    """What the CPUs that were given change; empty without any, or with all levels up to them."""
+    top = max(within.n)
+    if within.said:
+        return (
+            f"{within.said} Nothing is predicted beyond N = {top:g}."
+            if is_withheld
+            else within.said
+        )
+    if cpus is not None and top > cpus:
+        return (
+            f"Throughput goes on growing beyond the {cpus:g} CPUs: they were not used up, and all "
+            "levels are fitted."
+        )
+    return ""
 
 
 def _on_bands(result: FitResult, predict_at: Sequence[float]) -> Iterator[str]:

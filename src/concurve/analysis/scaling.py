@@ -191,8 +191,9 @@ def _finding(
     apart: str,
 ) -> ScalingFinding:
     """What the models say. Beyond CPUs that are used up nothing is predicted: there they are the
-    limit, not the curve."""
+    limit, not the curve; nor where no model describes the curve."""
     result = _as_printed(result, work.name, group, name)
+    is_open = not apart and result.misfit is None
     twice = predict(result, [FAR * max(result.levels)])[0]
     said = in_words(result)
     return ScalingFinding(
@@ -201,14 +202,19 @@ def _finding(
         work=work.name,
         group=group.shared,
         fit=result,
-        expected=None if apart else twice,
-        curves=_curves(findings, name, group, result, done, ahead=not apart),
+        expected=twice if is_open else None,
+        curves=_curves(findings, name, group, result, done, ahead=is_open),
         parameters=said.partition(": ")[2].removesuffix("."),
-        answers=(
-            said,
-            *result.answers,
-            apart or _ahead(work.name, result, twice),
-            *filter(None, [_left_out(work, group)]),
+        answers=tuple(
+            filter(
+                None,
+                (
+                    said,
+                    *result.answers,
+                    _ahead(work.name, result, twice) if is_open else apart,
+                    _left_out(work, group),
+                ),
+            )
         ),
         warnings=result.warnings,
         notes=notes_of(result, work.name, name),

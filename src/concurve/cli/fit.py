@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 HELP = """Fit scaling models to measured numbers: what limits, where the peak is, what to expect.
 
-FILE is CSV with the names of its columns in the first line, or - for standard input. Rows of the
-same N are replicates: trials of one level. Of a table by concurve export, rows that were skipped,
-are in doubt, or had a load that failed are left out.
+FILE is CSV with the names of its columns in the first line, or - for standard input; a Markdown
+table and columns divided by spaces are read, too. Rows of the same N are replicates: trials of one
+level. Of a table by concurve export, rows that were skipped, are in doubt, or had a load that
+failed are left out.
 
 \b
 Examples:
@@ -73,6 +74,13 @@ class _Number(click.ParamType):  # type: ignore[type-arg]
     "--in-doubt", is_flag=True, help="Take the rows in doubt, too, of a table by concurve export."
 )
 @click.option(
+    "--where",
+    multiple=True,
+    metavar="COLUMN=VALUE",
+    help="Take the rows with this value alone; COLUMN=* takes all as replicates of one curve. "
+    "Repeatable.",
+)
+@click.option(
     "--think-time",
     type=_Number(0),
     default=0.0,
@@ -103,6 +111,7 @@ def verb(
     r: str | None,
     time: bool | None,
     in_doubt: bool,
+    where: tuple[str, ...],
     think_time: float,
     predict: tuple[str, ...],
     cpus: float | None,
@@ -119,7 +128,7 @@ def verb(
         from concurve.exports import check_writable
 
         check_writable(export_svg)
-    numbers = _numbers(file, n, x, r, time, in_doubt, think_time)
+    numbers = _numbers(file, n, x, r, time, in_doubt, _where(where), think_time)
     fit = fit_numbers(numbers, predict_at, absolute=absolute, confidence=confidence, cpus=cpus)
     if json:
         from concurve.report.json.fit import to_json
@@ -155,6 +164,23 @@ def _predict_at(texts: tuple[str, ...]) -> list[float]:
     return numbers
 
 
+def _where(texts: tuple[str, ...]) -> dict[str, str]:
+    """Columns with the value that their rows must have."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise ConcurveError(f"--where: {text!r} is not COLUMN=VALUE", "--where mode=fast")
+        found[name] = value
+    return found
+
+
+def _is_rate(name: str) -> bool:
+    from concurve.definition.units import is_rate, time_by_name
+
+    return is_rate(name, "") or time_by_name(name) is None
+
+
 def _numbers(
     file: Path,
     n: str | None,
@@ -162,11 +188,13 @@ def _numbers(
     r: str | None,
     time: bool | None,
     in_doubt: bool,
+    where: dict[str, str],
     think_time: float,
 ) -> Numbers:
     """The requested columns, completed and checked by Little's law."""
-    from concurve.analysis.fit import Numbers, falls_as_times_do, is_time
+    from concurve.analysis.fit import Numbers, falls_as_times_do
     from concurve.columns import read_table
+    from concurve.definition.units import time_by_name
     from concurve.models import little
 
     names = [name for name in (n, x, r) if name is not None]
@@ -179,18 +207,25 @@ def _numbers(
         raise ConcurveError(f"one column twice: {', '.join(names)}", "a different column for each")
     if time and (r is not None or x is None):
         raise ConcurveError("--time goes with --x and --y alone", "leave out --r")
-    if time is None and x is not None and is_time(x):
+    by_name = None if x is None else time_by_name(x)
+    if time is None and by_name is True:
         raise ConcurveError(
             f"--y {x}: by its name that is a time, and --y is a throughput",
             "--time if it is the time of a fixed piece of work; --r if it is a mean response time; "
             "--no-time if it is a throughput all the same",
         )
-    table = read_table(file, names, doubtful=in_doubt)
-    columns = table.columns
-    told: tuple[str, ...] = (table.left_out,) if table.left_out else ()
+    table = read_table(file, names, doubtful=in_doubt, where=where, one_curve=True)
+    columns, told = table.columns, table.said
     if time:
         assert x is not None and n is not None
         rates = [1 / seconds for seconds in columns[x]]
+        rises = falls_as_times_do(columns[n], rates)
+        if rises or _is_rate(x):
+            told += (
+                f"{x} {'rises as ' + n + ' grows' if rises else 'is a rate by its name'}, as a "
+                "throughput does: with --time its inverse is read as the throughput. If it is a "
+                "throughput, leave out --time.",
+            )
         return Numbers(columns[n], rates, n, x, is_time=True, told=told)
     law = little.complete(
         columns[n] if n else None, columns[x] if x else None, columns[r] if r else None, think_time
@@ -200,6 +235,11 @@ def _numbers(
         told += (
             f"{x} falls as {n} grows, as a time does. If it is the time of a fixed piece of work, "
             "add --time: what is said here holds for a throughput only.",
+        )
+    elif time is None and r is None and x is not None and by_name is None:
+        told += (
+            f"{x} is read as a throughput: so much in a unit of time. If it is a time, add --time; "
+            "--no-time says that it is none.",
         )
     return Numbers(
         law.n.tolist(), law.x.tolist(), n or "N", x or "throughput", False, law.derived, told

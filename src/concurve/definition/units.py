@@ -47,12 +47,52 @@ _RATE_UNIT = re.compile(
     r"/\s*(s|sec|second|ms|min|minute|h)$|\bper (second|sec|minute)$"
     r"|^(Hz|[kKMG]?[bB]ps|[trq]ps|QPS|TPS|IOPS)$"
 )
-_TIME_NAME = re.compile(r"(^|_)(seconds|millis|micros|nanos|ms|us|ns|latency|duration|time)($|_)")
+_RATE_WORDS = {"rps", "qps", "tps", "iops", "ips", "bps", "hz"}
+
+#: Words of names: units of a time, what else is a time, what is none although a time is in its
+#: name, and countable work, behind which a unit may stand for "in a second".
+_UNIT_WORDS = (_TIMES - {"m", "h", "min"}) | {
+    "micros", "nanos", "millisecond", "microsecond", "nanosecond", "minute", "hour", "mins",
+}  # fmt: skip
+_TIME_WORDS = {"time", "latency", "duration", "elapsed", "runtime", "walltime", "makespan"}
+_NO_TIME_WORDS = {"rate", "throughput", "speedup", "efficiency", *_RATE_WORDS}
+_WORK_WORDS = {
+    "ops", "operations", "req", "reqs", "requests", "tx", "txs", "txn", "txns", "tasks", "jobs",
+    "transactions", "msg", "msgs", "messages", "queries", "calls", "events", "items", "records",
+    "rows", "hits", "pages", "packets", "b", "kb", "mb", "gb", "kib", "mib", "gib", "bytes", "bits",
+    "mbit", "gbit", "iterations", "steps", "frames", "files", "lines", "reads", "writes",
+}  # fmt: skip
 
 
 def is_time(name: str, unit: str) -> bool:
     """Is an indicator with this name and unit a time?"""
-    return unit in _TIMES or (not unit and bool(_TIME_NAME.search(split_name(name).own)))
+    return unit in _TIMES or (not unit and time_by_name(split_name(name).own) is True)
+
+
+def time_by_name(name: str) -> bool | None:
+    """Does a name say that it is of times? ``None`` where it has a unit of time behind a noun of
+    work: ``ops_sec`` is a rate as a rule."""
+    apart = re.sub(r"([a-z])([A-Z])", r"\1 \2", name.replace("/", " per ")).lower()
+    words = re.findall(r"[a-zµ]+", apart)
+    if _NO_TIME_WORDS & set(words):
+        return False
+    what, by = words, []
+    if "per" in words:
+        at = words.index("per")
+        what, by = words[:at], words[at + 1 :]
+    if by and by[0] in _UNIT_WORDS:
+        return False
+    if _TIME_WORDS & set(what):
+        return True
+    units = [at for at, word in enumerate(what) if _is_unit(word, at)]
+    if not units:
+        return False
+    return None if all(at and what[at - 1] in _WORK_WORDS for at in units) else True
+
+
+def _is_unit(word: str, at: int) -> bool:
+    """A bare ``s`` is a unit only behind another word, as in ``wall_s``."""
+    return word in _UNIT_WORDS and (word != "s" or at > 0)
 
 
 def is_rate(name: str, unit: str) -> bool:

@@ -83,6 +83,17 @@ class Stated(msgspec.Struct, frozen=True, kw_only=True):
     models: tuple[str, ...]
 
 
+class Misfit(msgspec.Struct, frozen=True, kw_only=True):
+    """No model describes the curve: at level ``n`` the throughput ``measured`` is furthest from
+    that of the chosen model, ``fitted``. ``pieces``, where two describe the curve better: the last
+    level of the first, the first of the second, and the powers of N by which they grow."""
+
+    n: float
+    measured: float
+    fitted: float
+    pieces: tuple[float, float, float, float] | None
+
+
 class FitResult(msgspec.Struct, frozen=True, kw_only=True):
     """All models on one curve.
 
@@ -91,7 +102,9 @@ class FitResult(msgspec.Struct, frozen=True, kw_only=True):
     ``criterion`` names what ``chosen`` and the weights rest on: ``aicc``, or ``gcv``
     where there are too few observations for it. ``observations`` says whether it counts trials
     or, if no model describes the levels, the levels. ``left_out`` gives, by model, the
-    reason. ``stated`` is what is printed. ``answers`` and ``warnings`` are plain sentences.
+    reason. ``stated`` is what is printed. With a ``misfit`` no model describes the curve, and its
+    limits, its peak and predictions beyond its levels are not told. ``answers`` and ``warnings``
+    are plain sentences.
     """
 
     levels: tuple[float, ...]
@@ -109,6 +122,7 @@ class FitResult(msgspec.Struct, frozen=True, kw_only=True):
     stated: Stated
     answers: tuple[str, ...]
     warnings: tuple[str, ...]
+    misfit: Misfit | None = None
 
     def model(self, name: str) -> ModelFit:
         """A fitted model by its name.

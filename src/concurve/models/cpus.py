@@ -56,13 +56,15 @@ def within_cpus(
     best = max(
         (float(np.median(rates[levels == k])) for k in np.unique(levels[below])), default=0.0
     )
-    apart = []
-    for level in beyond:
+    apart: list[float] = []
+    for level in reversed(beyond):
         rate = float(np.median(rates[levels == level]))
         busy = None if used is None else used.get(level)
         is_used_up = rate < _GROWTH * best or not best if busy is None else busy >= USED_UP * cpus
-        if is_used_up:
-            apart.append(level)
+        if not is_used_up:
+            # CPUs that are not used up at a level are not used up by fewer workers.
+            break
+        apart.insert(0, level)
     if not apart:
         return Within(levels, rates, "")
     kept = ~np.isin(levels, apart)

@@ -13,6 +13,7 @@ from concurve.models.all_models import MODELS
 from concurve.models.centres import centres
 from concurve.models.columns import Columns, columns_of
 from concurve.models.curve import Curve
+from concurve.models.misfit import misfit_of
 from concurve.models.model_fit import finite, model_fit
 from concurve.models.sentences import answers, warnings
 from concurve.models.stated import stated
@@ -87,6 +88,13 @@ def _result(
         for model in MODELS.values()
         if model.name not in fitted_names
     }
+    misfit = misfit_of(curve, weighed, chosen, levels_only)
+    printed = stated(
+        weighed,
+        chosen,
+        len(curve.levels) if levels_only else curve.trials,
+        curve.levels.tolist(),
+    )
     result = FitResult(
         levels=tuple(curve.levels.tolist()),
         throughput=tuple(curve.throughput.tolist()),
@@ -100,14 +108,10 @@ def _result(
         criterion="aicc" if by_aicc else "gcv",
         observations="levels" if levels_only and curve.within_df else "trials",
         left_out=left_out,
-        stated=stated(
-            weighed,
-            chosen,
-            len(curve.levels) if levels_only else curve.trials,
-            curve.levels.tolist(),
-        ),
+        stated=printed if misfit is None else msgspec.structs.replace(printed, peak=None),
         answers=(),
         warnings=(),
+        misfit=misfit,
     )
     return _with_sentences(result)
 

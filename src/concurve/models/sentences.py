@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 
 from concurve import words
 from concurve.estimate import Estimate
-from concurve.findings.fit import FitResult, ModelFit, PeakEstimate
+from concurve.findings.fit import FitResult, Misfit, ModelFit, PeakEstimate
 from concurve.models.all_models import MODELS
-from concurve.models.predict import FAR
+from concurve.models.predict import FAR, curve_of
 from concurve.models.stated import doubts, growth
 
 #: Runs of residuals of equal sign are reported below this p-value.
@@ -24,17 +26,53 @@ _ORDER = 0.01
 _LEVELS_WANTED = 8
 #: An end below this share of its value is written as 0.
 _NOTHING_BESIDE = 1e-6
+#: A model with more than this part of the chosen one's weight is not told apart from it.
+_RIVAL = 3
+#: Throughput that differs by less than this factor between all levels, without a trend, is flat.
+_FLAT = 1.15
+#: A slope in logarithms that comes from rounding.
+_NO_SLOPE = 1e-6
+#: A power of N this close to 0 or 1 is told as that.
+_LEVEL = 0.05
 _SIGNS = {"gamma": "γ", "alpha": "α", "beta": "β", "cap": "C"}
 _COSTS = {"alpha": "contention", "beta": "coherency"}
 
 
-def answers(result: FitResult) -> tuple[str, ...]:
-    """The answer of the chosen model, as far as the stated intervals show it."""
-    return tuple(text for text in (_limit(result), _superlinear(result), _peak(result)) if text)
+class Terms(NamedTuple):
+    """How a throughput is told: where ``is_time``, as the time that it is the inverse of."""
+
+    is_time: bool = False
+
+    @property
+    def name(self) -> str:
+        """What was measured."""
+        return "time" if self.is_time else "throughput"
+
+    def figure(self, throughput: float, digits: int = 4) -> str:
+        """The figure as it was measured."""
+        return in_digits(1 / throughput if self.is_time else throughput, digits)
+
+
+_RATES = Terms()
+
+
+def answers(result: FitResult, terms: Terms = _RATES) -> tuple[str, ...]:
+    """The answer of the chosen model, as far as the stated intervals show it; without it where no
+    model describes the curve, or throughput does not grow at all."""
+    if result.misfit is not None:
+        said = _misfit(result, result.misfit, terms)
+    elif _is_flat(result):
+        said = [_flat(result, terms)]
+    else:
+        said = [_limit(result, terms), _superlinear(result), _peak(result, terms)]
+    return tuple(filter(None, said))
 
 
 def in_words(result: FitResult) -> str:
-    """The chosen model with what is stated of its parameters: ``USL: α = 0.03 (0.02 to 0.04)``."""
+    """The chosen model with what is stated of its parameters: ``USL: α = 0.03 (0.02 to 0.04)``;
+    empty where they mean nothing."""
+    if result.misfit is not None or _is_flat(result):
+        return ""
     found = [
         f"{_SIGNS[name]} = {_between(name, figure)}{_unit(figure.unit)}"
         for name, figure in result.stated.parameters.items()
@@ -74,22 +112,91 @@ def _bound(value: float | None) -> str:
     return ("∞" if value > 0 else "-∞") if math.isinf(value) else in_digits(value, 3)
 
 
-def _limit(result: FitResult) -> str:
+def _misfit(result: FitResult, misfit: Misfit, terms: Terms) -> list[str]:
+    """That no model describes the curve, what does, and what is known all the same."""
+    said = (
+        f"No model describes this curve: at N = {misfit.n:g} the {terms.name} measured is "
+        f"{terms.figure(misfit.measured)}, and {result.best.title}, the best of them, has "
+        f"{terms.figure(misfit.fitted)}."
+    )
+    pieces = ""
+    lowest, top = min(result.levels), max(result.levels)
+    if misfit.pieces is not None:
+        last, first, before, after = misfit.pieces
+        if min(before, after) > 1 + _LEVEL:
+            pieces = f"{_faster(lowest, top)}."
+        elif max(before, after) < -_LEVEL:
+            pieces = f"Throughput falls from N = {lowest:g} on."
+        else:
+            pieces = (
+                f"Two pieces are closer: up to N = {last:g} throughput {_power(before)}, from "
+                f"N = {first:g} on it {_power(after)}. Look for what changes there."
+            )
+    return [
+        said,
+        pieces,
+        f"{_greatest(result, terms)} No limit, no peak and nothing beyond N = {top:g} is told.",
+    ]
+
+
+def _faster(lowest: float, top: float) -> str:
+    return f"Throughput grew faster than the number of workers from N = {lowest:g} to N = {top:g}"
+
+
+def _power(exponent: float) -> str:
+    """``grows as N``, ``grows as N^0.43``."""
+    if abs(exponent) < _LEVEL:
+        return "stays the same"
+    power = "N" if abs(exponent - 1) < _LEVEL else f"N^{exponent:.2g}"
+    return f"{'grows' if exponent > 0 else 'falls'} as {power}"
+
+
+def _greatest(result: FitResult, terms: Terms) -> str:
+    """``The greatest throughput measured is 8,000, at N = 8.``"""
+    at = max(range(len(result.levels)), key=lambda number: result.throughput[number])
+    which = "shortest" if terms.is_time else "greatest"
+    return (
+        f"The {which} {terms.name} measured is {terms.figure(result.throughput[at])}, at "
+        f"N = {result.levels[at]:g}."
+    )
+
+
+def _is_flat(result: FitResult) -> bool:
+    """Does throughput stay about the same over all levels, without a trend that can be told from
+    none?"""
+    lowest, top = min(result.levels), max(result.levels)
+    if top < 2 * lowest or max(result.throughput) > _FLAT * min(result.throughput):
+        return False
+    n, x = np.log(result.levels), np.log(result.throughput)
+    n, x = n - n.mean(), x - x.mean()
+    slope = float((n * x).sum() / (n * n).sum())
+    error = math.sqrt(float(((x - slope * n) ** 2).sum() / (n * n).sum()) / (len(n) - 2))
+    return abs(slope) <= float(stdtrit(len(n) - 2, 0.975)) * error + _NO_SLOPE
+
+
+def _flat(result: FitResult, terms: Terms) -> str:
+    ends = terms.figure(min(result.throughput)), terms.figure(max(result.throughput))
+    least, most = reversed(ends) if terms.is_time else ends
+    stays = f"is {least}" if least == most else f"stays between {least} and {most}"
+    return (
+        f"Throughput does not grow with N: from N = {min(result.levels):g} to "
+        f"{max(result.levels):g} the {terms.name} {stays}."
+    )
+
+
+def _limit(result: FitResult, terms: Terms) -> str:
     best, top = result.best, max(result.levels)
     grows = growth([result.model(name) for name in result.stated.models], result.levels)
     if grows > 0:
-        return (
-            "Throughput grew faster than the number of workers from "
-            f"N = {min(result.levels):g} to N = {top:g}: no limit is shown."
-        )
+        return f"{_faster(min(result.levels), top)}: no limit is shown."
     if best.name == "linear":
         return f"Throughput grows with the number of workers: no bend is seen up to N = {top:g}."
     if "cap" in best.parameters and math.isfinite(best.parameters["cap"].value):
-        return _cap(result)
-    return _costs(result, grows)
+        return _cap(result, terms)
+    return _costs(result, grows, terms)
 
 
-def _cap(result: FitResult) -> str:
+def _cap(result: FitResult, terms: Terms) -> str:
     best, cap = result.best, result.stated.parameters["cap"]
     if cap.high is None or math.isinf(cap.high):
         return f"No limit is shown: a cap may lie anywhere from C = {_bound(cap.low)} on."
@@ -98,9 +205,46 @@ def _cap(result: FitResult) -> str:
     if "alpha" in best.parameters and _is_shown(result, "alpha"):
         alpha = best.parameters["alpha"].value
         before = f", and bends before that as with contention of α = {alpha:.3g}"
+    rival = _bending_rival(result)
+    if rival is not None:
+        return _cap_or_bend(result, rival, cap.value, reached, terms)
     return (
-        f"The curve is flat at {in_digits(cap.value)} from N = {reached:.3g} on, as where a "
+        f"The curve is flat at {terms.figure(cap.value)} from N = {reached:.3g} on, as where a "
         f"resource is used up{before}."
+    )
+
+
+def _rivals(result: FitResult) -> list[ModelFit]:
+    """The models that are not clearly worse than the chosen one, the best first."""
+    best = result.best
+    found = [m for m in result.models if m.name != best.name and m.weight > best.weight / _RIVAL]
+    return sorted(found, key=lambda item: -item.weight)
+
+
+def _bending_rival(result: FitResult) -> ModelFit | None:
+    """The best rival of a model with a cap that has none."""
+    return next((item for item in _rivals(result) if "cap" not in item.parameters), None)
+
+
+def _says_both(result: FitResult) -> bool:
+    """Does the answer name a rival of the chosen model?"""
+    cap = result.stated.parameters.get("cap")
+    is_capped = cap is not None and cap.high is not None and math.isfinite(cap.high)
+    return is_capped and _bending_rival(result) is not None
+
+
+def _cap_or_bend(
+    result: FitResult, rival: ModelFit, cap: float, reached: float, terms: Terms
+) -> str:
+    """The chosen model has a cap and a rival has none: both, and what they say further out."""
+    twice = FAR * max(result.levels)
+    ahead = float(curve_of(rival, [twice])[0])
+    best = result.best
+    return (
+        f"Two shapes are not told apart: flat at {terms.figure(cap)} from N = {reached:.3g} on, as "
+        f"where a resource is used up ({best.title}, weight {100 * best.weight:.0f} %), or bending "
+        f"on without a cap ({rival.title}, {100 * rival.weight:.0f} %), to "
+        f"{terms.figure(ahead, 3)} at N = {twice:g}. A prediction is a mean over the models."
     )
 
 
@@ -118,7 +262,8 @@ def _is_shown(result: FitResult, name: str) -> bool:
 
 
 def _may_be_0(result: FitResult) -> str:
-    """The parameters whose stated intervals hold 0, as a clause."""
+    """The parameters whose stated intervals hold 0, as a clause. If both do, a line says whether
+    both may be 0 at once."""
     names = [
         _SIGNS[name]
         for name in _COSTS
@@ -126,10 +271,16 @@ def _may_be_0(result: FitResult) -> str:
         and (figure.low is None or figure.low <= 0)
         and (figure.high is None or figure.high >= 0)
     ]
-    return " and ".join(f"{name} may be 0" for name in names)
+    if len(names) < 2:
+        return "".join(f"{name} may be 0" for name in names)
+    if "linear" in result.stated.models:
+        return "contention (α) and coherency (β) may both be 0, as on a straight line"
+    if any("cap" in result.model(name).parameters for name in result.stated.models):
+        return "contention (α), coherency (β) or a cap may bend the curve, each without the others"
+    return "contention (α) or coherency (β) bends the curve, and either may be 0 without the other"
 
 
-def _costs(result: FitResult, grows: int) -> str:
+def _costs(result: FitResult, grows: int, terms: Terms) -> str:
     """What the parameters that are shown would cost, at the greatest level."""
     top = max(result.levels)
     costs = {name: cost for name, cost in _at(result.best, top) if _is_shown(result, name)}
@@ -148,7 +299,7 @@ def _costs(result: FitResult, grows: int) -> str:
     )
     said += "".join(f", {_COSTS[name]} {_bound(costs[name])} times" for name in smaller) + "."
     if result.best.name == "amdahl":
-        return f"{said} {_most(result)}"
+        return f"{said} {_most(result, terms)}"
     others = [what for name, what in _COSTS.items() if name not in costs]
     return f"{said} {_capital(others[0])} is not shown: {reason}." if others and reason else said
 
@@ -162,13 +313,16 @@ def _at(best: ModelFit, top: float) -> Iterator[tuple[str, float]]:
         yield "beta", best.parameters["beta"].value * float(phi(np.array(top))) * (top - 1)
 
 
-def _most(result: FitResult) -> str:
+def _most(result: FitResult, terms: Terms) -> str:
     """The limit γ/α of Amdahl's law, between the ends that the stated intervals give it."""
     gamma, alpha = (result.stated.parameters[name] for name in ("gamma", "alpha"))
     least = None if gamma.low is None or alpha.high is None else gamma.low / alpha.high
     most = None if gamma.high is None or alpha.low is None else gamma.high / alpha.low
+    if terms.is_time:
+        least, most = (None if end is None else 1 / end for end in (most, least))
+    what = "the time stays above α/γ" if terms.is_time else "throughput stays below γ/α"
     return (
-        f"Without coherency throughput stays below γ/α = {in_digits(gamma.value / alpha.value)} "
+        f"Without coherency {what} = {terms.figure(gamma.value / alpha.value)} "
         f"({_bound(least)} to {_bound(most)})."
     )
 
@@ -183,17 +337,18 @@ def _superlinear(result: FitResult) -> str:
     )
 
 
-def _peak(result: FitResult) -> str:
+def _peak(result: FitResult, terms: Terms) -> str:
     best, peak = result.best, result.stated.peak
     if peak is not None and (peak.established or "cap" not in best.parameters):
-        return peak_sentence(peak, result)
+        return peak_sentence(peak, result, terms)
     if "beta" in best.parameters or best.name == "amdahl":
         return "No peak established."
     return ""
 
 
-def peak_sentence(peak: PeakEstimate, result: FitResult) -> str:
-    """The peak with its interval, or that no peak is established.
+def peak_sentence(peak: PeakEstimate, result: FitResult, terms: Terms) -> str:
+    """The peak with its interval, or that no peak is established. A throughput there that is below
+    one that was measured is not told: that one is.
 
     Where the lowest level has the greatest throughput measured, a peak before the next level is a
     guess: throughput is said to fall.
@@ -209,14 +364,16 @@ def peak_sentence(peak: PeakEstimate, result: FitResult) -> str:
     if falls or peak.n.value <= lowest:
         latest = f" (from N = {peak.n.high:.3g} at the latest)" if peak.n.high > lowest else ""
         return f"Throughput falls from N = {lowest:g} on{latest}."
-    return (
-        f"Peak at N = {peak.n.value:.3g} ({low} to {peak.n.high:.3g}) with a throughput of "
-        f"{in_digits(peak.throughput.value)}."
-    )
+    place = f"Peak at N = {peak.n.value:.3g} ({low} to {peak.n.high:.3g})"
+    if peak.throughput.value < max(result.throughput):
+        return f"{place}. {_greatest(result, terms)}"
+    return f"{place} with a {terms.name} of {terms.figure(peak.throughput.value)}."
 
 
 def warnings(result: FitResult) -> tuple[str, ...]:
     """The reasons for doubts about the fit."""
+    if result.misfit is not None:
+        return ()
     best = result.best
     title = best.title
     found = []
@@ -237,8 +394,8 @@ def warnings(result: FitResult) -> tuple[str, ...]:
             f"{_measured(result)} are too few to choose a model by AICc: the choice rests on "
             f"generalised cross-validation; measure at {_LEVELS_WANTED} levels or more."
         )
-    rivals = [m.title for m in result.models if m.name != best.name and m.weight > best.weight / 3]
-    if rivals:
+    rivals = [item.title for item in _rivals(result)]
+    if rivals and not (_is_flat(result) or _says_both(result)):
         found.append(
             f"{_capital(title)} is not clearly best: {'; '.join(rivals)} "
             f"{'does' if len(rivals) == 1 else 'do'} about as well."

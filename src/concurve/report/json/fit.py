@@ -122,6 +122,13 @@ class FitExport(msgspec.Struct, frozen=True, kw_only=True):
     models: Annotated[list[ModelEntry], about(minItems=1)]
     left_out: list[LeftOutModel]
     chosen: Name
+    described: Annotated[
+        bool,
+        about(
+            "False where no model describes the numbers: peaks and parameters then say nothing, "
+            "and nothing is predicted beyond the levels."
+        ),
+    ]
     predictions: list[PredictionEntry]
     answers: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -162,6 +169,7 @@ def fit_export(
         models=[_model(item) for item in result.models],
         left_out=[LeftOutModel(name, reason) for name, reason in result.left_out.items()],
         chosen=result.chosen,
+        described=result.misfit is None,
         predictions=[_expectation(item) for item in expectations],
         answers=result.answers,
         warnings=result.warnings,

@@ -55,7 +55,8 @@ def _models(fit: Fit) -> Iterator[Block]:
     rows: list[tuple[str, ...]] = []
     tones: list[Tone] = []
     for item in models:
-        figures = {**item.parameters, **({"peak N": item.peak.n} if item.peak else {})}
+        peak = item.peak if result.misfit is None else None
+        figures = {**item.parameters, **({"peak N": peak.n} if peak else {})}
         standing = (_name(fit, item), *_standing(item))
         for number, (name, figure) in enumerate(figures.items()):
             model, *rest = ("", "", "", "") if number else standing
@@ -80,8 +81,9 @@ def _models(fit: Fit) -> Iterator[Block]:
         for number, (title, role, wanted) in enumerate(headings)
     )
     title = "One row a parameter."
+    chosen = "chosen" if result.misfit is None else "the best of them, none describes the curve"
     yield Table(tuple(columns), tuple(tones), title=title, more="--json")
-    yield Paragraph(f"* chosen: {result.best.formula}", Tone.SOFT)
+    yield Paragraph(f"* {chosen}: {result.best.formula}", Tone.SOFT)
 
 
 def _name(fit: Fit, item: ModelFit) -> str:
@@ -103,7 +105,9 @@ def _parameter(name: str, figure: Estimate) -> tuple[str, str]:
     if name not in ("alpha", "beta") or "e-" not in "".join(shown):
         return shown
     ends = (figure.value, figure.low or 0.0, figure.high or 0.0)
-    value, low, high = (words.in_decimals(end, 4) for end in ends)
+    value, low, high = (
+        words.in_decimals(end, 4) if math.isfinite(end) else _end(end) for end in ends
+    )
     return value, "" if low == high else f"{low} to {high}"
 
 
