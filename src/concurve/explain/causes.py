@@ -15,23 +15,20 @@ from concurve.explain.components import (
     IDLE,
     OUTSIDE,
     blocked,
-    computing,
     filing,
     idling,
-    is_crowded,
-    mapping,
     outside,
     queueing,
     spinning,
-    starting,
     storing,
     synchronising,
-    wait_often,
 )
+from concurve.explain.computing import computing, mapping, starting
 from concurve.explain.goroutine_limits import by_goroutines
+from concurve.explain.locks import wait_often
 from concurve.explain.losses import by_capacity, capacity_verdicts, lost_share
 from concurve.explain.others import is_doubtful, outside_processes
-from concurve.explain.verdict import WHOLE_SHARE, Case, Verdict, mixture, times
+from concurve.explain.verdict import WHOLE_SHARE, Case, Verdict, is_crowded, mixture, times
 from concurve.findings.explanation import Cause
 from concurve.words import percent
 

@@ -84,6 +84,20 @@ def waits_at(sites: Iterable[SitesRecord | None], primitive: str) -> tuple[int, 
     return of_kind, sum(site.readings for site in waits)
 
 
+def waits_named(sites: Iterable[SitesRecord | None]) -> tuple[int, int]:
+    """The sampled waits at barriers, and for what is done once for all, by the name of the function
+    that waits, and all whose place in the program is known. What waits at a condition is called a
+    barrier for what else it does."""
+    listed = [site for record in sites if record is not None for site in record.listed]
+    waits = [site for site in listed if site.primitive != "join"]
+    named = [
+        site
+        for site in waits
+        if site.primitive in ("barrier", "once") and "cond" not in (site.operation or "").lower()
+    ]
+    return sum(site.readings for site in named), sum(site.readings for site in waits)
+
+
 def joining_share(sites: SitesRecord | None) -> float:
     """The share of the sampled stacks of threads that waited for the end of another one."""
     listed = () if sites is None else sites.listed

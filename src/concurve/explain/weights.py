@@ -12,8 +12,7 @@ from concurve.estimate import Estimate
 from concurve.explain.breakdown import Breakdown, capacity_excess, excess
 from concurve.explain.capacity import PARTS
 from concurve.explain.causes import further_verdicts
-from concurve.explain.components import is_crowded
-from concurve.explain.verdict import Case, Verdict
+from concurve.explain.verdict import Case, Verdict, is_crowded
 from concurve.findings.explanation import Cause, RunnerUp
 from concurve.words import percent
 
