@@ -775,6 +775,17 @@ def test_one_worker_has_nobody_to_share_a_lock_with() -> None:
     assert cause_of(cell(2, [first, task]), None).cause == "lock"
 
 
+def test_a_worker_that_is_kept_from_a_cpu_is_no_stage() -> None:
+    """Four workers of a pool share a lock, on a busy machine: one of them waits for a CPU for most
+    of its life, and so does a thread that hardly does anything."""
+    kept = worker(0.1, queue=0.85, futex=0.05, switches=50)
+    beside = thread(0.02, 0.5, "handler", tid=FIRST, poll=0.48, switches=180)
+    own = cell(4, [kept, *[worker(0.1, queue=0.5, futex=0.4, switches=50)] * 3, beside])
+    assert own.stage is None
+    busy = worker(0.6, queue=0.35, futex=0.05, switches=50)
+    assert cell(2, [busy, *[worker(0.2, futex=0.8, switches=50)] * 2, joining()]).stage is not None
+
+
 # -- threads that are woken in vain ------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ from concurve.explain.others import (
     is_used_up,
     others_in_words,
     outside_processes,
+    taken_by_others,
     taken_by_roles,
 )
 from concurve.explain.verdict import (
@@ -44,8 +45,7 @@ def queueing(case: Case, amount: float) -> Verdict | None:
     costly = lock_of(case, words, "run_queue")
     if costly is not None:
         return costly
-    outside = cell.per_operation("foreign_ns") + cell.per_operation("steal_ns")
-    if outside >= EXPLAINS * amount:
+    if taken_by_others(case) >= EXPLAINS * amount:
         return Verdict("contamination", f"{words}, as {outside_processes(cell)}")
     why = _needed_by_roles(case, amount)
     if why:

@@ -6,7 +6,7 @@ from collections import Counter
 
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.hot import grew_in, is_locking, is_loop, is_waiting, place_of
-from concurve.explain.others import outside_processes
+from concurve.explain.others import grown_share, outside_processes
 from concurve.explain.verdict import EXPLAINS, Case, Verdict, is_crowded, times
 from concurve.stats.moments import mean
 from concurve.words import count, percent
@@ -17,7 +17,7 @@ def computing(case: Case, amount: float) -> Verdict | None:
     cell, base = case.cell, case.base
     assert base is not None
     words = f"{times(cell, base)} the CPU time"
-    if cell.per_operation("steal_ns") >= EXPLAINS * amount:
+    if grown_share(cell, base, "steal_ns") >= EXPLAINS * amount:
         return Verdict("contamination", f"{words}, while {outside_processes(cell)}")
     own, before = in_kernel(cell), in_kernel(base)
     if own is not None and before is not None and own - before >= EXPLAINS * amount:

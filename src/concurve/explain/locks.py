@@ -25,7 +25,14 @@ from concurve.explain.verdict import (
     number,
     times,
 )
-from concurve.explain.waiting import KIND_READINGS_MIN, KINDS, waits_at, waits_named, waits_share
+from concurve.explain.waiting import (
+    KIND_READINGS_MIN,
+    KINDS,
+    waits_at,
+    waits_for_locks,
+    waits_named,
+    waits_share,
+)
 from concurve.words import percent
 
 
@@ -250,9 +257,8 @@ def contended(case: Case) -> str:
     if base is not None and base.threads == 1 and base.share("futex") >= WHOLE_SHARE:
         return ""
     if cell.dispatcher is not None:
-        wanted = (
-            cell.running >= RUNNING_MIN and _one_word(cell) and _has_work(case, cell.dispatcher)
-        )
+        has_work = _one_word(cell) and _has_work(case, cell.dispatcher)
+        wanted = cell.running >= RUNNING_MIN and (has_work or is_seen(cell))
         return _where(cell) if wanted else ""
     if cell.running >= RUNNING_MIN or _handed_over(cell):
         return _where(cell)
@@ -300,6 +306,19 @@ def _waits_by_name(cell: Breakdown) -> bool:
     rounds = sum(account.word.rounds for account in cell.accounts)
     in_turns = all(account.in_turns for account in cell.accounts)
     return is_most and not in_turns and 0 < rounds >= ONE_WORD * seen
+
+
+#: So many goroutines wait for a lock on the average, for each worker.
+LOCKED_MIN = 0.02
+
+
+def is_seen(cell: Breakdown) -> bool:
+    """Were threads, or goroutines, seen where they take a lock? Who has no work waits elsewhere."""
+    if cell.goroutines is not None:
+        workers = cell.level or cell.threads
+        return workers > 1 and cell.goroutines.locked >= LOCKED_MIN * workers
+    sites = [account.sites for account in cell.accounts]
+    return waits_for_locks(sites) >= ONE_WORD
 
 
 def _has_work(case: Case, dispatcher: Dispatcher) -> bool:
