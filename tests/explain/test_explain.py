@@ -13,7 +13,7 @@ from concurve.definition.purposes import Purposes, alone
 from concurve.explain.accounts import Account, account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of
-from concurve.explain.others import may_explain_all
+from concurve.explain.others import did_not_answer, may_explain_all
 from concurve.explain.threads import dispatcher_of
 from concurve.explain.verdict import Verdict
 from concurve.readings.operations import Asked
@@ -472,6 +472,40 @@ def test_the_client() -> None:
     assert said.cause == "client" and "its busiest thread 97 % of one" in said.words
     # Without clients of its own it is the network that a program waits for.
     assert cause_of(of([thread(0.1, network=0.9)]), None).cause == "io"
+
+
+@pytest.mark.parametrize(
+    ("cpu", "asleep", "foreign", "said", "either"),
+    [
+        (0.97, 0.0, 0.0, "its CPU is used up", None),
+        (0.2, 0.8, 0.0, "sleeps between requests", None),
+        (0.2, 0.0, 0.0, "it has CPU time left. What decides", "lock"),
+        (0.2, 0.0, 0.5, "so it may have had no CPU. What decides", "lock"),
+    ],
+)
+def test_a_server_may_wait_inside_as_it_waits_for_its_clients(
+    cpu: float, asleep: float, foreign: float, said: str, either: str | None
+) -> None:
+    """PostgreSQL waits for a row as for a client; so more sessions are never advised."""
+
+    def make(noise: float) -> TrialRecord:
+        kinds = {"sleep": asleep} if asleep else {"poll": 1 - cpu}
+        load = role([thread(cpu, name="load", **kinds)], 500, "load", noise=noise)
+        server = role([thread(0.1, poll=0.9)] * 2, None, noise=noise)
+        return record(server, load, foreign=foreign)
+
+    found = cause_of(cell(make, asked=SERVED), None, True)
+    assert (found.cause, found.either) == ("client", either)
+    assert said in found.words and "would ask for more" not in found.words
+
+
+def test_a_server_that_used_no_cpu_time_did_not_answer() -> None:
+    def make(cpu: float) -> Breakdown:
+        load = role([thread(0.5, name="load")], 500, "load")
+        server = role([thread(cpu, poll=1 - cpu)], None)
+        return cell(lambda _: record(server, load), asked=SERVED)
+
+    assert did_not_answer(make(0.0)) and not did_not_answer(make(0.01))
 
 
 def test_a_program_without_a_bottleneck_is_not_accused() -> None:

@@ -10,6 +10,7 @@ from concurve.explain.computing import spun_words
 from concurve.explain.locks import is_stopped, lock_of, waits_for_no_lock
 from concurve.explain.others import (
     client_roles,
+    is_doubtful,
     is_used_up,
     others_in_words,
     outside_processes,
@@ -164,7 +165,7 @@ def outside(case: Case, amount: float) -> Verdict | None:
     most = max(kinds, key=lambda kind: kinds[kind])
     words = f"{percent(sum(kinds.values()))} of it waiting for "
     if case.serving:
-        return Verdict("client", f"{words}the client ({_NAMES[most]}){_clients(case)}")
+        return _client(case, words, _NAMES[most])
     if most == "pipe":
         if cell.threads > 1 and cell.running >= RUNNING_MIN:
             # In the base, where the fewest work, who asks and who answers take turns.
@@ -179,18 +180,30 @@ def outside(case: Case, amount: float) -> Verdict | None:
 _NAMES = {"network": "network", "poll": "polling", "pipe": "pipe"}
 
 
-def _clients(case: Case) -> str:
+def _client(case: Case, words: str, kind: str) -> Verdict:
+    """What a server waits for outside: its clients, or what its own sessions have locked, for which
+    some wait as for a client (PostgreSQL). It is the clients where they are used up, or sleep."""
     found = client_roles(case)
     if not found:
-        return ""
+        return Verdict("client", f"{words}the client ({kind})")
     cpus, busiest = sum(other.cpus for other in found), max(other.busiest for other in found)
+    used = f"which used {number(cpus)} CPUs, its busiest thread {percent(busiest)} of one"
     if busiest >= SATURATED:
-        said = "its CPU is used up"
-    elif max(other.asleep for other in found) >= WHOLE_SHARE:
-        said = "it has CPU time left, and sleeps between requests"
-    else:
-        said = "it has CPU time left: more sessions would ask for more"
-    return f", which used {number(cpus)} CPUs, its busiest thread {percent(busiest)} of one: {said}"
+        said = f"{words}the client ({kind}), {used}: its CPU is used up"
+        return Verdict("client", said)
+    if max(other.asleep for other in found) >= WHOLE_SHARE:
+        said = f"{words}the client ({kind}), {used}: it has CPU time left, and sleeps"
+        return Verdict("client", f"{said} between requests")
+    left = "it has CPU time left"
+    if is_doubtful(case.cell):
+        left = f"{outside_processes(case.cell)}, so it may have had no CPU"
+    return Verdict(
+        "client",
+        f"{words}the client, or inside for a lock ({kind}). The client, {used}: {left}. What "
+        "decides: its rate with more sessions, and the server's own list of what its sessions wait "
+        "for (PostgreSQL: wait_event of pg_stat_activity)",
+        either="lock",
+    )
 
 
 def idling(case: Case, amount: float) -> Verdict | None:

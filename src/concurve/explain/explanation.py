@@ -24,6 +24,7 @@ from concurve.explain.breakdown import Breakdown, breakdown, excess
 from concurve.explain.causes import cause_of
 from concurve.explain.confirmation import confirm_run, confirmations_of
 from concurve.explain.losses import loss_of
+from concurve.explain.others import did_not_answer
 from concurve.explain.sentences import sentence
 from concurve.explain.sites import place_sentence, sites_of
 from concurve.explain.stacks import blocked_stacks
@@ -158,6 +159,9 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
     if not breakdowns:
         raise RunError(f"run {findings.run.id} has no trial in use to explain", "another run")
     counted = _counted(breakdowns)
+    operation, roles = _OPERATION[counted], asked.roles
+    if roles.clients or roles.others:
+        operation = f"{operation}; the threads are those of the role {roles.subject}"
     serving = asked.roles.serving
     cells = tuple(_cell(cell, findings, breakdowns, quiet, serving) for cell in findings.cells)
     missing = _everywhere(cells)
@@ -166,7 +170,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         study=findings.run.study,
         factors=_varying(findings),
         work=findings.work.name if findings.work else None,
-        operation=_OPERATION[counted],
+        operation=operation,
         cells=cells,
         missing=missing,
         notes=tuple(_notes(findings, breakdowns, asked, counted, read.set_aside)),
@@ -232,8 +236,8 @@ def _cell(
     serving: bool,
 ) -> CellExplanation:
     own = breakdowns.get(cell.index)
-    if own is None:
-        return _unexplained(cell)
+    if own is None or (serving and did_not_answer(own)):
+        return _unexplained(cell, own)
     base_cell = findings.cells[cell.index if cell.base is None else cell.base]
     has_base = base_cell.index != cell.index
     base = breakdowns.get(base_cell.index) if has_base else None
@@ -321,14 +325,16 @@ def _doubt(cell: CellFindings, base: CellFindings, findings: Findings) -> str:
     return f"the machine was not quiet during {' and '.join(doubted)}" if doubted else ""
 
 
-def _unexplained(cell: CellFindings) -> CellExplanation:
+def _unexplained(cell: CellFindings, own: Breakdown | None) -> CellExplanation:
     why = "its trials reported no operations or no time" if cell.trials else "it has no trial"
+    if own is not None:
+        why = words.IDLE_SERVER
     if cell.status == "skipped":
         why = f"it was skipped: {cell.note}"
     return CellExplanation(
         parameters=cell.parameters,
         cause="none",
-        evidence=f"Nothing can be said of this cell: {why}.",
+        evidence=f"Nothing can be said of this cell: {why}{'' if why.endswith('?') else '.'}",
         index=cell.index,
         trials=0,
     )
@@ -383,9 +389,6 @@ def _notes(
 ) -> list[str]:
     """Notes on how to read the explanation."""
     notes = []
-    roles = asked.roles
-    if roles.clients and roles.subject != findings.roles[0]:
-        notes.append(f"The threads are those of the role {roles.subject}.")
     if counted == "units":
         notes.append("The work scales: each worker counts as one operation, as in the table.")
     if counted == "run":

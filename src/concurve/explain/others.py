@@ -49,6 +49,16 @@ def is_doubtful(cell: Breakdown) -> bool:
     return foreign or cell.per_trial("steal_ns") > STEAL_SHARE_MAX * machine
 
 
+#: No request is answered with less CPU time than this.
+ANSWER_NS_MIN = 100.0
+
+
+def did_not_answer(cell: Breakdown) -> bool:
+    """Did the process that is to serve use no CPU time, although requests were answered?"""
+    is_known = all("cpu" not in it.missing and it.counted == "reported" for it in cell.accounts)
+    return is_known and cell.mean("cpu") < ANSWER_NS_MIN
+
+
 #: Others that have a share of the machine leave the rest to the program: with a lock, or who waits
 #: for whom, it may do so many times less than that.
 DISTURBED_TIMES_MAX = 2.0
