@@ -494,9 +494,12 @@ def test_a_server_may_wait_inside_as_it_waits_for_its_clients(
         server = role([thread(0.1, poll=0.9)] * 2, None, noise=noise)
         return record(server, load, foreign=foreign)
 
-    found = cause_of(cell(make, asked=SERVED), None, True)
+    served = cell(make, asked=SERVED)
+    found = cause_of(served, None, True)
     assert (found.cause, found.either) == ("client", either)
     assert said in found.words and "would ask for more" not in found.words
+    lone = served._replace(accounts=tuple(it._replace(level=1) for it in served.accounts))
+    assert cause_of(lone, None, True).either is None
 
 
 def test_a_server_that_used_no_cpu_time_did_not_answer() -> None:

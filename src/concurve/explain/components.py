@@ -182,7 +182,8 @@ _NAMES = {"network": "network", "poll": "polling", "pipe": "pipe"}
 
 def _client(case: Case, words: str, kind: str) -> Verdict:
     """What a server waits for outside: its clients, or what its own sessions have locked, for which
-    some wait as for a client (PostgreSQL). It is the clients where they are used up, or sleep."""
+    some wait as for a client (PostgreSQL). It is the clients where they are used up, sleep, or are
+    a single session, which waits for no other."""
     found = client_roles(case)
     if not found:
         return Verdict("client", f"{words}the client ({kind})")
@@ -194,6 +195,9 @@ def _client(case: Case, words: str, kind: str) -> Verdict:
     if max(other.asleep for other in found) >= WHOLE_SHARE:
         said = f"{words}the client ({kind}), {used}: it has CPU time left, and sleeps"
         return Verdict("client", f"{said} between requests")
+    if case.cell.level == 1:
+        said = f"{words}the client ({kind}), {used}: its only session asks for one thing at a time"
+        return Verdict("client", said)
     left = "it has CPU time left"
     if is_doubtful(case.cell):
         left = f"{outside_processes(case.cell)}, so it may have had no CPU"
