@@ -138,7 +138,8 @@ def _shared_hardware(case: Case, words: str) -> Verdict | None:
             f"that the threads share. A run with {cores} would tell"
         )
         return Verdict("smt", shared, either="coherency")
-    spins = "or a lock that only spins (cache misses, which would tell, are not counted)"
+    unread = "cache misses, which would tell, are not counted"
+    spins = f"or threads that spin, for a lock or for work ({unread})"
     bytes_used = max((account.rss_bytes or 0.0 for account in cell.accounts), default=0.0)
     may_divide = ratio <= BANDWIDTH_SLACK * workers / max(before, 1)
     if bytes_used >= BANDWIDTH_BYTES_MIN and may_divide:
