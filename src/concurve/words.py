@@ -25,6 +25,12 @@ _CAUSES = {
 #: Parts of a second, each up to where three digits would be rounded to 1e+03.
 _PARTS = ((0.9995e-6, 1e9, "ns"), (0.9995e-3, 1e6, "µs"), (0.9995, 1e3, "ms"))
 
+#: Of a process that is to serve, and hardly ran while its load was answered.
+IDLE_SERVER = (
+    "the attached process, or the server, used no CPU time while the load was answered: is it the "
+    "process that answers?"
+)
+
 
 def count(number: int, singular: str, plural: str = "") -> str:
     """A count with its noun: ``1 trial``, ``12,000 trials``, ``2 studies``."""

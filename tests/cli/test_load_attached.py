@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from concurve.cli.load import take_attach
@@ -47,6 +48,16 @@ def test_what_an_attached_server_used_is_told() -> None:
     assert re.search(r"waited for a CPU  \d", text)
     assert f"{server.threads.peak} threads seen at once" in text
     assert server.threads.listed[0].name in text
+
+
+def test_a_process_that_did_not_run_while_the_load_was_answered_is_doubted() -> None:
+    server = decode_record(GOLDEN.read_bytes()).roles[0]
+    assert not any("is it the process that answers" in line for line in server_lines(server))
+    (phase,) = server.phases
+    usage = msgspec.structs.replace(phase.usage, cpu_ns=0)
+    idle = msgspec.structs.replace(phase, usage=usage)
+    lines = server_lines(msgspec.structs.replace(server, phases=(idle,)))
+    assert any("is it the process that answers?" in line for line in lines)
 
 
 def test_a_load_tells_the_cpu_time_of_a_server_that_runs(lab: Lab) -> None:

@@ -13,10 +13,18 @@ from concurve.definition.purposes import Purposes, alone
 from concurve.explain.accounts import Account, account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of
+from concurve.explain.others import did_not_answer, may_explain_all
 from concurve.explain.threads import dispatcher_of
 from concurve.explain.verdict import Verdict
 from concurve.readings.operations import Asked
-from concurve.wire.record import MachineRecord, RoleRecord, TrialRecord, Usage
+from concurve.wire.record import (
+    MachineRecord,
+    RoleRecord,
+    SiteRecord,
+    SitesRecord,
+    TrialRecord,
+    Usage,
+)
 from concurve.wire.report import IndicatorLine
 from tests.helpers.explaining import WALL, Thread, record, role, thread
 
@@ -99,11 +107,53 @@ def test_two_that_take_turns_at_a_pipe_are_no_lock_where_the_fewest_work() -> No
 
 def test_beside_other_processes_threads_that_wait_for_one_another_are_told_too() -> None:
     """Who holds a lock waits for a CPU, and all others for the lock."""
-    said = cause_of(of([thread(0.3, 0.4, futex=0.3)] * 2, 600, foreign=0.6), ALONE)
+    waiting = of([thread(0.3, 0.4, futex=0.3)] * 2, 600, foreign=0.6)
+    said = cause_of(seen_at(waiting, "mutex", "pthread_mutex_lock"), ALONE)
     assert said.cause == "contamination"
-    assert said.words.endswith("is blocked on futexes: on a quiet machine a lock may limit it")
+    assert said.words.endswith("mostly for locks: on a quiet machine one of them may limit it")
     without = cause_of(of([thread(0.7, 0.3)] * 2, 1400, foreign=0.3), ALONE)
     assert "futexes" not in without.words
+    # Threads without work wait at futexes, too: what nothing shows is not said.
+    for primitive, operation in (("condition", "pthread_cond_wait"), ("mutex", "BaseContext.Pool")):
+        idle = cause_of(seen_at(waiting, primitive, operation), ALONE)
+        assert idle.cause == "contamination" and "lock" not in idle.words
+    assert "lock" not in cause_of(waiting, ALONE).words
+
+
+def seen_at(cell: Breakdown, primitive: str, operation: str) -> Breakdown:
+    """The cell with sampled places of its waits: all in this function of a library."""
+    site = SiteRecord(primitive=primitive, call="futex", module="/app", offset="0x1", found="cfi",
+                      readings=10, threads=2, operation=operation)  # fmt: skip
+    sites = SitesRecord(readings=10, listed=(site,))
+    return cell._replace(accounts=tuple(it._replace(sites=sites) for it in cell.accounts))
+
+
+def test_the_same_neighbours_do_not_explain_a_loss() -> None:
+    """Others had two thirds of the machine with one thread that waits actively, and have three
+    quarters of it with five, which use 200 times the CPU time for the same."""
+    base = of([thread(0.35, 0.1, poll=0.55)], 20_000, foreign=0.66)
+    spinning = of([thread(0.1, 0.9)] * 5, 30, foreign=0.74)
+    said = cause_of(spinning, base)
+    assert said.cause == "cpu" and "5 threads on 2 CPUs" in said.words
+    # With as many threads as CPUs, and the same work, it is what others took.
+    kept = of([thread(0.15, 0.85)] * 2, 17_000, foreign=0.74)
+    assert cause_of(kept, base).cause == "contamination"
+
+
+def test_an_unexplained_loss_is_no_more_than_others_can_cause() -> None:
+    base = of([thread(0.4, 0.0, poll=0.6)], 1000, foreign=0.5)
+    for operations, cause in ((500, "contamination"), (50, "none")):
+        slower = of([thread(0.9, 0.0, poll=0.1)], operations, foreign=0.5)
+        assert may_explain_all(slower, base) == (cause == "contamination")
+
+
+def test_a_lock_is_seen_where_another_thread_hands_out_the_work() -> None:
+    """Processes of a pool that share a lock: each has its word elsewhere, their places tell."""
+    handing = thread(0.02, poll=0.98, name="handler", switches=4000)
+    locked = of([*[thread(0.27, futex=0.73)] * 4, handing], 1250, words=[(70, 1)] * 4)
+    base = of([thread(0.98, 0.02, switches=4), handing])
+    assert cause_of(seen_at(locked, "mutex", "SemLock.__enter__"), base).cause == "lock"
+    assert cause_of(seen_at(locked, "mutex", "BaseContext.Pool"), base).cause == "none"
 
 
 def test_a_third_thread_that_hardly_works_does_not_make_two_cpus_too_few() -> None:
@@ -422,6 +472,43 @@ def test_the_client() -> None:
     assert said.cause == "client" and "its busiest thread 97 % of one" in said.words
     # Without clients of its own it is the network that a program waits for.
     assert cause_of(of([thread(0.1, network=0.9)]), None).cause == "io"
+
+
+@pytest.mark.parametrize(
+    ("cpu", "asleep", "foreign", "said", "either"),
+    [
+        (0.97, 0.0, 0.0, "its CPU is used up", None),
+        (0.2, 0.8, 0.0, "sleeps between requests", None),
+        (0.2, 0.0, 0.0, "it has CPU time left. What decides", "lock"),
+        (0.2, 0.0, 0.5, "so it may have had no CPU. What decides", "lock"),
+    ],
+)
+def test_a_server_may_wait_inside_as_it_waits_for_its_clients(
+    cpu: float, asleep: float, foreign: float, said: str, either: str | None
+) -> None:
+    """PostgreSQL waits for a row as for a client; so more sessions are never advised."""
+
+    def make(noise: float) -> TrialRecord:
+        kinds = {"sleep": asleep} if asleep else {"poll": 1 - cpu}
+        load = role([thread(cpu, name="load", **kinds)], 500, "load", noise=noise)
+        server = role([thread(0.1, poll=0.9)] * 2, None, noise=noise)
+        return record(server, load, foreign=foreign)
+
+    served = cell(make, asked=SERVED)
+    found = cause_of(served, None, True)
+    assert (found.cause, found.either) == ("client", either)
+    assert said in found.words and "would ask for more" not in found.words
+    lone = served._replace(accounts=tuple(it._replace(level=1) for it in served.accounts))
+    assert cause_of(lone, None, True).either is None
+
+
+def test_a_server_that_used_no_cpu_time_did_not_answer() -> None:
+    def make(cpu: float) -> Breakdown:
+        load = role([thread(0.5, name="load")], 500, "load")
+        server = role([thread(cpu, poll=1 - cpu)], None)
+        return cell(lambda _: record(server, load), asked=SERVED)
+
+    assert did_not_answer(make(0.0)) and not did_not_answer(make(0.01))
 
 
 def test_a_program_without_a_bottleneck_is_not_accused() -> None:

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 import concurve
 from concurve.cli import main
-from concurve.definition.study import Indicator, Rules, Study
+from concurve.definition.study import Indicator, Role, Rules, Study
 from concurve.errors import RunError
 from concurve.explain import explanation as explaining
 from concurve.exports import export_run
@@ -171,6 +171,24 @@ def test_a_skipped_base_leaves_the_others_by_themselves(store: Store) -> None:
     assert "it was skipped" in found.cells[0].evidence
     assert found.cells[2].cause == "cpu" and found.cells[2].base is None
     assert "takes 1 ms" not in found.cells[2].evidence and "2 ms" in found.cells[2].evidence
+
+
+def test_the_role_is_named_and_a_server_that_did_not_answer_is_doubted(store: Store) -> None:
+    """As a parent that is attached, while its children answer elsewhere."""
+
+    def made(threads: int) -> TrialRecord:
+        server = role([thread(0.5 if threads < 4 else 0.0, poll=0.5)], None, phase=True)
+        return record(server, role([thread(0.5, name="load")], 1000, "load", phase=True))
+
+    roles = (
+        Role(name="target", command=("true", "{threads}"), end="serve"),
+        Role(name="load", command=("true",), purpose="load"),
+    )
+    found = explaining.explain_run(store, store.find_run(run_of(store, made, roles=roles)))
+    assert found.operation == "reported by the program; the threads are those of the role target"
+    said = found.cells[2].evidence
+    assert said.endswith("while the load was answered: is it the process that answers?")
+    assert found.cells[0].trials and "is it the process" not in found.cells[0].evidence
 
 
 def test_one_cell_alone(store: Store) -> None:

@@ -133,6 +133,31 @@ def test_a_lock_that_only_spins_is_a_lock() -> None:
     assert "40 % of it goes to spinning for a lock, in pthread_spin_lock (libc.so.6)" in said.words
 
 
+def checked_reads(level: int, waiting: float, wall: float) -> Breakdown:
+    """Threads that read in a loop in which this part of their samples seem to wait."""
+    rng = random.Random(1)
+    workers = [thread(1.0, 0.0, "program", switches=3) | {"tid": FIRST + n} for n in range(level)]
+    found = hot({("read_one", "program"): (1.0, 0)})
+    listed = tuple(msgspec.structs.replace(it, waiting=round(100 * waiting)) for it in found.listed)
+    found = msgspec.structs.replace(found, listed=listed)
+    accounts = [
+        account(record(made(workers, wall, found, noise)), ASKED, level)
+        for noise in (1 + 0.002 * rng.random() for _ in range(5))
+    ]
+    cells = breakdown([each for each in accounts if each is not None])
+    assert cells is not None
+    return cells
+
+
+@pytest.mark.parametrize(("alone", "cause"), [(0.97, "coherency"), (0.0, "lock")])
+def test_what_a_lone_worker_does_is_work_though_it_looks_like_waiting(
+    alone: float, cause: str
+) -> None:
+    """A read that is checked behind jumps back only where somebody wrote."""
+    said = cause_of(checked_reads(2, 0.97, wall=0.9), checked_reads(1, alone, wall=1.0))
+    assert said.cause == cause, said.words
+
+
 def test_a_critical_section_of_openmp_is_a_lock() -> None:
     own = cell(2, {LOOP: (0.6, 0.5), ("GOMP_critical_start", GOMP): (0.4, 0.5)}, wall=0.83)
     assert cause_of(own, BASE).cause == "lock"

@@ -775,6 +775,17 @@ def test_one_worker_has_nobody_to_share_a_lock_with() -> None:
     assert cause_of(cell(2, [first, task]), None).cause == "lock"
 
 
+def test_a_worker_that_is_kept_from_a_cpu_is_no_stage() -> None:
+    """Four workers of a pool share a lock, on a busy machine: one of them waits for a CPU for most
+    of its life, and so does a thread that hardly does anything."""
+    kept = worker(0.1, queue=0.85, futex=0.05, switches=50)
+    beside = thread(0.02, 0.5, "handler", tid=FIRST, poll=0.48, switches=180)
+    own = cell(4, [kept, *[worker(0.1, queue=0.5, futex=0.4, switches=50)] * 3, beside])
+    assert own.stage is None
+    busy = worker(0.6, queue=0.35, futex=0.05, switches=50)
+    assert cell(2, [busy, *[worker(0.2, futex=0.8, switches=50)] * 2, joining()]).stage is not None
+
+
 # -- threads that are woken in vain ------------------------------------------------------------
 
 
@@ -810,6 +821,35 @@ def test_threads_that_are_woken_in_vain_are_a_lock() -> None:
 )
 def test_threads_that_find_work_are_no_herd(own: Breakdown) -> None:
     assert "are woken" not in cause_of(own, HERD_BASE).words
+
+
+def short_rounds(operation: str | None, readings: int = 40) -> Breakdown:
+    """Eight threads on two CPUs that meet thousands of times, each with as much to do."""
+    found = waits_at(("join", 300), ("barrier", readings))
+    listed = tuple(msgspec.structs.replace(it, operation=operation) for it in found.listed)
+    sites = msgspec.structs.replace(found, listed=listed)
+    one = worker(0.25, futex=0.5, queue=0.25, switches=20_000)
+    return cell(8, [*[one] * 8, joining()], wall=0.9, system=0.7, peak=9, sites=sites)
+
+
+def test_even_rounds_at_a_barrier_cost_the_kernel_time_and_wait_for_no_lock() -> None:
+    """Each thread sleeps in each round, and finds its part of the next one when it is woken."""
+    base = cell(1, [worker(1.0, switches=2), joining()], system=0.01)
+    said = cause_of(short_rounds("pthread_barrier_wait"), base)
+    assert said.cause == "cpu", said.words
+    # The same at a condition that its own function signals to all: they may be woken in vain.
+    made = cause_of(short_rounds("pthread_cond_wait"), base)
+    assert (made.cause, made.either) == ("lock", "cpu")
+
+
+def test_even_rounds_without_a_known_place_are_known_by_their_words() -> None:
+    base = cell(1, [worker(1.0, switches=2), joining()], system=0.01)
+    one = worker(0.25, futex=0.5, queue=0.25, switches=20_000)
+    for values, cause in ((32, "cpu"), (0, "lock")):
+        own = cell(
+            8, [*[one] * 8, joining()], wall=0.9, system=0.7, peak=9, words=[(400, 8, values)]
+        )
+        assert cause_of(own, base).cause == cause
 
 
 # -- small losses --------------------------------------------------------------------------------

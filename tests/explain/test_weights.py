@@ -38,6 +38,13 @@ def test_the_next_cause_is_another_part_of_the_loss() -> None:
     assert found.runner_up.share.value == pytest.approx(0.33, abs=0.03)
 
 
+def test_beside_others_that_had_the_cpus_nothing_comes_next_that_no_place_shows() -> None:
+    """Who is kept from a CPU ends later, and others wait for it: that is the others' doing."""
+    own = Case(cell(2, [worker(), worker(lived=0.5), joining()], wall=0.8), BASE, False)
+    assert weigh(own, Verdict("contamination", "", parts=("run_queue",))).runner_up is None
+    assert weigh(own, Verdict("cpu", "", parts=("run_queue",))).runner_up is not None
+
+
 def test_waits_that_a_barrier_explains_are_no_lock_besides() -> None:
     late = [worker(0.66, futex=0.33, switches=60)] * 2
     found = weight(cell(2, [*late, joining()], wall=0.75, words=[(66, 2, 31)]))

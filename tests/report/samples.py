@@ -414,7 +414,7 @@ def judged() -> Report:
             study=base.run.study,
             factors=("threads",),
             work="threads",
-            operation="reported by the program",
+            operation="reported by the program; the threads are those of the role target",
             cells=(
                 CellExplanation(
                     parameters={"threads": 1}, cause="none", index=0, trials=5,
@@ -428,7 +428,6 @@ def judged() -> Report:
                 ),
             ),
             missing={"steal": "no hypervisor says it"},
-            notes=("The threads are those of the role target.",),
         ),
         threads=_threads(),
         facts=(

@@ -3,9 +3,15 @@
 //! The code is followed from a sampled instruction on, through instructions that read, compare, exchange and
 //! jump. If that leads back to where it began, it is a loop. It waits if it tells the CPU so (`pause`), or if it
 //! does the very same in each turn: no register carries a value from one turn to the next. What it puts into the
-//! memory must not depend on what it read there: else it is no attempt to take a lock, but one to change data.
+//! memory must not depend on what it read there, nor where it puts it: else it is no attempt to take a lock, but one
+//! to change data.
+//!
+//! That code leads back does not say that it is ever run twice. Who reads data and then looks whether they were
+//! changed meanwhile (a seqlock, the version of a node, the end of a lock-free queue) jumps back only then, and of its
+//! parts a sample says not why it was there: who reads waits for the memory. So a loop that reads several words and
+//! takes no lock waits only where each way back has a `pause`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use iced_x86::{
     ConditionCode, CpuidFeature, Decoder, DecoderOptions, FlowControl, Instruction,
@@ -45,6 +51,9 @@ const UNDERSTOOD: [CpuidFeature; 20] = [
 /// A set of registers.
 type Registers = u16;
 
+/// An address as an instruction says it: base, index, scale, displacement, and segment.
+type Word = (Register, Register, u32, u64, Register);
+
 /// What an instruction does, as far as it matters in a loop that waits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Step {
@@ -53,6 +62,8 @@ struct Step {
     writes: Registers,
     from: Registers,
     reads_memory: bool,
+    /// Where it reads, if not on the stack.
+    word: Option<Word>,
     /// The registers whose values decide what it puts into the memory, where other threads see it.
     puts: Option<Registers>,
     pauses: bool,
@@ -68,18 +79,20 @@ struct Step {
 pub fn waits_at(code: &[u8], at: usize) -> bool {
     let steps = followed(code, at);
     let whole = Turns::of(&steps, at, &|_| true);
-    // A value that is computed anew from what was read is an attempt to change data, not to take a lock.
-    let tries = |it: &usize| whole.changes_data(*it);
+    // A value that is computed anew from what was read is an attempt to change data, not to take a lock; and so is
+    // one that is put where what was read says.
+    let tries = |it: &usize| whole.changes_data(*it) || whole.moves(*it);
     let attempts: Vec<usize> = whole.inside.iter().copied().filter(tries).collect();
+    let among = |it: usize| !attempts.contains(&it);
     let turns = match attempts.is_empty() {
         true => whole,
-        false => Turns::of(&steps, at, &|it| !attempts.contains(&it)),
+        false => Turns::of(&steps, at, &among),
     };
-    let all = || turns.inside.iter().map(|it| &steps[it]);
-    if all().any(|it| it.pauses) {
-        return true;
+    if turns.words() < 2 || turns.all().any(|it| it.puts.is_some()) {
+        return turns.only_waits();
     }
-    all().any(|it| it.reads_memory) && !all().any(|it| it.spills) && !turns.carry()
+    let runs_on = Turns::of(&steps, at, &|it| among(it) && !steps[&it].pauses);
+    runs_on.inside.is_empty()
 }
 
 /// The instructions that are reached, by where they begin. All of them, as a part of a loop may look like waiting:
@@ -129,6 +142,35 @@ impl<'a> Turns<'a> {
             inside,
             edges,
         }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Step> {
+        self.inside.iter().map(|it| &self.steps[it])
+    }
+
+    /// How many words are read, but those on the stack.
+    fn words(&self) -> usize {
+        let found: HashSet<Word> = self.all().filter_map(|it| it.word).collect();
+        found.len()
+    }
+
+    /// Whether nothing is done here but to wait: it says so, or does the very same in each turn.
+    fn only_waits(&self) -> bool {
+        if self.all().any(|it| it.pauses) {
+            return true;
+        }
+        let looks = self.all().any(|it| it.reads_memory);
+        looks && !self.all().any(|it| it.spills) && !self.carry()
+    }
+
+    /// Whether an instruction puts something where a word says that is read in the same turn, as that of a list.
+    fn moves(&self, place: usize) -> bool {
+        let step = &self.steps[&place];
+        let set = |it| self.set_by(place, it);
+        step.puts.is_some()
+            && registers(step.from)
+                .flat_map(set)
+                .any(|it| self.steps[&it].word.is_some())
     }
 
     /// Whether what an instruction puts into the memory may depend on what was read there, or on the turn.
@@ -283,6 +325,7 @@ fn exchange(instruction: &Instruction) -> Option<Step> {
         writes,
         from: whole(instruction.memory_base()) | whole(instruction.memory_index()),
         reads_memory: true,
+        word: word(instruction),
         puts: Some(puts),
         ..Step::default()
     })
@@ -314,6 +357,7 @@ fn plain(instruction: &Instruction, info: &InstructionInfo) -> Option<Step> {
     }
     for used in info.used_memory() {
         step.reads_memory |= reads(used.access());
+        step.word = step.word.or(word(instruction));
         if writes(used.access()) {
             let is_stack = matches!(used.base(), Register::RSP | Register::RBP);
             if !is_stack || instruction.has_lock_prefix() {
@@ -323,6 +367,21 @@ fn plain(instruction: &Instruction, info: &InstructionInfo) -> Option<Step> {
         }
     }
     Some(step)
+}
+
+/// Where an instruction reads, if not on the stack.
+fn word(instruction: &Instruction) -> Option<Word> {
+    let base = instruction.memory_base();
+    let is_stack = matches!(base, Register::RSP | Register::RBP);
+    (!is_stack).then(|| {
+        (
+            base,
+            instruction.memory_index(),
+            instruction.memory_index_scale(),
+            instruction.memory_displacement64(),
+            instruction.memory_segment(),
+        )
+    })
 }
 
 /// Whether an instruction gives a register what another has, or a part of that: twice is the same as once.
@@ -472,6 +531,28 @@ mod tests {
         assert_eq!(waiting("f0 83 07 01 ff c9 75 f8", &[0, 4, 6]), []);
         // Filling: mov %rax,(%rdi); jmp
         assert_eq!(waiting("48 89 07 eb fb", &[0, 3]), []);
+    }
+
+    #[test]
+    fn a_read_that_is_checked_behind_does_not_wait() {
+        // A seqlock: mov (%rdi),%eax; test $1,%al; jne 0; mov 8(%rdi),%rdx; mov (%rdi),%ecx; cmp %ecx,%eax; jne 0.
+        let seqlock = "8b 07 a8 01 75 fa 48 8b 57 08 8b 0f 39 c8 75 f0 c3";
+        assert_eq!(waiting(seqlock, &[0, 2, 4, 6, 10, 12, 14]), []);
+        // The same with a pause for the writer: mov; test; je 10; pause; jmp 0; mov 8(%rdi); mov (%rdi); cmp; jne 0
+        let pausing = "8b 07 a8 01 74 04 f3 90 eb f6 48 8b 57 08 8b 0f 39 c8 75 ec c3";
+        assert_eq!(waiting(pausing, &[0, 2, 4, 6, 8, 10, 14, 16, 18]), [6, 8]);
+        // A version that is even by itself: mov (%rdi),%eax; mov (%rsi,%rcx,8),%rdx; cmp (%rdi),%eax; jne 0
+        let version = "8b 07 48 8b 14 ce 3b 07 75 f6 c3";
+        assert_eq!(waiting(version, &[0, 2, 6, 8]), []);
+        // Adding a node: mov 8(%rdi),%rcx; lea 8(%rcx),%r8; mov (%r8),%rax; cmp 8(%rdi),%rcx; jne 0; test %rax,%rax;
+        // jne 0; lock cmpxchg %rdx,(%r8); jne 0
+        let queue = "48 8b 4f 08 4c 8d 41 08 49 8b 00 48 3b 4f 08 75 ef 48 85 c0 75 ea \
+                     f0 49 0f b1 10 75 e3 c3";
+        let places = [0, 4, 8, 11, 15, 17, 20, 22, 27];
+        assert_eq!(waiting(queue, &places), []);
+        // A ring that is full says that it waits: mov (%rdi),%eax; cmp %eax,64(%rdi); jne out; pause; jmp 0
+        let ring = "8b 07 39 47 40 75 04 f3 90 eb f5 c3";
+        assert_eq!(waiting(ring, &[0, 2, 5, 7, 9]), [0, 2, 5, 7, 9]);
     }
 
     #[test]

@@ -36,8 +36,10 @@ from concurve.explain.waiting import word_of
 from concurve.wire.record import RoleRecord, ThreadRecord, Waits
 from concurve.words import percent
 
-#: A thread of one stage runs this share of its life, and lives for this share of the trial.
+#: A thread of one stage runs this share of its life, and lives for this share of the trial. It may
+#: wait for a CPU meanwhile, but no longer than it runs: whoever is kept from a CPU never rests.
 STAGE_BUSY = 0.85
+STAGE_RUNS_MIN = 0.5
 STAGE_LIFE = 0.75
 #: Others wait for it: each is switched this often, lives for this share of the trial, and uses this
 #: share of its CPU time; together they use :data:`ACTIVE_SHARE` of it.
@@ -473,7 +475,7 @@ def _stage(
     """The one thread that is busy throughout while others, which work as well, wait again and
     again. It is none of the workers that were asked for: there are more threads than that, without
     the program's ``first`` one, which may only have started them and take their results."""
-    busy = [t for t in threads if _busy(t, wall) >= STAGE_BUSY and _lives(t, wall, STAGE_LIFE)]
+    busy = [thread for thread in threads if _is_busy(thread, wall)]
     if len(busy) != 1:
         return _process(role, threads, wall, level)
     one = busy[0]
@@ -499,7 +501,8 @@ def _process(
         # One at a time waits for a CPU, too; others may do so beside it.
         queued = max(float(thread.usage.run_queue_ns or 0) for thread in own)
         ran = (_cpu(own) + queued) / life if life else 0.0
-        if len(working) > 1 and ran >= STAGE_BUSY:
+        runs = _cpu(own) >= STAGE_RUNS_MIN * ran * life
+        if len(working) > 1 and runs and ran >= STAGE_BUSY:
             found.append((max(working, key=_worked), ran, own, len(working), life))
     if len(found) != 1:
         return None
@@ -585,7 +588,7 @@ def _behind(peers: Sequence[ThreadRecord], wall: float) -> float:
     """Time for which workers waited again and again for the one that always runs, as at barriers
     where one has more work than the others in each round. Who contends for a lock also waits."""
     working = _working(peers, peers)
-    busy = [t for t in working if _busy(t, wall) >= STAGE_BUSY and _lives(t, wall, STAGE_LIFE)]
+    busy = [thread for thread in working if _is_busy(thread, wall)]
     if len(busy) != 1:
         return 0.0
     others = [t for t in working if t is not busy[0] and _waits_for(t, busy[0], wall)]
@@ -620,6 +623,12 @@ def _ran(thread: ThreadRecord) -> float:
 def _busy(thread: ThreadRecord, wall: float) -> float:
     life = life_of(thread, wall)
     return min(1.0, _ran(thread) / life) if life else 0.0
+
+
+def _is_busy(thread: ThreadRecord, wall: float) -> bool:
+    """Was it busy throughout, and did it run for most of that?"""
+    runs = _worked(thread) >= STAGE_RUNS_MIN * _ran(thread)
+    return runs and _busy(thread, wall) >= STAGE_BUSY and _lives(thread, wall, STAGE_LIFE)
 
 
 def _lives(thread: ThreadRecord, wall: float, share: float) -> bool:

@@ -15,23 +15,20 @@ from concurve.explain.components import (
     IDLE,
     OUTSIDE,
     blocked,
-    computing,
     filing,
     idling,
-    is_crowded,
-    mapping,
     outside,
     queueing,
     spinning,
-    starting,
     storing,
     synchronising,
-    wait_often,
 )
+from concurve.explain.computing import computing, mapping, starting
 from concurve.explain.goroutine_limits import by_goroutines
+from concurve.explain.locks import is_seen, wait_often
 from concurve.explain.losses import by_capacity, capacity_verdicts, lost_share
-from concurve.explain.others import is_doubtful, outside_processes
-from concurve.explain.verdict import WHOLE_SHARE, Case, Verdict, mixture, times
+from concurve.explain.others import is_doubtful, may_explain_all, outside_processes
+from concurve.explain.verdict import WHOLE_SHARE, Case, Verdict, is_crowded, mixture, times
 from concurve.findings.explanation import Cause
 from concurve.words import percent
 
@@ -73,15 +70,16 @@ def cause_of(cell: Breakdown, base: Breakdown | None, serving: bool = False) -> 
 
 def _waits_too(cell: Breakdown, base: Breakdown) -> str:
     """Where others take the CPUs, a lock is held longer: whether there is one that would limit a
-    quiet machine cannot be told, but that threads wait for one another can."""
-    if "futex" not in cell.columns or "futex" not in base.columns:
+    quiet machine cannot be told, but that threads were seen waiting for one can. Threads without
+    work wait at futexes, too."""
+    if not is_seen(cell) or "futex" not in cell.columns or "futex" not in base.columns:
         return ""
     waits, total = excess(cell, base, "futex"), excess(cell, base, "total")
     if waits.low is None or waits.low <= 0 or waits.value < LITTLE * total.value:
         return ""
     return (
-        f"; {percent(min(1.0, waits.value / total.value))} of the increase is blocked on futexes: "
-        "on a quiet machine a lock may limit it"
+        f"; {percent(min(1.0, waits.value / total.value))} of the increase is blocked on futexes, "
+        "mostly for locks: on a quiet machine one of them may limit it"
     )
 
 
@@ -184,6 +182,8 @@ def _disturbed(case: Case, base: Breakdown) -> Verdict | None:
     cell = case.cell
     loss = cell.mean("total") - base.mean("total")
     if not is_doubtful(cell) or loss < LOSS_MIN * base.mean("total"):
+        return None
+    if not may_explain_all(cell, base):
         return None
     return _contaminated(cell)
 

@@ -24,6 +24,7 @@ from concurve.explain.breakdown import Breakdown, breakdown, excess
 from concurve.explain.causes import cause_of
 from concurve.explain.confirmation import confirm_run, confirmations_of
 from concurve.explain.losses import loss_of
+from concurve.explain.others import did_not_answer
 from concurve.explain.sentences import sentence
 from concurve.explain.sites import place_sentence, sites_of
 from concurve.explain.stacks import blocked_stacks
@@ -158,6 +159,9 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
     if not breakdowns:
         raise RunError(f"run {findings.run.id} has no trial in use to explain", "another run")
     counted = _counted(breakdowns)
+    operation, roles = _OPERATION[counted], asked.roles
+    if roles.clients or roles.others:
+        operation = f"{operation}; the threads are those of the role {roles.subject}"
     serving = asked.roles.serving
     cells = tuple(_cell(cell, findings, breakdowns, quiet, serving) for cell in findings.cells)
     missing = _everywhere(cells)
@@ -166,7 +170,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         study=findings.run.study,
         factors=_varying(findings),
         work=findings.work.name if findings.work else None,
-        operation=_OPERATION[counted],
+        operation=operation,
         cells=cells,
         missing=missing,
         notes=tuple(_notes(findings, breakdowns, asked, counted, read.set_aside)),
@@ -237,6 +241,8 @@ def _cell(
         return _unexplained(cell, findings, _of_failures(cell, base_cell, findings))
     if own is None:
         return _unexplained(cell, findings)
+    if serving and did_not_answer(own):
+        return _unexplained(cell, findings, words.IDLE_SERVER)
     has_base = base_cell.index != cell.index
     base = breakdowns.get(base_cell.index) if has_base else None
     verdict = _verdict(own, base, serving)
@@ -334,15 +340,17 @@ def _levels(cell: CellFindings, findings: Findings) -> str:
     return describe({name: cell.parameters[name] for name in _varying(findings)})
 
 
-def _unexplained(cell: CellFindings, findings: Findings, failed: str = "") -> CellExplanation:
-    why = "its trials reported no operations or no time" if cell.trials else "it has no trial"
-    if cell.status == "skipped":
-        why = f"it was skipped: {cell.note}"
+def _unexplained(cell: CellFindings, findings: Findings, why: str = "") -> CellExplanation:
+    """A cell of which nothing can be said, and ``why``, where it is not that it lacks trials."""
+    if not why:
+        why = "its trials reported no operations or no time" if cell.trials else "it has no trial"
+        if cell.status == "skipped":
+            why = f"it was skipped: {cell.note}"
     of = _levels(cell, findings) or "this run"
     return CellExplanation(
         parameters=cell.parameters,
         cause="none",
-        evidence=f"Nothing can be said of {of}: {failed or why}.",
+        evidence=f"Nothing can be said of {of}: {why}{'' if why.endswith('?') else '.'}",
         index=cell.index,
         trials=0,
     )
@@ -397,9 +405,6 @@ def _notes(
 ) -> list[str]:
     """Notes on how to read the explanation."""
     notes = []
-    roles = asked.roles
-    if roles.clients and roles.subject != findings.roles[0]:
-        notes.append(f"The threads are those of the role {roles.subject}.")
     if counted == "units":
         notes.append("The work scales: each worker counts as one operation, as in the table.")
     if counted == "run":

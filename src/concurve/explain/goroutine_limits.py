@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.goroutines import Goroutines
+from concurve.explain.locks import is_seen
 from concurve.explain.verdict import Case, Verdict, number
 
 #: Below this share of the speed-up that is possible, there is a loss to explain.
 SPEEDUP_MIN = 0.9
-#: So many goroutines wait for a lock on the average, for each worker.
-LOCKED_MIN = 0.02
 #: The same for a channel.
 CHANNEL_MIN = 0.25
 #: So many goroutines that work, beyond the workers, are a stage of their own.
@@ -23,7 +22,7 @@ def by_goroutines(case: Case) -> Verdict | None:
     if found is None or base is None or not _loses(case.cell, base):
         return None
     workers = case.cell.level or case.cell.threads
-    if workers > 1 and found.locked >= LOCKED_MIN * workers:
+    if is_seen(case.cell):
         many = f"{number(found.locked)} of {workers:g} goroutines"
         return Verdict("lock", f"{many} wait for a sync.Mutex or RWMutex at a time")
     return _by_channels(found, base, workers)

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from concurve.estimate import Estimate
 from concurve.explain.breakdown import Breakdown, capacity_excess
 from concurve.explain.capacity import PARTS
-from concurve.explain.components import quota_words, spinning_words
+from concurve.explain.components import quota_words
+from concurve.explain.computing import spinning_words
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import waits_share
 from concurve.findings.explanation import Cause

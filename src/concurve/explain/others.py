@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurve.explain.accounts import OtherRole
 from concurve.explain.breakdown import Breakdown
-from concurve.explain.verdict import RUNNING_MIN, Case, number
+from concurve.explain.verdict import RUNNING_MIN, Case, is_crowded, number
 from concurve.readings.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX
 from concurve.words import percent
 
@@ -47,6 +47,59 @@ def is_doubtful(cell: Breakdown) -> bool:
     machine = cell.per_trial("machine_ns") or 1.0
     foreign = cell.per_trial("foreign_ns") > FOREIGN_SHARE_MAX * machine
     return foreign or cell.per_trial("steal_ns") > STEAL_SHARE_MAX * machine
+
+
+#: No request is answered with less CPU time than this.
+ANSWER_NS_MIN = 100.0
+
+
+def did_not_answer(cell: Breakdown) -> bool:
+    """Did the process that is to serve use no CPU time, although requests were answered?"""
+    is_known = all("cpu" not in it.missing and it.counted == "reported" for it in cell.accounts)
+    return is_known and cell.mean("cpu") < ANSWER_NS_MIN
+
+
+#: Others that have a share of the machine leave the rest to the program: with a lock, or who waits
+#: for whom, it may do so many times less than that.
+DISTURBED_TIMES_MAX = 2.0
+#: Costing less CPU time than so many times that of the base, an operation does the same work.
+SAME_WORK_MAX = 2.0
+
+
+def taken_by_others(case: Case) -> float:
+    """How much longer an operation may have waited for CPUs that others had, at most.
+
+    Threads that wait behind one another wait without others, too: there only what others have
+    taken more than from the base counts. And who uses more CPU time waits for more: what others
+    took from that is not their doing.
+    """
+    cell, base = case.cell, case.base
+    taken = cell.per_operation("foreign_ns") + cell.per_operation("steal_ns")
+    if base is None:
+        return taken
+    if is_crowded(cell):
+        taken = grown_share(cell, base, "foreign_ns", "steal_ns")
+    used, before = cell.mean("cpu"), base.mean("cpu")
+    return taken * min(1.0, before / used) if used else taken
+
+
+def grown_share(cell: Breakdown, base: Breakdown, *names: str) -> float:
+    """The time per operation by which the share of the machine that others had grew."""
+    own, before = (
+        sum(map(side.per_trial, names)) / (side.per_trial("machine_ns") or 1.0)
+        for side in (cell, base)
+    )
+    return max(0.0, own - before) * cell.per_operation("machine_ns")
+
+
+def may_explain_all(cell: Breakdown, base: Breakdown) -> bool:
+    """Could others have caused all of a loss? They leave a part of the machine, with which so much
+    is done, and the work stays the same."""
+    machine = cell.per_trial("machine_ns") or 1.0
+    left = 1 - (cell.per_trial("foreign_ns") + cell.per_trial("steal_ns")) / machine
+    slower = cell.per_operation("wall_ns") / base.per_operation("wall_ns")
+    is_same_work = cell.mean("cpu") <= SAME_WORK_MAX * base.mean("cpu")
+    return is_same_work or slower * max(0.0, left) <= DISTURBED_TIMES_MAX
 
 
 def is_used_up(cell: Breakdown) -> bool:

@@ -7,8 +7,11 @@ from typing import NamedTuple
 
 from concurve.explain.breakdown import Breakdown
 from concurve.findings.explanation import Cause
+from concurve.stats.moments import mean
 from concurve.words import percent
 
+#: Another role or process is the cause of an excess if it can explain at least this share.
+EXPLAINS = 0.5
 #: A kind of waiting with this share of the time limits a cell, whatever its share in the base.
 WHOLE_SHARE = 0.5
 #: Work conservation: if a lock limits, its holder runs, so at least this many threads run.
@@ -61,3 +64,22 @@ def times(cell: Breakdown, base: Breakdown) -> str:
     """The ratio of an operation's CPU time to that of the base, in words."""
     ratio = cell.mean("cpu") / base.mean("cpu") if base.mean("cpu") else 0.0
     return f"{ratio:.2f} ×" if ratio < 1.95 else f"{ratio:.1f} ×"
+
+
+#: Threads are too many for the CPUs if so many more of them are ready at a time: one that hardly
+#: works does not make them too many.
+READY_MIN = 1.1
+
+
+def is_crowded(cell: Breakdown) -> bool:
+    """Are more of its threads ready at a time, on the average, than it has CPUs?"""
+    if cell.cpus is None or cell.threads <= cell.cpus:
+        return False
+    ready = mean([(a.cpu_ns + (a.run_queue_ns or 0.0)) / a.wall_ns for a in cell.accounts])
+    return ready > READY_MIN * cell.cpus
+
+
+def cost_words(case: Case) -> str:
+    """The increase of CPU time, which costs throughput; waiting while other threads run does
+    not."""
+    return f", at {times(case.cell, case.base)} the CPU time" if case.base is not None else ""

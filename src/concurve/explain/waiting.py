@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -82,6 +83,35 @@ def waits_at(sites: Iterable[SitesRecord | None], primitive: str) -> tuple[int, 
     waits = [site for site in listed if site.primitive != "join"]
     of_kind = sum(site.readings for site in waits if site.primitive == primitive)
     return of_kind, sum(site.readings for site in waits)
+
+
+def waits_named(sites: Iterable[SitesRecord | None]) -> tuple[int, int]:
+    """The sampled waits at barriers, and for what is done once for all, by the name of the function
+    that waits, and all whose place in the program is known. What waits at a condition is called a
+    barrier for what else it does."""
+    listed = [site for record in sites if record is not None for site in record.listed]
+    waits = [site for site in listed if site.primitive != "join"]
+    named = [
+        site
+        for site in waits
+        if site.primitive in ("barrier", "once") and "cond" not in (site.operation or "").lower()
+    ]
+    return sum(site.readings for site in named), sum(site.readings for site in waits)
+
+
+#: Functions by which a program takes a lock, and does not wait for anything else.
+_TAKES = re.compile(r"lock|acquire|mutex|mtx|enter|monitor", re.I)
+_LOCKS = ("mutex", "reader_writer_lock")
+
+
+def waits_for_locks(sites: Iterable[SitesRecord | None]) -> float:
+    """The share of the sampled waits in functions that take a mutex, or a lock of readers and
+    writers; 0 where few places are known. Idle threads wait elsewhere, or in other functions."""
+    listed = [site for record in sites if record is not None for site in record.listed]
+    waits = [site for site in listed if site.primitive != "join"]
+    taking = [s for s in waits if s.primitive in _LOCKS and _TAKES.search(s.operation or "")]
+    known = sum(site.readings for site in waits)
+    return sum(site.readings for site in taking) / known if known >= KIND_READINGS_MIN else 0.0
 
 
 def joining_share(sites: SitesRecord | None) -> float:

@@ -12,8 +12,8 @@ from concurve.estimate import Estimate
 from concurve.explain.breakdown import Breakdown, capacity_excess, excess
 from concurve.explain.capacity import PARTS
 from concurve.explain.causes import further_verdicts
-from concurve.explain.components import is_crowded
-from concurve.explain.verdict import Case, Verdict
+from concurve.explain.locks import is_seen
+from concurve.explain.verdict import Case, Verdict, is_crowded
 from concurve.findings.explanation import Cause, RunnerUp
 from concurve.words import percent
 
@@ -39,7 +39,8 @@ class Weight(NamedTuple):
 
 def weigh(case: Case, verdict: Verdict) -> Weight:
     """The share of a verdict, and the cause with the next greatest share. A cause that cannot be
-    told apart from it comes first: it has the same share."""
+    told apart from it comes first: it has the same share. Where others had the CPUs, who waited
+    for whom is their doing, too: only a lock that threads were seen waiting for is named."""
     if case.base is None or verdict.cause == "none":
         return Weight()
     share = _share(case.cell, case.base, verdict)
@@ -50,7 +51,10 @@ def weigh(case: Case, verdict: Verdict) -> Weight:
     for other in further_verdicts(case):
         its = _share(case.cell, case.base, other)
         is_apart = other.cause != verdict.cause and not own & set(_columns(other))
-        if its is not None and its.value >= NAMED_MIN and is_apart:
+        is_shown = verdict.cause != "contamination" or (
+            other.cause == "lock" and is_seen(case.cell)
+        )
+        if its is not None and its.value >= NAMED_MIN and is_apart and is_shown:
             found.setdefault(other.cause, its)
     if not found:
         return Weight(share)

@@ -13,6 +13,7 @@ from concurve.readings.measures import MEASURE_PHASE
 from concurve.wire import decode_record
 from concurve.wire.record import RoleRecord, Usage
 from concurve.wire.spec import RoleSpec, TrialSpec
+from concurve.words import IDLE_SERVER
 
 #: Bytes of the load's output that are kept.
 _OUTPUT_BYTES_MAX = 1 << 20
@@ -69,6 +70,8 @@ def server_lines(served: RoleRecord) -> Iterator[str]:
     else:
         used = f"{usage.cpu_ns / 1e9:.3f} s: {usage.cpu_ns / wall:.2f} CPUs on average"
         yield f"  CPU time          {used}"
+        if not usage.cpu_ns:
+            yield f"  {IDLE_SERVER}"
     if usage.run_queue_ns is not None:
         yield f"  waited for a CPU  {usage.run_queue_ns / 1e9:.3f} s, all threads together"
     yield from _switches(usage)
