@@ -3,6 +3,7 @@ causes that are codes in a record."""
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Sequence
 
@@ -21,6 +22,9 @@ _CAUSES = {
     "timed_out": "timed out",
     "timed_out, machine busy": "timed out on a busy machine",
 }
+
+#: A message names so many of the names that may be meant, and so many of all.
+NAMES_MEANT, NAMES_LISTED = 3, 12
 
 #: Parts of a second, each up to where three digits would be rounded to 1e+03.
 _PARTS = ((0.9995e-6, 1e9, "ns"), (0.9995e-3, 1e6, "µs"), (0.9995, 1e3, "ms"))
@@ -58,6 +62,17 @@ def verb(number: int, one: str = "is", many: str = "are") -> str:
 def listed(names: Sequence[str], last: str = "and") -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
+
+
+def meant(wanted: str, names: Sequence[str]) -> str:
+    """What may be meant by a name that is none of these: ``did you mean latency_ns_p99?``; else
+    ``one of`` the first of them. Empty where there are none."""
+    held = [name for name in names if wanted.lower() in name.lower()]
+    near = sorted(held, key=len) or difflib.get_close_matches(wanted, names, n=NAMES_MEANT)
+    if near:
+        return f"did you mean {listed(near[:NAMES_MEANT], 'or')}?"
+    more = f" and {len(names) - NAMES_LISTED} more" if len(names) > NAMES_LISTED else ""
+    return f"one of {', '.join(names[:NAMES_LISTED])}{more}" if names else ""
 
 
 def duration(seconds: float) -> str:

@@ -143,7 +143,7 @@ def _asked(
             )
         raise RunError(
             f"run {head.id}: no trial has the indicator {name!r}",
-            f"one of {', '.join(sorted(have)) or 'none yet'}",
+            words.meant(name, sorted(have)) or "none yet",
         )
     info = known.get(name, IndicatorInfo(name=name, label=name))
     if better != "neither":

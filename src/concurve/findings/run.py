@@ -128,8 +128,14 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         # What the machine did while it simulated is not what was asked.
         machine = () if self.run.simulation else _WANTED
         others = (info.name for info in self.indicators)
-        wanted = (self.primary, "speedup", *asked, *machine, *others)
+        wanted = (self.ranked, "speedup", *asked, *machine, *others)
         return [name for name in dict.fromkeys((*wanted, *present)) if name in present]
+
+    @property
+    def ranked(self) -> str:
+        """The indicator by which settings are compared: the primary one, unless its reader asked for
+        another, or it compares nothing."""
+        return self.best[0].indicator if self.best else self.primary
 
     @property
     def best_overall(self) -> BestFinding | None:

@@ -33,11 +33,11 @@ _TELLING = 5.0
 
 
 def answers_of(
-    plan: Plan, found: list[Greatest], best: tuple[BestFinding, ...]
+    plan: Plan, found: list[Greatest], best: tuple[BestFinding, ...], speed: str = ""
 ) -> tuple[list[str], list[str]]:
     """The setting to use over all cells; then, for each group of the other factors, the greatest
     speed-up and the setting to use. For many groups how often each is said, and the single ones
-    apart: the answers and the further sentences."""
+    apart: the answers and the further sentences. ``speed`` is the indicator of the speed-ups."""
     whole = [item for item in best if len(best) > 1 and not item.group]
     # The best of all settings under a condition comes before the best level of the work factor.
     by_choice = sorted(best, key=lambda item: -len(item.factors))
@@ -45,14 +45,14 @@ def answers_of(
         describe(item.group) if item.group else "": item for item in by_choice if item not in whole
     }
     gains = {item.group: item for item in found}
-    answers = [_use(plan, item) for item in whole]
+    answers = [_use(plan, item, speed) for item in whole]
     if len(gains) > GROUPS_NAMED:
         answers += _of_many(plan, found)
         gains = {}
     # What puts all settings in doubt is said once.
     is_said = any(item.is_tentative for item in whole)
     every = (
-        _of_group(plan, group, gains.get(group), of_groups.get(group), is_said)
+        _of_group(plan, group, gains.get(group), of_groups.get(group), speed, is_said)
         for group in dict.fromkeys((*of_groups, *gains))
     )
     each = [text for text in every if text]
@@ -68,28 +68,42 @@ def answers_of(
 
 
 def _of_group(
-    plan: Plan, group: str, gain: Greatest | None, best: BestFinding | None, is_said: bool
+    plan: Plan,
+    group: str,
+    gain: Greatest | None,
+    best: BestFinding | None,
+    speed: str,
+    is_said: bool,
 ) -> str:
     """The greatest speed-up of a group, and the setting to use; where that is withheld, first why,
     then what the figures point to. ``is_said``: that nothing is recommended, and why."""
     said = []
     if best is not None and best.doubt:
-        said += [] if is_said and best.is_tentative else [_refused(best)]
+        said += [] if is_said and best.is_tentative else [_refused(best, speed)]
         said += [_pointed(plan, best, gain)]
     else:
         if gain is not None and gain.speedup.in_doubt:
             said.append(f"{_seems(plan, gain)}, in doubt{'' if is_said else f': {_NOT_QUIET}'}.")
         elif gain is not None:
             said.append(_gain(plan, gain) if gain.is_gain else _no_gain(plan, gain))
-        if best is not None:
-            said.append(_use(plan, best, gain))
+        if best is not None and _is_apart(best, speed):
+            # The figure that was asked for comes first, the speed-up by another one after it.
+            said.insert(0, _use(plan, best, speed))
+        elif best is not None:
+            said.append(_use(plan, best, speed, gain))
     text = " ".join(filter(None, said))
     return f"With {group}: {_uncapitalised(text)}" if group and text else text
 
 
-def _refused(item: BestFinding) -> str:
+def _is_apart(item: BestFinding, speed: str) -> bool:
+    """Is the recommendation by another figure than the speed-ups are?"""
+    return speed not in ("", item.indicator) and not {item.indicator, speed} <= set(_TIMES)
+
+
+def _refused(item: BestFinding, speed: str) -> str:
     """That no setting is recommended, and why."""
-    by = "" if item.indicator in _TIMES else f" by {item.label}"
+    is_named = item.indicator not in _TIMES or _is_apart(item, speed)
+    by = f" by {item.label}" if is_named else ""
     return f"No setting is recommended{by}: {_NOT_QUIET if item.is_tentative else item.doubt}."
 
 
@@ -172,12 +186,13 @@ def _subject(plan: Plan, cell: CellFindings) -> tuple[bool, str]:
     return True, own(plan, cell)
 
 
-def _use(plan: Plan, item: BestFinding, gain: Greatest | None = None) -> str:
+def _use(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None) -> str:
     """The recommended setting of a best set, and which others are as good: ``Use 2; 4 and 8 are not
     significantly better.`` The sentence on the ``gain`` stands before it, if there is one."""
     if item.doubt:
-        return " ".join(filter(None, (_refused(item), _pointed(plan, item))))
-    by = "" if item.indicator in _TIMES else f" (by {item.label})"
+        return " ".join(filter(None, (_refused(item, speed), _pointed(plan, item))))
+    is_named = item.indicator not in _TIMES or _is_apart(item, speed)
+    by = f" (by {item.label})" if is_named else ""
     members = sorted(item.settings, key=lambda setting: [*map(_order, setting.values())])
     others = [_setting(plan, item, setting) for setting in members if setting != item.smallest]
     name = _setting(plan, item, item.smallest)
