@@ -133,8 +133,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ranked(self) -> str:
-        """The indicator by which settings are compared: the primary one, unless its reader asked for
-        another, or it compares nothing."""
+        """The indicator by which settings are compared: the primary one, unless another one was
+        asked for, or it compares nothing."""
         return self.best[0].indicator if self.best else self.primary
 
     @property
