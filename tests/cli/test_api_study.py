@@ -228,7 +228,7 @@ def test_settings_under_conditions_are_asked_for_by_their_levels() -> None:
 
 def test_a_command_that_is_a_text_is_shown_as_the_list_that_runs() -> None:
     with pytest.raises(concurve.ConcurveError) as refused:
-        concurve.sweep("python3 press.py {n} 'a b'", {"n": [1, 2]})  # type: ignore[arg-type]
+        concurve.sweep("python3 press.py {n} 'a b'", {"n": [1, 2]})
     assert refused.value.remedy == "['python3', 'press.py', '{n}', 'a b']"
 
 
