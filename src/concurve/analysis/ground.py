@@ -87,7 +87,7 @@ class Ground(NamedTuple):
 class _Unequal(NamedTuple):
     """Why wall times do not compare the cells. ``by``: the figure that shows it, if one does."""
 
-    kind: Literal["counted", "fixed time", "unequal work", "growing work"]
+    kind: Literal["counted", "fixed time", "unread", "unequal work", "growing work"]
     says: str
     by: str = ""
 
@@ -199,7 +199,10 @@ def _printed(
         work = [_work(table, info.name) for table in measured]
         if _spread(work) >= _WORK_EQUAL:
             return _of_rate(info, measured, walls, work)
-    return None if rates else _moving(measured, walls, _figures(head, measured, known))
+    figures = _figures(head, measured, known)
+    if rates:
+        return None
+    return _moving(measured, walls, figures) or _unread_tool(head, measured, walls, figures)
 
 
 def _rates(
@@ -237,6 +240,28 @@ def _moving(
         if moved >= max(_MOVES, _MOVES_TIMES * constant):
             return _fixed_time(info, walls)
     return None
+
+
+def _unread_tool(
+    head: RunHead,
+    measured: Sequence[Table],
+    walls: Sequence[float],
+    figures: Sequence[IndicatorInfo],
+) -> _Unequal | None:
+    """A tool that is known to print how much it did, of which nothing is read, and that took the
+    same time in all cells: it mostly is one that it was given."""
+    tool = _tool(head)
+    is_open = head.study.work_amount == "unknown" and not figures
+    if not tool or not is_open or not _is_constant(measured, walls):
+        return None
+    took = words.duration(centre(list(walls)))
+    return _Unequal("unread", f"{tool} seems to run for a fixed time ({took} in every cell)")
+
+
+def _tool(head: RunHead) -> str | None:
+    """The tool that the measured role runs, if its output is known."""
+    target = next((role for role in head.study.roles if role.name == head.study.target), None)
+    return tool_of(target.command) if target and not target.program else None
 
 
 def _fixed_time(info: IndicatorInfo, walls: Sequence[float]) -> _Unequal:
@@ -367,8 +392,7 @@ def _unread(
     if not is_open or len(measured) < 2 or _figures(head, measured, known):
         return
     walls = _centres(measured, WALL)
-    target = next((role for role in head.study.roles if role.name == head.study.target), None)
-    tool = tool_of(target.command) if target and not target.program else None
+    tool = _tool(head)
     option = f"--extract {tool}" if tool else "--extract 'rate=PATTERN:1/s:higher'"
     if _spread(walls) <= _SAME:
         yield Finding(
@@ -389,6 +413,12 @@ def _remedy(
             f"{says}, so wall time does not compare the cells. If each of {plan.work} brings its "
             "own work, add --work scales: then cells are compared by work a second. If all cells "
             "do the same work, add --work fixed."
+        )
+        return Finding(kind="warning", sentence=sentence)
+    if unequal.kind == "unread":
+        sentence = (
+            f"{says}, so wall time does not compare the cells. Have its figures read in the next "
+            f"run: --extract {_tool(head)}. If all cells do the same work: --work fixed."
         )
         return Finding(kind="warning", sentence=sentence)
     name = unequal.by
