@@ -7,13 +7,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from concurve.analysis.ground import undirected_before
 from concurve.analysis.run import findings_of
 from concurve.analysis.scaling import scaling_of, throughput_of
 from concurve.definition.extracting import parse_extract
-from concurve.definition.study import Role
+from concurve.definition.study import Indicator, Role
 from concurve.definition.study_line import sweep_study
 from concurve.errors import RunError
 from concurve.store import Store
+from concurve.store.run_head import decode_head
 from tests.helpers.meant import CASES, TPS, Case, run_of, run_study, study_of
 
 
@@ -226,3 +228,26 @@ def test_what_a_load_is_asked_for_comes_before_the_time_that_it_was_given(store:
     first = [name for name in names[2:] if name != "operations"]
     assert first[:2] == ["latency_s_p50", "latency_s_p99"]
     assert names.index("wall_seconds") > names.index("cpu_seconds")
+
+
+def test_a_figure_without_a_direction_says_what_is_missing(store: Store) -> None:
+    """In a study from a file, where nothing else tells of the direction."""
+    case = Case("score", lambda n: 2.0 / n, lambda n, wall, noise: f"score {n}\n",
+                {"extracts": (r"score=score (\d+)",)})  # fmt: skip
+    study = msgspec.structs.replace(
+        study_of(case), work_amount="fixed", name="filed", indicators=(Indicator(name="score"),)
+    )
+    found = run_study(study, case, store)
+    answer = next(item.sentence for item in found.sentences if item.kind == "answer")
+    head = decode_head(store.find_run(found.run.id))
+    assert "whether higher or lower score is better is not known" in answer
+    assert f"concurve show {found.run.id} --best-by score:higher (or :lower)" in answer
+    for said in (answer, undirected_before(head)):
+        assert 'better = "higher" (or "lower") in the entry score of [[indicators]]' in said
+    up = msgspec.structs.replace(
+        study, name="up", indicators=(Indicator(name="score", better="higher"),)
+    )
+    told = run_study(up, case, store)
+    assert told.best_overall is not None
+    assert not any("is not known" in item.sentence for item in told.sentences)
+    assert undirected_before(decode_head(store.find_run(told.run.id))) == ""

@@ -16,6 +16,7 @@ import msgspec
 
 from concurve import words
 from concurve.definition.extracting import extract_option, parse_named_direction, tool_of
+from concurve.definition.indicator_names import split_name
 from concurve.definition.measured import MEASURED, fairness_info
 from concurve.definition.units import is_rate
 from concurve.errors import RunError
@@ -125,6 +126,44 @@ def ground_of(
     if directed:
         return Ground(directed[0], "", speed, (_switched(unequal, directed[0]),))
     return Ground(asked, unequal.says, None, (_remedy(head, plan, unequal, known),))
+
+
+def undirected(head: RunHead, ground: Ground) -> Iterator[Finding]:
+    """That no setting is recommended because nobody said which direction of the figure is better,
+    and how to say it; nothing where no setting is chosen, or of what the laboratory measures."""
+    info, name = ground.indicator, ground.indicator.name
+    if info.better != "neither" or ground.doubt or not _is_directed_by_user(head, name):
+        return
+    better, _ = _next_time(head, name)
+    yield Finding(
+        kind="answer",
+        sentence=f"No setting is recommended: whether higher or lower {info.label or name} is "
+        f"better is not known. For this run: concurve show {head.id} --best-by {name}:higher "
+        f"(or :lower). For the next: {better}.",
+    )
+
+
+def undirected_before(head: RunHead) -> str:
+    """The same before the run, in short; empty where its answer will have a direction."""
+    name = head.study.primary
+    info = next((item for item in head.study.indicators if item.name == name), None)
+    if info is None or info.better != "neither" or not _is_directed_by_user(head, name):
+        return ""
+    better, _ = _next_time(head, name)
+    return f"no setting will be recommended: is higher or lower {name} better? Say it by {better}"
+
+
+def _is_directed_by_user(head: RunHead, name: str) -> bool:
+    """Does a setting depend on a direction that only the user knows?"""
+    study = head.study
+    chosen = [
+        factor
+        for factor in study.factors_at(head.effort)
+        if len(factor.levels) > 1 and factor.name not in study.conditions
+    ]
+    plain = split_name(name)[1]
+    is_known = {name, plain} & MEASURED.keys() or fairness_info(name)
+    return bool(chosen) and not is_known and not study.simulation
 
 
 def _asked(
