@@ -162,11 +162,10 @@ def _doubtful(
     found = []
     if aside:
         which = f"{words.count(len(aside), 'trial')} {words.verb(len(aside))}"
-        found.append(
-            # A figure is that of the quiet trials, or a median that so few do not move.
-            f"{which} in doubt: the machine was not quiet. "
-            f"{words.verb(len(aside), 'It moves', 'They move')} no main figure."
-        )
+        # A figure is that of the quiet trials, or a median that so few do not move.
+        has_figures = any(head.study.primary in cell.indicators for cell in cells)
+        moved = f" {words.verb(len(aside), 'It moves', 'They move')} no main figure."
+        found.append(f"{which} in doubt: the machine was not quiet.{moved if has_figures else ''}")
     if in_doubt:
         worst = max(
             (cells[index] for index in in_doubt), key=lambda cell: cell.doubtful / cell.trials
