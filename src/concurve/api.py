@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
-from concurve import exports
+from concurve import exports, words
 from concurve.analysis.comparison import compare_levels, compare_runs
 from concurve.analysis.comparison.options import EFFECT, Options
 from concurve.analysis.run import findings_of, trial_findings_of
@@ -33,7 +33,7 @@ from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import rules_from_options, sweep_study
 from concurve.definition.units import parse_duration
 from concurve.engine.local import LocalEngine
-from concurve.errors import ConcurveError, StudyError
+from concurve.errors import ConcurveError, RunError, StudyError
 from concurve.explain import explain_run
 from concurve.findings.best import BestFinding
 from concurve.findings.comparison import Comparison
@@ -63,6 +63,9 @@ if TYPE_CHECKING:
 
 #: Levels of a parameter: a sequence, or a text such as ``"1..64*2"``.
 Levels = Sequence[Level] | str
+
+#: A message names so many groups of settings.
+_GROUPS_NAMED = 3
 
 #: A command as a list of texts; or as a text that is split as a shell would.
 Command = Sequence[str] | str
@@ -98,7 +101,11 @@ def _meant(name: str, keywords: Sequence[str]) -> str:
     if name in _HOOKS and "hooks" in keywords:
         return f"hooks=concurve.Hooks({name}=…)"
     near = difflib.get_close_matches(name, keywords, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"one of {', '.join(keywords)}"
+    if near:
+        return f"did you mean {near[0]!r}?"
+    if "where" in keywords:
+        return f"where={{{name!r}: LEVEL}} for the settings under a condition"
+    return f"one of {', '.join(keywords)}"
 
 
 class Run:
@@ -114,19 +121,22 @@ class Run:
         return trial_findings_of(self._store, self._store.find_run(self.id))
 
     @_known_keywords
-    def best(self, indicator: str = "") -> BestFinding | None:
+    def best(
+        self, indicator: str = "", *, where: Mapping[str, Level] | None = None
+    ) -> BestFinding | None:
         """The settings that cannot be distinguished from the best over all cells, and the smallest
         of them, by the primary indicator or another (``"tps:higher"`` where the direction of
-        ``tps`` is not known); ``None`` for fewer than two cells, for an
-        indicator without a better direction, and where the study's conditions differ among the
-        cells: then ``findings.best`` has the settings under each of them.
+        ``tps`` is not known). Where the study's conditions differ among the cells, ``where`` has
+        their levels: ``best(where={"mode": "zlib"})``. ``None`` where there is nothing to choose:
+        fewer than two cells, or an indicator without a better direction.
 
         Raises:
-            RunError: no trial has that indicator, or which direction is better is not known.
+            RunError: no trial has that indicator, which direction is better is not known, or
+                ``where`` names no group of settings that are compared.
         """
         with _in_python():
-            row = self._store.find_run(self.id)
-            return findings_of(self._store, row, indicator).best_overall
+            found = findings_of(self._store, self._store.find_run(self.id), indicator).best
+            return _best_where(found, indicator, where or {})
 
     def explain(self) -> Explanation:
         """Where the time of an operation goes in each cell, and what limits it; as
@@ -317,7 +327,8 @@ def sweep(
         for what, given in (("command", command), ("background", background),
                             ("extracts", extracts), ("conditions", conditions)):  # fmt: skip
             if isinstance(given, str):
-                raise StudyError(f"{what}: a text instead of a list of texts", f"[{given!r}]")
+                meant = _split(given) if what == "command" else [given]
+                raise StudyError(f"{what}: a text instead of a list of texts", repr(meant))
         if not command:
             raise StudyError("command: it is empty", '["./mine", "--threads", "{threads}"]')
         _mark_levels(secrets, parameters)
@@ -464,6 +475,29 @@ def _measure(
     return Run(store, head.id)
 
 
+def _best_where(
+    found: Sequence[BestFinding], indicator: str, where: Mapping[str, Level]
+) -> BestFinding | None:
+    """The finding of the group with these levels.
+
+    Raises:
+        RunError: several are compared, and none has these levels.
+    """
+    wanted = {name: str(level) for name, level in where.items()}
+    for item in found:
+        if wanted == {name: str(level) for name, level in item.group.items()}:
+            return item
+    if not found:
+        return None
+    asked = f"{indicator!r}, " if indicator else ""
+    groups = [f"best({asked}where={item.group})" if item.group else "best()" for item in found]
+    said = f"where={dict(where)} is none of them" if where else "say which is meant"
+    raise RunError(
+        f"the settings are compared under {words.count(len(found), 'condition')}: {said}",
+        f"{words.listed(groups[:_GROUPS_NAMED], 'or')}; run.findings.best has all",
+    )
+
+
 def _frame(table: Rows) -> pd.DataFrame:
     import pandas as pd
 
@@ -481,6 +515,14 @@ def _mark_levels(secrets: Sequence[str], parameters: Mapping[str, Levels]) -> No
         for level in given.split(",") if isinstance(given, str) else map(str, given):
             if len(level.strip()) >= CHARS_MIN and not references(level):
                 KNOWN.add(name.upper(), level.strip())
+
+
+def _split(command: str) -> list[str]:
+    """A command line as the list that it stands for; as it is where a shell could not read it."""
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return [command]
 
 
 def _hidden_command(given: Command | None) -> Command | None:

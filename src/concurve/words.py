@@ -3,6 +3,7 @@ causes that are codes in a record."""
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Sequence
 
@@ -14,13 +15,16 @@ _CAUSES = {
     "steal": "the hypervisor took CPU time",
     "foreign_cpu": "other processes used the CPUs",
     "low_priority": "processes of low priority used the CPUs",
-    "run_queue": "waited for a CPU that others used",
-    "late_reading": "read late",
+    "run_queue": "threads waited for a CPU that others used",
+    "late_reading": "the probes were read late",
     "program_failed": "the program failed",
     "not_ready": "was not ready in time",
     "timed_out": "timed out",
     "timed_out, machine busy": "timed out on a busy machine",
 }
+
+#: A message names so many of the names that may be meant, and so many of all.
+NAMES_MEANT, NAMES_LISTED = 3, 12
 
 #: Parts of a second, each up to where three digits would be rounded to 1e+03.
 _PARTS = ((0.9995e-6, 1e9, "ns"), (0.9995e-3, 1e6, "µs"), (0.9995, 1e3, "ms"))
@@ -64,6 +68,17 @@ def verb(number: int, one: str = "is", many: str = "are") -> str:
 def listed(names: Sequence[str], last: str = "and") -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
+
+
+def meant(wanted: str, names: Sequence[str]) -> str:
+    """What may be meant by a name that is none of these: ``did you mean latency_ns_p99?``; else
+    ``one of`` the first of them. Empty where there are none."""
+    held = [name for name in names if wanted.lower() in name.lower()]
+    near = sorted(held, key=len) or difflib.get_close_matches(wanted, names, n=NAMES_MEANT)
+    if near:
+        return f"did you mean {listed(near[:NAMES_MEANT], 'or')}?"
+    more = f" and {len(names) - NAMES_LISTED} more" if len(names) > NAMES_LISTED else ""
+    return f"one of {', '.join(names[:NAMES_LISTED])}{more}" if names else ""
 
 
 def duration(seconds: float) -> str:

@@ -21,7 +21,7 @@ from concurve.definition.study import Rules
 from concurve.errors import RunError
 from concurve.findings.run import Findings
 from concurve.report.json.export import to_json
-from concurve.report.sections.run import run_document
+from concurve.report.sections.run import brief_run_document, run_document
 from concurve.report.terminal import lines
 from concurve.stats.best import best_centre, best_ratio, best_set, gap
 from concurve.stats.blocks import Blocks
@@ -450,3 +450,24 @@ def test_a_base_of_another_group_is_named_by_all_that_differs(store: Store) -> N
     (gain,) = (text for text in said if "as fast as" in text)
     assert re.match(r"With latching=record: (threads=1 is|2 threads are) ", gain)
     assert re.search(r"× as fast as latching=global threads=[12] \[", gain)
+
+
+@pytest.mark.parametrize("in_doubt", [False, True])
+def test_the_figure_that_is_asked_for_is_answered_by_and_shown(
+    store: Store, in_doubt: bool
+) -> None:
+    """CPU time grows with the threads, and wall time falls."""
+    steal = (lambda spec: 10**9) if in_doubt else None
+    found = made_run(store, lambda n: 1 / int(n), n=(1, 2), steal=steal)
+    asked = findings_of(store, store.find_run(found.run.id), "cpu_seconds")
+    shown = [line.plain for line in lines(brief_run_document(asked), 90)]
+    (answer,) = [item.sentence for item in asked.sentences if item.kind == "answer"]
+    if in_doubt:
+        assert answer.startswith("No setting is recommended by CPU time: ")
+    else:
+        assert answer.startswith("Use n=2 (by CPU time). n=2 is 2.0")
+    assert " by wall time" in answer
+    heading = next(line for line in shown if "speed-up" in line)
+    assert heading.index("CPU time") < heading.index("speed-up") < heading.index("wall time")
+    default = [line.plain for line in lines(brief_run_document(found), 90)]
+    assert shown != default

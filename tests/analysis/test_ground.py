@@ -7,13 +7,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from concurve.analysis.ground import undirected_before
 from concurve.analysis.run import findings_of
 from concurve.analysis.scaling import scaling_of, throughput_of
 from concurve.definition.extracting import parse_extract
-from concurve.definition.study import Role
+from concurve.definition.study import Indicator, Role
 from concurve.definition.study_line import sweep_study
 from concurve.errors import RunError
 from concurve.store import Store
+from concurve.store.run_head import decode_head
 from tests.helpers.meant import CASES, TPS, Case, run_of, run_study, study_of
 
 
@@ -192,3 +194,60 @@ def test_the_primary_figure_wins_over_the_operations_that_are_counted(
     assert "time per operation" not in said, said
     assert found.cells[3].indicators["speedup"].value == pytest.approx(TPS[8] / TPS[1], rel=0.03)
     assert found.best_overall is not None and found.best_overall.recommended == {"n": 8}
+
+
+@pytest.mark.parametrize("wall_cv", [0.001, 0.05])
+def test_a_known_tool_of_which_nothing_is_read_is_not_ranked_by_its_fixed_time(
+    wall_cv: float, store: Store
+) -> None:
+    case = Case("wrk", lambda n: 2.0, wall_cv=wall_cv)
+    study = sweep_study(["wrk", "-d2s", "{n}"], [("n", case.levels)], 2)
+    found = run_study(study, case, store)
+    said = " ".join(item.sentence for item in found.sentences)
+    assert "No setting is recommended: wrk seems to run for a fixed time (2.0 s in every" in said
+    assert "--extract wrk" in said and "--work fixed" in said
+    assert "× as fast" not in said
+    assert all("speedup" not in cell.indicators for cell in found.cells)
+    fixed = msgspec.structs.replace(study, work_amount="fixed", name="fixed")
+    best = run_study(fixed, case, store).best_overall
+    assert best is not None and not best.doubt
+
+
+def test_what_a_load_is_asked_for_comes_before_the_time_that_it_was_given(store: Store) -> None:
+    """The rate and its latencies first, the wall time of a fixed duration last."""
+
+    def prints(n: int, wall: float, noise: float) -> str:
+        done = round(2 * TPS[n] * noise)
+        return f"p50 {n * noise} ms\np99 {2 * n * noise} ms\ndone {done}\n"
+
+    figures = (r"operations=done (\d+)", r"latency_s_p50=p50 ([0-9.]+) ms:ms:lower",
+               r"latency_s_p99=p99 ([0-9.]+) ms:ms:lower")  # fmt: skip
+    found = run_of(Case("load", lambda n: 2.0, prints, {"extracts": figures}), store)
+    names = found.names_in_order()
+    assert names[:2] == ["rate_per_second", "speedup"]
+    first = [name for name in names[2:] if name != "operations"]
+    assert first[:2] == ["latency_s_p50", "latency_s_p99"]
+    assert names.index("wall_seconds") > names.index("cpu_seconds")
+
+
+def test_a_figure_without_a_direction_says_what_is_missing(store: Store) -> None:
+    """In a study from a file, where nothing else tells of the direction."""
+    case = Case("score", lambda n: 2.0 / n, lambda n, wall, noise: f"score {n}\n",
+                {"extracts": (r"score=score (\d+)",)})  # fmt: skip
+    study = msgspec.structs.replace(
+        study_of(case), work_amount="fixed", name="filed", indicators=(Indicator(name="score"),)
+    )
+    found = run_study(study, case, store)
+    answer = next(item.sentence for item in found.sentences if item.kind == "answer")
+    head = decode_head(store.find_run(found.run.id))
+    assert "whether higher or lower score is better is not known" in answer
+    assert f"concurve show {found.run.id} --best-by score:higher (or :lower)" in answer
+    for said in (answer, undirected_before(head)):
+        assert 'better = "higher" (or "lower") in the entry score of [[indicators]]' in said
+    up = msgspec.structs.replace(
+        study, name="up", indicators=(Indicator(name="score", better="higher"),)
+    )
+    told = run_study(up, case, store)
+    assert told.best_overall is not None
+    assert not any("is not known" in item.sentence for item in told.sentences)
+    assert undirected_before(decode_head(store.find_run(told.run.id))) == ""

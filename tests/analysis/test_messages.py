@@ -91,7 +91,7 @@ def _by() -> Report:
     return made_run(Store(), halved, threads=(1, 2), primary="cpu_seconds")
 
 
-@kind("in-doubt", "2 threads seem")
+@kind("in-doubt", "No setting is recommended: the machine")
 def _doubt() -> Report:
     return run_with({"1": 25, "2": 25}, slower=1.6)
 

@@ -13,11 +13,14 @@ import msgspec
 import pytest
 
 from concurve.analysis.run import trial_findings_of
+from concurve.analysis.sentences.answers import answers_of
+from concurve.analysis.sentences.gains import Greatest
 from concurve.definition.study import Claim, Rules
 from concurve.estimate import Estimate
 from concurve.findings.run import Report
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
+from concurve.planning.plan import make_plan
 from concurve.report import csv as csv_view
 from concurve.report.charts import charts
 from concurve.report.json.export import figures_to_json
@@ -28,7 +31,7 @@ from concurve.wire.record import TrialRecord
 from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
-from tests.helpers.made import figures_alone
+from tests.helpers.made import figures_alone, made_run
 
 OPERATIONS = 1000
 
@@ -146,3 +149,19 @@ def test_charts_draw_it(report: Report) -> None:
     (rows,) = chart.spec.to_dict()["datasets"].values()
     (point,) = (row for row in rows if row.get("text", "").startswith("threads=2") and "low" in row)
     assert point["value"] == pytest.approx(speedup(report).value, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [((4.96, 255.77), "2 threads are at least 4.96× as fast as 1."),
+     ((4.96, 25.0), "2 threads are 10.20× as fast as 1 [4.96, 25.00]."),
+     ((0.2, 255.77), "2 threads are 10.20× as fast as 1 (too few trials for a useful interval).")],
+)  # fmt: skip
+def test_an_upper_end_that_tells_nothing_is_not_said(
+    interval: tuple[float, float], said: str
+) -> None:
+    plan = make_plan(small_study(threads=(1, 2)), "normal", 1)
+    one, two = made_run(Store(), lambda threads: 1 / int(threads), threads=(1, 2)).cells
+    speedup = Estimate(value=10.2, low=interval[0], high=interval[1], n=3)
+    gain = Greatest("", two, one, is_gain=True, by="", speedup=speedup)
+    assert answers_of(plan, [gain], ()) == ([said], [])

@@ -19,6 +19,7 @@ from concurve.cli import app
 from concurve.definition.study import Hooks, Study
 from concurve.store import Store
 from concurve.store.run_head import RunHead, decode_head
+from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeEngine
 
 PRINTED = "tps = 100 (without initial connection time)\nrss 5\n"
@@ -200,6 +201,58 @@ def test_a_setting_is_best_by_a_figure_that_is_named(tmp_path: Path) -> None:
     with pytest.raises(concurve.ConcurveError) as refused:
         run.best("rss")
     assert 'best("rss:higher")' in refused.value.remedy
+
+
+def test_settings_under_conditions_are_asked_for_by_their_levels() -> None:
+    run = concurve.sweep(
+        ["true", "{n}", "{mode}"],
+        {"n": [1, 2], "mode": ["zlib", "lzma"]},
+        conditions=["mode"],
+        repeats=2,
+        seed=1,
+    )
+    for indicator in ("", "cpu_seconds"):
+        with pytest.raises(concurve.ConcurveError, match="compared under 2 conditions") as refused:
+            run.best(indicator)
+        assert "where={'mode': 'zlib'})" in refused.value.remedy
+        assert "run.findings.best" in refused.value.remedy
+        found = run.best(indicator, where={"mode": "lzma"})
+        assert found is not None and found.group == {"mode": "lzma"}
+    with pytest.raises(concurve.ConcurveError, match="'gzip'} is none of them"):
+        run.best(where={"mode": "gzip"})
+    with pytest.raises(concurve.ConcurveError) as refused:
+        run.best(mode="zlib")  # type: ignore[call-arg]
+    assert "where={'mode': LEVEL}" in refused.value.remedy
+    assert concurve.sweep(["true", "{n}"], {"n": [1]}, repeats=2).best() is None
+
+
+def test_a_command_that_is_a_text_is_shown_as_the_list_that_runs() -> None:
+    with pytest.raises(concurve.ConcurveError) as refused:
+        concurve.sweep("python3 press.py {n} 'a b'", {"n": [1, 2]})
+    assert refused.value.remedy == "['python3', 'press.py', '{n}', 'a b']"
+
+
+def test_the_columns_of_a_frame_do_not_depend_on_how_much_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also before the first trial has ended."""
+
+    def frame(trials: int) -> list[str]:
+        made = iter(range(trials))
+
+        class Stopped(FakeEngine):
+            def run(self, spec: TrialSpec) -> bytes:
+                if next(made, None) is None:
+                    raise KeyboardInterrupt
+                return super().run(spec)
+
+        monkeypatch.setattr("concurve.api.LocalEngine", lambda: Stopped(stdout=PRINTED))
+        with contextlib.suppress(concurve.ConcurveError):
+            concurve.sweep(["true", "{n}"], {"n": [1, 2]}, extracts=["pgbench"], repeats=2)
+        return sorted(concurve.load("last").frame().columns)
+
+    assert frame(0) == frame(1) == frame(4)
+    assert {"wall_seconds", "wall_seconds_low", "speedup", "tps"} <= set(frame(0))
 
 
 def test_the_examples_of_the_document_fit_the_interface() -> None:

@@ -64,6 +64,8 @@ BAD = {
     "1,1.0": "is repeated",
     "1..4,3": "level 3 is repeated",
     "4..1": "runs backwards",
+    "1..2..3": "'1..2..3' is no range",
+    "1..8*": "'1..8*' is no range",
     "1..9+0": "has no step",
     "1..9*1": "does not grow",
     "0..9*2": "does not grow",

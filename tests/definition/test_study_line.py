@@ -93,6 +93,23 @@ def test_a_sweep_asks_what_it_answers(command: str, levels: str, question: str) 
     assert sweep_study([command, "{n}"], [("n", levels)], 2).question == question
 
 
+@pytest.mark.parametrize(
+    ("command", "beside", "question"),
+    [
+        (["wrk", "-c{n}"], Beside(server="env P={n} ./serve", ready="launch"), "serve scale"),
+        (["wrk", "-c{n}"], Beside(server="redis://127.0.0.1:6379"), "the server scale"),
+        (["wrk", "-c{n}"], Beside(attach="unit:nginx"), "the server scale"),
+        (["concurve", "load", "{n}"], Beside(server="./serve", ready="launch"), "serve scale"),
+        (["concurve", "load", "{n}"], None, "concurve load scale"),
+    ],
+)
+def test_a_sweep_asks_about_the_server_if_there_is_one(
+    command: list[str], beside: Beside | None, question: str
+) -> None:
+    study = sweep_study(command, [("n", "1,2")], 2, beside=beside)
+    assert study.question == f"How does {question} with n?"
+
+
 def test_which_parameter_counts_as_concurrency() -> None:
     assert choose_work(study_of("m", "{n}", parameters=(("n", "1,2"),))) == "n", "the only number"
     two = (("n", "1,2"), ("m", "1,2"))

@@ -13,6 +13,7 @@ import pytest
 from rich.cells import cell_len
 
 import concurve
+from concurve.assemble import report_of
 from concurve.cli import main
 from concurve.definition.study import Indicator, Role, Rules, Study
 from concurve.errors import RunError
@@ -26,6 +27,7 @@ from concurve.report.charts.image import to_svg
 from concurve.report.json.explanation import to_json
 from concurve.report.sections.limits import bar_of, explanation_document
 from concurve.report.sections.overview import limit_line
+from concurve.report.sections.run import run_document
 from concurve.report.terminal import bar, lines
 from concurve.store import Store
 from concurve.wire.record import TrialRecord
@@ -276,17 +278,21 @@ def test_the_trials_of_the_table_are_explained(store: Store) -> None:
 def test_no_cause_is_named_for_figures_in_doubt(store: Store) -> None:
     found = busy(store, tuple(range(1, 10)))
     named = {cell.cause for cell in found.cells}
-    assert named <= {"none", "contamination"}
+    assert named <= {"in doubt", "contamination"}
     assert all(cell.doubt for cell in found.cells)
-    withheld = [cell for cell in found.cells if cell.cause == "none"]
+    withheld = [cell for cell in found.cells if cell.cause == "in doubt"]
     assert withheld
     for cell in withheld:
-        assert cell.evidence.startswith(
-            "No cause is named, because the machine was not quiet during 9 of 10 trials of threads="
-        )
+        assert cell.doubt.startswith("the machine was not quiet during 9 of 10 trials of threads=")
         assert not cell.limit
     shown = "\n".join(line.plain for line in lines(explanation_document(found), 100))
-    assert "in doubt: No cause is named" in shown
+    assert shown.count("No cause is named") == 1
+    assert shown.count("not quiet") == 1
+    report = report_of(store, store.run(found.run))
+    assert report.explanation is not None
+    page = "\n".join(line.plain for line in lines(run_document(report), 200))
+    assert "No cause is named, because the machine was not quiet." in page
+    assert "No limit was found" not in page
     written = json.loads(to_json(found))
     jsonschema.validate(written, SCHEMA)
     assert all(cell["doubt"] for cell in written["cells"])
@@ -305,7 +311,7 @@ def test_a_cause_that_quiet_trials_show_as_well_is_named(store: Store) -> None:
 
 def test_a_single_quiet_trial_confirms_nothing(store: Store) -> None:
     found = busy(store, tuple(range(1, 10)), alone=True)
-    assert {cell.cause for cell in found.cells} <= {"none", "contamination"}
+    assert {cell.cause for cell in found.cells} <= {"in doubt", "contamination"}
 
 
 def test_nothing_in_use_is_refused(store: Store) -> None:

@@ -15,6 +15,7 @@ from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.store import Store
 from concurve.terms import Level
+from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 
 FIVE = Rules(repeats_min=5, repeats_max=5)
@@ -31,10 +32,11 @@ def made_run(
     conditions: tuple[str, ...] = (),
     base: dict[str, Level] | None = None,
     primary: str = "",
+    steal: Callable[[TrialSpec], int] | None = None,
     **factors: tuple[Level, ...],
 ) -> Report:
     """A complete run: ``seconds`` gives a cell's true time from its levels as text; trials vary
-    around it by ``cv``. Its day is that of the seed."""
+    around it by ``cv``, and a hypervisor takes ``steal`` (in ns). Its day is that of the seed."""
     study = msgspec.structs.replace(
         small_study(rules, **factors), name=name, conditions=conditions, base=base or {}
     )
@@ -51,7 +53,8 @@ def made_run(
         rng = random.Random(f"{seed}/{place}")
         return seconds(*spec.roles[0].argv[1:]) * rng.lognormvariate(0, cv)
 
-    Runner(head, store, FakeEngine(wall), clock=FakeClock(0.001)).start()
+    engine = FakeEngine(wall, steal_of=steal) if steal else FakeEngine(wall)
+    Runner(head, store, engine, clock=FakeClock(0.001)).start()
     return figures_alone(trial_findings_of(store, store.find_run(head.id)))
 
 

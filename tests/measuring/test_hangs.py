@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import threading
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from concurve.measuring import hooks
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner, Silence
 from concurve.measuring.patience import Patience
+from concurve.report.progress import Progress
 from concurve.store import Store
 from concurve.wire.record import ReportError
 from concurve.wire.spec import TrialSpec
@@ -70,8 +72,11 @@ def test_a_first_trial_that_hangs_ends_the_run_with_its_reason(store: Store) -> 
     rules = msgspec.structs.replace(TWO, time_allowed_seconds=0.4)
     engine = FakeEngine(lambda spec, rng: 60.0, lambda spec: "timed_out")
     runner = runner_of(store, engine, small_study(rules, threads=(1, 2)))
+    out = io.StringIO()
+    runner.progress = Progress(out, live=False)
     with pytest.raises(RunError, match=r"threads=\d: the first trial did not end.*60\.0 s") as said:
         runner.start()
+    assert ": cut short, time allowance: stopped with the run" in out.getvalue()
     assert f"concurve resume {runner.head.id} --max-time" in said.value.remedy
     row = store.find_run("last")
     assert row.state == "failed"

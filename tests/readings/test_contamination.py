@@ -173,7 +173,16 @@ def test_a_sign_names_the_processes_that_used_most(
 ) -> None:
     (sign,) = judge(record(machine={**machine, "foreign_processes": HOGS}, usage=usage), workers)
     of = "of the machine's CPU time " if sign.cause == "run_queue" else ""
-    assert sign.detail.endswith(f"): {of}yes (pid 4711, nice 19) 47 %, md5sum (pid 7, nice 0) 3 %")
+    assert f"): {of}yes (pid 4711, nice 19) 47 %, " in sign.detail
+    is_low = sign.cause == "low_priority"
+    rest = "others or short-lived ones 3 %" if is_low else "md5sum (pid 7, nice 0) 3 %"
+    assert sign.detail.endswith(rest), "a sign of low priority names none of usual priority"
+
+
+def test_a_sign_of_usual_priority_names_none_of_low_priority() -> None:
+    both = {"foreign_cpu_ns": SECOND, "foreign_low_priority_ns": SECOND * 8 // 10}
+    (sign,) = judge(record(machine={**both, "foreign_processes": HOGS}))
+    assert sign.detail.endswith("): md5sum (pid 7, nice 0) 3 %, others or short-lived ones 7 %")
 
 
 def test_what_the_processes_that_are_named_leave_is_told() -> None:

@@ -7,6 +7,7 @@ import json
 import msgspec
 import pytest
 
+from concurve.analysis.scaling import scaling_of
 from concurve.definition.study import Rules
 from concurve.findings.run import Report
 from concurve.report.charts import charts, hero
@@ -36,7 +37,7 @@ def test_an_interval_down_to_nothing_has_its_place_on_a_logarithmic_axis() -> No
     figures = [cell.indicators["wall_seconds"] for cell in findings.cells]
     assert any(figure.low is not None and figure.low < 1e-3 * figure.value for figure in figures)
     chart = charts(findings)[0]
-    (rows,) = chart.spec.to_dict()["datasets"].values()
+    (rows,) = chart.draw().to_dict()["datasets"].values()
     least = min(row["value"] for row in rows if row["value"])
     lows = [row["low"] for row in rows if row.get("low") is not None]
     assert min(lows) >= 0.8 * least > 0
@@ -80,7 +81,7 @@ def test_where_the_time_of_an_operation_counts_its_cpu_time_and_the_slow_ones_ar
         for cell in findings.cells
     )
     per_operation = msgspec.structs.replace(
-        findings, cells=cells, primary=figures[0], asked=figures
+        findings, cells=cells, primary=figures[0], asked=figures, best=()
     )
     drawn = [chart.name for chart in charts(per_operation)]
     assert drawn[0] == "seconds-per-operation-by-threads"
@@ -93,10 +94,10 @@ def test_names_of_factors_that_leave_no_room_for_levels_stand_above_them() -> No
     def drawn(*names: str) -> tuple[list[str], str]:
         factors = tuple(Factor(name=name, levels=("on", "off"), work=False) for name in names)
         chart = charts(samples.study(factors, lambda _: 1.0))[0]
-        (rows,) = chart.spec.to_dict()["datasets"].values()
+        (rows,) = chart.draw().to_dict()["datasets"].values()
         assert to_svg(chart)
         labels = dict.fromkeys(row["series"] for row in rows if row["kind"] == "point")
-        return list(labels), json.dumps(chart.spec.to_dict())
+        return list(labels), json.dumps(chart.draw().to_dict())
 
     labels, spec = drawn("cache", "seeks")
     assert labels[:2] == ["cache on, seeks on", "cache on, seeks off"]
@@ -143,3 +144,28 @@ def test_rings_of_a_chart_of_cells_are_explained() -> None:
     assert chart is not None and RINGS in chart.remarks
     unchosen = hero(made_run(Store(), lambda kind: 1.0, conditions=("kind",), kind=("a", "b")))
     assert unchosen is not None and RINGS not in unchosen.remarks
+
+
+def test_the_ideal_line_is_straight() -> None:
+    """Levels on a logarithmic axis have speed-ups on one, and even levels both on a linear one."""
+    for levels, is_log in (((1, 2, 4, 8), True), ((1, 2, 3), False)):
+        chart = hero(made_run(Store(), lambda n: 1.0 / int(n), threads=levels))
+        assert chart is not None and chart.name.startswith("speedup")
+        layers = chart.draw().to_dict()["layer"]
+        types = {
+            tuple(layer["encoding"][axis]["scale"].get("type") for axis in ("x", "y"))
+            for layer in layers
+        }
+        assert types == {("log", "log") if is_log else (None, None)}
+
+
+@pytest.mark.parametrize("in_doubt", [False, True])
+def test_the_first_chart_has_no_models_of_levels_that_are_all_in_doubt(in_doubt: bool) -> None:
+    steal = (lambda spec: 10**9) if in_doubt else None
+    made = made_run(Store(), lambda n: 1.0 / int(n), threads=(1, 2, 4, 8), steal=steal)
+    made = msgspec.structs.replace(made, scaling=scaling_of(made))
+    assert any(item.fit is not None for item in made.scaling)
+    chart = hero(made)
+    assert chart is not None
+    (rows,) = chart.draw().to_dict()["datasets"].values()
+    assert any(row["kind"] == "curve" for row in rows) is not in_doubt

@@ -50,19 +50,26 @@ def test_nothing_is_written_while_a_trial_runs_or_for_one_that_is_used() -> None
     assert threading.active_count() == before
     line.trial_ended(HERE, SO_FAR, "ok", "")
     assert out.getvalue() == drawn
-    line.trial_ended(HERE, SO_FAR, "contaminated", "contaminated: steal 12 %")
-    assert "steal 12 %\n" in out.getvalue()
+    line.trial_ended(HERE, SO_FAR, "abandon", "timed out: the time limit of 2 s passed")
+    assert "given up, timed out: the time limit of 2 s passed\n" in out.getvalue()
 
 
 def test_a_noisy_machine_does_not_flood_the_terminal() -> None:
     out = io.StringIO()
     line = Progress(out, live=True)
     for number in range(50):
-        line.trial_ended(HERE, SO_FAR, "contaminated", f"foreign_cpu: others used {number} %")
-    line.trial_ended(HERE, SO_FAR, "error", "exit code 1")
-    lines = out.getvalue().splitlines()
-    assert len(lines) == 5
-    assert "for this cause (foreign_cpu)" in lines[3] and "exit code 1" in lines[4]
+        cause = f"other processes used the CPUs: processes … {number} %: {'firefox, ' * 30}"
+        line.trial_ended(HERE, SO_FAR, "contaminated", cause)
+    for _ in range(50):
+        line.trial_ended(HERE, SO_FAR, "program_error", "the program failed: exit code 1")
+    disturbed, *failed = out.getvalue().splitlines()
+    assert disturbed == (
+        "threads=4 cpus=2: disturbed, other processes used the CPUs; further ones are counted in "
+        "the result"
+    )
+    assert len(failed) == 4
+    assert failed[2].endswith("failed, the program failed: exit code 1")
+    assert "for this cause (the program failed)" in failed[3]
 
 
 def test_the_line_covers_an_older_longer_one_and_leaves_nothing() -> None:

@@ -142,8 +142,7 @@ def test_a_damaged_record_leaves_the_figures_to_be_shown(store: CountingStore) -
 def test_no_cause_is_named_on_a_busy_machine() -> None:
     doubt = "the machine was not quiet during 3 of 5 trials of n=2"
     unsure = CellExplanation(
-        parameters={"n": 2}, cause="none", evidence=f"No cause is named, because {doubt}. …",
-        doubt=doubt,
+        parameters={"n": 2}, cause="in doubt", evidence="…", doubt=doubt, trials=5,
     )  # fmt: skip
     short = "no cause is named, because the machine was not quiet."
     assert limit_line(unsure).text == short

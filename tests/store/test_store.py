@@ -322,6 +322,11 @@ def test_runs_are_found_by_id_by_its_start_and_as_the_last(tmp_path: Path) -> No
         with pytest.raises(StoreError, match=f"no run '{name}' among the 3") as refused:
             store.find_run(name)
         assert "concurve runs" in refused.value.remedy
+        assert "did you mean" not in refused.value.remedy
+    study = row().study
+    with pytest.raises(StoreError) as refused:
+        store.find_run(f"{study[:-1]}ll")
+    assert refused.value.remedy.startswith(f"did you mean {study}? concurve runs")
 
 
 MAKE = """

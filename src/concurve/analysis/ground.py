@@ -16,6 +16,7 @@ import msgspec
 
 from concurve import words
 from concurve.definition.extracting import extract_option, parse_named_direction, tool_of
+from concurve.definition.indicator_names import split_name
 from concurve.definition.measured import MEASURED, fairness_info
 from concurve.definition.units import is_rate
 from concurve.errors import RunError
@@ -87,7 +88,7 @@ class Ground(NamedTuple):
 class _Unequal(NamedTuple):
     """Why wall times do not compare the cells. ``by``: the figure that shows it, if one does."""
 
-    kind: Literal["counted", "fixed time", "unequal work", "growing work"]
+    kind: Literal["counted", "fixed time", "unread", "unequal work", "growing work"]
     says: str
     by: str = ""
 
@@ -127,6 +128,44 @@ def ground_of(
     return Ground(asked, unequal.says, None, (_remedy(head, plan, unequal, known),))
 
 
+def undirected(head: RunHead, ground: Ground) -> Iterator[Finding]:
+    """That no setting is recommended because nobody said which direction of the figure is better,
+    and how to say it; nothing where no setting is chosen, or of what the laboratory measures."""
+    info, name = ground.indicator, ground.indicator.name
+    if info.better != "neither" or ground.doubt or not _is_directed_by_user(head, name):
+        return
+    better, _ = _next_time(head, name)
+    yield Finding(
+        kind="answer",
+        sentence=f"No setting is recommended: whether higher or lower {info.label or name} is "
+        f"better is not known. For this run: concurve show {head.id} --best-by {name}:higher "
+        f"(or :lower). For the next: {better}.",
+    )
+
+
+def undirected_before(head: RunHead) -> str:
+    """The same before the run, in short; empty where its answer will have a direction."""
+    name = head.study.primary
+    info = next((item for item in head.study.indicators if item.name == name), None)
+    if info is None or info.better != "neither" or not _is_directed_by_user(head, name):
+        return ""
+    better, _ = _next_time(head, name)
+    return f"no setting will be recommended: is higher or lower {name} better? Say it by {better}"
+
+
+def _is_directed_by_user(head: RunHead, name: str) -> bool:
+    """Does a setting depend on a direction that only the user knows?"""
+    study = head.study
+    chosen = [
+        factor
+        for factor in study.factors_at(head.effort)
+        if len(factor.levels) > 1 and factor.name not in study.conditions
+    ]
+    plain = split_name(name)[1]
+    is_known = {name, plain} & MEASURED.keys() or fairness_info(name)
+    return bool(chosen) and not is_known and not study.simulation
+
+
 def _asked(
     head: RunHead, tables: Sequence[Table], known: Mapping[str, IndicatorInfo], best_by: str
 ) -> IndicatorInfo:
@@ -143,7 +182,7 @@ def _asked(
             )
         raise RunError(
             f"run {head.id}: no trial has the indicator {name!r}",
-            f"one of {', '.join(sorted(have)) or 'none yet'}",
+            words.meant(name, sorted(have)) or "none yet",
         )
     info = known.get(name, IndicatorInfo(name=name, label=name))
     if better != "neither":
@@ -199,7 +238,10 @@ def _printed(
         work = [_work(table, info.name) for table in measured]
         if _spread(work) >= _WORK_EQUAL:
             return _of_rate(info, measured, walls, work)
-    return None if rates else _moving(measured, walls, _figures(head, measured, known))
+    figures = _figures(head, measured, known)
+    if rates:
+        return None
+    return _moving(measured, walls, figures) or _unread_tool(head, measured, walls, figures)
 
 
 def _rates(
@@ -237,6 +279,28 @@ def _moving(
         if moved >= max(_MOVES, _MOVES_TIMES * constant):
             return _fixed_time(info, walls)
     return None
+
+
+def _unread_tool(
+    head: RunHead,
+    measured: Sequence[Table],
+    walls: Sequence[float],
+    figures: Sequence[IndicatorInfo],
+) -> _Unequal | None:
+    """A tool that is known to print how much it did, of which nothing is read, and that took the
+    same time in all cells: it mostly is one that it was given."""
+    tool = _tool(head)
+    is_open = head.study.work_amount == "unknown" and not figures
+    if not tool or not is_open or not _is_constant(measured, walls):
+        return None
+    took = words.duration(centre(list(walls)))
+    return _Unequal("unread", f"{tool} seems to run for a fixed time ({took} in every cell)")
+
+
+def _tool(head: RunHead) -> str | None:
+    """The tool that the measured role runs, if its output is known."""
+    target = next((role for role in head.study.roles if role.name == head.study.target), None)
+    return tool_of(target.command) if target and not target.program else None
 
 
 def _fixed_time(info: IndicatorInfo, walls: Sequence[float]) -> _Unequal:
@@ -367,8 +431,7 @@ def _unread(
     if not is_open or len(measured) < 2 or _figures(head, measured, known):
         return
     walls = _centres(measured, WALL)
-    target = next((role for role in head.study.roles if role.name == head.study.target), None)
-    tool = tool_of(target.command) if target and not target.program else None
+    tool = _tool(head)
     option = f"--extract {tool}" if tool else "--extract 'rate=PATTERN:1/s:higher'"
     if _spread(walls) <= _SAME:
         yield Finding(
@@ -389,6 +452,12 @@ def _remedy(
             f"{says}, so wall time does not compare the cells. If each of {plan.work} brings its "
             "own work, add --work scales: then cells are compared by work a second. If all cells "
             "do the same work, add --work fixed."
+        )
+        return Finding(kind="warning", sentence=sentence)
+    if unequal.kind == "unread":
+        sentence = (
+            f"{says}, so wall time does not compare the cells. Have its figures read in the next "
+            f"run: --extract {_tool(head)}. If all cells do the same work: --work fixed."
         )
         return Finding(kind="warning", sentence=sentence)
     name = unequal.by

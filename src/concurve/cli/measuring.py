@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from concurve.analysis.ground import undirected_before
 from concurve.cli.showing import note, show_run
 from concurve.definition.hiding import check_marked, hidden
 from concurve.definition.inventory import Inventory, used_hosts
@@ -173,6 +174,8 @@ def _measure(
         else:
             if short := shortfall(runner.plan, forecast(runner.plan, store)):
                 note(f"note: {short}")
+            if open_ := undirected_before(head):
+                note(f"note: {open_}")
             runner.start()
     except ConcurveError:
         with contextlib.suppress(StoreError):  # the store may be what failed

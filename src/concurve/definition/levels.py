@@ -19,6 +19,7 @@ _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([*+])(\d+(?:\.\d+)?))?")
 _OTHER_RANGE = re.compile(r"(\d+)\s*(?:-|–|:|\.{3,}|to)\s*(\d+)")
 _CHOSEN = re.compile(rf"({_NUMBER})\.\.(?:(\d+(?:\.\d+)?)x)?")
+_LIKE_A_RANGE = re.compile(rf"{_NUMBER}\.\.[\d*+x-][\d.*+x-]*")
 _PERCENT = re.compile(r"(-?\d+(?:\.\d+)?)%")
 _INTEGER = re.compile(r"-?\d+")
 _DECIMAL = re.compile(r"-?\d+\.\d+(?:[eE][+-]?\d+)?")
@@ -97,6 +98,8 @@ def _expand(item: Level, cpus: int, where: str) -> list[Level]:
         return _chosen(Decimal(match[1]), Decimal(match[2] or _BEYOND), cpus, item, where)
     if match := _RANGE.fullmatch(item):
         return _range(Decimal(match[1]), Decimal(match[2]), match[3] or "+", match[4], item, where)
+    if _LIKE_A_RANGE.fullmatch(item):
+        raise StudyError(f"{where}: {item!r} is no range", EXAMPLE)
     return [_scalar(item)]
 
 

@@ -97,7 +97,7 @@ def sweep_study(
     )
     study = Study(
         name=name or f"sweep-{re.sub(r'[^A-Za-z0-9_-]+', '-', program).strip('-') or 'command'}",
-        question=_question(program, factors),
+        question=_question(program if server is None else _served(server), factors),
         factors=factors,
         roles=(
             *([] if server is None else [server]),
@@ -137,7 +137,14 @@ def _program(command: Sequence[str]) -> str:
     is_script = len(words) > 1 and words[1][:1] not in ("", "-", "{")
     if is_script and _INTERPRETER.fullmatch(Path(words[0]).name):
         words = words[1:]
-    return Path(words[0]).name
+    program = Path(words[0]).name
+    return "concurve load" if [program, *words[1:2]] == ["concurve", "load"] else program
+
+
+def _served(server: Role) -> str:
+    """The server beside a client, which is what a question is about: the client only asks it."""
+    is_started = server.command and not server.program and server.attach is None
+    return _program(server.command) if is_started else "the server"
 
 
 def _question(program: str, factors: Sequence[Factor]) -> str:

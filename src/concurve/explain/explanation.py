@@ -256,17 +256,13 @@ def _cell(
     is_withheld = bool(doubt) and not is_confirmed and verdict.cause != "contamination"
     if doubt and is_confirmed:
         evidence = f"{evidence} The quiet trials alone say the same; {doubt}."
-    elif is_withheld:
-        evidence = (
-            f"No cause is named, because {doubt}. {evidence} Run it again on a quiet machine."
-        )
     place = "" if is_withheld else place_sentence(verdict.cause, sites)
     known = [name for name in _COMPONENTS if name in own.columns]
     loss = loss_of(own, base) if base is not None else None
     weight = Weight() if is_withheld else weigh(Case(own, base, serving), verdict)
     return CellExplanation(
         parameters=cell.parameters,
-        cause="none" if is_withheld else verdict.cause,
+        cause="in doubt" if is_withheld else verdict.cause,
         evidence=evidence,
         index=cell.index,
         limit="" if is_withheld else verdict.limit,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, Literal
 
 import msgspec
@@ -17,8 +18,8 @@ from concurve.findings.timelines import CpuTimelines, ThreadTimelines
 from concurve.findings.workers import ProgramFact, WorkerShares
 from concurve.terms import Factor, IndicatorInfo, Level, TestCase
 
-# What comes after the primary indicator, its speed-up and what was asked for; others in the order
-# of the indicators. Where a load lasts a fixed time, its wall time tells nothing.
+# What comes after the primary indicator, its speed-up, what was asked for and latencies; others in
+# the order of the indicators.
 _WANTED = (
     "wall_seconds",
     "efficiency",
@@ -29,6 +30,12 @@ _WANTED = (
     "threads_peak",
     "rss_bytes_max",
 )
+
+#: The latencies that a reader of a load looks for first, by their names.
+_LATENCY = re.compile(r"\blatency_\w*p(50|99)$")
+
+#: What differs by no more than this factor among cells is the same in all.
+_CONSTANT = 1.05
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,11 +132,26 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         for cell in self.cells:
             present.update(dict.fromkeys(cell.absent))
         asked = (name for name in self.asked if name not in _WANTED)
+        latencies = (name for name in present if _LATENCY.search(name))
         # What the machine did while it simulated is not what was asked.
         machine = () if self.run.simulation else _WANTED
+        if self.ranked != "wall_seconds" and self._is_constant("wall_seconds"):
+            machine = (*machine[1:], "wall_seconds")
         others = (info.name for info in self.indicators)
-        wanted = (self.primary, "speedup", *asked, *machine, *others)
+        wanted = (self.ranked, "speedup", *asked, *latencies, *machine, *others)
         return [name for name in dict.fromkeys((*wanted, *present)) if name in present]
+
+    def _is_constant(self, name: str) -> bool:
+        """Is it the same in all of several cells, as the wall time of a load is that lasts a fixed
+        time?"""
+        found = [cell.indicators[name].value for cell in self.cells if name in cell.indicators]
+        return len(found) > 1 and max(found) <= _CONSTANT * min(found)
+
+    @property
+    def ranked(self) -> str:
+        """The indicator by which settings are compared: the primary one, unless another one was
+        asked for, or it compares nothing."""
+        return self.best[0].indicator if self.best else self.primary
 
     @property
     def best_overall(self) -> BestFinding | None:

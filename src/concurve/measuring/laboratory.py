@@ -451,7 +451,8 @@ class Runner:
         self.progress.trial_ended(
             cell.parameters,
             indicator_centre(study.primary, values, study.primary_unit) if values else None,
-            outcome.verdict,
+            # What the end of the run cut short is no failure.
+            "cut short" if outcome.cause == CUT else outcome.verdict,
             outcome.cause and words.why(outcome.cause, outcome.detail),
         )
         said = self._disturbances.said()

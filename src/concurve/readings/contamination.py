@@ -16,7 +16,7 @@ import msgspec
 
 from concurve.definition.units import format_count
 from concurve.readings.measures import MEASURE_PHASE
-from concurve.wire.record import HostRecord, MachineRecord, RoleRecord, TrialRecord
+from concurve.wire.record import ForeignProcess, HostRecord, MachineRecord, RoleRecord, TrialRecord
 
 #: Limits of foreign CPU time and of steal, as shares of the machine's CPU time.
 STEAL_SHARE_MAX = 0.02
@@ -130,23 +130,38 @@ def _counter(
 
 def _named(signs: list[Contamination], record: TrialRecord, capacity: int) -> list[Contamination]:
     """The signs; the first that processes outside the trial cause names those that used most."""
-    processes = record.machine.foreign_processes
     place = next((i for i, sign in enumerate(signs) if sign.cause in BY_PROCESSES), None)
-    if place is None or not processes:
+    if place is None:
+        return signs
+    sign = signs[place]
+    processes, total = _those_of(sign, record.machine)
+    if not processes:
         return signs
     used = [
         f"{process.name} (pid {process.pid}, nice {process.nice}) "
         f"{process.cpu_ns / capacity * 100:.0f} %"
         for process in processes
     ]
-    rest = (record.machine.foreign_cpu_ns or 0) - sum(process.cpu_ns for process in processes)
+    rest = total - sum(process.cpu_ns for process in processes)
     if rest / capacity >= _REST_SHARE_MIN:
         used.append(f"others or short-lived ones {rest / capacity * 100:.0f} %")
-    sign = signs[place]
     # The share of the sign is one of time, those of the processes are of the machine's CPU time.
     of = "of the machine's CPU time " if sign.cause == "run_queue" else ""
     named = sign._replace(detail=f"{sign.detail}: {of}{', '.join(used)}")
     return [*signs[:place], named, *signs[place + 1 :]]
+
+
+def _those_of(
+    sign: Contamination, machine: MachineRecord
+) -> tuple[tuple[ForeignProcess, ...], int]:
+    """The processes that a sign may name, of the priority that it is about, and the CPU time that
+    all of these took. Whoever makes threads wait is of any."""
+    total, low = machine.foreign_cpu_ns or 0, machine.foreign_low_priority_ns or 0
+    if sign.cause == "low_priority":
+        return tuple(item for item in machine.foreign_processes if item.nice > 0), low
+    if sign.cause == "foreign_cpu" and low:
+        return tuple(item for item in machine.foreign_processes if item.nice <= 0), total - low
+    return machine.foreign_processes, total
 
 
 class _Wait(NamedTuple):

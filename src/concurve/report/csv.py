@@ -33,10 +33,14 @@ def cell_rows(findings: Findings) -> Rows:
 
     ``set_aside`` is the number of its trials that do not count in the primary figure, because
     enough quiet ones do; ``in_doubt`` says whether any figure of the row has the mark of a doubt,
-    ``load_failed`` whether so much of its load failed that it is not compared. A
-    figure that is missing, and an interval with too few trials, are ``None``.
+    ``load_failed`` whether so much of its load failed that it is not compared. A figure that is
+    missing, and an interval with too few trials, are ``None``. The columns do not depend on how
+    much is measured yet: what the laboratory measures of any program, what was asked for and what
+    is extracted have theirs in any case.
     """
-    names = findings.names_in_order()
+    known = (info.name for info in findings.indicators)
+    names = [*findings.names_in_order(), findings.primary, *findings.asked, *findings.extracted]
+    names = list(dict.fromkeys((*names, *known)))
     factors = _factors(findings, _RESERVED_CELL, names)
     heading = ["cell", *factors.values(), "status", "trials"]
     heading += ["set_aside", "in_doubt", "load_failed"]

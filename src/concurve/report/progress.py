@@ -28,8 +28,8 @@ from concurve.terms import Level
 _PLAIN_SECONDS_MIN = 1.0
 _PLAIN_SECONDS_MAX = 10.0
 
-# At most this many rejects of each cause are shown; a noisy machine causes hundreds, and the report
-# lists them all.
+# At most this many rejects of each cause are shown, and of a disturbance the first: a noisy machine
+# causes hundreds, and the report lists them all.
 _SHOWN_OF_A_CAUSE = 3
 
 # A narrower terminal gets no bar.
@@ -124,14 +124,18 @@ class Progress:
             text = f"{value} {'each time' if same else fmt.precision(estimate)}".rstrip()
             self._estimates[tuple(parameters.items())] = text
         if cause:
-            self._show_reject(
-                f"{fmt.setting(parameters) or 'trial'}: {_STATUSES.get(status, status)}, {cause}",
-                cause,
-            )
+            became = f"{fmt.setting(parameters) or 'trial'}: {_STATUSES.get(status, status)}"
+            self._show_reject(became, cause, is_disturbed=status == "contaminated")
 
-    def _show_reject(self, text: str, cause: str) -> None:
+    def _show_reject(self, became: str, cause: str, *, is_disturbed: bool) -> None:
         kind = cause.partition(":")[0]
         self._rejects[kind] += 1
+        if is_disturbed:
+            # Who took how much differs from trial to trial: the result says it of all of them.
+            if self._rejects[kind] == 1:
+                self.note(f"{became}, {kind}; further ones are counted in the result")
+            return
+        text = f"{became}, {cause}"
         if self._rejects[kind] <= _SHOWN_OF_A_CAUSE:
             self.note(text)
         elif self._rejects[kind] == _SHOWN_OF_A_CAUSE + 1:

@@ -9,6 +9,7 @@ fast views and can be recomputed from the records. Each trial is one transaction
 
 from __future__ import annotations
 
+import difflib
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -65,6 +66,13 @@ def _newest(found: Sequence[RunRow] | Sequence[CampaignRow]) -> str:
     ids = ", ".join([row.id for row in found][: -_NAMED_MAX - 1 : -1])
     more = len(found) - _NAMED_MAX
     return f"{ids}, and {more} older ones" if more > 0 else ids
+
+
+def _meant(name: str, rows: Sequence[RunRow]) -> str:
+    """The study that was meant by a name that is nearly its own, as a remedy; empty without one."""
+    studies = {row.study.removeprefix("sweep-"): row.study for row in rows}
+    near = difflib.get_close_matches(name.removeprefix("sweep-"), studies, n=1)
+    return f"did you mean {studies[near[0]]}? " if near else ""
 
 
 class Store(Database):
@@ -286,7 +294,8 @@ class Store(Database):
             )
         raise StoreError(
             f"no run {name!r} among the {len(rows)} in {self.shown()}",
-            "concurve runs lists them, by id and study; --db names another store",
+            f"{_meant(name, rows)}concurve runs lists them, by id and study; --db names another "
+            "store",
         )
 
     def trials(self, run: str) -> Trials:

@@ -245,7 +245,7 @@ def _withheld(found: BestFinding, in_doubt: Sequence[Mapping[str, Level]]) -> Be
     if not compared:
         return found
     settings = "a setting has" if len(compared) == 1 else f"{len(compared)} settings have"
-    why = f"the machine was not quiet: {settings} too few quiet trials"
+    why = f"the machine was not quiet, and {settings} too few quiet trials"
     return msgspec.structs.replace(_in_doubt(found, why), is_tentative=True)
 
 

@@ -21,7 +21,7 @@ from concurve.analysis.doubt import (
     withheld_claims,
     withheld_published,
 )
-from concurve.analysis.ground import ground_of
+from concurve.analysis.ground import ground_of, undirected
 from concurve.analysis.run.best import best_of, withheld_best
 from concurve.analysis.run.cells import absent_of, cell_findings, speedup_among
 from concurve.analysis.run.doubted import Chosen, chosen
@@ -194,6 +194,7 @@ def analyse(
     depends = dependences(head.study, samples)
     said = (
         *failure_sentences(plan, loads, indicators),
+        *(undirected(head, ground) if any(table.used for table in tables) else ()),
         *sentences(
             head,
             protocol,

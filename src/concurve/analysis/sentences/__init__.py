@@ -32,11 +32,16 @@ def sentences(
     first: TrialRecord | None = None,
 ) -> list[Finding]:
     """First the answers, then the warnings that make them doubtful, those that matter most first,
-    then notes on how to read them. ``asked`` is the indicator that the study asks for, ``speed``
-    what speed-ups are measured by."""
+    then notes on how to read them. ``asked`` is the indicator by which settings are compared,
+    ``speed`` what speed-ups are measured by."""
     plan = protocol.plan
-    by = speed.by(head.study.primary) if speed else ""
-    answers, further = answers_of(plan, list(greatest(plan, cells, among, by, best)), best)
+    by = (speed.by(head.study.primary) or speed.by(asked.name)) if speed else ""
+    answers, further = answers_of(
+        plan,
+        list(greatest(plan, cells, among, by, best)),
+        best,
+        speed.indicator.name if speed else "",
+    )
     # A speed-up by wall time says nothing where the study asks for another figure.
     if speed and (not by or speed.indicator.name != WALL):
         compared = list(against_base.sentences(plan, cells, among, by))

@@ -24,15 +24,20 @@ SETTINGS_NAMED = 6
 _TIMES = ("wall_seconds", "seconds_per_operation")
 
 #: The first words of the sentences here; others are names, and keep their letters.
-_OPENINGS = ("No", "Use")
+_OPENINGS = ("No", "Use", "The")
+
+_NOT_QUIET = "the machine was not quiet"
+
+#: An interval with an upper end beyond so many times the estimate has none that tells anything.
+_TELLING = 5.0
 
 
 def answers_of(
-    plan: Plan, found: list[Greatest], best: tuple[BestFinding, ...]
+    plan: Plan, found: list[Greatest], best: tuple[BestFinding, ...], speed: str = ""
 ) -> tuple[list[str], list[str]]:
     """The setting to use over all cells; then, for each group of the other factors, the greatest
     speed-up and the setting to use. For many groups how often each is said, and the single ones
-    apart: the answers and the further sentences."""
+    apart: the answers and the further sentences. ``speed`` is the indicator of the speed-ups."""
     whole = [item for item in best if len(best) > 1 and not item.group]
     # The best of all settings under a condition comes before the best level of the work factor.
     by_choice = sorted(best, key=lambda item: -len(item.factors))
@@ -40,16 +45,17 @@ def answers_of(
         describe(item.group) if item.group else "": item for item in by_choice if item not in whole
     }
     gains = {item.group: item for item in found}
-    answers = [_use(plan, item) for item in whole]
+    answers = [_use(plan, item, speed) for item in whole]
     if len(gains) > GROUPS_NAMED:
         answers += _of_many(plan, found)
         gains = {}
     # What puts all settings in doubt is said once.
-    is_said = any(item.doubt for item in whole)
-    each = [
-        _of_group(plan, group, gains.get(group), of_groups.get(group), is_said)
+    is_said = any(item.is_tentative for item in whole)
+    every = (
+        _of_group(plan, group, gains.get(group), of_groups.get(group), speed, is_said)
         for group in dict.fromkeys((*of_groups, *gains))
-    ]
+    )
+    each = [text for text in every if text]
     chosen = max((len(item.factors) for item in best if item.group), default=0)
     groups = [
         item for item in best if item.group and len(item.factors) == chosen and not item.doubt
@@ -62,23 +68,61 @@ def answers_of(
 
 
 def _of_group(
-    plan: Plan, group: str, gain: Greatest | None, best: BestFinding | None, is_said: bool
+    plan: Plan,
+    group: str,
+    gain: Greatest | None,
+    best: BestFinding | None,
+    speed: str,
+    is_said: bool,
 ) -> str:
-    """The greatest speed-up of a group, and the setting to use; ``is_said``: that figures are in
-    doubt, and why."""
+    """The greatest speed-up of a group, and the setting to use; where that is withheld, first why,
+    then what the figures point to. ``is_said``: that nothing is recommended, and why."""
     said = []
-    if gain is not None:
-        if gain.speedup.in_doubt:
-            said.append(_seems(plan, gain, "" if is_said else ": the machine was not quiet"))
-            if best is not None and best.doubt:
-                said += [] if is_said else [f"No setting is recommended{_in_doubt(best)}."]
-                best = None
-        else:
+    if best is not None and best.doubt:
+        said += [] if is_said and best.is_tentative else [_refused(best, speed)]
+        said += [_pointed(plan, best, gain)]
+    else:
+        if gain is not None and gain.speedup.in_doubt:
+            said.append(f"{_seems(plan, gain)}, in doubt{'' if is_said else f': {_NOT_QUIET}'}.")
+        elif gain is not None:
             said.append(_gain(plan, gain) if gain.is_gain else _no_gain(plan, gain))
-    if best is not None:
-        said.append(_use(plan, best, gain))
-    text = " ".join(said)
-    return f"With {group}: {_uncapitalised(text)}" if group else text
+        if best is not None and _is_apart(best, speed):
+            # The figure that was asked for comes first, the speed-up by another one after it.
+            said.insert(0, _use(plan, best, speed))
+        elif best is not None:
+            said.append(_use(plan, best, speed, gain))
+    text = " ".join(filter(None, said))
+    return f"With {group}: {_uncapitalised(text)}" if group and text else text
+
+
+def _is_apart(item: BestFinding, speed: str) -> bool:
+    """Is the recommendation by another figure than the speed-ups are?"""
+    return speed not in ("", item.indicator) and not {item.indicator, speed} <= set(_TIMES)
+
+
+def _refused(item: BestFinding, speed: str) -> str:
+    """That no setting is recommended, and why."""
+    is_named = item.indicator not in _TIMES or _is_apart(item, speed)
+    by = f" by {item.label}" if is_named else ""
+    return f"No setting is recommended{by}: {_NOT_QUIET if item.is_tentative else item.doubt}."
+
+
+def _pointed(plan: Plan, item: BestFinding, gain: Greatest | None = None) -> str:
+    """What the figures say where nothing is recommended, for who cannot measure again; empty where
+    they say nothing."""
+    seems = ""
+    if gain is not None and gain.speedup.in_doubt:
+        seems = _seems(plan, gain)
+    elif gain is not None:
+        seems = (_gain(plan, gain) if gain.is_gain else _no_gain(plan, gain)).rstrip(".")
+    if not item.is_tentative:
+        return f"{seems}." if seems else ""
+    pointed = f"The figures point to {describe(item.smallest)}"
+    if not seems or gain is None:
+        return f"{pointed}."
+    if gain.speedup.in_doubt and item.smallest.items() <= gain.cell.parameters.items():
+        return f"{pointed}, which seems {_as_fast(plan, gain)}."
+    return f"{pointed}; {_uncapitalised(seems)}."
 
 
 def _of_many(plan: Plan, found: list[Greatest]) -> list[str]:
@@ -105,19 +149,24 @@ def _of_many(plan: Plan, found: list[Greatest]) -> list[str]:
 def _gain(plan: Plan, item: Greatest) -> str:
     """``2 threads are 2.02× as fast as 1 [1.92, 2.11].``"""
     is_one, subject = _subject(plan, item.cell)
-    return (
-        f"{subject} {'is' if is_one else 'are'} {_times(item.speedup)} as fast as "
-        f"{_base(plan, item)}{_interval(item.speedup)}{item.by}."
-    )
+    return f"{subject} {'is' if is_one else 'are'} {_as_fast(plan, item)}."
 
 
-def _seems(plan: Plan, item: Greatest, why: str) -> str:
+def _seems(plan: Plan, item: Greatest) -> str:
     """A speed-up that rests on trials in doubt."""
     is_one, subject = _subject(plan, item.cell)
-    return (
-        f"{subject} {'seems' if is_one else 'seem'} {_times(item.speedup)} as fast as "
-        f"{_base(plan, item)}{_interval(item.speedup)}{item.by}, in doubt{why}."
-    )
+    return f"{subject} {'seems' if is_one else 'seem'} {_as_fast(plan, item)}"
+
+
+def _as_fast(plan: Plan, item: Greatest) -> str:
+    """``2.02× as fast as 1 [1.92, 2.11]``; ``at least 4.96× as fast as 1``, where the interval has
+    no upper end that tells anything."""
+    found, base = item.speedup, _base(plan, item)
+    if found.low is not None and found.high is not None and found.high > _TELLING * found.value:
+        if found.low > 1:
+            return f"at least {found.low:.2f}× as fast as {base}{item.by}"
+        return f"{_times(found)} as fast as {base}{item.by} (too few trials for a useful interval)"
+    return f"{_times(found)} as fast as {base}{_interval(found)}{item.by}"
 
 
 def _no_gain(plan: Plan, item: Greatest) -> str:
@@ -137,13 +186,13 @@ def _subject(plan: Plan, cell: CellFindings) -> tuple[bool, str]:
     return True, own(plan, cell)
 
 
-def _use(plan: Plan, item: BestFinding, gain: Greatest | None = None) -> str:
+def _use(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None) -> str:
     """The recommended setting of a best set, and which others are as good: ``Use 2; 4 and 8 are not
     significantly better.`` The sentence on the ``gain`` stands before it, if there is one."""
-    by = "" if item.indicator in _TIMES else f" (by {item.label})"
     if item.doubt:
-        tentative = _tentative(item)
-        return f"No setting is recommended{by}, because {item.doubt}{tentative}."
+        return " ".join(filter(None, (_refused(item, speed), _pointed(plan, item))))
+    is_named = item.indicator not in _TIMES or _is_apart(item, speed)
+    by = f" (by {item.label})" if is_named else ""
     members = sorted(item.settings, key=lambda setting: [*map(_order, setting.values())])
     others = [_setting(plan, item, setting) for setting in members if setting != item.smallest]
     name = _setting(plan, item, item.smallest)
@@ -156,18 +205,6 @@ def _use(plan: Plan, item: BestFinding, gain: Greatest | None = None) -> str:
     is_short = len(others) <= SETTINGS_NAMED and len(item.factors) == 1
     names = words.listed(others) if is_short else words.count(len(others), "other")
     return f"{advice}; {names} {'is' if len(others) == 1 else 'are'} not significantly better."
-
-
-def _tentative(item: BestFinding) -> str:
-    """What the figures in doubt would say, for who cannot measure again."""
-    if not item.is_tentative:
-        return ""
-    return f"; the figures in doubt would say {describe(item.smallest)}"
-
-
-def _in_doubt(item: BestFinding) -> str:
-    """The same after a sentence that says that they are in doubt."""
-    return f" (in doubt: {describe(item.smallest)})" if item.is_tentative else ""
 
 
 def _setting(plan: Plan, item: BestFinding, setting: dict[str, Level]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from concurve import words
 from concurve.analysis.sentences.naming import name
 from concurve.definition.study import unused_factors
@@ -160,23 +162,26 @@ def _doubtful(
     found = []
     if aside:
         which = f"{words.count(len(aside), 'trial')} {words.verb(len(aside))}"
-        found.append(
-            # A figure is that of the quiet trials, or a median that so few do not move.
-            f"{which} in doubt: the machine was not quiet. "
-            f"{words.verb(len(aside), 'It moves', 'They move')} no main figure."
-        )
+        # A figure is that of the quiet trials, or a median that so few do not move.
+        has_figures = any(head.study.primary in cell.indicators for cell in cells)
+        moved = f" {words.verb(len(aside), 'It moves', 'They move')} no main figure."
+        found.append(f"{which} in doubt: the machine was not quiet.{moved if has_figures else ''}")
     if in_doubt:
         worst = max(
             (cells[index] for index in in_doubt), key=lambda cell: cell.doubtful / cell.trials
         )
-        first = next(reject for reject in doubtful if reject.cell == worst.index)
         more = len(in_doubt) - 1
         others = f", as {words.verb(more)} {words.count(more, 'other cell')}" if more else ""
         begun = f"{name(plan, worst.parameters)} is in doubt (?){others}"
         if len(in_doubt) == len(cells) > 1:
             begun = f"{words.all_of(len(cells), 'cell').capitalize()} are in doubt (?)"
-        cause = first.detail.partition(" (limit")[0]
-        found.append(f"{begun}: {cause}. Run again: --wait-quiet 5m; concurve doctor says why.")
+        causes = Counter(reject.cause for reject in doubtful if reject.cell in in_doubt)
+        cause, number = causes.most_common(1)[0]
+        trials = words.count(sum(cells[index].trials for index in in_doubt), "trial")
+        found.append(
+            f"{begun}: {words.cause(cause)} in {number:,} of {trials}. Run again: --wait-quiet 5m; "
+            "concurve doctor says why."
+        )
     return found
 
 

@@ -1,10 +1,10 @@
 """The charts of a run: findings in, Altair charts out. :mod:`~concurve.report.charts.image`
 makes SVG and PNG of them.
 
-With a numeric work factor: the primary indicator, the speed-up with its ideal line, the
-efficiency and the CPU time, each against the work factor, one curve per combination of levels
-of the other factors. Where scaling models were fitted, the curves are theirs, on to twice the
-greatest level. Without a numeric work factor: a row a cell, with its interval. Every trial is a
+With a numeric work factor: the indicator by which settings are compared, the speed-up with its
+ideal line, the efficiency and the CPU time, each against the work factor, one curve per combination
+of levels of the other factors. Where scaling models were fitted, the curves are theirs, on to twice
+the greatest level. Without a numeric work factor: a row a cell, with its interval. Every trial is a
 dot; rejected ones are hollow. Where the trials were long enough, also how busy each CPU was in the
 course of some.
 """
@@ -22,7 +22,7 @@ from concurve.terms import Factor
 
 
 def charts(findings: Report) -> list[Chart]:
-    """All charts of the findings; none if no cell has the primary indicator."""
+    """All charts of the findings; none if no cell has the indicator that compares settings."""
     work = findings.work
     if work is not None and len(work.levels) > 1 and _numeric(work):
         wanted = dict.fromkeys(_wanted(findings))
@@ -30,7 +30,7 @@ def charts(findings: Report) -> list[Chart]:
     else:
         drawn = (
             of_cells(findings, name)
-            for name in dict.fromkeys((findings.primary, *findings.extracted))
+            for name in dict.fromkeys((findings.ranked, *findings.extracted))
         )
     found = [chart for chart in drawn if chart is not None]
     if findings.shares is not None:
@@ -59,9 +59,9 @@ def hero(findings: Report) -> Chart | None:
     no cell has it."""
     work = findings.work
     if work is None or len(work.levels) < 2 or not _numeric(work):
-        return of_cells(findings, findings.primary, marks_best=True)
-    is_time = findings.primary in ("wall_seconds", "seconds_per_operation")
-    names = ("speedup", findings.primary) if is_time else (findings.primary, "speedup")
+        return of_cells(findings, findings.ranked, marks_best=True)
+    is_time = findings.ranked in ("wall_seconds", "seconds_per_operation")
+    names = ("speedup", findings.ranked) if is_time else (findings.ranked, "speedup")
     drawn = (against_work(findings, work, name, marks_best=True) for name in names)
     return next((chart for chart in drawn if chart is not None), None)
 
@@ -70,9 +70,9 @@ def _wanted(findings: Report) -> Iterator[str]:
     """The indicators to draw, with each that was extracted. If the time of an operation counts,
     also its CPU time, since runs of a fixed duration all take equally long, and the high
     percentiles of latency."""
-    yield from (findings.primary, *_of_models(findings), "speedup", "efficiency")
+    yield from (findings.ranked, *_of_models(findings), "speedup", "efficiency")
     yield from findings.extracted
-    if findings.primary == "seconds_per_operation":
+    if findings.ranked == "seconds_per_operation":
         yield "cpu_seconds_per_operation"
         yield from (name for name in findings.asked if name.endswith("latency_ns_p99"))
     else:
@@ -81,7 +81,7 @@ def _wanted(findings: Report) -> Iterator[str]:
 
 def _of_models(findings: Report) -> tuple[str, ...]:
     """The fitted throughput, if no other chart shows its curves."""
-    shown = (findings.primary, "speedup")
+    shown = (findings.ranked, "speedup")
     fitted = [item for item in findings.scaling if item.fit is not None]
     is_drawn = any(name in item.curves for item in fitted for name in shown)
     return (fitted[0].indicator,) if fitted and not is_drawn else ()

@@ -85,6 +85,8 @@ def against_work(
         return None
     series, remarks = divided(findings, work, cells)
     subject = _subject(findings, work, name, cells, series)._replace(marks_best=marks_best)
+    if marks_best:
+        subject = subject._replace(fitted=_without_doubt(subject))
     marks = _marks(findings, subject)
     other = _with_other_axes(subject, marks)
     heading = f"{capital(subject.label)} against {fmt.clean(work.name)}"
@@ -143,6 +145,21 @@ def _fitted(findings: Report, series: Sequence[Series], name: str) -> Fitted:
     }
 
 
+def _without_doubt(subject: _Subject) -> Fitted:
+    """The models but those of curves whose points are all in doubt: beside an answer that is
+    withheld, a model with its band would look like one."""
+    doubted = {
+        (one.panel, one.label) for one in subject.series if _is_in_doubt(one.cells, subject.name)
+    }
+    return {where: item for where, item in subject.fitted.items() if where not in doubted}
+
+
+def _is_in_doubt(cells: Sequence[CellFindings], name: str) -> bool:
+    """Are all figures of a curve in doubt? The speed-up of a base cell is 1 by definition."""
+    measured = [cell for cell in cells if name != "speedup" or cell.base not in (None, cell.index)]
+    return bool(measured) and all(cell.indicators[name].in_doubt for cell in measured)
+
+
 # -- what is drawn ----------------------------------------------------------------------------
 
 
@@ -155,6 +172,8 @@ def _marks(findings: Report, subject: _Subject) -> _Marks:
     top = max(row.get("high", row["value"]) for row in [*points, *dots])
     relative = name in ("speedup", "efficiency")
     log = not relative and bottom > 0 and top / bottom > LOG_SPAN
+    # Over logarithmic levels the ideal line is straight where the speed-up is logarithmic, too.
+    log = log or (name == "speedup" and bottom > 0 and subject.axis.log2)
     log = log if subject.log is None else subject.log
     bottom = end_above_0(points, dots) if log else bottom
     curves = curve_rows(subject.fitted, name, subject.scale)

@@ -132,7 +132,10 @@ class ExplainedCell(msgspec.Struct, frozen=True, omit_defaults=True):
     parameters: dict[str, Level]
     cause: Annotated[
         Cause,
-        about("none: no limit was found, or the records lack the evidence for one."),
+        about(
+            "none: no limit was found, or the records lack the evidence for one. in doubt: none is "
+            "named, because the machine was not quiet; doubt has more."
+        ),
     ]
     per_operation_ns: Annotated[
         dict[str, Time | None],

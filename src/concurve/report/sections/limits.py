@@ -53,9 +53,7 @@ PARTS: dict[str, tuple[str, str]] = {
 #: Places of waits of a cell in the table, and the fewest readings of one.
 _SITES_SHOWN = 4
 _SITE_READINGS_MIN = 2
-#: What stands for the cause where none is named because the machine was not quiet.
-_IN_DOUBT = "in doubt"
-_TONES = {"contamination": Tone.WARNING, _IN_DOUBT: Tone.WARNING, "none": Tone.PLAIN}
+_TONES = {"contamination": Tone.WARNING, "in doubt": Tone.WARNING, "none": Tone.PLAIN}
 _EVIDENCE = {
     "waits": "what threads wait for",
     "run_queue": "the time in run queues",
@@ -125,12 +123,30 @@ def _cells(explanation: Explanation) -> Iterator[Block]:
     sentences = (
         Paragraph(
             " ".join(filter(None, (f"{cell.evidence}{certainty(cell)}", cell.place))),
-            _TONES.get(_cause(cell), Tone.STRONG),
-            lead=_cause(cell),
+            _TONES.get(cell.cause, Tone.STRONG),
+            lead=cell.cause,
         )
         for cell in explanation.cells
     )
-    yield List(tuple(sentences))
+    withheld = _withheld(explanation)
+    yield List((*([withheld] if withheld else []), *sentences))
+
+
+def _withheld(explanation: Explanation) -> Paragraph | None:
+    """Of which cells no cause is named because the machine was not quiet, and what to do, once for
+    all of them."""
+    cells = [cell for cell in explanation.cells if cell.cause == "in doubt"]
+    if not cells:
+        return None
+    every = len(explanation.cells)
+    why = cells[0].doubt if len(cells) == 1 else "the machine was not quiet"
+    number = fmt.all_of(every, "cell") if len(cells) == every else f"{len(cells)} of {every} cells"
+    of = f" of {number}" if every > 1 else ""
+    text = (
+        f"No cause is named{of}: {why}. Below stands what the figures in doubt say. Run it again "
+        "on a quiet machine: --wait-quiet 5m."
+    )
+    return Paragraph(text, Tone.WARNING)
 
 
 def _table(explanation: Explanation) -> Table:
@@ -270,12 +286,7 @@ def _percent(share: float) -> Number:
 
 def named_cause(cell: CellExplanation) -> str:
     """The cause, with the resource that is used up if it is known."""
-    cause = _cause(cell)
-    return f"{cause}: {cell.limit}" if cell.limit else cause
-
-
-def _cause(cell: CellExplanation) -> str:
-    return _IN_DOUBT if cell.doubt and cell.cause == "none" else cell.cause
+    return f"{cell.cause}: {cell.limit}" if cell.limit else cell.cause
 
 
 def _curves(explanation: Explanation) -> Table | None:

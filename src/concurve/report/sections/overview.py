@@ -42,6 +42,7 @@ _LIMITS = {
     "io": "Input and output",
     "client": "The load generator",
     "contamination": "Other processes on the machine",
+    "in doubt": "No cause is named, because the machine was not quiet",
     "none": "No limit was found",
 }
 
@@ -112,6 +113,8 @@ def limit(report: Report) -> Section | None:
     cell = limited(report, report.explanation)
     if cell is None:
         return None
+    if not cell.trials:
+        return Section(_LIMIT, (Paragraph(cell.evidence),))
     said = " ".join(filter(None, (f"{cell.evidence}{certainty(cell)}", cell.place)))
     return Section(_LIMIT, (Paragraph(said, lead=_cause(cell)),))
 
@@ -129,12 +132,12 @@ def limit_line(cell: CellExplanation) -> Paragraph:
     """The same on a line: the cause, by how much it costs and how sure it is; or why none is
     named."""
     before, _, after = cell.evidence.partition(": ")
-    if cell.cause != "none":
+    if cell.cause == "in doubt":
+        text = "no cause is named, because the machine was not quiet."
+    elif cell.cause != "none":
         cause = _cause(cell)
         text = f"{cause[:1].lower()}{cause[1:]} {before.rstrip('.')}.{certainty(cell)}"
         return Paragraph(f"{text} {cell.place}".rstrip(), lead=_LIMIT)
-    if cell.doubt:
-        text = "no cause is named, because the machine was not quiet."
     elif not cell.trials:
         text = f"it cannot be said: {after}"
     else:
