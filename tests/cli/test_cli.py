@@ -395,7 +395,18 @@ REFUSALS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
         2, ("-P", "n", "9999..", "--", "echo", "{n}"), ("CPUs granted", "begins at 9999")),
     "levels that are words of their own": (
         2, ("-P", "sync", "none", "lock", "cas", "--", "true"),
-        ("lock cas: no option, and no program", "-P sync none,lock,cas")),
+        ("lock cas: no option of concurve", "-P sync none,lock,cas")),
+    "a level that is a word of its own and a program": (
+        2, ("-P", "sync", "false", "true", "--", "python3", "mine.py"),
+        ("true: no option of concurve", "-P sync false,true", "-- true -- python3 mine.py")),
+    "a server twice": (
+        2, ("-P", "n", "1,2", "--attach", "1", "--attach", "2", "--", "true"),
+        ("--attach is given 2 times", "one --attach")),
+    "a limit twice": (
+        2, ("--max-time", "1m", "-P", "n", "1,2", "--max-time=2m", "--", "true"),
+        ("--max-time is given 2 times",)),
+    "a variable twice": (
+        2, ("--env", "A=1", "--env", "A=2", "--", "true"), ("--env A is given more than once",)),
     "a direction that is none": (
         2, ("--extract", r"thr=(\d+):MB/s:more", "--", "true"),
         ("'more' is no direction: lower, higher, neither", ":MB/s:higher")),

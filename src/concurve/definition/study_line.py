@@ -275,13 +275,15 @@ def parse_environment(texts: Sequence[str]) -> dict[str, str]:
     """``NAME=VALUE`` texts as a mapping.
 
     Raises:
-        StudyError: no equals sign, or no name.
+        StudyError: no equals sign, no name, or a name twice.
     """
-    pairs = {}
+    pairs: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise StudyError(f"--env {text!r}: not NAME=VALUE", "--env OMP_NUM_THREADS={threads}")
+        if name in pairs:
+            raise StudyError(f"--env {name} is given more than once", f"one --env {name}=VALUE")
         pairs[name] = value
     return pairs
 
