@@ -7,12 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from concurve.analysis.run import trial_findings_of
 from concurve.definition.failures import FailureCount, failure_counts
 from concurve.definition.programs import programs
 from concurve.definition.study import Indicator, Role
 from concurve.definition.study_file import parse_study
 from concurve.definition.study_line import sweep_study
-from concurve.errors import StudyError
+from concurve.errors import RunError, StudyError
 from concurve.findings.run import TrialFindings
 from concurve.store import Store
 from tests.helpers.meant import TPS, Case, run_of
@@ -49,12 +50,23 @@ def found(case: Case, tmp_path: Path) -> TrialFindings:
     return run_of(case, Store(str(tmp_path / "s.db")))
 
 
+def found_where_all_fails(case: Case, tmp_path: Path) -> TrialFindings:
+    """What the first block says, after which the run ends with the reason."""
+    store = Store(str(tmp_path / "s.db"))
+    with pytest.raises(RunError, match=r"n=\d: .*(nothing succeeded|all failed)"):
+        run_of(case, store)
+    row = store.find_run("last")
+    findings = trial_findings_of(store, row)
+    assert (row.state, store.count(row.id)) == ("failed", len(findings.cells))
+    return findings
+
+
 def said(findings: TrialFindings, kind: str) -> list[str]:
     return [item.sentence for item in findings.sentences if item.kind == kind]
 
 
 def test_a_load_of_errors_alone_recommends_nothing(tmp_path: Path) -> None:
-    findings = found(wrk(dict.fromkeys(TPS, 1.0)), tmp_path)
+    findings = found_where_all_fails(wrk(dict.fromkeys(TPS, 1.0)), tmp_path)
     answers = said(findings, "answer")
     assert len(answers) == 1, answers
     assert answers[0].startswith("Failed responses: all ") and "with n=1" in answers[0]
@@ -124,7 +136,7 @@ def test_a_figure_of_ones_own_counts_failures(extract: str, text: str, tmp_path:
         return text.format(done=round(2 * TPS[n] * noise), rate=TPS[n] * noise)
 
     options = {"extracts": (r"rate=rate ([0-9.]+):1/s:higher", r"operations=done (\d+)", extract)}
-    findings = found(Case("own", lambda n: 2.0, prints, options), tmp_path)
+    findings = found_where_all_fails(Case("own", lambda n: 2.0, prints, options), tmp_path)
     assert said(findings, "answer")[0].startswith("Bad: ")
     assert findings.best == ()
 

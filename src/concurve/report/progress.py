@@ -71,6 +71,7 @@ class Progress:
         self._clock = clock
         self._estimates: dict[_Cell, str] = {}
         self._rejects: Counter[str] = Counter()
+        self._causes: set[str] = set()
         self._drawn = 0
         self._plain_at = -_PLAIN_SECONDS_MAX
         self._plain_block: int | None = None
@@ -124,10 +125,11 @@ class Progress:
             text = f"{value} {'each time' if same else fmt.precision(estimate)}".rstrip()
             self._estimates[tuple(parameters.items())] = text
         if cause:
-            self._show_reject(
-                f"{fmt.setting(parameters) or 'trial'}: {_STATUSES.get(status, status)}, {cause}",
-                cause,
-            )
+            setting, failed = fmt.setting(parameters) or "trial", _STATUSES.get(status, status)
+            again = cause in self._causes and ":" in cause
+            said = "for the same reason" if again else cause
+            self._causes.add(cause)
+            self._show_reject(f"{setting}: {failed}, {said}", cause)
 
     def _show_reject(self, text: str, cause: str) -> None:
         kind = cause.partition(":")[0]
