@@ -453,6 +453,15 @@ def test_a_command_with_a_level_in_its_name_may_have_two_dashes_of_its_own(lab: 
     assert done.returncode == 0, done.stderr
 
 
+def test_a_primary_figure_that_only_the_program_can_report_is_told(lab: Lab) -> None:
+    line = ("sweep", "-P", "n", "1,2", *QUICK, "--dry-run", "--primary")
+    done = lab.run(*line, "gpu_seconds:lower", "--", "echo", "{n}")
+    assert done.returncode == 0, done.stderr
+    assert "note: gpu_seconds is neither extracted nor always measured" in done.stderr
+    assert "is cpu_seconds meant?" in done.stderr
+    assert "note: " not in lab.run(*line, "run_seconds", "--", "echo", "{n}").stderr
+
+
 def test_a_range_in_another_notation_is_told_as_one_level(lab: Lab) -> None:
     line = ("sweep", "-P", "n", "1-4", *QUICK, "--dry-run")
     done = lab.run(*line, "--", "echo", "{n}")

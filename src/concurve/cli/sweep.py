@@ -236,6 +236,7 @@ def verb(
     _tell_of_texts(parameters, cpus)
     _tell_of_options(command)
     _tell_of_tool(command, extracts)
+    _tell_of_primary(primary, study)
     _tell(study, counted, conditions)
     measure_study(study, Choices(**common))
 
@@ -324,6 +325,23 @@ def _tell_of_tool(command: Sequence[str], extracts: Sequence[str]) -> None:
     tool = None if extracts else tool_of(command)
     if tool is not None:
         note(f"note: what {tool} prints is not read; with --extract {tool} it is")
+
+
+def _tell_of_primary(primary: str | None, study: Study) -> None:
+    """Say that the program has to report the figure that is named, where nothing else gives it."""
+    import difflib
+
+    from concurve.cli.showing import note
+    from concurve.definition.measured import MEASURED
+
+    name = study.primary
+    if primary is None or name in MEASURED or any(item.name == name for item in study.extracts):
+        return
+    near = difflib.get_close_matches(name, MEASURED, n=1)
+    meant = f" (or is {near[0]} meant?)" if near else ""
+    note(
+        f"note: {name} is neither extracted nor always measured: the program has to report it{meant}"
+    )
 
 
 def _tell(study: Study, work: str | None, conditions: tuple[str, ...]) -> None:

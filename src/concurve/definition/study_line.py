@@ -230,23 +230,22 @@ def _named_primary(text: str, extracted: Sequence[Indicator]) -> Indicator:
 
 
 def _refuse_misspelt(name: str, extracted: Sequence[str]) -> None:
-    """Refuse a name that is a slip of the fingers away from a figure that is known before any
-    trial. Others may be reported by the program. p95 beside p99 is another figure.
+    """Refuse a name that is a slip of the fingers away from a figure that is extracted. Any other
+    may be reported by the program, ``gpu_seconds`` too. p95 beside p99 is another figure.
 
     Raises:
         StudyError: it is one.
     """
-    known = [*extracted, *MEASURED]
     near = [
         other
-        for other in difflib.get_close_matches(name, known, n=3, cutoff=_SLIP)
+        for other in difflib.get_close_matches(name, extracted, n=3, cutoff=_SLIP)
         if re.sub(r"\d", "", other) != re.sub(r"\d", "", name)
     ]
     if near:
         others = [item for item in extracted if item != near[0]]
         listed = f" Others that are extracted: {', '.join(others)}." if others else ""
         raise StudyError(
-            f"--primary: no figure {name!r} is extracted or always measured",
+            f"--primary: no figure {name!r} is extracted",
             f"did you mean {near[0]!r}?{listed}",
         )
 
