@@ -340,7 +340,8 @@ def _tell_of_primary(primary: str | None, study: Study) -> None:
     near = difflib.get_close_matches(name, MEASURED, n=1)
     meant = f" (or is {near[0]} meant?)" if near else ""
     note(
-        f"note: {name} is neither extracted nor always measured: the program has to report it{meant}"
+        f"note: {name} is neither extracted nor always measured: the program has to report it"
+        f"{meant}"
     )
 
 
