@@ -222,9 +222,11 @@ def _named_primary(text: str, extracted: Sequence[Indicator]) -> Indicator:
     if better != "neither":
         known = msgspec.structs.replace(known, better=better)
     if known.better == "neither":
+        near = difflib.get_close_matches(name, MEASURED, n=1, cutoff=_SLIP)
+        meant = f"did you mean {near[0]!r}? Else " if near and near[0] != name else ""
         raise StudyError(
             f"--primary {text!r}: whether higher or lower is better is not known",
-            f"--primary {name}:higher, or --primary {name}:lower",
+            f"{meant}--primary {name}:higher, or --primary {name}:lower",
         )
     return known
 
