@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from concurve.analysis.run import trial_findings_of
 from concurve.analysis.run.failures import FailedLoad, failure_sentences, not_compared
 from concurve.analysis.scaling import scaling_of
 from concurve.columns import read_table
@@ -15,12 +16,12 @@ from concurve.definition.programs import programs
 from concurve.definition.study import Indicator, Role
 from concurve.definition.study_file import parse_study
 from concurve.definition.study_line import sweep_study
-from concurve.errors import StudyError
+from concurve.errors import RunError, StudyError
 from concurve.findings.run import TrialFindings
 from concurve.planning.plan import make_plan
 from concurve.report.csv import cells, trials
 from concurve.store import Store
-from tests.helpers.meant import TPS, Case, run_study, study_of
+from tests.helpers.meant import TPS, Case, run_of, run_study, study_of
 
 FILE = """
 [study]
@@ -62,12 +63,24 @@ def found(case: Case, tmp_path: Path, *, expected: bool = False) -> TrialFinding
     return run_study(study, case, Store(str(tmp_path / "s.db")))
 
 
+def found_where_all_fails(case: Case, tmp_path: Path) -> TrialFindings:
+    """What the first block says, after which the run ends with the reason."""
+    tmp_path.mkdir(exist_ok=True)
+    store = Store(str(tmp_path / "s.db"))
+    with pytest.raises(RunError, match=r"n=\d: .*(nothing succeeded|all failed)"):
+        run_of(case, store)
+    row = store.find_run("last")
+    findings = trial_findings_of(store, row)
+    assert (row.state, store.count(row.id)) == ("failed", len(findings.cells))
+    return findings
+
+
 def said(findings: TrialFindings, kind: str) -> list[str]:
     return [item.sentence for item in findings.sentences if item.kind == kind]
 
 
 def test_a_load_of_errors_alone_recommends_nothing(tmp_path: Path) -> None:
-    findings = found(wrk(dict.fromkeys(TPS, 1.0)), tmp_path)
+    findings = found_where_all_fails(wrk(dict.fromkeys(TPS, 1.0)), tmp_path)
     answers = said(findings, "answer")
     assert len(answers) == 1, answers
     assert answers[0].startswith("Failed responses: all ") and "with n=1" in answers[0]
@@ -100,7 +113,7 @@ def test_models_without_enough_sound_levels_say_why(tmp_path: Path) -> None:
     (model,) = scaling_of(found(wrk({4: 0.5, 8: 1.0}), tmp_path))
     assert model.fit is None
     assert model.reason.endswith(". n=4 and n=8 are left out: their load failed")
-    (model,) = scaling_of(found(wrk(dict.fromkeys(TPS, 1.0)), tmp_path))
+    (model,) = scaling_of(found_where_all_fails(wrk(dict.fromkeys(TPS, 1.0)), tmp_path / "all"))
     assert model.fit is None and model.reason == "the load failed at all levels"
 
 
@@ -111,7 +124,7 @@ def test_exported_rows_of_a_failed_load_are_not_fitted(tmp_path: Path) -> None:
         file.write_text(text, encoding="utf-8")
         table = read_table(file, ["n", "requests_per_second"])
         assert set(table.columns["n"]) == {1.0, 2.0, 4.0}
-        assert "of levels whose load failed" in table.left_out
+        assert "of levels whose load failed" in "\n".join(table.said)
 
 
 def test_a_reader_is_told_the_limit_of_a_load_that_did_not_fail(tmp_path: Path) -> None:
@@ -169,7 +182,7 @@ def test_a_figure_of_ones_own_counts_failures(extract: str, text: str, tmp_path:
         return text.format(done=round(2 * TPS[n] * noise), rate=TPS[n] * noise)
 
     options = {"extracts": (r"rate=rate ([0-9.]+):1/s:higher", r"operations=done (\d+)", extract)}
-    findings = found(Case("own", lambda n: 2.0, prints, options), tmp_path)
+    findings = found_where_all_fails(Case("own", lambda n: 2.0, prints, options), tmp_path)
     assert said(findings, "answer")[0].startswith("Bad: ")
     assert findings.best == ()
 

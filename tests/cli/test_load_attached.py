@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +18,7 @@ from concurve.host.native import binary
 from concurve.host.temporary import free_port
 from concurve.measuring.attached_load import server_lines
 from concurve.wire import decode_record
-from tests.helpers.real import Lab, missing
+from tests.helpers.real import Lab, missing, wait_until
 
 GOLDEN = Path(__file__).parents[2] / "schema" / "golden" / "trial-record-1-attached.json"
 
@@ -58,6 +60,53 @@ def test_a_process_that_did_not_run_while_the_load_was_answered_is_doubted() -> 
     idle = msgspec.structs.replace(phase, usage=usage)
     lines = server_lines(msgspec.structs.replace(server, phases=(idle,)))
     assert any("is it the process that answers?" in line for line in lines)
+
+
+def test_threads_of_several_processes_are_told_apart() -> None:
+    server = decode_record(GOLDEN.read_bytes()).roles[0]
+    first = server.threads.listed[0]
+    busy = msgspec.structs.replace(first.usage, cpu_ns=10**9)
+    listed = tuple(
+        msgspec.structs.replace(first, name="postgres", pid=pid, tid=pid, usage=busy)
+        for pid in (71, 72)
+    )
+    threads = msgspec.structs.replace(server.threads, listed=listed)
+    text = "\n".join(server_lines(msgspec.structs.replace(server, threads=threads)))
+    assert re.search(r"postgres +pid 71 ", text) and re.search(r"postgres +pid 72 ", text)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_load_that_is_stopped_tells_the_figures_so_far(lab: Lab, number: signal.Signals) -> None:
+    port = free_port()
+    server = subprocess.Popen(
+        [binary("concurve-server"), "--port", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        url, pid = f"redis://127.0.0.1:{port}", str(server.pid)
+        wait_until(lambda: is_listening(port), "the server")
+        load = lab.fork("load", url, "--duration", "120", "--sessions", "2", "--attach", pid)
+        wait_until(
+            lambda: any("/concurve-load " in line for line in lab.alive().values()), "the load"
+        )
+        load.wait(2.0)
+        load.send_signal(number)
+        done = load.completed()
+        assert done.returncode == 128 + number, done.stderr
+        assert "answered " in done.stdout, done.stderr
+        assert f"server: process {pid}, in the measured time" in done.stdout
+        assert "no steady state: the rate fell by 100 %" not in done.stdout
+        assert "these are the figures so far" in done.stderr
+        assert server.poll() is None
+    finally:
+        server.kill()
+        server.wait()
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_load_tells_the_cpu_time_of_a_server_that_runs(lab: Lab) -> None:

@@ -140,6 +140,15 @@ def test_a_parameter_that_nothing_uses_is_refused() -> None:
     assert "env AA={threads} ./mine" in refused.value.remedy
     aa = study_of("env", "AA={threads}", "./mine", parameters=(("threads", "1,2"),))
     assert unused_factors(aa) == []
+    with pytest.raises(StudyError, match=r"no .* uses \{threads\}"):
+        study_of("mine", "{{threads}}", parameters=(("threads", "1,2"),))
+
+
+@pytest.mark.parametrize("name", ["gpu_seconds", "run_seconds", "wall_second"])
+def test_a_primary_figure_may_be_one_that_the_program_reports(name: str) -> None:
+    """It is not known before the first trial, however near to another name it is."""
+    study = study_of("m", "{n}", parameters=(("n", "1,2"),), primary=f"{name}:lower")
+    assert study.primary == name
 
 
 REFUSALS: dict[str, tuple[dict[str, Any], str]] = {

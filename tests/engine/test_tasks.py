@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import time
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from concurve.engine import tasks
 from concurve.errors import RunError
+from tests.helpers.real import wait_until
 
 #: A process whose handlers never let a signal end it, as where it must do something whole first.
 _DEAF = """
@@ -53,6 +58,71 @@ def test_a_process_that_is_killed_is_no_wait_without_end() -> None:
     results = tasks.Processes(2).map(die_at, range(6))
     with pytest.raises(RunError, match="ended from outside"):
         list(results)
+
+
+#: A process that computes with two forks, and says how it ends.
+_SIGNALLED = """
+import signal, time
+from concurve.engine.tasks import Processes
+
+def stop(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGTERM, stop)
+try:
+    for _ in Processes(2).map(time.sleep, [0.0, 0.0, 600.0]):
+        print("computed", flush=True)
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_the_group_ends_all_of_it(number: signal.Signals) -> None:
+    """SIGTERM ends forks by itself: an idle one dies with the lock of the queue."""
+    for _ in range(5):
+        process = subprocess.Popen(
+            [sys.executable, "-c", _SIGNALLED],
+            stdout=subprocess.PIPE,
+            text=True,
+            process_group=0,
+        )
+        assert process.stdout is not None
+        for _ in range(2):
+            assert process.stdout.readline() == "computed\n"
+        os.killpg(process.pid, number)
+        assert process.communicate(timeout=60)[0].endswith("stopped\n")
+        assert process.returncode == 0
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)
+
+
+def test_an_idle_process_that_is_killed_is_no_wait_without_end(tmp_path: Path) -> None:
+    """It waits for what to do, and holds the lock of the queue."""
+    busy = tmp_path / "busy"
+    results = tasks.Processes(2).map(partial(_sleep_at_one, busy), range(2))
+    next(results)
+    wait_until(lambda: busy.exists() and bool(busy.read_text()), "the second item")
+    forks = [child.pid for child in multiprocessing.active_children()]
+    (idle,) = (pid for pid in forks if pid is not None and str(pid) != busy.read_text())
+    os.kill(idle, signal.SIGKILL)
+    with pytest.raises(RunError, match="ended from outside"):
+        list(results)
+    assert not multiprocessing.active_children()
+
+
+def test_a_map_that_is_left_ends_what_it_computes(tmp_path: Path) -> None:
+    results = tasks.Processes(2).map(partial(_sleep_at_one, tmp_path / "busy"), range(2))
+    next(results)
+    results.close()  # type: ignore[attr-defined]
+    assert not multiprocessing.active_children()
+
+
+def _sleep_at_one(says: Path, number: int) -> int:
+    if number == 1:
+        says.write_text(str(os.getpid()))
+        time.sleep(600)
+    return number
 
 
 def test_results_come_in_the_order_of_their_items_and_errors_as_they_were() -> None:

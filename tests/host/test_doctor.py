@@ -58,11 +58,13 @@ def test_the_file_of_boost_is_that_of_the_driver(tmp_path: Path) -> None:
 
 
 def test_version_1_of_the_cgroups_and_a_small_machine(tmp_path: Path) -> None:
-    facts = {**FACTS, "cgroup": {"version": 1}, "cpus_allowed": [0, 1]}
+    facts = {**FACTS, "cgroup": {"version": 1}, "cpus_allowed": [0, 1, 2, 3]}
     found = named(quieting(facts, tmp_path))
-    assert "cset shield --cpu 1" in found["cgroup"].remedy
+    assert "cset shield --cpu 2-3" in found["cgroup"].remedy
     tree(tmp_path, {"sys/devices/system/cpu/isolated": "\n"})
-    assert "four CPUs" in named(quieting(facts, tmp_path))["isolated CPUs"].says
+    small = named(quieting({**facts, "cpus_allowed": [0, 1]}, tmp_path))
+    for name in ("isolated CPUs", "cgroup"):
+        assert "four CPUs" in small[name].says and not small[name].remedy
 
 
 def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:

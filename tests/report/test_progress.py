@@ -158,3 +158,15 @@ def test_a_figure_that_is_the_same_each_time_has_no_width_of_its_own() -> None:
     line.trial_ended(HERE, figure, "ok", "")
     line.trial_starts(HERE, 3, 0, 3, 9, None)
     assert "100.5 MB/s each time" in out.getvalue() and "±" not in out.getvalue()
+
+
+def test_a_failure_that_repeats_is_told_once() -> None:
+    out = io.StringIO()
+    line = Progress(out, live=False)
+    line.begin(3, "x")
+    why = "the program failed: exited with 1; its standard error: no such host"
+    for threads in (1, 2, 1):
+        line.trial_ended({"threads": threads}, None, "program_error", why)
+    said = out.getvalue()
+    assert said.count("no such host") == 1
+    assert "threads=2: failed, for the same reason" in said

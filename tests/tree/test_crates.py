@@ -19,12 +19,12 @@ INSTRUMENT: dict[str, set[str]] = {
     "fuzz": {"clock"},
     "reporter": {"clock"},
     "wire": {"reporter"},
-    "probe": set(),
+    "probe": {"clock"},
     "sites": {"clock", "probe"},
     "interposer": set(),
     "perturb": set(),
     "trial": {"clock", "reporter", "wire", "probe", "sites"},
-    "load": {"clock", "files", "reporter"},
+    "load": {"clock", "files", "reporter", "probe"},
 }
 
 #: Each subject, lowest first, and the subjects that it may use.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import logging
 import signal
 import socket
 import time
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from concurve.store import Store
+from concurve.web import server
 from concurve.web.server import PlaceError, names_of
 from tests.helpers.real import Lab, missing, wait_until
 from tests.web.places import Served, serve
@@ -212,3 +214,10 @@ def test_an_address_that_needs_more(bind: str) -> None:
     with pytest.raises(PlaceError) as raised:
         names_of(bind, ())
     assert raised.value.remedy and bind in raised.value.what
+
+
+def test_answers_that_are_cut_off_at_the_end_are_no_error() -> None:
+    told = "Cancel %s running task(s), timeout graceful shutdown exceeded"
+    cut = logging.makeLogRecord({"msg": told, "args": (1,)})
+    assert not server._is_no_cut(cut)
+    assert server._is_no_cut(logging.makeLogRecord({"msg": "an answer failed"}))

@@ -15,6 +15,7 @@ use crate::command_line::Arguments;
 use crate::dataset::{DatasetUnderLoad, Verified};
 use crate::drive::{raise_open_file_limit, run_child};
 use crate::figures::intervals::IntervalObservers;
+use crate::figures::machine::MachineBefore;
 use crate::figures::{Figures, fail_if_all_lost, json, report, text};
 use crate::plan::{Goal, Load, Plan, RateSearch};
 use crate::stop::Stop;
@@ -109,8 +110,12 @@ fn measure(
 ) -> Result<(), Error> {
     let (hdr, requests) = (arguments.hdr.as_deref(), arguments.log_requests.as_deref());
     let observers = IntervalObservers::new(plan, load.end, hdr, requests)?;
+    // In a trial the record says it.
+    let alone = !reporter.is_connected();
+    let machine = alone.then(MachineBefore::read).flatten();
     let tallies = drive::run(plan, load, reporter, stop, observers)?;
-    let figures = Figures::of(plan, load.pace, tallies);
+    let machine_busy = machine.and_then(|it| it.busy_since(plan.target.is_server_here()));
+    let figures = Figures::of(plan, load.pace, tallies, machine_busy);
     report::write(plan, &figures, reporter)?;
     let answered = figures.all.acknowledged > 0 || !figures.latency.answered().is_empty();
     let lost = fail_if_all_lost(plan, &figures.all.lost, answered);

@@ -1,8 +1,9 @@
 //! Converts the types of the probe to those of the seam, and a requested policy the other way.
 
+use concurve_probe::others::OtherProcess;
 use concurve_probe::process::Exit as ObservedExit;
 use concurve_probe::task::{Policy as KernelPolicy, PolicyClass as KernelPolicyClass};
-use concurve_wire::record::Exit;
+use concurve_wire::record::{Exit, ForeignProcess};
 use concurve_wire::spec::{Policy, PolicyClass};
 
 /// How a role's first process ended, for its record.
@@ -10,6 +11,22 @@ pub fn exit(observed: ObservedExit) -> Exit {
     match observed {
         ObservedExit::Code(code) => Exit::Code(code),
         ObservedExit::Signal(signal) => Exit::Signal(signal),
+    }
+}
+
+/// A process outside the trial that used CPU time, for a record.
+pub fn foreign(other: OtherProcess) -> ForeignProcess {
+    let OtherProcess {
+        pid,
+        name,
+        nice,
+        cpu_ns,
+    } = other;
+    ForeignProcess {
+        pid,
+        name,
+        nice,
+        cpu_ns,
     }
 }
 

@@ -19,7 +19,6 @@ mod launch;
 mod ledger;
 mod machine;
 mod orphans;
-mod others;
 mod output;
 mod phases;
 mod program;

@@ -1,18 +1,22 @@
 //! The activity of the whole machine during the trial.
 
+use concurve_probe::others::Others;
 use concurve_probe::proc_fs::ProcFs;
 use concurve_probe::proc_stat::CpuTicks;
 use concurve_probe::process;
 use concurve_wire::record::{Absent, MachineRecord};
 use std::collections::BTreeMap;
 
-use crate::others::Others;
+use crate::convert;
 use crate::timeline::Busy;
 
 /// The processes that used the CPUs are looked for from this many ticks on, and from this part of the
 /// machine's CPU time on.
 const FOREIGN_TICKS_MIN: u64 = 3;
 const FOREIGN_PART_MIN: u64 = 100;
+
+/// So many processes are named.
+const NAMED_MAX: usize = 3;
 
 /// With fewer ticks than this the resolution is too low for foreign CPU time.
 const TICKS_MIN: u64 = 5;
@@ -128,7 +132,10 @@ impl Snapshot {
             record.foreign_cpu_ns = Some(foreign_ns);
             if foreign_ns >= noticed_ns {
                 record.foreign_low_priority_ns = Some(used.low_priority_ns.min(foreign_ns));
-                record.foreign_processes = used.most;
+                record.foreign_processes = {
+                    let most = used.most.into_iter().take(NAMED_MAX);
+                    most.map(convert::foreign).collect()
+                };
                 if let Some(reason) = used.missing {
                     absent.insert("foreign_processes".into(), reason);
                 }

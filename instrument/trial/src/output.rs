@@ -75,7 +75,16 @@ impl Excerpt {
 const TRACEBACK: &str = "Traceback (most recent call last)";
 
 /// Words of a line that says what is fatal, and of one that says what went wrong.
-const FATAL: [&str; 5] = ["fatal", "panic", "panicked", "emerg", "abort"];
+const FATAL: [&str; 8] = [
+    "fatal",
+    "panic",
+    "panicked",
+    "emerg",
+    "abort",
+    "aborted",
+    "segmentation",
+    "segfault",
+];
 const WRONG: [&str; 17] = [
     "error",
     "exception",
@@ -96,13 +105,14 @@ const WRONG: [&str; 17] = [
     "unsupported",
 ];
 /// The same in several words.
-const WRONG_WORDS: [&str; 6] = [
+const WRONG_WORDS: [&str; 7] = [
     "not defined",
     "not found",
     "no such",
     "could not",
     "can't",
     "not allowed",
+    "giving up",
 ];
 
 /// The line of a text that says why a program failed: the last exception of Python, else the first of
@@ -149,11 +159,14 @@ fn rank(line: &str) -> u8 {
         .split(|sign: char| !sign.is_alphanumeric() && sign != '_')
         .filter(|word| !word.is_empty())
         .collect();
-    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(word));
+    let has = |wanted: &[&str]| {
+        (0..words.len()).any(|at| wanted.contains(&words[at]) && !counts_none(&words, at))
+    };
     if has(&["warning", "warn", "usage"]) {
         return 0;
     }
-    let says_fatal = lower.starts_with("error") || has(&FATAL) || names_exception(line);
+    let begins = words.first() == Some(&"error") && !counts_none(&words, 0);
+    let says_fatal = begins || has(&FATAL) || names_exception(line);
     let says_wrong = has(&WRONG) || WRONG_WORDS.iter().any(|part| lower.contains(part));
     match (says_fatal, says_wrong, is_indented(line)) {
         (true, _, false) => 4,
@@ -162,6 +175,18 @@ fn rank(line: &str) -> u8 {
         (false, true, true) => 1,
         _ => 0,
     }
+}
+
+/// Is the word at this place counted, and there are none: "0 failed", "no error", "failed requests: 0"?
+fn counts_none(words: &[&str], at: usize) -> bool {
+    let before = at.checked_sub(1).map(|it| words[it]);
+    let behind = &words[at + 1..];
+    let zero_behind = match words[at] {
+        // What is behind it says which error it was, but for a zero that ends the line.
+        "error" => behind == ["0"],
+        _ => behind.iter().take(2).any(|it| *it == "0"),
+    };
+    matches!(before, Some("0" | "no")) || zero_behind
 }
 
 /// Does a word of the line name an exception or an error, as `java.lang.OutOfMemoryError:` does?
@@ -310,6 +335,20 @@ mod tests {
                 "nginx: [emerg] bind() to 0.0.0.0:80 failed (98: Address already in use)",
             ),
             ("reading\n0 errors\nout of luck\n", "out of luck"),
+            (
+                "errors: 0 so far\nSegmentation violation in module x\n",
+                "Segmentation violation in module x",
+            ),
+            (
+                "test a ok, 0 failed\ndisk full, giving up\n",
+                "disk full, giving up",
+            ),
+            ("Failed requests:  0\nerror=0\nended early\n", "ended early"),
+            ("errorless so far\nended early\n", "ended early"),
+            (
+                "error: 0 arguments given\nTry --help\n",
+                "error: 0 arguments given",
+            ),
         ];
         for (text, expected) in cases {
             assert_eq!(telling(text).unwrap(), expected);

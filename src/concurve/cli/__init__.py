@@ -56,6 +56,16 @@ class _Verbs(click.Group):
             self.commands[name] = importlib.import_module(f"concurve.cli.{name}").verb
         return super().get_command(ctx, cmd_name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, words = super().resolve_command(ctx, args)
+        if command is not None:
+            from concurve.cli.repeated import refuse_repeated
+
+            refuse_repeated(ctx, command, words)
+        return name, command, words
+
 
 @click.group(
     "concurve", cls=_Verbs, help=HELP, context_settings={"help_option_names": ["-h", "--help"]}

@@ -133,4 +133,6 @@ def _attached(program: str, arguments: Sequence[str], attach: str) -> int:
         raise HostError(f"{_ATTACH} {attach}: {done.server_ended}", "the process that runs now")
     for line in server_lines(done.server) if done.server else ():
         tell(line)
+    if done.disturbed:
+        tell(f"the machine was busy, so doubt the figures: {done.disturbed}")
     return done.code

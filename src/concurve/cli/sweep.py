@@ -36,8 +36,21 @@ run in fresh processes, interleaved in randomised blocks; every trial is stored 
 """
 
 
+class _Sweep(click.Command):
+    """Remembers whether the command was given after ``--``, which click takes away."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_WORDS] = tuple(args)
+        return super().parse_args(ctx, args)
+
+
+#: The words behind the verb, in what click passes on.
+_WORDS = "concurve.sweep.words"
+
+
 @click.command(
     "sweep",
+    cls=_Sweep,
     help=HELP,
     short_help="Measure any command over levels of its parameters.",
     context_settings={"allow_interspersed_args": False},
@@ -195,7 +208,7 @@ def verb(
     from concurve.host.granted import granted_cpus
 
     _refuse_one_word(parameters)
-    _refuse_words_apart(command, parameters)
+    _refuse_words_apart(command, parameters, click.get_current_context().meta[_WORDS])
     names = [name for name, _ in parameters]
     counted, amount = study_line.split_work(work, names)
     study = study_line.sweep_study(
@@ -224,6 +237,7 @@ def verb(
     _tell_of_texts(parameters, cpus)
     _tell_of_options(command)
     _tell_of_tool(command, extracts)
+    _tell_of_primary(primary, study)
     _tell(study, counted, conditions)
     measure_study(study, Choices(**common))
 
@@ -250,26 +264,29 @@ def _refuse_one_word(parameters: Sequence[tuple[str, str]]) -> None:
             )
 
 
-def _refuse_words_apart(command: Sequence[str], parameters: Sequence[tuple[str, str]]) -> None:
+def _refuse_words_apart(
+    command: Sequence[str], parameters: Sequence[tuple[str, str]], words: Sequence[str]
+) -> None:
     """Refuse ``-P sync none lock -- ./program``: of levels that are words of their own all but the
-    first are taken for the command.
+    first are taken for the command. ``words`` are all behind the verb: a command that has a ``--``
+    of its own stands after another one.
 
     Raises:
-        StudyError: what stands before ``--`` is no option, and no program either.
+        StudyError: words that belong to no option stand before ``--``.
     """
-    import shutil
-
     from concurve.errors import StudyError
 
-    if not parameters or "--" not in command or shutil.which(command[0]) is not None:
+    is_after_dashes = words[: -len(command)][-1:] == ("--",)
+    if is_after_dashes or "--" not in command:
         return
     before = command[: command.index("--")]
-    if any("/" in word or "{" in word for word in before):
-        return  # a path, or a name with a level in it: a command with a -- of its own
-    name, levels = parameters[-1]
+    remedy = f"-- {' '.join(command)}, if all of that is the command"
+    if parameters:
+        name, levels = parameters[-1]
+        apart = f"levels are separated by commas: -P {name} {','.join((levels, *before))}"
+        remedy = f"{apart}; or {remedy}"
     raise StudyError(
-        f"{' '.join(before)}: no option, and no program: the command stands after --",
-        f"levels are separated by commas: -P {name} {','.join((levels, *before))}",
+        f"{' '.join(before)}: no option of concurve, and the command stands after --", remedy
     )
 
 
@@ -309,6 +326,24 @@ def _tell_of_tool(command: Sequence[str], extracts: Sequence[str]) -> None:
     tool = None if extracts else tool_of(command)
     if tool is not None:
         note(f"note: what {tool} prints is not read; with --extract {tool} it is")
+
+
+def _tell_of_primary(primary: str | None, study: Study) -> None:
+    """Say that the program has to report the figure that is named, where nothing else gives it."""
+    import difflib
+
+    from concurve.cli.showing import note
+    from concurve.definition.measured import MEASURED
+
+    name = study.primary
+    if primary is None or name in MEASURED or any(item.name == name for item in study.extracts):
+        return
+    near = difflib.get_close_matches(name, MEASURED, n=1)
+    meant = f" (or is {near[0]} meant?)" if near else ""
+    note(
+        f"note: {name} is neither extracted nor always measured: the program has to report it"
+        f"{meant}"
+    )
 
 
 def _tell(study: Study, work: str | None, conditions: tuple[str, ...]) -> None:

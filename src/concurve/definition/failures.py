@@ -11,7 +11,7 @@ are refused because somebody else has them: they are counted, and no failure. It
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from concurve.definition.indicator_names import IndicatorName, split_name
@@ -50,6 +50,25 @@ def failure_counts(study: Study) -> list[FailureCount]:
     for name, failures in _reported(study):
         found.setdefault(name, failures)
     return [_parsed(name, failures) for name, failures in found.items() if failures != EXPECTED]
+
+
+def all_failed(study: Study, figures: Mapping[str, float]) -> str | None:
+    """That all of a trial's load failed, in words; ``None`` if some of it did not, or nothing
+    counts."""
+    for count in failure_counts(study):
+        failed = figures.get(count.name, 0.0)
+        unit = next((item.unit for item in study.indicators if item.name == count.name), "")
+        if count.how == "share":
+            if failed >= (100.0 if unit == PERCENT else 1.0):
+                return f"{count.name} is {failed:g}{unit if unit == PERCENT else ''}: all failed"
+            continue
+        total = figures.get(count.of)
+        if failed <= 0 or total is None:
+            continue
+        succeeded = total if count.how == "beside" else total - failed
+        if succeeded <= 0:
+            return f"{count.name} is {failed:,.0f}, and nothing succeeded"
+    return None
 
 
 def _reported(study: Study) -> Iterator[tuple[str, str]]:

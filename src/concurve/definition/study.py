@@ -346,12 +346,8 @@ def uses(study: Study, placeholder: str) -> bool:
 
 def unused_factors(study: Study) -> list[str]:
     """Factors that no text mentions: varying them changes nothing."""
-    used = " ".join(_all_texts(study))
-    return [
-        factor.name
-        for factor in study.factors
-        if "{" + factor.name + "}" not in used and "{" + factor.name + "." not in used
-    ]
+    used = {name.partition(".")[0] for text in _all_texts(study) for name in placeholders(text)}
+    return [factor.name for factor in study.factors if factor.name not in used]
 
 
 def _all_texts(study: Study) -> list[str]:

@@ -229,31 +229,32 @@ def _named_primary(text: str, extracted: Sequence[Indicator]) -> Indicator:
     if better != "neither":
         known = msgspec.structs.replace(known, better=better)
     if known.better == "neither":
+        near = difflib.get_close_matches(name, MEASURED, n=1, cutoff=_SLIP)
+        meant = f"did you mean {near[0]!r}? Else " if near and near[0] != name else ""
         raise StudyError(
             f"--primary {text!r}: whether higher or lower is better is not known",
-            f"--primary {name}:higher, or --primary {name}:lower",
+            f"{meant}--primary {name}:higher, or --primary {name}:lower",
         )
     return known
 
 
 def _refuse_misspelt(name: str, extracted: Sequence[str]) -> None:
-    """Refuse a name that is a slip of the fingers away from a figure that is known before any
-    trial. Others may be reported by the program. p95 beside p99 is another figure.
+    """Refuse a name that is a slip of the fingers away from a figure that is extracted. Any other
+    may be reported by the program, ``gpu_seconds`` too. p95 beside p99 is another figure.
 
     Raises:
         StudyError: it is one.
     """
-    known = [*extracted, *MEASURED]
     near = [
         other
-        for other in difflib.get_close_matches(name, known, n=3, cutoff=_SLIP)
+        for other in difflib.get_close_matches(name, extracted, n=3, cutoff=_SLIP)
         if re.sub(r"\d", "", other) != re.sub(r"\d", "", name)
     ]
     if near:
         others = [item for item in extracted if item != near[0]]
         listed = f" Others that are extracted: {', '.join(others)}." if others else ""
         raise StudyError(
-            f"--primary: no figure {name!r} is extracted or always measured",
+            f"--primary: no figure {name!r} is extracted",
             f"did you mean {near[0]!r}?{listed}",
         )
 
@@ -282,13 +283,15 @@ def parse_environment(texts: Sequence[str]) -> dict[str, str]:
     """``NAME=VALUE`` texts as a mapping.
 
     Raises:
-        StudyError: no equals sign, or no name.
+        StudyError: no equals sign, no name, or a name twice.
     """
-    pairs = {}
+    pairs: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise StudyError(f"--env {text!r}: not NAME=VALUE", "--env OMP_NUM_THREADS={threads}")
+        if name in pairs:
+            raise StudyError(f"--env {name} is given more than once", f"one --env {name}=VALUE")
         pairs[name] = value
     return pairs
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
@@ -32,9 +34,6 @@ class Tasks(Protocol):
         ...
 
 
-#: So often a pool is asked whether all of its forks are there, where a result takes longer.
-_LOOK_SECONDS = 1.0
-
 #: What forks compute: a function may hold others that do not travel between processes.
 _SHARED: list[Any] = []
 
@@ -57,35 +56,32 @@ class Processes:
             yield from map(function, items)
             return
         listed = list(items)
+        if not listed:
+            return
         _SHARED[:] = [function, listed]
-        others = _children()
-        with _without_signals():
-            pool = multiprocessing.get_context("fork").Pool(self._count, _heed_signals)
-        with pool:
-            forks = _children() - others
-            results = pool.imap(_numbered, range(len(listed)))
-            for _ in listed:
-                yield _next(results, forks)
-
-
-def _children() -> set[int | None]:
-    return {child.pid for child in multiprocessing.active_children()}
-
-
-def _next(results: Any, forks: set[int | None]) -> Any:
-    """The next result. A pool replaces a fork that ended, but what that computed never comes."""
-    while True:
+        others = {child.pid for child in multiprocessing.active_children()}
+        context = multiprocessing.get_context("fork")
+        pool = ProcessPoolExecutor(self._count, context, _heed_signals)
+        with _without_signals():  # the first one that is submitted makes the forks
+            results = [pool.submit(_numbered, number) for number in range(len(listed))]
+        forks = [child for child in multiprocessing.active_children() if child.pid not in others]
         try:
-            return results.next(_LOOK_SECONDS)
-        except multiprocessing.TimeoutError:
-            if not forks <= _children():
-                raise RunError(
-                    "a process that computes simulations was ended from outside",
-                    "more memory, if the kernel ended it for want of that (dmesg says so)",
-                ) from None
+            for result in results:
+                yield result.result()
+        except BrokenProcessPool:
+            raise RunError(
+                "a process that computes simulations was ended from outside",
+                "more memory, if the kernel ended it for want of that (dmesg says so)",
+            ) from None
+        finally:
+            # Whatever they do: one that was killed from outside may have held the lock of the
+            # queue, and then no other would get the word to end.
+            for fork in forks:
+                fork.kill()
+            pool.shutdown(cancel_futures=True)
 
 
-#: Those by which this process may be asked to end, and by which a pool ends its forks.
+#: Those by which this process may be asked to end.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
@@ -101,8 +97,8 @@ def _without_signals() -> Iterator[None]:
 
 
 def _heed_signals() -> None:
-    """In a fork: end at once when the pool says so, by SIGTERM. What a terminal sends to all of
-    them is heeded by the process that made the pool."""
+    """In a fork: end at once by SIGTERM. What a terminal sends to all of them is heeded by the
+    process that made them."""
     for number in _ENDING:
         # Never to ignore SIGTERM, not even for a moment: one that waits already would be lost.
         signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.SIG_IGN)

@@ -15,6 +15,9 @@ from concurve.host.machine_check import Item
 
 _CPU = "sys/devices/system/cpu"
 
+#: A machine of fewer has none that a measurement could have for itself.
+CPUS_TO_SPARE = 4
+
 
 def grants(facts: dict[str, Any], root: Path = Path("/")) -> list[Item]:
     """The CPUs, the priorities and the memory that a measured program may have."""
@@ -146,7 +149,7 @@ def _isolation(facts: dict[str, Any], root: Path) -> Item:
     if isolated:
         return Item("ok", "isolated CPUs", f"{isolated}: use them by --cpus {isolated}")
     allowed = facts.get("cpus_allowed", [])
-    if len(allowed) < 4:
+    if len(allowed) < CPUS_TO_SPARE:
         return Item("--", "isolated CPUs", "none; it takes four CPUs to spare some")
     last = as_list(allowed[len(allowed) // 2 :])
     return Item(
@@ -163,8 +166,8 @@ def _cgroup(facts: dict[str, Any]) -> Item:
         return _unread(facts, "cgroup", "cgroup")
     allowed = facts.get("cpus_allowed", [])
     says = f"version {version}"
-    if len(allowed) < 2:
-        return Item("--", "cgroup", f"{says}; it takes two CPUs to keep others off one")
+    if len(allowed) < CPUS_TO_SPARE:
+        return Item("--", "cgroup", f"{says}; it takes four CPUs to keep others off some")
     others, ours = as_list(allowed[: len(allowed) // 2]), as_list(allowed[len(allowed) // 2 :])
     if version == 2:
         command = (

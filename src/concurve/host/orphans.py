@@ -1,4 +1,4 @@
-"""Ends processes that would outlive whom they work for: those that are to end with their parent,
+"""Processes that would outlive whom they work for: those that are to end with their parent,
 and those that carry a mark in their environment, which every descendant inherits, also one whose
 parents have ended."""
 
@@ -39,20 +39,18 @@ def ending_with_parent(number: signal.Signals) -> Callable[[], None]:
 
 def end_marked(variable: str, value: str) -> None:
     """Kill every process whose environment has this variable with this value."""
-    mark = f"{variable}={value}".encode()
     for _ in range(_PASSES):
-        if not _kill_all(mark):
+        if not signal_marked(variable, value, signal.SIGKILL):
             return
 
 
-def _kill_all(mark: bytes) -> int:
-    """How many processes with the mark were killed."""
-    killed = 0
+def signal_marked(variable: str, value: str, number: signal.Signals) -> int:
+    """Send a signal to each process whose environment has this variable with this value; how many
+    there were."""
+    mark, sent = f"{variable}={value}".encode(), 0
     for folder in _PROC.glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or is not ours
             if has_variable(folder, mark):
                 pid = int(folder.name)
-                killed += signal_if(
-                    pid, signal.SIGKILL, functools.partial(has_variable, folder, mark)
-                )
-    return killed
+                sent += signal_if(pid, number, functools.partial(has_variable, folder, mark))
+    return sent

@@ -3,12 +3,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
 from typing import NamedTuple
 
 from concurve.definition.units import format_count
 from concurve.engine import Engine
+from concurve.engine.local import TRIAL_VARIABLE
 from concurve.host.attaching import find
+from concurve.host.orphans import signal_marked
+from concurve.readings.contamination import judge as judge_machine
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.wire import decode_record
 from concurve.wire.record import RoleRecord, Usage
@@ -21,16 +28,20 @@ _OUTPUT_BYTES_MAX = 1 << 20
 #: Threads that are named.
 _THREADS_NAMED = 4
 
+#: Signals that end the load, as without an attached server.
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
 
 class Loaded(NamedTuple):
-    """What the load wrote, its exit code, the record of the server if the load measured, and why
-    the trial failed if the server ended before it."""
+    """What the load wrote, its exit code, the record of the server if the load measured, why the
+    trial failed if the server ended before it, and who disturbed the load."""
 
     stdout: str
     stderr: str
     code: int
     server: RoleRecord | None
     server_ended: str = ""
+    disturbed: str = ""
 
 
 def load_attached(
@@ -44,18 +55,49 @@ def load_attached(
     """
     server = RoleSpec(name="server", end="serve", attach=find(attach, where))
     load = RoleSpec(name="load", argv=(program, *arguments))
-    spec = TrialSpec(trial="load", roles=(server, load), output_bytes_max=_OUTPUT_BYTES_MAX)
-    record = decode_record(engine.run(spec))
+    trial = f"load-{os.getpid()}"
+    spec = TrialSpec(trial=trial, roles=(server, load), output_bytes_max=_OUTPUT_BYTES_MAX)
+    with _signals_passed_on(trial):
+        record = decode_record(engine.run(spec))
     served, loaded = record.roles
     failed = record.outcome.role == served.name
-    code = None if loaded.exit is None else loaded.exit.code
     return Loaded(
         loaded.stdout.text(),
         loaded.stderr.text(),
-        1 if code is None else code,
+        _code(loaded),
         served if loaded.phases and not failed else None,
         record.outcome.message or "it ended" if failed else "",
+        next((sign.detail for sign in judge_machine(record, target="load")), ""),
     )
+
+
+def _code(loaded: RoleRecord) -> int:
+    """The exit code of the load, as a shell gives it."""
+    if loaded.exit is None:
+        return 1
+    if loaded.exit.code is not None:
+        return loaded.exit.code
+    return 128 + (loaded.exit.signal or 0)
+
+
+@contextmanager
+def _signals_passed_on(trial: str) -> Iterator[None]:
+    """Let the load end at the signals that we get: it writes the figures so far, and the trial ends
+    with it. Before it is there, they end the command."""
+
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        if not signal_marked(TRIAL_VARIABLE, trial, signal.Signals(number)):
+            raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    heeded = [number for number in _ENDING if before[number] is not signal.SIG_IGN]
+    try:
+        for number in heeded:
+            signal.signal(number, pass_on)
+        yield
+    finally:
+        for number in heeded:
+            signal.signal(number, before[number])
 
 
 def server_lines(served: RoleRecord) -> Iterator[str]:
@@ -79,9 +121,11 @@ def server_lines(served: RoleRecord) -> Iterator[str]:
     if threads.peak is not None:
         yield f"  threads           {format_count(threads.peak, 'thread')} seen at once"
     life = max(served.wall_ns, 1)
+    several = len({thread.pid for thread in threads.listed}) > 1
     for thread in threads.listed[:_THREADS_NAMED]:
         if thread.usage.cpu_ns:
-            yield f"    {thread.name:<16}{thread.usage.cpu_ns / life:.2f} CPUs over the whole run"
+            name = f"{thread.name:<16}" + (f"pid {thread.pid:<9}" if several else "")
+            yield f"    {name}{thread.usage.cpu_ns / life:.2f} CPUs over the whole run"
 
 
 def _switches(usage: Usage) -> Iterator[str]:

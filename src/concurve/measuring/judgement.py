@@ -22,7 +22,7 @@ TIMED_OUT = "timed_out"
 
 #: The cause of a time-out that other processes brought about: they used the machine, and the roles
 #: waited for a CPU for at least this share of the trial, while their own CPU time was below that
-#: other share of it: more of it nearly fills the limit alone.
+#: other share of what the CPUs had for so many threads: more of it nearly fills the limit alone.
 TIMED_OUT_BUSY = "timed_out, machine busy"
 WAIT_SHARE_MIN = 0.25
 CPU_SHARE_MAX = 0.8
@@ -98,7 +98,8 @@ class Judge:
         waited = sum(role.usage.run_queue_ns or 0 for role in record.roles)
         used = sum(role.usage.cpu_ns or 0 for role in record.roles)
         kept_waiting = (
-            waited >= WAIT_SHARE_MIN * record.wall_ns and used < CPU_SHARE_MAX * record.wall_ns
+            waited >= WAIT_SHARE_MIN * record.wall_ns
+            and used < CPU_SHARE_MAX * _usable_cpus(record) * record.wall_ns
         )
         cause = TIMED_OUT_BUSY if signs and kept_waiting else kind
         detail = "; ".join([message, *(sign.detail for sign in signs)])
@@ -171,6 +172,12 @@ class Judge:
 
     def _error(self, cell: Cell, what: str, remedy: str) -> RunError:
         return RunError(f"{describe(cell.parameters)}: {what}", remedy)
+
+
+def _usable_cpus(record: TrialRecord) -> int:
+    """How many CPUs the threads of the roles could have used at once."""
+    threads = sum(role.threads.peak or 1 for role in record.roles)
+    return max(1, min(threads, record.machine.cpus or threads))
 
 
 def lost_sessions(record: TrialRecord) -> Judgement | None:

@@ -12,10 +12,11 @@ import msgspec
 
 from concurve import interruption, words
 from concurve.attendants import volumes
+from concurve.definition.failures import all_failed
 from concurve.definition.hiding import secrets_of
 from concurve.definition.study import FREE_PORT, TRIAL_FOLDER, uses
 from concurve.definition.templates import render
-from concurve.definition.units import format_count
+from concurve.definition.units import format_count, format_duration
 from concurve.engine import Engine
 from concurve.errors import (
     ConcurveError,
@@ -91,11 +92,6 @@ class Silence:
 
     def finish(self) -> None: ...
 
-
-#: The first trial of a run may take so many times the time allowance, and at least so many seconds:
-#: a late result is more than none.
-FIRST_TRIAL_FACTOR = 2.0
-FIRST_TRIAL_SECONDS_MIN = 60.0
 
 #: The least time limit of a trial: it has begun, so it is to get anywhere.
 LIMIT_SECONDS_MIN = 0.01
@@ -217,7 +213,9 @@ class Runner:
         self._patience = Patience(self._note)
         self._disturbances = Disturbances()
         self._refused_told = False
-        self._was_busy = False
+        #: Cells of which no trial since the start had anything but failures.
+        self._only_failures: set[int] = set()
+        self._has_successes = False
         self._wants_port = uses(head.study, FREE_PORT)
         self._wants_folder = uses(head.study, TRIAL_FOLDER)
         tasks = self._site.tasks
@@ -367,16 +365,14 @@ class Runner:
                 )
                 protocol.record(trial.outcome)
             self._tell(protocol, cell, trial.outcome)
+            self._refuse_only_failures(key.cell, trial.figures)
         return key
 
     def _limit(self, protocol: TrialProtocol) -> _Limit:
-        """When a trial is stopped: at its own limit, and at the end of the allowance at the latest,
-        which the first one of a run may exceed."""
+        """When a trial is stopped: at its own limit, and at the end of the allowance at the
+        latest."""
         rules = self.plan.rules
         left = rules.time_allowed_seconds - protocol.elapsed
-        if protocol.done == 0:
-            left = max(FIRST_TRIAL_FACTOR * left, FIRST_TRIAL_SECONDS_MIN)
-            left = max(left, rules.timeout_seconds or 0.0)
         if rules.timeout_seconds is not None and rules.timeout_seconds <= left:
             return _Limit(rules.timeout_seconds, False)
         return _Limit(max(left, LIMIT_SECONDS_MIN), True)
@@ -411,8 +407,10 @@ class Runner:
         is_disturbed = verdict == "contaminated" or cause == TIMED_OUT_BUSY
         self._disturbances.take(record, is_disturbed=is_disturbed)
         if record.outcome.kind == "timed_out" and limit.is_cut(record):
-            self._was_busy |= cause == TIMED_OUT_BUSY
-            cause, detail = CUT, f"stopped with the run, after {record.wall_ns / 1e9:.1f} s"
+            # What follows the message of a time-out are the signs of a busy machine.
+            busy = detail.partition("; ")[2] if cause == TIMED_OUT_BUSY else ""
+            stopped = f"stopped with the run, after {record.wall_ns / 1e9:.1f} s"
+            cause, detail = CUT, "; ".join(filter(None, (stopped, busy)))
         seconds = self._clock() - started
         return Trial(Outcome(key, verdict, value, seconds, cause, detail), figures, raw)
 
@@ -486,18 +484,41 @@ class Runner:
             READY_REMEDY,
         )
 
+    def _refuse_only_failures(self, cell: int, figures: Mapping[str, float]) -> None:
+        """Fail once each cell has had a trial, if whatever the load did failed in all of them: more
+        of it would tell nothing new.
+
+        Raises:
+            RunError: so it is.
+        """
+        if not figures or self._has_successes:
+            return
+        said = all_failed(self.head.study, figures)
+        if said is None:
+            self._has_successes = True
+            return
+        self._only_failures.add(cell)
+        if len(self._only_failures) < len(self.plan.cells):
+            return
+        raise RunError(
+            f"{describe(self.plan.cells[cell].parameters)}: {said}, as in every trial before it",
+            "what does the load ask for, and what does it get? Run its command by hand; "
+            f"then concurve resume {self.head.id}, or a new run",
+        )
+
     def _refuse_failure(self, protocol: TrialProtocol) -> None:
         """Fail if every cell failed and none was measured, or if the first trial took all time."""
         if any(cell.used for cell in protocol.cells):
             return
         causes = [cause for cause, _ in protocol.rejected.values()]
-        if causes and set(causes) == {CUT} and not self._was_busy:
+        if causes and set(causes) == {CUT}:
             key, (_, detail) = next(iter(protocol.rejected.items()))
+            allowed = format_duration(self.plan.rules.time_allowed_seconds)
             raise RunError(
-                f"{describe(self.plan.cells[key.cell].parameters)}: the first trial did not end: "
-                f"{detail}",
-                f"run its command by hand; if it needs longer, concurve resume {self.head.id} "
-                "--max-time TIME with time for all trials",
+                f"{describe(self.plan.cells[key.cell].parameters)}: the first trial did not end "
+                f"within the time allowance of {allowed}: {detail}",
+                "a shorter trial: less work in its command, which should end by hand as well; or "
+                f"concurve resume {self.head.id} --max-time TIME, with time for all trials",
             )
         if any(not cell.skipped for cell in protocol.cells):
             return

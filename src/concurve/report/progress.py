@@ -71,6 +71,7 @@ class Progress:
         self._clock = clock
         self._estimates: dict[_Cell, str] = {}
         self._rejects: Counter[str] = Counter()
+        self._causes: set[str] = set()
         self._drawn = 0
         self._plain_at = -_PLAIN_SECONDS_MAX
         self._plain_block: int | None = None
@@ -135,7 +136,9 @@ class Progress:
             if self._rejects[kind] == 1:
                 self.note(f"{became}, {kind}; further ones are counted in the result")
             return
-        text = f"{became}, {cause}"
+        again = cause in self._causes and ":" in cause
+        self._causes.add(cause)
+        text = f"{became}, {'for the same reason' if again else cause}"
         if self._rejects[kind] <= _SHOWN_OF_A_CAUSE:
             self.note(text)
         elif self._rejects[kind] == _SHOWN_OF_A_CAUSE + 1:

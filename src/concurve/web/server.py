@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import logging
 import socket
 from collections.abc import Callable, Sequence
 
@@ -37,7 +38,13 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End in order."""
         self._site.end()
+        logging.getLogger("uvicorn.error").addFilter(_is_no_cut)
         await super().shutdown(sockets)
+
+
+def _is_no_cut(record: logging.LogRecord) -> bool:
+    """uvicorn tells as an error that answers are cut off after :data:`END_SECONDS`, as is meant."""
+    return "graceful shutdown exceeded" not in record.getMessage()
 
 
 def names_of(bind: str, others: Sequence[str]) -> tuple[str, ...]:

@@ -32,17 +32,8 @@ pub enum Refusal {
     OtherFormat(&'static str, i64),
     #[error("the data ({0}) is incomplete: --init makes it anew")]
     Incomplete(&'static str),
-    #[error(
-        "the data ({0}) is for {1}, and not for {2}: use those options, or --init makes it anew"
-    )]
+    #[error("the data ({0}) is for {1}, and not for {2}")]
     Different(&'static str, String, String),
-}
-
-impl Refusal {
-    /// Whether it is gone once the data is made.
-    pub fn is_mended_by_making(&self) -> bool {
-        !matches!(self, Self::Foreign(_))
-    }
 }
 
 impl Found {

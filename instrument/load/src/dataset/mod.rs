@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use concurve_clock::monotonic_ns;
+
 mod definition;
 mod inspect;
 mod ledger;
@@ -17,6 +19,7 @@ pub use verify::Verified;
 use crate::admin::{AdminAccess, AdminConnection, AdminError};
 use crate::stop::Stop;
 use crate::terminal_line::TerminalLine;
+use crate::units::time;
 use inspect::{Found, Refusal};
 use ledger::{Ledger, LedgerError};
 use verify::{VerifyError, committed, verify};
@@ -65,17 +68,28 @@ pub enum DatasetError {
     Verify(#[from] VerifyError),
 }
 
-/// The command that makes the data, as the end of a message; nothing where that would not help.
+/// What to do, as the end of a message.
 #[derive(Debug)]
-pub struct Remedy(Option<String>);
+pub enum Remedy {
+    /// Nothing helps.
+    None,
+    /// The command that makes the data.
+    Make(String),
+    /// There is data of other options: the command that uses it, and the one that replaces it.
+    Use { there: String, make: String },
+}
 
 impl std::fmt::Display for Remedy {
     fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
-        match &self.0 {
-            None => Ok(()),
-            Some(command) => write!(
+        match self {
+            Self::None => Ok(()),
+            Self::Make(command) => write!(
                 out,
                 "\n  try: {command} --init-only, then this command again"
+            ),
+            Self::Use { there, make } => write!(
+                out,
+                "\n  try: {there}, with your other options, to use the data that is there; or {make} --init-only, which replaces it: what it holds is lost"
             ),
         }
     }
@@ -162,10 +176,16 @@ impl DatasetInDatabase {
     }
 
     fn refused(&self, refusal: Refusal) -> DatasetError {
-        let command = refusal
-            .is_mended_by_making()
-            .then(|| format!("{} {}", self.command, self.dataset.options()));
-        DatasetError::Refused(refusal, Remedy(command))
+        let make = format!("{} {}", self.command, self.dataset.options());
+        let remedy = match &refusal {
+            Refusal::Foreign(_) => Remedy::None,
+            Refusal::Different(_, found, _) => Remedy::Use {
+                there: format!("{} {found}", self.command),
+                make,
+            },
+            _ => Remedy::Make(make),
+        };
+        DatasetError::Refused(refusal, remedy)
     }
 
     /// Creates the data, and replaces data that this program has created; refuses to replace
@@ -178,13 +198,21 @@ impl DatasetInDatabase {
                 connection.execute(&statement)?;
             }
         }
+        let begin_ns = monotonic_ns();
+        let size = self.size();
         let mut line = TerminalLine::on_terminal();
+        if line.is_none() {
+            eprintln!("concurve-load: making the data ({size})");
+        }
         for (number, statement) in (1..).zip(self.dataset.make()) {
             if let Some(line) = &mut line {
-                line.show(&format!("making {}: statement {number}", self.size()));
+                line.show(&format!("making {size}: statement {number}"));
             }
             connection.execute(&statement)?;
         }
+        drop(line);
+        let taken = time((monotonic_ns() - begin_ns) as f64);
+        eprintln!("concurve-load: the data is made ({size}), in {taken}");
         Ok(self.dataset.clone())
     }
 }

@@ -282,6 +282,7 @@ impl Outcome {
         let last_ns = self.tally.sessions.iter().map(|it| it.last_ns).max();
         let ending = LastAnswer {
             end_ns: self.tally.wall_ns(),
+            all_ran_ns: self.tally.wall_ns(),
             last_answer_ns: last_ns.unwrap_or(0),
             longest_ns: self.tally.total().latency_ns.max(),
             has_unanswered: self.tally.unanswered > 0,

@@ -5,6 +5,7 @@ pub mod distribution;
 pub mod hdr_log;
 pub mod intervals;
 pub mod json;
+pub mod machine;
 pub mod progress;
 pub mod report;
 pub mod request_log;
@@ -79,9 +80,17 @@ pub const PERCENTILES: [(&str, f64); 5] = [
 
 impl Figures {
     /// From the counts of each worker.
-    pub fn of(plan: &Plan, pace: Pace, mut tallies: Vec<Tally>) -> Self {
+    ///
+    /// `machine_busy` says who had the CPUs, if they were busy.
+    pub fn of(
+        plan: &Plan,
+        pace: Pace,
+        mut tallies: Vec<Tally>,
+        machine_busy: Option<String>,
+    ) -> Self {
         unanswered::add_due_of_lost_workers(plan, pace, &mut tallies);
         let busiest_thread_share = busiest_share(&tallies);
+        let all_ran_ns = all_ran_until(&tallies);
         let workers = match tallies.len() {
             ..=1 => Vec::new(),
             _ => tallies.iter().map(Tally::total).collect(),
@@ -98,6 +107,7 @@ impl Figures {
         let last_ns = all.sessions.iter().map(|it| it.last_ns).max();
         let ending = Ending {
             end_ns: all.wall_ns(),
+            all_ran_ns: all_ran_ns.saturating_sub(all.begin_ns),
             last_answer_ns: last_ns.unwrap_or(0),
             longest_ns: total.latency_ns.max(),
             has_unanswered: !latency.unanswered().is_empty(),
@@ -130,7 +140,7 @@ impl Figures {
             total,
             warnings: Vec::new(),
         };
-        figures.warnings = figures.find_warnings(plan);
+        figures.warnings = figures.find_warnings(plan, machine_busy);
         figures
     }
 
@@ -219,8 +229,10 @@ impl Figures {
         })
     }
 
-    fn find_warnings(&self, plan: &Plan) -> Vec<String> {
+    fn find_warnings(&self, plan: &Plan, machine_busy: Option<String>) -> Vec<String> {
+        let is_busy = machine_busy.is_some();
         let mut found = Vec::from_iter(lost_sessions(plan, &self.all.lost));
+        found.extend(machine_busy);
         if self.all.not_begun > 0 {
             found.push(format!(
                 "{} of the transactions asked for were not begun: they were those of lost sessions",
@@ -232,7 +244,7 @@ impl Figures {
             found.push("no transaction was answered in the measured phase: a longer --duration, or look at the server".to_owned());
             return found;
         }
-        found.extend(self.steadiness.warning(self.all.wall_ns()));
+        found.extend(self.steadiness.warning(self.all.wall_ns(), is_busy));
         found.extend(busy_client(plan, self.busiest_thread_share));
         found.extend(plan.workload.warnings(plan.sessions));
         found.extend(self.idle_sessions(plan));
@@ -298,6 +310,15 @@ pub fn busiest_share(tallies: &[Tally]) -> f64 {
     let measured = tallies.iter().filter(|it| it.wall_ns() > 0);
     let shares = measured.map(|it| it.usage.cpu_ns() as f64 / it.wall_ns() as f64);
     shares.fold(0.0, f64::max)
+}
+
+/// Until when all workers ran, but for those that lost all their sessions; on the monotonic clock.
+fn all_ran_until(tallies: &[Tally]) -> u64 {
+    let lost = |it: &Tally| it.lost.values().sum::<u64>() >= it.sessions.len() as u64;
+    let ended = |it: &Tally| it.end_ns;
+    let ran = tallies.iter().filter(|it| it.end_ns > 0 && !lost(it));
+    let least = ran.map(ended).min();
+    least.or(tallies.iter().map(ended).max()).unwrap_or(0)
 }
 
 fn fairness(all: &Tally) -> Option<f64> {

@@ -70,6 +70,8 @@ pub enum Steadiness {
 pub struct Ending {
     /// Of the measured time.
     pub end_ns: u64,
+    /// Until then all workers ran: one that ends before the others, also at a stop, changes the rate.
+    pub all_ran_ns: u64,
     pub last_answer_ns: u64,
     pub longest_ns: u64,
     pub has_unanswered: bool,
@@ -82,7 +84,7 @@ pub fn judge(timeline: &Timeline, ending: Ending) -> Steadiness {
             since_ns: ending.last_answer_ns,
         };
     }
-    let Some(series) = Series::of(timeline, ending.end_ns) else {
+    let Some(series) = Series::of(timeline, ending.all_ran_ns) else {
         return Steadiness::Unknown;
     };
     let judged = [
@@ -123,9 +125,9 @@ struct Series {
 impl Series {
     /// Slots that have enough answers each on the average; `None` if these are too few.
     fn of(timeline: &Timeline, end_ns: u64) -> Option<Self> {
-        // The last slot of a run that ends by a number is not complete.
+        // The last slot of a run that is stopped, or ends by a number, is not complete.
         let complete = (end_ns / timeline.width_ns()) as usize;
-        let used = timeline.used().min(complete.max(timeline.used() - 1));
+        let used = timeline.used().min(complete);
         let answers: f64 = timeline.answered()[..used]
             .iter()
             .map(|it| f64::from(*it))
@@ -280,8 +282,14 @@ impl Steadiness {
         })
     }
 
-    /// What to do about it.
-    pub fn warning(&self, end_ns: u64) -> Option<String> {
+    /// What to do about it; on a busy machine other programs may have brought it about.
+    pub fn warning(&self, end_ns: u64, machine_busy: bool) -> Option<String> {
+        let look = match machine_busy {
+            true => {
+                "the other programs on this machine may be the cause: try again when it is idle"
+            }
+            false => "look at the server at that time, or try a longer --duration or --warm-up",
+        };
         match self {
             Self::Unknown | Self::Steady => None,
             Self::SteadyFrom(change) => {
@@ -292,7 +300,7 @@ impl Steadiness {
                 ))
             }
             Self::Unsteady(_) => Some(format!(
-                "{}: the figures are a mixture; look at the server at that time, or try a longer --duration or --warm-up",
+                "{}: the figures are a mixture; {look}",
                 self.text()?
             )),
             Self::Silent { since_ns } => Some(format!(
@@ -356,6 +364,7 @@ mod tests {
         }
         let ending = Ending {
             end_ns: END_NS,
+            all_ran_ns: END_NS,
             last_answer_ns: last_ns,
             longest_ns,
             has_unanswered: true,
@@ -372,6 +381,36 @@ mod tests {
     fn one_level_is_steady() {
         let steady = |it: &u64| judged(*it, |_| (1000.0, 800.0)) == Steadiness::Steady;
         assert!((0..300).filter(steady).count() >= 299);
+    }
+
+    #[test]
+    fn a_stop_is_no_change() {
+        for stop_ns in [2_900_000_000, 2_920_000_000, 2_950_000_000] {
+            let until = |s: f64| {
+                if s < stop_ns as f64 / 1e9 {
+                    1000.0
+                } else {
+                    1e9
+                }
+            };
+            let (timeline, ending) = load(7, |s| (until(s), 800.0));
+            let ending = Ending {
+                end_ns: stop_ns,
+                all_ran_ns: stop_ns,
+                ..ending
+            };
+            assert_eq!(judge(&timeline, ending), Steadiness::Steady);
+        }
+    }
+
+    #[test]
+    fn a_worker_that_ends_before_the_others_is_no_change() {
+        let (timeline, ending) = load(7, |s| (if s < 2.9 { 500.0 } else { 1000.0 }, 800.0));
+        let ending = Ending {
+            all_ran_ns: 2_900_000_000,
+            ..ending
+        };
+        assert_eq!(judge(&timeline, ending), Steadiness::Steady);
     }
 
     #[test]
@@ -393,7 +432,7 @@ mod tests {
                 "{change:?}"
             );
             assert!(found.text().unwrap().contains("the rate rose by"));
-            assert!(found.warning(END_NS).unwrap().contains("--warm-up"));
+            assert!(found.warning(END_NS, false).unwrap().contains("--warm-up"));
         }
     }
 

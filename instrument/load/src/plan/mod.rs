@@ -103,6 +103,16 @@ pub enum Target {
     Engine(Arc<dyn EmbeddedEngine>),
 }
 
+impl Target {
+    /// Whether it is a server that is surely on this machine.
+    pub fn is_server_here(&self) -> bool {
+        match self {
+            Self::Server(server) => server.endpoint.is_here(),
+            Self::Engine(_) => false,
+        }
+    }
+}
+
 /// A server, and the protocol for it.
 #[derive(Debug, Clone)]
 pub struct ServerTarget {

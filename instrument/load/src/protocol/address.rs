@@ -20,6 +20,14 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
+    /// Whether it is surely on this machine.
+    pub fn is_here(&self) -> bool {
+        match self {
+            Self::Tcp { address, .. } => address.ip().is_loopback(),
+            Self::Unix(_) => true,
+        }
+    }
+
     /// As messages name it.
     pub fn name(&self) -> String {
         match self {

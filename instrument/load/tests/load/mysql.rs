@@ -216,7 +216,7 @@ fn data_of_other_programs_are_left_alone() {
     };
     refused("", "no data yet (database concurve): --init makes it");
     load(&address, "--workload read --init-only").ok();
-    refused("--scale 2", "--init makes it anew");
+    refused("--scale 2", "--init-only, which replaces it");
     server.ask("UPDATE concurve.marks SET number = 99 WHERE name = 'format'");
     refused("", "made by another version (format 99)");
     server.ask("DROP DATABASE concurve; CREATE DATABASE concurve; CREATE TABLE concurve.a (b INT)");

@@ -2,6 +2,7 @@
 //! Nothing is done to them; they never become a role's `pid`, which is what is signalled.
 
 use concurve_clock as clock;
+use concurve_probe::others::Others;
 use concurve_probe::{control, process};
 use concurve_wire::record::OutcomeKind;
 
@@ -9,7 +10,6 @@ use super::Trial;
 use crate::attached::{self, Attached};
 use crate::convert;
 use crate::ledger::{Seen, Sums};
-use crate::others::Others;
 
 impl Trial {
     /// Attaches a role.

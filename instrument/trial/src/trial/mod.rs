@@ -8,6 +8,7 @@ mod reports;
 mod stop;
 
 use concurve_clock as clock;
+use concurve_probe::others::Others;
 use concurve_wire::record::{Outcome, OutcomeKind};
 use concurve_wire::spec::{Ready, TrialSpec};
 
@@ -16,7 +17,6 @@ use crate::host::Host;
 use crate::launch;
 use crate::ledger::Ledger;
 use crate::machine::Snapshot;
-use crate::others::Others;
 use crate::ready::Prober;
 use crate::role::Role;
 use crate::sampler::Sampler;

@@ -128,9 +128,14 @@ fn failure_message(role: &Role, exit: Exit) -> String {
         (End::Serve, true) => " before the others were done",
         (End::Exit, true) => "",
     };
-    let said = match role.stderr.excerpt.telling_line() {
-        Some(line) => format!("its standard error: {line}"),
-        None => "it wrote nothing to standard error".to_owned(),
+    let (said, wrote) = (&role.stderr.excerpt, &role.stdout.excerpt);
+    let said = match (said.telling_line(), wrote.telling_line()) {
+        (Some(line), _) => format!("its standard error: {line}"),
+        // As programs do that print their usage there.
+        (None, Some(line)) => {
+            format!("it wrote nothing to standard error; its standard output: {line}")
+        }
+        (None, None) => "it wrote nothing".to_owned(),
     };
     // What a shell would see of a daemon: the process that was started ends well, another one serves.
     let daemon = match (role.spec.end, exit) {

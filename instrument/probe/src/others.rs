@@ -1,22 +1,19 @@
-//! Processes outside the trial: which of them used the CPUs meanwhile.
+//! Other processes: which of them used the CPUs between two times.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use concurve_clock as clock;
-use concurve_probe::proc_fs::ProcFs;
-use concurve_probe::process;
-use concurve_probe::task::{PolicyClass, Stat};
-use concurve_wire::record::ForeignProcess;
 
-/// CPU time that one pass over the processes may take; there is one before the trial, and one after it
+use crate::proc_fs::ProcFs;
+use crate::process;
+use crate::task::{PolicyClass, Stat};
+
+/// CPU time that one pass over the processes may take. There is one at the begin, and one at the end
 /// if others used the machine, in which the files of those that did are read as well.
 const PASS_NS_MAX: u64 = 1_400_000;
-/// The runner asks what a pass has taken once in so many processes.
+/// It is asked what a pass has taken once in so many processes.
 const CLOCK_EVERY: usize = 16;
-/// So many processes are named.
-const NAMED_MAX: usize = 3;
-
 /// CPU time of processes at one time, by the clock that the kernel has of each: to ask it takes a
 /// twentieth of the time that reading a file of `/proc` takes.
 #[derive(Debug, Default)]
@@ -29,11 +26,20 @@ pub struct Others {
     at_ticks: u64,
 }
 
+/// A process that used CPU time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherProcess {
+    pub pid: u32,
+    pub name: String,
+    pub nice: i32,
+    pub cpu_ns: u64,
+}
+
 /// What others used between two times.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Used {
-    /// Those that used most, most first.
-    pub most: Vec<ForeignProcess>,
+    /// Those that are known, the one that used most first.
+    pub most: Vec<OtherProcess>,
     /// CPU time at low priority, of all of them.
     pub low_priority_ns: u64,
     /// CPU time of the kernel's threads. They are none of these processes.
@@ -75,7 +81,7 @@ impl Others {
         }
     }
 
-    /// Leaves out the processes of attached roles.
+    /// Leaves out those that are no others.
     pub fn without(mut self, is_own: impl Fn(u32) -> bool) -> Self {
         let before = self.cpu_ns.len();
         self.cpu_ns.retain(|pid, _| !is_own(*pid));
@@ -143,7 +149,6 @@ impl Others {
             }
             None => None,
         };
-        used.most.truncate(NAMED_MAX);
         used
     }
 
@@ -193,8 +198,8 @@ impl Pass {
     }
 }
 
-fn named(stat: &Stat, cpu_ns: u64) -> ForeignProcess {
-    ForeignProcess {
+fn named(stat: &Stat, cpu_ns: u64) -> OtherProcess {
+    OtherProcess {
         pid: stat.pid,
         name: stat.name.clone(),
         nice: stat.nice,
@@ -291,10 +296,10 @@ mod tests {
         made.process(12, USER, 0, 1400, 5);
         made.process(13, USER, 5, 1010, 5);
         let used = made.since(&before);
-        assert_eq!(used_ms(&used), [(12, 400), (11, 250), (10, 30)]);
+        assert_eq!(used_ms(&used), [(12, 400), (11, 250), (10, 30), (13, 10)]);
         let hog = &used.most[1];
         assert_eq!((hog.name.as_str(), hog.nice), ("hog 11", 19));
-        assert_eq!(used.low_priority_ns, 260 * MS, "those not named too");
+        assert_eq!(used.low_priority_ns, 260 * MS);
         assert_eq!(used.missing, None);
     }
 
