@@ -138,7 +138,7 @@ _CLEAR = (
 def _is_clear(ratio: Estimate | None, pair: Pair, sides: tuple[Side, Side], method: Method) -> bool:
     """Is a difference certain although the machine was not quiet? Neighbours disturb both cells
     alike where trials take turns within a run, and each cell asks for as many CPUs as the other:
-    the only role has as many threads in both, and what differs is no number (decision 79). The
+    the only role has as many threads in both, and what differs is no number (decision 75). The
     ratio would be another one on a quiet machine, its direction would not."""
     if method != "pairs" or ratio is None or ratio.low is None or ratio.high is None:
         return False
