@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 HELP = """Fit scaling models to measured numbers: what limits, where the peak is, what to expect.
 
 FILE is CSV with the names of its columns in the first line, or - for standard input; a Markdown
-table and columns divided by spaces are read, too. Rows of the same N are replicates: trials of one
-level. Of a table by concurve export, rows that were skipped, are in doubt, or had a load that
-failed are left out.
+table and columns divided by spaces are read, too. Rows of the same N are trials of one level. Of a
+table by concurve export, rows that were skipped, are in doubt, or had a load that failed are left
+out.
 
 \b
 Examples:
