@@ -189,7 +189,8 @@ SUBJECTS = (
          "xz", "-1", "-k", "-c", "--block-size=4MiB", "-T{threads}", "input"),
         "xz compresses blocks with threads; its first thread reads and writes.",
         "Blocks of 4 MiB share nothing. What is left is the end, where the last blocks do not fill "
-        "all threads.",
+        "all threads, and CPU time: two threads need more of the caches. The first thread waits at "
+        "a condition for blocks that are done, and that is no lock.",
     ),
     Subject(
         "zstd",
@@ -200,9 +201,9 @@ SUBJECTS = (
          "zstd", "-9", "-q", "-f", "-T{threads}", "input", "-o", "output.zst"),
         "zstd compresses jobs with threads; a thread of its own reads and writes.",
         "A job is several megabytes at this level, so an input of this size has few of them, "
-        "and threads have no work at the end. Jobs share no lock that is held for long, so none "
-        "is named; the rest is CPU time, more with two threads, of which no part is large "
-        "enough to be called the cause.",
+        "and threads have no work at the end. Jobs share no lock that is held for long, and none "
+        "is named. Each job has tables of its own for the search for matches: two at once need "
+        "twice as much of the caches, so the same input takes more CPU time.",
     ),
     Subject(
         "pigz",
@@ -305,8 +306,11 @@ SUBJECTS = (
          "pgbench", "-n", "-h", "127.0.0.1", "-p", "{free_port}", "-U", "postgres", "-f", "hot.sql",
          "-c", "{clients}", "-j", "1", "-T", "1", "postgres"),
         "All clients update the same row, and commits do not wait for the disk.",
-        "An update waits until the transaction that has changed the row has ended; "
-        "`pg_stat_activity` shows such waits as `Lock`, `transactionid` and `tuple`.",
+        "Eight servers and their client work on two CPUs, so that CPUs are waited for is true, and "
+        "the time of an operation shows it. It is not all: an update waits until the transaction "
+        "that has changed the row has ended, and a server does so in the same call in which it "
+        "waits for its client. Nothing from outside tells these two apart, so `client` stands for "
+        "both; `pg_stat_activity` does, with `Lock`, `transactionid` and `tuple`.",
     ),
     Subject(
         "mariadb-hot-row",
@@ -320,7 +324,9 @@ SUBJECTS = (
          "--concurrency={clients}", "--number-of-queries=8000"),
         "All clients update the same row; InnoDB writes its log once a second.",
         "InnoDB locks the row until the transaction ends; `SHOW ENGINE INNODB STATUS` lists the "
-        "transactions that wait for it.",
+        "transactions that wait for it. These wait in `ha_index_read_map`, where the row is read to "
+        "be changed. The other places are those of threads that have nothing to do: sampled waits "
+        "are of all threads, also of idle ones.",
     ),
 )  # fmt: skip
 

@@ -203,6 +203,15 @@ def test_stolen_cpu_time_is_contamination_and_no_shared_data() -> None:
     assert cause_of(of([thread(1.0)] * 2, 1600, steal=0.2), ALONE).cause == "contamination"
 
 
+def test_a_wait_at_a_condition_is_no_lock_that_spins_before_it_sleeps() -> None:
+    """A first thread waits for blocks that are done; two threads need more of the caches."""
+    busy = of([thread(0.93, futex=0.05, switches=400)] * 2, 1700)
+    locked = cause_of(seen_at(busy, "mutex", "pthread_mutex_lock"), ALONE)
+    assert locked.cause == "lock" and "spins before it sleeps" in locked.words
+    waiting = cause_of(seen_at(busy, "condition", "pthread_cond_timedwait"), ALONE)
+    assert waiting.cause != "lock"
+
+
 def test_one_word_where_all_wait_is_a_lock() -> None:
     locked = of([thread(0.3, futex=0.7)] * 4, 1250, words=[(270, 4), (90, 1)])
     said = cause_of(locked, ALONE)
@@ -349,6 +358,20 @@ def test_a_lock_that_is_tried_again_after_each_sleep_is_a_lock() -> None:
     base = level(1, [trying(0.0, 0), PARENT])
     said = cause_of(level(2, [trying(0.33), trying(0.33), PARENT], wall=0.75), base)
     assert said.cause == "lock" and "33 % of it asleep, as one worker alone is not" in said.words
+
+
+def test_sleeps_beside_waits_for_a_disk_are_those_of_a_lock_too() -> None:
+    """Each commit of a database waits for the disk, with one writer as with two: switches do not
+    tell how often a writer slept."""
+
+    def writer(asleep: float, disk: float) -> Thread:
+        return thread(0.25, sleep=asleep, disk=disk, switches=400)
+
+    base = level(1, [writer(0.0, 0.75), PARENT])
+    said = cause_of(level(2, [writer(0.5, 0.25)] * 2 + [PARENT], wall=0.95), base)
+    assert said.cause == "lock" and "asleep, as one worker alone is not" in said.words
+    few = cause_of(level(2, [writer(0.2, 0.55)] * 2 + [PARENT], wall=0.95), base)
+    assert few.cause != "lock", "they wait for the disk"
 
 
 @pytest.mark.parametrize(

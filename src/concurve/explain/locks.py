@@ -130,6 +130,18 @@ def _spins_and_sleeps(case: Case, words: str) -> Verdict | None:
     )
 
 
+def _waits_at_conditions(cell: Breakdown) -> bool:
+    """Are most of the known places where threads wait conditions? Who waits there spins for
+    nothing."""
+    at, known = waits_at([account.sites for account in cell.accounts], "condition")
+    return known >= KIND_READINGS_MIN and at >= ONE_WORD * known
+
+
+def _spins_for_nothing(cell: Breakdown) -> bool:
+    """Who is not accused of a lock that spins before it sleeps."""
+    return waits_for_no_lock(cell) or _waits_at_conditions(cell)
+
+
 def _held(case: Case, words: str) -> Verdict | None:
     """A lock whose holder runs."""
     cell = case.cell
@@ -187,7 +199,18 @@ def _try_again(cell: Breakdown, base: Breakdown) -> bool:
     if not _are_alike(cell, base) or base.share("sleep") > ALONE_ASLEEP_MAX:
         return False
     uneven = cell.of_capacity("uneven") if cell.capacity else 1.0
-    return uneven <= ASLEEP_UNEVEN_MAX and wait_often(cell, base, "sleep")
+    if uneven > ASLEEP_UNEVEN_MAX:
+        return False
+    return wait_often(cell, base, "sleep") or _sleeps_often(cell)
+
+
+def _sleeps_often(cell: Breakdown) -> bool:
+    """Is most of what threads were blocked for sleep, beside waits for a disk that are as many with
+    one worker, so that the switches do not tell how often they slept?"""
+    blocked = sum(cell.readings.get(kind, 0) for kind in KINDS)
+    seen = cell.readings.get("sleep", 0)
+    each = cell.per_trial("switches") / cell.threads
+    return each >= LOCK_SWITCHES_MIN and seen >= KIND_READINGS_MIN and 2 * seen >= blocked
 
 
 def _holder_waits(cell: Breakdown, base: Breakdown) -> bool:
@@ -368,7 +391,7 @@ _QUEUE, _FUTEX, _BOTH = ("run_queue",), ("futex",), ("futex", "cpu")
 RULES = (
     Rule(_woken_in_vain, (_QUEUE, _FUTEX), _waits_by_name),
     Rule(_spun_by_many, (_QUEUE, _FUTEX), _nobody),
-    Rule(_spins_and_sleeps, (_BOTH,), waits_for_no_lock),
+    Rule(_spins_and_sleeps, (_BOTH,), _spins_for_nothing),
     Rule(_held, (_FUTEX,), waits_for_no_lock),
     Rule(_held_by_a_sleeper, (_FUTEX,), waits_for_no_lock),
     Rule(_tried_again, (("sleep",),), _nobody),
