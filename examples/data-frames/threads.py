@@ -25,8 +25,8 @@ def compute(steps: int) -> None:
 
 
 def main(count: int) -> None:
-    """Do all of it in the measured phase, on a CPU that has worked for a while: the first tenths of a
-    second may be slower, and a lone thread would have them all to itself."""
+    """Do all of it in the measured phase, on a CPU that has worked for a while: the first tenths of
+    a second may be slower, and a lone thread would have them all to itself."""
     compute(STEPS)
     say(phase="measure", edge="begin")
     threads = [threading.Thread(target=compute, args=(STEPS // count,)) for _ in range(count)]
