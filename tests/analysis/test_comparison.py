@@ -504,6 +504,12 @@ def test_sweeps_of_one_command_under_two_names_are_one_study(store: Store) -> No
         "different commands: ./program {n} and ./another {n}"
         in compare_runs([runs[0]], [other]).warnings
     )
+    exported = "concurve sweep --export-html io8.html -P n 1,2 --repeats=3..3 -- ./program {n}"
+    assert not [
+        text
+        for text in compare_runs([runs[0]], [swept(runs[1], exported)]).warnings
+        if "different" in text
+    ]
     slow = "concurve sweep --name io8 -P n 1,2 --server './srv slow' -- ./program {n}"
     warnings = compare_runs([runs[0]], [swept(runs[1], slow)]).warnings
     assert "different commands: ./program {n} and --server ./srv slow ./program {n}" in warnings

@@ -13,7 +13,7 @@ from concurve.analysis.scaling import scaling_of
 from concurve.columns import read_table
 from concurve.definition.failures import FailureCount, default_failures, failure_counts
 from concurve.definition.programs import programs
-from concurve.definition.study import Indicator, Role
+from concurve.definition.study import Claim, Indicator, Role
 from concurve.definition.study_file import parse_study
 from concurve.definition.study_line import sweep_study
 from concurve.errors import RunError, StudyError
@@ -312,3 +312,18 @@ def test_what_failed_of_the_same_operations_counts_together() -> None:
 def test_a_count_without_a_unit_is_no_share() -> None:
     assert default_failures("1") == default_failures("") == "among operations"
     assert default_failures("%") == "share"
+
+
+def test_no_claim_is_judged_by_a_load_that_failed(tmp_path: Path) -> None:
+    """Errors come faster than answers, so the claim would be supported."""
+    claim = Claim(
+        id="more", says="Eight are better than one.", kind="ratio",
+        test={"of": {"n": 8}, "over": {"n": 1}, "indicator": "requests_per_second",
+              "at_least": 1.0},
+    )  # fmt: skip
+    for share, verdict in ((0.0, "supported"), (0.5, "not testable here")):
+        case = wrk({8: share})
+        study = msgspec.structs.replace(study_of(case), claims=(claim,))
+        (found,) = run_study(study, case, Store(str(tmp_path / f"{share}.db"))).claims
+        assert found.verdict == verdict, found
+        assert ("its load failed" in found.reason) == (share > 0)

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -75,8 +76,9 @@ def test_threads_of_several_processes_are_told_apart() -> None:
     assert re.search(r"postgres +pid 71 ", text) and re.search(r"postgres +pid 72 ", text)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_load_that_is_stopped_tells_the_figures_so_far(lab: Lab, number: signal.Signals) -> None:
+@contextmanager
+def a_server() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """The URL and the process of a server, which is not known to listen yet."""
     port = free_port()
     server = subprocess.Popen(
         [binary("concurve-server"), "--port", str(port)],
@@ -84,9 +86,20 @@ def test_a_load_that_is_stopped_tells_the_figures_so_far(lab: Lab, number: signa
         stderr=subprocess.DEVNULL,
     )
     try:
-        url, pid = f"redis://127.0.0.1:{port}", str(server.pid)
+        yield f"redis://127.0.0.1:{port}", server
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_load_that_is_stopped_tells_the_figures_so_far(lab: Lab, number: signal.Signals) -> None:
+    with a_server() as (url, server):
+        port = int(url.rpartition(":")[2])
         wait_until(lambda: is_listening(port), "the server")
-        load = lab.fork("load", url, "--duration", "120", "--sessions", "2", "--attach", pid)
+        load = lab.fork(
+            "load", url, "--duration", "120", "--sessions", "2", "--attach", str(server.pid)
+        )
         wait_until(
             lambda: any("/concurve-load " in line for line in lab.alive().values()), "the load"
         )
@@ -95,13 +108,10 @@ def test_a_load_that_is_stopped_tells_the_figures_so_far(lab: Lab, number: signa
         done = load.completed()
         assert done.returncode == 128 + number, done.stderr
         assert "answered " in done.stdout, done.stderr
-        assert f"server: process {pid}, in the measured time" in done.stdout
+        assert f"server: process {server.pid}, in the measured time" in done.stdout
         assert "no steady state: the rate fell by 100 %" not in done.stdout
         assert "these are the figures so far" in done.stderr
         assert server.poll() is None
-    finally:
-        server.kill()
-        server.wait()
 
 
 def is_listening(port: int) -> bool:
@@ -110,14 +120,8 @@ def is_listening(port: int) -> bool:
 
 
 def test_a_load_tells_the_cpu_time_of_a_server_that_runs(lab: Lab) -> None:
-    port = free_port()
-    server = subprocess.Popen(
-        [binary("concurve-server"), "--port", str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        url, pid = f"redis://127.0.0.1:{port}", str(server.pid)
+    with a_server() as (url, server):
+        pid = str(server.pid)
         up = lab.run("load", url, "--duration", "0.1", "--sessions", "1", "--attach", pid)
         while "cannot connect" in up.stderr and server.poll() is None:
             up = lab.run("load", url, "--duration", "0.1", "--sessions", "1", "--attach", pid)
@@ -129,10 +133,7 @@ def test_a_load_tells_the_cpu_time_of_a_server_that_runs(lab: Lab) -> None:
         assert server.poll() is None, "it serves on"
         refused = lab.run("load", "redis://127.0.0.1:1", "--attach", pid)
         assert refused.returncode != 0 and "server: process" not in refused.stdout
-    finally:
-        server.kill()
-        server.wait()
-    gone = lab.run("load", f"redis://127.0.0.1:{port}", "--attach", str(server.pid))
+    gone = lab.run("load", url, "--attach", pid)
     assert gone.returncode != 0
     assert "there is no process" in gone.stderr and "try:" in gone.stderr
 

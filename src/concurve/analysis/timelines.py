@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from itertools import pairwise
+from typing import Generic, TypeVar
 
 from concurve.analysis.records import StoredRecord
 from concurve.analysis.run import StoredRun
@@ -16,17 +17,28 @@ from concurve.wire.record import TrialRecord
 _CELLS_MAX = 12
 
 
-class TimelineReader:
-    """The timeline of the first trial in use of each cell, of a few cells where there are many.
-    What the machine did while it simulated is not what was asked: a simulation has none."""
+_Found = TypeVar("_Found")
 
-    def __init__(self, run: StoredRun) -> None:
+
+class FirstTrialReader(Generic[_Found]):
+    """Something of the first trial in use of each cell, of a few cells where there are many. What
+    the machine did while it simulated is not what was asked: a simulation has none."""
+
+    def __init__(
+        self,
+        run: StoredRun,
+        most: int,
+        of: Callable[[TrialRecord, dict[str, Level]], _Found | None],
+    ) -> None:
+        """``most``: so many cells; ``of`` gives what is kept of a record of the cell with these
+        levels, if it has any."""
         self._run = run
+        self._of = of
         is_real = not run.head.study.simulation
         self._known: tuple[int, ...] = tuple(sorted(run.used)) if is_real else ()
-        self._wanted = {cell: run.used[cell][0] for cell in spread(self._known, _CELLS_MAX)}
+        self._wanted = {cell: run.used[cell][0] for cell in _spread(self._known, most)}
         self._read: set[int] = set()
-        self._found: dict[int, TrialTimeline] = {}
+        self._found: dict[int, _Found] = {}
 
     def cells(self) -> Collection[int]:
         """Those that are shown."""
@@ -37,32 +49,48 @@ class TimelineReader:
         return self._wanted.get(key.cell) == key
 
     def take(self, stored: StoredRecord) -> None:
-        """Keep its timeline, if it has one."""
+        """Keep what the record has, if it has any."""
         cell = stored.key.cell
         self._read.add(cell)
-        timeline = timeline_of(stored.record, self._run.plan.cells[cell].parameters)
-        if timeline is not None:
-            self._found[cell] = timeline
+        found = self._of(stored.record, self._run.plan.cells[cell].parameters)
+        if found is not None:
+            self._found[cell] = found
 
     def has_all(self, cell: int) -> bool:
         """The cell's trial is read."""
         return cell not in self._wanted or cell in self._read
 
+    @property
+    def shown(self) -> tuple[_Found, ...]:
+        """What was found, in the order of the cells."""
+        return tuple(self._found[cell] for cell in self._wanted if cell in self._found)
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """The factors that vary."""
+        head = self._run.head
+        return tuple(
+            factor.name for factor in head.study.factors_at(head.effort) if len(factor.levels) > 1
+        )
+
+    @property
+    def remark(self) -> str:
+        """How many cells are left out; empty if none is."""
+        shown, known = len(self._found), len(self._known)
+        return f"{shown} of {known} cells." if shown < known else ""
+
+
+class TimelineReader(FirstTrialReader[TrialTimeline]):
+    """How busy the CPUs were."""
+
+    def __init__(self, run: StoredRun) -> None:
+        super().__init__(run, _CELLS_MAX, timeline_of)
+
     def found(self) -> CpuTimelines | None:
         """The timelines; ``None`` where no trial that was read has one."""
-        if not self._found:
+        if not self.shown:
             return None
-        study = self._run.head.study
-        shown, known = len(self._found), len(self._known)
-        return CpuTimelines(
-            factors=tuple(
-                factor.name
-                for factor in study.factors_at(self._run.head.effort)
-                if len(factor.levels) > 1
-            ),
-            cells=tuple(self._found[cell] for cell in self._wanted if cell in self._found),
-            remark=f"{shown} of {known} cells." if shown < known else "",
-        )
+        return CpuTimelines(factors=self.factors, cells=self.shown, remark=self.remark)
 
 
 def timeline_of(record: TrialRecord, parameters: dict[str, Level]) -> TrialTimeline | None:
@@ -94,7 +122,7 @@ def timeline_of(record: TrialRecord, parameters: dict[str, Level]) -> TrialTimel
     )
 
 
-def spread(cells: tuple[int, ...], most: int) -> tuple[int, ...]:
+def _spread(cells: tuple[int, ...], most: int) -> tuple[int, ...]:
     """All cells, or ``most`` of them, the first and the last among them."""
     if len(cells) <= most:
         return cells

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import PurePath
 
-from concurve.analysis.records import StoredRecord
 from concurve.analysis.run import StoredRun
-from concurve.analysis.timelines import spread
+from concurve.analysis.timelines import FirstTrialReader
 from concurve.explain.sites import short_name
 from concurve.findings.timelines import ThreadLane, ThreadState, ThreadTimelines, TrialThreads
-from concurve.store.rows import TrialKey
 from concurve.terms import Level
 from concurve.wire.record import RoleRecord, SiteRecord, ThreadTimeline, TrialRecord
 
@@ -33,53 +31,17 @@ _KINDS = {
 }
 
 
-class ThreadTimelineReader:
-    """The threads of the first trial in use of each cell that followed them, of a few cells where
-    there are many."""
+class ThreadTimelineReader(FirstTrialReader[TrialThreads]):
+    """What the threads did."""
 
     def __init__(self, run: StoredRun) -> None:
-        self._run = run
-        is_real = not run.head.study.simulation
-        self._known: tuple[int, ...] = tuple(sorted(run.used)) if is_real else ()
-        self._wanted = {cell: run.used[cell][0] for cell in spread(self._known, _CELLS_MAX)}
-        self._read: set[int] = set()
-        self._found: dict[int, TrialThreads] = {}
-
-    def cells(self) -> Collection[int]:
-        """Those that are shown."""
-        return self._wanted
-
-    def wants(self, key: TrialKey) -> bool:
-        """Is this the first trial in use of a cell that is shown?"""
-        return self._wanted.get(key.cell) == key
-
-    def take(self, stored: StoredRecord) -> None:
-        """Keep what its threads did, if the record says it."""
-        cell = stored.key.cell
-        self._read.add(cell)
-        threads = threads_of(stored.record, self._run.plan.cells[cell].parameters)
-        if threads is not None:
-            self._found[cell] = threads
-
-    def has_all(self, cell: int) -> bool:
-        """The cell's trial is read."""
-        return cell not in self._wanted or cell in self._read
+        super().__init__(run, _CELLS_MAX, threads_of)
 
     def found(self) -> ThreadTimelines | None:
         """What is known; ``None`` where no trial that was read says anything."""
-        if not self._found:
+        if not self.shown:
             return None
-        study = self._run.head.study
-        shown, known = len(self._found), len(self._known)
-        return ThreadTimelines(
-            factors=tuple(
-                factor.name
-                for factor in study.factors_at(self._run.head.effort)
-                if len(factor.levels) > 1
-            ),
-            cells=tuple(self._found[cell] for cell in self._wanted if cell in self._found),
-            remark=f"{shown} of {known} cells." if shown < known else "",
-        )
+        return ThreadTimelines(factors=self.factors, cells=self.shown, remark=self.remark)
 
 
 def threads_of(record: TrialRecord, parameters: dict[str, Level]) -> TrialThreads | None:

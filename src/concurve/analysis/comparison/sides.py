@@ -147,7 +147,8 @@ def studies(base: Findings, new: Findings) -> Iterator[str]:
         yield f"different commands: {said[0]} and {said[1]}"
 
 
-#: Options of a sweep that do not change what is measured, each with a value.
+#: Options of a sweep that do not change what is measured, each with a value; those that name a file
+#: to export to begin alike.
 _NOT_MEASURED = frozenset(
     {
         "--name",
@@ -164,6 +165,7 @@ _NOT_MEASURED = frozenset(
 )
 #: These have a name and levels.
 _PARAMETERS = ("-P", "--parameter")
+_EXPORT = "--export"
 _LINE_LENGTH_MAX = 80
 
 
@@ -176,7 +178,8 @@ def _sweep_of(run: Findings) -> list[str] | None:
     options = iter(words[2:end])
     kept = []
     for word in options:
-        if word.partition("=")[0] not in _NOT_MEASURED:
+        name = word.partition("=")[0]
+        if name not in _NOT_MEASURED and not name.startswith(_EXPORT):
             kept.append(word)
         elif "=" not in word:
             value = next(options, "")

@@ -181,7 +181,7 @@ def analyse(
     if unlike:
         best = withheld_best(best, unlike)
     absent = absent_of(first, head.study)
-    samples = samples_of(head, plan, protocol, tables, indicators, picked.quiet, absent)
+    samples = samples_of(head, plan, protocol, tables, indicators, picked.quiet, absent, failed)
     cells = cell_findings(
         plan, protocol, picked, every, samples, indicators, ground.speed, absent, head, failed
     )

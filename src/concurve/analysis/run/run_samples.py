@@ -22,19 +22,20 @@ def samples_of(
     infos: tuple[IndicatorInfo, ...],
     quiet: Sequence[Table] | None = None,
     absent: Mapping[str, str] = MappingProxyType({}),
+    failed: Mapping[int, str] = MappingProxyType({}),
 ) -> Samples:
     """What the tests of claims read: a run's values by cell and indicator. ``quiet`` are the tables
     of the quiet trials alone, where those of the figures hold others too; ``absent`` says why
-    indicators are absent."""
+    indicators are absent. Cells whose load ``failed`` have no values: those are of errors."""
     better = {info.name: info.better for info in infos}
     left_out = {(item.factor, item.level): item.says for item in head.left_out}
 
     places = {frozenset(cell.parameters.items()): cell.index for cell in plan.cells}
 
-    def table(parameters: Mapping[str, Level]) -> Table:
+    def cell_at(parameters: Mapping[str, Level]) -> int:
         place = places.get(frozenset(parameters.items()))
-        if place is not None and not protocol.cells[place].skipped:
-            return tables[place]
+        if place is not None:
+            return place
         name = describe(dict(parameters))
         found = [
             cell.index
@@ -47,9 +48,17 @@ def samples_of(
             raise MissingError(f"was not run{why}", name)
         if len(found) > 1:
             raise MissingError(f"names {len(found)} cells of this run, not one", name)
-        if protocol.cells[found[0]].skipped:
-            raise MissingError(f"was skipped: {protocol.cells[found[0]].skipped}", name)
-        return tables[found[0]]
+        return found[0]
+
+    def table(parameters: Mapping[str, Level]) -> Table:
+        place = cell_at(parameters)
+        if why := protocol.cells[place].skipped:
+            raise MissingError(f"was skipped: {why}", describe(dict(parameters)))
+        if why := failed.get(place):
+            raise MissingError(
+                f"has no figure: its load failed ({why})", describe(dict(parameters))
+            )
+        return tables[place]
 
     def by_block(parameters: Mapping[str, Level], indicator: str) -> Blocks:
         found = table(parameters).by_block(indicator)
@@ -70,5 +79,7 @@ def samples_of(
         lambda name: better.get(name, "neither"),
         resolution,
         is_staged(plan.rules),
-        None if quiet is None else samples_of(head, plan, protocol, quiet, infos, None, absent),
+        None
+        if quiet is None
+        else samples_of(head, plan, protocol, quiet, infos, None, absent, failed),
     )
