@@ -51,13 +51,11 @@ def samples_of(
         return found[0]
 
     def table(parameters: Mapping[str, Level]) -> Table:
-        place = cell_at(parameters)
-        if why := protocol.cells[place].skipped:
-            raise MissingError(f"was skipped: {why}", describe(dict(parameters)))
-        if why := failed.get(place):
-            raise MissingError(
-                f"has no figure: its load failed ({why})", describe(dict(parameters))
-            )
+        place, name = cell_at(parameters), describe(dict(parameters))
+        if skipped := protocol.cells[place].skipped:
+            raise MissingError(f"was skipped: {skipped}", name)
+        if place in failed:
+            raise MissingError(f"has no figure: its load failed ({failed[place]})", name)
         return tables[place]
 
     def by_block(parameters: Mapping[str, Level], indicator: str) -> Blocks:
