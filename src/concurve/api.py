@@ -6,7 +6,6 @@ Everything here is also behind ``import concurve``.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import functools
 import inspect
 import os
@@ -57,6 +56,7 @@ from concurve.store.run_head import decode_head
 from concurve.terms import Level
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
+from concurve.words import meant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,12 +100,8 @@ def _meant(name: str, keywords: Sequence[str]) -> str:
         return f"did you mean {other!r}?"
     if name in _HOOKS and "hooks" in keywords:
         return f"hooks=concurve.Hooks({name}=…)"
-    near = difflib.get_close_matches(name, keywords, n=1)
-    if near:
-        return f"did you mean {near[0]!r}?"
-    if "where" in keywords:
-        return f"where={{{name!r}: LEVEL}} for the settings under a condition"
-    return f"one of {', '.join(keywords)}"
+    where = f"where={{{name!r}: LEVEL}} for the settings under a condition"
+    return meant(name, keywords, where if "where" in keywords else None)
 
 
 class Run:

@@ -10,7 +10,6 @@ than names, is an error, which names its line.
 from __future__ import annotations
 
 import csv
-import difflib
 import io
 import math
 import re
@@ -23,6 +22,7 @@ from typing import NamedTuple
 from concurve.definition.units import in_base_unit
 from concurve.errors import ConcurveError
 from concurve.inputs import BYTES_MAX, read_named_text
+from concurve.words import meant, nearest
 
 _SPACES = " "
 _SEPARATORS = (",", ";", "\t", "|")
@@ -327,8 +327,8 @@ def _place(name: str, heading: list[str], file: Path) -> int:
     if name in heading:
         return heading.index(name)
     lower = {column.lower(): column for column in heading}
-    near = difflib.get_close_matches(name.lower(), list(lower), n=1)
-    remedy = f"did you mean {lower[near[0]]!r}?" if near else f"one of {', '.join(heading)}"
+    near = nearest(name.lower(), lower)
+    remedy = meant(name, heading) if near is None else f"did you mean {lower[near]!r}?"
     raise ConcurveError(f"{file} has no column {name!r}", remedy)
 
 

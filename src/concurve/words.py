@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 #: What stands for a figure that is none.
 MISSING = "–"
@@ -25,6 +25,10 @@ _CAUSES = {
 
 #: A message names so many of the names that may be meant, and so many of all.
 NAMES_MEANT, NAMES_LISTED = 3, 12
+
+#: How much alike two names are, of 1, so that one may be a slip for the other; what is longer than
+#: so many letters may be a part of the name.
+NEAR, LETTERS_HELD = 0.6, 2
 
 #: Parts of a second, each up to where three digits would be rounded to 1e+03.
 _PARTS = ((0.9995e-6, 1e9, "ns"), (0.9995e-3, 1e6, "µs"), (0.9995, 1e3, "ms"))
@@ -70,15 +74,27 @@ def listed(names: Sequence[str], last: str = "and") -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
-def meant(wanted: str, names: Sequence[str]) -> str:
-    """What may be meant by a name that is none of these: ``did you mean latency_ns_p99?``; else
-    ``one of`` the first of them. Empty where there are none."""
-    held = [name for name in names if wanted.lower() in name.lower()]
-    near = sorted(held, key=len) or difflib.get_close_matches(wanted, names, n=NAMES_MEANT)
-    if near:
-        return f"did you mean {listed(near[:NAMES_MEANT], 'or')}?"
+def nearest(wanted: str, names: Iterable[str], cutoff: float = NEAR) -> str | None:
+    """The name that is most alike; ``None`` where none is alike enough (``cutoff``, of 1)."""
+    return next(iter(difflib.get_close_matches(wanted, list(names), n=1, cutoff=cutoff)), None)
+
+
+def meant(wanted: str, names: Iterable[str], otherwise: str | None = None) -> str:
+    """A remedy for a name that is none of these: ``did you mean 'threads'?``, with more than one
+    where they hold what was written; else ``otherwise``, or ``one of`` the names."""
+    known = list(names)
+    held = sorted((name for name in known if wanted.lower() in name.lower()), key=len)
+    near = nearest(wanted, known)
+    if near is not None or (held and len(wanted) > LETTERS_HELD):
+        shown = held[:NAMES_MEANT] if near is None else [near]
+        return f"did you mean {listed([repr(name) for name in shown], 'or')}?"
+    return otherwise or one_of(known)
+
+
+def one_of(names: Sequence[str]) -> str:
+    """``one of`` the first names, and how many more there are; ``one of none`` without any."""
     more = f" and {len(names) - NAMES_LISTED} more" if len(names) > NAMES_LISTED else ""
-    return f"one of {', '.join(names[:NAMES_LISTED])}{more}" if names else ""
+    return f"one of {', '.join(names[:NAMES_LISTED]) or 'none'}{more}"
 
 
 def duration(seconds: float) -> str:

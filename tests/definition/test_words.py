@@ -100,8 +100,10 @@ def test_shares(part: float, share: str, percent: str, whole: str) -> None:
 
 def test_a_name_that_is_none_has_the_ones_that_may_be_meant() -> None:
     names = ["latency_ns_p50", "latency_ns_p99", "latency_ns_p999", "wall_seconds"]
-    assert words.meant("p50", names) == "did you mean latency_ns_p50?"
-    assert words.meant("p99", names) == "did you mean latency_ns_p99 or latency_ns_p999?"
-    assert words.meant("wal_seconds", names) == "did you mean wall_seconds?"
+    assert words.meant("p50", names) == "did you mean 'latency_ns_p50'?"
+    assert words.meant("p99", names) == "did you mean 'latency_ns_p99' or 'latency_ns_p999'?"
+    assert words.meant("wal_seconds", names) == "did you mean 'wall_seconds'?"
     assert words.meant("xyz", [f"a{number}" for number in range(20)]).endswith("a11 and 8 more")
-    assert words.meant("xyz", []) == ""
+    assert words.meant("xyz", names, "write it in full") == "write it in full"
+    assert words.meant("xyz", []) == "one of none"
+    assert words.meant("n", names) == f"one of {', '.join(names)}", "one letter is part of much"

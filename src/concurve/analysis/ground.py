@@ -182,7 +182,7 @@ def _asked(
             )
         raise RunError(
             f"run {head.id}: no trial has the indicator {name!r}",
-            words.meant(name, sorted(have)) or "none yet",
+            words.meant(name, sorted(have)),
         )
     info = known.get(name, IndicatorInfo(name=name, label=name))
     if better != "neither":

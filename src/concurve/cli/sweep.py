@@ -330,19 +330,18 @@ def _tell_of_tool(command: Sequence[str], extracts: Sequence[str]) -> None:
 
 def _tell_of_primary(primary: str | None, study: Study) -> None:
     """Say that the program has to report the figure that is named, where nothing else gives it."""
-    import difflib
-
     from concurve.cli.showing import note
     from concurve.definition.measured import MEASURED
+    from concurve.words import nearest
 
     name = study.primary
     if primary is None or name in MEASURED or any(item.name == name for item in study.extracts):
         return
-    near = difflib.get_close_matches(name, MEASURED, n=1)
-    meant = f" (or is {near[0]} meant?)" if near else ""
+    near = nearest(name, MEASURED)
+    other = f" (or is {near} meant?)" if near else ""
     note(
         f"note: {name} is neither extracted nor always measured: the program has to report it"
-        f"{meant}"
+        f"{other}"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from concurve.definition.study import Study, with_java
 from concurve.definition.study_check import with_rules
 from concurve.errors import StudyError
 from concurve.terms import CampaignTexts, Level
+from concurve.words import meant
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,10 +68,9 @@ def only(campaign: Campaign, names: Sequence[str]) -> Campaign:
     known = [member.name for member in campaign.studies]
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
             raise StudyError(
                 f"--only: {campaign.name} has no study {name!r}",
-                f"did you mean {near[0]!r}?" if near else f"some of {','.join(known)}",
+                meant(name, known, f"some of {','.join(known)}"),
             )
     if not names:
         raise StudyError("--only: no study is named", f"some of {','.join(known)}")

@@ -3,7 +3,6 @@ entry is checked against the study that it names."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
@@ -12,6 +11,7 @@ from concurve.definition.campaign import Answer, Member
 from concurve.definition.study import Study
 from concurve.errors import StudyError
 from concurve.terms import Level
+from concurve.words import meant
 
 
 class AnswerTable(Answer, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -102,6 +102,5 @@ def _levels(study: Study) -> dict[str, list[Level]]:
 def _one_of(name: str, known: Collection[str], where: str, what: str) -> None:
     if name in known:
         return
-    near = difflib.get_close_matches(name, known, n=1)
-    remedy = f"did you mean {near[0]!r}?" if near else f"one of {', '.join(known) or 'none'}"
+    remedy = meant(name, known)
     raise StudyError(f"{where}: {name!r} is not {what}", remedy)

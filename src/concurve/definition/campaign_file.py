@@ -3,7 +3,6 @@ every refusal names file, key and remedy."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -19,6 +18,7 @@ from concurve.definition.templates import NAME
 from concurve.definition.toml_file import read_tables, read_text
 from concurve.errors import StudyError
 from concurve.terms import CampaignTexts, Goal, Measure, Reference
+from concurve.words import meant
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -149,10 +149,9 @@ def _check_efforts(file: _File, path: Path) -> None:
             raise StudyError(f"{path}: effort.{effort}, studies: none", "one of them at least")
         for name in own.studies:
             if name not in file.campaign.studies:
-                near = difflib.get_close_matches(name, file.campaign.studies, n=1)
                 raise StudyError(
                     f"{path}: effort.{effort}, studies: {name!r} is none of the campaign's",
-                    f"did you mean {near[0]!r}?" if near else "a name out of campaign, studies",
+                    meant(name, file.campaign.studies, "a name out of campaign, studies"),
                 )
 
 
@@ -162,10 +161,9 @@ def _members(names: Iterable[str], path: Path, cpus: int) -> Iterator[Member]:
     for name in names:
         file = path.parent / name / "study.toml"
         if name not in folders:
-            near = difflib.get_close_matches(name, folders, n=1)
             raise StudyError(
                 f"{path}: campaign, studies: {name!r} has no {file}",
-                f"did you mean {near[0]!r}?" if near else f"a study file at {file}",
+                meant(name, folders, f"a study file at {file}"),
             )
         study = load_study(file, cpus)
         if study.name in taken:
@@ -187,11 +185,10 @@ def _check_goals(goals: tuple[_Goal, ...], members: Iterable[Member], path: Path
     for member in members if goals else ():
         case = member.study.test_case
         if case is not None and case.goal and case.goal not in known:
-            near = difflib.get_close_matches(case.goal, known, n=1)
             raise StudyError(
                 f"{path.parent / member.name / 'study.toml'}: test_case, goal {case.goal!r} is no "
                 f"goal of {CAMPAIGN_NAME}",
-                f"did you mean {near[0]!r}?" if near else f"one of {', '.join(known)}",
+                meant(case.goal, known),
             )
 
 
@@ -202,8 +199,7 @@ def _check_published(names: list[str], path: Path) -> None:
         return
     for case in load_published(file):
         if case not in names:
-            near = difflib.get_close_matches(case, names, n=1)
             raise StudyError(
                 f"{file}: test_case {case!r} is no study of {CAMPAIGN_NAME}",
-                f"did you mean {near[0]!r}?" if near else f"one of {', '.join(names)}",
+                meant(case, names),
             )

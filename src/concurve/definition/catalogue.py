@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from concurve.definition.campaign_file import load_campaign
 from concurve.definition.study import Study
 from concurve.definition.study_file import CAMPAIGN_NAME, load_study
 from concurve.errors import StudyError
+from concurve.words import meant, nearest, one_of
 
 
 class Entry(NamedTuple):
@@ -78,18 +78,11 @@ def _holding(file: str) -> list[Entry]:
 def _member(campaign: Campaign, name: str) -> Study:
     studies = {member.name: member.study for member in campaign.studies}
     if name not in studies:
-        near = difflib.get_close_matches(name, list(studies), n=1)
         raise StudyError(
             f"campaign {campaign.name} has no study {name!r}",
-            f"did you mean {near[0]!r}?" if near else f"one of {', '.join(studies)}",
+            meant(name, list(studies)),
         )
     return studies[name]
-
-
-def near_packaged(name: str, known: list[str]) -> str:
-    """A remedy for a name that no packaged study has."""
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"one of {', '.join(known)}"
 
 
 def _near_file(path: Path) -> str:
@@ -98,9 +91,9 @@ def _near_file(path: Path) -> str:
         files = sorted(file.name for file in path.parent.glob("*.toml"))
     except OSError:
         files = []
-    near = difflib.get_close_matches(path.name, files, n=1, cutoff=0.7)
-    if near:
-        return f"did you mean {path.with_name(near[0])}?"
+    near = nearest(path.name, files, 0.7)
+    if near is not None:
+        return f"did you mean {path.with_name(near)}?"
     return "a file whose name ends with .toml, or a packaged study: concurve studies lists them"
 
 
@@ -115,10 +108,8 @@ def _study_file(name: str, others: list[str]) -> Path:
     if "/" in name or path.suffix or path.is_file():
         there = "is no .toml file" if path.is_file() else "no such file"
         raise StudyError(f"{name}: {there}", _near_file(path))
-    near = difflib.get_close_matches(name, [*known, *others], n=1)
+    names = [*known, *others]
     raise StudyError(
         f"no packaged study {name!r}",
-        f"did you mean {near[0]!r}?"
-        if near
-        else f"one of {', '.join([*known, *others])}, or the path of a .toml file",
+        meant(name, names, f"{one_of(names)}, or the path of a .toml file"),
     )

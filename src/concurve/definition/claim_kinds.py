@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from typing import ClassVar
@@ -15,6 +14,7 @@ from concurve.definition.origins import Origins
 from concurve.definition.study import Claim, Study
 from concurve.errors import StudyError
 from concurve.terms import Level
+from concurve.words import meant
 
 Cell = dict[str, Level]
 
@@ -290,10 +290,9 @@ def parse_test(claim: Claim, where: str) -> ClaimTest:
         StudyError: an unknown kind, or keys that do not fit it.
     """
     if claim.kind not in KINDS:
-        near = difflib.get_close_matches(claim.kind, KINDS, n=1)
         raise StudyError(
             f"{where}: claims {claim.id!r}: unknown kind {claim.kind!r}",
-            f"did you mean {near[0]!r}?" if near else f"one of {', '.join(KINDS)}",
+            meant(claim.kind, KINDS),
         )
     kind = KINDS[claim.kind]
     try:
@@ -324,10 +323,9 @@ def check_claims(study: Study, origins: Origins) -> None:
         test = parse_test(claim, where)
         for name in _factors_of(test):
             if name not in factors:
-                near = difflib.get_close_matches(name, factors, n=1)
                 raise StudyError(
                     f"{where}: claims {claim.id!r}: {name!r} is no factor",
-                    f"did you mean {near[0]!r}?" if near else f"one of {', '.join(factors)}",
+                    meant(name, factors),
                 )
         if isinstance(test, Bounded) and test.at_least is None and test.at_most is None:
             raise StudyError(

@@ -9,10 +9,11 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from concurve.definition.catalogue import campaigns, entries, near_packaged
+from concurve.definition.catalogue import campaigns, entries
 from concurve.definition.study_file import CAMPAIGN_NAME, PUBLISHED_NAME
 from concurve.errors import StudyError
 from concurve.permissions import file_mode, folder_mode
+from concurve.words import meant
 
 STUDY_NAME = "study.toml"
 
@@ -61,7 +62,7 @@ def _files(name: str) -> dict[str, str]:
         return _member(known[campaign], member)
     names = [*folders, *(f"{campaign}/{path.parent.name}" for campaign, folder in known.items()
                          for path in sorted(folder.glob(f"*/{STUDY_NAME}")))]  # fmt: skip
-    raise StudyError(f"no packaged study or campaign {name!r}", near_packaged(name, names))
+    raise StudyError(f"no packaged study or campaign {name!r}", meant(name, names))
 
 
 def _all_of(folder: Path) -> dict[str, str]:

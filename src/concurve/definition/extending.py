@@ -14,7 +14,6 @@ The result has the tables of an equivalent file that extends no other one: a
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,6 +30,7 @@ from concurve.definition.templates import NAME, is_whole, placeholders
 from concurve.definition.toml_file import parse_toml, read_text, to_type
 from concurve.errors import StudyError
 from concurve.terms import IndicatorInfo
+from concurve.words import meant
 
 Tables = dict[str, Any]
 
@@ -323,18 +323,17 @@ def _found(
     if name in described:
         return described[name]
     where, extended = f"{files[0].where}: {table}, use: {name!r}", [f.where for f in files[1:]]
-    near = difflib.get_close_matches(name, [*shared, *described], n=1)
     if table == "indicators":
         raise StudyError(
             f"{where} is described neither in a file that the study extends nor by a program of "
             "its roles",
-            f"did you mean {near[0]!r}?" if near else "an entry of its own: name, better, unit",
+            meant(name, [*shared, *described], "an entry of its own: name, better, unit"),
         )
     if not extended:
         raise StudyError(f"{where}, but the study extends no file", 'extends = "../shared.toml"')
     raise StudyError(
         f"{where} is not in {', '.join(extended)}",
-        f"did you mean {near[0]!r}?" if near else f"one of {', '.join(shared) or 'none'}",
+        meant(name, [*shared, *described]),
     )
 
 
@@ -411,10 +410,9 @@ class _Words:
         """Refuse entries of the study's own ``[with]`` that no text uses."""
         for name in own or ():
             if name not in self._asked:
-                near = difflib.get_close_matches(name, self._asked - set(own), n=1)
                 raise StudyError(
                     f"{self.origins}: with, {name}: nothing uses {{with.{name}}}",
-                    f"did you mean {near[0]!r}?" if near else "remove this entry",
+                    meant(name, self._asked - set(own), "remove this entry"),
                 )
 
     def _entry(self, table: str, position: int, entry: Any) -> Any:
@@ -492,10 +490,9 @@ class _Words:
         words = {**self.defaults, **self._given}
         self._asked.add(name)
         if name not in words:
-            near = difflib.get_close_matches(name, words, n=1)
             raise StudyError(
                 f"{where}: {{with.{name}}} has no value",
-                f"did you mean {near[0]!r}?" if near else f"[with] with an entry {name}",
+                meant(name, words, f"[with] with an entry {name}"),
             )
         return words[name]
 

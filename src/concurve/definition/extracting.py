@@ -10,7 +10,6 @@ failures, of which fewer are better.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import re
 import shlex
@@ -27,6 +26,7 @@ from concurve.definition.measured import MEASURED
 from concurve.definition.study import Extract, Indicator
 from concurve.definition.units import is_rate
 from concurve.errors import StudyError
+from concurve.words import meant, nearest, one_of
 
 Direction = Literal["lower", "higher", "neither"]
 
@@ -176,7 +176,7 @@ def _check_direction(text: str, pattern: str) -> None:
         return
     rest, unit = _last(head)
     has_unit = unit is not None and (not unit or _UNIT.fullmatch(unit)) and "(" in rest
-    if has_unit or _NO_UNITS.fullmatch(word) or difflib.get_close_matches(word, DIRECTIONS, 1, 0.8):
+    if has_unit or _NO_UNITS.fullmatch(word) or nearest(word, DIRECTIONS, 0.8):
         said = unit if has_unit and unit else ""
         raise StudyError(
             f"--extract '{text}': {word!r} is no direction: {', '.join(DIRECTIONS)}",
@@ -224,8 +224,7 @@ def tool_figures(text: str, target: str, where: str) -> list[Extraction]:
 
 
 def _near_tool(tool: str, otherwise: str) -> str:
-    near = difflib.get_close_matches(tool, _table(), n=1)
-    return f"did you mean {near[0]!r}?" if near else f"{otherwise}one of {', '.join(_table())}"
+    return meant(tool, _table(), f"{otherwise}{one_of(list(_table()))}")
 
 
 def _known(tool: str, role: str) -> Iterator[Extraction]:

@@ -8,13 +8,13 @@ them are this machine.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 import msgspec
 
 from concurve.definition.study import Role, Study
 from concurve.errors import HostError
+from concurve.words import meant, one_of
 
 #: What a role's ``host`` says for a copy on every host; ``each:LABEL``: on those with the label.
 EACH = "each"
@@ -99,13 +99,12 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def _near(self, text: str) -> str:
         known = [*(host.name for host in self.hosts), *self.labels]
-        near = difflib.get_close_matches(text, known, n=1)
-        if near:
-            return f"did you mean {near[0]!r}?"
-        names = ", ".join(host.name for host in self.hosts)
+        names = one_of([host.name for host in self.hosts])
         if self.cluster.address:
-            return f"one of {names}; hosts have labels in a file of hosts, as --hosts FILE takes it"
-        return f'one of {names}, or labels = ["{text}"] for one of them in the file of hosts'
+            labels = "; hosts have labels in a file of hosts, as --hosts FILE takes it"
+        else:
+            labels = f', or labels = ["{text}"] for one of them in the file of hosts'
+        return meant(text, known, names + labels)
 
 
 def is_each(text: str) -> bool:

@@ -6,7 +6,6 @@ A priority class is a nice value and a policy, a kernel is a program and its opt
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 
 from concurve.definition.origins import Origins
@@ -20,6 +19,7 @@ from concurve.definition.templates import (
 )
 from concurve.errors import StudyError
 from concurve.terms import Level
+from concurve.words import meant
 
 #: By factor, by level as text, by part. The texts may hold placeholders of factors.
 LevelParts = Mapping[str, Mapping[str, Mapping[str, Value]]]
@@ -69,12 +69,12 @@ def check_parts(
     for factor, entries in level_parts.items():
         where = origins.of("levels", factor)
         if factor not in levels:
-            raise StudyError(f"{where}: levels.{factor} is no factor", _near(factor, levels))
+            raise StudyError(f"{where}: levels.{factor} is no factor", meant(factor, levels))
         wanted = [str(level) for level in levels[factor]]
         for level in entries:
             if level not in wanted:
                 raise StudyError(
-                    f"{where}: levels.{factor}: {level!r} is no level", _near(level, wanted)
+                    f"{where}: levels.{factor}: {level!r} is no level", meant(level, wanted)
                 )
         for level in wanted:
             _check_level(factor, level, entries, where)
@@ -118,9 +118,3 @@ def check_lists(
                     f"{place}: {{{name}}} is a list",
                     f'an argument of its own, "{{{name}}}", or a text instead of the list',
                 )
-
-
-def _near(name: str, names: Iterable[str]) -> str:
-    known = list(names)
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"one of {', '.join(known) or 'none'}"

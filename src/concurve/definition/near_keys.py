@@ -3,8 +3,9 @@ the word that another part of the laboratory, or another tool, has for it."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
+
+from concurve.words import nearest
 
 #: From here on, two keys differ by a slip of the fingers.
 _SLIP = 0.65
@@ -24,15 +25,15 @@ def remedy_for(
         return f"did you mean {plain[_plain(key)]!r}?"
     if meant and _plain(key) in meant:
         return meant[_plain(key)]
-    slips = difflib.get_close_matches(_plain(key), plain, n=1, cutoff=_SLIP)
-    if slips:
-        return f"did you mean {plain[slips[0]]!r}?"
+    slip = nearest(_plain(key), plain, _SLIP)
+    if slip is not None:
+        return f"did you mean {plain[slip]!r}?"
     headings = [name for name, keys in (elsewhere or {}).items() if key in keys]
     if headings:
         return f"{key!r} is a key of {_either(headings)}: write it there"
-    near = difflib.get_close_matches(_plain(key), plain, n=1)
-    if near:
-        return f"did you mean {plain[near[0]]!r}?"
+    near = nearest(_plain(key), plain)
+    if near is not None:
+        return f"did you mean {plain[near]!r}?"
     return f"the keys are {', '.join(known)}"
 
 

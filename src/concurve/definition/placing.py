@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 import msgspec
@@ -12,6 +11,7 @@ from concurve.definition.remote import PROGRAM as REMOTE
 from concurve.definition.study import Role, Study
 from concurve.definition.study_check import check
 from concurve.errors import StudyError
+from concurve.words import meant
 
 #: In place of a role: all of them.
 EVERY = "*"
@@ -34,10 +34,9 @@ def placed_on(study: Study, texts: Sequence[str]) -> Study:
             hosts |= {role.name: host for role in study.roles if _is_ours(role)}
             continue
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
             raise StudyError(
                 f"--place {text!r}: the study has no role {name!r}",
-                f"did you mean {near[0]!r}?" if near else f"one of {', '.join(names)}",
+                meant(name, names),
             )
         hosts[name] = host
     for role in study.roles:

@@ -3,7 +3,6 @@ already, or one elsewhere."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -21,6 +20,7 @@ from concurve.definition.study_check import check
 from concurve.definition.templates import placeholders
 from concurve.errors import StudyError
 from concurve.terms import Level
+from concurve.words import meant
 
 #: Where the packaged studies have a server listen; a role that connects to it names this address.
 _ADDRESS = f"127.0.0.1:{{{FREE_PORT}}}"
@@ -87,10 +87,9 @@ def _parsed(
         if not equals or not factor:
             raise StudyError(f"--set {text!r}: not FACTOR=LEVELS", "--set threads=1,2,4")
         if factor not in known:
-            near = difflib.get_close_matches(factor, sorted(known), n=1)
             raise StudyError(
                 f"--set {factor}: {name} has no such factor",
-                f"did you mean {near[0]!r}?" if near else f"one of {', '.join(sorted(known))}",
+                meant(factor, sorted(known)),
             )
         if factor in levels:
             raise StudyError(f"--set {factor} is given twice", "all its levels in one")

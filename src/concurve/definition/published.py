@@ -11,7 +11,6 @@ file ``test_case`` names the study. Optional columns: ``title`` of the table, ``
 from __future__ import annotations
 
 import csv
-import difflib
 import io
 import math
 import re
@@ -26,6 +25,7 @@ from concurve.definition.levels import parse_level
 from concurve.errors import StudyError
 from concurve.inputs import read_named
 from concurve.terms import Level
+from concurve.words import meant
 
 #: How a published figure is compared with a new one: both divided by their base; the figure is
 #: itself such a factor, or an improvement in percent; both minus their base; whether both lie on
@@ -122,10 +122,9 @@ def _check_heading(names: list[str], where: str) -> None:
     known = (*COLUMNS, *OPTIONAL)
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
             raise StudyError(
                 f"{where}: unknown column {name!r}",
-                f"did you mean {near[0]!r}?" if near else f"the columns are {', '.join(known)}",
+                meant(name, known, f"the columns are {', '.join(known)}"),
             )
     missing = [name for name in COLUMNS if name not in names]
     if missing:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import Any
 
@@ -32,6 +31,7 @@ from concurve.definition.study import (
 from concurve.definition.templates import NAME, check_placeholders, placeholders
 from concurve.errors import StudyError
 from concurve.terms import Level
+from concurve.words import meant
 
 #: Runs are stored and requested under this name.
 _STUDY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
@@ -189,7 +189,7 @@ def _check_roles_of_extracts(study: Study, where: Origins) -> None:
     for extract in study.extracts:
         place = _extract_place(extract, where)
         if extract.role and extract.role not in roles:
-            raise StudyError(f"{place}: no role {extract.role!r}", _near(extract.role, list(roles)))
+            raise StudyError(f"{place}: no role {extract.role!r}", meant(extract.role, list(roles)))
         if extract.role and (
             roles[extract.role].copies != "1" or is_each(roles[extract.role].host)
         ):
@@ -207,7 +207,7 @@ def _check_roles_of_indicators(study: Study, where: Origins) -> None:
         if role and role not in roles:
             raise StudyError(
                 f"{where.of('indicators', item.name)}: indicator {item.name}: no role {role!r}",
-                _near(role, roles),
+                meant(role, roles),
             )
 
 
@@ -278,7 +278,7 @@ def _check_efforts(study: Study, where: Origins) -> None:
         for name in effort.factors:
             if name not in names:
                 raise StudyError(
-                    f"{place}: factor {name!r} is not in the study", _near(name, names)
+                    f"{place}: factor {name!r} is not in the study", meant(name, names)
                 )
 
 
@@ -300,7 +300,7 @@ def _check_roles(study: Study, where: Origins) -> None:
     if study.target not in names:
         raise StudyError(
             f"{where.of('protocol', 'target')}: the study has no role {study.target!r} to measure",
-            _near(study.target, names),
+            meant(study.target, names),
         )
 
 
@@ -312,7 +312,7 @@ def _check_after(
     if other == role.name:
         raise StudyError(f"{place}, which is itself", "the name of another role, or no after")
     if other not in names:
-        raise StudyError(place, _near(other, names))
+        raise StudyError(place, meant(other, names))
     ends = {item.name: item.end for item in earlier}
     if other not in ends:
         raise StudyError(f"{place}, which is listed later", f"[[roles]] {other} before {role.name}")
@@ -353,7 +353,7 @@ def _check_work_and_base(study: Study, where: Origins) -> None:
         if study.work not in factors:
             raise StudyError(
                 f"{where.of('protocol', 'work')}: work {study.work!r} is no factor",
-                _near(study.work, list(factors)),
+                meant(study.work, list(factors)),
             )
         if not all(isinstance(level, int | float) for level in factors[study.work]):
             raise StudyError(
@@ -365,7 +365,7 @@ def _check_work_and_base(study: Study, where: Origins) -> None:
         if name not in factors:
             raise StudyError(
                 f"{where.of('protocol', 'base')}: base {name!r} is no factor",
-                _near(name, list(factors)),
+                meant(name, list(factors)),
             )
         if level not in factors[name]:
             raise StudyError(
@@ -396,7 +396,7 @@ def _check_conditions(study: Study, where: Origins) -> None:
         if name not in names:
             raise StudyError(
                 f"{where.of('protocol', 'conditions')}: conditions: {name!r} is no factor",
-                _near(name, names),
+                meant(name, names),
             )
         if name == choose_work(study):
             raise StudyError(
@@ -411,15 +411,10 @@ def _check_optional(study: Study, where: Origins) -> None:
     for factor, levels in study.optional.items():
         place = f"{where.of('protocol', 'optional')}: optional: {factor}"
         if factor not in [item.name for item in study.factors]:
-            raise StudyError(f"{place} is no factor", _near(factor, list(known)))
+            raise StudyError(f"{place} is no factor", meant(factor, list(known)))
         for level in levels:
             if level not in known[factor]:
                 raise StudyError(
                     f"{place}: {level!r} is no level",
                     f"one of {', '.join(map(str, known[factor]))}",
                 )
-
-
-def _near(name: str, names: list[str]) -> str:
-    near = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"one of {', '.join(names) or 'none'}"

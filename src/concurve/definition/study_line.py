@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import re
 from collections.abc import Mapping, Sequence
@@ -38,6 +37,7 @@ from concurve.definition.templates import placeholders
 from concurve.definition.units import parse_duration, parse_share
 from concurve.errors import StudyError
 from concurve.terms import Level
+from concurve.words import nearest
 
 #: What ``--work`` may also say: each worker brings its own work, or all cells do the same.
 AMOUNTS: tuple[Literal["fixed", "scales"], ...] = ("fixed", "scales")
@@ -229,11 +229,11 @@ def _named_primary(text: str, extracted: Sequence[Indicator]) -> Indicator:
     if better != "neither":
         known = msgspec.structs.replace(known, better=better)
     if known.better == "neither":
-        near = difflib.get_close_matches(name, MEASURED, n=1, cutoff=_SLIP)
-        meant = f"did you mean {near[0]!r}? Else " if near and near[0] != name else ""
+        near = nearest(name, MEASURED, _SLIP)
+        else_named = f"did you mean {near!r}? Else " if near not in (None, name) else ""
         raise StudyError(
             f"--primary {text!r}: whether higher or lower is better is not known",
-            f"{meant}--primary {name}:higher, or --primary {name}:lower",
+            f"{else_named}--primary {name}:higher, or --primary {name}:lower",
         )
     return known
 
@@ -245,18 +245,19 @@ def _refuse_misspelt(name: str, extracted: Sequence[str]) -> None:
     Raises:
         StudyError: it is one.
     """
-    near = [
-        other
-        for other in difflib.get_close_matches(name, extracted, n=3, cutoff=_SLIP)
-        if re.sub(r"\d", "", other) != re.sub(r"\d", "", name)
-    ]
-    if near:
-        others = [item for item in extracted if item != near[0]]
+    alike = [other for other in extracted if _letters(other) != _letters(name)]
+    near = nearest(name, alike, _SLIP)
+    if near is not None:
+        others = [item for item in extracted if item != near]
         listed = f" Others that are extracted: {', '.join(others)}." if others else ""
         raise StudyError(
             f"--primary: no figure {name!r} is extracted",
-            f"did you mean {near[0]!r}?{listed}",
+            f"did you mean {near!r}?{listed}",
         )
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"\d", "", name)
 
 
 def split_work(

@@ -7,12 +7,12 @@ stands for.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 
 from concurve.errors import StudyError
 from concurve.terms import Level
+from concurve.words import nearest
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
@@ -68,8 +68,8 @@ def check_placeholders(
     names = list(known)
     for name in placeholders(text):
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            hint = f"did you mean {{{near[0]}}}? or " if near else ""
+            near = nearest(name, names)
+            hint = f"did you mean {{{near}}}? or " if near else ""
             raise StudyError(
                 f"{where}: placeholder {{{name}}} has no parameter",
                 f"{hint}add {parameter(name)}, or write {{{{{name}}}}} for the literal text",

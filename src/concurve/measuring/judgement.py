@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import NamedTuple
 
 from concurve.errors import RunError
@@ -15,6 +14,7 @@ from concurve.readings.measures import NOTHING_DONE, is_probed, measure
 from concurve.readings.operations import asked_of
 from concurve.store.rows import Verdict
 from concurve.wire.record import TrialRecord
+from concurve.words import meant
 
 #: Causes of program errors, as a record names them.
 NOT_READY = "not_ready"
@@ -122,14 +122,15 @@ class Judge:
         absent = study.primary not in measures.values
         if absent and measures.absent.get(study.primary) != NOTHING_DONE:
             reason = measures.absent.get(study.primary, "the program did not report it")
-            near = difflib.get_close_matches(study.primary, measures.values, n=1)
             raise self._error(
                 cell,
                 f"the primary indicator {study.primary} is absent: {reason}",
-                f"did you mean {near[0]!r}?"
-                if near
-                else "--primary NAME of another one (in a study file, another first "
-                "[[indicators]] entry), or a program that reports it",
+                meant(
+                    study.primary,
+                    measures.values,
+                    "--primary NAME of another one (in a study file, another first "
+                    "[[indicators]] entry), or a program that reports it",
+                ),
             )
         return measures.values
 

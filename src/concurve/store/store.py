@@ -9,7 +9,6 @@ fast views and can be recomputed from the records. Each trial is one transaction
 
 from __future__ import annotations
 
-import difflib
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -36,6 +35,7 @@ from concurve.store.rows import (
     as_bytes,
 )
 from concurve.store.tables import insert
+from concurve.words import nearest
 
 #: The reason of what is read as interrupted: its process could not say so itself.
 ENDED = "its process has ended"
@@ -71,8 +71,8 @@ def _newest(found: Sequence[RunRow] | Sequence[CampaignRow]) -> str:
 def _meant(name: str, rows: Sequence[RunRow]) -> str:
     """The study that was meant by a name that is nearly its own, as a remedy; empty without one."""
     studies = {row.study.removeprefix("sweep-"): row.study for row in rows}
-    near = difflib.get_close_matches(name.removeprefix("sweep-"), studies, n=1)
-    return f"did you mean {studies[near[0]]}? " if near else ""
+    near = nearest(name.removeprefix("sweep-"), studies)
+    return f"did you mean {studies[near]}? " if near else ""
 
 
 class Store(Database):

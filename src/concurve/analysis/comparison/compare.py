@@ -28,7 +28,6 @@ from concurve.analysis.comparison.options import (
     Options,
     indicators_beside,
     indicators_of,
-    near,
 )
 from concurve.analysis.comparison.sides import (
     Pair,
@@ -51,6 +50,7 @@ from concurve.findings.run import TrialFindings
 from concurve.stats.centre import staged
 from concurve.stats.comparison import Direction, Method, directions
 from concurve.terms import IndicatorInfo, Level
+from concurve.words import meant
 
 
 def compare_runs(
@@ -126,9 +126,7 @@ def compare_levels(
     """
     known = {item.name: item.levels for item in run.factors}
     if factor not in known:
-        raise ComparisonError(
-            f"run {run.run.id} has no factor {factor!r}", near(factor, list(known))
-        )
+        raise ComparisonError(f"run {run.run.id} has no factor {factor!r}", meant(factor, known))
     base, *others = _levels(run, factor, known[factor], levels)
     side = side_of(f"{factor}={base}", [run])
     pairs = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from concurve.analysis.comparison.sides import Side
 from concurve.errors import ComparisonError
 from concurve.findings.run import TrialFindings
 from concurve.terms import IndicatorInfo
+from concurve.words import meant
 
 #: Differences below this share are not relevant, unless the caller gives another share.
 EFFECT = 0.02
@@ -61,15 +61,9 @@ def _info(run: TrialFindings, name: str) -> IndicatorInfo:
             f"run {run.run.id}: {name} is derived, not measured"
             if derived
             else f"run {run.run.id}: no trial has the indicator {name!r}",
-            "--indicator wall_seconds" if derived else near(name, list(have)),
+            "--indicator wall_seconds" if derived else meant(name, have),
         )
     return run.indicator(name)
-
-
-def near(name: str, names: list[str]) -> str:
-    """A remedy: the most similar name, or all of them if none is similar."""
-    near = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"one of {', '.join(names) or 'none'}"
 
 
 def indicators_beside(
