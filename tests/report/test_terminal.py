@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from concurve.findings.run import Report
 from concurve.report import terminal
-from concurve.report.document import Document
+from concurve.report.document import Column, Document, Role, Table
 from concurve.report.sections.run import brief_run_document
 from tests.report import samples
 
@@ -97,6 +97,24 @@ def test_wanted_indicators_come_first_and_others_are_named(
     more = len(order) - first - len(named)
     assert lines[at].endswith(f" and {more} more:")
     assert lines[at + 1] == f"concurve export {report.run.id} --format csv"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_levels_stay_where_their_headings_are_cut(width: int) -> None:
+    """The number of a level is short, however long the name of its factor is."""
+    factors = ("queue-depth", "write-cache-kib", "cpu-ms-per-megabyte", "page-cache-limit-kib")
+    levels = [(number, 8192 * number, 7 + number, 40 + number) for number in range(1, 5)]
+    keys = [
+        Column(name, [str(level[place]) for level in levels], Role.KEY)
+        for place, name in enumerate(factors)
+    ]
+    figures = Column("load time (simulated)", [f"{n} s" for n in "1234"], Role.TEXT)
+    document = Document("many", (Table((*keys, figures)),))
+    rows = [line.plain.split() for line in terminal.lines(document, width)]
+    for level in levels:
+        shown = next(row for row in rows if row[:1] == [str(level[0])])
+        assert "…" not in shown
+        assert shown[1:3] == [str(level[1]), str(level[2])]
 
 
 def test_says_what_happened() -> None:

@@ -169,8 +169,11 @@ class _Drawn:
 
     column: Column
     texts: list[str]
+    is_right: bool = False
 
     def __post_init__(self) -> None:
+        if self.is_right:
+            self.texts = _right(self.texts)
         self.width = max(map(cell_len, self.texts))
 
     def shorten(self) -> bool:
@@ -178,8 +181,8 @@ class _Drawn:
         size = self.width - 1
         if size < _KEY_WIDTH_MIN:
             return False
-        self.texts = [cut(text.rstrip(), size) for text in self.texts]
-        self.width = max(map(cell_len, self.texts))
+        self.texts = [cut(text.strip(), size) for text in self.texts]
+        self.__post_init__()
         return True
 
 
@@ -298,7 +301,8 @@ def _narrow(drawn: _Drawn, size: int) -> _Drawn:
     texts = [text + " " * (max(map(cell_len, texts)) - cell_len(text)) for text in texts]
     return _Drawn(
         drawn.column,
-        _right([cut(title, max(room - cell_len(unit), _KEY_WIDTH_MIN)) + unit, *texts]),
+        [cut(title, max(room - cell_len(unit), _KEY_WIDTH_MIN)) + unit, *texts],
+        is_right=True,
     )
 
 
@@ -313,10 +317,10 @@ def _drawn(column: Column, size: int = _BAR_WIDTH) -> _Drawn:
         bars = [bar(cell, max(size, 1)) for cell in column.cells if isinstance(cell, Bar)]
         return _Drawn(column, [title, *bars])
     if column.role is Role.NUMBER:
-        return _Drawn(column, _right([title, *_numbers(column.cells)]))
+        return _Drawn(column, [title, *_numbers(column.cells)], is_right=True)
     texts = [_plain(cell) for cell in column.cells]
     is_right = column.role in _HEADS and all(map(_is_number, texts))
-    return _Drawn(column, _right([title, *texts]) if is_right else [title, *texts])
+    return _Drawn(column, [title, *texts], is_right)
 
 
 def _numbers(cells: Sequence[Cell]) -> list[str]:
