@@ -100,8 +100,8 @@ def test_each_assumption_has_its_ratios_and_what_it_changes() -> None:
 def test_the_sentence_names_what_changes_it_most() -> None:
     (said,) = sentences(found())
     assert said.kind == "answer"
-    assert said.sentence.startswith("as takes longer. The ratio is 1.1 to 1.1")
-    assert "it depends most on cache: 1.05 times as much at 8192 as at 0." in said.sentence
+    assert said.sentence.startswith("Claim: as takes longer. Here the ratio is 1.1 to 1.1")
+    assert "it depends most on cache: at 8192 it is 1.05 times as large as at 0." in said.sentence
     (said,) = sentences([item for item in found() if item.factor == "depth"])
     assert said.sentence.endswith("no assumption changes it significantly.")
     assert list(sentences(())) == []

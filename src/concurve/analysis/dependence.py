@@ -101,14 +101,14 @@ def sentences(found: Sequence[Dependence]) -> Iterator[Finding]:
         rows = list(group)
         sure = [item for item in rows if _is_significant(item.change)]
         ratios = [item.ratio.value for item in rows]
-        span = f"{says} The ratio is {min(ratios):.3g} to {max(ratios):.3g}"
+        span = f"Claim: {says} Here the ratio is {min(ratios):.3g} to {max(ratios):.3g}"
         if not sure:
             text = f"{span}, and no assumption changes it significantly."
         else:
             most = max(sure, key=lambda item: abs(math.log(_change(item))))
             text = (
-                f"{span}; it depends most on {most.factor}: {_change(most):.3g} times as much at "
-                f"{most.level} as at {_first(rows, most.factor).level}."
+                f"{span}; it depends most on {most.factor}: at {most.level} it is "
+                f"{_change(most):.3g} times as large as at {_first(rows, most.factor).level}."
             )
         yield Finding(kind="answer", sentence=text)
 
