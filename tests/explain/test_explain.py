@@ -147,6 +147,15 @@ def test_an_unexplained_loss_is_no_more_than_others_can_cause() -> None:
         assert may_explain_all(slower, base) == (cause == "contamination")
 
 
+def test_who_waits_for_a_thread_that_nobody_held_up_was_not_kept_waiting_by_others() -> None:
+    """Workers that take turns while the holder sleeps: the machine is busy, they hardly need it."""
+    base = of([thread(0.01, 0.04, futex=0.95)], 1000, foreign=0.7)
+    for queue in (0.02, 0.3):
+        waiting = of([thread(0.01, queue, futex=0.99 - queue)] * 4, 1600, foreign=0.7)
+        assert may_explain_all(waiting, base) == (queue == 0.3)
+        assert cause_of(waiting, base).cause != "contamination"
+
+
 def test_a_lock_is_seen_where_another_thread_hands_out_the_work() -> None:
     """Processes of a pool that share a lock: each has its word elsewhere, their places tell."""
     handing = thread(0.02, poll=0.98, name="handler", switches=4000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurve.explain.accounts import OtherRole
 from concurve.explain.breakdown import Breakdown
-from concurve.explain.verdict import RUNNING_MIN, Case, is_crowded, number
+from concurve.explain.verdict import EXPLAINS, RUNNING_MIN, Case, is_crowded, number
 from concurve.readings.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX
 from concurve.words import percent
 
@@ -94,12 +94,30 @@ def grown_share(cell: Breakdown, base: Breakdown, *names: str) -> float:
 
 def may_explain_all(cell: Breakdown, base: Breakdown) -> bool:
     """Could others have caused all of a loss? They leave a part of the machine, with which so much
-    is done, and the work stays the same."""
+    is done, and the work stays the same; and who waits waits for a thread that they held up."""
+    if _waits_for_who_is_not_held_up(cell, base):
+        return False
     machine = cell.per_trial("machine_ns") or 1.0
     left = 1 - (cell.per_trial("foreign_ns") + cell.per_trial("steal_ns")) / machine
     slower = cell.per_operation("wall_ns") / base.per_operation("wall_ns")
     is_same_work = cell.mean("cpu") <= SAME_WORK_MAX * base.mean("cpu")
     return is_same_work or slower * max(0.0, left) <= DISTURBED_TIMES_MAX
+
+
+def _waits_for_who_is_not_held_up(cell: Breakdown, base: Breakdown) -> bool:
+    """Do threads wait at futexes for longer than others can be the reason for?
+
+    At a futex a thread waits for another one of its program. Others hold that one up while it is
+    ready and has no CPU, or needs more CPU time, or the hypervisor has its CPU; for each second of
+    this, all the other threads wait a second at most.
+    """
+    if "run_queue" not in cell.columns or not (cell.enough_samples and base.enough_samples):
+        return False
+    waits, loss = (cell.mean(part) - base.mean(part) for part in ("futex", "total"))
+    held_up = sum(max(0.0, cell.mean(part) - base.mean(part)) for part in ("run_queue", "cpu"))
+    held_up += cell.per_operation("steal_ns")
+    waiting = max(1.0, max(cell.threads, cell.level or 1) - 1)
+    return waits >= EXPLAINS * loss > 0 and held_up * waiting < EXPLAINS * waits
 
 
 def is_used_up(cell: Breakdown) -> bool:
