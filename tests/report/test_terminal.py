@@ -6,12 +6,14 @@ import io
 import subprocess
 import sys
 
+import msgspec
 import pytest
 from rich.cells import cell_len
 
 from concurve.findings.run import Report
 from concurve.report import terminal
 from concurve.report.document import Column, Document, Role, Table
+from concurve.report.sections.limits import explanation_document
 from concurve.report.sections.run import brief_run_document
 from tests.report import samples
 
@@ -144,3 +146,24 @@ def test_import_stays_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_others_on_the_machine_did_is_said_once() -> None:
+    found = samples.judged().explanation
+    assert found is not None
+    cells = [
+        msgspec.structs.replace(
+            found.cells[0],
+            cause="contamination",
+            parameters={"threads": number},
+            evidence=f"Evidence {number}.",
+        )
+        for number in range(1, 6)
+    ]
+    for shown in (2, 5):
+        some = msgspec.structs.replace(found, cells=tuple(cells[:shown]))
+        lines = [line.plain for line in terminal.lines(explanation_document(some), 80)]
+        text = " ".join(" ".join(lines).split())
+        assert text.count("Evidence") == (2 if shown == 2 else 1)
+        others = "contamination: The same with threads=2, threads=3, threads=4, threads=5."
+        assert (others in text) == (shown == 5)

@@ -53,6 +53,8 @@ PARTS: dict[str, tuple[str, str]] = {
 #: Places of waits of a cell in the table, and the fewest readings of one.
 _SITES_SHOWN = 4
 _SITE_READINGS_MIN = 2
+#: From so many cells on that others on the machine disturbed, it is said once for all of them.
+_ALIKE_MIN = 3
 _TONES = {"contamination": Tone.WARNING, "in doubt": Tone.WARNING, "none": Tone.PLAIN}
 _EVIDENCE = {
     "waits": "what threads wait for",
@@ -120,16 +122,28 @@ def _cells(explanation: Explanation) -> Iterator[Block]:
     sites = _sites(explanation)
     if sites is not None:
         yield sites
-    sentences = (
-        Paragraph(
-            " ".join(filter(None, (f"{cell.evidence}{certainty(cell)}", cell.place))),
-            _TONES.get(cell.cause, Tone.STRONG),
-            lead=cell.cause,
-        )
-        for cell in explanation.cells
-    )
     withheld = _withheld(explanation)
-    yield List((*([withheld] if withheld else []), *sentences))
+    yield List((*([withheld] if withheld else []), *_sentences(explanation)))
+
+
+def _sentences(explanation: Explanation) -> Iterator[Paragraph]:
+    """What limits each cell. What others on the machine did is said once: the table shows how long
+    threads waited for a CPU."""
+    disturbed = [cell for cell in explanation.cells if cell.cause == "contamination"]
+    said_once = disturbed[1:] if len(disturbed) >= _ALIKE_MIN else []
+    for cell in explanation.cells:
+        if cell not in said_once:
+            said = f"{cell.evidence}{certainty(cell)}"
+            text = " ".join(filter(None, (said, cell.place)))
+            yield Paragraph(text, _TONES.get(cell.cause, Tone.STRONG), lead=cell.cause)
+        if said_once and cell is disturbed[0]:
+            others = ", ".join(_named(one, explanation) for one in said_once)
+            text = f"The same with {others}. Run it again on a quiet machine: --wait-quiet 5m."
+            yield Paragraph(text, Tone.WARNING, lead=cell.cause)
+
+
+def _named(cell: CellExplanation, explanation: Explanation) -> str:
+    return fmt.setting({name: cell.parameters[name] for name in explanation.factors})
 
 
 def _withheld(explanation: Explanation) -> Paragraph | None:
