@@ -534,6 +534,17 @@ def test_a_server_may_wait_inside_as_it_waits_for_its_clients(
     assert cause_of(lone, None, True).either is None
 
 
+def test_a_server_that_hardly_works_beside_its_client_may_be_the_wrong_one() -> None:
+    for cpu, is_told in ((0.001, True), (0.2, False)):
+
+        def make(noise: float, cpu: float = cpu) -> TrialRecord:
+            load = role([thread(0.2, name="load", poll=0.8)], 500, "load", noise=noise)
+            return record(role([thread(cpu, poll=1 - cpu)], None, noise=noise), load)
+
+        said = cause_of(cell(make, asked=SERVED), None, True).words
+        assert ("check that the client asks this server" in said) == is_told
+
+
 def test_a_server_that_used_no_cpu_time_did_not_answer() -> None:
     def make(cpu: float) -> Breakdown:
         load = role([thread(0.5, name="load")], 500, "load")

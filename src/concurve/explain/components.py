@@ -204,9 +204,26 @@ def _client(case: Case, words: str, kind: str) -> Verdict:
     return Verdict(
         "client",
         f"{words}the client, or inside for a lock ({kind}). The client, {used}: {left}. What "
-        "decides: its rate with more sessions, and the server's own list of what its sessions wait "
-        "for (PostgreSQL: wait_event of pg_stat_activity)",
+        "decides: its rate with more sessions, and of a database its own list of what its sessions "
+        f"wait for{_idle_beside(case.cell, cpus)}",
         either="lock",
+    )
+
+
+#: A server that uses no more than this share of a CPU, and its client so many times as much, may
+#: be another one than the client asks.
+IDLE_SERVER_CPUS_MAX, CLIENT_TIMES_MIN = 0.02, 5.0
+
+
+def _idle_beside(cell: Breakdown, client_cpus: float) -> str:
+    """What to check where the server hardly works while its client does; else empty."""
+    wall = cell.per_operation("wall_ns")
+    cpus = cell.mean("cpu") / wall if wall else 0.0
+    if cpus > IDLE_SERVER_CPUS_MAX or client_cpus < CLIENT_TIMES_MIN * cpus:
+        return ""
+    return (
+        f". The server used {percent(cpus)} of a CPU, the client {percent(client_cpus)}: check "
+        "that the client asks this server"
     )
 
 
