@@ -42,7 +42,8 @@ impl DoubleWrite {
         Ok(Self { disk })
     }
 
-    /// Writes a batch durably: the bytes of a page, which become the header, and then sealed copies.
+    /// Writes a batch durably: the bytes of a page, which become the header, and then sealed copies. Only a
+    /// start reads them, after a crash: so they need not be in the cache of the kernel.
     pub fn write(&self, bytes: &mut [u8]) -> Result<(), Fault> {
         let what = || format!("write the file {NAME}");
         let (header, copies) = bytes.split_at_mut(PAGE_BYTES);
@@ -51,7 +52,7 @@ impl DoubleWrite {
         let encoded = encode(&listed);
         header[..encoded.len()].copy_from_slice(&encoded);
         header[encoded.len()..].fill(0);
-        let written = self.disk.write_at(bytes, 0);
+        let written = self.disk.write_past_cache(bytes, 0);
         written.map_err(Fault::io(what))?;
         self.disk.sync().map_err(Fault::io(what))
     }

@@ -15,7 +15,7 @@ use crate::error::Fault;
 use crate::extents::{BLANK_MAX, Extent};
 use crate::log::Log;
 use crate::page::{BODY, PAGE_BYTES, Page, PageBytes, PageCopy, PageHeader, PageId, PageMut, kind};
-use crate::storage::Storage;
+use crate::storage::{DIRECT_BYTES, Storage};
 
 /// The right to write pages: two batches at once would overwrite each other in the double write
 /// buffer.
@@ -39,18 +39,23 @@ struct Batch<'a> {
     /// They are pinned until they are on the disk: if one were evicted before, its old contents would be read
     /// again.
     pins: Vec<Pin<'a>>,
-    /// A page for the header of the double write buffer, and then the copies.
-    bytes: Vec<u8>,
+    /// From [`Batch::begin`] on: a page for the header of the double write buffer, and then the copies.
+    memory: Vec<u8>,
+    /// So that they can be written past the cache of the kernel.
+    begin: usize,
 }
 
 impl<'a> Batch<'a> {
     /// With room for some pages.
     fn of(most: usize) -> Self {
-        let mut bytes = Vec::with_capacity((most + 1) * PAGE_BYTES);
-        bytes.resize(PAGE_BYTES, 0);
+        // It does not grow: so it stays where it is.
+        let mut memory = Vec::<u8>::with_capacity(DIRECT_BYTES + (most + 1) * PAGE_BYTES);
+        let begin = memory.as_ptr().align_offset(DIRECT_BYTES);
+        memory.resize(begin + PAGE_BYTES, 0);
         Self {
             pins: Vec::with_capacity(most),
-            bytes,
+            memory,
+            begin,
         }
     }
 
@@ -59,24 +64,29 @@ impl<'a> Batch<'a> {
     }
 
     fn add(&mut self, pin: Pin<'a>, page: &PageBytes) -> PageCopy<'_> {
-        let at = self.bytes.len();
-        self.bytes.extend_from_slice(page);
+        let at = self.memory.len();
+        self.memory.extend_from_slice(page);
         self.pins.push(pin);
-        PageCopy::of(&mut self.bytes[at..])
+        PageCopy::of(&mut self.memory[at..])
+    }
+
+    /// As they are in the double write buffer.
+    fn bytes(&mut self) -> &mut [u8] {
+        &mut self.memory[self.begin..]
     }
 
     fn pages(&self) -> &[PageBytes] {
-        self.bytes[PAGE_BYTES..].as_chunks().0
+        self.memory[self.begin + PAGE_BYTES..].as_chunks().0
     }
 
     fn seal(&mut self) {
-        let copies = self.bytes[PAGE_BYTES..].chunks_mut(PAGE_BYTES);
+        let copies = self.bytes()[PAGE_BYTES..].chunks_mut(PAGE_BYTES);
         copies.for_each(|it| PageCopy::of(it).seal());
     }
 
     fn clear(&mut self) {
         self.pins.clear();
-        self.bytes.truncate(PAGE_BYTES);
+        self.memory.truncate(self.begin + PAGE_BYTES);
     }
 }
 
@@ -236,7 +246,7 @@ impl Cache {
         let lsn = batch.pages().iter().map(PageHeader::lsn).max();
         log.sync_before_pages(lsn.unwrap_or(0))?;
         batch.seal();
-        flusher.double.write(&mut batch.bytes)?;
+        flusher.double.write(batch.bytes())?;
         // Pages that follow each other in their file are written together.
         let pages = batch.pages();
         for run in pages.chunk_by(|one, other| one.id().is_before(other.id())) {

@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 use concurve_files::Mapped;
 use concurve_latch::Mutex;
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg, OFlag};
+use nix::fcntl::{FcntlArg, Flock, FlockArg, OFlag, fcntl};
 use nix::sys::statvfs::statvfs;
 
 use crate::classes;
 use crate::error::Fault;
 use crate::storage::descriptors::{self, FileNumber};
 use crate::storage::mapped;
-use crate::storage::{Disk, Storage};
+use crate::storage::{DIRECT_BYTES, Disk, Storage};
 use crate::table::Table;
 
 /// Counts the folders that this process and its ancestors opened.
@@ -198,6 +198,10 @@ impl Disk for FolderFile {
         self.with(|file| file.write_all_at(bytes, at))
     }
 
+    fn write_past_cache(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.with(|file| write_past_cache(file, bytes, at))
+    }
+
     fn put(&self, bytes: &[u8], at: u64) -> bool {
         mapped::put(self.number(), || self.with(Mapped::whole), bytes, at)
     }
@@ -216,6 +220,31 @@ impl Disk for FolderFile {
 
     fn set_length(&self, length: u64) -> io::Result<()> {
         self.with(|file| file.set_len(length))
+    }
+}
+
+/// Writes without the cache of the kernel, or with it where the file system or the device refuses that: then
+/// either the flag or the write fails with `EINVAL`. The flag is that of the descriptor, which processes that
+/// were forked share.
+fn write_past_cache(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+    let is_whole = bytes.as_ptr().align_offset(DIRECT_BYTES) == 0
+        && bytes.len().is_multiple_of(DIRECT_BYTES)
+        && at.is_multiple_of(DIRECT_BYTES as u64);
+    if !is_whole {
+        return file.write_all_at(bytes, at);
+    }
+    let flags = OFlag::from_bits_retain(fcntl(file, FcntlArg::F_GETFL)?) - OFlag::O_DIRECT;
+    let set = |flags| fcntl(file, FcntlArg::F_SETFL(flags));
+    let written = match set(flags | OFlag::O_DIRECT) {
+        Ok(_) => file.write_all_at(bytes, at),
+        Err(refused) => Err(refused.into()),
+    };
+    set(flags)?;
+    match written {
+        Err(error) if error.raw_os_error() == Some(Errno::EINVAL as i32) => {
+            file.write_all_at(bytes, at)
+        }
+        written => written,
     }
 }
 
@@ -238,7 +267,61 @@ mod tests {
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
 
+    use nix::sys::memfd::{MFdFlags, memfd_create};
+
     use super::*;
+
+    /// Some bytes that begin `skip` bytes after a place where they can be written past the cache.
+    fn aligned(memory: &mut Vec<u8>, skip: usize, bytes: &[u8]) -> std::ops::Range<usize> {
+        memory.clear();
+        memory.reserve(DIRECT_BYTES + skip + bytes.len());
+        let begin = memory.as_ptr().align_offset(DIRECT_BYTES) + skip;
+        memory.resize(begin, 0);
+        memory.extend_from_slice(bytes);
+        begin..memory.len()
+    }
+
+    #[test]
+    fn what_is_written_past_the_cache_is_read_as_any_other() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::open(place.path()).unwrap();
+        let disk = folder.open("f").unwrap();
+        // Some of it is in the cache before, and not on the disk.
+        let mut model = vec![b'-'; 8 * DIRECT_BYTES + 100];
+        disk.write_at(&model, 0).unwrap();
+        let mut memory = Vec::new();
+        let sizes = [DIRECT_BYTES, 4 * DIRECT_BYTES, 700];
+        let places = [0, 3 * DIRECT_BYTES, 5, 8 * DIRECT_BYTES];
+        for number in 0..36 {
+            let (skip, size, at) = (
+                [0, 1, 512][number / 12],
+                sizes[number / 4 % 3],
+                places[number % 4],
+            );
+            let byte = b'A' + number as u8;
+            let written = aligned(&mut memory, skip, &vec![byte; size]);
+            disk.write_past_cache(&memory[written], at as u64).unwrap();
+            model.resize(model.len().max(at + size), 0);
+            model[at..at + size].fill(byte);
+            let mut read = vec![0; model.len() + 1];
+            assert_eq!(disk.read_at(&mut read, 0).unwrap(), model.len());
+            assert!(read.starts_with(&model), "{size} bytes at {at}, {skip}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_must_be_written_through_the_cache_is() {
+        // A file in memory, which has no disk.
+        let file = File::from(memfd_create(c"file", MFdFlags::empty()).unwrap());
+        let refused = fcntl(&file, FcntlArg::F_SETFL(OFlag::O_DIRECT));
+        assert_eq!(refused, Err(Errno::EINVAL));
+        let mut memory = Vec::new();
+        let bytes = aligned(&mut memory, 0, &[b'x'; DIRECT_BYTES]);
+        write_past_cache(&file, &memory[bytes.clone()], 0).unwrap();
+        let mut read = [0; DIRECT_BYTES + 1];
+        assert_eq!(read_at(&file, &mut read, 0).unwrap(), DIRECT_BYTES);
+        assert_eq!(read[..DIRECT_BYTES], memory[bytes]);
+    }
 
     #[test]
     fn files_are_for_their_owner_also_those_of_an_older_version() {

@@ -11,6 +11,9 @@ use std::time::Duration;
 
 pub use folder::{Folder, boot};
 
+/// [`Disk::write_past_cache`] gains where bytes begin and end at multiples of this.
+pub const DIRECT_BYTES: usize = 4096;
+
 /// A set of named files, and a clock.
 pub trait Storage: Send + Sync + 'static {
     /// Opens a file, and creates an empty one if there is none.
@@ -38,6 +41,12 @@ pub trait Disk: Send + Sync + 'static {
     /// Reads from a byte on until the buffer is full or the file ends; returns how much it read.
     fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize>;
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
+    /// The same for what is not to be read soon: the kernel need not keep it in memory, if the bytes begin and
+    /// end where [`DIRECT_BYTES`] do, in memory and in the file. By one caller at a time, and while nobody else
+    /// reads or writes this file.
+    fn write_past_cache(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.write_at(bytes, at)
+    }
     /// Writes over bytes that the file has, through memory that is mapped to it and without a call of the
     /// kernel: the same as [`Disk::write_at`], also if this process is killed afterwards. Of one file at a
     /// time, and by one caller at a time. False if that is not possible: then nothing is written.

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use concurve_records::storage::{Disk, Folder, Storage};
+use concurve_records::storage::{DIRECT_BYTES, Disk, Folder, Storage};
 use concurve_records::{
     Durability, Engine, EngineOptions, FileDefinition, FileHandle, Latching, Session,
 };
@@ -82,6 +82,15 @@ impl Disk for WatchedDisk {
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         count(&self.calls, "write", &self.name);
         self.disk.write_at(bytes, at)
+    }
+
+    fn write_past_cache(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        let is_aligned = bytes.as_ptr().align_offset(DIRECT_BYTES) == 0
+            && bytes.len().is_multiple_of(DIRECT_BYTES)
+            && at.is_multiple_of(DIRECT_BYTES as u64);
+        let call = if is_aligned { "write past" } else { "write" };
+        count(&self.calls, call, &self.name);
+        self.disk.write_past_cache(bytes, at)
     }
 
     fn put(&self, bytes: &[u8], at: u64) -> bool {
@@ -285,4 +294,19 @@ fn a_checkpoint_forces_few_files_in_each_batch() {
     let expected = files..files + batches;
     assert!(expected.contains(&syncs), "{syncs} in {batches} batches");
     assert!(expected.contains(&writes), "{writes} in {batches} batches");
+}
+
+/// What nobody reads but a start after a crash takes no memory of the kernel, and no time to be copied there.
+#[test]
+fn the_double_write_buffer_is_written_past_the_cache_of_the_kernel() {
+    let bench = Bench::new(&["f"], 1);
+    let (mut session, file) = bench.session("f");
+    let of_double = |call: &str| bench.calls(call, |it| it == "pages.double");
+    for batches in 1..4 {
+        insert(&mut session, file, 100);
+        bench.engine.checkpoint().unwrap();
+        assert_eq!(of_double("write past"), batches);
+        assert_eq!(of_double("sync"), batches);
+    }
+    assert_eq!(of_double("write"), 0);
 }
