@@ -21,7 +21,7 @@ from concurve.analysis.comparison import compare_levels, compare_runs
 from concurve.analysis.comparison.options import EFFECT, Options
 from concurve.analysis.run import findings_of, trial_findings_of
 from concurve.analysis.stored_runs import history_of_stored
-from concurve.brief import figures_of
+from concurve.brief import figures_of, glance_of
 from concurve.definition.beside_line import Beside
 from concurve.definition.catalogue import find_study
 from concurve.definition.controls import ControlsTemplate
@@ -34,21 +34,29 @@ from concurve.definition.units import parse_duration
 from concurve.engine.local import LocalEngine
 from concurve.errors import ConcurveError, RunError, StudyError
 from concurve.explain import explain_run
-from concurve.findings.best import BestFinding
-from concurve.findings.comparison import Comparison
-from concurve.findings.explanation import Explanation
-from concurve.findings.fit import Fit
-from concurve.findings.history import History
-from concurve.findings.run import TrialFindings
-from concurve.findings.scaling import ScalingFinding
+from concurve.findings.run import Findings
 from concurve.host.granted import granted_cpus
 from concurve.host.machine import allowed_cpus
 from concurve.measuring import quiet
 from concurve.measuring.heads import draw_seed, new_head, with_allowance
 from concurve.measuring.laboratory import Runner, check_plan
 from concurve.planning.plan import plan_of
-from concurve.report.csv import Rows, cell_rows, trial_rows
+from concurve.report.csv import cell_rows, trial_rows
 from concurve.report.progress import Progress
+from concurve.report.sections.run import brief_run_document, glance_document
+from concurve.results import (
+    BestFinding,
+    Chart,
+    Comparison,
+    Explanation,
+    Fit,
+    History,
+    RunFindings,
+    ScalingFinding,
+    frame_of,
+    html_of,
+    text_of,
+)
 from concurve.secrets import KNOWN, references
 from concurve.secrets.known import CHARS_MIN
 from concurve.store import Store
@@ -105,16 +113,17 @@ def _meant(name: str, keywords: Sequence[str]) -> str:
 
 
 class Run:
-    """A stored run."""
+    """A stored run. ``print(run)`` gives what ``concurve show`` does; a notebook shows its answer,
+    its chart and its figures."""
 
     def __init__(self, store: Store, id_: str) -> None:
         self._store = store
         self.id = id_
 
     @property
-    def findings(self) -> TrialFindings:
+    def findings(self) -> RunFindings:
         """What its figures say, with an interval for each, and the figures of each trial."""
-        return trial_findings_of(self._store, self._store.find_run(self.id))
+        return RunFindings.of_run(trial_findings_of(self._store, self._store.find_run(self.id)))
 
     @_known_keywords
     def best(
@@ -131,8 +140,9 @@ class Run:
                 ``where`` names no group of settings that are compared.
         """
         with _in_python():
-            found = findings_of(self._store, self._store.find_run(self.id), indicator).best
-            return _best_where(found, indicator, where or {})
+            found = findings_of(self._store, self._store.find_run(self.id), indicator)
+            named = [BestFinding.of(item, found) for item in found.best]
+            return _best_where(named, indicator, where or {})
 
     def explain(self) -> Explanation:
         """Where the time of an operation goes in each cell, and what limits it; as
@@ -141,12 +151,33 @@ class Run:
         Raises:
             RunError: the run has no trial in use.
         """
-        return explain_run(self._store, self._store.find_run(self.id))
+        return Explanation.of(explain_run(self._store, self._store.find_run(self.id)))
 
     def models(self) -> tuple[ScalingFinding, ...]:
         """The scaling models of each group of cells that differ in the work factor only, or why
         there are none; as ``concurve show --models``."""
-        return figures_of(self._store, self._store.find_run(self.id), models=True).scaling
+        row = self._store.find_run(self.id)
+        return tuple(map(ScalingFinding.of, figures_of(self._store, row, models=True).scaling))
+
+    @_known_keywords
+    def chart(self, indicator: str = "") -> Chart:
+        """The chart of an indicator, against the number of workers where one is known, else of each
+        setting; without a name that of the answer. A notebook shows it; ``save`` writes it as SVG
+        or PNG, and ``altair`` is the Altair chart.
+
+        Raises:
+            RunError: no trial has that indicator.
+        """
+        from concurve.report.charts import hero, of_indicator  # takes long to load
+
+        report, _ = glance_of(self._store, self._store.find_run(self.id))
+        drawn = of_indicator(report, indicator) if indicator else hero(report)
+        if drawn is None:
+            raise RunError(
+                f"run {self.id}: no trial has the indicator {indicator or report.ranked!r}",
+                meant(indicator, _measured(report)),
+            )
+        return Chart(drawn)
 
     @_known_keywords
     def compare_levels(
@@ -168,7 +199,8 @@ class Run:
         """
         with _in_python():
             options = Options(indicators=tuple(indicators), effect=effect, in_doubt=in_doubt)
-            return compare_levels(self.findings, factor, (str(base), str(new)), options)
+            found = compare_levels(self.findings, factor, (str(base), str(new)), options)
+            return Comparison.of(found)
 
     @_known_keywords
     def resume(self, max_time: str | None = None, *, secrets: Sequence[str] = ()) -> Run:
@@ -190,12 +222,12 @@ class Run:
         """One row a cell: its parameters, ``status``, ``trials`` in use, and for each indicator
         its estimate with the bounds of its 95 % interval as ``NAME_low`` and ``NAME_high``. A
         parameter of the same name as another column stands as ``parameter_NAME``."""
-        return _frame(cell_rows(self.findings))
+        return frame_of(cell_rows(self.findings))
 
     def trials(self) -> pd.DataFrame:
         """One row a trial in the order in which they were made: parameters, ``block``,
         ``attempt``, whether it is ``used`` in the figures, and its raw figures."""
-        return _frame(trial_rows(self.findings))
+        return frame_of(trial_rows(self.findings))
 
     def records(self) -> list[TrialRecord]:
         """The raw record of every trial, in order."""
@@ -216,6 +248,13 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<concurve.Run {self.id}>"
+
+    def __str__(self) -> str:
+        found = figures_of(self._store, self._store.find_run(self.id), brief=True)
+        return text_of(brief_run_document(found.findings, limit=found.limit, outputs=found.outputs))
+
+    def _repr_html_(self) -> str:
+        return html_of(glance_document(*glance_of(self._store, self._store.find_run(self.id))))
 
 
 @_known_keywords
@@ -395,7 +434,7 @@ def compare(
             across_machines=across_machines,
             in_doubt=in_doubt,
         )
-        return compare_runs([sides[0].findings], [sides[1].findings], options)
+        return Comparison.of(compare_runs([sides[0].findings], [sides[1].findings], options))
 
 
 @_known_keywords
@@ -414,7 +453,7 @@ def history(
     """
     with _in_python():
         store = Store.existing(_hidden_place(db))
-        return history_of_stored(store, study, indicator, across_machines)
+        return History.of(history_of_stored(store, study, indicator, across_machines))
 
 
 @_known_keywords
@@ -442,7 +481,8 @@ def fit(
         )
     with _in_python():
         numbers = Numbers(workers, throughput, "workers", "throughput")
-        return fit_numbers(numbers, predict, absolute=False, confidence=confidence, cpus=cpus)
+        found = fit_numbers(numbers, predict, absolute=False, confidence=confidence, cpus=cpus)
+        return Fit.of(found)
 
 
 def _measure(
@@ -471,6 +511,11 @@ def _measure(
     return Run(store, head.id)
 
 
+def _measured(findings: Findings) -> list[str]:
+    """The indicators that any cell has."""
+    return sorted({name for cell in findings.cells for name in cell.indicators})
+
+
 def _best_where(
     found: Sequence[BestFinding], indicator: str, where: Mapping[str, Level]
 ) -> BestFinding | None:
@@ -492,12 +537,6 @@ def _best_where(
         f"the settings are compared under {words.count(len(found), 'condition')}: {said}",
         f"{words.listed(groups[:_GROUPS_NAMED], 'or')}; run.findings.best has all",
     )
-
-
-def _frame(table: Rows) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(table.rows, columns=pd.Index(table.heading))
 
 
 def _text(given: str | int | None) -> str | None:

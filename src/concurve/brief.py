@@ -13,7 +13,7 @@ from concurve import words
 from concurve.analysis.run import StoredRun, analyse, first_record, stored_run, with_trials
 from concurve.findings.cells import FailureOutput
 from concurve.findings.explanation import REPORT_TRIALS, CellExplanation
-from concurve.findings.run import Findings, TrialFindings
+from concurve.findings.run import Findings, Report, TrialFindings
 from concurve.findings.scaling import ScalingFinding
 from concurve.store import Store
 from concurve.store.rows import RunRow, TrialKey, Trials
@@ -68,11 +68,26 @@ def figures_of(
 
         scaling = scaling_of(with_trials(findings, run), granted_cpus(run))
     outputs = tuple(_failure_outputs(store, run)) if brief else ()
-    if not brief or run.protocol.done > REPORT_TRIALS:
-        return Figures(findings, scaling, None, outputs)
+    limit = _limit(store, run, findings) if brief else None
+    return Figures(findings, scaling, limit, outputs)
+
+
+def glance_of(store: Store, row: RunRow) -> tuple[Report, CellExplanation | None]:
+    """A run for a view of its answer, its first chart and its table: its figures with those of each
+    trial, and what limits the cell that a reader is told of first. It takes the records of that
+    cell, and no scaling models."""
+    run = stored_run(store, row)
+    findings = with_trials(analyse(run, first_record(store, run), advised=False), run)
+    return Report.of_figures(findings), _limit(store, run, findings)
+
+
+def _limit(store: Store, run: StoredRun, findings: Findings) -> CellExplanation | None:
+    """What limits the cell that a reader is told of first; not of a run of very many trials."""
+    if run.protocol.done > REPORT_TRIALS:
+        return None
     from concurve.explain import explained_cell
 
-    return Figures(findings, scaling, explained_cell(store, run, findings), outputs)
+    return explained_cell(store, run, findings)
 
 
 def _failure_outputs(store: Store, run: StoredRun) -> Iterator[FailureOutput]:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import concurve
@@ -104,7 +105,8 @@ def test_secrets_are_hidden_as_from_the_command_line(
     run = planted_run(secrets=["MARKED", "word"], db=str(db))
     for ending in (".html", ".md", ".csv", ".json"):
         assert "Pl4nt3d" not in run.write(tmp_path / f"run{ending}").read_text()
-    assert "Pl4nt3d" not in str(run.records()) + str(run.frame()) + str(run.findings)
+    findings = str(msgspec.structs.asdict(run.findings)) + run._repr_html_() + str(run)
+    assert "Pl4nt3d" not in str(run.records()) + str(run.frame()) + findings
     assert b"Pl4nt3d" not in db.read_bytes()
     printed = run.records()[0].roles[0].stdout.text()
     assert printed.split() == ["{secret:WORD}", "{secret:API_TOKEN}", "{secret:MARKED}"]

@@ -60,6 +60,4 @@ def made_run(
 
 def figures_alone(findings: TrialFindings) -> Report:
     """A report of a run of which nothing but its figures is known."""
-    return Report.whole(
-        findings, scaling=(), explanation=None, facts=(), shares=None, timelines=None, threads=None
-    )
+    return Report.of_figures(findings)

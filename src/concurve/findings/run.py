@@ -263,6 +263,19 @@ class Report(TrialFindings, frozen=True, kw_only=True):
             threads=threads,
         )
 
+    @classmethod
+    def of_figures(cls, findings: TrialFindings) -> Report:
+        """The same where nothing but the figures was read: the records may say more."""
+        return cls.whole(
+            findings,
+            scaling=(),
+            explanation=None,
+            facts=(),
+            shares=None,
+            timelines=None,
+            threads=None,
+        )
+
 
 def _fields(findings: Findings, of: type[Findings]) -> dict[str, Any]:
     return {name: getattr(findings, name) for name in of.__struct_fields__}

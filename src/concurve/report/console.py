@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TextIO
@@ -44,6 +45,16 @@ def print_lines(make: Callable[[int], Iterable[Line]], file: TextIO | None = Non
         else:
             out.write(f"{text}\n")
     out.flush()
+
+
+def as_text(make: Callable[[int], Iterable[Line]]) -> str:
+    """The lines that ``make`` gives for the width of the terminal (80 without one), as a text to
+    print, in characters that standard output can encode."""
+    width = shutil.get_terminal_size((_WIDTH_PLAIN, 24)).columns
+    if fit_encoding("±", sys.stdout) != "±":
+        width -= _ASCII_MARGIN
+    lines = make(max(width, WIDTH_MIN))
+    return "\n".join(fit_encoding(line.plain, sys.stdout) for line in lines)
 
 
 def _width_elsewhere() -> int:

@@ -6,8 +6,15 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from concurve.estimate import Estimate
+from concurve.findings.best import BestFinding
+from concurve.findings.comparison import Comparison
+from concurve.findings.explanation import Explanation
+from concurve.findings.fit import FitResult
+from concurve.findings.history import History
 from concurve.findings.run import Findings, TrialFindings
 from concurve.report.format import clean_lines
 
@@ -15,6 +22,9 @@ _RESERVED_CELL = {"cell", "status", "trials", "set_aside", "in_doubt", "load_fai
 _RESERVED_TRIAL = {
     "cell", "block", "attempt", "used", "set_aside", "in_doubt", "load_failed", "cause"
 }  # fmt: skip
+_RESERVED_COMPARED = {"indicator", "verdict", "in_doubt", "ratio", "base", "new", "note"}
+_RESERVED_HISTORY = {"run", "started", "version", "verdict", "change"}
+_RESERVED_EXPLAINED = {"cause", "limit", "evidence", "place", "doubt", "share", "speedup"}
 
 #: A text that begins with one of these is a formula for spreadsheets.
 _FORMULA = ("=", "+", "-", "@")
@@ -45,7 +55,7 @@ def cell_rows(findings: Findings) -> Rows:
     heading = ["cell", *factors.values(), "status", "trials"]
     heading += ["set_aside", "in_doubt", "load_failed"]
     for name in names:
-        heading += [name, f"{name}_low", f"{name}_high"]
+        heading += _with_bounds(name)
     rows: list[list[object]] = []
     for cell in findings.cells:
         row: list[object] = [cell.index]
@@ -55,9 +65,7 @@ def cell_rows(findings: Findings) -> Rows:
         in_doubt = any(cell.indicators[name].in_doubt for name in names if name in cell.indicators)
         row += [cell.status, cell.trials, aside, in_doubt, bool(cell.load_failed)]
         for name in names:
-            figure = cell.indicators.get(name)
-            bounds = (figure.value, figure.low, figure.high) if figure else (None, None, None)
-            row += [_finite(bound) for bound in bounds]
+            row += _bounds(cell.indicators.get(name))
         rows.append(row)
     return Rows(heading, rows)
 
@@ -85,6 +93,106 @@ def trial_rows(findings: TrialFindings) -> Rows:
         row += [_finite(dot.values.get(name)) for name in names]
         rows.append(row)
     return Rows(heading, rows)
+
+
+def best_rows(item: BestFinding, figures: Sequence[Estimate | None]) -> Rows:
+    """One row a setting that cannot be told apart from the best: its levels, its figure with its
+    interval, and whether it is the recommended one."""
+    names = _beside(item.factors, {item.indicator, "recommended"})
+    rows: list[list[object]] = [
+        [
+            *(setting[name] for name in item.factors),
+            *_bounds(figure),
+            setting == item.recommended,
+        ]
+        for setting, figure in zip(item.settings, figures, strict=True)
+    ]
+    return Rows([*names, *_with_bounds(item.indicator), "recommended"], rows)
+
+
+def comparison_rows(comparison: Comparison) -> Rows:
+    """One row a cell and indicator: parameters, verdict, the ratio and both sides, each with its
+    interval, and why there is none."""
+    names = _beside(comparison.factors, _RESERVED_COMPARED)
+    heading = [*names, "indicator", "verdict", "in_doubt", *_with_bounds("ratio")]
+    heading += [*_with_bounds("base"), *_with_bounds("new"), "note"]
+    rows: list[list[object]] = [
+        [
+            *(cell.parameters.get(name) for name in comparison.factors),
+            *(cell.indicator, cell.verdict, cell.is_doubted),
+            *(end for figure in (cell.ratio, cell.base, cell.new) for end in _bounds(figure)),
+            cell.note,
+        ]
+        for cell in comparison.cells
+    ]
+    return Rows(heading, rows)
+
+
+def history_rows(history: History) -> Rows:
+    """One row a cell and run, the oldest first: parameters, run, its start, the figure with its
+    interval; where it changed, how, and the new level over the former one."""
+    names = _beside(history.factors, _RESERVED_HISTORY)
+    heading = [*names, "run", "started", "version", *_with_bounds(history.indicator.name)]
+    heading += ["verdict", *_with_bounds("change")]
+    rows: list[list[object]] = [
+        [
+            *(cell.parameters.get(name) for name in history.factors),
+            *(point.run, point.started, point.version, *_bounds(point.figure)),
+            *(point.verdict, *_bounds(point.change)),
+        ]
+        for cell in history.cells
+        for point in cell.points
+    ]
+    return Rows(heading, rows)
+
+
+def explanation_rows(explanation: Explanation) -> Rows:
+    """One row a cell: parameters, the cause with the sentence that says why, its share of the loss,
+    and the time of an operation in ns, as a whole and by its parts."""
+    parts = dict.fromkeys(part for cell in explanation.cells for part in cell.per_operation)
+    names = _beside(explanation.factors, _RESERVED_EXPLAINED)
+    heading = [*names, "cause", "limit", "evidence", "place", "doubt", *_with_bounds("share")]
+    heading += ["speedup", "speedup_possible"]
+    heading += [name for part in parts for name in _with_bounds(f"{part}_ns")]
+    rows: list[list[object]] = [
+        [
+            *(cell.parameters.get(name) for name in explanation.factors),
+            *(cell.cause, cell.limit, cell.evidence, cell.place, cell.doubt),
+            *_bounds(cell.share),
+            *(cell.speedup, cell.speedup_possible),
+            *(end for part in parts for end in _bounds(cell.per_operation.get(part))),
+        ]
+        for cell in explanation.cells
+    ]
+    return Rows(heading, rows)
+
+
+def fit_rows(result: FitResult | None) -> Rows:
+    """One row a parameter of a model: whether the model is the chosen one, its weight, and the
+    parameter with its interval given the model. None where nothing was fitted."""
+    rows: list[list[object]] = []
+    if result is not None:
+        rows = [
+            [model.name, model.name == result.chosen, model.weight, name, *_bounds(figure)]
+            for model in result.models
+            for name, figure in model.parameters.items()
+        ]
+    return Rows(["model", "chosen", "weight", "parameter", *_with_bounds("value")], rows)
+
+
+def _beside(factors: Sequence[str], reserved: set[str]) -> list[str]:
+    """The columns of factors beside others."""
+    return [f"parameter_{name}" if name in reserved else name for name in factors]
+
+
+def _with_bounds(name: str) -> list[str]:
+    return [name, f"{name}_low", f"{name}_high"]
+
+
+def _bounds(figure: Estimate | None) -> list[float | None]:
+    if figure is None:
+        return [None, None, None]
+    return [_finite(end) for end in (figure.value, figure.low, figure.high)]
 
 
 def _factors(findings: Findings, reserved: set[str], indicators: list[str]) -> dict[str, str]:

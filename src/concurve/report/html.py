@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import count, cycle, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
 
 from concurve.report import format as fmt
 from concurve.report.charts.compact import compact
@@ -30,6 +31,8 @@ DARK = {
 }
 # Charts are drawn for a narrow screen, and scaled up to this on a wide one.
 _SCALE_MAX = 1.45
+# A larger picture, in bytes, makes a notebook slow.
+_OUTPUT_MAX = 100_000
 _PARAGRAPHS = {Tone.STRONG: "answer", Tone.SOFT: "remark", Tone.WARNING: "warning"}
 
 
@@ -50,6 +53,16 @@ def to_fragment(document: Document) -> str:
     """The document as a part of another page, which links :func:`style_sheet` and runs
     :func:`script` once the part is there."""
     return _environment().get_template("fragment.html.j2").render(document=document)
+
+
+def to_output(document: Document, picture_max: float = _OUTPUT_MAX) -> str:
+    """The document as the output of a notebook's cell: with a style of its own for light and for
+    dark notebooks, and without a script. Words stand there for a chart of more than
+    ``picture_max`` bytes."""
+    made = _environment()
+    made.globals["is_output"] = True
+    made.filters["picture"] = lambda chart: _picture_of_output(chart, picture_max)
+    return made.get_template("output.html.j2").render(document=document, dark=DARK)
 
 
 def style_sheet() -> str:
@@ -79,15 +92,15 @@ def _environment() -> Environment:
         "clean_lines": fmt.clean_lines,
         "percent": fmt.percent,
         "kind": lambda block: type(block).__name__,
-        "picture": lambda chart: _picture(chart, next(numbers)),
-        "other_picture": lambda chart: _picture(chart, next(numbers), other_axes=True),
+        "picture": lambda chart: _picture(chart, f"c{next(numbers)}"),
+        "other_picture": lambda chart: _picture(chart, f"c{next(numbers)}", other_axes=True),
         "colours": lambda labels: zip(labels, cycle(PALETTE)),
         "charts_together": _charts_together,
         "crossed": _crossed,
         "paragraph_class": lambda tone: _PARAGRAPHS.get(tone, "plain"),
         "is_shown": lambda cell: cell != "" and not isinstance(cell, Missing),
     }
-    made.globals |= {"missing": fmt.MISSING, "Role": Role, "Tone": Tone}
+    made.globals |= {"missing": fmt.MISSING, "Role": Role, "Tone": Tone, "is_output": False}
     return made
 
 
@@ -106,13 +119,21 @@ def _crossed(table: Table) -> _Matrix:
     )
 
 
-def _picture(chart: Chart, number: int, *, other_axes: bool = False) -> Any:
-    """The SVG for a page with several charts: scalable, named, and with unique identifiers."""
+def _picture_of_output(chart: Chart, most: float) -> Any:
+    """The picture, or words in its place where it is too large."""
+    picture = _picture(chart)
+    return picture if len(picture) <= most else f"{chart.alternative} The chart is too large here."
+
+
+def _picture(chart: Chart, prefix: str = "", *, other_axes: bool = False) -> Any:
+    """The SVG for a page with several charts: scalable, named, and with unique identifiers. Who
+    does not know the other charts of the page gives no ``prefix`` for them."""
     from markupsafe import Markup, escape
 
     svg = compact(to_svg(chart, other_axes=other_axes))
-    svg = re.sub(r'\bid="', f'id="c{number}-', svg)
-    svg = svg.replace("url(#", f"url(#c{number}-").replace('href="#', f'href="#c{number}-')
+    prefix = prefix or f"c{crc32(svg.encode()):x}"
+    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
+    svg = svg.replace("url(#", f"url(#{prefix}-").replace('href="#', f'href="#{prefix}-')
     # An empty layer is no symbol, so it has no name.
     svg = re.sub(r'<g class="mark-symbol[^>]*/>', "", svg)
     opening = re.match(r'<svg[^>]*width="([\d.]+)"[^>]*viewBox="([^"]+)"[^>]*>', svg)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
+import msgspec
+
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Findings, Report
@@ -38,6 +40,8 @@ _TONES = {"ok": Tone.PLAIN, "partial": Tone.WARNING, "skipped": Tone.SOFT, "pend
 #: How much a column is wanted in a narrow terminal, among indicators that are numbered from the
 #: primary one, 0, on. Reasons are long, and warnings say them too.
 _STATUS, _TRIALS, _REASONS = 1, 2, 1_000
+#: How many cells and indicators the first look at a table has.
+_CELLS_FIRST, _COLUMNS_FIRST = 20, 5
 # A remark names at most this many cells.
 _NAMED_MAX = 3
 
@@ -45,6 +49,22 @@ _NAMED_MAX = 3
 def brief(findings: Findings) -> Section:
     """The table, and what became of cells that are not well."""
     return Section("", (_table(findings, []), *_remarks(findings)))
+
+
+def first(findings: Findings) -> Section:
+    """The most wanted columns of the first cells, and what became of cells that are not well."""
+    shown = msgspec.structs.replace(findings, cells=findings.cells[:_CELLS_FIRST])
+    table = _table(shown, [])
+    columns = [
+        column
+        for column in table.columns
+        if column.role is Role.KEY or (column.wanted < _COLUMNS_FIRST and column.has_entries)
+    ]
+    table = msgspec.structs.replace(table, columns=tuple(columns), sortable=False)
+    left = len(findings.cells) - len(shown.cells)
+    cells = f"{fmt.count(left, 'more cell')}, and all" if left else "All"
+    more = Paragraph(f"{cells} figures: run.frame()", Tone.SOFT)
+    return Section("", (table, more, *_remarks(findings)))
 
 
 def full(findings: Findings) -> Section:

@@ -54,9 +54,14 @@ def paragraph(item: Finding) -> Paragraph:
 
 def section(report: Report) -> Section:
     """The first section of a full report."""
+    return with_limit(report, limited(report, report.explanation))
+
+
+def with_limit(report: Report, cell: CellExplanation | None) -> Section:
+    """The same with what limits this ``cell``."""
     from concurve.report.charts import hero  # who looks at a table needs none
 
-    beside = (limit(report), _how_sure(report))
+    beside = (_limit_of(cell), _how_sure(report))
     overview = Overview(
         answers=tuple(_of_kind(report, "answer")),
         chart=hero(report),
@@ -110,7 +115,10 @@ def _left_out(findings: Findings, warnings: int) -> str:
 
 def limit(report: Report) -> Section | None:
     """What limits the cell that is explained to a reader."""
-    cell = limited(report, report.explanation)
+    return _limit_of(limited(report, report.explanation))
+
+
+def _limit_of(cell: CellExplanation | None) -> Section | None:
     if cell is None:
         return None
     if not cell.trials:

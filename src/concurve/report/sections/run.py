@@ -166,6 +166,13 @@ def brief_run_document(
     return _document(findings, found, Detail.BRIEF)
 
 
+def glance_document(report: Report, limit: CellExplanation | None) -> Document:
+    """What a notebook shows of a run: the answer, its chart, what limits it, how sure it is, and
+    the first figures."""
+    found = overview.with_limit(report, limit), figures.first(report)
+    return _document(report, found, Detail.BRIEF)
+
+
 def sections(report: Report, *, in_campaign: bool = False) -> Iterator[Section | None]:
     """The sections of a run in a full report, or in that of a campaign."""
     return (part.make(report) for part in FULL if part.in_campaign or not in_campaign)

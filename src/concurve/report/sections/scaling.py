@@ -13,6 +13,7 @@ from concurve.report.document import (
     Cell,
     Column,
     Detail,
+    Document,
     List,
     Missing,
     Paragraph,
@@ -20,6 +21,7 @@ from concurve.report.document import (
     Section,
     Table,
     Tone,
+    at_detail,
 )
 
 #: A full report describes at most this many groups in sentences; its table has all of them.
@@ -49,6 +51,15 @@ def brief(found: Sequence[ScalingFinding]) -> Section | None:
     table = [_table(found)] if len(found) > 1 else []
     how = Paragraph(_subject(found), Tone.SOFT, detail=Detail.FULL)
     return Section("Scaling models", (*blocks, *table, how), anchor="models", folded=True)
+
+
+def scaling_document(found: ScalingFinding, detail: Detail = Detail.BRIEF) -> Document:
+    """The models of a single group, as a separate document."""
+    group = f" with {fmt.setting(found.group)}" if found.group else ""
+    section = brief((found,))
+    blocks = section.blocks if section else ()
+    document = Document(title=f"{found.label} against {found.work}{group}", blocks=blocks)
+    return at_detail(document, detail)
 
 
 def _sentences(found: Sequence[ScalingFinding]) -> Iterator[Paragraph]:

@@ -1,0 +1,238 @@
+"""What Python returns, as a text, in a notebook, and as a data frame."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from rich.cells import cell_len
+
+import concurve
+from concurve.cli import app
+from concurve.errors import RunError
+from concurve.results import Shown
+from tests.helpers.fakes import FakeEngine
+
+HOSTILE = "<script>alert(1)</script>&\x1b[31m"
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+
+Measure = Callable[..., concurve.Run]
+
+
+@pytest.fixture
+def measure(monkeypatch: pytest.MonkeyPatch) -> Measure:
+    """Sweeps a command whose wall time is 1 s over its first parameter, at most."""
+
+    def measured(stolen: int = 0, **parameters: Any) -> concurve.Run:
+        engine = FakeEngine(
+            lambda spec, rng: rng.lognormvariate(0, 0.01) / float(spec.roles[0].argv[1]),
+            steal_of=lambda spec: stolen,
+        )
+        monkeypatch.setattr("concurve.api.LocalEngine", lambda: engine)
+        given = parameters or {"n": [1, 2, 4]}
+        command = ["true", *(f"{{{name}}}" for name in given)]
+        return concurve.sweep(command, given, work="n", repeats=5, seed=1)
+
+    return measured
+
+
+@pytest.fixture
+def every(measure: Measure) -> Callable[[], Iterator[Shown]]:
+    """One of each that is returned, of a run with hostile names."""
+
+    def made() -> Iterator[Shown]:
+        run = measure(n=[1, 2, 4, 8], version=[HOSTILE, "new"])
+        best = run.best(where={"version": HOSTILE})
+        assert best is not None
+        yield best
+        yield run.findings
+        yield run.findings.best[0]
+        yield run.compare_levels("version", HOSTILE, "new")
+        yield concurve.compare(run, measure(n=[1, 2, 4, 8], version=[HOSTILE, "new"]))
+        yield run.explain()
+        yield from run.models()
+        yield concurve.history(run.findings.run.study)
+        yield concurve.fit([1, 2, 4, 8], [100.0, 190.0, 340.0, 520.0], predict=[16])
+
+    return made
+
+
+def test_a_run_prints_as_the_command_line_shows_it(
+    measure: Measure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = measure()
+    for width in ("80", "130"):
+        monkeypatch.setenv("COLUMNS", width)
+        shown = CliRunner().invoke(app, ["show", run.id], catch_exceptions=False).output
+        assert f"{run}\n" == shown
+        assert max(map(cell_len, str(run).splitlines())) <= int(width)
+    assert repr(run) == f"<concurve.Run {run.id}>"
+
+
+def test_a_notebook_shows_the_answer_the_chart_and_the_figures(measure: Measure) -> None:
+    run = measure()
+    shown = run._repr_html_()
+    answer = next(item.sentence for item in run.findings.sentences if item.kind == "answer")
+    assert answer in shown
+    assert "How sure it is" in shown and "Medians of 5 trials a cell" in shown
+    assert shown.count("<svg") == 1 and shown.count("<table") == 1
+    assert ">wall time" in shown and shown.count("<tr") == 1 + 3
+    assert len(shown.encode()) < 40_000
+
+
+def test_an_output_is_for_itself(every: Callable[[], Iterator[Shown]]) -> None:
+    """It asks nothing of a network, runs no script, and takes no place in the page."""
+    items = list(every())
+    run = concurve.load()
+    for item in (*items, run, run.chart()):
+        shown = item._repr_html_()
+        assert "<script" not in shown and "\x1b" not in shown
+        assert not re.search(r"\b(?:src|href|action)=", shown)
+        assert "http" not in shown.replace("http://www.w3.org/2000/svg", "")
+        assert "@import" not in shown and "url(" not in re.sub(r"url\(#c", "", shown)
+        assert all(found.startswith("c") for found in re.findall(r'\bid="([^"]*)"', shown))
+        rules = re.sub(r"/\*.*?\*/", "", shown[shown.index("<style>") : shown.index("</style>")])
+        selectors = [text for text in re.findall(r"([^{}]+)\{", rules) if "@media" not in text]
+        assert len(selectors) > 20
+        assert all("concurve" in part for text in selectors for part in text.split("}"))
+
+
+def test_pictures_of_two_outputs_share_no_identifier(measure: Measure) -> None:
+    run = measure()
+    found = [
+        set(re.findall(r'\bid="([^"]*)"', run.chart(name)._repr_html_()))
+        for name in ("wall_seconds", "speedup")
+    ]
+    assert all(found) and not found[0] & found[1]
+
+
+def test_each_result_prints_shortly_and_is_a_frame(every: Callable[[], Iterator[Shown]]) -> None:
+    for item in every():
+        assert repr(item).startswith(f"<concurve.{type(item).__name__}: ")
+        assert len(repr(item)) < 200 and "\n" not in repr(item) and "\x1b" not in repr(item)
+        assert max(map(cell_len, str(item).splitlines())) <= 80 and "\x1b" not in str(item)
+        assert "Struct" not in str(item) and f"{type(item).__name__}(" not in str(item)
+        assert len(item.frame()) > 0, item
+        assert item.frame().columns.is_unique
+
+
+def test_frames_hold_the_figures(measure: Measure) -> None:
+    run = measure(n=[1, 2, 4], version=["old", "new"])
+    compared = run.compare_levels("version", "old", "new")
+    frame = compared.frame()
+    assert list(frame["n"]) == [1, 2, 4]
+    assert list(frame["ratio"]) == [cell.ratio.value for cell in compared.cells if cell.ratio]
+    assert (frame["ratio_low"] <= frame["ratio_high"]).all()
+    assert list(frame["verdict"]) == [cell.verdict for cell in compared.cells]
+    best = run.best(where={"version": "new"})
+    assert best is not None
+    assert best.frame().loc[lambda rows: rows["recommended"], "n"].to_list() == [4]
+    assert best.frame()["wall_seconds"].between(0.2, 0.3).all()
+    assert run.explain().frame()["share"].isna().all()
+    assert run.explain().frame()["share"].dtype == float, "what is missing is NaN, not None"
+    points = concurve.history(run.findings.run.study).frame()
+    assert set(points["run"]) == {run.id} and len(points) == 6
+
+
+def test_a_parameter_with_the_name_of_a_column_stays(measure: Measure) -> None:
+    run = measure(n=[1, 2], verdict=["a", "b"])
+    frame = concurve.compare(run, measure(n=[1, 2], verdict=["a", "b"])).frame()
+    assert list(frame["parameter_verdict"]) == ["a", "b", "a", "b"]
+    assert "parameter_verdict" not in run.frame()
+
+
+def test_a_doubt_says_what_the_figures_point_to_and_what_to_do(measure: Measure) -> None:
+    run = measure(stolen=10**9)
+    best = run.best()
+    assert best is not None and best.recommended is None
+    assert best.doubt.startswith("The machine was not quiet, and 3 settings have too few")
+    assert re.search(r"point to n=4 all the same: wall time 2\d\d ms \[2\d\d, 2\d\d\]", best.doubt)
+    assert 'wait_quiet="5m"' in best.doubt
+    assert best.doubt in " ".join(str(best).split())
+    assert not best.frame()["recommended"].any()
+    assert run.findings.best[0].doubt == best.doubt
+    assert "The figures point to n=4" in run._repr_html_()
+    sure = measure().best()
+    assert sure is not None and sure.doubt == "" and str(sure).startswith("Use n=4")
+
+
+def test_a_run_without_a_figure_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stopped(FakeEngine):
+        def run(self, spec: Any) -> bytes:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("concurve.api.LocalEngine", Stopped)
+    with contextlib.suppress(concurve.ConcurveError):
+        concurve.sweep(["true", "{n}"], {"n": [1, 2]}, repeats=2)
+    run = concurve.load()
+    assert "No trial gave a figure" in run._repr_html_() and "<svg" not in run._repr_html_()
+    assert "interrupted" in str(run)
+    with pytest.raises(RunError, match="no trial has the indicator 'wall_seconds'"):
+        run.chart()
+
+
+def test_a_run_of_many_cells_is_a_small_output(measure: Measure) -> None:
+    run = measure(n=list(range(1, 7)), word=[f"{HOSTILE}{n}" for n in range(40)])
+    shown = run._repr_html_()
+    assert len(shown.encode()) < 150_000
+    assert shown.count("<tr") == 1 + 20 and "220 more cells" in shown
+    assert "too large here" in shown and "<svg" not in shown
+    assert "<svg" in run.chart()._repr_html_(), "who asks for the chart gets it"
+
+
+def test_a_chart_is_saved_and_is_altair_s(measure: Measure, tmp_path: Path) -> None:
+    run = measure()
+    assert run.chart("wall_seconds").save(tmp_path / "a.svg").read_text().startswith("<svg")
+    assert run.chart().save(tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert run.chart().altair.properties(width=700).to_dict()["width"] == 700
+    assert run.chart()._repr_svg_().startswith("<svg")
+    assert repr(run.chart("wall_seconds")) == "<concurve.Chart: Wall time against n>"
+    with pytest.raises(concurve.ConcurveError, match=r"no format for the ending '\.pdf'"):
+        run.chart().save(tmp_path / "a.pdf")
+    with pytest.raises(concurve.ConcurveError, match="indicator 'wall_second'") as refused:
+        run.chart("wall_second")
+    assert "'wall_seconds'" in refused.value.remedy
+    with pytest.raises(concurve.ConcurveError, match="chart has no parameter 'name'"):
+        run.chart(name="wall_seconds")  # type: ignore[call-arg]
+
+
+#: The beginning of a page, the scheme of the system, and whether the page is dark.
+PAGES = (
+    ("<body>", "light", False),
+    ("<body>", "dark", True),
+    ('<body data-jp-theme-light="true">', "dark", False),
+    ('<body data-jp-theme-light="false">', "light", True),
+    ('<body class="vscode-light">', "dark", False),
+    ('<body class="vscode-dark">', "light", True),
+    ('<html theme="dark"><body>', "light", True),
+    ('<html data-theme="light"><body>', "dark", False),
+)
+
+
+@pytest.mark.real
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium")
+def test_an_output_is_as_dark_as_its_notebook(measure: Measure) -> None:
+    from playwright.sync_api import sync_playwright
+
+    shown = measure()._repr_html_()
+    style = "(item, names) => names.map(name => getComputedStyle(item)[name])"
+    light = ["rgb(255, 255, 255)", "rgb(34, 36, 40)", "rgb(95, 100, 112)"]
+    dark = ["rgb(23, 24, 28)", "rgb(232, 233, 237)", "rgb(163, 168, 180)"]
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        try:
+            for page, scheme, is_dark in PAGES:
+                tab = browser.new_page(color_scheme=scheme)  # type: ignore[arg-type]
+                tab.set_content(f"<!doctype html>{page}{shown}")
+                found = tab.eval_on_selector(".concurve", style, ["backgroundColor", "color"])
+                found += tab.eval_on_selector(".concurve .chart text", style, ["fill"])
+                assert found == (dark if is_dark else light), (page, scheme)
+        finally:
+            browser.close()
