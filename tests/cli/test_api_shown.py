@@ -89,7 +89,7 @@ def test_a_notebook_shows_the_answer_the_chart_and_the_figures(measure: Measure)
 
 def test_an_output_is_for_itself(every: Callable[[], Iterator[Shown]]) -> None:
     """It asks nothing of a network, runs no script, and takes no place in the page."""
-    items = list(every())
+    items: list[Any] = list(every())
     run = concurve.load()
     for item in (*items, run, run.chart()):
         shown = item._repr_html_()
