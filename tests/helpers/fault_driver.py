@@ -1,11 +1,11 @@
 """A laboratory for the tests of faults: ``python -m tests.helpers.fault_driver STORE RUN STUDY HOW
 …``.
 
-It runs or resumes the run ``RUN`` of a small study over two hosts; STUDY is a name in
+It runs or resumes the run ``RUN`` of a small study over three hosts; STUDY is a name in
 :data:`STUDIES`. HOW is ``sockets NAME=PATH …``, with the sockets of agents of this machine, ``ray
 FILE``, with a file of hosts, or ``here``, without hosts. A host whose name stands as a file
-``down-NAME`` beside the store is cut off. It prints ``ready`` when the hosts are connected, and on
-standard error why it ended early.
+``down-NAME`` beside the store is cut off. It prints ``joins`` before it connects the hosts and
+``ready`` when they are connected, and on standard error why it ended early.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from concurve.store import Store
 from concurve.store.run_head import decode_head
 from tests.helpers.agents import inventory_of
 
-#: A server on one host, a load on the other; 12 trials.
+#: A server on one host, loads on the others; 12 trials.
 MEASURED = """
 [study]
 name = "faults"
@@ -51,6 +51,11 @@ host = "a"
 name = "target"
 command = ["sh", "-c", "setsid sleep 0.1{amount} & sleep 0.2; wait"]
 host = "b"
+
+[[roles]]
+name = "other"
+command = ["sleep", "0.25"]
+host = "c"
 
 [effort.quick]
 repeats = 4
@@ -148,6 +153,7 @@ def main() -> int:
             head = msgspec.structs.replace(new_head(study, "quick", SEED, "again"), id=run)
             Runner(head, store, LocalEngine()).start()
             return 0
+        print("joins", flush=True)
         with engine_of(how, words, Path(database).parent) as engine:
             print("ready", flush=True)
             if any(row.id == run for row in store.runs()):

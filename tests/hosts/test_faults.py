@@ -1,12 +1,15 @@
 """Faults at random moments of runs over hosts. Long: marked for the soak.
 
-Each fault strikes a run or its preparation, at a moment that is drawn from a seed
-(CONCURVE_FAULTS_SEED); CONCURVE_FAULTS says how many there are (default 50). The hosts are
-processes of this machine, connected by sockets; where Ray is installed, two of three faults are of
-a Ray over network namespaces, half of them while it simulates. After each fault: the laboratory
-says within 7 s which host is lost, or goes on; nothing of ours is left 5 s after it has ended; and
-the resumed run has exactly the planned trials, those of simulations with the results of one
-machine.
+Each fault strikes a run of three hosts, or the joining before it, at a moment that is drawn from a
+seed (CONCURVE_FAULTS_SEED); CONCURVE_FAULTS says how many there are (default 50). Where Ray is
+installed the hosts are network namespaces that it connects, and half of the faults strike while it
+measures, a quarter while it simulates, a quarter while a laboratory joins; elsewhere they are
+processes of this machine, connected by sockets. After each fault: the laboratory says within 7 s
+which host is lost, or goes on; nothing of ours is left 5 s after it has ended; and the resumed run
+has exactly the planned trials, those of simulations with the results of one machine.
+
+With CONCURVE_FAULTS_LOG each fault adds a line to that file, and ``python -m
+tests.hosts.test_faults FILE`` prints them as the table of docs/method/many-hosts.md.
 """
 
 from __future__ import annotations
@@ -14,17 +17,20 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import pytest
 
@@ -51,11 +57,18 @@ SEED = int(os.environ.get("CONCURVE_FAULTS_SEED", "1"))
 TOLD_SECONDS = 7.0
 GONE_SECONDS = 5.0
 
-#: A run takes about so long from its first trial to its last one.
+#: A run takes about so long from its first trial to its last one, and a laboratory until it has
+#: joined its hosts.
 RUN_SECONDS = 5.0
+JOIN_SECONDS = 4.0
 
-#: After these the laboratory is not there to say anything.
-_OF_THE_DRIVER = ("driver killed", "driver stopped")
+#: A link that comes back does so after at most so long: sooner than a host is lost, or later.
+BACK_SECONDS = 6.0
+
+#: A laboratory that does not end by itself is ended after so long.
+HANGS_SECONDS = 75.0
+
+HOSTS = ("a", "b", "c")
 
 RUN = "20261123-1200-fa17"
 
@@ -68,24 +81,28 @@ OURS = ("concurve.hosts.agent", "concurve-trial", "sleep ", "concurve-disk")
 
 
 class Rig:
-    """Two hosts, and what can be done to them. ``study``: what is run on them; ``loses``: the hosts
-    of which one is lost by each kind of fault, where it is not ``b``."""
+    """Three hosts, and what can be done to them. ``study``: what is run on them; ``begins_at``: the
+    line of the laboratory after which it is struck, within ``seconds``; ``loses``: the hosts of
+    which one is lost by each kind of fault, where it is not the one that was struck."""
 
     folder: Path
     kinds: ClassVar[Sequence[str]]
+    name = "measuring"
     study = "measured"
+    begins_at = "ready"
+    seconds = RUN_SECONDS
     loses: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def start(self) -> None:
-        """Have both hosts ready."""
+        """Have all hosts ready."""
         raise NotImplementedError
 
     def driver(self) -> list[str]:
         """The command of a laboratory."""
         raise NotImplementedError
 
-    def strike(self, kind: str, driver: subprocess.Popen[str]) -> Callable[[], None]:
-        """Do it to the host ``b``; what undoes it."""
+    def strike(self, kind: str, host: str, driver: subprocess.Popen[str]) -> Callable[[], None]:
+        """Do it to a host; what undoes it."""
         raise NotImplementedError
 
     def ours(self) -> dict[int, str]:
@@ -100,19 +117,22 @@ class Rig:
 class Sockets(Rig):
     """Agents of this machine."""
 
+    name = "measuring, sockets"
     kinds: ClassVar[Sequence[str]] = (
         "agent killed", "agent stopped", "runner killed", "load killed", "server killed",
-        "link down", "driver killed", "driver stopped",
+        "link down", "link back", "driver killed", "driver stopped",
     )  # fmt: skip
 
     loses: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "server killed": ("a",),
-        "runner killed": ("a", "b"),
+        "load killed": ("b",),
+        "runner killed": HOSTS,
     }
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.agents = Agents(folder, inventory_of({"a": "127.0.0.1", "b": "127.0.0.2"}))
+        addresses = {name: f"127.0.0.{number}" for number, name in enumerate(HOSTS, 1)}
+        self.agents = Agents(folder, inventory_of(addresses))
 
     def start(self) -> None:
         self.agents.start()
@@ -123,21 +143,22 @@ class Sockets(Rig):
         return [sys.executable, "-m", "tests.helpers.fault_driver", database, RUN, self.study,
                 "sockets", *sockets]  # fmt: skip
 
-    def strike(self, kind: str, driver: subprocess.Popen[str]) -> Callable[[], None]:
+    def strike(self, kind: str, host: str, driver: subprocess.Popen[str]) -> Callable[[], None]:
         what, how = kind.split()
         number = signal.SIGSTOP if how == "stopped" else signal.SIGKILL
         if what == "link":
-            (self.folder / "down-b").touch()
-            return (self.folder / "down-b").unlink
+            down = self.folder / f"down-{host}"
+            down.touch()
+            return lambda: down.unlink(missing_ok=True)
         if what == "driver":
             return _signalled(driver.pid, number)
-        pids = self._pids(what)
+        pids = self._pids(what, host)
         return _signalled(pids[0], number) if pids else _nothing
 
-    def _pids(self, what: str) -> list[int]:
+    def _pids(self, what: str, host: str) -> list[int]:
         if what == "agent":
             with contextlib.suppress(ValueError):  # it has ended
-                return [self.agents.pid("b")]
+                return [self.agents.pid(host)]
             return []
         wanted = {"runner": "concurve-trial", "load": "sh -c setsid", "server": "sleep 300"}[what]
         return [pid for pid, line in self.agents.lab.alive().items() if wanted in line]
@@ -146,8 +167,6 @@ class Sockets(Rig):
         return self.agents.lab.alive()
 
     def end(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            (self.folder / "down-b").unlink()
         self.agents.end()
 
 
@@ -155,9 +174,9 @@ class OverRay(Rig):
     """A Ray over network namespaces."""
 
     kinds: ClassVar[Sequence[str]] = (
-        "agent killed", "worker killed", "worker stopped", "raylet killed", "raylet stopped",
-        "head killed", "head stopped", "own-raylet killed", "own-raylet stopped", "link down",
-        "driver killed",
+        "worker killed", "raylet killed", "head killed", "driver killed", "agent killed",
+        "worker stopped", "raylet stopped", "link down", "link back", "runner killed",
+        "head stopped", "own-raylet killed", "own-raylet stopped",
     )  # fmt: skip
     loses: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(
         ("head killed", "head stopped", "own-raylet killed", "own-raylet stopped"), ("a",)
@@ -166,7 +185,7 @@ class OverRay(Rig):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._stack = contextlib.ExitStack()
-        self.namespaces = self._stack.enter_context(Namespaces(["a", "b"]))
+        self.namespaces = self._stack.enter_context(Namespaces(HOSTS))
         token = folder / "token"
         token.write_text(uuid.uuid4().hex)
         token.chmod(0o600)
@@ -190,23 +209,24 @@ class OverRay(Rig):
         return [*self.namespaces.enter("a"), sys.executable, "-m", "tests.helpers.fault_driver",
                 str(self.folder / "runs.db"), RUN, self.study, "ray", str(self.file)]  # fmt: skip
 
-    def strike(self, kind: str, driver: subprocess.Popen[str]) -> Callable[[], None]:
+    def strike(self, kind: str, host: str, driver: subprocess.Popen[str]) -> Callable[[], None]:
         what, how = kind.split()
         number = signal.SIGSTOP if how == "stopped" else signal.SIGKILL
         if what == "link":
-            self._link("down")
-            return lambda: self._link("up")
+            self._link(host, "down")
+            return lambda: self._link(host, "up")
         if what == "driver":
             return _signalled(driver.pid, number)
-        wanted, host = {
-            "agent": ("concurve.hosts.agent", "b"),
-            "worker": ("ray::HostActor", "b"),
-            "raylet": ("raylet/raylet", "b"),
+        wanted, at = {
+            "agent": ("concurve.hosts.agent", host),
+            "runner": ("concurve-trial", host),
+            "worker": ("ray::HostActor", host),
+            "raylet": ("raylet/raylet", host),
             "head": ("gcs_server", "a"),
             "own-raylet": ("raylet/raylet", "a"),
-            "simulation": ("concurve-disk", "b"),
+            "simulation": ("concurve-disk", host),
         }[what]
-        pids = [pid for pid in self._pids(host) if wanted in _line(pid)]
+        pids = [pid for pid in self._pids(at) if wanted in _line(pid)]
         return _signalled(pids[0], number) if pids else _nothing
 
     def _pids(self, host: str) -> list[int]:
@@ -216,14 +236,14 @@ class OverRay(Rig):
         )  # fmt: skip
         return [int(word) for word in done.stdout.split()]
 
-    def _link(self, state: str) -> None:
-        words = ["ip", "-n", self.namespaces.name("b"), "link", "set", "eth0", state]
+    def _link(self, host: str, state: str) -> None:
+        words = ["ip", "-n", self.namespaces.name(host), "link", "set", "eth0", state]
         subprocess.run(words, check=True)
 
     def ours(self) -> dict[int, str]:
         """Agents have the mark; what they start has a variable of its trial, and no mark."""
         found = {}
-        for host in ("a", "b"):
+        for host in HOSTS:
             for pid in self._pids(host):
                 line = _line(pid)
                 if any(it in line for it in OURS):
@@ -238,11 +258,24 @@ class OverRay(Rig):
 class Simulations(OverRay):
     """A Ray over network namespaces, which computes simulations."""
 
+    name = "simulating"
     kinds: ClassVar[Sequence[str]] = (
-        "head stopped", "link down", "raylet killed", "own-raylet stopped", "simulation killed",
-        "head killed", "raylet stopped", "own-raylet killed", "driver killed",
+        "head killed", "link down", "raylet killed", "own-raylet stopped", "simulation killed",
+        "head stopped", "raylet stopped", "own-raylet killed", "driver killed", "link back",
     )  # fmt: skip
     study = "simulated"
+
+
+class Joining(OverRay):
+    """A Ray over network namespaces, which a laboratory joins."""
+
+    name = "joining"
+    kinds: ClassVar[Sequence[str]] = (
+        "head stopped", "own-raylet killed", "head killed", "own-raylet stopped", "raylet killed",
+        "link down", "raylet stopped", "driver killed", "worker killed",
+    )  # fmt: skip
+    begins_at = "joins"
+    seconds = JOIN_SECONDS
 
 
 def _line(pid: int) -> str:
@@ -268,14 +301,17 @@ def _signalled(pid: int, number: signal.Signals) -> Callable[[], None]:
 
 @contextlib.contextmanager
 def started(rig: Rig) -> Iterator[subprocess.Popen[str]]:
-    """A laboratory whose hosts are connected."""
+    """A laboratory that has come as far as the faults of a rig begin."""
     plain = {name: value for name, value in os.environ.items() if name != MARK_VARIABLE}
     process = subprocess.Popen(
         rig.driver(), env=plain, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout is not None
-        if process.stdout.readline() != "ready\n":
+        for line in process.stdout:
+            if line == f"{rig.begins_at}\n":
+                break
+        else:
             raise AssertionError(f"not connected: {process.communicate()[1]}")
         yield process
     finally:
@@ -283,51 +319,61 @@ def started(rig: Rig) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def left_after(rig: Rig, seconds: float) -> dict[int, str]:
-    """What is left of agents and trials so long after the laboratory has ended."""
-    until = time.monotonic() + seconds
-    while (left := rig.ours()) and time.monotonic() < until:
+def seconds_until_none_is_left(rig: Rig, since: float) -> float:
+    """How long after a moment nothing is left of agents and trials; no longer than may be."""
+    while (left := rig.ours()) and time.monotonic() < since + GONE_SECONDS:
         time.sleep(0.05)
-    return left
+    assert left == {}, f"left {GONE_SECONDS} s after the laboratory was gone: {left}"
+    return time.monotonic() - since
 
 
-def endured(rig: Rig, kind: str, after: float) -> str:
-    """A run with one fault so many seconds after it began, and its resumption; how it went."""
+class Outcome(NamedTuple):
+    """How a fault went: seconds until it was told, ``None`` where the run went on or nobody was
+    there to tell; seconds until nothing of ours was left; what was told."""
+
+    told_seconds: float | None
+    gone_seconds: float
+    said: str
+
+
+def endured(rig: Rig, kind: str, draw: random.Random) -> Outcome:
+    """A run with one fault, at a moment that is drawn."""
+    host, after, back = draw.choice(HOSTS[1:]), draw.uniform(0.0, rig.seconds), BACK_SECONDS
+    back *= draw.random()
     rig.start()
     with started(rig) as driver:
         time.sleep(after)
         if (code := driver.poll()) is not None:
             assert code == 0, driver.communicate()[1]
-            return "the run was over"
-        undo = rig.strike(kind, driver)
+            return Outcome(None, 0.0, "the run was over")
+        undo = rig.strike(kind, host, driver)
         struck = time.monotonic()
         if kind == "driver stopped":
             # Its lease ends meanwhile, as if it were gone.
-            left = left_after(rig, GONE_SECONDS)
-            assert left == {}, f"left {GONE_SECONDS} s after the last renewal: {left}"
+            seconds_until_none_is_left(rig, struck)
             undo()
+        if kind == "link back":
+            threading.Timer(back, undo).start()
         try:
-            _, told = driver.communicate(timeout=TOLD_SECONDS + RUN_SECONDS * 12)
+            _, told = driver.communicate(timeout=HANGS_SECONDS)
         finally:
-            seconds = time.monotonic() - struck
-            if kind != "driver stopped":
-                undo()
+            ended = time.monotonic()
+            undo()
         code = driver.returncode
-    left = left_after(rig, GONE_SECONDS)
-    assert left == {}, f"left {GONE_SECONDS} s after the end: {left}"
-    if code not in (0, 1) and kind in _OF_THE_DRIVER:
-        how = "the laboratory was gone"
-    elif code == 0:
-        how = "the run went on"
-    else:
-        assert code == 1, told
-        assert "host " in told, told
-        assert "another measurement" not in told, told
-        lost = tuple(f"host {host}" for host in rig.loses.get(kind, ("b",)))
-        assert kind in _OF_THE_DRIVER or told.startswith(lost), told
-        assert kind == "driver stopped" or seconds <= TOLD_SECONDS, f"{seconds:.1f} s: {told}"
-        how = f"told after {seconds:.1f} s: {told.splitlines()[0]}"
-    return how
+    gone = seconds_until_none_is_left(rig, ended)
+    if code == 0:
+        return Outcome(None, gone, "the run went on")
+    if kind == "driver killed":
+        return Outcome(None, gone, "the laboratory was gone")
+    assert code == 1, told
+    seconds = ended - struck
+    assert "host " in told, told
+    assert "another measurement" not in told, told
+    if kind != "driver stopped":
+        lost = tuple(f"host {host}" for host in rig.loses.get(kind, (host,)))
+        assert told.startswith(lost), told
+        assert seconds <= TOLD_SECONDS, f"{seconds:.1f} s: {told}"
+    return Outcome(seconds, gone, told.splitlines()[0])
 
 
 def resumed(rig: Rig) -> None:
@@ -373,20 +419,63 @@ def of_one_machine() -> list[tuple[object, ...]]:
 
 
 def rigs() -> list[type[Rig]]:
+    """Of the faults in turn."""
     has_ray = importlib.util.find_spec("ray") is not None and no_namespaces() is None
-    return [Sockets, OverRay, Simulations] if has_ray else [Sockets]
+    return [OverRay, Simulations, OverRay, Joining] if has_ray else [Sockets]
+
+
+def fault_of(number: int) -> tuple[type[Rig], str]:
+    """The rig and the kind of a fault: all kinds of a rig in turn."""
+    turns = rigs()
+    rig = turns[number % len(turns)]
+    before = sum(turns[it % len(turns)] is rig for it in range(number))
+    return rig, rig.kinds[before % len(rig.kinds)]
 
 
 @pytest.mark.parametrize("number", range(FAULTS))
 def test_a_fault_at_a_random_moment(tmp_path: Path, number: int) -> None:
-    draw = random.Random(f"{SEED}/{number}")
-    kinds = rigs()
-    rig = kinds[number % len(kinds)](tmp_path)  # type: ignore[call-arg]
-    kind = rig.kinds[(number // len(kinds)) % len(rig.kinds)]
+    rig_of, kind = fault_of(number)
+    rig = rig_of(tmp_path)  # type: ignore[call-arg]
+    row: dict[str, object] = {"number": number, "rig": rig.name, "kind": kind}
     try:
-        how = endured(rig, kind, draw.uniform(0.0, RUN_SECONDS))
-        print(f"{kind}: {how}")
+        outcome = endured(rig, kind, random.Random(f"{SEED}/{number}"))
+        row |= outcome._asdict()
         resumed(rig)
-        assert left_after(rig, GONE_SECONDS) == {}
+        seconds_until_none_is_left(rig, time.monotonic())
+        row["is_resumed"] = True
+    except BaseException as error:
+        row["failed"] = str(error)
+        raise
     finally:
+        print(row)
+        if path := os.environ.get("CONCURVE_FAULTS_LOG"):
+            with Path(path).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
         rig.end()
+
+
+def table_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Faults as a table: a line for each kind."""
+    kinds = defaultdict[tuple[str, str], list[Mapping[str, Any]]](list)
+    for row in rows:
+        kinds[row["rig"], row["kind"]].append(row)
+    heads = ("while", "fault", "count", "told by name", "after, worst (s)", "went on",
+             "nothing left after, worst (s)", "resumed")  # fmt: skip
+    yield f"| {' | '.join(heads)} |"
+    yield "|---" * len(heads) + "|"
+    for (rig, kind), found in kinds.items():
+        told = [row["told_seconds"] for row in found if row.get("told_seconds") is not None]
+        gone = [row["gone_seconds"] for row in found if "gone_seconds" in row]
+        went_on = sum(row.get("said") in ("the run went on", "the run was over") for row in found)
+        done = sum(row.get("is_resumed", False) for row in found)
+        cells = (rig, kind, len(found), len(told), _worst(told), went_on, _worst(gone), done)
+        yield "| " + " | ".join(map(str, cells)) + " |"
+
+
+def _worst(seconds: Sequence[float]) -> str:
+    return f"{max(seconds):.1f}" if seconds else ""
+
+
+if __name__ == "__main__":
+    for line in table_of(map(json.loads, Path(sys.argv[1]).read_text().splitlines())):
+        print(line)
