@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 import pytest
@@ -44,12 +45,37 @@ class Connected:
 def test_a_host_whose_agent_says_nothing_of_use_is_lost(watched: m.Answer) -> None:
     """A trial would wait for what happens there until its time limit, or for ever."""
     events = HostEvents()
-    host = ConnectedHost("a", Connected(watched), events)
-    try:
-        with pytest.raises(HostLostError, match="host a was lost"):
-            events.next(PATIENCE)
-    finally:
-        host.close()
+    with (  # while it is described, or later
+        pytest.raises(HostLostError, match="host a was lost"),
+        contextlib.closing(ConnectedHost("a", Connected(watched), events)),
+    ):
+        events.next(PATIENCE)
+
+
+class Describing(Connected):
+    """A host that is cut off while it looks for what it is asked to describe."""
+
+    def __init__(self) -> None:
+        super().__init__(m.Failed("HostError", "no answer"))
+        self.interrupted = threading.Event()
+
+    def exchange(self, body: bytes, seconds: float) -> bytes:
+        if isinstance(m.request_of(body[4:]), m.Describe):
+            if self.interrupted.wait(PATIENCE):
+                raise HostLostError("interrupted")
+            raise HostLostError("nobody noticed")
+        return super().exchange(body, seconds)
+
+    def interrupt(self) -> None:
+        self.interrupted.set()
+
+
+def test_a_host_that_is_lost_while_it_describes_itself_is_missed_by_its_silence() -> None:
+    """What it describes may take it half a minute."""
+    with pytest.raises(HostLostError, match="host a was lost: host a: no answer"):
+        ConnectedHost("a", Describing(), HostEvents())
+    left = [it for it in threading.enumerate() if it.name == "concurve-host-a"]
+    assert left == []
 
 
 class Silent(Connected):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import socket
 import sys
@@ -127,7 +128,8 @@ def fake_ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ray]:
     monkeypatch.setitem(sys.modules, "ray", ray)
     for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_USAGE_STATS_ENABLED",
                  "RAY_gcs_rpc_server_reconnect_timeout_s",
-                 "RAY_task_events_shutdown_flush_timeout_ms"):  # fmt: skip
+                 "RAY_task_events_shutdown_flush_timeout_ms", "RAY_NUM_REDIS_GET_RETRIES",
+                 "RAY_gcs_server_request_timeout_seconds"):  # fmt: skip
         monkeypatch.setenv(name, "of the test")
         monkeypatch.delenv(name)
     yield ray
@@ -259,11 +261,11 @@ def test_a_raylet_of_this_machine_that_does_not_answer_is_refused(
 
     monkeypatch.setattr(ray_cluster, "refuse_if_silent", refuse)
     with (
-        pytest.raises(HostError, match=r"Ray at 10\.77\.0\.1:7001 does not answer") as refused,
+        pytest.raises(HostError, match=r"host server1: Ray at 10\.77\.0\.1:7001 does") as refused,
         ray_cluster.connected(lab(), lab().hosts),
     ):
         pass
-    assert "concurve hosts up FILE" in refused.value.remedy
+    assert "concurve hosts down FILE, then up" in refused.value.remedy
     assert not fake_ray.given, "not joined"
 
 
@@ -399,7 +401,7 @@ def test_a_ray_that_cannot_be_left_is_waited_for_no_longer(
             raise HostLostError("lost")
         assert never_again == [fake_ray.shutdown]
         with (
-            pytest.raises(HostError, match="could not leave Ray") as refused,
+            pytest.raises(HostError, match="still waits for Ray") as refused,
             ray_cluster.tasks_at("10.0.0.7:6379", []),
         ):
             pass
@@ -416,6 +418,84 @@ def test_ray_reports_to_a_head_that_is_gone_for_a_moment_only(fake_ray: Ray) -> 
     name = "RAY_task_events_shutdown_flush_timeout_ms"
     with ray_cluster.tasks_at("10.0.0.7:6379", []):
         assert int(os.environ[name]) < 1000
+
+
+def test_ray_does_not_try_for_a_minute_to_join(fake_ray: Ray) -> None:
+    """It would try a wrong token for 20 s, and look for a raylet that is gone for 60."""
+    with ray_cluster.tasks_at("10.0.0.7:6379", []):
+        for name in ("RAY_NUM_REDIS_GET_RETRIES", "RAY_gcs_server_request_timeout_seconds"):
+            assert int(os.environ[name]) < 7
+
+
+def test_a_raylet_of_this_machine_that_is_gone_is_told_for_what_it_is(
+    fake_ray: Ray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def init(**_: Any) -> None:
+        cause = RuntimeError("No node info found matching attributes: '10.77.0.1'")
+        raise ConnectionError("Failed to connect to Ray cluster at 10.77.0.1:7000") from cause
+
+    monkeypatch.setattr(fake_ray, "init", init)
+    with (
+        pytest.raises(HostError, match=r"host server1: Ray at .* has no raylet on this machine"),
+        ray_cluster.connected(lab(), lab().hosts),
+    ):
+        pass
+
+
+def test_ray_does_not_warn_that_our_signals_stay_ours(
+    fake_ray: Ray, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is joined in a thread, which may set no handlers: it would say so to the user."""
+    of_ray = logging.getLogger("ray._private.worker")
+    said = [
+        "SIGTERM handler is not set because current thread is not the main thread.",
+        "File descriptor limit 1024 is too low",
+    ]
+
+    def init(**_: Any) -> None:
+        for line in said:
+            of_ray.warning(line)
+
+    monkeypatch.setattr(fake_ray, "init", init)
+    with ray_cluster.tasks_at("10.0.0.7:6379", []):
+        assert caplog.messages == said[1:]
+
+
+def test_a_head_that_is_gone_while_it_is_joined_is_told(
+    fake_ray: Ray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray would wait on for a head that is stopped."""
+    joined, never_again = threading.Event(), list[object]()
+    monkeypatch.setattr(fake_ray, "init", lambda **given: joined.wait(60.0))
+    monkeypatch.setattr(atexit, "unregister", never_again.append)
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        address = f"127.0.0.1:{head.getsockname()[1]}"
+    monkeypatch.setattr(ray_cluster, "_vital_to_join", lambda _: vital(address, HostEvents()))
+    try:
+        with (
+            pytest.raises(HostLostError, match="host server1 was lost: Ray's head") as told,
+            ray_cluster.connected(lab(), lab().hosts),
+        ):
+            pass
+        assert "the same command again" in told.value.remedy, "there is no run to resume"
+        assert leaving.is_waited_for() and never_again == [fake_ray.shutdown]
+        assert fake_ray.ends == 0, "what was not joined is not left"
+    finally:
+        joined.set()
+        for thread in threading.enumerate():
+            if thread.name == leaving.THREAD:
+                thread.join()
+
+
+def test_a_host_that_ray_misses_is_not_waited_for(fake_ray: Ray) -> None:
+    """An actor on it would never be there."""
+    actor = types.SimpleNamespace(clock=Method(GetTimeoutError()))
+    placed = types.SimpleNamespace(remote=lambda *_: actor)
+    fake_ray.remote = lambda _: types.SimpleNamespace(options=lambda **_: placed)  # type: ignore[attr-defined]
+    fake_ray._nodes = [node("server1"), node("load1", alive=False)]
+    used = [host for host in lab().hosts if host.name in ("server1", "load1")]
+    with pytest.raises(HostError, match="host load1 is not there"):
+        ray_cluster._place(fake_ray, lab(), used, vital("127.0.0.1:1", HostEvents()))
 
 
 def test_tasks_are_given_the_folders_from_which_their_functions_come(fake_ray: Ray) -> None:

@@ -92,11 +92,16 @@ class ConnectedHost:
         self.round_trip_ns = 0
         self.lost: HostLostError | None = None
         self._ends = threading.Event()
-        self.description = self._described()
         self._thread = threading.Thread(
             target=self._watch, name=f"concurve-host-{name}", daemon=True
         )
         self._thread.start()
+        try:
+            # It may take the host long; whether that is still there is seen meanwhile.
+            self.description = self._described()
+        except BaseException:
+            self.close()
+            raise
 
     def ask(self, request: Request, seconds: float = ANSWER_SECONDS) -> Any:
         """The value of the answer to a request; see :func:`~concurve.hosts.connection.ask`. A host

@@ -8,6 +8,7 @@ import atexit
 import contextlib
 import functools
 import ipaddress
+import logging
 import os
 import re
 import threading
@@ -25,6 +26,7 @@ from concurve.hosts.connection import (
     QUICK_SECONDS,
     Connection,
     HostLostError,
+    NamedHostLostError,
     SocketConnection,
     lost,
 )
@@ -40,6 +42,11 @@ PLACE_SECONDS = 30.0
 
 #: Seconds for Ray's head to answer: Ray itself would try for minutes, or for ever if it is stopped.
 REACH_SECONDS = 5.0
+
+#: So often Ray tries to join its head, a second after the other, and so many seconds it looks for
+#: the raylet of this machine: by itself it tries a wrong token 20 times, and looks for a minute.
+JOIN_TRIES = 3
+FIND_SECONDS = 5
 
 #: Seconds that Ray may need beyond the time that an agent has. A host that is stopped or cut off is
 #: named after these and :data:`QUICK_SECONDS`, before Ray itself has missed it.
@@ -64,6 +71,12 @@ _INSTALL = "pip install 'concurve[ray]'"
 
 #: What Ray says of a token that is missing or not its own.
 _WRONG_TOKEN = "InvalidAuthToken"
+
+#: What Ray says where no living raylet has the address of this machine.
+_NO_RAYLET = "No node info found matching"
+
+#: What Ray warns of, and what we want: the signals that end this process stay ours.
+_NO_HANDLER = "SIGTERM handler is not set"
 
 #: What Ray says of an actor that it has ended because it takes this machine for dead.
 _WE_ARE_LOST = "its owner has died"
@@ -159,12 +172,14 @@ def connected(inventory: Inventory, used: Sequence[Host]) -> Iterator[HostsEngin
         HostError: Ray is not installed or does not run, or a host is not there.
     """
     events = HostEvents()
-    with _joined(inventory) as ray, vital_watched(_vital(inventory, ray, events)) as vital:
-        check_nodes(asked(ray.nodes, vital.check), inventory, used)
-        connections = _place(ray, inventory, used, vital)
-        tasks = RayTasks(ray, vital.check, lambda: len(events.lost))
-        with HostsEngine(inventory, connections, tasks, events) as engine:
-            yield engine
+    with contextlib.ExitStack() as stack:
+        with _before_the_run():
+            ray, vital = stack.enter_context(_joined(inventory, events))
+            check_nodes(asked(ray.nodes, vital.check), inventory, used)
+            connections = _place(ray, inventory, used, vital)
+            tasks = RayTasks(ray, vital.check, lambda: len(events.lost))
+            engine = stack.enter_context(HostsEngine(inventory, connections, tasks, events))
+        yield engine
 
 
 def nodes_at(address: str) -> Inventory:
@@ -173,8 +188,8 @@ def nodes_at(address: str) -> Inventory:
     Raises:
         HostError: there is no such cluster, or nodes that are no hosts for measurements.
     """
-    with _joined(_unknown(address)) as ray:
-        return inventory_of_nodes(address, ray.nodes())
+    with _before_the_run(), _joined(_unknown(address), HostEvents()) as (ray, vital):
+        return inventory_of_nodes(address, asked(ray.nodes, vital.check))
 
 
 @contextlib.contextmanager
@@ -185,11 +200,10 @@ def tasks_at(address: str, import_from: Sequence[str]) -> Iterator[RayTasks]:
         HostError: there is no such cluster.
     """
     variables = {"PYTHONPATH": os.pathsep.join(import_from)}
-    inventory = _unknown(address)
-    with (
-        _joined(inventory, {"env_vars": variables}) as ray,
-        vital_watched(_vital(inventory, ray, HostEvents())) as vital,
-    ):
+    with contextlib.ExitStack() as stack:
+        with _before_the_run():
+            joined = _joined(_unknown(address), HostEvents(), {"env_vars": variables})
+            ray, vital = stack.enter_context(joined)
         yield RayTasks(ray, vital.check)
 
 
@@ -201,18 +215,36 @@ def _unknown(address: str) -> Inventory:
 
 
 @contextlib.contextmanager
-def _joined(inventory: Inventory, runtime: dict[str, Any] | None = None) -> Iterator[Any]:
-    """Ray, joined by this process."""
-    ray = _ray(inventory.cluster)
-    _join(ray, inventory, runtime)
-    seconds = LEAVE_SECONDS
+def _before_the_run() -> Iterator[None]:
+    """Have a loss told without a run to resume: nothing is measured yet."""
     try:
-        yield ray
+        yield
+    except HostLostError as error:
+        remedy = "once it is back, concurve hosts down FILE, then up; then the same command again"
+        raise NamedHostLostError(error.what, remedy) from error
+
+
+@contextlib.contextmanager
+def _joined(
+    inventory: Inventory, events: HostEvents, runtime: dict[str, Any] | None = None
+) -> Iterator[tuple[Any, Vital]]:
+    """Ray, joined by this process, and what is vital in it, which is watched."""
+    ray = _ray(inventory.cluster)
+    _refuse_if_leaving()
+    is_joined, seconds = False, LEAVE_SECONDS
+    try:
+        with vital_watched(_vital_to_join(inventory)) as first:
+            _join(ray, inventory, first, runtime)
+            is_joined = True
+            vital = asked(functools.partial(_vital, inventory, ray, events), first.check)
+        with vital_watched(vital):
+            yield ray, vital
     except HostLostError:
         seconds = LEAVE_BROKEN_SECONDS
         raise
     finally:
-        _leave(ray, seconds)
+        if is_joined:
+            _leave(ray, seconds)
 
 
 def _leave(ray: Any, seconds: float) -> None:
@@ -226,14 +258,14 @@ def _leave(ray: Any, seconds: float) -> None:
 
 
 def _refuse_if_leaving() -> None:
-    """Refuse to join Ray where this process still waits to leave it: it would wait for ever.
+    """Refuse to join Ray where this process still waits for it: it would wait for ever.
 
     Raises:
         HostError: it does.
     """
     if leaving.is_waited_for():
         raise HostError(
-            "this process could not leave Ray, whose head or whose raylet here does not answer",
+            "this process still waits for Ray, whose head or whose raylet here does not answer",
             "concurve hosts down FILE, then up; then a new process",
         )
 
@@ -305,6 +337,12 @@ def vital_watched(
         yield vital
 
 
+def _vital_to_join(inventory: Inventory) -> Vital:
+    """What is vital before Ray was joined; where the raylet here listens is known after that."""
+    head = inventory.cluster.head
+    return Vital({_address(inventory): (head, "Ray's head")}, head, HostEvents())
+
+
 def _vital(inventory: Inventory, ray: Any, events: HostEvents) -> Vital:
     """What is vital in the Ray that was joined."""
     places = {_address(inventory): (inventory.cluster.head, "Ray's head")}
@@ -327,14 +365,24 @@ def _ray(cluster: Cluster) -> Any:
     os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", str(WITHOUT_HEAD_SECONDS))
     # Without its head Ray would try for 5 s to report to it, before it lets this process end.
     os.environ.setdefault("RAY_task_events_shutdown_flush_timeout_ms", "300")
+    os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", str(JOIN_TRIES))
+    os.environ.setdefault("RAY_gcs_server_request_timeout_seconds", str(FIND_SECONDS))
     try:
         import ray
     except ImportError as error:
         raise HostError("Ray is not installed here", _INSTALL) from error
+    logging.getLogger("ray._private.worker").addFilter(_is_to_be_said)
     return ray
 
 
-def _join(ray: Any, inventory: Inventory, runtime: dict[str, Any] | None = None) -> None:
+def _is_to_be_said(warning: logging.LogRecord) -> bool:
+    """Is a warning of Ray's of use?"""
+    return _NO_HANDLER not in str(warning.msg)
+
+
+def _join(
+    ray: Any, inventory: Inventory, vital: Vital, runtime: dict[str, Any] | None = None
+) -> None:
     address = _address(inventory)
     head = inventory.host(inventory.cluster.head)
     own = bool(inventory.cluster.address)
@@ -342,16 +390,16 @@ def _join(ray: Any, inventory: Inventory, runtime: dict[str, Any] | None = None)
         f"ray status there; concurve on a machine of that cluster, in the network of {address}; "
         "Ray and Python of one version on all of them"
         if own
-        else f"concurve hosts up FILE, and concurve on {head.name}, which has its head; Ray and "
-        "Python of one version on all hosts"
+        else f"concurve hosts down FILE, then up, and concurve on {head.name}, which has its head; "
+        "Ray and Python of one version on all hosts"
     )
-    _refuse_if_leaving()
-    here = check_reachable(address, remedy)
-    if not own:
-        refuse_if_silent(f"{head.address}:{inventory.cluster.port + RAYLET_PORT}", remedy)
     options = {} if runtime is None else {"runtime_env": runtime}
-    try:
-        ray.init(
+    with _naming("" if own else head.name):
+        here = check_reachable(address, remedy)
+        if not own:
+            refuse_if_silent(f"{head.address}:{inventory.cluster.port + RAYLET_PORT}", remedy)
+        join = functools.partial(
+            ray.init,
             address=address,
             _node_ip_address=here if own else head.address,
             namespace="concurve",
@@ -359,17 +407,39 @@ def _join(ray: Any, inventory: Inventory, runtime: dict[str, Any] | None = None)
             configure_logging=False,
             **options,
         )
-    except Exception as error:  # Ray raises what it likes: of networks, of tokens, of versions
-        if _is_of_token(error):
-            raise HostError(
-                f"Ray at {address} refuses the token of this machine",
-                f"the same token on all hosts, in {inventory.cluster.token}, or in the file or the "
-                "variable that RAY_AUTH_TOKEN_PATH and RAY_AUTH_TOKEN are here; after a change "
-                "concurve hosts down FILE, then up",
-            ) from error
-        raise HostError(
-            f"Ray at {address} cannot be joined from here: {_in_one_line(error)}", remedy
-        ) from error
+        try:
+            asked(join, vital.check, leaving.THREAD)
+        except HostLostError:
+            atexit.unregister(ray.shutdown)
+            raise
+        except Exception as error:  # Ray raises what it likes: of networks, of tokens, of versions
+            raise _refusal(error, inventory, remedy) from error
+
+
+@contextlib.contextmanager
+def _naming(host: str) -> Iterator[None]:
+    """Have refusals begin with the name of a host, if it has one."""
+    try:
+        yield
+    except HostError as error:
+        if not host:
+            raise
+        raise HostError(f"host {host}: {error.what}", error.remedy) from error
+
+
+def _refusal(error: Exception, inventory: Inventory, remedy: str) -> HostError:
+    """Why Ray could not be joined."""
+    address = _address(inventory)
+    if _says(error, _WRONG_TOKEN):
+        return HostError(
+            f"Ray at {address} refuses the token of this machine",
+            f"the same token on all hosts, in {inventory.cluster.token}, or in the file or the "
+            "variable that RAY_AUTH_TOKEN_PATH and RAY_AUTH_TOKEN are here; after a change "
+            "concurve hosts down FILE, then up",
+        )
+    if _says(error, _NO_RAYLET):
+        return HostError(f"Ray at {address} has no raylet on this machine, or that is gone", remedy)
+    return HostError(f"Ray at {address} cannot be joined from here: {_in_one_line(error)}", remedy)
 
 
 def check_reachable(address: str, remedy: str) -> str:
@@ -464,11 +534,16 @@ def _place(
         resources = {resource_of(inventory, host): 0.001}
         return remote.options(**options, resources=resources).remote(LEASE_SECONDS)
 
+    def check() -> None:
+        """Ray would wait on for an actor on a host that is gone."""
+        vital.check()
+        check_nodes(asked(ray.nodes, vital.check), inventory, used)
+
     actors = {host.name: asked(functools.partial(place, host), vital.check) for host in used}
     connections: dict[str, Connection] = {}
     for name, actor in actors.items():
         try:
-            result_of(ray, actor.clock.remote(), PLACE_SECONDS, vital.check)
+            result_of(ray, actor.clock.remote(), PLACE_SECONDS, check)
         except ray.exceptions.RayError as error:
             vital.look(str(error))
             raise HostError(
@@ -480,10 +555,10 @@ def _place(
     return connections
 
 
-def _is_of_token(error: BaseException | None) -> bool:
-    """Was it raised because of a token? Ray says so in what caused its error only."""
+def _says(error: BaseException | None, what: str) -> bool:
+    """Does an error say this? Ray says much in what caused its error only."""
     while error is not None:
-        if _WRONG_TOKEN in str(error):
+        if what in str(error):
             return True
         error = error.__cause__ or error.__context__
     return False

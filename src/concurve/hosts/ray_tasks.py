@@ -168,9 +168,12 @@ def result_of(ray: Any, reference: Any, seconds: float | None, check: Callable[[
             raise
 
 
-def asked(function: Callable[[], R], check: Callable[[], None]) -> R:
+def asked(
+    function: Callable[[], R], check: Callable[[], None], name: str = "concurve-asks-ray"
+) -> R:
     """What a call gives that asks Ray's head, however long that takes; ``check`` is called
-    meanwhile, and may raise: a head that is stopped would be waited for without end."""
+    meanwhile, and may raise: a head that is stopped would be waited for without end. ``name`` is
+    that of the thread which waits then."""
     found: Future[R] = Future()
 
     def ask() -> None:
@@ -179,7 +182,7 @@ def asked(function: Callable[[], R], check: Callable[[], None]) -> R:
         except BaseException as error:  # raised in the thread that waits
             found.set_exception(error)
 
-    threading.Thread(target=ask, name="concurve-asks-ray", daemon=True).start()
+    threading.Thread(target=ask, name=name, daemon=True).start()
     while True:
         try:
             return found.result(LOOK_SECONDS)
