@@ -18,7 +18,7 @@ from concurve.hosts import commands
 from concurve.hosts.commands import Step
 from concurve.hosts.connection import SocketConnection
 from concurve.hosts.engine import HostsEngine
-from concurve.hosts.lease import FIRST_SECONDS, LEASE_SECONDS
+from concurve.hosts.lease import LEASE_SECONDS
 from concurve.hosts.starting import start_agent
 from tests.helpers.real import MARK, Lab
 
@@ -32,6 +32,10 @@ def inventory_of(addresses: Mapping[str, str], **labels: tuple[str, ...]) -> Inv
         ),
         cluster=Cluster(head=next(iter(addresses))),
     )
+
+
+#: So long an agent waits for a test to connect: nobody renews its lease before.
+FIRST_SECONDS = 60.0
 
 
 class Agents:

@@ -489,13 +489,39 @@ def test_a_head_that_is_gone_while_it_is_joined_is_told(
 
 def test_a_host_that_ray_misses_is_not_waited_for(fake_ray: Ray) -> None:
     """An actor on it would never be there."""
-    actor = types.SimpleNamespace(clock=Method(GetTimeoutError()))
-    placed = types.SimpleNamespace(remote=lambda *_: actor)
-    fake_ray.remote = lambda _: types.SimpleNamespace(options=lambda **_: placed)  # type: ignore[attr-defined]
+    actors = {"load1": types.SimpleNamespace(clock=Method(GetTimeoutError()))}
     fake_ray._nodes = [node("server1"), node("load1", alive=False)]
     used = [host for host in lab().hosts if host.name in ("server1", "load1")]
     with pytest.raises(HostError, match="host load1 is not there"):
-        ray_cluster._place(fake_ray, lab(), used, vital("127.0.0.1:1", HostEvents()))
+        ray_cluster._there(fake_ray, actors, lab(), used, vital("127.0.0.1:1", HostEvents()))
+
+
+def test_an_agent_is_renewed_while_those_of_slower_hosts_start(
+    fake_ray: Ray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, one that nobody had asked waited for a minute, where its laboratory was gone."""
+    monkeypatch.setattr(ray_cluster, "RENEWAL_SECONDS", 0.01)
+    asked = {"quick": 0, "slow": 0}
+    often = threading.Event()
+
+    def actor(name: str) -> Any:
+        def remote(body: bytes, seconds: float) -> str:
+            asked[name] += 1
+            if asked["quick"] == 5:
+                often.set()
+            return name
+
+        return types.SimpleNamespace(exchange=types.SimpleNamespace(remote=remote))
+
+    def wait(names: list[str], timeout: float) -> tuple[list[str], list[str]]:
+        return [it for it in names if it == "quick"], []
+
+    fake_ray.wait = wait  # type: ignore[attr-defined]
+    with ray_cluster._renewed(fake_ray, [actor("quick"), actor("slow")]):
+        assert often.wait(60.0)
+    assert asked["slow"] == 1, "what is not there yet is asked once"
+    left = [it for it in threading.enumerate() if it.name == "concurve-renews"]
+    assert left == [], "Ray is asked for nothing more"
 
 
 def test_tasks_are_given_the_folders_from_which_their_functions_come(fake_ray: Ray) -> None:

@@ -8,9 +8,6 @@ LEASE_SECONDS = 3.0
 RENEWAL_SECONDS = 0.4
 END_SECONDS = 1.0
 
-#: Before its first renewal an agent runs nothing, and waits for the agents of slower hosts.
-FIRST_SECONDS = 60.0
-
 
 class Lease:
     """A lease that begins now, and lasts for ``first`` seconds until it is renewed; times are those

@@ -13,7 +13,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,8 @@ from concurve.hosts.connection import (
 )
 from concurve.hosts.engine import HostsEngine
 from concurve.hosts.host import HostEvent, HostEvents
-from concurve.hosts.lease import LEASE_SECONDS
+from concurve.hosts.lease import LEASE_SECONDS, RENEWAL_SECONDS
+from concurve.hosts.messages import Renew, packed
 from concurve.hosts.nodes import inventory_of_nodes, parse_address, resource_of
 from concurve.hosts.ray_tasks import RayTasks, asked, result_of
 from concurve.hosts.starting import start_agent
@@ -176,9 +177,11 @@ def connected(inventory: Inventory, used: Sequence[Host]) -> Iterator[HostsEngin
         with _before_the_run():
             ray, vital = stack.enter_context(_joined(inventory, events))
             check_nodes(asked(ray.nodes, vital.check), inventory, used)
-            connections = _place(ray, inventory, used, vital)
             tasks = RayTasks(ray, vital.check, lambda: len(events.lost))
-            engine = stack.enter_context(HostsEngine(inventory, connections, tasks, events))
+            actors = _placed(ray, inventory, used, vital)
+            with _renewed(ray, actors.values()):
+                connections = _there(ray, actors, inventory, used, vital)
+                engine = stack.enter_context(HostsEngine(inventory, connections, tasks, events))
         yield engine
 
 
@@ -523,10 +526,8 @@ def _check_address(host: Host, known: str) -> None:
             )
 
 
-def _place(
-    ray: Any, inventory: Inventory, used: Sequence[Host], vital: Vital
-) -> dict[str, Connection]:
-    """An actor on each host, all of them placed at once."""
+def _placed(ray: Any, inventory: Inventory, used: Sequence[Host], vital: Vital) -> dict[str, Any]:
+    """An actor on each host, all of them begun at once."""
     remote = ray.remote(HostActor)
     options = {"num_cpus": 0, "max_concurrency": CALLS_AT_ONCE, "max_restarts": 0}
 
@@ -534,12 +535,48 @@ def _place(
         resources = {resource_of(inventory, host): 0.001}
         return remote.options(**options, resources=resources).remote(LEASE_SECONDS)
 
+    return {host.name: asked(functools.partial(place, host), vital.check) for host in used}
+
+
+@contextlib.contextmanager
+def _renewed(ray: Any, actors: Iterable[Any]) -> Iterator[None]:
+    """Have the lease of each agent renewed from its start on, while those of slower hosts start.
+    What an actor is asked for before it is there, it does when it is."""
+    ends, body = threading.Event(), packed(Renew())
+
+    def ask(actor: Any) -> Any:
+        return actor.exchange.remote(body, QUICK_SECONDS)
+
+    def renew() -> None:
+        begun = [(actor, ask(actor)) for actor in actors]
+        while not ends.wait(RENEWAL_SECONDS):
+            for number, (actor, reference) in enumerate(begun):
+                if ray.wait([reference], timeout=0)[0]:
+                    begun[number] = (actor, ask(actor))
+
+    thread = threading.Thread(target=renew, name="concurve-renews", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ends.set()
+        thread.join(RENEWAL_SECONDS * 10)
+
+
+def _there(
+    ray: Any,
+    actors: Mapping[str, Any],
+    inventory: Inventory,
+    used: Sequence[Host],
+    vital: Vital,
+) -> dict[str, Connection]:
+    """The connections to actors, once all are there."""
+
     def check() -> None:
         """Ray would wait on for an actor on a host that is gone."""
         vital.check()
         check_nodes(asked(ray.nodes, vital.check), inventory, used)
 
-    actors = {host.name: asked(functools.partial(place, host), vital.check) for host in used}
     connections: dict[str, Connection] = {}
     for name, actor in actors.items():
         try:

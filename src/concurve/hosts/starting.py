@@ -11,7 +11,7 @@ from pathlib import Path
 
 from concurve.errors import HostError
 from concurve.host.own_python import module
-from concurve.hosts.lease import FIRST_SECONDS, LEASE_SECONDS
+from concurve.hosts.lease import LEASE_SECONDS
 
 #: Seconds for an agent to listen: it imports a part of the laboratory.
 START_SECONDS = 20.0
@@ -34,7 +34,7 @@ def start_agent(
     lease_seconds: float = LEASE_SECONDS,
     environment: Mapping[str, str] | None = None,
     before: tuple[str, ...] = (),
-    first_seconds: float = FIRST_SECONDS,
+    first_seconds: float = LEASE_SECONDS,
 ) -> Path:
     """Start an agent that outlives this process; the path of its socket. ``before`` is a command
     that starts the rest, such as one that enters a namespace. Before its first request the agent
