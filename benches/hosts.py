@@ -303,7 +303,8 @@ class Cluster:
     def laboratory(self) -> Iterator[Callable[[dict[str, Any]], dict[str, float]]]:
         """Asks a laboratory in the namespace of the head."""
         words = [*self.namespaces.enter("a"), sys.executable, "-c", _DRIVER, str(self.file)]
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+        folders = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
         with subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         ) as process:

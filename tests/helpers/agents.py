@@ -107,9 +107,10 @@ class Namespaces:
         """The command that starts the rest in a host."""
         return ("ip", "netns", "exec", self.name(host))
 
-    def start_ray(self, inventory: Inventory, folder: Path) -> None:
+    def start_ray(self, inventory: Inventory, folder: Path, is_checked: bool = True) -> None:
         """Start Ray in each by the commands of ``concurve hosts up``, without OpenSSH. Each host
-        has a measurement lock of its own in a folder: hosts are different machines."""
+        has a measurement lock of its own in a folder: hosts are different machines.
+        ``is_checked``: with the checks of versions and tokens, which take long."""
 
         def within(step: Step) -> Step:
             lock = f"CONCURVE_LOCK={folder / f'lock-{step.host}'}"
@@ -117,7 +118,7 @@ class Namespaces:
             return step._replace(words=words)
 
         for stage in commands.up(inventory):
-            commands.run([within(step) for step in stage])
+            commands.run([within(step) for step in stage if is_checked or not step.is_check])
 
     def __enter__(self) -> Namespaces:
         try:

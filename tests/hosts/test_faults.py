@@ -82,8 +82,9 @@ OURS = ("concurve.hosts.agent", "concurve-trial", "sleep ", "concurve-disk")
 
 class Rig:
     """Three hosts, and what can be done to them. ``study``: what is run on them; ``begins_at``: the
-    line of the laboratory after which it is struck, within ``seconds``; ``loses``: the hosts of
-    which one is lost by each kind of fault, where it is not the one that was struck."""
+    line of the laboratory after which it is struck, within ``seconds``; ``outlived``: the faults
+    that leave what connects the hosts as it was; ``loses``: the hosts of which one is lost by each
+    kind of fault, where it is not the one that was struck."""
 
     folder: Path
     kinds: ClassVar[Sequence[str]]
@@ -91,6 +92,7 @@ class Rig:
     study = "measured"
     begins_at = "ready"
     seconds = RUN_SECONDS
+    outlived: ClassVar[Sequence[str]] = ()
     loses: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def start(self) -> None:
@@ -178,6 +180,9 @@ class OverRay(Rig):
         "worker stopped", "raylet stopped", "link down", "link back", "runner killed",
         "head stopped", "own-raylet killed", "own-raylet stopped",
     )  # fmt: skip
+    outlived = (
+        "worker killed", "driver killed", "agent killed", "runner killed", "simulation killed",
+    )  # fmt: skip
     loses: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(
         ("head killed", "head stopped", "own-raylet killed", "own-raylet stopped"), ("a",)
     )
@@ -203,7 +208,7 @@ class OverRay(Rig):
 
     def start(self) -> None:
         daemons.stop(self.mark)
-        self.namespaces.start_ray(self.inventory, self.folder)
+        self.namespaces.start_ray(self.inventory, self.folder, is_checked=False)
 
     def driver(self) -> list[str]:
         return [*self.namespaces.enter("a"), sys.executable, "-m", "tests.helpers.fault_driver",
@@ -376,11 +381,12 @@ def endured(rig: Rig, kind: str, draw: random.Random) -> Outcome:
     return Outcome(seconds, gone, told.splitlines()[0])
 
 
-def resumed(rig: Rig) -> None:
+def resumed(rig: Rig, kind: str) -> None:
     """The run has exactly the planned trials once it is resumed."""
     store = Store(str(rig.folder / "runs.db"))
     before = [outcome.key for outcome in store.trials(RUN).outcomes] if store.runs() else []
-    rig.start()
+    if kind not in rig.outlived:
+        rig.start()
     done = subprocess.run(
         rig.driver(), capture_output=True, text=True, timeout=real.PATIENCE, check=False
     )
@@ -440,7 +446,7 @@ def test_a_fault_at_a_random_moment(tmp_path: Path, number: int) -> None:
     try:
         outcome = endured(rig, kind, random.Random(f"{SEED}/{number}"))
         row |= outcome._asdict()
-        resumed(rig)
+        resumed(rig, kind)
         seconds_until_none_is_left(rig, time.monotonic())
         row["is_resumed"] = True
     except BaseException as error:

@@ -7,6 +7,7 @@ by the mark of its processes.
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 import time
@@ -90,6 +91,43 @@ def test_trials_over_three_hosts_of_ray(cluster: tuple[Namespaces, Inventory, Pa
     left = [pid for pid in daemons.marked(commands.mark_of(inventory)) if _is_agent(pid)]
     assert left == []
     assert Path("/tmp/concurve-ray-7300").stat().st_mode & 0o077 == 0
+
+
+#: Joins alone, and says why not.
+_JOIN = """
+import sys
+from concurve.definition.hosts_file import load_hosts
+from concurve.errors import ConcurveError
+from concurve.hosts.ray_cluster import connected
+from pathlib import Path
+
+inventory = load_hosts(Path(sys.argv[1]))
+try:
+    with connected(inventory, inventory.hosts):
+        print("joined")
+except ConcurveError as error:
+    print(error)
+"""
+
+
+def test_a_wrong_token_is_refused_by_the_name_of_the_host(
+    cluster: tuple[Namespaces, Inventory, Path], tmp_path: Path
+) -> None:
+    namespaces, _, file = cluster
+    wrong = tmp_path / "wrong"
+    wrong.write_text(uuid.uuid4().hex)
+    wrong.chmod(0o600)
+    done = subprocess.run(
+        [*namespaces.enter("head"), sys.executable, "-c", _JOIN, str(file)],
+        env={**os.environ, "RAY_AUTH_TOKEN_PATH": str(wrong)},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("host head: Ray at ")
+    assert "refuses the token of this machine" in done.stdout
+    # Ray says it for each time that it tries.
+    assert 1 <= done.stderr.count("Authentication token is missing or incorrect") < 7
+    assert "SIGTERM" not in done.stderr
 
 
 def test_nothing_is_left_when_the_laboratory_is_killed(
