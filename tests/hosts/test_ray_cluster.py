@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import logging
 import os
 import socket
@@ -124,7 +125,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Waited:
 def fake_ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ray]:
     ray = Ray(nodes=[node("server1")])
     monkeypatch.setattr(ray_cluster, "check_reachable", lambda address, remedy: "10.77.0.9")
-    monkeypatch.setattr(ray_cluster, "refuse_if_silent", lambda address, remedy: None)
+    monkeypatch.setattr(ray_cluster, "is_answered", lambda address, remedy: False)
+    monkeypatch.setattr(ray_cluster, "guarded", contextlib.nullcontext)
     monkeypatch.setitem(sys.modules, "ray", ray)
     for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_USAGE_STATS_ENABLED",
                  "RAY_gcs_rpc_server_reconnect_timeout_s",
@@ -259,7 +261,7 @@ def test_a_raylet_of_this_machine_that_does_not_answer_is_refused(
     def refuse(address: str, remedy: str) -> None:
         raise HostError(f"Ray at {address} does not answer", remedy)
 
-    monkeypatch.setattr(ray_cluster, "refuse_if_silent", refuse)
+    monkeypatch.setattr(ray_cluster, "is_answered", refuse)
     with (
         pytest.raises(HostError, match=r"host server1: Ray at 10\.77\.0\.1:7001 does") as refused,
         ray_cluster.connected(lab(), lab().hosts),
@@ -470,7 +472,8 @@ def test_a_head_that_is_gone_while_it_is_joined_is_told(
     monkeypatch.setattr(atexit, "unregister", never_again.append)
     with socket.create_server(("127.0.0.1", 0)) as head:
         address = f"127.0.0.1:{head.getsockname()[1]}"
-    monkeypatch.setattr(ray_cluster, "_vital_to_join", lambda _: vital(address, HostEvents()))
+    places = vital(address, HostEvents()).places
+    monkeypatch.setattr(ray_cluster, "_looked_at", lambda _: ("10.77.0.9", places))
     try:
         with (
             pytest.raises(HostLostError, match="host server1 was lost: Ray's head") as told,

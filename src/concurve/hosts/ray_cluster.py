@@ -31,6 +31,7 @@ from concurve.hosts.connection import (
     lost,
 )
 from concurve.hosts.engine import HostsEngine
+from concurve.hosts.guard import REMEDY, guarded
 from concurve.hosts.host import HostEvent, HostEvents
 from concurve.hosts.lease import LEASE_SECONDS, RENEWAL_SECONDS
 from concurve.hosts.messages import Renew, packed
@@ -42,12 +43,12 @@ from concurve.hosts.starting import start_agent
 PLACE_SECONDS = 30.0
 
 #: Seconds for Ray's head to answer: Ray itself would try for minutes, or for ever if it is stopped.
-REACH_SECONDS = 5.0
+REACH_SECONDS = 3.0
 
 #: So often Ray tries to join its head, a second after the other, and so many seconds it looks for
 #: the raylet of this machine: by itself it tries a wrong token 20 times, and looks for a minute.
 JOIN_TRIES = 3
-FIND_SECONDS = 5
+FIND_SECONDS = 3
 
 #: Seconds that Ray may need beyond the time that an agent has. A host that is stopped or cut off is
 #: named after these and :data:`QUICK_SECONDS`, before Ray itself has missed it.
@@ -223,8 +224,7 @@ def _before_the_run() -> Iterator[None]:
     try:
         yield
     except HostLostError as error:
-        remedy = "once it is back, concurve hosts down FILE, then up; then the same command again"
-        raise NamedHostLostError(error.what, remedy) from error
+        raise NamedHostLostError(error.what, REMEDY) from error
 
 
 @contextlib.contextmanager
@@ -236,8 +236,10 @@ def _joined(
     _refuse_if_leaving()
     is_joined, seconds = False, LEAVE_SECONDS
     try:
-        with vital_watched(_vital_to_join(inventory)) as first:
-            _join(ray, inventory, first, runtime)
+        here, places = _looked_at(inventory)
+        first = Vital(places, inventory.cluster.head, HostEvents())
+        with vital_watched(first):
+            _join(ray, inventory, here, first, runtime)
             is_joined = True
             vital = asked(functools.partial(_vital, inventory, ray, events), first.check)
         with vital_watched(vital):
@@ -340,12 +342,6 @@ def vital_watched(
         yield vital
 
 
-def _vital_to_join(inventory: Inventory) -> Vital:
-    """What is vital before Ray was joined; where the raylet here listens is known after that."""
-    head = inventory.cluster.head
-    return Vital({_address(inventory): (head, "Ray's head")}, head, HostEvents())
-
-
 def _vital(inventory: Inventory, ray: Any, events: HostEvents) -> Vital:
     """What is vital in the Ray that was joined."""
     places = {_address(inventory): (inventory.cluster.head, "Ray's head")}
@@ -383,56 +379,80 @@ def _is_to_be_said(warning: logging.LogRecord) -> bool:
     return _NO_HANDLER not in str(warning.msg)
 
 
-def _join(
-    ray: Any, inventory: Inventory, vital: Vital, runtime: dict[str, Any] | None = None
-) -> None:
-    address = _address(inventory)
-    head = inventory.host(inventory.cluster.head)
-    own = bool(inventory.cluster.address)
-    remedy = (
-        f"ray status there; concurve on a machine of that cluster, in the network of {address}; "
-        "Ray and Python of one version on all of them"
-        if own
-        else f"concurve hosts down FILE, then up, and concurve on {head.name}, which has its head; "
-        "Ray and Python of one version on all hosts"
-    )
-    options = {} if runtime is None else {"runtime_env": runtime}
-    with _naming("" if own else head.name):
+def _looked_at(inventory: Inventory) -> tuple[str, dict[str, tuple[str, str]]]:
+    """Look whether Ray answers where it is to be joined: our own address on the way to its head,
+    and what is vital there, by its address. Where the raylet of this machine listens is known
+    before only if ``concurve hosts up`` has started it.
+
+    Raises:
+        HostError: it does not answer; the error names the host.
+    """
+    address, cluster, remedy = _address(inventory), inventory.cluster, _remedy(inventory)
+    places = {address: (cluster.head, "Ray's head")}
+    with _naming(inventory):
         here = check_reachable(address, remedy)
-        if not own:
-            refuse_if_silent(f"{head.address}:{inventory.cluster.port + RAYLET_PORT}", remedy)
-        join = functools.partial(
-            ray.init,
-            address=address,
-            _node_ip_address=here if own else head.address,
-            namespace="concurve",
-            log_to_driver=False,
-            configure_logging=False,
-            **options,
-        )
+        raylet = f"{inventory.host(cluster.head).address}:{cluster.port + RAYLET_PORT}"
+        if not cluster.address and is_answered(raylet, remedy):
+            places[raylet] = (cluster.head, "the raylet of this machine")
+    return here, places
+
+
+def _join(
+    ray: Any,
+    inventory: Inventory,
+    here: str,
+    vital: Vital,
+    runtime: dict[str, Any] | None = None,
+) -> None:
+    """Join Ray; ``here``: our own address on the way to its head."""
+    own = bool(inventory.cluster.address)
+    options = {} if runtime is None else {"runtime_env": runtime}
+    join = functools.partial(
+        ray.init,
+        address=_address(inventory),
+        _node_ip_address=here if own else inventory.host(inventory.cluster.head).address,
+        namespace="concurve",
+        log_to_driver=False,
+        configure_logging=False,
+        **options,
+    )
+    with _naming(inventory), guarded(vital.places):
         try:
             asked(join, vital.check, leaving.THREAD)
-        except HostLostError:
+        except (HostLostError, KeyboardInterrupt, SystemExit):
             atexit.unregister(ray.shutdown)
             raise
         except Exception as error:  # Ray raises what it likes: of networks, of tokens, of versions
-            raise _refusal(error, inventory, remedy) from error
+            raise _refusal(error, inventory) from error
+
+
+def _remedy(inventory: Inventory) -> str:
+    """What to try where Ray cannot be joined."""
+    if inventory.cluster.address:
+        return (
+            "ray status there; concurve on a machine of that cluster, in the network of "
+            f"{inventory.cluster.address}; Ray and Python of one version on all of them"
+        )
+    return (
+        f"concurve hosts down FILE, then up, and concurve on {inventory.cluster.head}, which has "
+        "its head; Ray and Python of one version on all hosts"
+    )
 
 
 @contextlib.contextmanager
-def _naming(host: str) -> Iterator[None]:
-    """Have refusals begin with the name of a host, if it has one."""
+def _naming(inventory: Inventory) -> Iterator[None]:
+    """Have refusals begin with the name of the head's host, if its name is known."""
     try:
         yield
     except HostError as error:
-        if not host:
+        if inventory.cluster.address:
             raise
-        raise HostError(f"host {host}: {error.what}", error.remedy) from error
+        raise HostError(f"host {inventory.cluster.head}: {error.what}", error.remedy) from error
 
 
-def _refusal(error: Exception, inventory: Inventory, remedy: str) -> HostError:
+def _refusal(error: Exception, inventory: Inventory) -> HostError:
     """Why Ray could not be joined."""
-    address = _address(inventory)
+    address, remedy = _address(inventory), _remedy(inventory)
     if _says(error, _WRONG_TOKEN):
         return HostError(
             f"Ray at {address} refuses the token of this machine",
@@ -467,9 +487,9 @@ def check_reachable(address: str, remedy: str) -> str:
     return answer.own_address
 
 
-def refuse_if_silent(address: str, remedy: str) -> None:
-    """Refuse an address where connections are accepted and nothing is said. Ray waits for ever for
-    such a head, and ends a process whose raylet is such, without a word of ours.
+def is_answered(address: str, remedy: str) -> bool:
+    """Does something answer at an address? One where connections are accepted and nothing is said
+    is refused: Ray ends a process whose raylet is such, without a word of ours.
 
     Raises:
         HostError: names the address.
@@ -479,7 +499,8 @@ def refuse_if_silent(address: str, remedy: str) -> None:
     except listening.SilentError as error:
         raise _silent(address, error, remedy) from error
     except OSError:  # the port is another one where Ray was started in another way
-        pass
+        return False
+    return True
 
 
 def _silent(address: str, error: listening.SilentError, remedy: str) -> HostError:
