@@ -22,10 +22,10 @@ from concurve.definition.hosts_file import load_hosts
 from concurve.definition.study_file import parse_study
 from concurve.engine.local import LocalEngine
 from concurve.errors import ConcurveError
+from concurve.hosts import ray_cluster
 from concurve.hosts.connection import Connection, HostLostError, SocketConnection
 from concurve.hosts.engine import HostsEngine
 from concurve.hosts.leaving import end_if_waited_for
-from concurve.hosts.ray_cluster import connected
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.store import Store
@@ -131,7 +131,7 @@ def engine_of(how: str, words: Sequence[str], folder: Path) -> Iterator[HostsEng
     """The connected hosts."""
     if how == "ray":
         inventory = load_hosts(Path(words[0]))
-        with connected(inventory, inventory.hosts) as engine:
+        with ray_cluster.connected(inventory, inventory.hosts) as engine:
             yield engine
         return
     paths = {name: Path(path) for name, _, path in (word.partition("=") for word in words)}
@@ -153,6 +153,8 @@ def main() -> int:
             head = msgspec.structs.replace(new_head(study, "quick", SEED, "again"), id=run)
             Runner(head, store, LocalEngine()).start()
             return 0
+        if how == "ray":  # to import it takes long on a busy machine, and joins nothing yet
+            ray_cluster._ray(load_hosts(Path(words[0])).cluster)
         print("joins", flush=True)
         with engine_of(how, words, Path(database).parent) as engine:
             print("ready", flush=True)
