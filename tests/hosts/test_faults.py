@@ -15,6 +15,7 @@ tests.hosts.test_faults FILE`` prints them as the table of docs/method/many-host
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import importlib.util
 import json
@@ -70,14 +71,29 @@ HANGS_SECONDS = 75.0
 
 HOSTS = ("a", "b", "c")
 
-RUN = "20261123-1200-fa17"
+#: So many series may run at once; each Ray has 150 ports.
+PORTS = 100
 
-#: Of Ray's head, by which its processes and its folder are known: a series beside this one has
-#: another.
-PORT = 10_000 + os.getpid() % 150 * 150
+RUN = "20261123-1200-fa17"
 
 #: What command lines of agents, runners and roles have.
 OURS = ("concurve.hosts.agent", "concurve-trial", "sleep ", "concurve-disk")
+
+
+@functools.cache
+def port() -> int:
+    """Of Ray's head, by which its processes and folder are known: one that no series beside this
+    one has while this process runs."""
+    for number in range(PORTS):
+        path = Path(tempfile.gettempdir(), f"concurve-tests-{os.geteuid()}-ray-{number}.lock")
+        held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(held)
+            continue
+        return 10_000 + number * 150
+    pytest.skip(f"{PORTS} series run beside this one")
 
 
 class Rig:
@@ -200,7 +216,7 @@ class OverRay(Rig):
             for name, address in self.namespaces.addresses.items()
         )
         self.file.write_text(
-            f'[ray]\nhead = "a"\nport = {PORT}\npython = "{sys.executable}"\n'
+            f'[ray]\nhead = "a"\nport = {port()}\npython = "{sys.executable}"\n'
             f'token = "{token}"\n{hosts}'
         )
         self.inventory = load_hosts(self.file)
