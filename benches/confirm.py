@@ -1,7 +1,8 @@
 """Confirm: how often ``concurve explain --confirm`` is right, and whether its gain is true.
 
 Each program of ``confirm_programs`` is measured over 1 and 2 threads, its cause is confirmed, and
-where its lock can truly be held half as long, that is measured as well, side by side.
+where its lock can truly be held half as long, that is measured as well, side by side. All of it
+takes half an hour on a quiet machine.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from measuring.estimates import SEED
@@ -28,9 +30,13 @@ from concurve.stats.moments import median
 
 PROGRAMS = Path(__file__).resolve().parent / "confirm_programs"
 CONCURVE = str(Path(sys.executable).parent / "concurve")
-RUNS = 4
-BUDGET = "3m"
-TRUTH_ROUNDS = 11
+RUNS = 1
+HARMLESS_RUNS = 2
+"""Times as many, of programs that nothing limits: a run of theirs is short."""
+BUDGET = "20s"
+TRUTH_ROUNDS = 7
+SAID_MIN = 0.95
+"""Share of the runs that say of a cause what is to be said."""
 HELD_MIN = 0.9
 """Share of the predicted intervals that hold the true gain."""
 HARMLESS_MIN = 0.95
@@ -47,12 +53,24 @@ class Plant(msgspec.Struct, frozen=True):
     verdict: str
     gain: bool
     flags: tuple[str, ...] = ()
+    library: str = ""
     held: int = 0
+    most: int = 2
 
-    def line(self, program: Path, threads: str, held: int) -> list[str]:
+    def line(self, built: Built, threads: str, held: int) -> list[str]:
         """The command of a trial."""
-        words = [word.replace("{held}", str(held)) for word in self.command]
-        return [str(program), *(word.replace("{threads}", threads) for word in words)]
+        meant = {"{held}": str(held), "{threads}": threads, "{library}": str(built.library)}
+        words = list(self.command)
+        for name, value in meant.items():
+            words = [word.replace(name, value) for word in words]
+        return [str(built.program), *words]
+
+
+class Built(NamedTuple):
+    """A program, and the library beside it."""
+
+    program: Path
+    library: Path | None
 
 
 def plants() -> list[Plant]:
@@ -61,50 +79,71 @@ def plants() -> list[Plant]:
     return [msgspec.convert(entry, Plant) for entry in tomllib.loads(text)["plant"]]
 
 
+class Counts:
+    """What the runs of all programs said."""
+
+    def __init__(self) -> None:
+        self.said = self.runs = 0
+        self.held = self.gains = 0
+        self.quiet = self.harmless = 0
+
+    def figures(self) -> Iterator[Figure]:
+        """The shares that are promised."""
+        if self.runs:
+            how = "runs that say what is to be said, of programs that something limits"
+            yield _share("verdicts", how, self.said, self.runs, SAID_MIN)
+        if self.gains:
+            how = "intervals that hold the true gain"
+            yield _share("predicted gains", how, self.held, self.gains, HELD_MIN)
+        if self.harmless:
+            how = "runs that promise no gain"
+            yield _share("harmless", how, self.quiet, self.harmless, HARMLESS_MIN)
+
+
 def figures(quick: bool, only: Collection[str] = (), runs: int = RUNS) -> Iterator[Figure]:
     """Confirm the cause of one program after the other."""
     chosen = [plant for plant in plants() if not only or plant.name in only]
-    held, of, promised, harmless = 0, 0, 0, 0
+    counts = Counts()
     with scratch() as folder:
         for plant in chosen[:1] if quick and not only else chosen:
             try:
-                program = _built(plant, folder)
-                said = [
-                    _confirmed(plant, program, folder, SEED + run, quick)
-                    for run in range(1 if quick else runs)
-                ]
+                yield from _of_plant(plant, folder, counts, quick, runs)
             except MissingToolError as problem:
                 yield Figure(plant.name, "", missing=str(problem))
-                continue
-            right = sum(it["result"] == plant.verdict for it in said)
-            wrong = next((it for it in said if it["result"] != plant.verdict), said[-1])
-            yield Figure(
-                f"{plant.name}: {plant.verdict}",
-                f"runs that say so; {wrong['result']}: {wrong['evidence']}",
-                Estimate(value=right, n=len(said), unit=f"[{right} of {len(said)}]"),
-                Bound(low=0.95 * len(said), counted=True),
-            )
-            gains = [it["gain"]["times"] for it in said if it.get("gain")]
-            if plant.gain:
-                true = _true_gain(plant, program, 3 if quick else TRUTH_ROUNDS)
-                inside = sum(it["low"] <= true <= it["high"] for it in gains)
-                held, of = held + inside, of + len(said)
-                shown = ", ".join(
-                    f"{g['value']:.2f} [{g['low']:.2f}, {g['high']:.2f}]" for g in gains
-                )
-                yield Figure(
-                    f"{plant.name}: gain",
-                    f"truly measured; predicted {shown}",
-                    Estimate(value=true, n=TRUTH_ROUNDS, unit="×"),
-                )
-            elif plant.verdict == NO_CAUSE:
-                promised += sum(it["result"] == "confirmed" for it in said)
-                harmless += len(said)
-    if of:
-        yield _share("predicted gains", "intervals that hold the true gain", held, of, HELD_MIN)
-    if harmless:
-        none = harmless - promised
-        yield _share("harmless", "runs that promise no gain", none, harmless, HARMLESS_MIN)
+    yield from counts.figures()
+
+
+def _of_plant(
+    plant: Plant, folder: Path, counts: Counts, quick: bool, runs: int
+) -> Iterator[Figure]:
+    built = _built(plant, folder)
+    is_harmless = plant.verdict == NO_CAUSE
+    runs = 1 if quick else runs * (HARMLESS_RUNS if is_harmless else 1)
+    said = [_confirmed(plant, built, folder, SEED + run, quick) for run in range(runs)]
+    right = sum(it["result"] == plant.verdict for it in said)
+    shown = next((it for it in said if it["result"] != plant.verdict), said[-1])
+    yield Figure(
+        f"{plant.name}: {plant.verdict}",
+        f"runs that say so; {shown['result']}: {shown['evidence']}",
+        Estimate(value=right, n=len(said), unit=f"[{right} of {len(said)}]"),
+    )
+    if is_harmless:
+        counts.quiet += sum(it["result"] != "confirmed" for it in said)
+        counts.harmless += len(said)
+        return
+    counts.said, counts.runs = counts.said + right, counts.runs + len(said)
+    if plant.gain:
+        rounds = 3 if quick else TRUTH_ROUNDS
+        true = _true_gain(plant, built, rounds)
+        gains = [it["gain"]["times"] for it in said if it.get("gain")]
+        counts.held += sum(it["low"] <= true <= it["high"] for it in gains)
+        counts.gains += len(said)
+        texts = [f"{it['value']:.2f} [{it['low']:.2f}, {it['high']:.2f}]" for it in gains]
+        yield Figure(
+            f"{plant.name}: gain",
+            f"truly measured; predicted {', '.join(texts) or 'nothing'}",
+            Estimate(value=true, n=rounds, unit="×"),
+        )
 
 
 def _share(name: str, how: str, right: int, of: int, low: float) -> Figure:
@@ -114,21 +153,21 @@ def _share(name: str, how: str, right: int, of: int, low: float) -> Figure:
     )
 
 
-def _confirmed(plant: Plant, program: Path, folder: Path, seed: int, quick: bool) -> dict[str, Any]:
+def _confirmed(plant: Plant, built: Built, folder: Path, seed: int, quick: bool) -> dict[str, Any]:
     """What the experiments on a new run say."""
     store = ("--db", str(folder / "confirm.db"))
-    line = plant.line(program, "{threads}", plant.held)
+    line = plant.line(built, "{threads}", plant.held)
     effort = ["--repeats", "3"] if quick else ["--effort", "quick"]
     done = _concurve(
-        "sweep", *effort, "--seed", str(seed), *store, "-P", "threads", "1,2", "--work", "fixed",
-        "--", *line,
+        "sweep", *effort, "--seed", str(seed), *store, "-P", "threads", f"1,{plant.most}",
+        "--work", "fixed", "--", *line,
     )  # fmt: skip
     if done.returncode:
         raise MissingToolError(f"the program could not be measured: {done.stderr[-300:]}")
     budget = "20s" if quick else BUDGET
     done = _concurve(
-        "explain", "last", "--confirm", "--budget", budget, "--at", "threads=2", "--json",
-        "--seed", str(seed), *store,
+        "explain", "last", "--confirm", "--budget", budget, "--at", f"threads={plant.most}",
+        "--json", "--seed", str(seed), *store,
     )  # fmt: skip
     if done.returncode:
         said = " ".join(done.stderr.split())
@@ -145,10 +184,11 @@ def _concurve(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _true_gain(plant: Plant, program: Path, rounds: int) -> float:
-    """How many times as much two threads do if the lock is truly held half as long."""
+def _true_gain(plant: Plant, built: Built, rounds: int) -> float:
+    """How many times as much the threads do if the lock is truly held half as long."""
+    threads = str(plant.most)
     sides = {
-        name: lambda held=held: {"s": wall_seconds(plant.line(program, "2", held))}
+        name: lambda held=held: {"s": wall_seconds(plant.line(built, threads, held))}
         for name, held in (("now", plant.held), ("half", plant.held // 2))
     }
     found = interleaved(rounds, sides)
@@ -156,16 +196,34 @@ def _true_gain(plant: Plant, program: Path, rounds: int) -> float:
     return median(ratios)
 
 
-def _built(plant: Plant, folder: Path) -> Path:
-    if shutil.which("gcc") is None:
-        raise MissingToolError("no gcc here: apt-get install gcc")
-    program = folder / f"plant-{'-'.join(plant.name.replace(',', '').split())}"
-    source = PROGRAMS / "c" / plant.source
-    command = ["gcc", "-O2", "-g", "-pthread", *plant.flags, "-o", str(program), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+COMPILERS = {
+    ".c": ("gcc", "-O2", "-g", "-pthread"),
+    ".cpp": ("g++", "-O2", "-g", "-pthread"),
+    ".rs": ("rustc", "-O", "-g", "--edition", "2021"),
+}
+
+
+def _built(plant: Plant, folder: Path) -> Built:
+    name = re.sub(r"\W+", "-", plant.name)
+    library = folder / f"lib{name}.so" if plant.library else None
+    if library is not None:
+        _compile(plant.library, ("-shared", "-fPIC"), library)
+    # A library that the program loads by its name alone is not linked.
+    beside = () if library is None else ("-Wl,--as-needed", f"-Wl,-rpath,{folder}", str(library))
+    program = folder / f"plant-{name}"
+    _compile(plant.source, (*beside, *plant.flags), program)
+    return Built(program, library)
+
+
+def _compile(source: str, flags: tuple[str, ...], target: Path) -> None:
+    command = COMPILERS[Path(source).suffix]
+    if shutil.which(command[0]) is None:
+        raise MissingToolError(f"no {command[0]} here")
+    # Libraries stand behind what uses them.
+    line = [*command, "-o", str(target), str(PROGRAMS / source), *flags]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise MissingToolError(f"gcc: {done.stderr[-300:]}")
-    return program
+        raise MissingToolError(f"{command[0]}: {done.stderr[-300:]}")
 
 
 def main() -> int:
