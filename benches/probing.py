@@ -13,12 +13,11 @@ from typing import NamedTuple
 
 from measuring.estimates import median, ratio_of_medians
 from measuring.figures import Bound, Figure
-from measuring.running import ROOT, busy_iterations, interleaved, target, trial
+from measuring.running import NO_SAMPLING, ROOT, busy_iterations, interleaved, target, trial
 from measuring.showing import estimate_text, exit_code, number, quiet_warning, show
 
 from concurve.estimate import Estimate
 from concurve.host.machine import allowed_cpus, describe_machine
-from concurve.wire.spec import Sampling
 
 THREADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 PERCENT_MAX = {64: 1.0, 512: 3.0}
@@ -28,8 +27,6 @@ SLOWED = 64
 PAGE = ROOT / "docs" / "method" / "overhead.md"
 CHART = PAGE.with_suffix(".svg")
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-
-NO_SAMPLING = Sampling(interval_ns_min=3_600_000_000_000)
 
 
 class Point(NamedTuple):

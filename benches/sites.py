@@ -1,7 +1,8 @@
 """Sites: how often a sampled wait for a lock is named by the right function and line.
 
 The programs in ``sites_programs`` say themselves at which of their sites each thread waits. The
-judge (an example of the crate ``concurve-sites``) samples them, and compares.
+judge (an example of the crate ``concurve-sites``) samples them, and compares. Then, what sampling
+costs the programs (``--only cost``). What the runner adds to a trial is a figure of ``light``.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from measuring.figures import Bound, Figure, MissingToolError
-from measuring.running import scratch
+from measuring.estimates import median_of_ratios
+from measuring.figures import Bound, Figure, MissingToolError, unless_missing
+from measuring.running import NO_SAMPLING, interleaved, scratch, target, trial
 from measuring.showing import exit_code, show
 
 from concurve.estimate import Estimate
@@ -36,6 +38,16 @@ PYTHON_MIN, GO_MIN = 0.98, 0.97
 WRONG_MAX = 0.005
 HOLDER_MIN = 0.99
 SAMPLE_CPU_US_MAX = 60.0
+
+COST = "cost"
+"""The name of the figures on what sampling costs the programs, beside those of the plants."""
+
+BUSY_MIN, LOCK_MIN = 0.98, 0.95
+"""Throughput with all samples over that without any: of busy threads, and of a lock."""
+
+ROUNDS = 21
+ITERATIONS = 1_500_000_000
+OPERATIONS = 240_000
 
 CRATE = "parking_lot"
 """The plant that is a package, because it needs one."""
@@ -87,7 +99,64 @@ PLANTS = (
 
 def figures(quick: bool, only: Collection[str] = ()) -> Iterator[Figure]:
     """Judge one program after the other."""
+    yield from _of_plants(quick, only)
+    if not only or COST in only:
+        yield from costs(quick)
+
+
+def costs(quick: bool) -> Iterator[Figure]:
+    """What sampling costs the sampled programs."""
+    part = 20 if quick else 1
+    for threads in (64, 512):
+        work = ("--threads", str(threads), "--total-iterations", str(ITERATIONS // part))
+        yield _throughput(f"{threads} busy threads", target("busy", *work), BUSY_MIN, quick)
+    lock = ("--threads", "4", "--hold-percent", "50", "--vary", "--operation-iterations", "5000")
+    work = (*lock, "--operations", str(OPERATIONS // part))
+    yield _throughput("a lock on two CPUs", target("mutex", *work), LOCK_MIN, quick)
+    how = "a thread of the program reads the tracer and the state of all others meanwhile"
+    with scratch() as folder:
+        figure = Figure(f"{COST}: threads seen traced or stopped", how, bound=Bound(high=0))
+        yield unless_missing(figure, lambda: _traced(folder, "0.2" if quick else "5"))
+
+
+def _throughput(what: str, command: list[str], least: float, quick: bool) -> Figure:
+    """The same work with the sampler as usual and with it asleep, in turns."""
+    rounds = 3 if quick else ROUNDS
+    sampled: list[int] = []
+
+    def usual() -> dict[str, float]:
+        found = trial(command)
+        sampled.append(found.instrument.samples)
+        return {"wall": found.wall_ns}
+
+    sides = {"usual": usual, "asleep": lambda: {"wall": trial(command, NO_SAMPLING).wall_ns}}
+    found = interleaved(rounds, sides)
+    return Figure(
+        f"{COST}: {what}",
+        f"throughput with all samples (about {sorted(sampled)[rounds // 2]} a trial) over that "
+        f"without, median of the ratios of {rounds} rounds",
+        median_of_ratios(found["asleep wall"], found["usual wall"]),
+        Bound(low=least),
+    )
+
+
+def _traced(folder: Path, seconds: str) -> Estimate:
+    """How often a thread of a sampled program was seen traced, or stopped by a tracer."""
+    program = folder / "traced"
+    _output([*_C, "-o", str(program), str(PROGRAMS / "c" / "traced.c")])
+    record = trial([str(program), seconds, str(THREADS)])
+    said = {line.indicator: line.value for line in record.roles[0].indicators}
+    sites = record.roles[0].sites
+    if sites is None or not sites.readings:
+        raise MissingToolError("no wait of the program was sampled")
+    unit = f"[of {said['looks']:.0f} looks]"
+    return Estimate(value=said["traced"], n=int(said["looks"]), unit=unit)
+
+
+def _of_plants(quick: bool, only: Collection[str]) -> Iterator[Figure]:
     chosen = [plant for plant in PLANTS if not only or plant.name in only]
+    if not chosen:
+        return
     with scratch() as folder:
         try:
             judge = _judge()

@@ -23,6 +23,8 @@ from concurve.wire.spec import RoleSpec, Sampling, TrialSpec
 from measuring.estimates import SEED
 
 ROOT = Path(__file__).resolve().parents[2]
+NO_SAMPLING = Sampling(interval_ns_min=3_600_000_000_000)
+"""A sampler that is asleep throughout."""
 SCRATCH = ROOT / ".concurve"
 """On the real disk, as the store is in use; /tmp may be in memory."""
 
