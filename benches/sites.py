@@ -111,8 +111,8 @@ def costs(quick: bool) -> Iterator[Figure]:
         work = ("--threads", str(threads), "--total-iterations", str(ITERATIONS // part))
         yield _throughput(f"{threads} busy threads", target("busy", *work), BUSY_MIN, quick)
     lock = ("--threads", "4", "--hold-percent", "50", "--vary", "--operation-iterations", "5000")
-    work = (*lock, "--operations", str(OPERATIONS // part))
-    yield _throughput("a lock on two CPUs", target("mutex", *work), LOCK_MIN, quick)
+    command = target("mutex", *lock, "--operations", str(OPERATIONS // part))
+    yield _throughput("a lock on two CPUs", command, LOCK_MIN, quick)
     how = "a thread of the program reads the tracer and the state of all others meanwhile"
     with scratch() as folder:
         figure = Figure(f"{COST}: threads seen traced or stopped", how, bound=Bound(high=0))
@@ -129,8 +129,10 @@ def _throughput(what: str, command: list[str], least: float, quick: bool) -> Fig
         sampled.append(found.instrument.samples)
         return {"wall": found.wall_ns}
 
-    sides = {"usual": usual, "asleep": lambda: {"wall": trial(command, NO_SAMPLING).wall_ns}}
-    found = interleaved(rounds, sides)
+    def asleep() -> dict[str, float]:
+        return {"wall": trial(command, NO_SAMPLING).wall_ns}
+
+    found = interleaved(rounds, {"usual": usual, "asleep": asleep})
     return Figure(
         f"{COST}: {what}",
         f"throughput with all samples (about {sorted(sampled)[rounds // 2]} a trial) over that "

@@ -70,6 +70,16 @@ def test_a_bench_runs_and_prints_its_figures(
         assert "[" in found[0] or "not measured: " in found[0]
 
 
+@pytest.mark.real
+def test_what_sampling_costs_needs_no_judge() -> None:
+    """The other figures of this bench compile a crate first."""
+    done = python("benches/sites.py", "--quick", "--only", "cost")
+    assert done.returncode == 0, done.stdout + done.stderr
+    names = [line for line in done.stdout.splitlines() if line.startswith("cost: ")]
+    assert len(names) == 4, done.stdout
+    assert "cost: threads seen traced or stopped" in names[-1]
+
+
 def test_an_unknown_subject_is_refused() -> None:
     done = python("benches/run_all.py", "--only", "nothing")
     assert done.returncode == 2
