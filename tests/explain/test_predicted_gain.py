@@ -9,6 +9,7 @@ import pytest
 
 from concurve.estimate import Estimate
 from concurve.explain.predicted_gain import (
+    BEYOND,
     BLOCKS_MIN,
     CURVED,
     Bound,
@@ -99,10 +100,25 @@ def test_a_lock_for_all_of_the_time_held_half_as_long_gains_twice_as_much() -> N
 
 
 def test_a_gain_is_no_more_than_what_the_lock_becomes_shorter() -> None:
-    """A queue at a lock may make the slope steeper than that."""
+    """A queue at a lock may make the slope steeper than that; then the interval says so."""
     gain = gain_of(Estimate(value=1.4, low=0.9, high=3.0, n=8), 0.5, None)
-    assert gain.times.value == pytest.approx(2.0) == gain.times.high
+    assert gain.times.value == pytest.approx(2.0)
+    assert gain.times.high == pytest.approx(2.0 * BEYOND)
     assert gain.times.low == pytest.approx(1 + CURVED * (1 / 0.55 - 1))
+    steeper = gain_of(Estimate(value=1.0, low=0.95, high=1.1, n=8), 0.5, None)
+    assert steeper.times.high == pytest.approx(1 / 0.45)
+
+
+def test_a_gain_that_reaches_its_bound_is_in_its_interval_as_often_as_measured() -> None:
+    """A lock for all of the time: the gain is 2, and a measurement of it is above that as often as
+    below."""
+    rng, hits = random.Random(5), 0
+    for seed in range(200):
+        gain = gain_of(slope_of(lambda dose: 1 + dose, noise=0.01, seed=seed), 0.5, None).times
+        rounds = [2 * rng.gauss(1, 0.01) / rng.gauss(1, 0.01) for _ in range(7)]
+        assert gain.low is not None and gain.high is not None
+        hits += gain.low <= sorted(rounds)[3] <= gain.high
+    assert hits >= 180, hits
 
 
 def test_the_cpu_time_that_remains_bounds_the_gain() -> None:

@@ -30,6 +30,9 @@ GAIN_MIN = 1.02
 #: by exact mean value analysis, for 2 to 16 threads that hold it for half of the time that it is
 #: held now, however much of an operation that is.
 CURVED = 0.7
+#: No interval of a gain ends above so many times what the lock becomes shorter, however noisy the
+#: slope is.
+BEYOND = 2.0
 
 
 class Bound(NamedTuple):
@@ -79,9 +82,11 @@ def signed_mean(values: Sequence[float]) -> Estimate:
 def gain_of(slope: Estimate, held: float, bound: Bound | None) -> Gain:
     """What holding the lock for ``held`` of its time gains, by the slope.
 
-    The lower end allows for the curve (:data:`CURVED`). No more than what the lock itself becomes
-    shorter. Where the CPU time that remains sets the gain, the upper end is still that of the
-    slope: contention takes CPU time, too, which would go.
+    The lower end allows for the curve (:data:`CURVED`). The value is no more than what the lock
+    itself becomes shorter, and no more than the CPU time that remains allows. The upper end is that
+    of the slope in either case, and at most :data:`BEYOND` times what the lock becomes shorter:
+    contention costs time, too, which would go, and what is measured has its own error. An interval
+    that ended at the bound itself would miss half of the measurements of a gain that reaches it.
     """
     least = 0.0 if bound is None else min(1.0, bound.least(held))
     value = max(_time(slope.value, held), least)
@@ -90,7 +95,7 @@ def gain_of(slope: Estimate, held: float, bound: Bound | None) -> Gain:
     times = Estimate(
         value=1 / value,
         low=_curved(1 / max(_time(low, held), value)),
-        high=1 / _time(high, held),
+        high=1 / max(held / BEYOND, _extended(high, held)),
         n=slope.n,
     )
     return Gain(held=held, times=times, is_bounded=value > _time(slope.value, held))
@@ -103,4 +108,9 @@ def _curved(gain: float) -> float:
 
 def _time(slope: float, held: float) -> float:
     """The time of an operation, as a part of the time now, if the lock is held so much shorter."""
-    return max(held, 1 - (1 - held) * slope)
+    return max(held, _extended(slope, held))
+
+
+def _extended(slope: float, held: float) -> float:
+    """The same by the slope alone."""
+    return 1 - (1 - held) * slope
