@@ -6,6 +6,9 @@
 //! memory must not depend on what it read there, nor where it puts it: else it is no attempt to take a lock, but one
 //! to change data.
 //!
+//! A loop may look so many times and no more: it counts its turns in a register that nothing else comes from. That is
+//! the same in each turn, if what is read decides whether there is a next one, and nothing is written.
+//!
 //! That code leads back does not say that it is ever run twice. Who reads data and then looks whether they were
 //! changed meanwhile (a seqlock, the version of a node, the end of a lock-free queue) jumps back only then, and of its
 //! parts a sample says not why it was there: who reads waits for the memory. So a loop that reads several words and
@@ -71,6 +74,8 @@ struct Step {
     spills: bool,
     /// It writes what another register has.
     copies: bool,
+    /// It adds a constant to a register.
+    counts: bool,
     /// Where it may go on: behind it, and where it jumps to.
     next: [Option<usize>; 2],
 }
@@ -209,6 +214,34 @@ impl<'a> Turns<'a> {
         found
     }
 
+    /// Whether nothing is written to the memory, and something that was read there is compared.
+    fn looks_only(&self) -> bool {
+        let has_read = |place: usize, register| {
+            let mut set = self.set_by(place, register).into_iter();
+            set.any(|it| self.steps[&it].reads_memory)
+        };
+        let compares = |place: &usize| {
+            let step = &self.steps[place];
+            let is_read = || registers(step.from).any(|it| has_read(*place, it));
+            step.writes == 0 && (step.reads_memory || is_read())
+        };
+        !self.all().any(|it| it.puts.is_some()) && self.inside.iter().any(compares)
+    }
+
+    /// Whether an instruction counts turns: nothing else comes of its register, but that it is compared.
+    fn counts_turns(&self, place: usize) -> bool {
+        let counter = &self.steps[&place];
+        let takes = |it: usize| {
+            let mut from = registers(self.steps[&it].from & counter.writes);
+            from.any(|register| self.set_by(it, register).contains(&place))
+        };
+        counter.counts
+            && self.inside.iter().filter(|it| **it != place).all(|it| {
+                let step = &self.steps[it];
+                step.writes == 0 && !step.reads_memory || !takes(*it)
+            })
+    }
+
     /// Whether a register has in a turn what was computed from it in the one before. What is only copied stays
     /// the same.
     fn carry(&self) -> bool {
@@ -222,7 +255,9 @@ impl<'a> Turns<'a> {
                 );
             }
         }
-        let computes = |it: &&usize| !self.steps[*it].copies;
+        let is_limited = self.looks_only();
+        let computes =
+            |it: &&usize| !self.steps[*it].copies && !(is_limited && self.counts_turns(**it));
         let mut computed = self.inside.iter().filter(computes);
         computed.any(|it| reached(*it, &edges).contains(it))
     }
@@ -336,6 +371,7 @@ fn plain(instruction: &Instruction, info: &InstructionInfo) -> Option<Step> {
     let mut step = Step {
         pauses: instruction.mnemonic() == Mnemonic::Pause,
         copies: copies(instruction),
+        counts: counts(instruction),
         ..Step::default()
     };
     for used in info.used_registers() {
@@ -391,6 +427,17 @@ fn copies(instruction: &Instruction) -> bool {
         Mnemonic::Mov | Mnemonic::Movzx | Mnemonic::Movsx | Mnemonic::Movsxd
     );
     moves && instruction.op_kinds().all(|it| it == OpKind::Register)
+}
+
+/// Whether a constant is added to a register.
+fn counts(instruction: &Instruction) -> bool {
+    let is_constant = !matches!(instruction.op1_kind(), OpKind::Register | OpKind::Memory);
+    instruction.op0_kind() == OpKind::Register
+        && match instruction.mnemonic() {
+            Mnemonic::Add | Mnemonic::Sub => is_constant,
+            Mnemonic::Inc | Mnemonic::Dec => true,
+            _ => false,
+        }
 }
 
 fn reads(access: OpAccess) -> bool {
@@ -465,6 +512,29 @@ mod tests {
         // pause; sub $1,%ecx; jne: as a runtime does before it looks again.
         assert_eq!(waiting("f3 90 83 e9 01 75 f9", &[0, 2, 5]), [0, 2, 5]);
         assert_eq!(waiting("83 e9 01 75 fb", &[0, 3]), []);
+    }
+
+    #[test]
+    fn a_loop_that_looks_so_many_times_waits() {
+        // As an I/O thread of Redis 7.0 looks for work: sub $1,%eax; je out; mov (%rbp),%rdx; test %rdx,%rdx; je 0
+        let redis = "83 e8 01 74 09 48 8b 55 00 48 85 d2 74 f2";
+        assert_eq!(waiting(redis, &[0, 3, 5, 9, 12]), [0, 3, 5, 9, 12]);
+        // cmpl $0,(%rdi); jne out; inc %ecx; cmp $1000,%ecx; jne 0
+        let counted = "83 3f 00 75 0a ff c1 81 f9 e8 03 00 00 75 f1";
+        assert_eq!(waiting(counted, &[0, 3, 5, 7, 13]), [0, 3, 5, 7, 13]);
+        // What was read is not looked at: mov (%rdi),%eax; sub $1,%ecx; jne 0
+        assert_eq!(waiting("8b 07 83 e9 01 75 f9", &[0, 2, 5]), []);
+        // What all add to while they look: lock add $1,(%rdi); sub $1,%ecx; je out; cmpl $0,(%rsi); je 0
+        let adds = "f0 83 07 01 83 e9 01 74 05 83 3e 00 74 f2";
+        assert_eq!(waiting(adds, &[0, 4, 7, 9, 12]), []);
+        // The counter says where: add $4,%rcx; cmp %esi,(%rdi,%rcx); jne 0. Or it is copied: mov %ecx,%edx;
+        // shl $3,%edx; add $1,%ecx; cmpl $0,(%rdi); je 0
+        assert_eq!(waiting("48 83 c1 04 39 34 0f 75 f7", &[0, 4, 7]), []);
+        let copied = "89 ca c1 e2 03 83 c1 01 83 3f 00 74 f3";
+        assert_eq!(waiting(copied, &[0, 2, 5, 8, 11]), []);
+        // How often is a sum: add (%rsi),%eax; sub $1,%ecx; je out; cmpl $0,(%rdi); je 0
+        let sum = "03 06 83 e9 01 74 05 83 3f 00 74 f4";
+        assert_eq!(waiting(sum, &[0, 2, 5, 7, 10]), []);
     }
 
     #[test]
