@@ -11,16 +11,18 @@ import msgspec
 import pytest
 
 from concurve.definition.study import Rules
+from concurve.explain.accounts import account
 from concurve.explain.explanation import explain_run
 from concurve.explain.sites import place_sentence, sites_of
 from concurve.findings.explanation import Explanation
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
+from concurve.readings.operations import asked_of
 from concurve.report.json.explanation import to_json
 from concurve.report.sections.limits import explanation_document
 from concurve.report.terminal import lines
 from concurve.store import Store
-from concurve.wire.record import SiteRecord, SitesRecord, TrialRecord
+from concurve.wire.record import SiteRecord, SitesRecord, ThreadReadings, TrialRecord
 from concurve.wire.spec import TrialSpec
 from tests.helpers.explaining import record, role, thread
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
@@ -198,3 +200,60 @@ def test_uneven_rounds_name_their_barrier_alone() -> None:
     )
     assert place_sentence("serial", found) == ""
     assert place_sentence("imbalance", sites_of([sites(site("Table::add()", 20))])) == ""
+
+
+def waiters(**readings: int) -> tuple[ThreadReadings, ...]:
+    """Readings by the number of the thread: ``t101=20``."""
+    return tuple(ThreadReadings(int(tid[1:]), seen) for tid, seen in readings.items())
+
+
+#: Two workers (threads 101 and 102), a thread that writes seldom, and two that look for work once a
+#: second.
+OF_A_SERVER = [
+    thread(0.5, futex=0.5, switches=2000),
+    thread(0.4, futex=0.6, switches=1800),
+    thread(0.03, futex=0.97, switches=300, name="log"),
+    thread(0.001, futex=0.999, switches=3, name="purge"),
+    thread(0.0, futex=1.0, switches=1, name="pool"),
+]
+
+
+def sites_seen(*listed: SiteRecord) -> SitesRecord | None:
+    server = msgspec.structs.replace(role(OF_A_SERVER), sites=sites(*listed))
+    found = account(record(server), asked_of(small_study()))
+    assert found is not None
+    return found.sites
+
+
+def test_threads_that_have_nothing_to_do_wait_for_no_lock() -> None:
+    row = site("lock_row()", 60, waiters=waiters(t101=30, t102=30))
+    purge = site("purge()", 100, primitive="condition", threads=1, waiters=waiters(t104=100))
+    pool = site(
+        "next_task()", 130, primitive="semaphore", threads=3,
+        waiters=waiters(t105=100, t101=20, t103=10),
+    )  # fmt: skip
+    found = sites_seen(pool, purge, row)
+    assert found is not None
+    seen = [(it.function, it.readings, it.threads) for it in found.listed]
+    assert seen == [("lock_row()", 60, 2), ("next_task()", 30, 2)]
+    assert found.readings == 90
+    assert found.listed[1].waiters == waiters(t101=20, t103=10)
+    assert place_sentence("lock", sites_of([found])).startswith(
+        "Of 90 sampled waits, 67 % were in lock_row and 33 % were in next_task"
+    )
+
+
+@pytest.mark.parametrize("primitive", ["mutex", "reader_writer_lock", "barrier", "once", "join"])
+def test_who_waits_for_another_thread_is_no_idle_one(primitive: str) -> None:
+    # It got the lock once in the whole trial.
+    waiting = site("Table::add()", 100, primitive=primitive, waiters=waiters(t105=100))
+    found = sites_seen(waiting)
+    assert found is not None
+    assert found.listed == (waiting,)
+
+
+def test_older_records_do_not_say_which_threads_waited() -> None:
+    old = site("purge()", 100, primitive="condition")
+    found = sites_seen(old)
+    assert found is not None
+    assert found.listed == (old,)

@@ -1,6 +1,6 @@
 //! Names the frames of samples, and counts them by the place in the program that waited.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -52,8 +52,9 @@ pub struct Site {
     /// The variable that is the lock, or has it; the global interpreter lock of Python.
     pub lock: Option<String>,
     pub readings: u64,
-    /// The threads that were seen here, and the numbers of the samples that saw them.
-    pub threads: BTreeSet<u32>,
+    /// The threads that were seen here, and in how many readings.
+    pub threads: BTreeMap<u32, u64>,
+    /// The numbers of the samples that saw them.
     pub samples: BTreeSet<u64>,
     /// The threads that had the lock meanwhile, and how often they were seen so, where the lock says it.
     pub holders: HashMap<u32, u64>,
@@ -188,7 +189,7 @@ impl Resolver {
             runtime: wait.runtime,
             lock,
             readings,
-            threads: BTreeSet::from([sample.tid]),
+            threads: BTreeMap::from([(sample.tid, readings)]),
             samples: BTreeSet::from([sample.number]),
             holders: owner.map(|owner| (owner, readings)).into_iter().collect(),
             callers: wait.callers,
@@ -357,7 +358,9 @@ fn add(found: &mut HashMap<Key, Site>, site: Site) {
     };
     known.readings += site.readings;
     known.found = known.found.max(site.found);
-    known.threads.extend(site.threads);
+    for (tid, readings) in site.threads {
+        *known.threads.entry(tid).or_default() += readings;
+    }
     known.samples.extend(site.samples);
     for (owner, readings) in site.holders {
         *known.holders.entry(owner).or_default() += readings;

@@ -228,20 +228,24 @@ pub struct SiteRecord {
     pub readings: u64,
     /// Different threads that were seen there.
     pub threads: u64,
+    /// Those that were seen there most, and in how many readings; bounded. Goroutines have numbers
+    /// of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiters: Vec<ThreadReadings>,
     /// In how many of the readings the lock said who had it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<u64>,
     /// The threads that had it, and in how many readings; most readings first, bounded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub holders: Vec<HolderRecord>,
+    pub holders: Vec<ThreadReadings>,
     /// The functions that called this one, the nearest first; bounded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers: Vec<String>,
 }
 
-/// A thread that had a lock while others waited for it.
+/// A thread, and in how many readings it was seen so.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HolderRecord {
+pub struct ThreadReadings {
     pub tid: u32,
     pub readings: u64,
 }

@@ -20,6 +20,7 @@ from concurve.explain.threads import (
     asleep_beside,
     compiler_queue_of,
     dispatcher_of,
+    idle_threads,
     is_fed,
     own_time,
     present,
@@ -29,7 +30,14 @@ from concurve.explain.threads import (
     tree_time,
     workers_time,
 )
-from concurve.explain.waiting import FutexWords, joining_share, readings_of, waits_of, word_of
+from concurve.explain.waiting import (
+    FutexWords,
+    joining_share,
+    readings_of,
+    sites_without_idle,
+    waits_of,
+    word_of,
+)
 from concurve.readings.contamination import machine_capacity_ns
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.readings.operations import Asked, Counted, count_operations
@@ -68,8 +76,8 @@ class Account(NamedTuple):
     ``goroutines`` what those of a Go program did (``is_go``), ``calls`` are readings by system
     call. ``cores`` is the number of cores that the CPUs belong to, where two CPUs share one.
     ``pinned``: a worker may not use all CPUs of its role. ``level`` is the number of workers that
-    were asked for, where a factor counts them. ``sites``: where in the program threads waited for
-    locks, as the record has it. ``in_turns``: the workers never ran together. ``hot``: where they
+    were asked for, where a factor counts them. ``sites``: where in the program threads that have
+    work waited for locks. ``in_turns``: the workers never ran together. ``hot``: where they
     ran, of whole runs alone. ``is_jvm``: a JVM runs the threads; ``stops`` is how often the thread
     slept by which it stops all others, and ``compiler_queue_ns`` how long a thread that compiles
     waited for a CPU. ``is_fed``: another thread may wake them again and again. ``asleep``: active
@@ -161,6 +169,9 @@ def account(
     if time.run_queue_ns is None and sum(readings.values()) >= READINGS_MIN:
         missing["run_queue"] += "; it is estimated from samples"
         time = time._replace(run_queue_ns=sampled_queue(time, readings))
+    sites = role.sites
+    if not is_written_in_go(role):  # whose samples have the numbers of goroutines
+        sites = sites_without_idle(sites, idle_threads(role.threads.listed, active))
     spent = (time.cpu_ns or 0.0) + (time.run_queue_ns or 0.0)
     operations = count_operations(record, asked, work_level)
     clients = [other.name for other in record.roles if roles.is_client(other.name)]
@@ -209,7 +220,7 @@ def account(
         capacity=capacity_of(role, work_level, cpus, taken) if is_whole else None,
         pinned=any(thread.cpus not in (None, role.controls.cpus) for thread in workers),
         level=work_level,
-        sites=role.sites,
+        sites=sites,
         in_turns=takes_turns(workers, wall),
         hot=hot_of(role, operations.number) if is_whole else None,
         is_jvm=bool(service_threads(role.threads.listed)),

@@ -16,6 +16,9 @@ from concurve.wire.record import RoleRecord, ThreadRecord, Usage, Waits
 ACTIVE_SHARE = 0.1
 #: It is also active if it waits for a CPU for at least this share of its life.
 STARVING_SHARE = 0.5
+#: A thread has nothing to do that has less than this share of the CPU time of the busiest one, and
+#: of the switches of the one that is switched most.
+IDLE_SHARE = 0.02
 #: A first thread with a smaller share of the CPU time of the busiest of the others, and fewer
 #: switches beyond one for each of them, only started the others and waits in a join.
 JOINING_SHARE = 0.5
@@ -174,6 +177,21 @@ def _joins(thread: ThreadRecord, others: Sequence[ThreadRecord], joining: float)
         return True  # it also waited before they began
     is_apart = hardly or is_before or used > JOINING_TIMES * busiest
     return (seldom or is_known) and is_apart
+
+
+def idle_threads(listed: Sequence[ThreadRecord], active: Sequence[ThreadRecord]) -> frozenset[int]:
+    """The threads that had nothing to do: they hardly ran, and were hardly ever woken. So do the
+    background threads of a server, which look for work once a second."""
+    most_ns = max((thread.usage.cpu_ns or 0 for thread in listed), default=0)
+    most_woken = max(map(switches_of, listed), default=0)
+    busy = {thread.tid for thread in active}
+    return frozenset(
+        thread.tid
+        for thread in listed
+        if thread.tid not in busy
+        and (thread.usage.cpu_ns or 0) < IDLE_SHARE * most_ns
+        and switches_of(thread) < IDLE_SHARE * most_woken
+    )
 
 
 def _activity(thread: ThreadRecord, wall: float) -> float:

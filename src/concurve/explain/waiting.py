@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
+
+import msgspec
 
 from concurve.wire.record import FutexWaits, RoleRecord, SitesRecord, ThreadRecord, Waits
 
@@ -67,6 +69,34 @@ def word_of(waits: Waits | None) -> FutexWords:
     return FutexWords(
         top.readings if top else 0, top.threads if top else 0, waits.futex_words, rounds
     )
+
+
+#: Where threads wait that have nothing to do. Who waits for a mutex waits for the one that has it,
+#: however little it does itself; so does who waits for others at a barrier.
+_IDLE_AT = ("condition", "semaphore", "other")
+
+
+def sites_without_idle(sites: SitesRecord | None, idle: Collection[int]) -> SitesRecord | None:
+    """The sites without the readings of threads that had nothing to do: they wait for work, from
+    the first sample to the last. Older records do not say which threads waited where."""
+    if sites is None or not idle:
+        return sites
+    listed = []
+    left_out = 0
+    for site in sites.listed:
+        waiting = [it for it in site.waiters if it.tid in idle and site.primitive in _IDLE_AT]
+        readings = sum(it.readings for it in waiting)
+        left_out += readings
+        if readings < site.readings:
+            threads = max(1, site.threads - len(waiting))
+            busy = tuple(it for it in site.waiters if it not in waiting)
+            listed.append(
+                msgspec.structs.replace(
+                    site, readings=site.readings - readings, threads=threads, waiters=busy
+                )
+            )
+    listed.sort(key=lambda site: -site.readings)
+    return msgspec.structs.replace(sites, readings=sites.readings - left_out, listed=tuple(listed))
 
 
 def waits_share(sites: Iterable[SitesRecord | None], primitive: str) -> float:

@@ -132,8 +132,8 @@ class Waits(_Record, frozen=True):
     ] = ()
 
 
-class HolderRecord(_Record, frozen=True):
-    """A thread that had a lock while others waited for it."""
+class ThreadReadings(_Record, frozen=True):
+    """A thread, and in how many readings it was seen so."""
 
     tid: Positive
     readings: Annotated[Count, ALWAYS]
@@ -194,11 +194,19 @@ class SiteRecord(_Record, frozen=True):
             "Python."
         ),
     ] = None
+    waiters: Annotated[
+        tuple[ThreadReadings, ...],
+        about(
+            "The threads that were seen there, most readings first; of a Go program, goroutines by "
+            "their own numbers.",
+            maxItems=16,
+        ),
+    ] = ()
     held: Annotated[
         Count | None, about("In how many of the readings the lock said who had it.")
     ] = None
     holders: Annotated[
-        tuple[HolderRecord, ...],
+        tuple[ThreadReadings, ...],
         about("The threads that had it, most readings first.", maxItems=4),
     ] = ()
     callers: Annotated[

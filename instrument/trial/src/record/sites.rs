@@ -4,14 +4,15 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use concurve_sites::{Found, Resolver, Site, Sites};
-use concurve_wire::record::{HolderRecord, RoleRecord, SiteRecord, SitesRecord};
+use concurve_wire::record::{RoleRecord, SiteRecord, SitesRecord, ThreadReadings};
 
 use crate::waits::sampling::WaitSampling;
 
-/// Most sites in the record of a role, most holders of a site, and most characters of a name: of templates
+/// Most sites in the record of a role, most holders and waiting threads of a site, and most characters of a name: of templates
 /// names may have thousands.
 const LISTED_MAX: usize = 16;
 const HOLDERS_MAX: usize = 4;
+const WAITERS_MAX: usize = 16;
 const NAME_CHARACTERS_MAX: usize = 400;
 const NO_LINES_OF_GO: &str = "no stack of a goroutine led to a function of the program: it has no debug information (build it \
      without -ldflags=-w), or was replaced while it ran";
@@ -102,13 +103,6 @@ fn record(sites: Sites) -> SitesRecord {
 
 fn site(site: Site) -> SiteRecord {
     let held: u64 = site.holders.values().sum();
-    let mut holders: Vec<_> = site
-        .holders
-        .into_iter()
-        .map(|(tid, readings)| HolderRecord { tid, readings })
-        .collect();
-    holders.sort_by_key(|it| (Reverse(it.readings), it.tid));
-    holders.truncate(HOLDERS_MAX);
     SiteRecord {
         primitive: site.primitive.name().into(),
         call: site.call.into(),
@@ -123,10 +117,22 @@ fn site(site: Site) -> SiteRecord {
         lock: site.lock.map(bounded),
         readings: site.readings,
         threads: site.threads.len() as u64,
+        waiters: most_seen(site.threads, WAITERS_MAX),
         held: (held > 0).then_some(held),
-        holders,
+        holders: most_seen(site.holders, HOLDERS_MAX),
         callers: site.callers.into_iter().map(bounded).collect(),
     }
+}
+
+/// The threads with most readings.
+fn most_seen(threads: impl IntoIterator<Item = (u32, u64)>, count: usize) -> Vec<ThreadReadings> {
+    let mut seen: Vec<_> = threads
+        .into_iter()
+        .map(|(tid, readings)| ThreadReadings { tid, readings })
+        .collect();
+    seen.sort_by_key(|it| (Reverse(it.readings), it.tid));
+    seen.truncate(count);
+    seen
 }
 
 fn found(found: Found) -> &'static str {
@@ -167,7 +173,7 @@ mod tests {
             runtime: None,
             lock: None,
             readings,
-            threads: BTreeSet::from([7, 8]),
+            threads: (1..=20).map(|tid| (tid, u64::from(tid))).collect(),
             samples: BTreeSet::from([readings]),
             holders: (1..=9)
                 .map(|tid| (tid, u64::from(tid)))
@@ -238,11 +244,15 @@ mod tests {
         let first = &record.listed[0];
         let name = first.function.as_deref().unwrap();
         assert_eq!(name.chars().count(), NAME_CHARACTERS_MAX + 1);
-        assert_eq!((first.offset.as_str(), first.threads), ("0x1234", 2));
+        assert_eq!((first.offset.as_str(), first.threads), ("0x1234", 20));
+        assert_eq!(
+            (first.waiters.len(), first.waiters[0].tid),
+            (WAITERS_MAX, 20)
+        );
         assert_eq!((first.held, first.holders.len()), (Some(45), HOLDERS_MAX));
         assert_eq!(
             first.holders[0],
-            HolderRecord {
+            ThreadReadings {
                 tid: 9,
                 readings: 9
             }
