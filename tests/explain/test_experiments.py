@@ -284,6 +284,19 @@ def test_a_lock_of_another_library_is_out_of_reach() -> None:
     assert reach_of(bare, lambda path: "").why_not == "no right"
 
 
+def test_where_most_wait_at_a_barrier_the_lock_is_the_next_place() -> None:
+    """In rounds of operations with one lock, the slowest is slow for the lock."""
+    barrier = WaitSite(name="run", primitive="barrier", module="/opt/app", readings=50, share=0.8,
+                       threads=2, operation="pthread_barrier_wait", offsets=("0x1",))  # fmt: skip
+    mutex = msgspec.structs.replace(
+        barrier, name="add", primitive="mutex", operation="pthread_mutex_lock", offsets=("0x2",)
+    )
+    cell = CellExplanation(parameters={}, cause="lock", evidence="", sites=(barrier, mutex))
+    assert reach_of(cell, lambda path: "").sites == (mutex,)
+    alone = msgspec.structs.replace(cell, sites=(barrier,))
+    assert "pthread_barrier_wait, which is no mutex" in reach_of(alone, lambda path: "").why_not
+
+
 def test_what_no_experiment_confirms_is_refused(store: Store) -> None:
     head = measured(store, lambda spec: record(role([thread(1.0)] * threads_of(spec),
                                                     1000.0 * threads_of(spec))))  # fmt: skip

@@ -252,6 +252,14 @@ def test_who_waits_for_another_thread_is_no_idle_one(primitive: str) -> None:
     assert found.listed == (waiting,)
 
 
+def test_what_wakes_all_at_its_condition_may_be_an_idle_thread() -> None:
+    """A function that waits for work, and wakes all when it ends, looks like a barrier."""
+    handler = {"primitive": "barrier", "operation": "pthread_cond_timedwait"}
+    found = sites_seen(site("handler()", 100, **handler, waiters=waiters(t105=100)))
+    assert found is not None
+    assert found.listed == ()
+
+
 def test_older_records_do_not_say_which_threads_waited() -> None:
     old = site("purge()", 100, primitive="condition")
     found = sites_seen(old)

@@ -74,6 +74,7 @@ _OF_THEIR_OWN = (
     "runtime.",
 )
 _HELD = ("mutex", "reader_writer_lock")
+_NO_LOCKS = ("barrier", "once")
 
 #: Why a file cannot have a library in front of its functions; empty if it can.
 WhyNot = Callable[[str], str]
@@ -146,7 +147,9 @@ def reach_of(cell: CellExplanation, why_not: WhyNot) -> Reach:
     if not cell.sites:
         why = cell.missing.get("sites", "the records name no place where threads waited for it")
         return Reach(why_not=why)
-    first = cell.sites[0]
+    # At a barrier threads wait for the slowest, which may be slow for the lock.
+    at_locks = [site for site in cell.sites if site.primitive not in _NO_LOCKS]
+    first = (at_locks or cell.sites)[0]
     operation = first.operation or ""
     if first.primitive not in _HELD or any(name in operation for name in _OF_THEIR_OWN):
         what = operation or first.primitive.replace("_", " ")

@@ -8,7 +8,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from concurve.wire.record import FutexWaits, RoleRecord, SitesRecord, ThreadRecord, Waits
+from concurve.wire.record import (
+    FutexWaits,
+    RoleRecord,
+    SiteRecord,
+    SitesRecord,
+    ThreadRecord,
+    Waits,
+)
 
 #: The kinds of waiting that samples distinguish.
 KINDS = (
@@ -72,7 +79,7 @@ def word_of(waits: Waits | None) -> FutexWords:
 
 
 #: Where threads wait that have nothing to do. Who waits for a mutex waits for the one that has it,
-#: however little it does itself; so does who waits for others at a barrier.
+#: however little it does itself; so does who waits for others at a barrier by its name.
 _IDLE_AT = ("condition", "semaphore", "other")
 
 
@@ -84,7 +91,8 @@ def sites_without_idle(sites: SitesRecord | None, idle: Collection[int]) -> Site
     listed = []
     left_out = 0
     for site in sites.listed:
-        waiting = [it for it in site.waiters if it.tid in idle and site.primitive in _IDLE_AT]
+        is_for_work = site.primitive in _IDLE_AT or _is_barrier_of_condition(site)
+        waiting = [it for it in site.waiters if is_for_work and it.tid in idle]
         readings = sum(it.readings for it in waiting)
         left_out += readings
         if readings < site.readings:
@@ -124,9 +132,15 @@ def waits_named(sites: Iterable[SitesRecord | None]) -> tuple[int, int]:
     named = [
         site
         for site in waits
-        if site.primitive in ("barrier", "once") and "cond" not in (site.operation or "").lower()
+        if site.primitive in ("barrier", "once") and not _is_barrier_of_condition(site)
     ]
     return sum(site.readings for site in named), sum(site.readings for site in waits)
+
+
+def _is_barrier_of_condition(site: SiteRecord) -> bool:
+    """Is it called a barrier for what the function does that waits at a condition?"""
+    is_barrier = site.primitive in ("barrier", "once")
+    return is_barrier and "cond" in (site.operation or "").lower()
 
 
 #: Functions by which a program takes a lock, and does not wait for anything else.
