@@ -347,7 +347,9 @@ fn contents(file: &File) -> Option<Vec<u8>> {
 /// function of C, would be `bool`.
 pub fn demangled(name: &str) -> String {
     match ["_Z", "_R"].iter().any(|it| name.starts_with(it)) {
-        true => addr2line::demangle_auto(name.into(), None).into_owned(),
+        // A variable of C++ has no parameters, so its name may as well be one of Rust's, where this is a module.
+        true => addr2line::demangle_auto(name.into(), None)
+            .replace("_GLOBAL__N_1", "(anonymous namespace)"),
         false => name.to_owned(),
     }
 }
@@ -521,6 +523,10 @@ mod tests {
             assert_eq!(demangled(name), name);
         }
         assert_eq!(demangled("_ZN5Table3addEi"), "Table::add(int)");
+        assert_eq!(
+            demangled("_ZN12_GLOBAL__N_15plainE"),
+            "(anonymous namespace)::plain"
+        );
         assert_eq!(
             demangled("_ZN3app5Table3add17h0123456789abcdefE"),
             "app::Table::add"
