@@ -93,14 +93,15 @@ pub fn destroyed(lock: usize) {
 
 fn hold_longer(lock: usize) {
     let now = system::ticks();
-    let (Some(begun), Some(setting)) = (holds::end(lock), SETTING.get()) else {
+    let (Some(ended), Some(setting)) = (holds::end(lock), SETTING.get()) else {
         return;
     };
-    let held = now.saturating_sub(begun);
+    let held = ended.held(now);
     let longer = setting.longer(held);
     while system::ticks().saturating_sub(now) < longer {
         std::hint::spin_loop();
     }
+    holds::cover(&ended, system::ticks());
     TOTALS.add(held);
 }
 
