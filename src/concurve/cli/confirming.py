@@ -28,6 +28,7 @@ from concurve.findings.explanation import CellExplanation
 from concurve.host.machine import allowed_cpus
 from concurve.host.preloading import why_not_preloaded
 from concurve.measuring import flight_recorder, packaged
+from concurve.measuring.folder import inside
 from concurve.measuring.heads import again_line, draw_seed, new_head
 from concurve.measuring.laboratory import Runner
 from concurve.report.progress import Progress
@@ -77,9 +78,10 @@ def confirm_cause(store: Store, row: RunRow, asked: Confirming) -> str | None:
     if asked.dry_run:
         _print_plan(made, head, seed, store)
         return None
-    new = new_head(made.study, head.effort, seed, again_line(seed))
-    new = msgspec.structs.replace(new, confirms=made.confirms)
-    Runner(new, store, LocalEngine(), Progress(sys.stderr)).start()
+    with inside(head.folder, f"run {head.id}"):
+        new = new_head(made.study, head.effort, seed, again_line(seed))
+        new = msgspec.structs.replace(new, confirms=made.confirms)
+        Runner(new, store, LocalEngine(), Progress(sys.stderr)).start()
     return new.id
 
 

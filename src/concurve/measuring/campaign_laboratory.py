@@ -21,6 +21,7 @@ from concurve.errors import (
     RunInterruptedError,
     StoreError,
 )
+from concurve.measuring.folder import inside
 from concurve.measuring.heads import new_head, with_allowance
 from concurve.measuring.laboratory import Progress, Runner, Silence
 from concurve.measuring.site import Site
@@ -74,7 +75,8 @@ class CampaignRunner:
         ``seconds_allowed`` is another time allowance for each of their runs.
         """
         begin = functools.partial(self.store.set_campaign_state, self.head.id, "running", "")
-        with interruption.handled():
+        folder = inside(self.head.folder, f"campaign {self.head.id}")
+        with folder, interruption.handled():
             return self._run(begin, seconds_allowed)
 
     def _run(self, begin: Callable[[], None], allowed: float | None) -> list[MemberRow]:

@@ -20,6 +20,7 @@ from concurve.definition.study import Role, Study
 from concurve.definition.templates import Value, render
 from concurve.host import attaching, machine
 from concurve.measuring import packaged
+from concurve.measuring.folder import working_folder
 from concurve.measuring.site import Site, ThisMachine
 from concurve.planning.granted import granted
 from concurve.planning.placing import placed
@@ -71,6 +72,7 @@ def new_head(
         rules=plan.rules,
         left_out=left_out,
         hosts=inventory,
+        folder=working_folder(),
     )
 
 
@@ -115,6 +117,7 @@ def new_campaign_head(
         again=KNOWN.hide(again),
         version=version,
         hosts=hosts,
+        folder=working_folder(),
     )
 
 

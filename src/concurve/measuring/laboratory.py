@@ -35,6 +35,7 @@ from concurve.measuring.alike import check_alike
 from concurve.measuring.changed_programs import changed_programs
 from concurve.measuring.disturbances import Disturbances
 from concurve.measuring.flight_recorder import with_recordings
+from concurve.measuring.folder import inside
 from concurve.measuring.hooks import hook_seconds, run_hook
 from concurve.measuring.judgement import NOT_READY, TIMED_OUT, TIMED_OUT_BUSY, Judge
 from concurve.measuring.patience import Patience
@@ -216,6 +217,8 @@ class Runner:
         #: Cells of which no trial since the start had anything but failures.
         self._only_failures: set[int] = set()
         self._has_successes = False
+        #: Is the run resumed, and did none of its trials succeed since?
+        self._is_resumed = False
         self._wants_port = uses(head.study, FREE_PORT)
         self._wants_folder = uses(head.study, TRIAL_FOLDER)
         tasks = self._site.tasks
@@ -229,8 +232,9 @@ class Runner:
             return self._run()
 
     def resume(self) -> Stop:
-        """Continue after the last stored trial."""
-        with self._prepared():
+        """Continue after the last stored trial, in the folder where the run began."""
+        with inside(self.head.folder, f"run {self.head.id}"), self._prepared():
+            self._is_resumed = True
             for text in changed_programs(self.head):
                 self._note(f"note: {text}")
             self._begin(self._go_on)
@@ -359,6 +363,8 @@ class Runner:
                 protocol.may_grow(),
             )
             trial = self._trial(cell, key, self._limit(protocol), protocol.coming)
+            if self._is_resumed:
+                self._refuse_to_spoil(protocol, trial.outcome)
             with interruption.whole():
                 self.store.add_trial(
                     self.head.id, trial.outcome, encode_figures(trial.figures), trial.record
@@ -482,6 +488,29 @@ class Runner:
             f"no cell became ready; the first, {describe(self.plan.cells[key.cell].parameters)}: "
             f"{words.why(cause, detail)}",
             READY_REMEDY,
+        )
+
+    def _refuse_to_spoil(self, protocol: TrialProtocol, outcome: Outcome) -> None:
+        """Stop before a failure is stored, where a cell that has figures fails in a run that is
+        resumed: something is no longer as it was, and once that is mended the run goes on. Failures
+        of a run are for good.
+
+        Raises:
+            RunError: so it is.
+        """
+        if outcome.value is not None and outcome.verdict in ("ok", "contaminated"):
+            self._is_resumed = False
+            return
+        cell = outcome.key.cell
+        is_none = outcome.cause == CUT or outcome.verdict == "abandon"
+        if is_none or not protocol.cells[cell].used or protocol.cells[cell].errors:
+            return
+        raise RunError(
+            f"{describe(self.plan.cells[cell].parameters)} has been measured, and fails since the "
+            f"run was resumed: {words.why(outcome.cause, outcome.detail)}; this failure is not "
+            "stored",
+            "what has changed since: a file, a server, the environment? Once it is as it was: "
+            f"concurve resume {self.head.id}",
         )
 
     def _refuse_only_failures(self, cell: int, figures: Mapping[str, float]) -> None:

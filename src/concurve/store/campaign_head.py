@@ -26,7 +26,7 @@ class CampaignHead(msgspec.Struct, frozen=True, kw_only=True):
 
     ``started`` is an ISO 8601 time in UTC, to the millisecond, ``version`` that of the concurve
     that began it. ``hosts`` are those that its studies run on, if there are others than this
-    machine.
+    machine. ``folder`` is the working folder that it began in; older campaigns have none.
     """
 
     format: int
@@ -38,6 +38,7 @@ class CampaignHead(msgspec.Struct, frozen=True, kw_only=True):
     again: str
     version: str
     hosts: Inventory | None = None
+    folder: str | None = None
 
     def row(self) -> CampaignRow:
         """The campaign as it is stored when it begins."""

@@ -88,7 +88,7 @@ def _sqlite(path: Path) -> Place:
     if str(path) == _IN_MEMORY:
         connect = partial(SqliteConnection, partial(sqlite3.connect, _IN_MEMORY))
         return Place(Connections(shown, connect, ERROR, is_file=True), None)
-    file = StoreFile(path)
+    file = StoreFile(path.absolute())  # a run that is resumed goes to its own folder
     file.make()
     connect = partial(SqliteConnection, file.connect)
     return Place(Connections(shown, connect, ERROR, is_file=True), file)

@@ -67,6 +67,7 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     the time allowance in seconds that the run began with, if it was resumed with another one.
     ``hosts`` are those that it runs on, if there are others than this machine.
     ``confirms`` is there if its trials are experiments on another run.
+    ``folder`` is the working folder that the run began in, and goes on in; older runs have none.
     """
 
     format: int
@@ -85,6 +86,7 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     allowed_at_start: float | None = None
     hosts: Inventory | None = None
     confirms: Confirms | None = None
+    folder: str | None = None
 
     def row(self) -> RunRow:
         """The run as it is stored when it begins."""

@@ -89,8 +89,16 @@ def chosen(
         counts = [it and key not in some for key, it in zip(keys, in_use, strict=True)]
         return tables_of(plan, outcomes, figures, counts)
 
-    probed_aside = wide if is_left(wide) else set()
-    other_aside = disturbed if is_left(disturbed) else set()
+    def aside_of(some: Set[TrialKey]) -> Set[TrialKey]:
+        """Those of these trials that are set aside. A cell that was skipped has no say in it, and
+        keeps its figures where it would have none left."""
+        if not is_left(some):
+            return set()
+        left = {key.cell for key in used if key not in some}
+        return {key for key in some if key.cell in left}
+
+    probed_aside = aside_of(wide)
+    other_aside = aside_of(disturbed)
     figured = _by_names(tables, without(probed_aside), without(other_aside))
     timely = {key for key, cause in causes.items() if cause != LATE_READING}
     quiet = _by_names(tables, without(causes.keys()), without(timely))

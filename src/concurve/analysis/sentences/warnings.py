@@ -90,12 +90,17 @@ def _skipped(plan: Plan, cells: tuple[CellFindings, ...]) -> list[Finding]:
     return [
         Finding(
             kind="warning",
-            sentence=f"{name(plan, cell.parameters)} was skipped: {cell.note}.",
+            sentence=f"{name(plan, cell.parameters)} was skipped{_after(cell)}: {cell.note}.",
             subject=SKIPPED,
         )
         for cell in cells
         if cell.status == "skipped"
     ]
+
+
+def _after(cell: CellFindings) -> str:
+    """What a cell that was skipped has all the same: its table shows it, nothing is judged by it."""
+    return f" after {words.count(cell.trials, 'trial')}" if cell.trials else ""
 
 
 def _has_interval(cell: CellFindings, primary: str) -> bool:

@@ -1,0 +1,50 @@
+"""The working folder of a run: relative paths of its commands and hooks begin there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+from collections.abc import Iterator
+
+from concurve.errors import HostError
+from concurve.secrets import KNOWN
+
+
+def working_folder() -> str | None:
+    """That of this process; ``None`` where it is gone."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
+
+
+@contextlib.contextmanager
+def inside(folder: str | None, what: str) -> Iterator[None]:
+    """Work in the folder in which ``what`` began, and return to that of this process afterwards.
+    Older runs do not say theirs: they go on where this process is.
+
+    Raises:
+        HostError: it is gone, or cannot be entered.
+    """
+    if folder is None:
+        yield
+        return
+    there = KNOWN.reveal(folder)
+    if there == working_folder():
+        yield
+        return
+    before = os.open(".", os.O_PATH)
+    try:
+        try:
+            os.chdir(there)
+        except OSError as error:
+            raise HostError(
+                f"{what} began in the folder {folder}, which cannot be entered: {error.strerror}",
+                f"make it again, with the files that the run reads there: mkdir -p "
+                f"{shlex.quote(folder)}; or a new run",
+            ) from error
+        yield
+    finally:
+        os.fchdir(before)
+        os.close(before)
