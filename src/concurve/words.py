@@ -162,6 +162,12 @@ def share(part: float) -> str:
     return f"{percent:.{digits}f} %"
 
 
+def in_percent(part: float, digits: int = 2) -> str:
+    """The number of a percentage, to so many digits and without an exponent: ``0.34``, ``150``."""
+    value = float(f"{100 * part:.{digits}g}")
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:g}"
+
+
 def percent(part: float) -> str:
     """A part of a whole, in prose: ``51 %``, ``0.4 %``."""
     value = 100 * part

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from concurve import words
 from concurve.analysis.comparison import compare_levels, compare_runs
 from concurve.analysis.comparison.options import Options
 from concurve.analysis.run import trial_findings_of
@@ -33,6 +34,7 @@ from concurve.report.terminal import lines
 from concurve.stats.comparison import (
     LogRatio,
     benjamini_hochberg,
+    deciding_intervals,
     directions,
     log_shift,
 )
@@ -562,6 +564,7 @@ def with_others(run: TrialFindings, seed: int, memory: float = 1.0) -> TrialFind
     return msgspec.structs.replace(run, dots=dots)
 
 
+FOUR = Rules(repeats_min=4, repeats_max=4)
 TEN = Rules(repeats_min=10, repeats_max=10)
 
 
@@ -642,6 +645,50 @@ def test_two_runs_in_doubt_are_judged_where_that_is_asked_for(store: Store) -> N
     assert compare_runs([base], [new]).cells[0].verdict == "undecided"
     (cell,) = compare_runs([base], [new], Options(in_doubt=True)).cells
     assert cell.verdict == "slower" and cell.note.startswith("in doubt")
+
+
+def test_what_is_told_in_doubt_does_not_hang_on_the_option(store: Store) -> None:
+    """All cells are judged together, whichever of them may be told."""
+    told = wider = 0
+    for seed in range(16):
+        rng = np.random.default_rng(seed)
+        run = made_run(
+            store,
+            lambda side, n, rng=rng: rng.lognormal(0, 0.2) * (2.1 if (side, n) == ("b", "4") else 1),
+            seed=seed, cv=0.02, rules=FOUR, side=("a", "b"), n=(1, 2, 4, 8),
+        )  # fmt: skip
+        plain = compare_levels(doubted(run, ALIKE), "side")
+        asked = compare_levels(doubted(run, ALIKE), "side", options=Options(in_doubt=True))
+        for one, other in zip(plain.cells, asked.cells, strict=True):
+            assert one.ratio == other.ratio
+            if one.verdict != "undecided":
+                assert one.verdict == other.verdict
+                told += 1
+            elif "larger than neighbours" in one.note:
+                raise AssertionError("an undecided cell is not told of as a decided one")
+        said = " ".join(asked.advice)
+        assert "--in-doubt" not in said, "the option that was given is no advice"
+        wider += "The interval that decides is wider, as 4 ratios are judged together" in said
+    assert told and wider
+
+
+def test_the_interval_that_decides_leaves_out_1_where_a_ratio_is_told() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        pairs = [[list(rng.lognormal(shift, 0.1, 5)) for shift in (0, 0.08)] for _ in range(6)]
+        ratios = [shift(top, bottom) for top, bottom in pairs]
+        told = directions(ratios, 0.0)
+        for direction, interval in zip(told, deciding_intervals(ratios), strict=True):
+            assert interval is not None
+            assert (direction in ("higher", "lower")) == (not interval[0] <= 0 <= interval[1])
+    (alone,) = deciding_intervals([ratios[0]])
+    assert alone == ratios[0].interval(0.95)
+
+
+def test_percentages_are_plain_numbers() -> None:
+    assert [words.in_percent(part) for part in (1.5, 0.77, 2.8, 0.02, 0.0034, 120.0)] == [
+        "150", "77", "280", "2", "0.34", "12,000",
+    ]  # fmt: skip
 
 
 def test_equal_programs_on_a_busy_machine_are_not_told_apart(store: Store) -> None:

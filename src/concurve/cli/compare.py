@@ -114,7 +114,7 @@ def verb(
     if fail_on and doubted:
         click.echo(
             f"concurve: {len(doubted)} of {len(found.cells)} cells undecided, in doubt: the exit "
-            "code says nothing of these; --fail-on undecided fails on them, and --in-doubt judges "
-            "them",
+            "code says nothing of these; --fail-on undecided fails on them"
+            f"{'' if in_doubt else ', and --in-doubt judges them'}",
             err=True,
         )

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betainc, gammaincc, polygamma, psi
 
+from concurve import words
 from concurve.errors import ConcurveError
 from concurve.models.model import Floats, Integers
 
@@ -185,7 +186,7 @@ def _uncertainty_of_medians(rests: Floats, group: Integers, counts: Integers) ->
 
 def _spread(pooled: float, absolute: bool, means: Floats) -> str:
     relative = np.sqrt(pooled) / (float(np.mean(means)) if absolute else 1.0)
-    return f"{100 * relative:.2g} % a trial"
+    return f"{words.in_percent(float(relative))} % a trial"
 
 
 def _unequal(df: Integers, squares: Floats, pooled: float) -> bool:

@@ -107,9 +107,7 @@ def directions(
     """
     bound = math.log1p(effect)
     tested = [ratio for ratio in ratios if ratio is not None]
-    unequal = benjamini_hochberg(
-        [min(1.0, 2 * min(ratio.p_above(), ratio.p_below())) for ratio in tested]
-    )
+    unequal = benjamini_hochberg(list(map(_two_sided, tested)))
     alike = benjamini_hochberg(
         [max(ratio.p_above(-bound), ratio.p_below(bound)) for ratio in tested]
     )
@@ -118,6 +116,30 @@ def directions(
         for ratio, p, q in zip(tested, unequal, alike, strict=True)
     )
     return ["undecided" if ratio is None else next(said) for ratio in ratios]
+
+
+def _two_sided(ratio: LogRatio) -> float:
+    """The p-value of the hypothesis that it is 1."""
+    return min(1.0, 2 * min(ratio.p_above(), ratio.p_below()))
+
+
+def deciding_intervals(
+    ratios: Sequence[LogRatio | None], level: float = 0.05
+) -> list[tuple[float, float] | None]:
+    """The interval of each logarithm by which :func:`directions` tells it from 0: that of the
+    ``k``-th smallest of ``m`` p-values has an error of ``k`` times ``level / m``; those that are
+    told apart have the error of the last of them (Benjamini & Yekutieli 2005)."""
+    tested = [(place, ratio) for place, ratio in enumerate(ratios) if ratio is not None]
+    p_values = [_two_sided(ratio) for _, ratio in tested]
+    adjusted = benjamini_hochberg(p_values)
+    told = sum(p <= level for p in adjusted)
+    ranks = {index: rank for rank, index in enumerate(
+        sorted(range(len(tested)), key=p_values.__getitem__), start=1)}  # fmt: skip
+    found: list[tuple[float, float] | None] = [None] * len(ratios)
+    for index, (place, ratio) in enumerate(tested):
+        error = level * max(ranks[index], told) / len(tested)
+        found[place] = ratio.interval(1 - error)
+    return found
 
 
 def _direction(value: float, bound: float, unequal: bool, alike: bool) -> Direction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurve import words
 from concurve.analysis.claims.answer import (
     Answer,
     bounded,
@@ -65,8 +66,8 @@ def steadier(test: Steadier, samples: Samples, confidence: float) -> Answer:
         confidence=confidence,
     )
     reason = (
-        f"the greatest is {here.value * 100:.3g} % above the least over {test.factor}, "
-        f"and {there.value * 100:.3g} % in {setting_in_words(test.over)}"
+        f"the greatest is {words.in_percent(here.value, 3)} % above the least over {test.factor}, "
+        f"and {words.in_percent(there.value, 3)} % in {setting_in_words(test.over)}"
     )
     if high < 0:
         return Answer("supported", reason, apart, threshold)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from concurve import words
 from concurve.analysis.claims.answer import Answer, bounded, setting_in_words
 from concurve.analysis.claims.variation import NO_VARIATION, Variation, variation
 from concurve.analysis.samples import MissingError, Samples
@@ -62,8 +63,8 @@ def _held(own: Answer, needs: Needs, found: Variation, cells: _Cells) -> Answer:
     greatest, least = (_named(cells.there[index], cells.there)
                        for index in (found.greatest, found.least))  # fmt: skip
     seen = (
-        f"{greatest}, the greatest, is {found.share.value * 100:.2g} % above {least}, the least "
-        f"(at most {most * 100:.2g} %), and the claim needs more than {needs.differ_by * 100:g} %"
+        f"{greatest}, the greatest, is {words.in_percent(found.share.value)} % above {least}, the least "
+        f"(at most {words.in_percent(most)} %), and the claim needs more than {needs.differ_by * 100:g} %"
     )
     if alike.verdict == "undecided":
         reason = f"it is open whether its cells differ: {seen}"

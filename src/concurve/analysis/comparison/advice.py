@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from concurve import words
+from concurve.analysis.comparison.options import Options
 from concurve.analysis.comparison.sides import Side
+from concurve.estimate import Estimate
 from concurve.findings.comparison import CellComparison
 from concurve.stats.power import TOO_COARSE, TRIALS_MAX
+from concurve.terms import Level
 
 _POWER = "with a power of 80 %"
 _QUIET = (
     "A new run on a quiet machine decides what is in doubt: --wait-quiet 5m waits for one, and "
-    "concurve doctor says what disturbs. --in-doubt judges by these trials all the same."
+    "concurve doctor says what disturbs."
 )
+_ALL_THE_SAME = " --in-doubt judges by these trials all the same."
+
+#: So many cells are named.
+_NAMED_MAX = 3
 
 
 def advice(
     cells: Sequence[CellComparison],
     coarse: Sequence[bool],
     sides: tuple[Side, Side],
-    effect: float,
+    options: Options,
 ) -> tuple[str, ...]:
     """Sentences on the cells that are undecided; none where none is. ``coarse``: is the step of a
     cell's clock as large as the effect? A cell without an interval has a note instead. One in
@@ -34,12 +42,55 @@ def advice(
         for cell, is_coarse in zip(cells, coarse, strict=True)
         if cell.verdict == "undecided" and cell.ratio is not None and not cell.note
     ]
+    effect = options.effect
     undecided = [cell for cell, is_coarse in open_ if not is_coarse]
     beyond = len(open_) - len(undecided)
     said = _coarse(beyond, len(open_), effect) if beyond else ()
     plan = _plan(undecided, sides, effect) if undecided else ()
     is_doubted = any(cell.verdict == "undecided" and cell.is_doubted for cell in cells)
-    return (*said, *plan, *((_QUIET,) if is_doubted else ()))
+    quiet = _QUIET if options.in_doubt else _QUIET + _ALL_THE_SAME
+    return (*said, *plan, *((quiet,) if is_doubted else ()))
+
+
+def together(
+    cells: Sequence[CellComparison], deciding: Sequence[tuple[float, float] | None], judged: int
+) -> tuple[str, ...]:
+    """A sentence on the cells that are undecided although the interval of each alone leaves out 1:
+    with the interval that holds where all that are ``judged`` are so together; none where none
+    is."""
+    open_ = [
+        (cell, interval)
+        for cell, interval in zip(cells, deciding, strict=True)
+        if cell.verdict == "undecided" and interval is not None and _leaves_out_1(cell.ratio)
+        if interval[0] <= 0 <= interval[1]
+    ]
+    if not open_:
+        return ()
+    said = [
+        " ".join(filter(None, (_span(*interval), _where(cell.parameters))))
+        for cell, interval in open_[:_NAMED_MAX]
+    ]
+    more = f"; and {len(open_) - _NAMED_MAX} more" if len(open_) > _NAMED_MAX else ""
+    return (
+        f"The interval that decides is wider, as {judged} ratios are judged together: "
+        f"{'; '.join(said)}{more}. It holds 1.",
+    )
+
+
+def _leaves_out_1(ratio: Estimate | None) -> bool:
+    if ratio is None or ratio.low is None or ratio.high is None:
+        return False
+    return ratio.low > 1 or ratio.high < 1
+
+
+def _span(low: float, high: float) -> str:
+    """The interval of a ratio by its ends in logarithms."""
+    return f"{math.exp(low):.2f} to {math.exp(high):.2f}"
+
+
+def _where(parameters: dict[str, Level]) -> str:
+    levels = " ".join(f"{name}={level}" for name, level in parameters.items())
+    return f"at {levels}" if levels else ""
 
 
 def _coarse(beyond: int, of: int, effect: float) -> tuple[str, ...]:
@@ -49,7 +100,7 @@ def _coarse(beyond: int, of: int, effect: float) -> tuple[str, ...]:
 
 
 def _share(effect: float) -> str:
-    return f"{100 * effect:.2g} %"
+    return f"{words.in_percent(effect)} %"
 
 
 def _plan(

@@ -29,12 +29,16 @@ _THREADS = "threads_peak"
 
 class Draft(NamedTuple):
     """A compared cell whose verdict still needs the p-values of all cells. ``is_coarse``: the step
-    of its clock is as large as the effect, so no number of trials shows it."""
+    of its clock is as large as the effect, so no number of trials shows it. ``is_withheld``: it is
+    in doubt, so it counts among the cells that are judged together and has no verdict itself; a
+    verdict that is told in doubt has the note ``clear``."""
 
     cell: CellComparison
     log: LogRatio | None
     better: str
     is_coarse: bool
+    is_withheld: bool = False
+    clear: str = ""
 
 
 Columns = tuple[tuple[dict[int, dict[int, float]], ...], ...]
@@ -95,8 +99,6 @@ def draft_of(
     ratio = None if note else _ratio(found, log, method, is_staged(sides))
     doubt = "" if note else _doubt(sides, keys, info)
     is_clear = bool(doubt) and _is_clear(ratio, pair, sides, method)
-    if is_clear:
-        doubt = f"{doubt}, but {_CLEAR}"
     if doubt and ratio is not None:
         ratio = ratio.doubted()
     cell = CellComparison(
@@ -112,9 +114,14 @@ def draft_of(
         if info.name != CPU_TIME
         else None,
     )
-    if doubt and not is_clear and not options.in_doubt:
-        return Draft(cell, None, info.better, False)
-    return Draft(cell, log, info.better, log is not None and 0 < found.off >= options.effect)
+    return Draft(
+        cell,
+        log,
+        info.better,
+        is_coarse=log is not None and 0 < found.off >= options.effect,
+        is_withheld=bool(doubt) and not is_clear and not options.in_doubt,
+        clear=f"{doubt}, but {_CLEAR}" if is_clear else "",
+    )
 
 
 def _doubt(

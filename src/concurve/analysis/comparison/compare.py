@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from concurve.analysis.comparison.advice import advice
+from concurve.analysis.comparison.advice import advice, together
 from concurve.analysis.comparison.cells import (
     CPU_TIME,
     Draft,
@@ -48,7 +48,12 @@ from concurve.errors import ComparisonError
 from concurve.findings.comparison import CellComparison, Comparison
 from concurve.findings.run import TrialFindings
 from concurve.stats.centre import staged
-from concurve.stats.comparison import Direction, Method, directions
+from concurve.stats.comparison import (
+    Direction,
+    Method,
+    deciding_intervals,
+    directions,
+)
 from concurve.terms import IndicatorInfo, Level
 from concurve.words import meant
 
@@ -211,9 +216,16 @@ def _drafted(
 def _settled(drafted: Sequence[_Drafted], options: Options) -> list[Comparison]:
     """The comparisons with their verdicts, which are of all cells of all of them together."""
     level = 1 - staged(0.95, any(is_staged(item.sides) for item in drafted))
-    logs = [draft.log for item in drafted for draft in item.drafts]
-    found = directions(logs, options.effect, level)
+    drafts = [draft for item in drafted for draft in item.drafts]
+    logs = [draft.log for draft in drafts]
+    # What is in doubt is judged with the others: no verdict hangs on which of them are told.
+    found: list[Direction] = [
+        "undecided" if draft.is_withheld else direction
+        for draft, direction in zip(drafts, directions(logs, options.effect, level), strict=True)
+    ]
     said = iter(found)
+    deciding = iter(deciding_intervals(logs, level))
+    judged = sum(log is not None for log in logs)
     beside = iter(
         directions([d.log for item in drafted for d in item.by_cpu_time], options.effect, level)
     )
@@ -221,39 +233,50 @@ def _settled(drafted: Sequence[_Drafted], options: Options) -> list[Comparison]:
     others = [item.by_others() if "undecided" in found else [] for item in drafted]
     further = iter(directions([d.log for drafts in others for d in drafts], options.effect, level))
     return [
-        _settled_one(item, said, beside, _judged(drafts, further), options.effect)
+        _settled_one(item, said, deciding, judged, beside, _judged(drafts, further), options)
         for item, drafts in zip(drafted, others, strict=True)
     ]
 
 
 def _judged(drafts: Sequence[Draft], said: Iterator[Direction]) -> list[CellComparison]:
-    return [
-        msgspec.structs.replace(draft.cell, verdict=verdict_of(next(said), draft.better))
-        for draft in drafts
-    ]
+    return [_verdict(draft, next(said)) for draft in drafts]
+
+
+def _verdict(draft: Draft, said: Direction) -> CellComparison:
+    verdict = verdict_of(said, draft.better)
+    is_told = verdict in ("faster", "slower") and draft.clear
+    note = draft.clear if is_told else draft.cell.note
+    return msgspec.structs.replace(draft.cell, verdict=verdict, note=note)
 
 
 def _settled_one(
     item: _Drafted,
     said: Iterator[Direction],
+    deciding: Iterator[tuple[float, float] | None],
+    judged: int,
     beside: Iterator[Direction],
     others: Sequence[CellComparison],
-    effect: float,
+    options: Options,
 ) -> Comparison:
     cells = tuple(_judged(item.drafts, said))
+    wider = [
+        None if draft.is_withheld else interval
+        for draft, interval in zip(item.drafts, deciding, strict=False)
+    ]
     by_cpu_time = _judged(item.by_cpu_time, beside)
     return Comparison(
         base=item.sides[0].name,
         new=item.sides[1].name,
         factors=varying(item.pairs),
         indicators=item.infos,
-        effect=effect,
+        effect=options.effect,
         method=item.method,
         cells=cells,
         advice=(
             *hints(cells, by_cpu_time, item.infos),
             *hints_of_others(cells, others, item.infos, item.figures),
-            *advice(cells, [draft.is_coarse for draft in item.drafts], item.sides, effect),
+            *together(cells, wider, judged),
+            *advice(cells, [draft.is_coarse for draft in item.drafts], item.sides, options),
         ),
         warnings=item.warnings,
     )

@@ -109,8 +109,8 @@ def _differs(cell: CellComparison) -> str:
     assert ratio is not None and ratio.low is not None and ratio.high is not None
     where = " ".join(f"{name}={level}" for name, level in cell.parameters.items())
     word = "higher" if ratio.value > 1 else "lower"
-    ends = sorted(abs(100 * (end - 1)) for end in (ratio.low, ratio.high))
+    low, high = map(words.in_percent, sorted(abs(end - 1) for end in (ratio.low, ratio.high)))
     return (
-        f"{100 * abs(ratio.value - 1):.2g} % {word} [{ends[0]:.2g}, {ends[1]:.2g} %]"
+        f"{words.in_percent(abs(ratio.value - 1))} % {word} [{low}, {high} %]"
         f"{f' at {where}' if where else ''}"
     )

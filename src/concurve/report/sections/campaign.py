@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from concurve import words
 from concurve.findings.campaign import CampaignFindings, CampaignReport, StudyFindings
 from concurve.findings.explanation import CellExplanation
 from concurve.findings.run import Report, TrialFindings
@@ -409,7 +410,7 @@ def _stopped(study: StudyFindings[TrialFindings]) -> Cell:
 
 
 def _share(value: float) -> str:
-    return f"{100 * value:.3g} %"
+    return f"{words.in_percent(value, 3)} %"
 
 
 def _case(study: StudyFindings[TrialFindings]) -> Section:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from concurve import words
 from concurve.estimate import Estimate
 from concurve.findings.comparison import CellComparison, ClaimOnBoth, Comparison
 from concurve.report import format as fmt
@@ -154,13 +155,13 @@ def _reading(comparison: Comparison) -> Iterator[Block]:
 
 def _rule_in_short(comparison: Comparison) -> str:
     """The rule in a line; ``--all`` prints the whole."""
-    effect = f"{100 * comparison.effect:.2g} %"
+    effect = f"{words.in_percent(comparison.effect)} %"
     return f"ratio: new over base; faster, slower: by {effect} or more (--all: the rule)"
 
 
 def _rule(comparison: Comparison) -> str:
     """The rule of the verdicts, which is the same for every comparison of its kind."""
-    effect = f"{100 * comparison.effect:.2g} %"
+    effect = f"{words.in_percent(comparison.effect)} %"
     return (
         f"The ratio is new over base: {_HOW[comparison.method]}. The rule, fixed beforehand: "
         f"faster or slower where the ratio is not 1 and seems off by {effect} at least "
