@@ -30,6 +30,30 @@ class IndicatorInfo(msgspec.Struct, frozen=True, kw_only=True):
     is_reported: bool = False
 
 
+#: The words in the names of figures that say their unit, which stands beside a label anyway.
+_WORDS_OF_UNITS = {
+    "s": ("seconds",),
+    "ms": ("milliseconds", "ms"),
+    "us": ("microseconds", "us"),
+    "µs": ("microseconds", "us"),
+    "ns": ("nanoseconds", "ns"),
+    "B": ("bytes",),
+}
+
+
+def label_of(name: str, unit: str = "") -> str:
+    """The label of a figure that has only its name: its words, without that of its unit.
+    ``latency_seconds_p99`` in ``s`` is ``latency p99``. What is ``per`` something, or nothing but a
+    unit, keeps it."""
+    words = name.split("_")
+    for place, word in enumerate(words):
+        beside = (*words[max(place - 1, 0) : place], *words[place + 1 : place + 2])
+        if place and word in _WORDS_OF_UNITS.get(unit, ()) and "per" not in beside:
+            words = [*words[:place], *words[place + 1 :]]
+            break
+    return " ".join(words)
+
+
 class TestCase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a test document says of a study (document 002, §7.3): the test case's number and area,
     the ``goal`` of the design that it serves, its objective, the results expected, the conditions,

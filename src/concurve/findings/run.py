@@ -18,8 +18,8 @@ from concurve.findings.timelines import CpuTimelines, ThreadTimelines
 from concurve.findings.workers import ProgramFact, WorkerShares
 from concurve.terms import Factor, IndicatorInfo, Level, TestCase
 
-# What comes after the primary indicator, its speed-up, what was asked for and latencies; others in
-# the order of the indicators.
+# What comes after the primary indicator, a latency, the speed-up, what was asked for and other
+# latencies; others in the order of the indicators.
 _WANTED = (
     "wall_seconds",
     "efficiency",
@@ -31,8 +31,10 @@ _WANTED = (
     "rss_bytes_max",
 )
 
-#: The latencies that a reader of a load looks for first, by their names.
-_LATENCY = re.compile(r"\blatency_\w*p(50|99)$")
+#: The latencies that a reader of a load looks for first, by their names; then those without a
+#: percentile, which is all that some tools print.
+_LATENCY = re.compile(r"(?:\b|_)latency_\w*p(50|99)$")
+_MEAN_LATENCY = re.compile(r"(?:\b|_)latency_(nano|micro|milli)?seconds$")
 
 #: What differs by no more than this factor among cells is the same in all.
 _CONSTANT = 1.05
@@ -132,13 +134,16 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         for cell in self.cells:
             present.update(dict.fromkeys(cell.absent))
         asked = (name for name in self.asked if name not in _WANTED)
-        latencies = (name for name in present if _LATENCY.search(name))
+        latencies = [name for name in present if _LATENCY.search(name)]
+        latencies += [name for name in present if _MEAN_LATENCY.search(name)]
         # What the machine did while it simulated is not what was asked.
         machine = () if self.run.simulation else _WANTED
         if self.ranked != "wall_seconds" and self._is_constant("wall_seconds"):
             machine = (*machine[1:], "wall_seconds")
         others = (info.name for info in self.indicators)
-        wanted = (self.ranked, "speedup", *asked, *latencies, *machine, *others)
+        # A load is judged by its latency as well: the speed-up follows from the first column.
+        first = [name for name in latencies if name != self.ranked][:1]
+        wanted = (self.ranked, *first, "speedup", *asked, *latencies, *machine, *others)
         return [name for name in dict.fromkeys((*wanted, *present)) if name in present]
 
     def _is_constant(self, name: str) -> bool:

@@ -11,7 +11,7 @@ from concurve.readings.copies import copied_roles
 from concurve.readings.measures import cpu_info, measure
 from concurve.readings.operations import Asked
 from concurve.store.run_head import RunHead
-from concurve.terms import IndicatorInfo
+from concurve.terms import IndicatorInfo, label_of
 from concurve.wire.record import TrialRecord
 
 
@@ -35,11 +35,12 @@ def indicator_infos(
         if base is None and name not in units:
             base = fairness_info(name)
         asked = declared.get(name)
+        unit = (asked and asked.unit) or units.get(name) or (base.unit if base else "")
         infos.append(
             IndicatorInfo(
                 name=name,
-                label=(asked and asked.label) or (base.label if base else name.replace("_", " ")),
-                unit=(asked and asked.unit) or units.get(name) or (base.unit if base else ""),
+                label=(asked and asked.label) or (base.label if base else label_of(name, unit)),
+                unit=unit,
                 better=asked.better
                 if asked and asked.better != "neither"
                 else (base.better if base else "neither"),

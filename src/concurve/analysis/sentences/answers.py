@@ -80,7 +80,7 @@ def _of_group(
     said = []
     if best is not None and best.doubt:
         said += [] if is_said and best.is_tentative else [_refused(best, speed)]
-        said += [_pointed(plan, best, gain)]
+        said += [_pointed(plan, best, gain, speed)]
     else:
         if gain is not None and gain.speedup.in_doubt:
             said.append(f"{_seems(plan, gain)}, in doubt{'' if is_said else f': {_NOT_QUIET}'}.")
@@ -107,22 +107,51 @@ def _refused(item: BestFinding, speed: str) -> str:
     return f"No setting is recommended{by}: {_NOT_QUIET if item.is_tentative else item.doubt}."
 
 
-def _pointed(plan: Plan, item: BestFinding, gain: Greatest | None = None) -> str:
+def _pointed(plan: Plan, item: BestFinding, gain: Greatest | None = None, speed: str = "") -> str:
     """What the figures say where nothing is recommended, for who cannot measure again; empty where
-    they say nothing."""
+    they say nothing. A speed-up by another figure has a sentence of its own."""
     seems = ""
     if gain is not None and gain.speedup.in_doubt:
-        seems = _seems(plan, gain)
+        seems = f"{_seems(plan, gain)}."
     elif gain is not None:
-        seems = (_gain(plan, gain) if gain.is_gain else _no_gain(plan, gain)).rstrip(".")
+        seems = _gain(plan, gain) if gain.is_gain else _no_gain(plan, gain)
     if not item.is_tentative:
-        return f"{seems}." if seems else ""
-    pointed = f"The figures point to {describe(item.smallest)}"
-    if not seems or gain is None:
-        return f"{pointed}."
-    if gain.speedup.in_doubt and item.smallest.items() <= gain.cell.parameters.items():
-        return f"{pointed}, which seems {_as_fast(plan, gain)}."
-    return f"{pointed}; {_uncapitalised(seems)}."
+        return seems
+    is_one, leader = _leader(plan, item)
+    is_led = gain is not None and item.leader.items() <= gain.cell.parameters.items()
+    further, fast = f" {seems}" if seems else "", ""
+    if gain is not None and gain.speedup.in_doubt and is_led and not _is_apart(item, speed):
+        further, fast = "", _as_fast(plan, gain)
+    others = _not_told_from(plan, item)
+    if not others:
+        named = describe(item.leader)
+        which = f", which seems {fast}" if fast else ""
+        return f"The figures point to {named}{which}.{further}"
+    best = f"{leader} {'seems' if is_one else 'seem'} best"
+    return f"{best}{f', {fast}' if fast else ''}; {others} may be as good.{further}"
+
+
+def _leader(plan: Plan, item: BestFinding) -> tuple[bool, str]:
+    """The setting with the best figure as the subject of a sentence, and whether it is singular."""
+    ((name, level), *more) = item.leader.items()
+    if not more and name == plan.work and is_counted(name, level) and level != 1:
+        return False, f"{level} {name}"
+    return True, describe(item.leader)
+
+
+def _not_told_from(plan: Plan, item: BestFinding) -> str:
+    """The other settings of a best set, which no trial tells from that with the best figure."""
+    others = sorted(
+        (setting for setting in item.settings if setting != item.leader),
+        key=lambda setting: [*map(_order, setting.values())],
+    )
+    if not others:
+        return ""
+    if len(others) == item.compared - 1 > 1:
+        return "all others"
+    if len(others) > SETTINGS_NAMED or len(item.factors) > 1:
+        return words.count(len(others), "other")
+    return words.listed([_setting(plan, item, setting) for setting in others])
 
 
 def _of_many(plan: Plan, found: list[Greatest]) -> list[str]:
@@ -190,7 +219,7 @@ def _use(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None
     """The recommended setting of a best set, and which others are as good: ``Use 2; 4 and 8 are not
     significantly better.`` The sentence on the ``gain`` stands before it, if there is one."""
     if item.doubt:
-        return " ".join(filter(None, (_refused(item, speed), _pointed(plan, item))))
+        return " ".join(filter(None, (_refused(item, speed), _pointed(plan, item, speed=speed))))
     is_named = item.indicator not in _TIMES or _is_apart(item, speed)
     by = f" (by {item.label})" if is_named else ""
     members = sorted(item.settings, key=lambda setting: [*map(_order, setting.values())])

@@ -17,6 +17,7 @@ from concurve.store import Store
 from concurve.store.campaign_head import decode_campaign
 from concurve.store.rows import INTERRUPTED, RUNNING, CampaignRow, MemberRow, RunRow
 from concurve.store.run_head import RunHead, decode_head
+from concurve.terms import label_of
 from concurve.web import forms
 from concurve.web.addresses.parts import id_of
 from concurve.web.addresses.starting import started
@@ -133,7 +134,7 @@ def _label(study: Study) -> str:
     name = study.primary
     declared = next((item.label for item in study.indicators if item.name == name), "")
     measured = MEASURED.get(name) or cpu_info(name)
-    return declared or (measured.label if measured else name.replace("_", " "))
+    return declared or (measured.label if measured else label_of(name, study.primary_unit))
 
 
 def _settings(head: RunHead) -> list[str]:

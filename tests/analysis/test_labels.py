@@ -1,0 +1,43 @@
+"""The labels of figures that have only a name, and the place of a latency among them."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from concurve.store import Store
+from concurve.terms import label_of
+from tests.helpers.made import made_run
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "label"),
+    [
+        ("latency_seconds", "s", "latency"),
+        ("latency_seconds_p99", "s", "latency p99"),
+        ("latency_ns_p50", "ns", "latency p50"),
+        ("requests_per_second", "1/s", "requests per second"),
+        ("nanoseconds_per_operation", "ns", "nanoseconds per operation"),
+        ("cost_ns_per_key", "ns", "cost ns per key"),
+        ("seconds", "s", "seconds"),
+        ("latency_seconds", "", "latency seconds"),
+    ],
+)
+def test_a_label_leaves_out_the_unit_that_stands_beside_it(
+    name: str, unit: str, label: str
+) -> None:
+    assert label_of(name, unit) == label
+
+
+@pytest.mark.parametrize("latency", ["latency_seconds", "latency_ns_p50", "load.latency_seconds"])
+def test_a_latency_stands_beside_the_rate_of_a_load(latency: str) -> None:
+    run = made_run(Store(":memory:"), lambda n: 1.0, n=(1, 2, 4))
+    cells = [
+        msgspec.structs.replace(
+            cell,
+            indicators={**cell.indicators, latency: cell.indicators["wall_seconds"]},
+        )
+        for cell in run.cells
+    ]
+    names = msgspec.structs.replace(run, cells=tuple(cells)).names_in_order()
+    assert names[:3] == ["wall_seconds", latency, "speedup"]
