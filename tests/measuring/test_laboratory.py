@@ -21,7 +21,7 @@ from concurve.store.run_head import RunHead, decode_head
 from concurve.wire import decode_record
 from concurve.wire.record import Outcome
 from concurve.wire.report import IndicatorLine
-from concurve.wire.spec import Attach, AttachedProcess, TrialSpec
+from concurve.wire.spec import Attach, AttachedProcess, ReadyProbe, TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 
 THREE = Rules(repeats_min=3, repeats_max=3)
@@ -584,3 +584,48 @@ def test_a_run_of_which_no_cell_became_ready_may_be_resumed(store: Store) -> Non
     with pytest.raises(RunError, match="no cell became ready"):
         runner.start()
     assert Runner(runner.head, store, FakeEngine(), clock=FakeClock()).resume().kind == "complete"
+
+
+REFUSED = "exited with 1; its standard error: connect: Connection refused"
+
+
+@pytest.mark.parametrize(("probed", "message"), [(False, REFUSED), (True, REFUSED), (False, "no")])
+def test_a_client_that_is_refused_has_a_hint_at_ready(
+    store: Store, probed: bool, message: str
+) -> None:
+    """Only where a server has none, and only of that failure."""
+    study = small_study(THREE, threads=(1,))
+    server = Role(
+        name="server",
+        command=("true", "{free_port}"),
+        end="serve",
+        ready_probe=ReadyProbe(tcp="127.0.0.1:{free_port}") if probed else None,
+    )
+    study = msgspec.structs.replace(study, roles=(server, *study.roles))
+
+    class Refused(FakeEngine):
+        def run(self, spec: TrialSpec) -> bytes:
+            record = decode_record(super().run(spec))
+            failed = Outcome(kind="program_failed", role="target", message=message)
+            return msgspec.json.encode(msgspec.structs.replace(record, outcome=failed))
+
+    with pytest.raises(RunError) as found:
+        runner_of(store, Refused(), study).start()
+    hint = 'nothing waits until server accepts connections: ready = "tcp:{free_port}"'
+    assert (hint in found.value.what) is (not probed and message == REFUSED)
+
+
+def test_a_run_that_was_complete_is_told_as_such(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To resume it prints the same table again: so it says that nothing was run."""
+    from concurve.cli import measuring
+
+    runner = runner_of(store)
+    runner.start()
+    said: list[str] = []
+    monkeypatch.setattr(measuring, "note", said.append)
+    monkeypatch.setattr(measuring, "LocalEngine", FakeEngine)
+    monkeypatch.setattr(measuring, "show_run", lambda *_: None)
+    measuring.resume_run(runner.head, store, {})
+    assert said == [f"run {runner.head.id} was complete (all trials done): no trial was run"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from concurve.store.run_head import RunHead, decode_head
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 
-
 THREE = Rules(repeats_min=3, repeats_max=3)
 
 
@@ -34,7 +32,7 @@ class Folders(FakeEngine):
         self.folders: list[str] = []
 
     def run(self, spec: TrialSpec) -> bytes:
-        self.folders.append(os.getcwd())
+        self.folders.append(str(Path.cwd()))
         if len(self.folders) == self.stop_at:
             raise KeyboardInterrupt
         return super().run(spec)

@@ -170,7 +170,10 @@ def _measure(
     runner = Runner(head, store, hosts or LocalEngine(), Progress(sys.stderr), site=hosts)
     try:
         if resume:
-            runner.resume()
+            before = store.count(head.id)
+            stop = runner.resume()
+            if store.count(head.id) == before:
+                note(f"run {head.id} was complete ({stop.reason}): no trial was run")
         else:
             if short := shortfall(runner.plan, forecast(runner.plan, store)):
                 note(f"note: {short}")

@@ -6,6 +6,7 @@ import contextlib
 import os
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
 from concurve.errors import HostError
 from concurve.secrets import KNOWN
@@ -14,7 +15,7 @@ from concurve.secrets import KNOWN
 def working_folder() -> str | None:
     """That of this process; ``None`` where it is gone."""
     try:
-        return os.getcwd()
+        return str(Path.cwd())
     except OSError:
         return None
 

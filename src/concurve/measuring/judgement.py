@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
+from concurve import words
+from concurve.definition.study import FREE_PORT, uses
 from concurve.errors import RunError
 from concurve.measuring.hooks import shell
 from concurve.planning.plan import Cell, Plan, describe
@@ -26,6 +29,11 @@ TIMED_OUT = "timed_out"
 TIMED_OUT_BUSY = "timed_out, machine busy"
 WAIT_SHARE_MIN = 0.25
 CPU_SHARE_MAX = 0.8
+
+
+#: What programs say where nobody listens.
+_REFUSED = re.compile(r"connection refused|ECONNREFUSED", re.IGNORECASE)
+FREE_PORT_TEXT = f"{{{FREE_PORT}}}"
 
 
 class Judgement(NamedTuple):
@@ -102,8 +110,28 @@ class Judge:
             and used < CPU_SHARE_MAX * _usable_cpus(record) * record.wall_ns
         )
         cause = TIMED_OUT_BUSY if signs and kept_waiting else kind
-        detail = "; ".join([message, *(sign.detail for sign in signs)])
+        unready = self._unready(record)
+        detail = "; ".join([message, *(sign.detail for sign in signs), *unready])
         return Judgement("program_error", None, cause, detail, {})
+
+    def _unready(self, record: TrialRecord) -> list[str]:
+        """What helps where a role found nobody: the servers for which nothing waits."""
+        failed = record.role(record.outcome.role or "")
+        said = f"{record.outcome.message} {failed.stderr.text() if failed else ''}"
+        if not _REFUSED.search(said):
+            return []
+        study = self.plan.study
+        at_once = [
+            role.name
+            for role in study.roles
+            if role.end == "serve" and role.ready == "launch" and role.ready_probe is None
+            if role.attach is None and role.name != record.outcome.role
+        ]
+        if not at_once:
+            return []
+        port = FREE_PORT_TEXT if uses(study, FREE_PORT) else "PORT"
+        server = words.listed(at_once)
+        return [f'nothing waits until {server} accepts connections: ready = "tcp:{port}"']
 
     def _signs(self, cell: Cell, record: TrialRecord) -> list[Contamination]:
         """Signs that other processes disturbed what the study asks for."""

@@ -62,9 +62,10 @@ def _held(own: Answer, needs: Needs, found: Variation, cells: _Cells) -> Answer:
     assert most is not None
     greatest, least = (_named(cells.there[index], cells.there)
                        for index in (found.greatest, found.least))  # fmt: skip
+    above, at_most = words.in_percent(found.share.value), words.in_percent(most)
     seen = (
-        f"{greatest}, the greatest, is {words.in_percent(found.share.value)} % above {least}, the least "
-        f"(at most {words.in_percent(most)} %), and the claim needs more than {needs.differ_by * 100:g} %"
+        f"{greatest}, the greatest, is {above} % above {least}, the least "
+        f"(at most {at_most} %), and the claim needs more than {needs.differ_by * 100:g} %"
     )
     if alike.verdict == "undecided":
         reason = f"it is open whether its cells differ: {seen}"

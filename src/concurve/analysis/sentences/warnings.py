@@ -99,7 +99,7 @@ def _skipped(plan: Plan, cells: tuple[CellFindings, ...]) -> list[Finding]:
 
 
 def _after(cell: CellFindings) -> str:
-    """What a cell that was skipped has all the same: its table shows it, nothing is judged by it."""
+    """What a cell that was skipped has all the same: the table shows it, no verdict rests on it."""
     return f" after {words.count(cell.trials, 'trial')}" if cell.trials else ""
 
 
