@@ -149,6 +149,8 @@ def test_nothing_is_predicted_where_no_model_describes_the_curve(tmp_path: Path)
     text = fit(file, *COLUMNS, "--predict", "8,32")
     assert text.index("No model describes this curve") < text.index("parameter")
     assert "peak N" not in text and "none describes the curve" in text
+    asked = " ".join(fit(file, *COLUMNS, "--predict", "8,32,64").split())
+    assert "so not at N = 32 and 64." in asked
     found = fit_json(file, *COLUMNS, "--predict", "8,32")
     assert [item["n"] for item in found["predictions"]] == [8]
     assert found["described"] is False
@@ -168,7 +170,7 @@ def test_cpus_that_are_used_up_end_the_predictions_and_not_the_report(tmp_path: 
     file = written(tmp_path, "n,x\n" + "".join(f"{n},{x}\n" for n, x in CPUS.items()))
     text = " ".join(fit(file, *COLUMNS, "--cpus", "8", "--predict", "6,32").split())
     assert "at N = 9 and 10 more workers share them, and no model is fitted there" in text
-    assert "Nothing is predicted beyond N = 8." in text
+    assert "Nothing is predicted beyond N = 8, so not at N = 32." in text
     found = fit_json(file, *COLUMNS, "--cpus", "8", "--predict", "6,32")
     assert [item["n"] for item in found["predictions"]] == [6]
 

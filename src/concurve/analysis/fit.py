@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve import words
 from concurve.analysis.odd_rows import odd_rows
 from concurve.errors import ConcurveError
 from concurve.estimate import Estimate
@@ -108,7 +109,8 @@ def fit_numbers(
                     None,
                     (
                         *answers(result, Terms(numbers.is_time)),
-                        _on_cpus(within, cpus, len(asked) < len(predict_at)),
+                        _on_cpus(within, cpus),
+                        _refused([n for n in predict_at if n not in asked], max(result.levels)),
                         in_words(result),
                     ),
                 )
@@ -126,15 +128,19 @@ def fit_numbers(
     )
 
 
-def _on_cpus(within: Within, cpus: float | None, is_withheld: bool) -> str:
+def _refused(numbers: Sequence[float], top: float) -> str:
+    """Which numbers that were asked for have no prediction; empty without any."""
+    if not numbers:
+        return ""
+    named = words.listed([f"{n:g}" for n in numbers])
+    return f"Nothing is predicted beyond N = {top:g}, so not at N = {named}."
+
+
+def _on_cpus(within: Within, cpus: float | None) -> str:
     """What the CPUs that were given change; empty without any, or with all levels up to them."""
     top = max(within.n)
     if within.said:
-        return (
-            f"{within.said} Nothing is predicted beyond N = {top:g}."
-            if is_withheld
-            else within.said
-        )
+        return within.said
     if cpus is not None and top > cpus:
         return (
             f"Throughput goes on growing beyond the {cpus:g} CPUs: they were not used up, and all "
