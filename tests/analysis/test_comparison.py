@@ -681,8 +681,9 @@ def test_the_interval_that_decides_leaves_out_1_where_a_ratio_is_told() -> None:
         for direction, interval in zip(told, deciding_intervals(ratios), strict=True):
             assert interval is not None
             assert (direction in ("higher", "lower")) == (not interval[0] <= 0 <= interval[1])
-    (alone,) = deciding_intervals([ratios[0]])
-    assert alone == ratios[0].interval(0.95)
+    first = ratios[0]
+    assert first is not None
+    assert deciding_intervals([first]) == [first.interval(0.95)]
 
 
 def test_percentages_are_plain_numbers() -> None:

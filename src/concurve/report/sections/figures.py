@@ -30,11 +30,17 @@ from concurve.report.document import (
 
 #: The marks of a figure that rests on trials in doubt, and of one whose trials have two levels, lie
 #: far off, or drift: a warning says which.
-DOUBT, UNEVEN = "?", "‡"
+#: And of one whose interval tells nothing, which is left out.
+DOUBT, UNEVEN, OPEN = "?", "‡", "°"
 _MARKS = {
     DOUBT: f"{DOUBT} in doubt",
     UNEVEN: f"{UNEVEN} uneven trials",
+    OPEN: f"{OPEN} too few trials for an interval",
 }
+
+#: An interval of fewer trials than this, from below the figure by this factor to above it by as
+#: much, tells nothing. More trials that differ so much are what the program does.
+_FEW, _TELLING = 10, 5.0
 
 _TONES = {"ok": Tone.PLAIN, "partial": Tone.WARNING, "skipped": Tone.SOFT, "pending": Tone.SOFT}
 #: How much a column is wanted in a narrow terminal, among indicators that are numbered from the
@@ -218,6 +224,10 @@ def _entries(cells: Sequence[CellFindings], name: str, unit: str, primary: str) 
             entries.append(Missing(cell.absent.get(name, "")))
         else:
             shown = fmt.estimate(figure, scale)
+            mark = _mark(cell, figure, name, primary)
+            if _is_open(figure):
+                entries.append(Number(shown.value, order=figure.value, mark=mark + OPEN))
+                continue
             entries.append(
                 Number(
                     shown.value,
@@ -225,11 +235,20 @@ def _entries(cells: Sequence[CellFindings], name: str, unit: str, primary: str) 
                     shown.span,
                     figure.value,
                     shown.is_skewed,
-                    _mark(cell, figure, name, primary),
+                    mark,
                 )
             )
     # A factor like 2× speaks for itself.
     return Entries(entries, "" if scale.symbol == "×" else scale.symbol)
+
+
+def _is_open(figure: Estimate) -> bool:
+    """Are the trials so few, and so different, that the interval holds next to any figure?"""
+    if figure.low is None or figure.high is None or figure.value <= 0 or figure.low < 0:
+        return False
+    if figure.n >= _FEW:
+        return False
+    return figure.high > _TELLING * figure.value and figure.low * _TELLING < figure.value
 
 
 def _mark(cell: CellFindings, figure: Estimate, name: str, primary: str) -> str:
