@@ -44,7 +44,8 @@ from concurve.terms import Level
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.made import made_run
-from tests.helpers.simulated import copies
+from tests.helpers.noises import by_name
+from tests.helpers.simulated import copies, simulated
 
 SCHEMA = json.loads(
     (Path(__file__).parents[2] / "schema" / "compare.schema.json").read_text(encoding="utf-8")
@@ -545,6 +546,36 @@ def test_cpu_time_that_differs_is_told_where_wall_time_is_undecided() -> None:
     assert said.endswith("a hint, and no verdict.")
 
 
+def versions(seed: int, noise: str, slower: float) -> TrialFindings:
+    """A run of two versions, of which the second takes so many times as long."""
+    times = {"v1": 1.0, "v2": slower}
+    return simulated(
+        small_study(None, version=("v1", "v2")), "quick", seed, by_name(noise),
+        lambda levels: times[str(levels["version"])], cpu_cv=0.002,
+    )  # fmt: skip
+
+
+def answers(run: TrialFindings) -> list[str]:
+    return [item.sentence for item in run.sentences if item.kind == "answer"]
+
+
+def test_a_run_itself_tells_cpu_time_that_differs_where_its_answer_is_open() -> None:
+    runs = (versions(seed, "1 in 10 slow, +Exp(.5)", 1.06) for seed in range(20))
+    said = [(answers(run), compare_levels(run, "version")) for run in runs]
+    told = [found for found in said if any("CPU time differs" in text for text in found[0])]
+    assert told
+    for texts, compared in told:
+        assert texts[-1] == compared.advice[0], "the words of compare, after the answer"
+        assert len(texts) > 1 and compared.cells[0].verdict == "undecided"
+
+
+def test_cpu_time_is_no_hint_where_the_answer_says_which_level_is_faster() -> None:
+    for seed in range(3):
+        texts = answers(versions(seed, "log-normal 2 %", 1.3))
+        assert texts[0].endswith("Use version=v1.")
+        assert not any("CPU time differs" in text for text in texts)
+
+
 def with_others(run: TrialFindings, seed: int, memory: float = 1.0) -> TrialFindings:
     """A run whose trials have figures beside the times; ``memory`` is that of side b over a's."""
     rng = random.Random(seed)
@@ -610,6 +641,26 @@ def test_what_is_in_doubt_wants_a_quiet_machine_and_no_number_of_trials(store: S
     assert found.cells[0].note.startswith("in doubt")
     (said,) = found.advice
     assert "--wait-quiet 5m" in said and "--in-doubt" in said
+
+
+def test_how_many_trials_would_decide_is_said_where_those_in_doubt_are_to_count(
+    store: Store,
+) -> None:
+    run = made_run(store, lambda side: 1.0, cv=0.05, side=("a", "b"))
+    found = compare_levels(doubted(run), "side", (), Options(in_doubt=True))
+    (cell,) = found.cells
+    assert cell.verdict == "undecided" and cell.trials is not None
+    (text,) = (text for text in found.advice if "more trials" in text)
+    assert text.startswith(f"{cell.trials - 5} more trials of each would show ")
+    assert "if they spread as these do: --repeats" in text
+
+
+def test_cpu_time_is_advised_where_no_number_of_trials_decides_by_wall_time() -> None:
+    run = copies("quick", 1, "1 in 10 slow, +Exp(.5)", (1.0, 1.0), cpu_cv=0.002)
+    found = compare_levels(run, "copy", (), Options(effect=0.005))
+    (cell,) = found.cells
+    assert (cell.trials, cell.cpu_trials is None) == (None, False)
+    assert "would not show" in found.advice[0] and "--primary cpu_seconds" in found.advice[1]
 
 
 ALIKE = {"a": 2, "b": 2}

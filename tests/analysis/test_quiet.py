@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -26,7 +27,7 @@ from concurve.stats.centre import centre
 from concurve.store import Store
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
-from tests.helpers.made import figures_alone
+from tests.helpers.made import figures_alone, made_run
 
 pytestmark = pytest.mark.usefixtures("empty_charts")
 
@@ -257,6 +258,17 @@ def test_a_comparison_of_figures_in_doubt_is_undecided() -> None:
     assert "the machine was not quiet" in cell.note
     assert cell.ratio is not None
     assert cell.ratio.in_doubt
+
+
+def test_an_answer_in_doubt_by_another_figure_says_nothing_of_wall_time(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "s.db"))
+    run = made_run(
+        store, lambda _: 1.0, primary="cpu_seconds", steal=lambda _: 10**9, side=("a", "b")
+    )
+    answer = sentences(run, "answer")
+    assert answer.startswith("No setting is recommended by CPU time: the machine was not quiet. ")
+    assert "The figures point to side=" in answer
+    assert "wall time" not in answer and "as fast" not in answer
 
 
 def test_that_no_cell_is_faster_is_not_said_of_figures_in_doubt() -> None:

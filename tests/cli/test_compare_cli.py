@@ -97,10 +97,48 @@ def test_levels_of_a_factor(
     assert "2 cells: 2 no relevant difference." in out
 
 
+def test_a_run_with_one_factor_of_two_levels_has_nothing_else_to_compare(
+    disturbed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = said(monkeypatch, capsys, "compare", disturbed)
+    assert code == 0 and "side=b against side=a" in out
+    code, out, _ = said(monkeypatch, capsys, "compare", disturbed, "--levels", "b,a")
+    assert code == 0 and "side=a against side=b" in out
+
+
+def test_of_several_levels_those_to_compare_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(str(tmp_path / "concurve.db"))
+    made_run(store, lambda _: 1.0, threads=(1, 2, 4))
+    code, _, err = said(monkeypatch, capsys, "compare", "last")
+    assert code == 6 and "concurve compare last --factor threads --levels 1,2,4" in err
+    code, out, _ = said(monkeypatch, capsys, "compare", "last", "--levels", "1,4")
+    assert code == 0 and "threads=4 against threads=1" in out
+    made_run(store, lambda _: 1.0, seed=2, threads=(1,))
+    code, _, err = said(monkeypatch, capsys, "compare", "last")
+    assert code == 6 and "one setting" in err and "concurve compare last RUN" in err
+
+
+def test_further_runs_are_each_compared_with_the_first(
+    ids: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = said(monkeypatch, capsys, "compare", *ids, "--fail-on", "slower")
+    assert code == 10 and "2 slower of 8 cells" in err
+    for other in ids[1:]:
+        assert f"{other} against {ids[0]}" in " ".join(out.split())
+    code, out, _ = said(monkeypatch, capsys, "compare", *ids, "--json")
+    assert [json.loads(line)["base"] for line in out.splitlines()] == [ids[0]] * 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("last",), 2, "two runs A and B"),
+        (("last",), 6, "compare last --factor threads --levels 1,2; or concurve compare last --f"),
+        (("last", "--levels", "1,2"), 6, "varies threads (2 levels) and sync (2 levels)"),
+        (("last,last",), 6, "a second side is missing"),
+        (("last", "last", "--factor", "sync"), 2, "inside one RUN"),
+        (("last", "last", "--levels", "1,2"), 2, "inside one RUN"),
         (("last", "last"), 6, "on both sides"),
         (("last", "nothing"), 4, "no run 'nothing'"),
         (("last", "--factor", "n"), 6, "no factor 'n'"),

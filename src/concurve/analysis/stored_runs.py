@@ -3,17 +3,21 @@ pages and Python ask for."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 import msgspec
 
-from concurve.analysis.comparison import compare_levels, compare_runs
+from concurve import words
+from concurve.analysis.comparison import compare_levels, compare_with_base
 from concurve.analysis.comparison.options import DEFAULTS, Options
+from concurve.analysis.comparison.several import check_number
 from concurve.analysis.history import history_of
 from concurve.analysis.run import findings_of, trial_findings_of
 from concurve.errors import ComparisonError, RunError, StoreError
 from concurve.findings.comparison import Comparison
 from concurve.findings.history import History
+from concurve.findings.run import TrialFindings
 from concurve.store import Store
 
 
@@ -23,31 +27,68 @@ def compare_stored(
     factor: str = "",
     levels: str = "",
     options: Options = DEFAULTS,
-) -> Comparison:
-    """Compare two sides, each a run or several with commas between them (``A1,A2``), the base
-    first. With a ``factor`` there is one run, and ``levels`` of the factor are compared inside it
-    (``none,cas``, the base first; empty: all).
+) -> list[Comparison]:
+    """Compare sides, each a run or several with commas between them (``A1,A2``): each further one
+    with the first, the base. With a single run, or a ``factor``, ``levels`` of the factor are
+    compared inside the run (``none,cas``, the base first; empty: all); a run with one factor of two
+    levels has nothing else to compare, so that need not be named.
 
     Raises:
         ComparisonError: another number of sides or of runs, or they cannot be compared.
         StoreError: no or several runs have such a name, or a run is damaged.
         RunError: the trials of a run do not fit its plan.
     """
-    if not factor and (len(sides) != 2 or not all(sides)):
+    if not sides or not all(sides):
         raise ComparisonError("two runs are compared", "a base and a new one")
+    if len(sides) > 1 and not factor:
+        check_number(len(sides) - 1)
     runs = [
         [trial_findings_of(store, store.find_run(name.strip())) for name in side.split(",")]
         for side in sides
     ]
-    if not factor:
-        return compare_runs(runs[0], runs[1], options)
     inside = [run for side in runs for run in side]
-    if len(inside) != 1:
+    if len(inside) == 1:
+        factor = factor or _only_factor(inside[0], sides[0], is_chosen=bool(levels.strip()))
+    elif factor:
         raise ComparisonError(
             f"levels of {factor} are compared inside one run, not in {len(inside)}", "one run"
         )
+    elif len(runs) == 1:
+        raise ComparisonError(
+            f"{sides[0]} is one side, with {len(inside)} runs: a second side is missing",
+            f"concurve compare {sides[0].replace(',', ' ')}",
+        )
+    if not factor:
+        return compare_with_base(runs[0], runs[1:], options)
     asked = [level.strip() for level in levels.split(",")] if levels.strip() else []
-    return compare_levels(inside[0], factor, asked, options)
+    return [compare_levels(inside[0], factor, asked, options)]
+
+
+def _only_factor(run: TrialFindings, name: str, *, is_chosen: bool) -> str:
+    """The factor of a run whose levels can only be meant: the one that has several, if these are
+    two, or if some were chosen.
+
+    Raises:
+        ComparisonError: there is more to choose from, or nothing to compare.
+    """
+    varied = [item for item in run.factors if len(item.levels) > 1]
+    if len(varied) == 1 and (is_chosen or len(varied[0].levels) == 2):
+        return varied[0].name
+    if not varied:
+        raise ComparisonError(
+            f"run {run.run.id} has one setting, so nothing inside it is compared",
+            f"another run beside it: concurve compare {name} RUN",
+        )
+    levels = words.listed([f"{item.name} ({len(item.levels)} levels)" for item in varied])
+    commands = (
+        f"concurve compare {name} --factor {shlex.quote(item.name)} --levels "
+        + shlex.quote(",".join(map(str, item.levels)))
+        for item in varied
+    )
+    raise ComparisonError(
+        f"run {run.run.id} varies {levels}: which of them are compared?",
+        f"{'; or '.join(commands)}; or another run: concurve compare {name} RUN",
+    )
 
 
 def history_of_stored(

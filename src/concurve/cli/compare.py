@@ -11,18 +11,20 @@ HELP = """Compare two runs, or two levels of a factor inside one, cell by cell.
 \b
 Examples:
   concurve compare 20261121-0912 last
+  concurve compare last                # a run with one factor of two levels
   concurve compare last --factor sync --levels none,cas
   concurve compare 20261121-0912 last --fail-on slower     # exit code 10
 
-A is the base, B is new: the ratio is B over A. Several runs with commas between them (A1,A2)
-are sessions of one experiment. A difference below --effect counts as none.
+A is the base, B is new: the ratio is B over A. Further runs (A B C) are each compared with A, and
+judged together. Several runs with commas between them (A1,A2) are sessions of one experiment. A
+difference below --effect counts as none.
 Levels of one run are compared block by block (signed ranks), runs by their trials (rank sums).
 """
 
 
 @click.command("compare", help=HELP, short_help="Compare two runs, or two levels inside one.")
 @click.argument(
-    "runs", nargs=-1, required=True, metavar="A B | RUN", shell_complete=completing.runs
+    "runs", nargs=-1, required=True, metavar="A B… | RUN", shell_complete=completing.runs
 )
 @click.option("--factor", metavar="NAME", help="Compare levels of this factor inside one run.")
 @click.option("--levels", metavar="BASE,NEW…", help="Levels to compare (default: all).")
@@ -58,7 +60,7 @@ Levels of one run are compared block by block (signed ranks), runs by their tria
     help="Exit with code 10 if a cell has this verdict; repeatable.",
 )
 @click.option("--all", "everything", is_flag=True, help="Say by which rule cells are judged, too.")
-@click.option("--json", is_flag=True, help="Print JSON.")
+@click.option("--json", is_flag=True, help="Print JSON: of several runs a line for each.")
 @options.secret
 @options.db
 def verb(
@@ -76,7 +78,7 @@ def verb(
     secrets: tuple[str, ...],
     db: str | None,
 ) -> None:  # fmt: skip
-    """Print the comparison, then judge it by ``--fail-on``."""
+    """Print the comparisons, then judge them by ``--fail-on``."""
     from concurve.analysis.comparison.options import Options
     from concurve.analysis.stored_runs import compare_stored
     from concurve.cli.showing import print_document
@@ -88,9 +90,10 @@ def verb(
     from concurve.report.sections.comparison import comparison_document
     from concurve.store import Store
 
-    count = 2 if factor is None else 1
-    if len(runs) != count or (factor is None and levels is not None):
-        raise click.UsageError("two runs A and B; or one RUN with --factor NAME --levels BASE,NEW")
+    if len(runs) > 1 and (factor is not None or levels is not None):
+        raise click.UsageError(
+            "levels are compared inside one RUN, runs without --factor, --levels"
+        )
     check_marked(secrets, ())
     chosen = Options(
         indicators=indicators,
@@ -100,21 +103,23 @@ def verb(
         in_doubt=in_doubt,
     )
     found = compare_stored(Store.existing(db), runs, factor or "", levels or "", chosen)
-    if json:
-        print(to_json(found).decode())
-    else:
-        detail = Detail.FULL if everything else Detail.BRIEF
-        print_document(comparison_document(found, detail))
-    failing = [cell for cell in found.cells if cell.verdict in fail_on]
+    for item in found:
+        if json:
+            print(to_json(item).decode())
+        else:
+            detail = Detail.FULL if everything else Detail.BRIEF
+            print_document(comparison_document(item, detail))
+    cells = [cell for item in found for cell in item.cells]
+    failing = [cell for cell in cells if cell.verdict in fail_on]
     if failing:
         counts = {v: sum(cell.verdict == v for cell in failing) for v in dict.fromkeys(fail_on)}
         said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
-        raise VerdictError(f"{said} of {len(found.cells)} cells (--fail-on)")
-    doubted = [cell for cell in found.cells if cell.verdict == "undecided" and cell.is_doubted]
+        raise VerdictError(f"{said} of {len(cells)} cells (--fail-on)")
+    doubted = [cell for cell in cells if cell.verdict == "undecided" and cell.is_doubted]
     if fail_on and doubted:
         click.echo(
-            f"concurve: {len(doubted)} of {len(found.cells)} cells undecided, in doubt: the exit "
-            "code says nothing of these; --fail-on undecided fails on them"
+            f"concurve: {len(doubted)} of {len(cells)} cells undecided, in doubt: the exit code "
+            "says nothing of these; --fail-on undecided fails on them"
             f"{'' if in_doubt else ', and --in-doubt judges them'}",
             err=True,
         )

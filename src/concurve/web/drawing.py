@@ -176,7 +176,7 @@ def _compared(store: Store, job: Job) -> Document:
     from concurve.report.document import Detail
     from concurve.report.sections.comparison import comparison_document
 
-    found = compare_stored(store, job.names, job.factor, job.levels, _options(job))
+    [found] = compare_stored(store, job.names, job.factor, job.levels, _options(job))
     return comparison_document(found, Detail.FULL)
 
 

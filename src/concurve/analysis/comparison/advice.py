@@ -26,21 +26,23 @@ _NAMED_MAX = 3
 
 def advice(
     cells: Sequence[CellComparison],
+    judged: Sequence[bool],
     coarse: Sequence[bool],
     sides: tuple[Side, Side],
     options: Options,
 ) -> tuple[str, ...]:
-    """Sentences on the cells that are undecided; none where none is. ``coarse``: is the step of a
-    cell's clock as large as the effect? A cell without an interval has a note instead. One in
-    doubt wants a quiet machine: how the trials of this one spread says nothing of the trials there.
+    """Sentences on the cells that are undecided; none where none is. ``judged``: has a cell an
+    interval by which it is judged? One without has a note instead, and one in doubt wants a quiet
+    machine, unless the trials of this one are to count: how they spread says nothing of the trials
+    there. ``coarse``: is the step of a cell's clock as large as the effect?
 
     The numbers follow from the spreads alone, never from the differences that were seen: a run is
     planned for the effect of interest.
     """
     open_ = [
         (cell, is_coarse)
-        for cell, is_coarse in zip(cells, coarse, strict=True)
-        if cell.verdict == "undecided" and cell.ratio is not None and not cell.note
+        for cell, is_judged, is_coarse in zip(cells, judged, coarse, strict=True)
+        if cell.verdict == "undecided" and is_judged
     ]
     effect = options.effect
     undecided = [cell for cell, is_coarse in open_ if not is_coarse]
@@ -115,6 +117,7 @@ def _plan(
         return (
             f"{TRIALS_MAX} trials of each would not show a difference of {share} "
             f"{_POWER}; a greater --effect may be decided.",
+            *_by_cpu_time(undecided, TRIALS_MAX + 1),
         )
     most = max(number for number in wanted if number is not None)
     if most <= have:
@@ -122,9 +125,10 @@ def _plan(
             f"{have} trials of each show a difference of {share} {_POWER}, but "
             "these differences are about as large as that: another --effect would decide.",
         )
+    alike = ", if they spread as these do" if any(cell.is_doubted for cell in undecided) else ""
     return (
         f"{words.count(most - have, 'more trial')} of each would show a difference of {share} "
-        f"{_POWER}: --repeats {most}..{most} in a new run (about {_time(most, sides)}).",
+        f"{_POWER}{alike}: --repeats {most}..{most} in a new run (about {_time(most, sides)}).",
         *_by_cpu_time(undecided, most),
     )
 

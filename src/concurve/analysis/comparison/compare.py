@@ -129,6 +129,32 @@ def compare_levels(
     Raises:
         ComparisonError: no such factor or level, no such indicator.
     """
+    return _settled([_drafted_levels(run, factor, levels, options)], options)[0]
+
+
+def cpu_time_hint(
+    run: TrialFindings, factor: str, levels: Sequence[Level], options: Options = DEFAULTS
+) -> tuple[str, ...]:
+    """What :func:`compare_levels` says of CPU time where the levels are undecided; nothing where it
+    says nothing.
+
+    Raises:
+        ComparisonError: as :func:`compare_levels`.
+    """
+    drafted = _drafted_levels(run, factor, levels, options)
+    level = _level([drafted])
+    if not drafted.by_cpu_time:
+        return ()
+    cells, beside = (
+        _judged(drafts, iter(_directions(drafts, options, level)))
+        for drafts in (drafted.drafts, drafted.by_cpu_time)
+    )
+    return hints(cells, beside, drafted.infos)
+
+
+def _drafted_levels(
+    run: TrialFindings, factor: str, levels: Sequence[Level], options: Options
+) -> _Drafted:
     known = {item.name: item.levels for item in run.factors}
     if factor not in known:
         raise ComparisonError(f"run {run.run.id} has no factor {factor!r}", meant(factor, known))
@@ -140,7 +166,7 @@ def compare_levels(
         if cell.parameters[factor] in others
     ]
     sides = side, side._replace(name=" ".join(f"{factor}={level}" for level in others))
-    return _settled([_drafted(sides, pairs, states([run]), options, "pairs")], options)[0]
+    return _drafted(sides, pairs, states([run]), options, "pairs")
 
 
 def _levels(
@@ -215,14 +241,10 @@ def _drafted(
 
 def _settled(drafted: Sequence[_Drafted], options: Options) -> list[Comparison]:
     """The comparisons with their verdicts, which are of all cells of all of them together."""
-    level = 1 - staged(0.95, any(is_staged(item.sides) for item in drafted))
+    level = _level(drafted)
     drafts = [draft for item in drafted for draft in item.drafts]
     logs = [draft.log for draft in drafts]
-    # What is in doubt is judged with the others: no verdict hangs on which of them are told.
-    found: list[Direction] = [
-        "undecided" if draft.is_withheld else direction
-        for draft, direction in zip(drafts, directions(logs, options.effect, level), strict=True)
-    ]
+    found = _directions(drafts, options, level)
     said = iter(found)
     deciding = iter(deciding_intervals(logs, level))
     judged = sum(log is not None for log in logs)
@@ -236,6 +258,21 @@ def _settled(drafted: Sequence[_Drafted], options: Options) -> list[Comparison]:
         _settled_one(item, said, deciding, judged, beside, _judged(drafts, further), options)
         for item, drafts in zip(drafted, others, strict=True)
     ]
+
+
+def _directions(drafts: Sequence[Draft], options: Options, level: float) -> list[Direction]:
+    """The direction of each; what is in doubt is judged with the others, and withheld after it: no
+    verdict hangs on which of them are told."""
+    found = directions([draft.log for draft in drafts], options.effect, level)
+    return [
+        "undecided" if draft.is_withheld else direction
+        for draft, direction in zip(drafts, found, strict=True)
+    ]
+
+
+def _level(drafted: Sequence[_Drafted]) -> float:
+    """The level of significance: a lower one where the data have set the number of trials."""
+    return 1 - staged(0.95, any(is_staged(item.sides) for item in drafted))
 
 
 def _judged(drafts: Sequence[Draft], said: Iterator[Direction]) -> list[CellComparison]:
@@ -276,7 +313,13 @@ def _settled_one(
             *hints(cells, by_cpu_time, item.infos),
             *hints_of_others(cells, others, item.infos, item.figures),
             *together(cells, wider, judged),
-            *advice(cells, [draft.is_coarse for draft in item.drafts], item.sides, options),
+            *advice(
+                cells,
+                [draft.log is not None and not draft.is_withheld for draft in item.drafts],
+                [draft.is_coarse for draft in item.drafts],
+                item.sides,
+                options,
+            ),
         ),
         warnings=item.warnings,
     )

@@ -6,7 +6,7 @@ of them, ``best`` names the settings to run, and ``run_samples`` is what the tes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 
@@ -34,10 +34,10 @@ from concurve.analysis.run.shapes import InTime, in_time_of, with_shapes, with_w
 from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
 from concurve.analysis.sentences import sentences
 from concurve.analysis.shape_sentences import shape_sentences
-from concurve.errors import StoreError
+from concurve.errors import ComparisonError, StoreError
 from concurve.figures import FigureTable, decode_figures
 from concurve.findings.cells import Dot, Reject
-from concurve.findings.run import Findings, RunInfo, TrialFindings
+from concurve.findings.run import Finding, Findings, RunInfo, TrialFindings
 from concurve.planning.plan import Plan, plan_of
 from concurve.planning.protocol import Protocol, replay
 from concurve.store import Store
@@ -218,7 +218,7 @@ def analyse(
     if unlike:
         claims = withheld_claims(claims, unlike)
         published = withheld_published(published, unlike)
-    return Findings(
+    found = Findings(
         run=_run_info(stored, rejects),
         question=head.study.question,
         source=head.study.source,
@@ -232,7 +232,7 @@ def analyse(
         throughput=ground.throughput,
         indicators=indicators,
         cells=cells,
-        sentences=tuple(sorted(said, key=lambda finding: _KINDS.index(finding.kind))),
+        sentences=_in_order(said),
         rejects=rejects,
         machine={**head.machine, "versions": head.versions, "programs": head.programs},
         roles=tuple(role.name for role in head.study.roles),
@@ -246,6 +246,44 @@ def analyse(
         level_change=in_time.change,
         drift=in_time.drift,
     )
+    return _with_hint(found, stored)
+
+
+def _with_hint(found: Findings, stored: StoredRun) -> Findings:
+    """The findings with what ``compare`` says of CPU time, last of the answers, where these leave
+    open which level of a factor is faster."""
+    plan = stored.plan
+    varied = [item for item in found.factors if len(item.levels) > 1 and not item.work]
+    is_asked = found.ranked == found.primary != "cpu_seconds" and not found.run.simulation
+    if not is_asked or len(varied) != 1 or _is_decided(found, varied[0].name):
+        return found
+    from concurve.analysis.comparison.compare import cpu_time_hint  # few runs are compared
+
+    factor, base = varied[0], plan.study.base.get(varied[0].name, varied[0].levels[0])
+    levels = [base, *(level for level in factor.levels if level != base)]
+    try:
+        hints = cpu_time_hint(with_trials(found, stored), factor.name, levels)
+    except ComparisonError:  # of a figure that has no better direction, say
+        return found
+    said = [*found.sentences, *(Finding(kind="answer", sentence=text) for text in hints)]
+    return msgspec.structs.replace(found, sentences=_in_order(said))
+
+
+def _is_decided(found: Findings, factor: str) -> bool:
+    """Does a speed-up say that a level of the factor is faster than another one, or slower?"""
+    for cell in found.cells:
+        base, speedup = found.cells[cell.base or 0].parameters, cell.indicators.get("speedup")
+        differ = {name for name, level in cell.parameters.items() if base[name] != level}
+        if cell.base is None or differ != {factor} or speedup is None or speedup.in_doubt:
+            continue
+        low, high = speedup.low, speedup.high
+        if low is not None and high is not None and not low <= 1 <= high:
+            return True
+    return False
+
+
+def _in_order(said: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(said, key=lambda finding: _KINDS.index(finding.kind)))
 
 
 def _block_seconds(plan: Plan, protocol: Protocol) -> float | None:
