@@ -384,5 +384,22 @@ def test_nothing_is_predicted_beyond_cpus_that_the_last_level_uses_up(store: Sto
     assert free.expected is not None and "used up" not in " ".join(free.answers)
 
 
+def test_a_curve_of_figures_in_doubt_says_so(store: Store, one: Report) -> None:
+    stolen = made_run(
+        store, seconds, seed=9, cv=0.02, name="stolen", steal=lambda _: 10**12, threads=(1, 2, 4)
+    )
+    said = only(with_models(stolen)).warnings[0]
+    assert said.startswith(
+        "All 3 levels of threads are in doubt, because the machine was not quiet"
+    )
+    some = made_run(
+        store, seconds, seed=10, cv=0.02, name="some", threads=(1, 2, 4),
+        steal=lambda spec: 10**12 if spec.roles[0].argv[1] == "4" else 0,
+    )  # fmt: skip
+    said = only(with_models(some)).warnings[0]
+    assert said.startswith("1 of 3 levels of threads is in doubt, because ")
+    assert not any("in doubt" in text for text in only(one).warnings)
+
+
 def test_the_levels_that_a_view_asks_for_are_those_of_a_curve() -> None:
     assert LEVELS_OF_A_CURVE == LEVELS_MIN

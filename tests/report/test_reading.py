@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,13 +15,14 @@ import pytest
 from concurve import exports
 from concurve.assemble import report_of
 from concurve.brief import figures_of
-from concurve.definition.study import Indicator, Rules
+from concurve.definition.study import Indicator, Role, Rules
 from concurve.estimate import Estimate
 from concurve.explain import explain_run
 from concurve.findings.explanation import Cause, CellExplanation, RunnerUp
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.report.document import Paragraph, Section, walk
+from concurve.report.sections.figures import every
 from concurve.report.sections.limits import certainty
 from concurve.report.sections.overview import limit_line
 from concurve.report.sections.run import Topic, brief_run_document, run_document
@@ -181,6 +183,38 @@ def test_who_asks_for_what_a_run_has_nothing_of_is_told(store: CountingStore, to
 
     assert shown(topic)[-1].startswith(f"--{topic.value}: ")
     assert not any(text.startswith(f"--{topic.value}: ") for text in shown(*Topic))
+
+
+def test_the_figures_that_documents_promise_of_a_server_are_shown() -> None:
+    """By a line that a search finds whole: the name, the setting, the figure."""
+    store, study = Store(), small_study(TRIALS, threads=(1, 2))
+    server = Role(name="server", command=("serve", "{threads}"), end="serve")
+    study = msgspec.structs.replace(study, roles=(server, *study.roles), target="target")
+    head = new_head(study, "normal", 1, "concurve sweep …")
+    Runner(head, store, FakeEngine(), clock=FakeClock(0.001)).start()
+    found = figures_of(store, store.find_run("last"), brief=True).findings
+
+    def shown(*topics: Topic) -> list[list[str]]:
+        document = brief_run_document(found, topics=topics)
+        return [line.plain.split() for line in lines(document, 80)]
+
+    folder = Path(__file__).parents[2] / "docs"
+    pages = [(folder / name).read_text(encoding="utf-8") for name in ("jobs.md", "own-systems.md")]
+    promised = {name for page in pages for name in re.findall(r"`(server\.[a-z]+_[a-z]+)`", page)}
+    assert {"server.threads_peak", "server.cpus_used"} <= promised
+    for topics in ((Topic.FIGURES,), tuple(Topic)):
+        rows = shown(*topics)
+        for name in promised:
+            own = [row[1] for row in rows if row[:1] == [name]]
+            assert own == ["1", "2"], f"{name}: one row a setting"
+    assert not any(row[:1] == ["server.threads_peak"] for row in shown())
+
+
+def test_figures_of_very_many_cells_are_exported(store: CountingStore) -> None:
+    found = figures_of(store, store.find_run("last"), brief=True).findings
+    many = msgspec.structs.replace(found, cells=found.cells[:1] * 13)
+    (only,) = every(many).blocks
+    assert isinstance(only, Paragraph) and "13 cells: concurve export" in only.text
 
 
 def test_a_line_says_how_sure_a_cause_is() -> None:

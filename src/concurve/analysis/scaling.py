@@ -7,7 +7,7 @@ A module of its own, so that views without curves do not wait for the fits.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -216,8 +216,23 @@ def _finding(
                 ),
             )
         ),
-        warnings=result.warnings,
+        warnings=(*_doubted(work.name, group, name), *result.warnings),
         notes=notes_of(result, work.name, name),
+    )
+
+
+def _doubted(work: str, group: _Group, name: str) -> Iterator[str]:
+    """That the curve rests on figures in doubt."""
+    figures = [cell.indicators[name] for cell in group.cells if name in cell.indicators]
+    doubted = sum(figure.in_doubt for figure in figures)
+    if not doubted:
+        return
+    some = f"{doubted} of {len(figures)} levels"
+    if doubted == len(figures):
+        some = f"All {len(figures)} levels"
+    yield (
+        f"{some} of {work} {'is' if doubted == 1 else 'are'} in doubt, because the machine was "
+        "not quiet: the curve, and what is expected by it, may show the disturbance."
     )
 
 

@@ -23,6 +23,7 @@ Examples:
   concurve show last
   concurve show 20261121-0912 --json
   concurve show last --best-by cpu_seconds
+  concurve show last --figures | grep server
   concurve show last --claims
   concurve show last --all
   concurve show java-threads
@@ -38,6 +39,7 @@ Examples:
     metavar="INDICATOR",
     help="Indicator by which the best settings are named (default: the primary one).",
 )
+@click.option("--figures", is_flag=True, help="Add all figures, also those of other roles.")
 @click.option("--claims", is_flag=True, help="Add the verdicts on the claims of the source.")
 @click.option("--published", is_flag=True, help="Add the published figures beside the new ones.")
 @click.option("--models", is_flag=True, help="Fit scaling models to the throughput, and add them.")

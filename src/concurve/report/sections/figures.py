@@ -50,6 +50,8 @@ _STATUS, _TRIALS, _REASONS = 1, 2, 1_000
 _CELLS_FIRST, _COLUMNS_FIRST = 20, 5
 # A remark names at most this many cells.
 _NAMED_MAX = 3
+#: Of so many cells all figures are listed.
+_LISTED = 12
 
 
 def brief(findings: Findings) -> Section:
@@ -90,6 +92,38 @@ def full(findings: Findings) -> Section:
         folded=True,
         summary=fmt.count(len(findings.cells), "cell"),
     )
+
+
+def every(findings: Findings) -> Section:
+    """All figures by their names, also those that a narrow table has no room for and those of roles
+    that are not measured. A row has one figure of one cell, so that a search finds it whole."""
+    cells = findings.cells
+    if len(cells) > _LISTED:
+        text = f"of {len(cells)} cells: concurve export {findings.run.id} --format csv"
+        return Section("", (Paragraph(text, Tone.SOFT, lead="all figures"),))
+    rows = [
+        (name, cell, entry, entries.unit)
+        for name in findings.names_in_order()
+        for info in [findings.indicator(name)]
+        for entries in [_entries(cells, name, info.unit, findings.primary)]
+        for cell, entry in zip(cells, entries.cells, strict=True)
+        if name in cell.indicators
+    ]
+    varying = [factor.name for factor in findings.factors if len(factor.levels) > 1]
+    levels = (
+        Column(factor, [_level(cell, factor) for _, cell, _, _ in rows], Role.KEY)
+        for factor in varying
+    )
+    table = Table(
+        (
+            Column("figure", [name for name, _, _, _ in rows], Role.KEY),
+            *levels,
+            Column("value", [entry for _, _, entry, _ in rows], Role.NUMBER),
+            Column("unit", [unit for _, _, _, unit in rows]),
+        ),
+        title="One row a figure of a cell.",
+    )
+    return Section("All figures", (table,), anchor="all-figures")
 
 
 def drawn(report: Report) -> Section | None:

@@ -42,6 +42,7 @@ from concurve.report.sections import (
 class Topic(Enum):
     """What a brief report leaves out unless it is asked for."""
 
+    FIGURES = "figures"
     CLAIMS = "claims"
     PUBLISHED = "published"
     MODELS = "models"
@@ -116,6 +117,8 @@ def brief_sections(
         yield scaling.brief(models) or _none_of(Topic.MODELS, topics)
     if Topic.REJECTED in topics:
         yield rejected.section(findings)
+    if Topic.FIGURES in topics:
+        yield figures.every(findings)
     if Topic.MACHINE in topics:
         yield machine.section(findings)
     if not topics:
