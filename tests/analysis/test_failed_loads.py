@@ -90,6 +90,25 @@ def test_a_load_of_errors_alone_recommends_nothing(tmp_path: Path) -> None:
     assert all("failed" in cell.absent["speedup"] for cell in findings.cells)
 
 
+def test_a_run_that_ends_for_failures_quotes_what_the_program_printed_of_them(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(RunError, match=r"printed 'Non-2xx or 3xx responses: [0-9]+'"):
+        run_of(wrk(dict.fromkeys(TPS, 1.0)), Store(str(tmp_path / "a.db")))
+    errors = Case(
+        "wrk",
+        lambda n: 2.0,
+        lambda n, wall, noise: (
+            "  0 requests in 2.00s, 0.00B read\n"
+            "  Socket errors: connect 64, read 0, write 0, timeout 0\nRequests/sec:  0.00\n"
+        ),
+        {"extracts": ("wrk",)},
+        levels="1,2",
+    )
+    with pytest.raises(RunError, match="printed 'Socket errors: connect 64, read 0"):
+        run_of(errors, Store(str(tmp_path / "b.db")))
+
+
 def test_a_setting_whose_load_failed_is_not_recommended(tmp_path: Path) -> None:
     findings = found(wrk({8: 0.5}), tmp_path)
     first, *others = said(findings, "answer")

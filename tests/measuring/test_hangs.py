@@ -212,3 +212,20 @@ def test_any_other_end_of_a_run_leaves_none_that_is_running(store: Store) -> Non
     row = store.find_run("last")
     assert row.state == "interrupted"
     assert "Input/output error" in row.reason
+
+
+@pytest.mark.parametrize(("allowed", "is_told"), [(2.0, True), (5.0, False), (100.0, False)])
+def test_trials_too_long_for_the_least_of_them_are_told_once_and_early(
+    store: Store, allowed: float, is_told: bool
+) -> None:
+    """Ten trials of half a second."""
+    rules = Rules(repeats_min=5, repeats_max=9, time_allowed_seconds=allowed)
+    notes = Notes()
+    runner_of(store, FakeEngine(), small_study(rules, threads=(1, 2)), notes).start()
+    said = [text for text in notes.said if "time allowance" in text]
+    assert len(said) == is_told
+    if said:
+        assert said[0].startswith(
+            "note: a trial takes about 500 ms: about 4 of the least 10 trials"
+        )
+        assert "Less work in the command" in said[0] and "--max-time 8s" in said[0]

@@ -52,22 +52,29 @@ def failure_counts(study: Study) -> list[FailureCount]:
     return [_parsed(name, failures) for name, failures in found.items() if failures != EXPECTED]
 
 
-def all_failed(study: Study, figures: Mapping[str, float]) -> str | None:
-    """That all of a trial's load failed, in words; ``None`` if some of it did not, or nothing
-    counts."""
+class AllFailed(NamedTuple):
+    """That all of a load failed, in words, and the indicator that counts it."""
+
+    indicator: str
+    said: str
+
+
+def all_failed(study: Study, figures: Mapping[str, float]) -> AllFailed | None:
+    """That all of a trial's load failed; ``None`` if some of it did not, or nothing counts."""
     for count in failure_counts(study):
         failed = figures.get(count.name, 0.0)
         unit = next((item.unit for item in study.indicators if item.name == count.name), "")
         if count.how == "share":
             if failed >= (100.0 if unit == PERCENT else 1.0):
-                return f"{count.name} is {failed:g}{unit if unit == PERCENT else ''}: all failed"
+                amount = f"{failed:g}{unit if unit == PERCENT else ''}"
+                return AllFailed(count.name, f"{count.name} is {amount}: all failed")
             continue
         total = figures.get(count.of)
         if failed <= 0 or total is None:
             continue
         succeeded = total if count.how == "beside" else total - failed
         if succeeded <= 0:
-            return f"{count.name} is {failed:,.0f}, and nothing succeeded"
+            return AllFailed(count.name, f"{count.name} is {failed:,.0f}, and nothing succeeded")
     return None
 
 

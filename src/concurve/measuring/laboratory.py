@@ -44,6 +44,7 @@ from concurve.planning.plan import Cell, Machine, Plan, describe, plan_of, trial
 from concurve.planning.protocol import CUT, Stop, replay
 from concurve.planning.protocol import Protocol as TrialProtocol
 from concurve.readings.centres import indicator_centre
+from concurve.readings.extraction import printed_line
 from concurve.readings.refused import refused_lines
 from concurve.secrets import KNOWN
 from concurve.store import Store
@@ -96,6 +97,10 @@ class Silence:
 
 #: The least time limit of a trial: it has begun, so it is to get anywhere.
 LIMIT_SECONDS_MIN = 0.01
+
+#: The least trials are told not to fit where they take so many times the time allowance: the first
+#: ones tell no more exactly.
+BEYOND_MIN = 1.25
 
 #: What to look at where no role becomes ready.
 READY_REMEDY = (
@@ -214,6 +219,7 @@ class Runner:
         self._patience = Patience(self._note)
         self._disturbances = Disturbances()
         self._refused_told = False
+        self._is_short_told = False
         #: Cells of which no trial since the start had anything but failures.
         self._only_failures: set[int] = set()
         self._has_successes = False
@@ -371,7 +377,8 @@ class Runner:
                 )
                 protocol.record(trial.outcome)
             self._tell(protocol, cell, trial.outcome)
-            self._refuse_only_failures(key.cell, trial.figures)
+            self._tell_what_fits(protocol)
+            self._refuse_only_failures(key.cell, trial)
         return key
 
     def _limit(self, protocol: TrialProtocol) -> _Limit:
@@ -463,6 +470,23 @@ class Runner:
         if said:
             self._note(said)
 
+    def _tell_what_fits(self, protocol: TrialProtocol) -> None:
+        """Say once in a run, early, that its trials are so long that the time allowance holds fewer
+        than the least that an interval needs."""
+        left, allowed = protocol.left_of_pilot(), self.plan.rules.time_allowed_seconds
+        least = protocol.done + left
+        is_said = self._is_short_told or self.head.study.simulation
+        if is_said or not left or protocol.seconds_of(least) <= BEYOND_MIN * allowed:
+            return
+        self._is_short_told = True
+        each = protocol.elapsed / protocol.done
+        self._note(
+            f"note: a trial takes about {words.duration(each)}: about {int(allowed / each)} of the "
+            f"least {least:,} trials fit in the time allowance of {format_duration(allowed)}. Less "
+            "work in the command makes them shorter (of a load often -n or -d); --max-time "
+            f"{protocol.seconds_for_all():.0f}s has time for all"
+        )
+
     def _tell_refused(self, record: TrialRecord) -> None:
         """Say once in a run what the programs reported in vain."""
         said = refused_lines(record)
@@ -513,27 +537,37 @@ class Runner:
             f"concurve resume {self.head.id}",
         )
 
-    def _refuse_only_failures(self, cell: int, figures: Mapping[str, float]) -> None:
+    def _refuse_only_failures(self, cell: int, trial: Trial) -> None:
         """Fail once each cell has had a trial, if whatever the load did failed in all of them: more
         of it would tell nothing new.
 
         Raises:
             RunError: so it is.
         """
-        if not figures or self._has_successes:
+        if not trial.figures or self._has_successes:
             return
-        said = all_failed(self.head.study, figures)
-        if said is None:
+        failed = all_failed(self.head.study, trial.figures)
+        if failed is None:
             self._has_successes = True
             return
         self._only_failures.add(cell)
         if len(self._only_failures) < len(self.plan.cells):
             return
         raise RunError(
-            f"{describe(self.plan.cells[cell].parameters)}: {said}, as in every trial before it",
+            f"{describe(self.plan.cells[cell].parameters)}: {failed.said}, as in every trial "
+            f"before it{self._printed(failed.indicator, trial)}",
             "what does the load ask for, and what does it get? Run its command by hand; "
             f"then concurve resume {self.head.id}, or a new run",
         )
+
+    def _printed(self, indicator: str, trial: Trial) -> str:
+        """What the program printed of an indicator, to be quoted; empty if it is not read out of
+        its output."""
+        study, record = self.head.study, decode_record(trial.record)
+        extract = next((item for item in study.extracts if item.name == indicator), None)
+        role = record.role((extract and extract.role) or study.target)
+        line = printed_line(extract, role) if extract is not None and role is not None else ""
+        return f"; the program printed {line!r}" if line else ""
 
     def _refuse_failure(self, protocol: TrialProtocol) -> None:
         """Fail if every cell failed and none was measured, or if the first trial took all time."""

@@ -192,9 +192,16 @@ class Protocol:
         again, because these may be the short ones."""
         if not self.done:
             return self.rules.time_allowed_seconds
+        return 1 + 1.5 * self.seconds_of(self.done + self.left_of_pilot())
+
+    def left_of_pilot(self) -> int:
+        """The trials of the pilot that are missing."""
         low = self.rules.repeats_min
-        left = sum(max(0, low - len(cell.used)) for cell in self.cells if not cell.skipped)
-        return 1 + 1.5 * (self.elapsed + left * self.elapsed / self.done)
+        return sum(max(0, low - len(cell.used)) for cell in self.cells if not cell.skipped)
+
+    def seconds_of(self, trials: int) -> float:
+        """The time of so many trials, by those so far; there must be one."""
+        return trials * self.elapsed / self.done
 
     # -- outcomes -------------------------------------------------------------------------
 

@@ -15,6 +15,9 @@ from concurve.definition.units import in_base_unit
 from concurve.errors import StudyError
 from concurve.wire.record import RoleRecord
 
+#: So much of a line is quoted.
+_LINE_CHARS = 120
+
 
 class MissedExtractError(Exception):
     """A pattern matched no number in a trial's output. ``reason`` says why if it is not that."""
@@ -49,6 +52,23 @@ def extracted(extract: Extract, role: RoleRecord) -> float:
         reason = error.what
     text = role.stdout.text().strip() or role.stderr.text().strip()
     raise MissedExtractError(extract, text[-200:], reason)
+
+
+def printed_line(extract: Extract, role: RoleRecord) -> str:
+    """The line of the output in which the last figure above 0 stands, for people; empty if there is
+    none, or it is not found in time."""
+    found = ""
+    try:
+        for output in (role.stdout, role.stderr):
+            text = output.text()
+            for match in matches(extract.pattern, text):
+                if _number(match) and _value(match):
+                    found = text[text.rfind("\n", 0, match.end()) + 1 :].partition("\n")[0]
+            if found:
+                break
+    except (TimeoutError, StudyError):
+        return ""
+    return found.strip()[:_LINE_CHARS]
 
 
 def _figure(extract: Extract, found: list[Any]) -> float | None:

@@ -220,7 +220,7 @@ def _use(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None
     """The recommended setting of a best set, and which others are as good: ``Use 2; 4 and 8 are not
     significantly better.`` The sentence on the ``gain`` stands before it, if there is one."""
     if item.doubt:
-        return " ".join(filter(None, (_refused(item, speed), _pointed(plan, item, speed=speed))))
+        return " ".join(filter(None, (_refused(item, speed), _pointed(plan, item))))
     is_named = item.indicator not in _TIMES or _is_apart(item, speed)
     by = f" (by {item.label})" if is_named else ""
     members = sorted(item.settings, key=lambda setting: [*map(_order, setting.values())])

@@ -81,7 +81,7 @@ def _not_measured(head: RunHead, protocol: Protocol, state: str) -> list[str]:
     return [
         f"Not measured within the time allowance of "
         f"{words.duration(head.rules.time_allowed_seconds)}: {', '.join(missing)}. On a quieter "
-        f"machine more may fit; concurve resume {head.id} --max-time "
+        f"machine, or with less work in a trial, more fit; concurve resume {head.id} --max-time "
         f"{protocol.seconds_for_all():.0f}s goes on."
     ]
 
