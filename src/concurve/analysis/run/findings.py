@@ -251,11 +251,13 @@ def analyse(
 
 def _with_hint(found: Findings, stored: StoredRun) -> Findings:
     """The findings with what ``compare`` says of CPU time, last of the answers, where these leave
-    open which level of a factor is faster."""
+    open which level of the only factor is faster."""
     plan = stored.plan
-    varied = [item for item in found.factors if len(item.levels) > 1 and not item.work]
+    varied = [item for item in found.factors if len(item.levels) > 1]
     is_asked = found.ranked == found.primary != "cpu_seconds" and not found.run.simulation
-    if not is_asked or len(varied) != 1 or _is_decided(found, varied[0].name):
+    if not is_asked or len(varied) != 1 or varied[0].work:
+        return found
+    if _is_decided(found, varied[0].name):
         return found
     from concurve.analysis.comparison.compare import cpu_time_hint  # few runs are compared
 
