@@ -260,17 +260,6 @@ def test_a_comparison_of_figures_in_doubt_is_undecided() -> None:
     assert cell.ratio.in_doubt
 
 
-def test_an_answer_in_doubt_by_another_figure_says_nothing_of_wall_time(tmp_path: Path) -> None:
-    store = Store(str(tmp_path / "s.db"))
-    run = made_run(
-        store, lambda _: 1.0, primary="cpu_seconds", steal=lambda _: 10**9, side=("a", "b")
-    )
-    answer = sentences(run, "answer")
-    assert answer.startswith("No setting is recommended by CPU time: the machine was not quiet. ")
-    assert "The figures point to side=" in answer
-    assert "wall time" not in answer and "as fast" not in answer
-
-
 def test_that_no_cell_is_faster_is_not_said_of_figures_in_doubt() -> None:
     report = busy((1, 2), lambda block, n: n == 2, "steal")
     answer = sentences(report, "answer")

@@ -80,8 +80,7 @@ def _of_group(
     said = []
     if best is not None and best.doubt:
         said += [] if is_said and best.is_tentative else [_refused(best, speed)]
-        # Of another figure than the one that was asked for, and in doubt, nothing is said.
-        said += [_pointed(plan, best, None if _is_apart(best, speed) else gain)]
+        said += [_pointed(plan, best, gain, speed)]
     else:
         if gain is not None and gain.speedup.in_doubt:
             said.append(f"{_seems(plan, gain)}, in doubt{'' if is_said else f': {_NOT_QUIET}'}.")
@@ -108,9 +107,9 @@ def _refused(item: BestFinding, speed: str) -> str:
     return f"No setting is recommended{by}: {_NOT_QUIET if item.is_tentative else item.doubt}."
 
 
-def _pointed(plan: Plan, item: BestFinding, gain: Greatest | None = None) -> str:
+def _pointed(plan: Plan, item: BestFinding, gain: Greatest | None = None, speed: str = "") -> str:
     """What the figures say where nothing is recommended, for who cannot measure again; empty where
-    they say nothing."""
+    they say nothing. A speed-up by another figure has a sentence of its own."""
     seems = ""
     if gain is not None and gain.speedup.in_doubt:
         seems = f"{_seems(plan, gain)}."
@@ -121,7 +120,7 @@ def _pointed(plan: Plan, item: BestFinding, gain: Greatest | None = None) -> str
     is_one, leader = _leader(plan, item)
     is_led = gain is not None and item.leader.items() <= gain.cell.parameters.items()
     further, fast = f" {seems}" if seems else "", ""
-    if gain is not None and gain.speedup.in_doubt and is_led:
+    if gain is not None and gain.speedup.in_doubt and is_led and not _is_apart(item, speed):
         further, fast = "", _as_fast(plan, gain)
     others = _not_told_from(plan, item)
     if not others:
