@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -27,7 +26,7 @@ from concurve.stats.centre import centre
 from concurve.store import Store
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
-from tests.helpers.made import figures_alone, made_run
+from tests.helpers.made import figures_alone
 
 pytestmark = pytest.mark.usefixtures("empty_charts")
 

@@ -257,7 +257,7 @@ impl<'a> Turns<'a> {
         }
         let is_limited = self.looks_only();
         let computes =
-            |it: &&usize| !self.steps[*it].copies && !(is_limited && self.counts_turns(**it));
+            |it: &&usize| !(self.steps[*it].copies || is_limited && self.counts_turns(**it));
         let mut computed = self.inside.iter().filter(computes);
         computed.any(|it| reached(*it, &edges).contains(it))
     }
