@@ -19,6 +19,7 @@ from concurve.engine.local import LocalEngine
 from concurve.errors import HostError
 from concurve.explain.confirmation import confirm_run
 from concurve.explain.experiments import experiments, reach_of
+from concurve.explain.predicted_gain import BEYOND
 from concurve.findings.explanation import CellExplanation, WaitSite
 from concurve.host import native
 from concurve.host.machine import allowed_cpus
@@ -104,7 +105,10 @@ def test_a_lock_is_held_longer_in_every_trial(tmp_path: Path) -> None:
     assert found.result in ("confirmed", "not confirmed", "open")
     assert found.blocks == made.study.effort("normal").rules.repeats_min
     assert found.holds == HOLDS and (found.held_ns or 0) > 0
-    assert found.gain is not None and 0 < (found.gain.times.high or 0) <= 2.0 + 1e-9
+    assert found.gain is not None
+    times = found.gain.times
+    assert 0 < times.value <= 1 / found.gain.held + 1e-9
+    assert times.value <= (times.high or 0) <= BEYOND / found.gain.held + 1e-9
 
 
 def test_hogs_and_one_cpu_run_beside_and_below(tmp_path: Path) -> None:
