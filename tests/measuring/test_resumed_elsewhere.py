@@ -11,6 +11,7 @@ import pytest
 from concurve.analysis.run import findings_of
 from concurve.definition.study import Hooks, Rules
 from concurve.errors import HostError, RunError, RunInterruptedError
+from concurve.host.lock import lock_path
 from concurve.measuring.folder import inside
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
@@ -95,6 +96,18 @@ def test_a_run_of_an_older_version_goes_on_where_one_is(
     monkeypatch.chdir(tmp_path)
     with inside(None, "run"):
         assert Path.cwd() == tmp_path
+
+
+def test_the_lock_is_the_same_one_in_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (own := tmp_path / "own").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CONCURVE_LOCK", "lock")
+    with inside(str(own), "run"):
+        assert lock_path() == tmp_path / "lock"
+        assert Path.cwd() == own
+    assert lock_path() == Path("lock")
 
 
 @pytest.mark.parametrize("kind", ["program_failed", "not_ready"])

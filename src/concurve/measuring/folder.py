@@ -11,6 +11,9 @@ from pathlib import Path
 from concurve.errors import HostError
 from concurve.secrets import KNOWN
 
+#: Variables that name files: what they mean does not change with the folder.
+_PATHS = ("CONCURVE_LOCK", "CONCURVE_NATIVE", "CONCURVE_JAR")
+
 
 def working_folder() -> str | None:
     """That of this process; ``None`` where it is gone."""
@@ -36,7 +39,9 @@ def inside(folder: str | None, what: str) -> Iterator[None]:
         yield
         return
     before = os.open(".", os.O_PATH)
+    named = {name: os.environ[name] for name in _PATHS if os.environ.get(name)}
     try:
+        os.environ.update({name: os.path.abspath(path) for name, path in named.items()})
         try:
             os.chdir(there)
         except OSError as error:
@@ -47,5 +52,6 @@ def inside(folder: str | None, what: str) -> Iterator[None]:
             ) from error
         yield
     finally:
+        os.environ.update(named)
         os.fchdir(before)
         os.close(before)
