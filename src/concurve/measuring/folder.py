@@ -41,7 +41,7 @@ def inside(folder: str | None, what: str) -> Iterator[None]:
     before = os.open(".", os.O_PATH)
     named = {name: os.environ[name] for name in _PATHS if os.environ.get(name)}
     try:
-        os.environ.update({name: os.path.abspath(path) for name, path in named.items()})
+        os.environ.update({name: str(Path(path).absolute()) for name, path in named.items()})
         try:
             os.chdir(there)
         except OSError as error:
