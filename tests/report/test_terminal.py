@@ -167,3 +167,25 @@ def test_what_others_on_the_machine_did_is_said_once() -> None:
         assert text.count("Evidence") == (2 if shown == 2 else 1)
         others = "contamination: The same with threads=2, threads=3, threads=4, threads=5."
         assert (others in text) == (shown == 5)
+
+
+def test_a_speedup_that_the_medians_do_not_have_is_explained() -> None:
+    """Each block has a speed-up of its own: where the machine slowed down, the medians have
+    another one."""
+    found = samples.thread_scaling()
+    note = "speed-ups compare trials of one block"
+    assert note not in " ".join(printed(found).split())
+    cells = tuple(
+        msgspec.structs.replace(
+            cell,
+            indicators={
+                **cell.indicators,
+                "speedup": msgspec.structs.replace(
+                    cell.indicators["speedup"], value=1.3 * cell.indicators["speedup"].value
+                ),
+            },
+        )
+        for cell in found.cells
+    )
+    text = printed(msgspec.structs.replace(found, cells=cells))
+    assert note in " ".join(text.split())

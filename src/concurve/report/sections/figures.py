@@ -5,6 +5,7 @@ Which columns a narrow view leaves out is decided by their order in the findings
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
@@ -50,6 +51,8 @@ _STATUS, _TRIALS, _REASONS = 1, 2, 1_000
 _CELLS_FIRST, _COLUMNS_FIRST = 20, 5
 # A remark names at most this many cells.
 _NAMED_MAX = 3
+#: By so much, as a logarithm, a speed-up differs from the ratio of medians: by a tenth.
+_FAR_FROM_MEDIANS = math.log(1.1)
 #: Of so many cells all figures are listed.
 _LISTED = 12
 
@@ -164,6 +167,8 @@ def _legend(findings: Findings, columns: Sequence[Column]) -> str:
         parts = [f"medians, ± half the {known} interval or (low to high)"]
     if any(_is_step_alone(cell, column.name) for column in columns for cell in findings.cells):
         parts.append("where all trials are the same, ± is the step of their readings")
+    if "speedup" in [column.name for column in columns] and _by_blocks(findings):
+        parts.append("speed-ups compare trials of one block, and differ from ratios of medians")
     if not marks and _has_wider_brackets(findings, columns):
         parts.append("[ ] for the best of several")
     parts += [words for mark, words in _MARKS.items() if mark in marks]
@@ -176,6 +181,28 @@ def _is_step_alone(cell: CellFindings, name: str) -> bool:
     if figure is None or figure.n < 2 or figure.min is None or figure.min != figure.max:
         return False
     return cell.resolutions.get(name, 0.0) > 0
+
+
+def _by_blocks(findings: Findings) -> bool:
+    """Is a speed-up far from the ratio of the medians that stand beside it, whichever of them it is
+    of? So where the machine became slower from block to block."""
+    return any(
+        ratios and min(abs(math.log(ratio)) for ratio in ratios) > _FAR_FROM_MEDIANS
+        for cell in findings.cells
+        for ratios in [list(_beside_medians(cell, findings))]
+    )
+
+
+def _beside_medians(cell: CellFindings, findings: Findings) -> Iterator[float]:
+    """The speed-up over the ratio of the medians of each figure that it may be of."""
+    if cell.base is None or "speedup" not in cell.indicators:
+        return
+    own, base = cell.indicators, findings.cells[cell.base].indicators
+    speedup = own["speedup"].value
+    for name in {findings.primary, "wall_seconds", "rate_per_second"} & own.keys() & base.keys():
+        ratio = own[name].value / base[name].value if base[name].value else 0.0
+        if ratio > 0 and speedup > 0:
+            yield from (speedup / ratio, speedup * ratio)
 
 
 def _has_wider_brackets(findings: Findings, columns: Sequence[Column]) -> bool:
