@@ -40,6 +40,7 @@ from concurve.host.machine import allowed_cpus
 from concurve.measuring import quiet
 from concurve.measuring.heads import draw_seed, new_head, with_allowance
 from concurve.measuring.laboratory import Runner, check_plan
+from concurve.measuring.site import this_machine
 from concurve.planning.plan import plan_of
 from concurve.report.csv import cell_rows, trial_rows
 from concurve.report.progress import Progress
@@ -215,7 +216,7 @@ class Run:
             head = decode_head(self._store.find_run(self.id))
             if max_time is not None:
                 head = with_allowance(head, parse_duration(max_time, "--max-time"))
-            Runner(head, self._store, LocalEngine()).resume()
+            Runner(head, self._store, LocalEngine(), site=this_machine()).resume()
             return self
 
     def frame(self) -> pd.DataFrame:
@@ -507,7 +508,7 @@ def _measure(
             seconds = parse_duration(wait, "--wait-quiet")
             say = told.note if told else lambda text: None
             held.enter_context(quiet.quiet_machine(seconds, say))
-        Runner(head, store, LocalEngine(), progress=told).start()
+        Runner(head, store, LocalEngine(), progress=told, site=this_machine()).start()
     return Run(store, head.id)
 
 

@@ -97,6 +97,27 @@ def test_a_signal_to_the_group_ends_all_of_it(number: signal.Signals) -> None:
             os.killpg(process.pid, 0)
 
 
+_KILLED = """
+import os, sys, time
+from concurve.engine.tasks import Processes
+
+def tell(number):
+    print(os.getpid(), flush=True)
+    time.sleep(600)
+
+list(Processes(2).map(tell, range(2)))
+"""
+
+
+def test_nobody_is_left_of_one_that_is_killed() -> None:
+    words = [sys.executable, "-c", _KILLED]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        forks = [Path(f"/proc/{int(process.stdout.readline())}") for _ in range(2)]
+        process.kill()
+        wait_until(lambda: not any(fork.exists() for fork in forks), "its forks have ended")
+
+
 def test_an_idle_process_that_is_killed_is_no_wait_without_end(tmp_path: Path) -> None:
     """It waits for what to do, and holds the lock of the queue."""
     busy = tmp_path / "busy"

@@ -47,9 +47,7 @@ class Shuffled:
 
 
 def with_tasks(tasks: Tasks | None) -> ThisMachine:
-    site = ThisMachine()
-    site.tasks = tasks
-    return site
+    return ThisMachine(tasks)
 
 
 def simulation() -> Study:

@@ -27,6 +27,7 @@ from concurve.exports import Format, check_campaign_format, write_campaign
 from concurve.host import machine
 from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.measuring.heads import again_line, draw_seed, new_campaign_head
+from concurve.measuring.site import this_machine
 from concurve.report.progress import Progress
 from concurve.store import Store
 from concurve.store.campaign_head import CampaignHead, decode_campaign
@@ -120,7 +121,7 @@ def _measure(
                 hosts or LocalEngine(),
                 note,
                 lambda: Progress(sys.stderr),
-                site=hosts,
+                site=hosts or this_machine(),
             )
             rows = runner.resume(allowed) if resume else runner.start()
     except ConcurveError:

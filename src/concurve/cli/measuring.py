@@ -27,6 +27,7 @@ from concurve.host.machine import allowed_cpus
 from concurve.measuring.heads import again_line, draw_seed, new_head
 from concurve.measuring.laboratory import Runner, check_plan
 from concurve.measuring.quiet import quiet_machine
+from concurve.measuring.site import this_machine
 from concurve.planning.forecast import forecast, shortfall
 from concurve.planning.plan import plan_of
 from concurve.report.progress import Progress
@@ -167,7 +168,8 @@ def _measure(
     head: RunHead, store: Store, files: dict[Format, Path], hosts: HostsEngine | None, resume: bool
 ) -> None:
     """Run or resume a run with progress, then print its table and write its files."""
-    runner = Runner(head, store, hosts or LocalEngine(), Progress(sys.stderr), site=hosts)
+    site = hosts or this_machine()
+    runner = Runner(head, store, hosts or LocalEngine(), Progress(sys.stderr), site=site)
     try:
         if resume:
             before = store.count(head.id)

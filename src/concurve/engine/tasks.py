@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 from concurve.errors import RunError
+from concurve.host.orphans import ending_with_parent
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -61,7 +62,8 @@ class Processes:
         _SHARED[:] = [function, listed]
         others = {child.pid for child in multiprocessing.active_children()}
         context = multiprocessing.get_context("fork")
-        pool = ProcessPoolExecutor(self._count, context, _heed_signals)
+        end_with_parent = ending_with_parent(signal.SIGKILL)
+        pool = ProcessPoolExecutor(self._count, context, _begin, (end_with_parent,))
         with _without_signals():  # the first one that is submitted makes the forks
             results = [pool.submit(_numbered, number) for number in range(len(listed))]
         forks = [child for child in multiprocessing.active_children() if child.pid not in others]
@@ -94,6 +96,12 @@ def _without_signals() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin(end_with_parent: Callable[[], None]) -> None:
+    """In a fork: end with the process that made it, however that ends."""
+    end_with_parent()
+    _heed_signals()
 
 
 def _heed_signals() -> None:

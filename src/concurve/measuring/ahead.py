@@ -5,7 +5,7 @@ the order of the plan, so a run is the same whatever ran at once."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 from concurve.definition.study import FREE_PORT, TRIAL_FOLDER, Study, uses
 from concurve.engine.local import revealed, run_packed
@@ -32,6 +32,11 @@ class Ahead:
         self._begun: deque[TrialKey] = deque()
         self._results: Iterator[bytes] = iter(())
         self._done: dict[TrialKey, bytes] = {}
+
+    def close(self) -> None:
+        """Give up what is under way."""
+        if isinstance(self._results, Generator):
+            self._results.close()
 
     def record(
         self,

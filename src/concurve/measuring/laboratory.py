@@ -278,7 +278,11 @@ class Runner:
         lock = self._site.lock(f"concurve run {self.head.id} ({self.head.study.name})")
         with interruption.handled(), lock:
             self._clear_volumes()
-            yield
+            try:
+                yield
+            finally:
+                if self._ahead is not None:
+                    self._ahead.close()
 
     def _clear_volumes(self) -> None:
         """Undo what killed runs have left of their volumes, if this run needs one; else say that

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from concurve.engine.tasks import Tasks
+from concurve.engine.tasks import Processes, Tasks
 from concurve.host import machine
 from concurve.host.lock import measurement_lock
 from concurve.host.temporary import free_port, temporary_folder
@@ -60,10 +60,13 @@ class Site(Protocol):
 
 
 class ThisMachine:
-    """The machine of this process."""
+    """The machine of this process. ``tasks`` run the trials of a simulation, several at once;
+    without them they run one after the other, as all others do."""
 
     machines: Mapping[str, Machine] = {}
-    tasks: Tasks | None = None
+
+    def __init__(self, tasks: Tasks | None = None) -> None:
+        self.tasks = tasks
 
     def lock(self, what: str) -> AbstractContextManager[None]:
         """See :meth:`Site.lock`."""
@@ -88,3 +91,8 @@ class ThisMachine:
         if packaged:
             return describe_packaged(name, where, java)
         return machine.describe_program(name, path)
+
+
+def this_machine() -> ThisMachine:
+    """This machine, with as many simulations at once as it grants CPUs."""
+    return ThisMachine(Processes(len(machine.allowed_cpus())))
