@@ -534,6 +534,17 @@ def test_a_server_may_wait_inside_as_it_waits_for_its_clients(
     assert cause_of(lone, None, True).either is None
 
 
+def test_a_client_of_which_one_thread_waits_for_the_end_does_not_sleep() -> None:
+    """wrk's first thread sleeps for as long as its load takes."""
+
+    def make(noise: float) -> TrialRecord:
+        load = [thread(0.4, 0.55, poll=0.05, name="wrk"), thread(0.0, sleep=1.0, name="wrk")]
+        server = role([thread(0.3, 0.1, poll=0.6)], None, noise=noise)
+        return record(server, role(load, 500, "load", noise=noise))
+
+    assert "sleeps between requests" not in cause_of(cell(make, asked=SERVED), None, True).words
+
+
 def test_a_server_that_hardly_works_beside_its_client_may_be_the_wrong_one() -> None:
     for cpu, is_told in ((0.001, True), (0.2, False)):
 

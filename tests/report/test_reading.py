@@ -224,6 +224,9 @@ def test_a_line_says_how_sure_a_cause_is() -> None:
     second = RunnerUp(cause="cpu", share=Estimate(value=0.1, low=0.05, high=0.15))
     sure = limit_line(explained("lock", "40 % of it waiting", share=share, runner_up=second))
     assert sure.text == f"{short} That is 80 % [70 %, 90 %] of the loss; next: cpu, 10 %."
+    little = Estimate(value=0.02, low=0.0, high=0.1)
+    said = limit_line(explained("lock", "40 % of it waiting", share=little, runner_up=second))
+    assert said.text == short
 
 
 def test_a_line_says_that_no_limit_was_found() -> None:

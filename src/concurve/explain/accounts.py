@@ -15,6 +15,7 @@ from concurve.explain.goroutines import Goroutines, goroutines_of, is_written_in
 from concurve.explain.hot import Hot, hot_of
 from concurve.explain.stations import Serving, serving_of
 from concurve.explain.threads import (
+    ACTIVE_SHARE,
     Dispatcher,
     active_threads,
     asleep_beside,
@@ -49,8 +50,8 @@ READINGS_MIN = 30
 
 class OtherRole(NamedTuple):
     """Another role of the trial: the CPUs that it used on average, the share of a CPU that its
-    busiest thread used, the share of its samples in which its threads slept, and whether it gives
-    the explained role its work."""
+    busiest thread used, the share of their samples in which those of its threads that work slept,
+    and whether it gives the explained role its work."""
 
     name: str
     cpus: float
@@ -233,8 +234,13 @@ def account(
 
 def _other(role: RoleRecord, is_client: bool) -> OtherRole:
     wall = max(role.wall_ns, 1)
-    busiest = max((thread.usage.cpu_ns or 0 for thread in role.threads.listed), default=0)
-    asleep = role.waits.sleep / role.waits.readings if role.waits and role.waits.readings else 0.0
+    listed = role.threads.listed
+    busiest = max((thread.usage.cpu_ns or 0 for thread in listed), default=0)
+    # One that only waits for the time to be over, as wrk's first thread does, says nothing of it.
+    working = [it for it in listed if (it.usage.cpu_ns or 0) >= ACTIVE_SHARE * busiest]
+    seen = [it.waits for it in working if it.waits is not None]
+    readings = sum(waits.readings for waits in seen)
+    asleep = sum(waits.sleep for waits in seen) / readings if readings else 0.0
     cpus = (role.usage.cpu_ns or 0) / wall
     return OtherRole(role.name, cpus, role.controls.nice, busiest / wall, asleep, is_client)
 

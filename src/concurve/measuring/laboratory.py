@@ -195,6 +195,12 @@ def _alone(role: RoleSpec) -> tuple[RoleSpec, ...]:
     return (msgspec.structs.replace(role, after=(), end="exit"),)
 
 
+_VOLUME_LEFT = (
+    "note: an earlier run on this machine was killed, and has left a volume: concurve machine "
+    "repair --dry-run shows it"
+)
+
+
 class Runner:
     """Runs or resumes one run. Store, engine, clock, progress and site are given."""
 
@@ -290,7 +296,7 @@ class Runner:
         if uses_volume(self.plan):
             volumes.repair(self._note)
         elif volumes.left():
-            self._note("note: a killed run has left a volume: concurve machine repair undoes it")
+            self._note(_VOLUME_LEFT)
 
     def _run(self) -> Stop:
         """Run trials until the protocol stops."""

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from concurve import words
 from concurve.errors import ComparisonError
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Findings, TrialFindings
@@ -211,5 +212,6 @@ def states(runs: Sequence[Findings]) -> list[str]:
             found.append(f"run {run.run.id} is {run.run.state}, with {run.run.trials} trials")
         doubtful = sum(reject.used for reject in run.rejects)
         if doubtful:
-            found.append(f"run {run.run.id}: {doubtful} trials are in use with a doubt")
+            said = f"{words.count(doubtful, 'trial')} {words.verb(doubtful)} in use with a doubt"
+            found.append(f"run {run.run.id}: {said}")
     return found

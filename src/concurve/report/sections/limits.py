@@ -53,6 +53,8 @@ PARTS: dict[str, tuple[str, str]] = {
 #: Places of waits of a cell in the table, and the fewest readings of one.
 _SITES_SHOWN = 4
 _SITE_READINGS_MIN = 2
+#: A smaller share of the loss is not told.
+_SHARE_TOLD_MIN = 0.25
 #: From so many cells on that others on the machine disturbed, it is said once for all of them.
 _ALIKE_MIN = 3
 _TONES = {"contamination": Tone.WARNING, "in doubt": Tone.WARNING, "none": Tone.PLAIN}
@@ -264,8 +266,11 @@ def _speedup(value: float | None) -> Cell:
 
 
 def certainty(cell: CellExplanation) -> str:
-    """How much of the loss the cause is, and what comes next."""
+    """How much of the loss the cause is, and what comes next; nothing where it is little, which is
+    allowed to some causes: CPUs that are used up are the limit, whatever else was lost."""
     share, second = cell.share, cell.runner_up
+    if share is not None and share.value < _SHARE_TOLD_MIN:
+        return ""
     said = ""
     if share is not None:
         span = ""
