@@ -516,6 +516,13 @@ def test_sweeps_of_one_command_under_two_names_are_one_study(store: Store) -> No
     slow = "concurve sweep --name io8 -P n 1,2 --server './srv slow' -- ./program {n}"
     warnings = compare_runs([runs[0]], [swept(runs[1], slow)]).warnings
     assert "different commands: ./program {n} and --server ./srv slow ./program {n}" in warnings
+    server = f"'./srv {'--log /dev/null ' * 8}--size {{}}'"
+    long = [
+        swept(run, f"concurve sweep --server {server.format(size)} -P n 1,2 -- ./program {{n}}")
+        for run, size in zip(runs, (10, 20), strict=True)
+    ]
+    warnings = compare_runs([long[0]], [long[1]]).warnings
+    assert "different commands: … --size 10 … and … --size 20 …" in warnings
     alike = made_run(store, lambda n: 1.0, seed=3, n=(1, 2), name="io4")
     assert compare_runs([runs[0]], [alike]).base == runs[0].run.id
 

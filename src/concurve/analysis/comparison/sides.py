@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -144,8 +145,8 @@ def studies(base: Findings, new: Findings) -> Iterator[str]:
         if base.run.study != new.run.study:
             yield f"different studies: {base.run.study} and {new.run.study}"
     elif lines[0] != lines[1]:
-        said = [_cut(" ".join(line)) for line in lines if line is not None]
-        yield f"different commands: {said[0]} and {said[1]}"
+        one, other = _told_apart(*(line for line in lines if line is not None))
+        yield f"different commands: {one} and {other}"
 
 
 #: Options of a sweep that do not change what is measured, each with a value; those that name a file
@@ -172,11 +173,11 @@ _LINE_LENGTH_MAX = 80
 
 def _sweep_of(run: Findings) -> list[str] | None:
     """What a sweep measures, by the words of its command line; ``None`` if it is no sweep."""
-    words = shlex.split(run.run.again)
-    if "sweep" not in words[:2] or "--" not in words:
+    line = shlex.split(run.run.again)
+    if "sweep" not in line[:2] or "--" not in line:
         return None
-    end = words.index("--")
-    options = iter(words[2:end])
+    end = line.index("--")
+    options = iter(line[2:end])
     kept = []
     for word in options:
         name = word.partition("=")[0]
@@ -186,11 +187,27 @@ def _sweep_of(run: Findings) -> list[str] | None:
             value = next(options, "")
             if word in _PARAMETERS and "=" not in value:
                 next(options, None)
-    return [*kept, *words[end + 1 :]]
+    return [*kept, *line[end + 1 :]]
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= _LINE_LENGTH_MAX else f"{line[: _LINE_LENGTH_MAX - 1]}…"
+def _told_apart(one: list[str], other: list[str]) -> tuple[str, str]:
+    """Two lines that differ; of long ones what is between the words with which both begin and end,
+    and the word before it."""
+    whole = " ".join(one), " ".join(other)
+    if max(map(len, whole)) <= _LINE_LENGTH_MAX:
+        return whole
+    one, other = (line.split() for line in whole)
+    begin = max(len(os.path.commonprefix([one, other])) - 1, 0)
+    end = len(os.path.commonprefix([one[:begin:-1], other[:begin:-1]]))
+    return _part(one, begin, end), _part(other, begin, end)
+
+
+def _part(line: list[str], begin: int, end: int) -> str:
+    """The words from one place to another, with ``…`` for what is left out."""
+    text = " ".join(line[begin : len(line) - end])
+    if len(text) > _LINE_LENGTH_MAX:
+        text, end = text[:_LINE_LENGTH_MAX].rstrip(), 1
+    return f"{'… ' if begin else ''}{text}{' …' if end else ''}"
 
 
 def sessions(base: Sequence[Findings], new: Sequence[Findings]) -> Iterator[str]:
