@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import itertools
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -197,9 +197,15 @@ def _told_apart(one: list[str], other: list[str]) -> tuple[str, str]:
     if max(map(len, whole)) <= _LINE_LENGTH_MAX:
         return whole
     one, other = (line.split() for line in whole)
-    begin = max(len(os.path.commonprefix([one, other])) - 1, 0)
-    end = len(os.path.commonprefix([one[:begin:-1], other[:begin:-1]]))
+    begin = max(_alike(one, other) - 1, 0)
+    end = _alike(one[:begin:-1], other[:begin:-1])
     return _part(one, begin, end), _part(other, begin, end)
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """With how many words both begin."""
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return sum(1 for _ in pairs)
 
 
 def _part(line: list[str], begin: int, end: int) -> str:
