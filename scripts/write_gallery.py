@@ -325,7 +325,8 @@ SUBJECTS = (
         "All clients update the same row; InnoDB writes its log once a second.",
         "InnoDB locks the row until the transaction ends; `SHOW ENGINE INNODB STATUS` lists the "
         "transactions that wait for it. These wait in `ha_index_read_map`, where the row is read "
-        "to be changed. `wait_for_tasks` is where threads of its pool wait for the next task; background threads that have nothing to do are left out.",
+        "to be changed. `wait_for_tasks` is where threads of its pool wait for the next task; "
+        "background threads that have nothing to do are left out.",
     ),
 )  # fmt: skip
 
