@@ -186,23 +186,21 @@ def _is_step_alone(cell: CellFindings, name: str) -> bool:
 def _by_blocks(findings: Findings) -> bool:
     """Is a speed-up far from the ratio of the medians that stand beside it, whichever of them it is
     of? So where the machine became slower from block to block."""
-    return any(
-        ratios and min(abs(math.log(ratio)) for ratio in ratios) > _FAR_FROM_MEDIANS
-        for cell in findings.cells
-        for ratios in [list(_beside_medians(cell, findings))]
-    )
+    apart = (list(_from_medians(cell, findings)) for cell in findings.cells)
+    return any(min(found) > _FAR_FROM_MEDIANS for found in apart if found)
 
 
-def _beside_medians(cell: CellFindings, findings: Findings) -> Iterator[float]:
-    """The speed-up over the ratio of the medians of each figure that it may be of."""
+def _from_medians(cell: CellFindings, findings: Findings) -> Iterator[float]:
+    """How far the speed-up is from the ratio of the medians of each figure that it may be of, a
+    time or a rate, as a logarithm."""
     if cell.base is None or "speedup" not in cell.indicators:
         return
     own, base = cell.indicators, findings.cells[cell.base].indicators
-    speedup = own["speedup"].value
     for name in {findings.primary, "wall_seconds", "rate_per_second"} & own.keys() & base.keys():
-        ratio = own[name].value / base[name].value if base[name].value else 0.0
-        if ratio > 0 and speedup > 0:
-            yield from (speedup / ratio, speedup * ratio)
+        values = own["speedup"].value, own[name].value, base[name].value
+        if all(0 < value < math.inf for value in values):
+            speedup, above, below = map(math.log, values)
+            yield min(abs(speedup - above + below), abs(speedup + above - below))
 
 
 def _has_wider_brackets(findings: Findings, columns: Sequence[Column]) -> bool:
