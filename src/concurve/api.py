@@ -152,13 +152,13 @@ class Run:
         Raises:
             RunError: the run has no trial in use.
         """
-        return Explanation.of(explain_run(self._store, self._store.find_run(self.id)))
+        return Explanation.showing(explain_run(self._store, self._store.find_run(self.id)))
 
     def models(self) -> tuple[ScalingFinding, ...]:
         """The scaling models of each group of cells that differ in the work factor only, or why
         there are none; as ``concurve show --models``."""
         row = self._store.find_run(self.id)
-        return tuple(map(ScalingFinding.of, figures_of(self._store, row, models=True).scaling))
+        return tuple(map(ScalingFinding.showing, figures_of(self._store, row, models=True).scaling))
 
     @_known_keywords
     def chart(self, indicator: str = "") -> Chart:
@@ -201,7 +201,7 @@ class Run:
         with _in_python():
             options = Options(indicators=tuple(indicators), effect=effect, in_doubt=in_doubt)
             found = compare_levels(self.findings, factor, (str(base), str(new)), options)
-            return Comparison.of(found)
+            return Comparison.showing(found)
 
     @_known_keywords
     def resume(self, max_time: str | None = None, *, secrets: Sequence[str] = ()) -> Run:
@@ -435,7 +435,7 @@ def compare(
             across_machines=across_machines,
             in_doubt=in_doubt,
         )
-        return Comparison.of(compare_runs([sides[0].findings], [sides[1].findings], options))
+        return Comparison.showing(compare_runs([sides[0].findings], [sides[1].findings], options))
 
 
 @_known_keywords
@@ -454,7 +454,7 @@ def history(
     """
     with _in_python():
         store = Store.existing(_hidden_place(db))
-        return History.of(history_of_stored(store, study, indicator, across_machines))
+        return History.showing(history_of_stored(store, study, indicator, across_machines))
 
 
 @_known_keywords
@@ -483,7 +483,7 @@ def fit(
     with _in_python():
         numbers = Numbers(workers, throughput, "workers", "throughput")
         found = fit_numbers(numbers, predict, absolute=False, confidence=confidence, cpus=cpus)
-        return Fit.of(found)
+        return Fit.showing(found)
 
 
 def _measure(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from concurve import exports
 from concurve.errors import ConcurveError
@@ -27,6 +27,11 @@ class Shown:
     """Something with a document: ``print`` gives it for a terminal, a notebook shows it."""
 
     __slots__ = ()
+
+    @classmethod
+    def showing(cls, found: Any) -> Self:
+        """The finding of this name in :mod:`concurve.findings`, shown."""
+        return cls(**_fields(found))
 
     def _document(self, detail: Detail) -> Document:
         """The report: brief for a terminal, full for a notebook."""
@@ -79,11 +84,6 @@ class Comparison(Shown, comparison.Comparison, frozen=True, kw_only=True):
     """A comparison of two runs, or of two levels of a factor; ``frame()`` has one row a cell and
     indicator, with its verdict, its ratio, and both sides."""
 
-    @classmethod
-    def of(cls, found: comparison.Comparison) -> Comparison:
-        """The same finding."""
-        return cls(**_fields(found))
-
     def _document(self, detail: Detail) -> Document:
         from concurve.report.sections.comparison import comparison_document
 
@@ -127,11 +127,6 @@ class BestFinding(Shown, best.BestFinding, frozen=True, kw_only=True):
 class Explanation(Shown, explanation.Explanation, frozen=True, kw_only=True):
     """What limits each cell of a run; ``frame()`` has one row a cell."""
 
-    @classmethod
-    def of(cls, found: explanation.Explanation) -> Explanation:
-        """The same finding."""
-        return cls(**_fields(found))
-
     def _document(self, detail: Detail) -> Document:
         from concurve.report.sections.limits import explanation_document
 
@@ -143,11 +138,6 @@ class Explanation(Shown, explanation.Explanation, frozen=True, kw_only=True):
 
 class History(Shown, history.History, frozen=True, kw_only=True):
     """An indicator over the runs of a study; ``frame()`` has one row a cell and run."""
-
-    @classmethod
-    def of(cls, found: history.History) -> History:
-        """The same finding."""
-        return cls(**_fields(found))
 
     def _document(self, detail: Detail) -> Document:
         from concurve.report.sections.history import history_document
@@ -161,11 +151,6 @@ class History(Shown, history.History, frozen=True, kw_only=True):
 class Fit(Shown, fit.Fit, frozen=True, kw_only=True):
     """Scaling models of measured numbers; ``frame()`` has one row a parameter of a model."""
 
-    @classmethod
-    def of(cls, found: fit.Fit) -> Fit:
-        """The same finding."""
-        return cls(**_fields(found))
-
     def _document(self, detail: Detail) -> Document:
         from concurve.report.sections.fit import fit_document
 
@@ -177,11 +162,6 @@ class Fit(Shown, fit.Fit, frozen=True, kw_only=True):
 
 class ScalingFinding(Shown, scaling.ScalingFinding, frozen=True, kw_only=True):
     """Scaling models of a group of cells; ``frame()`` has one row a parameter of a model."""
-
-    @classmethod
-    def of(cls, found: scaling.ScalingFinding) -> ScalingFinding:
-        """The same finding."""
-        return cls(**_fields(found))
 
     def _document(self, detail: Detail) -> Document:
         from concurve.report.sections.scaling import scaling_document

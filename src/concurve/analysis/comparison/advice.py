@@ -75,7 +75,7 @@ def together(
     more = f"; and {len(open_) - _NAMED_MAX} more" if len(open_) > _NAMED_MAX else ""
     return (
         f"The interval that decides is wider, as {judged} ratios are judged together: "
-        f"{'; '.join(said)}{more}. It holds 1.",
+        f"{'; '.join(said)}{more}. {'It holds' if len(open_) == 1 else 'Each of them holds'} 1.",
     )
 
 
