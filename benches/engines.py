@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -15,10 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from load import run
 from measuring.estimates import median_of_ratios, ratio_of_medians
-from measuring.figures import Bound, Figure
-from measuring.running import interleaved, scratch
+from measuring.figures import Bound, Figure, unless_missing
+from measuring.running import ROOT, interleaved, output_of, scratch
 from measuring.showing import alone
+from measuring.tools import require
 
+from concurve.estimate import Estimate
 from concurve.host import native
 
 ROUNDS_BESIDE = 5
@@ -51,6 +54,8 @@ SCALING = {
 they share one."""
 ACCOUNTS = 96_000
 """Of all branches: every engine holds everything in memory."""
+SERVICES = {"statements": 1.8, "locks": None}
+"""Two engines of a service over one, without the network: threads, and processes."""
 OVER_SQLITE = 3.0
 OVER_LMDB = 1.0
 OVER_COARSE = 0.95
@@ -129,6 +134,7 @@ def figures(quick: bool) -> Iterator[Figure]:
         scaling = 2 if quick else ROUNDS_SCALING
         for (workload, files), low in SCALING.items():
             yield two_sessions(place, workload, files, low, scaling)
+        yield from two_engines(place.seconds, scaling)
 
 
 def beside_sqlite(place: Place, case: Case, rounds: int) -> Iterator[Figure]:
@@ -230,6 +236,31 @@ def two_sessions(place: Place, workload: str, files: int, low: float, rounds: in
         median_of_ratios(found["2 rate"], found["1 rate"]),
         Bound(low=low) if len(os.sched_getaffinity(0)) > 1 else None,
     )
+
+
+def two_engines(seconds: float, rounds: int) -> Iterator[Figure]:
+    """What a second engine gains a service, in subjects/server/examples/service_scaling.rs."""
+    for (service, low), mode in itertools.product(SERVICES.items(), ("threads", "processes")):
+        figure = Figure(
+            f"{service}: 2 engines / 1, {mode}",
+            f"requests per second without the network, the median of {rounds} pairs",
+            bound=Bound(low=low) if low and len(os.sched_getaffinity(0)) > 1 else None,
+        )
+        yield unless_missing(figure, partial(engines_gain, service, mode, seconds, rounds))
+
+
+def engines_gain(service: str, mode: str, seconds: float, rounds: int) -> Estimate:
+    """The rate of two engines over that of one."""
+    cargo = require("cargo", "rustup, or Debian's cargo")
+    output_of([cargo, "build", "--quiet", "--release", "-p", "concurve-server",
+               "--example", "service_scaling", "--target-dir", str(ROOT / "target")])  # fmt: skip
+    program = ROOT / "target" / "release" / "examples" / "service_scaling"
+
+    def rate_of(engines: int) -> Mapping[str, float]:
+        return {"rate": float(output_of([str(program), service, mode, str(engines), str(seconds)]))}
+
+    found = interleaved(rounds, {str(n): partial(rate_of, n) for n in (1, 2)})
+    return median_of_ratios(found["2 rate"], found["1 rate"])
 
 
 def measure(place: Place, case: Case, engines: list[str], rounds: int) -> dict[str, list[float]]:

@@ -136,3 +136,12 @@ def test_each_assumption_is_an_option_of_the_simulator_and_is_changed_alone() ->
             capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
         assert {pair[0] for pair in pairs if pair[0] not in said} == set()
+
+
+def test_the_largest_exports_fit_on_the_disks_of_the_document() -> None:
+    """Six volumes of 15 GB and a log of 2 GB leave 4.5 of 96.5 GB for the exports of 73 GB."""
+    study = load_study(FILE.parents[1] / "assumptions" / "study.toml", 2)
+    options = [parts["options"] for parts in study.level_parts["assumption"].values()]
+    pairs = [pair for pair in options if isinstance(pair, tuple) and "--export-share" in pair]
+    assert pairs
+    assert all(float(pair[1]) * 73 <= 96.5 - 6 * 15 - 2 for pair in pairs)
