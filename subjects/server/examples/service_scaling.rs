@@ -53,7 +53,9 @@ fn main() -> ExitCode {
     let engines = engines.parse().expect("a number of engines");
     let options = match &work[..] {
         "statements" => options_of_statements(folder.path()),
-        "locks" => vec!["concurve-server".to_owned()],
+        "locks" => ["concurve-server", "--latching", "record"]
+            .map(str::to_owned)
+            .to_vec(),
         other => panic!("{other} is not statements or locks"),
     };
     let options = ServerArgs::parse_from(options).options();
@@ -225,11 +227,12 @@ impl<'a> Client<'a> {
 
     /// Executes a command as if a client had sent it.
     fn ask(&mut self, words: &[&str]) {
-        use std::io::Write;
         self.request.clear();
-        write!(self.request, "*{}\r\n", words.len()).expect("memory");
+        self.put(b'*', words.len());
         for word in words {
-            write!(self.request, "${}\r\n{word}\r\n", word.len()).expect("memory");
+            self.put(b'$', word.len());
+            self.request.extend_from_slice(word.as_bytes());
+            self.request.extend_from_slice(b"\r\n");
         }
         let length = self.parser.parse(&self.request, LIMITS).expect("sound");
         assert_eq!(length, Some(self.request.len()));
@@ -249,6 +252,14 @@ impl<'a> Client<'a> {
                 flow => panic!("{words:?}: {flow:?}"),
             }
         }
+    }
+
+    fn put(&mut self, kind: u8, count: usize) {
+        self.request.push(kind);
+        let mut digits = itoa::Buffer::new();
+        self.request
+            .extend_from_slice(digits.format(count).as_bytes());
+        self.request.extend_from_slice(b"\r\n");
     }
 
     fn lock_and_unlock(&mut self) {

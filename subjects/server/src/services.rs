@@ -48,7 +48,7 @@ impl Services {
         let per_s = options.login.wrong_passwords_per_s;
         Ok(Self {
             logins: LoginService::new(options.password.clone(), per_s),
-            locks: LockService::open(&options.locks)?,
+            locks: LockService::open(&options.locks, options.threads.engines())?,
             keys: KeyService::new(options.locks.capacity as usize),
             data,
         })

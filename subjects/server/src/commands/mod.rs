@@ -55,7 +55,7 @@ pub fn execute(
         false => limit(session, executed, arguments.is_empty()),
     };
     limited.unwrap_or_else(|fault| {
-        let counters = &state.services.locks.counters;
+        let counters = state.services.locks.counters(engine);
         counters.error_replies.fetch_add(1, Relaxed);
         let incidents = &state.network.clients.incidents;
         for incident in fault.incidents {

@@ -2,13 +2,15 @@
 //!
 //! `Global`: one partition behind one mutex. `Record`: exact arguments are spread over stripes with a
 //! mutex each, by the hash of table and argument; generic ones are in a partition of their own. An
-//! exact request reads the generic partition and latches one stripe. A generic request, or one for
-//! many arguments, latches all. Latches are always taken in that order.
+//! exact request latches one stripe, and before it reads the generic partition if that holds a lock. A
+//! generic request, or one for many arguments, latches all. Latches are always taken in that order.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use concurve_latch::{Class, Mutex, MutexGuard, RwLock, RwLockWriteGuard};
+use crossbeam_utils::CachePadded;
 use hashbrown::DefaultHashBuilder;
 
 use crate::lock_table::argument::is_generic;
@@ -38,7 +40,10 @@ pub enum LockTable {
 #[derive(Debug)]
 pub struct Striped {
     generic: RwLock<Partition>,
-    exact: Box<[Mutex<Partition>]>,
+    /// Whether `generic` holds a lock. It becomes true while all latches are held, so whoever holds a
+    /// stripe and reads false need not latch `generic`, whose latch is a cache line of all engines.
+    has_generic: CachePadded<AtomicBool>,
+    exact: Box<[CachePadded<Mutex<Partition>>]>,
     hasher: DefaultHashBuilder,
 }
 
@@ -56,7 +61,10 @@ impl LockTable {
             Latching::Global => LockTable::Global(stripe.mutex(partition())),
             Latching::Record => LockTable::Record(Striped {
                 generic: Class::named("lock table, generic").rwlock(partition()),
-                exact: (0..STRIPES).map(|_| stripe.mutex(partition())).collect(),
+                has_generic: CachePadded::default(),
+                exact: (0..STRIPES)
+                    .map(|_| CachePadded::new(stripe.mutex(partition())))
+                    .collect(),
                 hasher: DefaultHashBuilder::default(),
             }),
         }
@@ -76,7 +84,9 @@ impl LockTable {
             LockTable::Global(partition) => partition.lock().unlock(asked, journal),
             LockTable::Record(striped) if is_generic(asked.subject.argument) => {
                 let mut generic = striped.generic.write();
-                generic.unlock(asked, journal)
+                let unlocked = generic.unlock(asked, journal);
+                striped.note(&generic);
+                unlocked
             }
             LockTable::Record(striped) => striped.stripe(asked.subject).unlock(asked, journal),
         }
@@ -99,7 +109,9 @@ impl LockTable {
                 // The generic partition is the first of those concerned.
                 let at = usize::from(!is_generic(asked.subject.argument));
                 let mut partitions = whole.concerned(striped, asked.subject);
-                promote(&mut partitions, at, asked, journal)
+                let promoted = promote(&mut partitions, at, asked, journal);
+                striped.note(&whole.generic);
+                promoted
             }
         }
     }
@@ -134,7 +146,10 @@ impl LockTable {
         match self {
             LockTable::Global(partition) => call(&mut partition.lock()),
             LockTable::Record(striped) => {
-                call(&mut striped.generic.write());
+                let mut generic = striped.generic.write();
+                call(&mut generic);
+                striped.note(&generic);
+                drop(generic);
                 let stripes = striped.exact.iter();
                 stripes.for_each(|partition| call(&mut partition.lock()));
             }
@@ -145,12 +160,7 @@ impl LockTable {
 impl Striped {
     fn lock(&self, asked: &Request, journal: &mut dyn Journal) -> Result<Counts, Refusal> {
         if !is_generic(asked.subject.argument) {
-            let generic = self.generic.read();
-            let mut stripe = self.stripe(asked.subject);
-            return match stripe.collision(asked).or_else(|| generic.collision(asked)) {
-                Some(refusal) => Err(refusal),
-                None => stripe.grant(asked, journal),
-            };
+            return self.lock_exact(asked, journal);
         }
         let mut whole = self.whole();
         for partition in &mut whole.exact {
@@ -161,7 +171,36 @@ impl Striped {
         }
         match whole.generic.collision(asked) {
             Some(refusal) => Err(refusal),
-            None => whole.generic.grant(asked, journal),
+            None => {
+                let granted = whole.generic.grant(asked, journal);
+                self.note(&whole.generic);
+                granted
+            }
+        }
+    }
+
+    fn lock_exact(&self, asked: &Request, journal: &mut dyn Journal) -> Result<Counts, Refusal> {
+        let mut stripe = self.stripe(asked.subject);
+        if !self.has_generic.load(Relaxed) {
+            return match stripe.collision(asked) {
+                Some(refusal) => Err(refusal),
+                None => stripe.grant(asked, journal),
+            };
+        }
+        drop(stripe);
+        let generic = self.generic.read();
+        let mut stripe = self.stripe(asked.subject);
+        match stripe.collision(asked).or_else(|| generic.collision(asked)) {
+            Some(refusal) => Err(refusal),
+            None => stripe.grant(asked, journal),
+        }
+    }
+
+    /// Notes whether the generic partition, which the caller has latched for writing, holds a lock.
+    fn note(&self, generic: &Partition) {
+        let has = !generic.is_empty();
+        if self.has_generic.load(Relaxed) != has {
+            self.has_generic.store(has, Relaxed);
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use concurve_latch::{Class, Mutex, Section};
+use crossbeam_utils::CachePadded;
 
 use crate::backup::{BackupLog, Durability, Record};
 use crate::error::Error;
@@ -33,7 +34,8 @@ pub struct LockService {
     pub usage: Arc<TableUsage>,
     pub owners: Mutex<Owners>,
     pub overflows: Mutex<Overflows>,
-    pub counters: LockCounters,
+    /// Of each engine, on cache lines of its own.
+    counters: Box<[CachePadded<LockCounters>]>,
     pub backup: Option<BackupLog>,
     begin: Instant,
 }
@@ -57,7 +59,7 @@ impl LockService {
     ///
     /// # Errors
     /// If the file cannot be used, or its locks do not fit into the table.
-    pub fn open(options: &LockOptions) -> Result<Self, Error> {
+    pub fn open(options: &LockOptions, engines: usize) -> Result<Self, Error> {
         let usage = Arc::new(TableUsage::new(options.capacity));
         let backup = options.backup.as_ref();
         let service = Self {
@@ -65,7 +67,9 @@ impl LockService {
             usage,
             owners: Class::named("owners").mutex(Owners::default()),
             overflows: Class::named("overflows").mutex(Overflows::default()),
-            counters: LockCounters::default(),
+            counters: (0..engines.max(1))
+                .map(|_| CachePadded::default())
+                .collect(),
             backup: backup
                 .map(|(path, durability)| BackupLog::open(path, *durability))
                 .transpose()?,
@@ -73,6 +77,11 @@ impl LockService {
         };
         service.restore(options.capacity)?;
         Ok(service)
+    }
+
+    /// The counters of an engine, from 0.
+    pub fn counters(&self, engine: usize) -> &LockCounters {
+        &self.counters[engine % self.counters.len()]
     }
 
     /// Takes every lock in the backup file.
@@ -186,7 +195,10 @@ impl LockService {
         let mut tries_made = 0;
         self.table.each_partition(|it| tries_made += it.tries_made);
         let (locks, arguments) = (self.usage.locks(), self.usage.arguments());
-        let counters = &self.counters;
+        let count = |of: fn(&LockCounters) -> &AtomicU64| {
+            let engines = self.counters.iter();
+            engines.map(|it| of(it).load(Relaxed)).sum::<u64>()
+        };
         vec![
             ("locks", locks.now()),
             ("locks_peak", locks.peak()),
@@ -196,14 +208,14 @@ impl LockService {
             ("arguments_peak", arguments.peak()),
             ("owners", owners),
             ("owners_peak", owners_peak),
-            ("granted", counters.granted.load(Relaxed)),
-            ("collisions", counters.collisions.load(Relaxed)),
-            ("promotions", counters.promotions.load(Relaxed)),
-            ("unlocks", counters.unlocks.load(Relaxed)),
-            ("not_held", counters.not_held.load(Relaxed)),
-            ("refused_full", counters.full.load(Relaxed)),
+            ("granted", count(|it| &it.granted)),
+            ("collisions", count(|it| &it.collisions)),
+            ("promotions", count(|it| &it.promotions)),
+            ("unlocks", count(|it| &it.unlocks)),
+            ("not_held", count(|it| &it.not_held)),
+            ("refused_full", count(|it| &it.full)),
             ("overflows", self.overflows.lock().total()),
-            ("errors", counters.error_replies.load(Relaxed)),
+            ("errors", count(|it| &it.error_replies)),
             ("tries_made", tries_made),
         ]
     }

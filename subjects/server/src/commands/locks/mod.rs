@@ -30,7 +30,7 @@ pub fn lock(call: &mut Call<LockService>) -> Result<Flow, Fault> {
     let asked = parse(call)?;
     let service = call.service;
     let result = if asked.promote {
-        count(&service.counters.promotions);
+        count(&service.counters(call.engine).promotions);
         service.promote(&asked.request)
     } else {
         service.lock(&asked.request)
@@ -43,7 +43,7 @@ pub fn lock(call: &mut Call<LockService>) -> Result<Flow, Fault> {
     call.session.locks.waits_until = None;
     match result {
         Ok(counts) => {
-            count(&service.counters.granted);
+            count(&service.counters(call.engine).granted);
             call.reply.integer(held(counts, asked.request.scope));
             Ok(Flow::Done)
         }
@@ -61,7 +61,7 @@ pub fn unlock(call: &mut Call<LockService>) -> Result<Flow, Fault> {
     let service = call.service;
     match service.unlock(&asked.request) {
         Ok(counts) => {
-            count(&service.counters.unlocks);
+            count(&service.counters(call.engine).unlocks);
             call.reply.integer(held(counts, Scope::BOTH));
             Ok(Flow::Done)
         }
@@ -173,12 +173,12 @@ fn refused(call: &Call<LockService>, refusal: Refusal, asked: &Asked) -> Fault {
     let what = || format!("{} {}", shown(table), shown(argument));
     match refusal {
         Refusal::Collision(holder) => {
-            count(&service.counters.collisions);
+            count(&service.counters(call.engine).collisions);
             let who = holder.map_or("another owner holds it".to_owned(), |it| by(call, it));
             Fault::new("COLLISION", format!("{}: {who}", what()))
         }
         Refusal::Full => {
-            count(&service.counters.full);
+            count(&service.counters(call.engine).full);
             service.note_overflow();
             let capacity = service.usage.capacity();
             let remedy = "OVERFLOWS lists the owners of most locks; --capacity raises the limit";
@@ -188,7 +188,7 @@ fn refused(call: &Call<LockService>, refusal: Refusal, asked: &Asked) -> Fault {
             )
         }
         Refusal::NotHeld => {
-            count(&service.counters.not_held);
+            count(&service.counters(call.engine).not_held);
             let mode = if asked.promote {
                 Mode::Optimistic
             } else {
@@ -238,7 +238,8 @@ pub fn unlock_all(call: &mut Call<LockService>) -> Result<Flow, Fault> {
 
 fn release(call: &Call<LockService>, owner: OwnerId, scope: Scope) -> u64 {
     let freed = call.service.release_all(owner, scope);
-    call.service.counters.unlocks.fetch_add(freed, Relaxed);
+    let counters = call.service.counters(call.engine);
+    counters.unlocks.fetch_add(freed, Relaxed);
     freed
 }
 

@@ -75,6 +75,11 @@ impl Partition {
         self.entries.places()
     }
 
+    /// Whether it holds no lock.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// How many locks each owner holds.
     pub fn owner_counts(&self) -> impl Iterator<Item = (OwnerId, u32)> {
         self.chains.iter().map(|it| (it.owner, it.length))
