@@ -98,6 +98,40 @@ def test_a_thread_that_runs_or_waits_for_a_cpu_all_the_time_has_no_time_left() -
     assert limit_of([idle]) is None, "others keep it from the CPU"
 
 
+def test_a_thread_that_waits_for_cpus_that_others_have_is_disturbed() -> None:
+    """A server and its load, beside others on the machine: not the CPUs are too few."""
+
+    def cell(foreign: float) -> Breakdown:
+        server = role("target", 0.55, {"worker": 0.55}, (0, 1))
+        usage = Usage(cpu_ns=int(0.55 * SECOND), run_queue_ns=int(0.4 * SECOND))
+        phase = msgspec.structs.replace(server.phases[0], usage=usage)
+        waiting = msgspec.structs.replace(server.threads.listed[0], usage=usage)
+        threads = msgspec.structs.replace(server.threads, listed=(waiting,))
+        server = msgspec.structs.replace(server, phases=(phase,), threads=threads, usage=usage)
+        done = IndicatorLine(indicator="operations", value=1000.0)
+        client = msgspec.structs.replace(role("load", 0.4, {}, (0, 1)), indicators=(done,))
+        record = msgspec.structs.replace(
+            trial(server, client),
+            wall_ns=SECOND,
+            machine=MachineRecord(
+                cpus=2, busy_ns=SECOND, steal_ns=0, foreign_cpu_ns=int(foreign * SECOND),
+                foreign_low_priority_ns=0, tick_ns=10_000_000,
+            ),
+        )  # fmt: skip
+        asked = Asked(Purposes("target", "target", ("load",), True))
+        found = account(record, asked)
+        assert found is not None
+        made = breakdown([found, found])
+        assert made is not None
+        return made
+
+    alone = cause_of(cell(0.0), None, True)
+    assert (alone.cause, alone.limit) == ("cpu", "worker")
+    beside = cause_of(cell(0.9), None, True)
+    assert (beside.cause, beside.limit) == ("contamination", "")
+    assert "processes outside the trial used 45 %" in beside.words
+
+
 def test_waits_for_cpus_are_divided_as_those_of_the_threads_lives() -> None:
     server = role("target", 0.8, {"worker": 0.8}, (0, 1))
     usage = Usage(cpu_ns=int(0.8 * SECOND), run_queue_ns=int(0.15 * SECOND))

@@ -146,7 +146,7 @@ def test_no_cause_is_named_on_a_busy_machine() -> None:
     unsure = CellExplanation(
         parameters={"n": 2}, cause="in doubt", evidence="…", doubt=doubt, trials=5,
     )  # fmt: skip
-    short = "no cause is named, because the machine was not quiet."
+    short = f"no cause is named: {doubt}."
     assert limit_line(unsure).text == short
 
 

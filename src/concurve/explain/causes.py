@@ -27,8 +27,16 @@ from concurve.explain.computing import computing, mapping, starting
 from concurve.explain.goroutine_limits import by_goroutines
 from concurve.explain.locks import is_seen, wait_often
 from concurve.explain.losses import by_capacity, capacity_verdicts, lost_share
-from concurve.explain.others import is_doubtful, may_explain_all, outside_processes
-from concurve.explain.verdict import WHOLE_SHARE, Case, Verdict, is_crowded, mixture, times
+from concurve.explain.others import is_doubtful, may_explain_all, others_share, outside_processes
+from concurve.explain.verdict import (
+    EXPLAINS,
+    WHOLE_SHARE,
+    Case,
+    Verdict,
+    is_crowded,
+    mixture,
+    times,
+)
 from concurve.findings.explanation import Cause
 from concurve.words import percent
 
@@ -113,12 +121,17 @@ def _by_time(case: Case, base: Breakdown | None) -> Verdict:
 
 
 def _serving(case: Case) -> Verdict | None:
-    """The saturated station of a loaded server, regardless of what other processes ran."""
+    """The saturated station of a loaded server, whatever other processes ran, unless it waited for
+    CPUs that these had."""
     limit = case.cell.limit
     if limit is None:
         return None
     base = case.base
     cost = f", at {times(case.cell, base)} the CPU time" if base and base.mean("cpu") else ""
+    are_others = is_doubtful(case.cell) and others_share(case.cell) >= EXPLAINS * limit.waits
+    if limit.waits and are_others:
+        words = f"{limit.words}, while {outside_processes(case.cell)}"
+        return Verdict("contamination", words)
     cause: Cause = "client" if limit.is_client else "cpu"
     return Verdict(cause, f"{limit.words}{cost}", limit=limit.name)
 

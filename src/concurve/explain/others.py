@@ -42,6 +42,12 @@ def outside_processes(cell: Breakdown) -> str:
     return f"{' and '.join(said) or 'other processes took some'} of the machine's CPU time"
 
 
+def others_share(cell: Breakdown) -> float:
+    """The share of the machine that processes outside the trial and the hypervisor had."""
+    taken = cell.per_trial("foreign_ns") + cell.per_trial("steal_ns")
+    return taken / (cell.per_trial("machine_ns") or 1.0)
+
+
 def is_doubtful(cell: Breakdown) -> bool:
     """Did processes outside the trial use more of the machine than the limit allows?"""
     machine = cell.per_trial("machine_ns") or 1.0

@@ -55,11 +55,13 @@ class Serving(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """The resource that is used up: ``is_client``, its name, and its words in the sentence."""
+    """The resource that is used up: ``is_client``, its name, and its words in the sentence. Threads
+    that have no time left wait for a share of the CPUs, ``waits``."""
 
     is_client: bool
     name: str
     words: str
+    waits: float = 0.0
 
 
 def serving_of(record: TrialRecord, server: str, clients: Sequence[str]) -> Serving | None:
@@ -106,11 +108,11 @@ def limit_of(trials: Sequence[Serving]) -> Limit | None:
     if client >= CPUS_USED_UP * first.client_granted:
         said = f"the load's {_cpus(first.client_granted)} used up"
         return Limit(True, "load", f"{said}, while the server used {server:.2f} ({who})")
-    return _without_time(stations, who, client)
+    return _without_time(stations, who, client, first.together)
 
 
-def _without_time(stations: Sequence[Station], who: str, client: float) -> Limit | None:
-    """Threads that have no time left, since they wait for a CPU when they do not run."""
+def _without_time(stations: Sequence[Station], who: str, client: float, cpus: int) -> Limit | None:
+    """Threads that have no time left, since they wait for one of the CPUs when they do not run."""
     for station in stations:
         if station.ready >= THREAD_READY and station.least >= THREAD_READY_RUNS:
             waits = 100 * (station.ready - station.least)
@@ -118,7 +120,8 @@ def _without_time(stations: Sequence[Station], who: str, client: float) -> Limit
             each = f"each of the {station.threads} threads" if many else "the thread"
             ran = f"{each} {station.name} runs {100 * station.least:.0f} % of the time"
             said = f"{ran} and waits for a CPU {waits:.0f} % of it"
-            return Limit(False, station.name, f"{said} (CPUs used: {who}, load {client:.2f})")
+            said = f"{said} (CPUs used: {who}, load {client:.2f})"
+            return Limit(False, station.name, said, station.threads * waits / 100 / cpus)
     return None
 
 

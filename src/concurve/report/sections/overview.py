@@ -141,7 +141,7 @@ def limit_line(cell: CellExplanation) -> Paragraph:
     named."""
     before, _, after = cell.evidence.partition(": ")
     if cell.cause == "in doubt":
-        text = "no cause is named, because the machine was not quiet."
+        text = f"no cause is named: {cell.doubt}."
     elif cell.cause != "none":
         cause = _cause(cell)
         text = f"{cause[:1].lower()}{cause[1:]} {before.rstrip('.')}.{certainty(cell)}"
