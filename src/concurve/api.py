@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
 from concurve import exports, words
 from concurve.analysis.comparison import compare_levels, compare_runs
-from concurve.analysis.comparison.options import EFFECT, Options
+from concurve.analysis.comparison.options import Options
 from concurve.analysis.run import findings_of, trial_findings_of
 from concurve.analysis.stored_runs import history_of_stored
 from concurve.brief import figures_of, glance_of
@@ -60,6 +60,7 @@ from concurve.results import (
 )
 from concurve.secrets import KNOWN, references
 from concurve.secrets.known import CHARS_MIN
+from concurve.stats.comparison import EFFECT
 from concurve.store import Store
 from concurve.store.run_head import decode_head
 from concurve.terms import Level
@@ -131,10 +132,10 @@ class Run:
         self, indicator: str = "", *, where: Mapping[str, Level] | None = None
     ) -> BestFinding | None:
         """The settings that cannot be distinguished from the best over all cells, and the smallest
-        of them, by the primary indicator or another (``"tps:higher"`` where the direction of
-        ``tps`` is not known). Where the study's conditions differ among the cells, ``where`` has
-        their levels: ``best(where={"mode": "zlib"})``. ``None`` where there is nothing to choose:
-        fewer than two cells, or an indicator without a better direction.
+        that is shown to be as good, by the primary indicator or another (``"tps:higher"`` where the
+        direction of ``tps`` is not known). Where the study's conditions differ among the cells,
+        ``where`` has their levels: ``best(where={"mode": "zlib"})``. ``None`` where there is
+        nothing to choose: fewer than two cells, or an indicator without a better direction.
 
         Raises:
             RunError: no trial has that indicator, which direction is better is not known, or

@@ -112,7 +112,7 @@ class BestFinding(Shown, best.BestFinding, frozen=True, kw_only=True):
             return None if cell is None else cell.indicators.get(found.indicator)
 
         figures = tuple(map(figure_of, found.settings))
-        said = {**_fields(found), "doubt": doubt_sentences(found, figures)}
+        said = {**_fields(found), "doubt": doubt_sentences(found, figure_of(found.leader))}
         return cls(**said, figures=figures)
 
     def _document(self, detail: Detail) -> Document:

@@ -32,7 +32,7 @@ def test_the_question_that_was_meant_is_answered(case: Case, store: Store) -> No
     assert best is not None
     if case.run:
         assert not best.doubt, said
-        assert best.smallest["n"] in case.run, said
+        assert best.named["n"] in case.run, said
     else:
         assert best.doubt and "No setting is recommended" in said
         assert "Run n=" not in said
@@ -210,7 +210,7 @@ def test_a_known_tool_of_which_nothing_is_read_is_not_ranked_by_its_fixed_time(
     assert all("speedup" not in cell.indicators for cell in found.cells)
     fixed = msgspec.structs.replace(study, work_amount="fixed", name="fixed")
     best = run_study(fixed, case, store).best_overall
-    assert best is not None and not best.doubt
+    assert best is not None and (best.is_open or best.recommended), "by its time, whatever it says"
 
 
 def test_what_a_load_is_asked_for_comes_before_the_time_that_it_was_given(store: Store) -> None:

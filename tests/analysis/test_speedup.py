@@ -118,7 +118,7 @@ def test_it_is_the_ratio_of_the_trials_of_a_block(report: Report) -> None:
 def test_sentences_and_tables_show_it(report: Report) -> None:
     found = report.best_overall
     assert found is not None
-    (best,) = (cell for cell in report.cells if cell.parameters.items() >= found.smallest.items())
+    (best,) = (cell for cell in report.cells if cell.parameters.items() >= found.named.items())
     (sentence,) = (f.sentence for f in report.sentences if "× as fast" in f.sentence)
     value, low, high = bounds(best.indicators["speedup"])
     assert f"{value:.2f}×" in sentence
@@ -126,7 +126,7 @@ def test_sentences_and_tables_show_it(report: Report) -> None:
     assert decided, sentence
     assert float(decided[1]) < low and high < float(decided[2]), "the interval that decided"
     assert any("hold for all 2 speed-ups" in f.sentence for f in report.sentences)
-    (level,) = found.smallest.values()
+    (level,) = found.named.values()
     rows = [line.plain.split() for line in lines(brief_run_document(report), 200)]
     (row,) = (row for row in rows if row[:1] == [str(level)] and row[1][0].isdigit())
     figures = [float(word) for word in row if re.fullmatch(r"\d+\.?\d*", word)]

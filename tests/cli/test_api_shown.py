@@ -30,9 +30,9 @@ Measure = Callable[..., concurve.Run]
 def measure(monkeypatch: pytest.MonkeyPatch) -> Measure:
     """Sweeps a command whose wall time is 1 s over its first parameter, at most."""
 
-    def measured(stolen: int = 0, **parameters: Any) -> concurve.Run:
+    def measured(stolen: int = 0, noise: float = 0.01, **parameters: Any) -> concurve.Run:
         engine = FakeEngine(
-            lambda spec, rng: rng.lognormvariate(0, 0.01) / float(spec.roles[0].argv[1]),
+            lambda spec, rng: rng.lognormvariate(0, noise) / float(spec.roles[0].argv[1]),
             steal_of=lambda spec: stolen,
         )
         monkeypatch.setattr("concurve.api.LocalEngine", lambda: engine)
@@ -161,6 +161,22 @@ def test_a_doubt_says_what_the_figures_point_to_and_what_to_do(measure: Measure)
     assert "The figures point to n=4" in run._repr_html_()
     sure = measure().best()
     assert sure is not None and sure.doubt == "" and str(sure).startswith("Use n=4")
+
+
+def test_a_doubt_says_that_the_trials_do_not_decide_and_how_many_would(measure: Measure) -> None:
+    run = measure(noise=0.15, n=[100, 101, 102])
+    best = run.best()
+    assert best is not None and best.recommended is None and best.is_open
+    assert re.fullmatch(
+        r"The trials do not decide\. n=10\d seems best: wall time \S+ ms \[\S+, \S+\]; "
+        r"n=10\d and n=10\d may be as good\. \d+ more trials of each would decide "
+        r"\(power 80 %\): --repeats \d+\.\.\d+ in a new run\.",
+        best.doubt,
+    ), best.doubt
+    assert str(best).startswith("No setting is recommended by wall time")
+    assert best.doubt in " ".join(str(best).split())
+    compared = run.compare_levels("n", best.leader["n"], best.as_good[0]["n"])
+    assert compared.cells[0].verdict == "undecided"
 
 
 def test_a_run_without_a_figure_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,7 +187,7 @@ def test_the_interface_for_python_compares_too(ids: list[str]) -> None:
     found = concurve.compare(ids[0], concurve.load(ids[2]))
     assert [cell.verdict for cell in found.cells].count("slower") == 2
     best = concurve.load(ids[0]).best()
-    assert best is not None and best.smallest["threads"] == 2
+    assert best is not None and best.recommended is not None and best.recommended["threads"] == 2
 
 
 def test_an_exit_code_that_does_not_speak_of_cells_in_doubt_says_so(

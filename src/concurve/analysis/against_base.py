@@ -8,13 +8,14 @@ from typing import Literal, NamedTuple
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings
 from concurve.planning.plan import Plan, describe
+from concurve.stats.best import ALIKE
 from concurve.terms import Level
 
 #: With more levels than this, each is no longer compared in a sentence.
 LEVELS_NAMED = 6
 
 # A smaller ratio than this is none that matters between two designs.
-_ALIKE = 1.05
+_ALIKE = 1 + ALIKE
 # An interval whose ends differ by more than this factor says nothing.
 _TELLING_MAX = 1000.0
 

@@ -1,4 +1,4 @@
-"""Which settings cannot be distinguished from the best."""
+"""Which settings cannot be distinguished from the best, and which of them to use."""
 
 from __future__ import annotations
 
@@ -7,16 +7,31 @@ import msgspec
 from concurve.terms import Level
 
 
+class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
+    """Trials that nothing disturbed point to another setting than all trials do: ``quiet`` has the
+    best figure by the former, ``every`` is what the latter point to. ``are_enough``: there are
+    enough of the former in each setting that is compared, so they are gone by."""
+
+    quiet: dict[str, Level]
+    every: dict[str, Level]
+    are_enough: bool = False
+
+
 class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     """Which settings cannot be distinguished from the best by an indicator, among the cells of a
-    group.
+    group, and which of them to use.
 
     ``group`` has the levels that these cells share (empty: all cells of the run), ``factors``
-    those that vary among them. ``settings`` holds levels of the latter, as do ``smallest``, the
-    smallest of the set, and ``leader``, the one with the best centre. ``decide`` says what would
-    decide between the best two, and ``trials`` how many of each setting it takes. ``doubt`` says
-    why nothing is recommended, where a setting's figure rests on trials in doubt. ``is_tentative``:
-    what these figures would say is worth a mention; it is not where they do not compare settings.
+    those that vary among them. ``settings`` holds levels of the latter, as do ``leader``, the one
+    with the best centre, and ``recommended``: the smallest that is shown to be as good as the best,
+    ``None`` where ``doubt`` says why there is none. ``passed`` are smaller ones that may be as good
+    as it, though the figures have them behind, ``as_good`` the others that are not told from it;
+    without a recommended one, from the leader. ``decide`` says what would decide, and ``trials``
+    how many of each setting it takes.
+
+    ``is_open``: the trials do not decide which one to use. ``is_tentative``: the machine was not
+    quiet, and what the figures would say is worth a mention; it is not where they do not compare
+    settings. ``disagreement``: some of the trials say something else than all of them.
     """
 
     indicator: str
@@ -24,15 +39,19 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     group: dict[str, Level]
     factors: tuple[str, ...]
     settings: tuple[dict[str, Level], ...]
-    smallest: dict[str, Level]
     leader: dict[str, Level]
     compared: int
+    recommended: dict[str, Level] | None = None
+    passed: tuple[dict[str, Level], ...] = ()
+    as_good: tuple[dict[str, Level], ...] = ()
     decide: str = ""
     trials: int | None = None
     doubt: str = ""
+    is_open: bool = False
     is_tentative: bool = False
+    disagreement: Disagreement | None = None
 
     @property
-    def recommended(self) -> dict[str, Level] | None:
-        """The setting to use; ``None`` where ``doubt`` says why none is recommended."""
-        return None if self.doubt else self.smallest
+    def named(self) -> dict[str, Level]:
+        """The setting that a reader is told of: the recommended one, else the leader."""
+        return self.leader if self.recommended is None else self.recommended

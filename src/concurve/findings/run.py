@@ -171,7 +171,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         wanted: dict[str, Level] = {}
         if self.best:
             best = self.best_overall or self.best[-1]
-            wanted = {**best.group, **best.smallest}
+            wanted = {**best.group, **best.named}
         work = self.work.name if self.work else ""
         alike = [
             cell

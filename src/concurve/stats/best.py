@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from concurve.estimate import Estimate
 from concurve.stats.blocks import Blocks, block_ratio, log_ratios
 from concurve.stats.centre import centre, centre_estimate, staged
+from concurve.stats.comparison import EFFECT
 from concurve.stats.moments import growth, stdev
 from concurve.stats.power import trials_to_tell
 from concurve.stats.serial import stretched, stretched_rows
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 #: Each setting is compared with at most this many others, to save time with thousands of cells.
 RIVALS_MAX = 50
+
+#: A setting that is worse than another one by no more than this share is as good in practice.
+ALIKE = 0.05
 
 #: Most settings of many are already worse than one of so few.
 _FIRST = 8
@@ -235,6 +239,105 @@ def best_ratio(
     )
 
 
+class Choice(NamedTuple):
+    """Which member of a best set to use. ``chosen``: the first one, in the order asked for, that is
+    shown to be as good as the best; ``None`` where the trials do not decide that. ``passed``: those
+    before it that may be as good; ``others``: the further ones that are not told from it. Where
+    none is chosen, these are the members that are not told from the leader."""
+
+    chosen: int | None
+    passed: tuple[int, ...]
+    others: tuple[int, ...]
+
+
+def choose(
+    cells: Sequence[Blocks],
+    best: BestSet,
+    order: Sequence[int],
+    lower_is_better: bool = True,
+    confidence: float = 0.95,
+    is_staged: bool = False,
+    resolutions: Sequence[float] = (),
+) -> Choice:
+    """The first member, in this ``order``, that is as good as the best.
+
+    That is shown, not assumed: against every rival a one-sided test rejects that it is worse by
+    :data:`ALIKE` or more, and it is not told to be worse by :data:`EFFECT`. Tests and levels are
+    those of a comparison of the two alone (:func:`~concurve.stats.comparison.directions`), so that
+    one contradicts no choice. A member is passed over where it is told to be worse than another
+    cell, or seems to be worse than the leader by more than :data:`ALIKE`. Where the figures have it
+    alike, and its interval is wider than that, nothing is decided: whoever prefers it cannot be
+    told not to.
+    """
+    pairs = _Pairs(cells, lower_is_better, 1 - staged(confidence, is_staged), resolutions)
+    passed: list[int] = []
+    for place, index in enumerate(order):
+        rivals = [rival for rival in best.ranking[:RIVALS_MAX] if rival != index]
+        if all(pairs.is_as_good(index, rival) for rival in rivals):
+            later = order[place + 1 :]
+            return Choice(index, pairs.not_told(passed, index), pairs.not_told(later, index))
+        is_behind = index != best.leader and pairs.is_behind(index, best.leader)
+        if not is_behind and not any(pairs.is_told_worse(index, rival) for rival in rivals):
+            break
+        passed.append(index)
+    others = [index for index in order if index != best.leader]
+    return Choice(None, (), pairs.not_told(others, best.leader))
+
+
+class _Pairs:
+    """Pairs of cells, each compared alone; each pair is computed once."""
+
+    def __init__(
+        self,
+        cells: Sequence[Blocks],
+        lower_is_better: bool,
+        level: float,
+        resolutions: Sequence[float],
+    ) -> None:
+        self._cells = cells
+        self._lower = lower_is_better
+        self._level = level
+        self._off = resolutions or [0.0] * len(cells)
+        self._known: dict[tuple[int, int], Gap | None] = {}
+
+    def _gap(self, index: int, rival: int) -> Gap | None:
+        """By how much a cell is worse than another one."""
+        first, second = (rival, index) if self._lower else (index, rival)
+        if (first, second) not in self._known:
+            self._known[first, second] = gap(
+                self._cells[first], self._cells[second], (self._off[first], self._off[second])
+            )
+        return self._known[first, second]
+
+    def is_as_good(self, index: int, rival: int) -> bool:
+        """Is it shown that a cell is worse than another one by no more than :data:`ALIKE`?"""
+        found = self._gap(index, rival)
+        return found is not None and (
+            found.is_none
+            or (found.p_at_least(ALIKE) <= self._level and not self.is_told_worse(index, rival))
+        )
+
+    def is_told_worse(self, index: int, rival: int) -> bool:
+        """Is a cell told to be worse than another one, by :data:`EFFECT` at least?"""
+        found = self._gap(index, rival)
+        return (
+            found is not None
+            and 2 * found.ranked.p_above() <= self._level
+            and found.is_beyond(EFFECT)
+        )
+
+    def not_told(self, some: Sequence[int], index: int) -> tuple[int, ...]:
+        """Those of some cells that are not told to be worse than this one; all of very many."""
+        if len(some) > RIVALS_MAX:
+            return tuple(some)
+        return tuple(one for one in some if not self.is_told_worse(one, index))
+
+    def is_behind(self, index: int, leader: int) -> bool:
+        """Do the figures have a cell worse than the leader by :data:`ALIKE`?"""
+        found = self._gap(index, leader)
+        return found is not None and found.is_beyond(ALIKE)
+
+
 class Gap(NamedTuple):
     """How far a setting lies from another: ``ranked`` tests the logarithms of the ratios of their
     common blocks, or the differences where not all values are positive; ``unit`` is then by what a
@@ -253,6 +356,21 @@ class Gap(NamedTuple):
         low, high = self.ranked.interval(confidence)
         return max(abs(self._share_of(low)), abs(self._share_of(high))) <= effect
 
+    def is_beyond(self, effect: float) -> bool:
+        """Does the second setting lie above the first, by this share at least?"""
+        return self.ranked.value >= self._least(effect)
+
+    def p_at_least(self, effect: float) -> float:
+        """One-sided p-value of the hypothesis that the second lies above the first by this share at
+        least."""
+        return self.ranked.p_below(self._least(effect))
+
+    @property
+    def is_none(self) -> bool:
+        """Are both the same in each block, by exact readings?"""
+        values = self.ranked.values
+        return values[0] == values[-1] == self.ranked.resolution == 0
+
     def is_within_resolution(self, effect: float) -> bool:
         """Is what would be told, the difference seen or at least this share, no more than what the
         clock may be off by?"""
@@ -266,8 +384,10 @@ class Gap(NamedTuple):
         return trials_to_tell(self._distance(effect), spread, (1 - confidence) / 2, off)
 
     def _distance(self, effect: float) -> float:
-        least = math.log1p(effect) if self.unit is None else effect * self.unit
-        return max(abs(self.ranked.value), least)
+        return max(abs(self.ranked.value), self._least(effect))
+
+    def _least(self, effect: float) -> float:
+        return math.log1p(effect) if self.unit is None else effect * self.unit
 
     def _share_of(self, apart: float) -> float:
         if self.unit is None:

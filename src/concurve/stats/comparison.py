@@ -10,6 +10,9 @@ from concurve.stats.centre import centre
 from concurve.stats.rank_sums import Shifted, shifted
 from concurve.stats.serial import stretched
 
+#: Differences below this share are not relevant, unless another share is asked for.
+EFFECT = 0.02
+
 Method = Literal["pairs", "ranks"]
 Direction = Literal["higher", "lower", "same", "undecided"]
 

@@ -195,9 +195,9 @@ def _several(store: Store, job: Job) -> Document:
 
 
 def _options(job: Job) -> Options:
-    from concurve.analysis.comparison.options import EFFECT
     from concurve.analysis.comparison.options import Options as Chosen
     from concurve.definition.units import parse_share
+    from concurve.stats.comparison import EFFECT
 
     return Chosen(
         indicators=(job.indicator,) if job.indicator else (),

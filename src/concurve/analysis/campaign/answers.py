@@ -15,6 +15,7 @@ from concurve.findings.campaign import StudyFindings
 from concurve.findings.claims import ClaimFinding
 from concurve.findings.run import Finding, TrialFindings
 from concurve.planning.plan import describe
+from concurve.stats.best import ALIKE
 from concurve.terms import Level
 from concurve.words import listed
 
@@ -24,7 +25,7 @@ STUDIES_QUOTED = 6
 OF_A_LONE_ONE = 4
 
 #: Two levels whose interval of the ratio lies within 5 % of 1 are alike.
-_ALIKE = 1.05
+_ALIKE = 1 + ALIKE
 
 
 class CampaignAnswers(NamedTuple):

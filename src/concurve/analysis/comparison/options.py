@@ -10,11 +10,9 @@ import msgspec
 from concurve.analysis.comparison.sides import Side
 from concurve.errors import ComparisonError
 from concurve.findings.run import TrialFindings
+from concurve.stats.comparison import EFFECT
 from concurve.terms import IndicatorInfo
 from concurve.words import meant
-
-#: Differences below this share are not relevant, unless the caller gives another share.
-EFFECT = 0.02
 
 
 class Options(NamedTuple):

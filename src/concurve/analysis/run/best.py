@@ -1,28 +1,32 @@
 """The best settings of a run by an indicator: those that cannot be distinguished from the best,
-and the recommended one of them."""
+and the one of them to use."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from concurve import words
 from concurve.analysis.ground import Ground
+from concurve.analysis.run.doubted import Chosen, is_enough
 from concurve.analysis.run.tables import Table, is_staged
 from concurve.analysis.samples import is_doubtful
-from concurve.findings.best import BestFinding
+from concurve.findings.best import BestFinding, Disagreement
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import Protocol
-from concurve.stats.best import BestSet, best_set, gap
+from concurve.stats.best import ALIKE, RIVALS_MAX, BestSet, best_set, choose, gap
 from concurve.stats.blocks import Blocks
-from concurve.stats.centre import staged
+from concurve.stats.centre import centre, staged
 from concurve.stats.power import TOO_COARSE
 from concurve.terms import IndicatorInfo, Level
 
-#: A smaller relative difference between two settings is not relevant in practice.
+#: A smaller relative difference between the best two settings is not looked for.
 EFFECT = 0.01
+
+_OPEN = "the trials do not decide"
+_SINGLE = "a setting with a single trial cannot be distinguished from any: run more trials"
 
 
 class _Candidate(NamedTuple):
@@ -104,21 +108,36 @@ def _find(
     if len(candidates) < 2:
         return None
     columns = [candidate.values for candidate in candidates]
+    resolutions = [candidate.resolution for candidate in candidates]
+    is_lower, by_data = indicator.better == "lower", is_staged(plan.rules)
     best = best_set(
-        columns,
-        indicator.better == "lower",
-        is_staged=is_staged(plan.rules),
-        resolutions=[candidate.resolution for candidate in candidates],
-        comparisons=comparisons,
+        columns, is_lower, is_staged=by_data, resolutions=resolutions, comparisons=comparisons
     )
-    members = [candidates[index].cell.parameters for index in best.members]
     levels = _levels(plan)
     work_first = sorted(factors, key=lambda name: name != plan.work)
-    smallest = min(
-        members, key=lambda cell: [_rank(cell[name], levels[name]) for name in work_first]
+
+    def cost(index: int) -> list[tuple[bool, float]]:
+        parameters = candidates[index].cell.parameters
+        return [_rank(parameters[name], levels[name]) for name in work_first]
+
+    def only(indices: Iterable[int]) -> tuple[dict[str, Level], ...]:
+        return tuple(_only(factors, candidates[index].cell.parameters) for index in indices)
+
+    choice = choose(
+        columns,
+        best,
+        sorted(best.members, key=cost),
+        is_lower,
+        is_staged=by_data,
+        resolutions=resolutions,
     )
-    confidence = 1 - (1 - staged(0.95, is_staged(plan.rules))) / comparisons
-    decide, trials = _decide(candidates, best, confidence) if advised else ("", None)
+    is_open = choice.chosen is None
+    decide, trials = "", None
+    if is_open:
+        decide, trials = _decide_open(candidates, best, 2 * staged(0.95, by_data) - 1)
+    elif advised:
+        confidence = 1 - (1 - staged(0.95, by_data)) / comparisons
+        decide, trials = _decide(candidates, best, confidence)
     leader = candidates[best.leader].cell.parameters
     shared = {
         name: level
@@ -130,12 +149,47 @@ def _find(
         label=indicator.label or indicator.name,
         group=shared,
         factors=factors,
-        settings=tuple(_only(factors, parameters) for parameters in members),
-        smallest=_only(factors, smallest),
+        settings=only(best.members),
         leader=_only(factors, leader),
         compared=len(candidates),
+        recommended=None if choice.chosen is None else only([choice.chosen])[0],
+        passed=only(choice.passed),
+        as_good=only(choice.others),
         decide=decide,
         trials=trials,
+        doubt=_OPEN if is_open else "",
+        is_open=is_open,
+    )
+
+
+def _decide_open(
+    candidates: Sequence[_Candidate], best: BestSet, confidence: float
+) -> tuple[str, int | None]:
+    """What would decide which setting to use, and how many trials it takes: those by which one that
+    is as good as the leader is shown to be so. The ``confidence`` is that of an interval of a pair
+    whose ends are one-sided tests of it."""
+    first = candidates[best.leader]
+    others = [index for index in best.ranking if index in best.members and index != best.leader]
+    others = others[:RIVALS_MAX] or [index for index in best.ranking if index != best.leader][:1]
+    gaps = [
+        gap(first.values, other.values, (first.resolution, other.resolution))
+        for other in (candidates[index] for index in others)
+    ]
+    found = [item for item in gaps if item is not None]
+    if len(found) < len(gaps):
+        return _SINGLE, None
+    if any(item.is_within_resolution(ALIKE) for item in found):
+        return TOO_COARSE, None
+    wanted = [item.trials(ALIKE, confidence) for item in found]
+    known = [number for number in wanted if number is not None]
+    if len(known) < len(wanted):
+        return "they spread too much for more trials to decide", None
+    have = min(len(item.ranked.values) for item in found)
+    trials = max(have + 1, *known)
+    return (
+        f"{words.count(trials - have, 'more trial')} of each would decide (power 80 %): "
+        f"--repeats {trials}..{trials} in a new run",
+        trials,
     )
 
 
@@ -156,10 +210,7 @@ def _decide(
     first, second = candidates[best.leader], candidates[best.rival]
     found = gap(first.values, second.values, (first.resolution, second.resolution))
     if found is None:
-        return (
-            "a setting with a single trial cannot be distinguished from any: run more trials",
-            None,
-        )
+        return _SINGLE, None
     if found.is_within(EFFECT, confidence):
         return (
             f"the best two settings lie less than {words.share(EFFECT)} apart: no relevant "
@@ -195,32 +246,41 @@ def _only(names: Sequence[str], parameters: Mapping[str, Level]) -> dict[str, Le
 def best_of(
     plan: Plan,
     protocol: Protocol,
-    tables: Sequence[Table],
+    picked: Chosen,
     ground: Ground,
-    quiet: Sequence[Table] | None = None,
     failed: Collection[int] = (),
     *,
     advised: bool = True,
 ) -> tuple[BestFinding, ...]:
     """The best settings by the ground of a run, cells that were skipped and those whose load
-    ``failed`` left out. The finding is
-    withheld where the ground is in doubt, and where many trials of a figure are not in ``quiet``,
-    the tables of the quiet trials alone. ``advised`` as in :func:`best_settings`."""
+    ``failed`` left out. The finding is withheld where the ground is in doubt, where many trials of
+    a figure were disturbed, and where those that were not point to another setting than all trials
+    do. ``advised`` as in :func:`best_settings`."""
     info, name = ground.indicator, ground.indicator.name
+    tables = picked.tables
     columns = _columns(protocol, tables, name, failed)
     resolutions = _resolutions(tables, columns, name)
     found = best_settings(plan, columns, info, resolutions, advised=advised)
     if ground.doubt:
         return withheld_best(found, ground.doubt)
-    if quiet is None:
+    if picked.quiet is None:
         return found
-    alone = _columns(protocol, quiet, name)
-    in_doubt = [
-        cell.parameters
+    alone = _columns(protocol, picked.quiet, name, failed)
+    cells = [
+        _Disturbed(cell.parameters, own, left)
         for cell, own, left in zip(plan.cells, columns, alone, strict=True)
-        if is_doubtful(len(left), len(own))
+        if own
     ]
-    return tuple(_withheld(item, in_doubt) for item in found)
+    is_lower = info.better == "lower"
+    return tuple(_withheld(item, cells, is_lower, picked.is_read_alike) for item in found)
+
+
+class _Disturbed(NamedTuple):
+    """A measured cell: its values, and those of the trials that nothing disturbed."""
+
+    parameters: Mapping[str, Level]
+    every: Blocks
+    quiet: Blocks
 
 
 def _columns(
@@ -239,14 +299,49 @@ def _resolutions(tables: Sequence[Table], columns: Sequence[Blocks], name: str) 
     ]
 
 
-def _withheld(found: BestFinding, in_doubt: Sequence[Mapping[str, Level]]) -> BestFinding:
-    """The finding, withheld where a setting that it compares is in doubt."""
-    compared = [cell for cell in in_doubt if found.group.items() <= cell.items()]
-    if not compared:
+def _withheld(
+    found: BestFinding, cells: Sequence[_Disturbed], is_lower: bool, is_read_alike: bool
+) -> BestFinding:
+    """The finding, withheld where a setting that it compares is in doubt, or trials disagree."""
+    compared = [cell for cell in cells if found.group.items() <= cell.parameters.items()]
+    in_doubt = sum(is_doubtful(len(cell.quiet), len(cell.every)) for cell in compared)
+    apart = _disagreement(found, compared, is_lower, is_read_alike)
+    if apart is None and not in_doubt:
         return found
-    settings = "a setting has" if len(compared) == 1 else f"{len(compared)} settings have"
-    why = f"the machine was not quiet, and {settings} too few quiet trials"
-    return msgspec.structs.replace(_in_doubt(found, why), is_tentative=True)
+    why = "the machine was not quiet, and its undisturbed trials point to another setting"
+    if in_doubt:
+        settings = "a setting has" if in_doubt == 1 else f"{in_doubt} settings have"
+        why = f"the machine was not quiet, and {settings} too few quiet trials"
+    withheld = _in_doubt(found, why)
+    if apart is not None and apart.are_enough:
+        withheld = msgspec.structs.replace(withheld, leader=apart.quiet)
+    return msgspec.structs.replace(withheld, is_tentative=True, disagreement=apart)
+
+
+def _disagreement(
+    found: BestFinding, compared: Sequence[_Disturbed], is_lower: bool, is_read_alike: bool
+) -> Disagreement | None:
+    """Do the trials that nothing disturbed have the setting that all trials point to further behind
+    another one than is alike in practice? ``None`` where they do not, or say nothing of it.
+
+    What was read in every cell alike is no choice between cells; other signs are seen in some cells
+    only, whose undisturbed trials are then better than those of the others.
+    """
+    sign = 1 if is_lower else -1
+    known = [cell for cell in compared if cell.quiet]
+    named = [cell for cell in known if found.named.items() <= cell.parameters.items()]
+    if not named:
+        return None
+    first = min(known, key=lambda cell: sign * centre(list(cell.quiet.values())))
+    best, own = (centre(list(cell.quiet.values())) for cell in (first, named[0]))
+    if sign * (own - best) <= ALIKE * min(abs(own), abs(best)):
+        return None
+    are_enough = all(is_enough(len(cell.quiet), len(cell.every)) for cell in compared)
+    return Disagreement(
+        quiet=_only(found.factors, first.parameters),
+        every=found.named,
+        are_enough=are_enough and is_read_alike,
+    )
 
 
 def withheld_best(found: tuple[BestFinding, ...], why: str) -> tuple[BestFinding, ...]:
@@ -255,4 +350,14 @@ def withheld_best(found: tuple[BestFinding, ...], why: str) -> tuple[BestFinding
 
 
 def _in_doubt(found: BestFinding, why: str) -> BestFinding:
-    return msgspec.structs.replace(found, doubt=why, decide="", trials=None)
+    """Trials of a machine that was not quiet neither decide nor say how many others would."""
+    return msgspec.structs.replace(
+        found,
+        recommended=None,
+        passed=(),
+        as_good=tuple(setting for setting in found.settings if setting != found.leader),
+        doubt=why,
+        is_open=False,
+        decide="",
+        trials=None,
+    )

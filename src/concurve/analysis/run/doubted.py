@@ -38,12 +38,13 @@ class Chosen(NamedTuple):
     """The tables whose trials are the figures, and those of the quiet trials alone, which are
     ``None`` where they are the same. ``set_aside`` names for each trial the indicators in whose
     figures it does not count, because enough quiet ones do. ``doubtful`` has the number of trials
-    in doubt by cell."""
+    in doubt by cell. ``is_read_alike``: each is so for a sign that is read alike in every cell."""
 
     tables: list[Table]
     quiet: list[Table] | None
     set_aside: Sequence[frozenset[str]]
     doubtful: dict[int, int]
+    is_read_alike: bool = True
 
     def with_resolutions(self, infos: Sequence[IndicatorInfo]) -> Chosen:
         """The same with the resolution of each indicator, which is that of the figures."""
@@ -117,6 +118,7 @@ def chosen(
         None if is_quiet else quiet,
         [aside(index) for index in range(len(keys))],
         dict(Counter(key.cell for key in causes)),
+        is_read_alike=wide == causes.keys(),
     )
 
 

@@ -177,7 +177,7 @@ def analyse(
     unlike = hosts.doubt if hosts else ""
     loads = failed_loads(head.study, every)
     failed = not_compared(loads, indicators)
-    best = best_of(plan, protocol, tables, ground, picked.quiet, failed, advised=advised)
+    best = best_of(plan, protocol, picked, ground, failed, advised=advised)
     if unlike:
         best = withheld_best(best, unlike)
     absent = absent_of(first, head.study)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from concurve import words
 from concurve.analysis.sentences.gains import Greatest
 from concurve.analysis.sentences.naming import is_counted, own
 from concurve.estimate import Estimate
-from concurve.findings.best import BestFinding
+from concurve.findings.best import BestFinding, Disagreement
 from concurve.findings.cells import CellFindings
 from concurve.planning.plan import Plan, describe
 from concurve.terms import Level
@@ -24,7 +25,7 @@ SETTINGS_NAMED = 6
 _TIMES = ("wall_seconds", "seconds_per_operation")
 
 #: The first words of the sentences here; others are names, and keep their letters.
-_OPENINGS = ("No", "Use", "The")
+_OPENINGS = ("No", "Not", "Use", "The")
 
 _NOT_QUIET = "the machine was not quiet"
 
@@ -49,22 +50,27 @@ def answers_of(
     if len(gains) > GROUPS_NAMED:
         answers += _of_many(plan, found)
         gains = {}
-    # What puts all settings in doubt is said once.
-    is_said = any(item.is_tentative for item in whole)
+    # What puts all settings in doubt is said once, and what would decide.
+    is_said = any(item.is_tentative or item.is_open for item in whole)
     every = (
         _of_group(plan, group, gains.get(group), of_groups.get(group), speed, is_said)
         for group in dict.fromkeys((*of_groups, *gains))
     )
     each = [text for text in every if text]
     chosen = max((len(item.factors) for item in best if item.group), default=0)
-    groups = [
-        item for item in best if item.group and len(item.factors) == chosen and not item.doubt
+    # A sentence of a group has no room for what would decide there.
+    decide = [
+        f"With {describe(item.group)}: {item.decide}."
+        for item in of_groups.values()
+        if item.group and item.is_open and item.decide and not is_said
     ]
+    every_group = [item for item in best if item.group and len(item.factors) == chosen]
+    groups = [item for item in every_group if item.recommended is not None]
     if len(groups) <= GROUPS_NAMED:
-        return [*answers, *each], []
-    counts = Counter(describe(item.smallest) for item in groups)
+        return [*answers, *each], decide
+    counts = Counter(describe(item.named) for item in groups)
     settings = words.listed([f"{name} under {count}" for name, count in counts.most_common()])
-    return [f"Of {len(groups)} conditions, use {settings}.", *answers], each
+    return [f"Of {len(every_group)} conditions, use {settings}.", *answers], [*each, *decide]
 
 
 def _of_group(
@@ -78,14 +84,14 @@ def _of_group(
     """The greatest speed-up of a group, and the setting to use; where that is withheld, first why,
     then what the figures point to. ``is_said``: that nothing is recommended, and why."""
     said = []
-    if best is not None and best.doubt:
-        said += [] if is_said and best.is_tentative else [_refused(best, speed)]
+    if best is not None and best.recommended is None:
+        said += [] if is_said and (best.is_tentative or best.is_open) else [_refused(best, speed)]
         said += [_pointed(plan, best, gain, speed)]
     else:
         if gain is not None and gain.speedup.in_doubt:
             said.append(f"{_seems(plan, gain)}, in doubt{'' if is_said else f': {_NOT_QUIET}'}.")
         elif gain is not None:
-            said.append(_gain(plan, gain) if gain.is_gain else _no_gain(plan, gain))
+            said.append(_speedup(plan, gain, best, speed))
         if best is not None and _is_apart(best, speed):
             # The figure that was asked for comes first, the speed-up by another one after it.
             said.insert(0, _use(plan, best, speed))
@@ -95,63 +101,113 @@ def _of_group(
     return f"With {group}: {_uncapitalised(text)}" if group and text else text
 
 
+def _speedup(plan: Plan, gain: Greatest, best: BestFinding | None, speed: str) -> str:
+    """That a setting is faster, or none; only that it seems so, where it is the one to use and not
+    told from the base beyond the choice among all."""
+    if gain.is_gain:
+        return _gain(plan, gain)
+    if best is not None and best.recommended is not None and _is_led(best, gain, speed):
+        return f"{_seems(plan, gain)}."
+    return _no_gain(plan, gain)
+
+
 def _is_apart(item: BestFinding, speed: str) -> bool:
     """Is the recommendation by another figure than the speed-ups are?"""
     return speed not in ("", item.indicator) and not {item.indicator, speed} <= set(_TIMES)
 
 
 def _refused(item: BestFinding, speed: str) -> str:
-    """That no setting is recommended, and why."""
+    """That no setting is recommended, and why; what seems best follows where the trials do not
+    decide."""
     is_named = item.indicator not in _TIMES or _is_apart(item, speed)
     by = f" by {item.label}" if is_named else ""
+    if item.is_open:
+        return f"Not decided{by}:"
     return f"No setting is recommended{by}: {_NOT_QUIET if item.is_tentative else item.doubt}."
 
 
-def _pointed(plan: Plan, item: BestFinding, gain: Greatest | None = None, speed: str = "") -> str:
-    """What the figures say where nothing is recommended, for who cannot measure again; empty where
-    they say nothing. A speed-up by another figure has a sentence of its own."""
+def _pointed(
+    plan: Plan,
+    item: BestFinding,
+    gain: Greatest | None = None,
+    speed: str = "",
+) -> str:
+    """What the figures say where nothing is recommended, for who cannot measure again, and what
+    would decide; empty where they say nothing. A speed-up by another figure has a sentence of its
+    own."""
+    if item.disagreement is not None:
+        return _disagreeing(plan, item, item.disagreement)
     seems = ""
     if gain is not None and gain.speedup.in_doubt:
         seems = f"{_seems(plan, gain)}."
     elif gain is not None:
         seems = _gain(plan, gain) if gain.is_gain else _no_gain(plan, gain)
-    if not item.is_tentative:
+    if not (item.is_tentative or item.is_open):
         return seems
-    is_one, leader = _leader(plan, item)
-    is_led = gain is not None and item.leader.items() <= gain.cell.parameters.items()
-    further, fast = f" {seems}" if seems else "", ""
-    if gain is not None and gain.speedup.in_doubt and is_led and not _is_apart(item, speed):
-        further, fast = "", _as_fast(plan, gain)
+    is_one, leader = _setting_named(plan, item, item.leader)
+    fast = ""
+    if gain is not None and not _is_apart(item, speed):
+        if (gain.speedup.in_doubt or item.is_open) and _is_led(item, gain, speed):
+            # A speed-up that is none stands in the table, and has no room among those of groups.
+            is_told = gain.speedup.in_doubt or gain.is_gain or not item.group
+            seems, fast = "", _as_fast(plan, gain) if is_told else ""
+        elif item.is_open and not gain.is_gain:
+            seems = ""  # it is the base that seems best
     others = _not_told_from(plan, item)
-    if not others:
-        named = describe(item.leader)
+    if not others and item.is_tentative:
         which = f", which seems {fast}" if fast else ""
-        return f"The figures point to {named}{which}.{further}"
-    best = f"{leader} {'seems' if is_one else 'seem'} best"
-    return f"{best}{f', {fast}' if fast else ''}; {others} may be as good.{further}"
+        pointed = f"The figures point to {describe(item.leader)}{which}."
+    else:
+        best = f"{leader} {'seems' if is_one else 'seem'} best{f', {fast}' if fast else ''}"
+        pointed = f"{best}{f'; {others} may be as good' if others else ''}."
+    decide = ""
+    if item.decide and not item.group:
+        decide = f"{item.decide[:1].upper()}{item.decide[1:]}."
+    return " ".join(filter(None, (pointed, seems, decide)))
 
 
-def _leader(plan: Plan, item: BestFinding) -> tuple[bool, str]:
-    """The setting with the best figure as the subject of a sentence, and whether it is singular."""
-    ((name, level), *more) = item.leader.items()
+def _is_led(item: BestFinding, gain: Greatest, speed: str) -> bool:
+    """Is the speed-up that of the setting that is named, over another one, by the same figure?"""
+    named = item.named.items()
+    is_other = not named <= gain.base.parameters.items()
+    return named <= gain.cell.parameters.items() and is_other and not _is_apart(item, speed)
+
+
+def _disagreeing(plan: Plan, item: BestFinding, found: Disagreement) -> str:
+    """That the trials that nothing disturbed point to another setting than all trials do."""
+    is_one, quiet = _setting_named(plan, item, found.quiet)
+    every = describe(found.every)
+    if found.are_enough:
+        seem = "seems" if is_one else "seem"
+        return f"By the undisturbed trials alone {quiet} {seem} best; all trials point to {every}."
+    return (
+        f"The undisturbed trials point to {describe(found.quiet)}, all trials to {every}. "
+        "Run it again on a quiet machine: --wait-quiet 5m."
+    )
+
+
+def _setting_named(plan: Plan, item: BestFinding, setting: dict[str, Level]) -> tuple[bool, str]:
+    """A setting as the subject of a sentence, and whether it is singular."""
+    ((name, level), *more) = setting.items()
     if not more and name == plan.work and is_counted(name, level) and level != 1:
         return False, f"{level} {name}"
-    return True, describe(item.leader)
+    return True, describe(setting)
 
 
 def _not_told_from(plan: Plan, item: BestFinding) -> str:
-    """The other settings of a best set, which no trial tells from that with the best figure."""
-    others = sorted(
-        (setting for setting in item.settings if setting != item.leader),
-        key=lambda setting: [*map(_order, setting.values())],
-    )
-    if not others:
-        return ""
-    if len(others) == item.compared - 1 > 1:
+    """The other settings that no trial tells from that with the best figure."""
+    if len(item.as_good) == item.compared - 1 > 1:
         return "all others"
-    if len(others) > SETTINGS_NAMED or len(item.factors) > 1:
-        return words.count(len(others), "other")
-    return words.listed([_setting(plan, item, setting) for setting in others])
+    return _named(plan, item, item.as_good)
+
+
+def _named(plan: Plan, item: BestFinding, settings: Sequence[dict[str, Level]]) -> str:
+    """Some of the settings in their order; their number, if they are many, or differ in several
+    factors; empty where there are none."""
+    if len(settings) > SETTINGS_NAMED or (settings and len(item.factors) > 1):
+        return words.count(len(settings), "other")
+    ordered = sorted(settings, key=lambda setting: [*map(_order, setting.values())])
+    return words.listed([_setting(plan, item, one) for one in ordered]) if ordered else ""
 
 
 def _of_many(plan: Plan, found: list[Greatest]) -> list[str]:
@@ -216,24 +272,26 @@ def _subject(plan: Plan, cell: CellFindings) -> tuple[bool, str]:
 
 
 def _use(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None) -> str:
-    """The recommended setting of a best set, and which others are as good: ``Use 2; 4 and 8 are not
-    significantly better.`` The sentence on the ``gain`` stands before it, if there is one."""
-    if item.doubt:
+    """The recommended setting of a best set, and which others are as good: ``Use 4; 2 may be as
+    good, 8 is not significantly better.`` The sentence on the ``gain`` stands before it, if there
+    is one."""
+    if item.recommended is None:
         return " ".join(filter(None, (_refused(item, speed), _pointed(plan, item))))
     is_named = item.indicator not in _TIMES or _is_apart(item, speed)
     by = f" (by {item.label})" if is_named else ""
-    members = sorted(item.settings, key=lambda setting: [*map(_order, setting.values())])
-    others = [_setting(plan, item, setting) for setting in members if setting != item.smallest]
-    name = _setting(plan, item, item.smallest)
+    name = _setting(plan, item, item.recommended)
     noun = f" {plan.work}" if gain is None and not name.count("=") else ""
     advice = f"Use {name}{noun}{by}"
     # That no other setting is faster than this one was said.
     is_said = gain is not None and not gain.is_gain and item.indicator in _TIMES
-    if not others or (is_said and gain and item.smallest.items() <= gain.base.parameters.items()):
-        return f"{advice}."
-    is_short = len(others) <= SETTINGS_NAMED and len(item.factors) == 1
-    names = words.listed(others) if is_short else words.count(len(others), "other")
-    return f"{advice}; {names} {'is' if len(others) == 1 else 'are'} not significantly better."
+    is_base = gain is not None and item.recommended.items() <= gain.base.parameters.items()
+    said = []
+    if item.passed:
+        said.append(f"{_named(plan, item, item.passed)} may be as good")
+    if item.as_good and not (is_said and is_base):
+        verb = words.verb(len(item.as_good))
+        said.append(f"{_named(plan, item, item.as_good)} {verb} not significantly better")
+    return f"{advice}; {', '.join(said)}." if said else f"{advice}."
 
 
 def _setting(plan: Plan, item: BestFinding, setting: dict[str, Level]) -> str:

@@ -15,10 +15,11 @@ from concurve.planning.plan import Plan, describe
 
 
 class Greatest(NamedTuple):
-    """The speed-up of a group's recommended setting, if it is significantly above 1, being chosen
-    from all speed-ups of the run (``is_gain``), else the greatest that is; where none is, the
-    greatest. ``by`` says by what, where the study asks for another indicator. ``speedup`` has the
-    interval that decided, which holds for the choice among all speed-ups."""
+    """The speed-up of the setting that the answer of a group names, if it is significantly above 1,
+    being chosen from all speed-ups of the run (``is_gain``), else the greatest that is; where none
+    is, that of the setting that is named, else the greatest. ``by`` says by what, where the study
+    asks for another indicator. ``speedup`` has the interval that decided, which holds for the
+    choice among all speed-ups."""
 
     group: str
     cell: CellFindings
@@ -36,7 +37,7 @@ def greatest(
     best: tuple[BestFinding, ...],
 ) -> Iterator[Greatest]:
     """That of each group in which speed-ups compare several cells."""
-    compared, recommended = speedups_compared(cells), _recommended(cells, best)
+    compared, named = speedups_compared(cells), _named(cells, best)
     for group, members in _groups(plan, cells).items():
         measured = [
             cell
@@ -48,12 +49,13 @@ def greatest(
         ranking = sorted(measured, key=lambda cell: -cell.indicators["speedup"].value)
         # A setting leaves the best set by the same test: both say the same of it. So what is
         # recommended is named, where it is a gain too.
-        preferred = (cell for cell in ranking if cell.index in recommended)
+        preferred = [cell for cell in ranking if cell.index in named]
         gains = (cell for cell in chain(preferred, ranking) if _is_gain(cell, compared, among))
         gain = next(gains, None)
         # That none is faster is not said either where one of them is in doubt.
         doubted = (cell for cell in ranking if cell.indicators["speedup"].in_doubt)
-        most = gain or next(doubted, ranking[0])
+        others = (cell for cell in preferred if cell.index != cell.base)
+        most = gain or next(chain(doubted, others, ranking))
         base = cells[most.index if most.base is None else most.base]
         yield Greatest(group, most, base, gain is not None, by, _judged(most, compared, among))
 
@@ -63,15 +65,15 @@ def speedups_compared(cells: tuple[CellFindings, ...]) -> int:
     return sum(cell.index != cell.base and "speedup" in cell.indicators for cell in cells)
 
 
-def _recommended(cells: tuple[CellFindings, ...], best: tuple[BestFinding, ...]) -> set[int]:
-    """The cells that are recommended settings."""
+def _named(cells: tuple[CellFindings, ...], best: tuple[BestFinding, ...]) -> set[int]:
+    """The cells that are recommended settings, or seem best where the trials do not decide."""
     whole = {frozenset(cell.parameters.items()): cell.index for cell in cells}
     found: set[int] = set()
     for item in best:
-        wanted = {**item.group, **item.smallest}
-        index = whole.get(frozenset(wanted.items()))
-        if item.doubt:
+        if item.recommended is None and not item.is_open:
             continue
+        wanted = {**item.group, **item.named}
+        index = whole.get(frozenset(wanted.items()))
         if index is not None:
             found.add(index)
         else:  # factors of one level are not named

@@ -44,10 +44,10 @@ def point_of(cell: CellFindings, name: str, scale: fmt.Scale, series: Series) ->
 
 def is_recommended(findings: Findings, cell: CellFindings) -> bool:
     """Is it the recommended setting, of all cells or under its conditions?"""
-    known = [item for item in findings.best if not item.doubt]
+    known = [item for item in findings.best if item.recommended is not None]
     most = max((len(item.factors) for item in known), default=0)
     return any(
-        {**item.group, **item.smallest}.items() <= cell.parameters.items()
+        {**item.group, **item.named}.items() <= cell.parameters.items()
         for item in known
         if len(item.factors) == most
     )

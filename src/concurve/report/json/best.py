@@ -28,14 +28,14 @@ class BestSet(msgspec.Struct, frozen=True, omit_defaults=True):
     compared: Annotated[int, about(minimum=2)]
     recommended: Annotated[
         Setting | msgspec.UnsetType,
-        about("The smallest of these settings; left out where there is a doubt."),
+        about("The smallest that is shown to be as good as the best; left out where none is."),
     ] = msgspec.UNSET
     group: Annotated[
         dict[str, Level] | msgspec.UnsetType, about("Levels that the compared cells share.")
     ] = msgspec.UNSET
-    decide: Annotated[str, about("What would decide between the best two settings.")] = ""
+    decide: Annotated[str, about("What would decide which setting is best.")] = ""
     trials: Annotated[int | None, about("Trials of each setting that would decide.")] = None
-    doubt: Annotated[str, about("Why nothing is recommended, if the machine was not quiet.")] = ""
+    doubt: Annotated[str, about("Why nothing is recommended.")] = ""
 
 
 class Best(BestSet, frozen=True, omit_defaults=True):
@@ -66,7 +66,7 @@ def _best_set(item: BestFinding) -> dict[str, Any]:
         "indicator": item.indicator,
         "factors": item.factors,
         "levels": [_setting(setting) for setting in item.settings],
-        "recommended": msgspec.UNSET if item.doubt else _setting(item.smallest),
+        "recommended": msgspec.UNSET if item.recommended is None else _setting(item.recommended),
         "leader": _setting(item.leader),
         "compared": item.compared,
         "decide": item.decide,

@@ -22,6 +22,9 @@ from concurve.report.document import (
     Tone,
 )
 
+#: So many settings are named.
+_NAMED_MAX = 6
+
 
 def best_document(item: BestFinding, figures: Sequence[Estimate | None]) -> Document:
     """The setting to use, or why there is none, as :func:`doubt_sentences` says it; and a row for
@@ -29,27 +32,47 @@ def best_document(item: BestFinding, figures: Sequence[Estimate | None]) -> Docu
     return Document(title=_title(item), blocks=tuple(_blocks(item, figures)))
 
 
-def doubt_sentences(item: BestFinding, figures: Sequence[Estimate | None]) -> str:
+def doubt_sentences(item: BestFinding, known: Estimate | None) -> str:
     """Why no setting is recommended, what the figures point to all the same, and what to do; empty
-    where one is recommended."""
-    if not item.doubt:
+    where one is recommended. ``known`` is the figure of the leader."""
+    if item.recommended is not None:
         return ""
     why = f"{item.doubt[:1].upper()}{item.doubt[1:]}."
-    if not item.is_tentative:
-        return f"{why} print(run) says more."
-    known = figures[item.settings.index(item.smallest)]
-    pointed = f"The figures point to {fmt.setting(item.smallest)} all the same"
+    figure = ""
     if known is not None:
         shown = words.quantity_with_interval(known.value, known.low, known.high, known.unit)
-        pointed += f": {item.label} {shown}"
+        figure = f": {item.label} {shown}"
+    if item.is_open:
+        return " ".join(filter(None, (why, _seeming(item, figure), _decide(item))))
+    if not item.is_tentative:
+        return f"{why} print(run) says more."
+    pointed = f"The figures point to {fmt.setting(item.leader)} all the same{figure}"
+    if item.disagreement is not None:
+        quiet, every = map(fmt.setting, (item.disagreement.quiet, item.disagreement.every))
+        pointed = f"The undisturbed trials point to {quiet}, all trials to {every}"
     return f'{why} {pointed}. Run it again on a quiet machine: wait_quiet="5m" waits for one.'
+
+
+def _seeming(item: BestFinding, figure: str) -> str:
+    """Which setting is best by the figures, and which may be as good."""
+    seems = f"{fmt.setting(item.leader)} seems best{figure}"
+    if not item.as_good:
+        return f"{seems}."
+    others = f"{len(item.as_good)} others"
+    if len(item.as_good) <= _NAMED_MAX:
+        others = words.listed([fmt.setting(setting) for setting in item.as_good])
+    return f"{seems}; {others} may be as good."
+
+
+def _decide(item: BestFinding) -> str:
+    return f"{item.decide[:1].upper()}{item.decide[1:]}." if item.decide else ""
 
 
 def _title(item: BestFinding) -> str:
     under = f" (with {fmt.setting(item.group)})" if item.group else ""
-    if item.doubt:
+    if item.recommended is None:
         return f"No setting is recommended by {item.label}{under}"
-    return f"Use {fmt.setting(item.smallest)}, by {item.label}{under}"
+    return f"Use {fmt.setting(item.recommended)}, by {item.label}{under}"
 
 
 def _blocks(item: BestFinding, figures: Sequence[Estimate | None]) -> Iterator[Block]:
@@ -63,7 +86,7 @@ def _blocks(item: BestFinding, figures: Sequence[Estimate | None]) -> Iterator[B
         yield Paragraph(f"{which[:1].upper()}{which[1:]} cannot be told apart from the best.")
     yield _table(item, figures)
     if item.decide and not item.doubt:
-        yield Paragraph(f"{item.decide[:1].upper()}{item.decide[1:]}.", Tone.SOFT)
+        yield Paragraph(_decide(item), Tone.SOFT)
 
 
 def _table(item: BestFinding, figures: Sequence[Estimate | None]) -> Table:
@@ -77,8 +100,8 @@ def _table(item: BestFinding, figures: Sequence[Estimate | None]) -> Table:
         for name in item.factors
     )
     columns = [*keys, Column(item.label, Entries(entries, scale.symbol), Role.NUMBER)]
-    if not item.doubt:
-        marks = ["recommended" if one == item.smallest else "" for one in item.settings]
+    if item.recommended is not None:
+        marks = ["recommended" if one == item.recommended else "" for one in item.settings]
         columns.append(Column("", marks))
     return Table(tuple(columns), title="One row a setting.")
 
