@@ -150,6 +150,22 @@ def test_a_change_of_one_cell_is_none_of_all_cells() -> None:
     assert "not in all cells alike" in warnings(wandering)
 
 
+def test_that_ratios_hold_is_said_only_where_it_is_shown() -> None:
+    """A drift that all share, under noise that would hide one that they do not."""
+
+    def hit(threads: int, block: int) -> float:
+        noise = random.Random(f"{threads}/{block}").lognormvariate(0, 0.12)
+        return (1 + 0.25 * math.sin(block * math.pi / 8)) * noise / threads
+
+    report = run_of(hit)
+    assert report.drift is None and report.level_change is None
+    assert "Ratios hold" not in warnings(report)
+    assert (
+        "Wall time changed during this run. The trials do not show that ratios held within 5 %"
+        in warnings(report)
+    )
+
+
 def test_a_machine_that_becomes_slower_drifts_and_has_no_step() -> None:
     report = run_of(lambda threads, block: (1 - 0.15 * math.exp(-block / 8)) / threads)
     assert report.level_change is None

@@ -9,6 +9,7 @@ from concurve.analysis.sentences.naming import name
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Finding, LevelChange
 from concurve.planning.plan import Plan
+from concurve.stats.best import ALIKE
 from concurve.stats.shape import BY_CHANCE, TRIALS_MIN
 from concurve.terms import IndicatorInfo
 
@@ -22,18 +23,20 @@ def shape_sentences(
     change: LevelChange | None,
     drift: float | None,
     is_unlike: bool,
+    is_open: bool,
     infos: Sequence[IndicatorInfo],
     primary: str,
 ) -> Iterator[Finding]:
     """Warnings of cells with two levels or trials far off, of a change or a drift in time that all
-    cells share or do not (``is_unlike``), and of speed-ups whose blocks depend on each other; and
-    how many cells have a shape by chance."""
+    cells share, do not (``is_unlike``), or are not shown to (``is_open``), and of speed-ups whose
+    blocks depend on each other; and how many cells have a shape by chance."""
     info = next((info for info in infos if info.name == primary), None)
     info = info or IndicatorInfo(name=primary, label=primary)
     for text in (
         *_change(change, info),
         *_drift(None if change else drift, info),
         *_unlike(is_unlike, info),
+        *_not_shown(is_open, info),
     ):
         yield Finding(kind="warning", sentence=text)
     for text in (
@@ -85,6 +88,15 @@ def _unlike(is_unlike: bool, info: IndicatorInfo) -> Iterator[str]:
         yield (
             f"{label} changed during this run, and not in all cells alike: medians and ratios are "
             "those of the time of this run, and may differ at another."
+        )
+
+
+def _not_shown(is_open: bool, info: IndicatorInfo) -> Iterator[str]:
+    if is_open:
+        label = f"{info.label[:1].upper()}{info.label[1:]}"
+        yield (
+            f"{label} changed during this run. The trials do not show that ratios held within "
+            f"{words.in_percent(ALIKE)} %: they may be others at another time."
         )
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from concurve.stats import serial
 from concurve.stats.blocks import Blocks
 from concurve.stats.changes import LENGTH_MIN, greatest_change, single_change
-from concurve.stats.moments import growth, median, medians
+from concurve.stats.moments import growth, mean, median, medians, t_quantile
 from concurve.stats.rank_sums import shifted
 from concurve.stats.shape_limits import Limits, limits_of
 
@@ -43,6 +43,8 @@ _SPREADS_ALIKE = 4.0
 _ROUNDING = 1e-12
 #: Changes below this share are not worth mentioning, however certain.
 _CHANGE_MIN = 0.005
+#: Of more cells than this, the level of all is that of the others.
+_MANY = 20
 #: Decimals of a logarithm that are no rounding.
 _DIGITS = 9
 #: Simulated samples; of long ones fewer, whose statistics hardly vary. So many numbers at once.
@@ -275,6 +277,54 @@ def is_shared(
     spans = (max(one.values()) - min(one.values()) for one in apart)
     p_values = serial.p_values([[one[block] for block in sorted(one)] for one in apart])
     return all(p > most or span <= bound for p, span in zip(p_values, spans, strict=True))
+
+
+def is_shown_shared(cells: Sequence[Blocks], margin: float) -> bool:
+    """Is it shown that ratios of the cells hold while their level changes? That no cell was seen to
+    depart from it (:func:`is_shared`) is no proof where blocks are few or noise is great.
+
+    Each cell follows that of all others in a straight line, in logarithms: the bounds of its slope
+    (95 %, shared among the cells) say how far it may depart from them where the level lies furthest
+    from its middle, and that is no more than ``margin``. The noise of the others makes slopes
+    smaller, so what is shown is so.
+    """
+    judged = [_from_centre(cell) for cell in cells if len(cell) > 1 and min(cell.values()) > 0]
+    if len(judged) < 2:
+        return True
+    blocks, levels = _levels_in_time(cells)
+    whole = dict(zip(blocks, levels, strict=True))
+    reach = (max(levels) - min(levels)) / 2
+    error = serial.LEVEL / len(judged)
+    for own in judged:
+        level = whole if len(judged) > _MANY else _level_without(own, judged)
+        if _departs(own, level, error) * reach > math.log1p(margin):
+            return False
+    return True
+
+
+def _level_without(own: dict[int, float], cells: Sequence[dict[int, float]]) -> dict[int, float]:
+    """The level of the other cells in each block that one of them has."""
+    others = [cell for cell in cells if cell is not own]
+    known = {block: [cell[block] for cell in others if block in cell] for block in own}
+    return {block: median(values) for block, values in known.items() if values}
+
+
+def _departs(own: dict[int, float], level: dict[int, float], error: float) -> float:
+    """By how much the slope of a cell over a level may differ from 1; infinite where that is not
+    known."""
+    pairs = [(level[block], own[block]) for block in own if block in level]
+    n = len(pairs)
+    if n < 3:
+        return math.inf
+    x, y = ([pair[side] for pair in pairs] for side in (0, 1))
+    middle, height = mean(x), mean(y)
+    square = math.fsum((value - middle) ** 2 for value in x)
+    if not square:
+        return math.inf
+    slope = math.fsum((a - middle) * (b - height) for a, b in pairs) / square
+    left = math.fsum((b - height - slope * (a - middle)) ** 2 for a, b in pairs)
+    spread = math.sqrt(left / (n - 2) / square)
+    return abs(slope - 1) + t_quantile(1 - error / 2, n - 2) * spread
 
 
 def _p_moved(apart: dict[int, float], block: int, bound: float) -> float:

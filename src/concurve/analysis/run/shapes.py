@@ -12,6 +12,7 @@ from concurve.findings.cells import CellFindings, FastTail, SlowTail, TwoLevels
 from concurve.findings.run import LevelChange
 from concurve.planning.plan import Plan
 from concurve.stats import serial, shape
+from concurve.stats.best import ALIKE
 from concurve.stats.blocks import quotients
 from concurve.stats.resolution import relative
 from concurve.terms import IndicatorInfo
@@ -22,11 +23,13 @@ _TICKS = 2
 
 class InTime(NamedTuple):
     """What the cells of a run share in its time: a ``change`` of their level, and by which share it
-    wandered (``drift``). ``is_unlike``: their level changes, and they do not share that."""
+    wandered (``drift``). ``is_unlike``: their level changes, and they do not share that;
+    ``is_open``: it changes, and the trials do not show that they share it."""
 
     change: LevelChange | None = None
     drift: float | None = None
     is_unlike: bool = False
+    is_open: bool = False
 
 
 def with_shapes(
@@ -74,6 +77,8 @@ def in_time_of(tables: Sequence[Table], name: str) -> InTime:
             for table, cell in zip(tables, cells, strict=True)]  # fmt: skip
     if not shape.is_shared(cells, change, offs):
         return InTime(is_unlike=True)
+    if not shape.is_shown_shared(cells, ALIKE):
+        return InTime(is_open=True)
     found = None if change is None else LevelChange(block=change.block, factor=change.factor)
     return InTime(found, drift)
 
