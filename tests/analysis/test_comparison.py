@@ -21,6 +21,7 @@ from concurve.analysis.run import trial_findings_of
 from concurve.definition.study import Rules
 from concurve.errors import ComparisonError
 from concurve.estimate import Estimate
+from concurve.findings.cells import Reject
 from concurve.findings.claims import ClaimFinding, VerdictName
 from concurve.findings.comparison import Comparison
 from concurve.findings.run import Report, TrialFindings
@@ -630,14 +631,19 @@ def test_other_figures_raise_no_more_false_alarms_than_one(store: Store) -> None
     assert sum(told) <= 7, "5 % of 60, and two standard deviations"
 
 
-def doubted(run: TrialFindings, threads: dict[str, int] | None = None) -> TrialFindings:
-    """The run on a machine that was not quiet; ``threads`` are those of each side."""
+def doubted(
+    run: TrialFindings, threads: dict[str, int] | None = None, cpus: dict[str, float] | None = None
+) -> TrialFindings:
+    """The run on a machine that was not quiet; ``threads`` and ``cpus`` are those of each side."""
     cells = []
     for cell in run.cells:
         figures = {name: figure.doubted() for name, figure in cell.indicators.items()}
         if threads is not None:
             most = float(threads[str(cell.parameters["side"])])
             figures["threads_peak"] = Estimate(value=most, low=most, high=most, n=5)
+        if cpus is not None:
+            used = cpus[str(cell.parameters["side"])]
+            figures["cpus_used"] = Estimate(value=used, low=used, high=used, n=5)
         cells.append(msgspec.structs.replace(cell, indicators=figures))
     return msgspec.structs.replace(run, cells=tuple(cells))
 
@@ -680,6 +686,30 @@ def test_a_large_difference_of_levels_in_turns_is_told_on_a_busy_machine(store: 
     assert "not quiet" in cell.note and "in turns" in cell.note
 
 
+def test_a_difference_that_undisturbed_trials_turn_round_is_not_told(store: Store) -> None:
+    """Most trials of the one side were disturbed; the others are faster than those of the other."""
+    twenty = Rules(repeats_min=20, repeats_max=20)
+    run = made_run(
+        store, lambda side: {"a": 1.0, "b": 2.0}[side], cv=0.05, rules=twenty, side=("a", "b")
+    )
+    (slow,) = (cell for cell in run.cells if cell.parameters["side"] == "b")
+    dots = tuple(
+        msgspec.structs.replace(dot, values={**dot.values, "wall_seconds": 0.5})
+        if (dot.cell, dot.block) == (slow.index, 0)
+        else dot
+        for dot in run.dots
+    )
+    rejects = tuple(
+        Reject(cell=slow.index, parameters=slow.parameters, block=block, attempt=0,
+               cause="steal", detail="", used=True)
+        for block in range(1, 20)
+    )  # fmt: skip
+    mixed = msgspec.structs.replace(run, dots=dots)
+    assert compare_levels(doubted(mixed, ALIKE), "side").cells[0].verdict == "slower"
+    turned = msgspec.structs.replace(mixed, rejects=rejects)
+    assert compare_levels(doubted(turned, ALIKE), "side").cells[0].verdict == "undecided"
+
+
 def test_what_neighbours_may_make_is_not_told_on_a_busy_machine(store: Store) -> None:
     """A small difference, and one of levels that ask for other numbers of CPUs."""
     small = made_run(store, lambda side: {"a": 1.0, "b": 1.1}[side], cv=0.01, side=("a", "b"))
@@ -691,10 +721,34 @@ def test_what_neighbours_may_make_is_not_told_on_a_busy_machine(store: Store) ->
     unlike = doubted(large, {"a": 2, "b": 4})
     assert compare_levels(unlike, "side").cells[0].verdict == "undecided"
     numbers = made_run(store, float, seed=3, cv=0.05, side=(1, 2))
-    same = doubted(numbers, {"1": 2, "2": 2})
-    assert compare_levels(same, "side").cells[0].verdict == "undecided"
+    for cpus in (None, {"1": 0.9, "2": 1.4}):
+        same = doubted(without_cpus(numbers), {"1": 2, "2": 2}, cpus)
+        assert compare_levels(same, "side").cells[0].verdict == "undecided"
     with_server = msgspec.structs.replace(doubted(large, ALIKE), roles=("server", "load"))
     assert compare_levels(with_server, "side").cells[0].verdict == "undecided"
+
+
+def without_cpus(run: TrialFindings) -> TrialFindings:
+    """A run of which it is not known how many CPUs it used."""
+    cells = tuple(
+        msgspec.structs.replace(
+            cell, indicators={k: v for k, v in cell.indicators.items() if k != "cpus_used"}
+        )
+        for cell in run.cells
+    )
+    return msgspec.structs.replace(run, cells=cells)
+
+
+def test_levels_that_are_numbers_are_told_apart_where_both_ask_for_as_many_cpus(
+    store: Store,
+) -> None:
+    """A size, say: what counts workers would have other CPUs to use."""
+    run = made_run(store, float, cv=0.05, side=(1, 18))
+    alike = doubted(run, {"1": 2, "18": 2}, {"1": 0.71, "18": 0.74})
+    (cell,) = compare_levels(alike, "side").cells
+    assert cell.verdict == "slower" and "not quiet" in cell.note
+    workers = doubted(run, {"1": 1, "18": 18}, {"1": 0.71, "18": 0.74})
+    assert compare_levels(workers, "side").cells[0].verdict == "undecided"
 
 
 def test_two_runs_in_doubt_are_judged_where_that_is_asked_for(store: Store) -> None:

@@ -9,7 +9,9 @@ from typing import NamedTuple
 from concurve.analysis.comparison.options import Options
 from concurve.analysis.comparison.sides import Pair, Side
 from concurve.estimate import Estimate
+from concurve.findings.cells import CellFindings
 from concurve.findings.comparison import CellComparison, Change
+from concurve.findings.run import TrialFindings
 from concurve.stats.blocks import Blocks, log_ratios
 from concurve.stats.centre import centre, staged
 from concurve.stats.comparison import Direction, LogRatio, Method, log_shift
@@ -25,6 +27,9 @@ CPU_TIME = "cpu_seconds"
 #: by a factor of so much.
 _BEYOND_NEIGHBOURS = 1.25
 _THREADS = "threads_peak"
+_CPUS = "cpus_used"
+#: Both ask for as many CPUs if they used no more than so many times as many.
+_CPUS_ALIKE = 1.1
 
 
 class Draft(NamedTuple):
@@ -98,7 +103,7 @@ def draft_of(
     log = None if note else found.log(method)
     ratio = None if note else _ratio(found, log, method, is_staged(sides))
     doubt = "" if note else _doubt(sides, keys, info)
-    is_clear = bool(doubt) and _is_clear(ratio, pair, sides, method)
+    is_clear = bool(doubt) and _is_clear(ratio, pair, sides, method, found)
     if doubt and ratio is not None:
         ratio = ratio.doubted()
     cell = CellComparison(
@@ -142,22 +147,45 @@ _CLEAR = (
 )
 
 
-def _is_clear(ratio: Estimate | None, pair: Pair, sides: tuple[Side, Side], method: Method) -> bool:
+def _is_clear(
+    ratio: Estimate | None,
+    pair: Pair,
+    sides: tuple[Side, Side],
+    method: Method,
+    found: _Compared,
+) -> bool:
     """Is a difference certain although the machine was not quiet? Neighbours disturb both cells
     alike where trials take turns within a run, and each cell asks for as many CPUs as the other:
-    the only role has as many threads in both, and what differs is no number (decision 75). The
-    ratio would be another one on a quiet machine, its direction would not."""
+    the only role has as many threads in both, and where numbers differ, which may count those that
+    work, it used as many CPUs (decision 75). The trials that nothing disturbed do not point the
+    other way. The ratio would be another one on a quiet machine, its direction would not."""
     if method != "pairs" or ratio is None or ratio.low is None or ratio.high is None:
         return False
     run = sides[0].sessions[0]
+    cells = [side.cells[0][key] for side, key in zip(sides, (pair.base, pair.new), strict=True)]
+    if len(run.roles) != 1 or not _are_alike(cells, _THREADS, 1.0):
+        return False
     levels = (level for _, level in pair.base ^ pair.new)
-    if len(run.roles) != 1 or any(isinstance(level, (int, float)) for level in levels):
+    are_numbers = any(isinstance(level, (int, float)) for level in levels)
+    if are_numbers and not _are_alike(cells, _CPUS, _CPUS_ALIKE):
         return False
-    cells = (side.cells[0][key] for side, key in zip(sides, (pair.base, pair.new), strict=True))
-    threads = [cell.indicators.get(_THREADS) for cell in cells]
-    if any(figure is None for figure in threads) or len({it.value for it in threads if it}) != 1:
+    if not (ratio.low >= _BEYOND_NEIGHBOURS or ratio.high <= 1 / _BEYOND_NEIGHBOURS):
         return False
-    return ratio.low >= _BEYOND_NEIGHBOURS or ratio.high <= 1 / _BEYOND_NEIGHBOURS
+    quiet = _undisturbed(run, cells[1], found.new[0]), _undisturbed(run, cells[0], found.base[0])
+    return not all(quiet) or (centre(quiet[0]) > centre(quiet[1])) == (ratio.value > 1)
+
+
+def _undisturbed(run: TrialFindings, cell: CellFindings, values: Blocks) -> list[float]:
+    """The values of the trials of a cell that nothing disturbed."""
+    doubted = {item.block for item in run.rejects if item.used and item.cell == cell.index}
+    return [value for block, value in values.items() if block not in doubted]
+
+
+def _are_alike(cells: Sequence[CellFindings], name: str, most: float) -> bool:
+    """Is an indicator of all cells the same, but for this factor?"""
+    found = [cell.indicators.get(name) for cell in cells]
+    values = [figure.value for figure in found if figure is not None]
+    return len(values) == len(cells) and max(values) <= most * min(values)
 
 
 def is_staged(sides: Sequence[Side]) -> bool:
