@@ -131,11 +131,36 @@ def test_the_cpu_time_that_remains_bounds_the_gain() -> None:
     assert gain.times.low == pytest.approx(1 + CURVED / 3) and gain.times.high == pytest.approx(2.0)
 
 
+def test_a_lock_whose_contention_costs_more_than_its_work_may_gain_more() -> None:
+    """Threads that together do less than one alone: with half of the lock, hardly any meet."""
+    bound = Bound(cpu=6.0, held=4.0, wall=3.0, cpus=2, alone=1.0)
+    slope = Estimate(value=0.9, low=0.8, high=1.0, n=8)
+    gain = gain_of(slope, 0.5, bound).times
+    known = gain_of(slope, 0.5, bound._replace(alone=None)).times
+    assert (gain.low, gain.value) == (known.low, known.value)
+    assert gain.high == pytest.approx(3.0 * 2 / 0.5)
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [
+        pytest.param(Bound(cpu=1.1, held=0.7, wall=1.2, cpus=2, alone=1.0), id="as much CPU time"),
+        pytest.param(Bound(cpu=1.9, held=0.7, wall=0.95, cpus=2, alone=1.0), id="more is done"),
+        pytest.param(Bound(cpu=6.0, held=4.0, wall=3.0, cpus=2), id="not known"),
+    ],
+)
+def test_without_such_a_collapse_the_upper_end_is_that_of_the_slope(bound: Bound) -> None:
+    for slope in (Estimate(value=0.9, low=0.8, high=1.0, n=8), exact(-0.1)):
+        known = gain_of(slope, 0.5, bound._replace(alone=None)).times
+        assert gain_of(slope, 0.5, bound).times == known
+
+
 def test_the_ends_of_a_gain_are_in_order() -> None:
     rng = random.Random(3)
     for _ in range(500):
         slopes = sorted(rng.uniform(-1, 2) for _ in range(3))
-        bound = Bound(rng.uniform(0.1, 4), rng.uniform(0.1, 2), rng.uniform(0.5, 3), 2)
+        alone = rng.choice([None, rng.uniform(0.1, 1)])
+        bound = Bound(rng.uniform(0.1, 4), rng.uniform(0.1, 2), rng.uniform(0.5, 3), 2, alone)
         times = gain_of(Estimate(value=slopes[1], low=slopes[0], high=slopes[2], n=8), 0.5,
                         rng.choice([bound, None])).times  # fmt: skip
         assert times.low is not None and times.high is not None

@@ -188,7 +188,7 @@ def confirmation(
         why = f"only {words.count(len(blocks), 'block')} of its experiments came to an end"
         return _said(base, "open", f"{why}; a longer --budget gives more")
     if held:
-        return _of_lock(base, trials, held, blocks)
+        return _of_lock(base, trials, held, blocks, confirms.cpu_ns)
     by_level = {item.level: item for item in tried}
     if confirms.cause not in TESTABLE:
         why = "no experiment tries this out; where its threads wait was to be recorded"
@@ -259,7 +259,11 @@ def _ratio(trials: _Trials, level: str, against: str, figure: str) -> Estimate |
 
 
 def _of_lock(
-    base: Confirmation, trials: _Trials, held: Sequence[str], blocks: Sequence[int]
+    base: Confirmation,
+    trials: _Trials,
+    held: Sequence[str],
+    blocks: Sequence[int],
+    alone_ns: float | None,
 ) -> Confirmation:
     first = [trials[held[0]][block] for block in blocks]
     holds = [took.holds for took in first if took.holds]
@@ -282,6 +286,7 @@ def _of_lock(
         held=mean(held_ns),
         wall=mean([took.wall_ns for took in first]),
         cpus=min(first[0].threads, first[0].cpus),
+        alone=alone_ns,
     )
     gain = gain_of(slope, HALF, bound)
     found = msgspec.structs.replace(
@@ -290,7 +295,7 @@ def _of_lock(
         gain=gain,
         holds=mean(holds),
         held_ns=mean(held_ns) / mean(holds),
-        notes=tuple(_notes(base.tried)),
+        notes=tuple(_notes(base.tried, bound)),
     )
     return _judged(found, slope, gain)
 
@@ -326,17 +331,23 @@ def _who(found: Confirmation) -> str:
     return describe(found.parameters) if found.parameters else "the program"
 
 
-def _notes(tried: Sequence[Tried]) -> list[str]:
-    """What the library itself costs."""
+def _notes(tried: Sequence[Tried], bound: Bound) -> list[str]:
+    """What the library itself costs, and what contention does."""
+    found = []
+    if math.isfinite(bound.uncontended(HALF)):
+        found.append(
+            "Together the threads do less than one alone would: contention itself costs time. The "
+            "upper end of the gain is what an operation takes without it."
+        )
     first = next((item.wall for item in tried if item.level == next(iter(HELD))), None)
     if first is None or first.low is None or first.high is None:
-        return []
+        return found
     if first.low > 1.02 or first.high < 0.98:
-        return [
+        found.append(
             f"The library that stands in front of the locks changes the time of an operation by "
             f"itself: {interval(first)} times. The prediction is for the program with it."
-        ]
-    return []
+        )
+    return found
 
 
 def _out_of_reach(base: Confirmation, confirms: Confirms, one_cpu: Tried | None) -> Confirmation:

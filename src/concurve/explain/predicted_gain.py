@@ -33,23 +33,36 @@ CURVED = 0.7
 #: No interval of a gain ends above so many times what the lock becomes shorter, however noisy the
 #: slope is.
 BEYOND = 2.0
+#: Contention itself costs much if an operation takes so many times the CPU time of one thread
+#: alone, and all threads together do less than that one.
+COLLAPSED = 1.25
 
 
 class Bound(NamedTuple):
     """What remains where a lock is held shorter: the CPU time of an operation, the time for which
     the lock is held in it, and the wall time, all in the same unit; and the CPUs that the workers
-    can use."""
+    can use. ``alone`` is the CPU time of an operation without contention, where it is known."""
 
     cpu: float
     held: float
     wall: float
     cpus: float
+    alone: float | None = None
 
     def least(self, held: float) -> float:
         """The least time of an operation, as a part of the time now, if the lock is held for
         ``held`` of its time and all CPUs work. Holding it is taken to be CPU time: where it is not,
         the bound is lower than it need be."""
         return max(0.0, self.cpu - (1 - held) * self.held) / (self.cpus * self.wall)
+
+    def uncontended(self, held: float) -> float:
+        """The same if contention costs nothing then; endless unless it costs so much now that all
+        threads together do less than one alone. For the lock itself they never would: at worst,
+        they hold it one after the other."""
+        if self.alone is None or self.cpu < COLLAPSED * self.alone or self.wall <= self.alone:
+            return math.inf
+        shorter = (1 - held) * min(self.held, self.alone)
+        return (self.alone - shorter) / (self.cpus * self.wall)
 
 
 def slope_at_zero(doses: Sequence[float], blocks: Sequence[Sequence[float]]) -> Estimate | None:
@@ -87,15 +100,18 @@ def gain_of(slope: Estimate, held: float, bound: Bound | None) -> Gain:
     of the slope in either case, and at most :data:`BEYOND` times what the lock becomes shorter:
     contention costs time, too, which would go, and what is measured has its own error. An interval
     that ended at the bound itself would miss half of the measurements of a gain that reaches it.
+    Where threads do less than one alone, what is held for less time may hardly be contended for:
+    then the upper end is at what an operation takes without contention.
     """
     least = 0.0 if bound is None else min(1.0, bound.least(held))
     value = max(_time(slope.value, held), least)
+    free = math.inf if bound is None else bound.uncontended(held)
     low, high = slope.low, slope.high
     assert low is not None and high is not None
     times = Estimate(
         value=1 / value,
         low=_curved(1 / max(_time(low, held), value)),
-        high=1 / max(held / BEYOND, _extended(high, held)),
+        high=1 / min(free, max(held / BEYOND, _extended(high, held))),
         n=slope.n,
     )
     return Gain(held=held, times=times, is_bounded=value > _time(slope.value, held))
