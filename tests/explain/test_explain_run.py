@@ -30,7 +30,7 @@ from concurve.report.sections.overview import limit_line
 from concurve.report.sections.run import run_document
 from concurve.report.terminal import bar, lines
 from concurve.store import Store
-from concurve.wire.record import TrialRecord
+from concurve.wire.record import SiteRecord, SitesRecord, TrialRecord
 from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import TrialSpec
 from tests.helpers.explaining import WALL, record, role, thread
@@ -41,6 +41,8 @@ SCHEMA = json.loads(
     (Path(__file__).parents[2] / "schema" / "explain.schema.json").read_text(encoding="utf-8")
 )
 FIVE = Rules(repeats_min=5, repeats_max=5)
+NOT_AGAIN = Rules(repeats_min=5, repeats_max=5, redo_max=0)
+"""The same, in which a disturbed trial is not done again."""
 
 Make = Callable[[int], TrialRecord]
 
@@ -312,6 +314,44 @@ def test_a_cause_that_quiet_trials_show_as_well_is_named(store: Store) -> None:
 def test_a_single_quiet_trial_confirms_nothing(store: Store) -> None:
     found = busy(store, tuple(range(1, 10)), alone=True)
     assert {cell.cause for cell in found.cells} <= {"in doubt", "contamination"}
+
+
+def locked(seen: bool = True, queue: float = 0.05) -> Make:
+    """Threads that share a lock for nearly all of an operation, beside others that take a third of
+    the machine; where that keeps the holder from a CPU, all others wait, too."""
+
+    def make(threads: int) -> TrialRecord:
+        own = [thread(0.95, 0.05)]
+        if threads > 1:
+            cpu, wait = 0.95 * (1 - queue) / threads, queue / threads
+            own = [thread(cpu, wait, futex=1 - cpu - wait)] * threads
+        made = role(own, 1000 if threads == 1 else 1000 * (1 - queue))
+        site = SiteRecord(
+            primitive="mutex", call="futex", module="/app", offset="0x1", found="cfi",
+            readings=40, threads=threads, function="put", operation="pthread_mutex_lock",
+        )  # fmt: skip
+        if seen and threads > 1:
+            made = msgspec.structs.replace(made, sites=SitesRecord(readings=40, listed=(site,)))
+        return record(made, foreign=0.33)
+
+    return make
+
+
+def test_a_lock_that_others_cannot_have_made_is_named_with_its_doubt(store: Store) -> None:
+    found = explained(store, locked(), rules=NOT_AGAIN)
+    assert [cell.cause for cell in found.cells][1:] == ["lock", "lock"]
+    four = found.cells[2]
+    said = "Other processes cannot have made them wait so long; the machine was not quiet"
+    assert said in four.evidence
+    assert four.doubt and four.share is not None and "were in put" in four.place
+
+
+@pytest.mark.parametrize(
+    "make", [pytest.param(locked(seen=False), id="no place tells"), locked(queue=0.6)]
+)
+def test_a_lock_that_others_may_have_made_is_in_doubt(store: Store, make: Make) -> None:
+    found = explained(store, make, rules=NOT_AGAIN)
+    assert {cell.cause for cell in found.cells} <= {"in doubt", "contamination", "none"}
 
 
 def test_nothing_in_use_is_refused(store: Store) -> None:

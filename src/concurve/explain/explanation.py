@@ -23,8 +23,9 @@ from concurve.explain.accounts import Account, account
 from concurve.explain.breakdown import Breakdown, breakdown, excess
 from concurve.explain.causes import cause_of
 from concurve.explain.confirmation import confirm_run, confirmations_of
+from concurve.explain.locks import is_seen
 from concurve.explain.losses import loss_of
-from concurve.explain.others import did_not_answer
+from concurve.explain.others import did_not_answer, waits_for_who_is_not_held_up
 from concurve.explain.sentences import sentence
 from concurve.explain.sites import place_sentence, sites_of
 from concurve.explain.stacks import blocked_stacks
@@ -252,10 +253,14 @@ def _cell(
     alone = _quiet_verdict(cell, base_cell if base is not None else None, quiet, serving)
     said = verdict.cause, verdict.limit
     is_confirmed = alone is not None and (alone.cause, alone.limit) == said
+    is_shown = _is_shown(own, base, verdict)
     # Other processes are a cause that a quiet machine would not show: it is the doubt itself.
-    is_withheld = bool(doubt) and not is_confirmed and verdict.cause != "contamination"
+    is_sure = is_confirmed or is_shown or verdict.cause == "contamination"
+    is_withheld = bool(doubt) and not is_sure
     if doubt and is_confirmed:
         evidence = f"{evidence} The quiet trials alone say the same; {doubt}."
+    elif doubt and is_shown:
+        evidence = f"{evidence} Other processes cannot have made them wait so long; {doubt}."
     place = "" if is_withheld else place_sentence(verdict.cause, sites)
     known = [name for name in _COMPONENTS if name in own.columns]
     loss = loss_of(own, base) if base is not None else None
@@ -285,6 +290,14 @@ def _cell(
         stacks=_stacks(own, sites),
         is_jvm=own.is_jvm,
     )
+
+
+def _is_shown(own: Breakdown, base: Breakdown | None, verdict: Verdict) -> bool:
+    """Does a lock stand whatever others did? Threads were seen at it, and waited for one another
+    for longer than others can have held them up."""
+    if base is None or verdict.cause != "lock" or not is_seen(own):
+        return False
+    return waits_for_who_is_not_held_up(own, base)
 
 
 def _stacks(cell: Breakdown, sites: tuple[WaitSite, ...]) -> tuple[BlockedStack, ...]:

@@ -101,7 +101,7 @@ def grown_share(cell: Breakdown, base: Breakdown, *names: str) -> float:
 def may_explain_all(cell: Breakdown, base: Breakdown) -> bool:
     """Could others have caused all of a loss? They leave a part of the machine, with which so much
     is done, and the work stays the same; and who waits waits for a thread that they held up."""
-    if _waits_for_who_is_not_held_up(cell, base):
+    if waits_for_who_is_not_held_up(cell, base):
         return False
     machine = cell.per_trial("machine_ns") or 1.0
     left = 1 - (cell.per_trial("foreign_ns") + cell.per_trial("steal_ns")) / machine
@@ -110,7 +110,7 @@ def may_explain_all(cell: Breakdown, base: Breakdown) -> bool:
     return is_same_work or slower * max(0.0, left) <= DISTURBED_TIMES_MAX
 
 
-def _waits_for_who_is_not_held_up(cell: Breakdown, base: Breakdown) -> bool:
+def waits_for_who_is_not_held_up(cell: Breakdown, base: Breakdown) -> bool:
     """Do threads wait at futexes for longer than others can be the reason for?
 
     At a futex a thread waits for another one of its program. Others hold that one up while it is

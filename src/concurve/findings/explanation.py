@@ -88,7 +88,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     lives of threads, or the number of workers is not known. ``share`` is the part of the loss that
     the cause stands for, and ``runner_up`` the cause with the next greatest part. ``doubt`` says
     why its figures or those of its base are in doubt: then a cause is named only if the quiet
-    trials alone show the same, or if it is ``contamination``; else ``cause`` is ``in doubt``, and
+    trials alone show the same, if it is a lock for which threads waited longer than others can have
+    made them, or if it is ``contamination``; else ``cause`` is ``in doubt``, and
     ``evidence`` what the figures in doubt say. ``sites`` are the places in the
     program where threads waited for locks, most readings first; ``place`` says the first ones in a
     sentence where a lock is the cause. ``stacks`` divide the blocked time by place. ``is_jvm``: a

@@ -157,7 +157,8 @@ class ExplainedCell(msgspec.Struct, frozen=True, omit_defaults=True):
         str,
         about(
             "Why its figures or the base's are in doubt: then no cause is named but "
-            "contamination; left out if they are not."
+            "contamination, what quiet trials show as well, and a lock for which threads waited "
+            "longer than others can have made them; left out if they are not."
         ),
     ] = ""
     blocked_by_kind_ns: Annotated[
