@@ -403,6 +403,21 @@ def test_who_sleeps_for_want_of_work_waits_for_no_lock(
     assert said.cause != "lock"
 
 
+def test_a_first_thread_that_ran_before_the_others_began_gives_them_no_work() -> None:
+    """Half of a short trial is the start of an interpreter."""
+    starting = thread(0.49, futex=0.51, tid=100, switches=12)
+
+    def half(one: Thread) -> Thread:
+        return {**one, "lived": 0.5}
+
+    base = level(1, [half(trying(0.0, 0)), starting])
+    said = cause_of(level(2, [half(trying(0.5)), half(trying(0.5)), starting]), base)
+    assert said.cause == "lock"
+    # One that runs beside them may.
+    busy = {**starting, "cpu": 0.7, "futex": 0.3}
+    assert level(2, [half(trying(0.5)), half(trying(0.5)), busy]).accounts[0].is_fed
+
+
 def test_a_jvm_s_main_that_ran_before_its_threads_began_is_not_active() -> None:
     """It waits more often than a first thread that only starts others, and computes as much."""
     main = thread(0.1, futex=0.9, name="java", tid=150, switches=40)
@@ -669,6 +684,18 @@ def test_a_first_thread_that_waits_in_a_join_is_not_active() -> None:
 def test_a_starving_thread_is_active() -> None:
     found = only(record(role([thread(0.95, 0.05), thread(0.01, 0.99), thread(0.001, 0.1)])))
     assert found.threads == 2
+
+
+def test_a_thread_that_waits_for_requests_to_a_disk_is_not_active() -> None:
+    """A thread of a database takes what has been read or written, of which there is hardly any: it
+    waits for the disk all the time, and those that answer do not."""
+    answering = thread(0.2, futex=0.8, switches=2500)
+    waiting = thread(0.002, disk=0.998, name="io", switches=20)
+    found = only(record(role([*[answering] * 4, waiting])))
+    assert found.threads == 4 and found.readings["disk"] == 0
+    # One that is woken often, or waits as long as a request takes, has the disk work for it.
+    for busy in ({**waiting, "switches": 60}, thread(0.01, disk=0.99, switches=20)):
+        assert only(record(role([*[answering] * 4, busy]))).readings["disk"] > 0
 
 
 def test_processes_count_like_threads() -> None:

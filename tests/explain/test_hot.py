@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from concurve.definition.purposes import Purposes
 from concurve.explain.accounts import account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of, further_verdicts
@@ -16,9 +17,10 @@ from concurve.explain.hot import Hot, grew_in, is_locking, is_waiting, spun
 from concurve.explain.losses import loss_of
 from concurve.explain.verdict import Case
 from concurve.explain.weights import weigh
+from concurve.readings.operations import Asked
 from concurve.wire.record import HotFile, HotFunction, HotRecord, HotThread, RoleRecord
 from tests.explain.test_losses import ASKED, program
-from tests.helpers.explaining import WALL, Thread, record, thread
+from tests.helpers.explaining import WALL, Thread, record, role, thread
 
 GOMP = "libgomp.so.1"
 LIBC = "libc.so.6"
@@ -44,9 +46,9 @@ def hot(places: Places, samples: int = 100) -> HotRecord:
 
 
 def made(threads: list[Thread], wall: float, found: HotRecord | None, noise: float) -> RoleRecord:
-    role = program(threads, wall, noise=noise)
-    usage = msgspec.structs.replace(role.usage, user_ns=role.usage.cpu_ns)
-    return msgspec.structs.replace(role, usage=usage, hot=found)
+    whole = program(threads, wall, noise=noise)
+    usage = msgspec.structs.replace(whole.usage, user_ns=whole.usage.cpu_ns)
+    return msgspec.structs.replace(whole, usage=usage, hot=found)
 
 
 def cell(
@@ -306,3 +308,104 @@ def test_few_samples_do_not_make_an_even_lock_uneven_work() -> None:
     assert spun([named])[0].locking == pytest.approx(0.9)
     openmp = Hot(1.0, HotRecord(samples=100, listed=(HotFunction(GOMP, 90, 0, None, 80),)))
     assert spun([openmp])[0].waiting == pytest.approx(0.9) and not spun([openmp])[0].locking
+
+
+# -- threads of a server -----------------------------------------------------------------------
+
+SERVED = Asked(Purposes("target", "target", ("load",), True))
+
+
+def served(
+    io: int, waiting: float, busy: float = 0.8, part: float = 1.0, loop: str = "IOThreadMain",
+    seen: bool = True, work: float = 0.8,
+) -> Breakdown:  # fmt: skip
+    """A server whose first thread does the ``work``, with threads beside it that are ``busy``, and
+    seem to wait in a loop for a part of that; and a load that asks them. Of its CPU time, ``part``
+    is in the measured phase."""
+    rng = random.Random(1)
+    first = thread(work, poll=1 - work, name="server", tid=FIRST)
+    first_samples = round(100 * work)
+    beside = [thread(busy, poll=1 - busy, name=f"io_{n}", tid=FIRST + n) for n in range(1, io + 1)]
+    each = round(100 * busy)
+    spun_there = round(waiting * each)
+    listed = [HotFunction("server", first_samples, first_samples, "answer")]
+    if io:
+        listed.append(HotFunction("server", io * each, 0, loop, io * spun_there if seen else 0))
+    threads = [
+        HotThread(FIRST, first_samples),
+        *(HotThread(it["tid"], each, spun_there) for it in beside),
+    ]
+    found = HotRecord(
+        samples=first_samples + io * each,
+        files=(HotFile("server", first_samples + io * each),),
+        listed=tuple(listed),
+        threads=tuple(threads) if io and seen else (),
+    )
+
+    def server(noise: float) -> RoleRecord:
+        made = role([first, *beside], None, phase=True, noise=noise)
+        usage = msgspec.structs.replace(made.usage, user_ns=made.usage.cpu_ns)
+        cpu = round(part * (usage.cpu_ns or 0))
+        phase = msgspec.structs.replace(
+            made.phases[0], usage=msgspec.structs.replace(usage, cpu_ns=cpu)
+        )
+        return msgspec.structs.replace(made, usage=usage, phases=(phase,), hot=found)
+
+    def load(noise: float) -> RoleRecord:
+        asking = [thread(0.1, name="load", poll=0.9)]
+        return role(asking, 1000.0, "load", phase=True, noise=noise)
+
+    accounts = [
+        account(record(server(noise), load(noise)), SERVED)
+        for noise in (1 + 0.002 * rng.random() for _ in range(5))
+    ]
+    cells = breakdown([each for each in accounts if each is not None])
+    assert cells is not None
+    return cells
+
+
+SERVED_BASE = served(0, 0.0)
+
+
+def test_threads_of_a_server_that_spin_for_requests_are_cpu_time() -> None:
+    """An I/O thread that never sleeps: it has time left, and the same requests cost more."""
+    said = cause_of(served(1, 0.8), SERVED_BASE, True)
+    assert (said.cause, said.limit, said.either) == ("cpu", "", None)
+    assert said.words == (
+        "2.0 × the CPU time: threads spin while they wait for others: 40 % of the CPU time, in "
+        "IOThreadMain (server)"
+    )
+
+
+def test_threads_of_a_server_that_work_throughout_are_its_limit() -> None:
+    said = cause_of(served(1, 0.0, busy=0.9), SERVED_BASE, True)
+    assert (said.cause, said.limit) == ("cpu", "io") and "spin" not in said.words
+
+
+def test_cpus_that_a_server_has_used_up_by_spinning_are_told_so() -> None:
+    said = cause_of(served(2, 0.8, busy=0.55), SERVED_BASE, True)
+    assert (said.cause, said.limit) == ("cpu", "CPUs")
+    assert "threads spin while they wait for others: 46 % of the CPU time" in said.words
+    assert "spin" not in cause_of(served(2, 0.2, busy=0.55), SERVED_BASE, True).words
+    alone = cause_of(served(2, 0.95, busy=0.55), None, True)
+    assert "threads spin while they wait for others" in alone.words
+
+
+def test_threads_of_a_server_that_spin_more_than_others_work_may_do_so_for_a_lock() -> None:
+    said = cause_of(served(1, 0.9, work=0.2), served(0, 0.0, work=0.2), True)
+    assert (said.cause, said.either) == ("cpu", "lock")
+    assert said.words.endswith("in IOThreadMain (server), for a lock or for requests")
+
+
+def test_the_samples_of_a_server_count_where_most_of_its_time_is_measured() -> None:
+    assert served(1, 0.8, part=0.4).accounts[0].hot is None
+    counted = served(1, 0.8, part=0.6).accounts[0].hot
+    assert counted is not None
+    assert counted.user_ns == pytest.approx(0.6 * 1.6 * WALL / 1000, rel=0.01)
+
+
+def test_a_spin_lock_of_a_server_is_a_lock_and_other_code_that_costs_more_has_its_name() -> None:
+    locked = cause_of(served(1, 0.8, loop="s_lock", seen=False), SERVED_BASE, True)
+    assert locked.cause == "lock" and "in s_lock (server)" in locked.words
+    other = cause_of(served(1, 0.8, loop="encrypt", seen=False), SERVED_BASE, True)
+    assert other.cause == "coherency" and "increase is in encrypt (server)" in other.words

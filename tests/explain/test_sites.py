@@ -10,6 +10,7 @@ import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import pytest
 
+from concurve.definition.purposes import Purposes
 from concurve.definition.study import Rules
 from concurve.explain.accounts import account
 from concurve.explain.explanation import explain_run
@@ -17,7 +18,7 @@ from concurve.explain.sites import place_sentence, sites_of
 from concurve.findings.explanation import Explanation
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
-from concurve.readings.operations import asked_of
+from concurve.readings.operations import Asked, asked_of
 from concurve.report.json.explanation import to_json
 from concurve.report.sections.limits import explanation_document
 from concurve.report.terminal import lines
@@ -241,6 +242,24 @@ def test_threads_that_have_nothing_to_do_wait_for_no_lock() -> None:
     assert place_sentence("lock", sites_of([found])).startswith(
         "Of 90 sampled waits, 67 % were in lock_row and 33 % were in next_task"
     )
+
+
+def test_threads_of_a_server_that_answer_nobody_wait_for_work() -> None:
+    """They have a little to do besides: more than a fiftieth, and less than a tenth, of what those
+    do that answer."""
+    row = site("lock_row()", 60, primitive="condition", waiters=waiters(t101=30, t102=30))
+    log = site("next_entry()", 90, primitive="condition", threads=1, waiters=waiters(t103=90))
+    commit = site("commit()", 20, primitive="mutex", threads=1, waiters=waiters(t103=20))
+    server = msgspec.structs.replace(role(OF_A_SERVER), sites=sites(row, log, commit))
+    load = role([thread(0.5, poll=0.5, name="load")], 1000, "load")
+    served = Asked(Purposes("target", "target", ("load",), True))
+    for asked, places in (
+        (served, ["lock_row()", "commit()"]),
+        (asked_of(small_study()), ["next_entry()", "lock_row()", "commit()"]),
+    ):
+        found = account(record(server, load), asked)
+        assert found is not None and found.sites is not None
+        assert [it.function for it in found.sites.listed] == places
 
 
 @pytest.mark.parametrize("primitive", ["mutex", "reader_writer_lock", "barrier", "once", "join"])

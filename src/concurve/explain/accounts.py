@@ -6,6 +6,7 @@ run queue, and the rest, which is blocked; samples say on what (``docs/method/ex
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -42,7 +43,14 @@ from concurve.explain.waiting import (
 from concurve.readings.contamination import machine_capacity_ns
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.readings.operations import Asked, Counted, count_operations
-from concurve.wire.record import CpuQuota, RoleRecord, SitesRecord, TrialRecord, Usage
+from concurve.wire.record import (
+    CpuQuota,
+    PhaseRecord,
+    RoleRecord,
+    SitesRecord,
+    TrialRecord,
+    Usage,
+)
 
 #: Fewer readings than this say little.
 READINGS_MIN = 30
@@ -79,10 +87,10 @@ class Account(NamedTuple):
     ``pinned``: a worker may not use all CPUs of its role. ``level`` is the number of workers that
     were asked for, where a factor counts them. ``sites``: where in the program threads that have
     work waited for locks. ``in_turns``: the workers never ran together. ``hot``: where they
-    ran, of whole runs alone. ``is_jvm``: a JVM runs the threads; ``stops`` is how often the thread
-    slept by which it stops all others, and ``compiler_queue_ns`` how long a thread that compiles
-    waited for a CPU. ``is_fed``: another thread may wake them again and again. ``asleep``: active
-    threads that sleep at a time, and are no workers.
+    ran, of whole runs and of roles that serve. ``is_jvm``: a JVM runs the threads; ``stops`` is how
+    often the thread slept by which it stops all others, and ``compiler_queue_ns`` how long a thread
+    that compiles waited for a CPU. ``is_fed``: another thread may wake them again and again.
+    ``asleep``: active threads that sleep at a time, and are no workers.
     """
 
     operations: float
@@ -172,7 +180,8 @@ def account(
         time = time._replace(run_queue_ns=sampled_queue(time, readings))
     sites = role.sites
     if not is_written_in_go(role):  # whose samples have the numbers of goroutines
-        sites = sites_without_idle(sites, idle_threads(role.threads.listed, active))
+        idle = idle_threads(role.threads.listed, active, roles.serving)
+        sites = sites_without_idle(sites, idle)
     spent = (time.cpu_ns or 0.0) + (time.run_queue_ns or 0.0)
     operations = count_operations(record, asked, work_level)
     clients = [other.name for other in record.roles if roles.is_client(other.name)]
@@ -223,13 +232,31 @@ def account(
         level=work_level,
         sites=sites,
         in_turns=takes_turns(workers, wall),
-        hot=hot_of(role, operations.number) if is_whole else None,
+        hot=_hot_of(role, phases, operations.number, roles.serving),
         is_jvm=bool(service_threads(role.threads.listed)),
         stops=stops_of(role.threads.listed),
         compiler_queue_ns=compiler_queue_of(role.threads.listed),
         is_fed=is_fed(listed, active, wall),
         asleep=asleep_beside(active, wall),
     )
+
+
+#: The samples of a server's whole life stand for its measured phase if so much of its CPU time is
+#: in it: outside of it, it does the same, or nothing.
+MEASURED_MIN = 0.5
+
+
+def _hot_of(
+    role: RoleRecord, phases: Sequence[PhaseRecord], operations: float, serving: bool
+) -> Hot | None:
+    """Where the threads ran, in whole runs, and in the measured phase of a role that serves."""
+    if not phases:
+        return hot_of(role, operations)
+    used, whole = [phase.usage.cpu_ns for phase in phases], role.usage.cpu_ns
+    if not serving or None in used or not whole:
+        return None
+    part = min(1.0, sum(ns or 0 for ns in used) / whole)
+    return hot_of(role, operations, part) if part >= MEASURED_MIN else None
 
 
 def _other(role: RoleRecord, is_client: bool) -> OtherRole:

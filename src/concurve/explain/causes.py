@@ -23,7 +23,13 @@ from concurve.explain.components import (
     storing,
     synchronising,
 )
-from concurve.explain.computing import computing, mapping, starting
+from concurve.explain.computing import (
+    SPINNING,
+    computing,
+    mapping,
+    served_spinning_words,
+    starting,
+)
 from concurve.explain.goroutine_limits import by_goroutines
 from concurve.explain.locks import is_seen, wait_often
 from concurve.explain.losses import by_capacity, capacity_verdicts, lost_share
@@ -64,10 +70,11 @@ def cause_of(cell: Breakdown, base: Breakdown | None, serving: bool = False) -> 
     """What limits a cell. ``base`` is the breakdown of its base, ``None`` for the base itself;
     ``serving``: its threads serve clients."""
     case = Case(cell, base, serving)
-    served = _serving(case)
-    if served is not None:
-        return served
-    verdict = _by_time(case, base)
+    verdict = _serving(case) or _by_time(case, base)
+    if serving and verdict.cause == "cpu" and verdict.parts != SPINNING:
+        return verdict._replace(words=f"{verdict.words}{_spins_too(case)}")
+    if verdict.limit:
+        return verdict
     if verdict.cause == "none" and cell.used:
         others = f", while {outside_processes(cell)}" if is_doubtful(cell) else ""
         return verdict._replace(words=f"{verdict.words}; {cell.used}{others}")
@@ -134,6 +141,19 @@ def _serving(case: Case) -> Verdict | None:
         return Verdict("contamination", words)
     cause: Cause = "client" if limit.is_client else "cpu"
     return Verdict(cause, f"{limit.words}{cost}", limit=limit.name)
+
+
+def _spins_too(case: Case) -> str:
+    """That threads of a loaded server spin, where most of what an operation costs more, or of all
+    that it costs in the base, goes to that; else empty."""
+    cell, base = case.cell, case.base
+    spun, more = (
+        sum(cell.mean(name) - (base.mean(name) if base else 0.0) for name in names)
+        for names in (SPINNING, ("cpu",))
+    )
+    if more < CPU_LOSS_MIN * cell.mean("cpu") or spun < EXPLAINS * more or spun <= 0:
+        return ""
+    return f"; {served_spinning_words(cell)}"
 
 
 Judge = Callable[[Case, float], Verdict | None]

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections import Counter
 
 from concurve.explain.breakdown import Breakdown
-from concurve.explain.hot import grew_in, is_locking, is_loop, is_waiting, place_of
+from concurve.explain.hot import (
+    grew_in,
+    is_locking,
+    is_loop,
+    is_waiting,
+    place_of,
+    spins_in_loops,
+)
 from concurve.explain.others import grown_share, outside_processes
 from concurve.explain.verdict import EXPLAINS, Case, Verdict, is_crowded, times
 from concurve.stats.moments import mean
@@ -61,6 +68,10 @@ def _slow_code(case: Case, amount: float) -> str:
     )
 
 
+#: For which threads spin, whatever they wait for.
+SPINNING = ("spin_waits", "spin_delays", "spin_locks")
+
+
 def spun_words(case: Case, amount: float) -> Verdict | None:
     """More CPU time because threads spin: without work, or for a lock."""
     cell, base = case.cell, case.base
@@ -79,6 +90,12 @@ def spun_words(case: Case, amount: float) -> Verdict | None:
     # Of both kinds together, the greater one, as samples tell them apart by chance in part.
     is_spinning = more("spin_waits", "spin_locks") >= EXPLAINS * amount
     waits_more = more("spin_waits") >= more("spin_locks")
+    # Threads of a server also spin until there is a request, and then all of them may do so.
+    if case.serving and spins_in_loops(cell.hot) and more(*SPINNING) >= EXPLAINS * amount:
+        spun = Verdict("cpu", f"{words}: {served_spinning_words(cell)}", parts=SPINNING)
+        if more("spin_waits", "spin_delays") < more("spin_locks"):
+            spun = spun._replace(words=f"{spun.words}, for a lock or for requests", either="lock")
+        return spun
     if is_most("spin_waits") or (is_spinning and waits_more):
         said = f"{words}: {spinning_words(cell)}"
         return Verdict("imbalance", said, parts=("spin_waits",))
@@ -93,6 +110,14 @@ def spun_words(case: Case, amount: float) -> Verdict | None:
             return Verdict("cpu", f"{spin} ({granted})")
         return Verdict("contamination", f"{spin}, while {outside_processes(cell)}")
     return None
+
+
+def served_spinning_words(cell: Breakdown) -> str:
+    """How much the threads of a server spin, and where, in words."""
+    share = percent(min(1.0, sum(map(cell.mean, SPINNING)) / cell.mean("cpu")))
+    kinds = (place_of(cell.hot, which) for which in (is_loop, is_locking, is_waiting))
+    at = next((it for it in kinds if it), "")
+    return f"threads spin while they wait for others: {share} of the CPU time, in {at}"
 
 
 def spinning_words(cell: Breakdown) -> str:

@@ -52,13 +52,13 @@ class Hot(NamedTuple):
         return self.user_ns * samples / self.record.samples
 
 
-def hot_of(role: RoleRecord, operations: float) -> Hot | None:
+def hot_of(role: RoleRecord, operations: float, part: float = 1.0) -> Hot | None:
     """Where the threads of a role ran; ``None`` without samples, or without the CPU time that they
-    divide."""
+    divide. ``part`` of that time is measured."""
     user, found = role.usage.user_ns, role.hot
     if user is None or found is None or not found.samples or operations <= 0:
         return None
-    return Hot(user / operations, found)
+    return Hot(part * user / operations, found)
 
 
 class Spun(NamedTuple):
@@ -133,6 +133,13 @@ def is_locking(place: HotFunction) -> bool:
     if _UNLOCKS.search(name):
         return False
     return bool(_OPENMP_LOCKS.search(name) or _SPIN_LOCKS.search(name))
+
+
+def spins_in_loops(trials: Sequence[Hot | None]) -> bool:
+    """Do threads spin in loops of the program's own, more than where a name says for what?"""
+    every = [it for hot in trials if hot for it in hot.record.listed]
+    named = sum(it.samples for it in every if is_waiting(it) or is_locking(it))
+    return sum(it.waiting for it in every if is_loop(it)) > named
 
 
 def place_of(trials: Sequence[Hot | None], which: Callable[[HotFunction], bool]) -> str:

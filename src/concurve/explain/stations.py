@@ -26,6 +26,8 @@ THREAD_READY = 0.93
 THREAD_READY_RUNS = 0.5
 #: The same for CPUs; the runner and the kernel use a little of their time.
 CPUS_USED_UP = 0.9
+#: Fewer samples of where a thread ran do not say that it spins.
+SAMPLES_MIN = 10
 #: Stations that used a smaller share of a CPU are not named.
 NAMED_MIN = 0.02
 
@@ -33,7 +35,8 @@ NAMED_MIN = 0.02
 class Station(NamedTuple):
     """Threads of a kind: their number, the CPUs that they used together, and the share of the time
     that the least busy one ran: if that one is used up, all are. ``ready`` is that share with its
-    waits for a CPU."""
+    waits for a CPU. Who spins in a loop that only waits has time left: that is in
+    ``cpus`` alone."""
 
     name: str
     threads: int
@@ -165,15 +168,25 @@ def _stations(role: RoleRecord, used: float, wall: float) -> tuple[Station, ...]
     scale = used / whole / wall
     lives = sum(thread.usage.run_queue_ns or 0 for thread in threads)
     waited = _queued(role) / max(1, lives) / wall
+    sampled = () if role.hot is None else role.hot.threads
+    spins = {it.tid: it.waiting / it.samples for it in sampled if it.samples >= SAMPLES_MIN}
     found = []
     for name, each in kinds.items():
-        ran = [scale * (thread.usage.cpu_ns or 0) for thread in each]
+        cpus = sum(scale * (thread.usage.cpu_ns or 0) for thread in each)
+        ran = [scale * _worked(thread, spins.get(thread.tid, 0.0)) for thread in each]
         ready = [
             share + waited * (thread.usage.run_queue_ns or 0)
             for share, thread in zip(ran, each, strict=True)
         ]
-        found.append(Station(name, len(each), sum(ran), min(ran), min(ready)))
+        found.append(Station(name, len(each), cpus, min(ran), min(ready)))
     return tuple(sorted(found, key=lambda station: -station.cpus))
+
+
+def _worked(thread: ThreadRecord, spins: float) -> float:
+    """The CPU time of a thread without that for which it spun: this part of that in user mode."""
+    used = thread.usage.cpu_ns or 0
+    user = used if thread.usage.user_ns is None else min(used, thread.usage.user_ns)
+    return used - spins * user
 
 
 def _queued(role: RoleRecord) -> float:

@@ -19,6 +19,8 @@ STARVING_SHARE = 0.5
 #: A thread has nothing to do that has less than this share of the CPU time of the busiest one, and
 #: of the switches of the one that is switched most.
 IDLE_SHARE = 0.02
+#: A thread that rests, and waits so long for the disk each time, waits for requests to it.
+DISK_WAIT_NS_MAX = 25_000_000.0
 #: A first thread with a smaller share of the CPU time of the busiest of the others, and fewer
 #: switches beyond one for each of them, only started the others and waits in a join.
 JOINING_SHARE = 0.5
@@ -134,9 +136,11 @@ def active_threads(
     starting = starting_threads(listed, first)
     others = [thread for thread in listed if thread not in starting]
     listed = [
-        thread for thread in listed if thread not in starting or not _joins(thread, others, joining)
+        thread
+        for thread in listed
+        if thread not in starting or not _joins(thread, others, joining, wall)
     ]
-    activity = [_activity(thread, wall) for thread in listed]
+    activity = [_activity(thread, listed, wall) for thread in listed]
     least = ACTIVE_SHARE * max(activity, default=0.0)
     return [
         thread
@@ -153,7 +157,9 @@ def starting_threads(listed: Sequence[ThreadRecord], first: int | None) -> list[
     return [t for t in listed if t in found or (t.pid, t.name) in names]
 
 
-def _joins(thread: ThreadRecord, others: Sequence[ThreadRecord], joining: float) -> bool:
+def _joins(
+    thread: ThreadRecord, others: Sequence[ThreadRecord], joining: float, wall: float
+) -> bool:
     """Does it wait for the end of the others?"""
     waits, usage = thread.waits, thread.usage
     if not others or waits is None:
@@ -167,9 +173,7 @@ def _joins(thread: ThreadRecord, others: Sequence[ThreadRecord], joining: float)
     # The main thread of a JVM loads classes before.
     is_known = 2 * waits.child >= waits.readings or thread.name == _JVM_NAME
     used, life = usage.cpu_ns or 0, thread.lived_ns or 0
-    # It may have run before the others began to live.
-    before = life - max(other.lived_ns or 0 for other in others)
-    is_before = used + (usage.run_queue_ns or 0) <= before + JOINING_CPU * life
+    is_before = _ran_before(thread, others, wall)
     busiest = max(other.usage.cpu_ns or 0 for other in others)
     # Where all threads hardly run, that is no share of the work.
     hardly = used < max(JOINING_SHARE * busiest, JOINING_CPU * life)
@@ -179,27 +183,35 @@ def _joins(thread: ThreadRecord, others: Sequence[ThreadRecord], joining: float)
     return (seldom or is_known) and is_apart
 
 
-def idle_threads(listed: Sequence[ThreadRecord], active: Sequence[ThreadRecord]) -> frozenset[int]:
+def idle_threads(
+    listed: Sequence[ThreadRecord], active: Sequence[ThreadRecord], serving: bool = False
+) -> frozenset[int]:
     """The threads that had nothing to do: they hardly ran, and were hardly ever woken. So do the
-    background threads of a server, which look for work once a second."""
-    most_ns = max((thread.usage.cpu_ns or 0 for thread in listed), default=0)
-    most_woken = max(map(switches_of, listed), default=0)
+    background threads of a server, which look for work once a second; others of it have a little
+    to do besides, and are none of those that answer."""
     busy = {thread.tid for thread in active}
-    return frozenset(
-        thread.tid
-        for thread in listed
-        if thread.tid not in busy
-        and (thread.usage.cpu_ns or 0) < IDLE_SHARE * most_ns
-        and switches_of(thread) < IDLE_SHARE * most_woken
-    )
+    idle = [thread for thread in listed if serving or _rests(thread, listed)]
+    return frozenset(thread.tid for thread in idle if thread.tid not in busy)
 
 
-def _activity(thread: ThreadRecord, wall: float) -> float:
+def _rests(thread: ThreadRecord, listed: Sequence[ThreadRecord]) -> bool:
+    """Did it hardly run beside the busiest one, and was it hardly ever woken?"""
+    most_ns = max((it.usage.cpu_ns or 0 for it in listed), default=0)
+    most_woken = max(map(switches_of, listed), default=0)
+    is_quiet = (thread.usage.cpu_ns or 0) < IDLE_SHARE * most_ns
+    return is_quiet and switches_of(thread) < IDLE_SHARE * most_woken
+
+
+def _activity(thread: ThreadRecord, listed: Sequence[ThreadRecord], wall: float) -> float:
     """Time that a thread ran, or waited for the disk. Waits for a network or a pipe do not count,
-    because idle threads wait there, too."""
+    because idle threads wait there, too; nor does a wait for requests to a disk that hardly ever
+    come, as of a thread of a database that takes what has been read or written."""
     waits = thread.waits
     disk = waits.disk / waits.readings if waits and waits.readings else 0.0
-    return (thread.usage.cpu_ns or 0) + disk * life_of(thread, wall)
+    waited = disk * life_of(thread, wall)
+    if waited >= DISK_WAIT_NS_MAX * max(1, switches_of(thread)) and _rests(thread, listed):
+        waited = 0.0
+    return (thread.usage.cpu_ns or 0) + waited
 
 
 def _starves(thread: ThreadRecord, wall: float) -> bool:
@@ -230,7 +242,11 @@ def dispatcher_of(
     found = [
         (share, thread)
         for thread, share in ran
-        if kind_of(thread) != usual and (switches_of(thread) >= least or share >= DISPATCHER_BUSY)
+        if kind_of(thread) != usual
+        and (
+            switches_of(thread) >= least
+            or (share >= DISPATCHER_BUSY and not _ran_before(thread, peers, wall))
+        )
     ]
     if not found:
         return None
@@ -247,10 +263,20 @@ def is_fed(listed: Sequence[ThreadRecord], active: Sequence[ThreadRecord], wall:
     peers = _peers(active)
     least = max(FEEDER_SWITCHES_MIN, FEEDER_SHARE * sum(map(switches_of, peers)))
     return any(
-        _woken(thread) >= least or _ran(thread, wall) >= DISPATCHER_BUSY
+        _woken(thread) >= least
+        or (_ran(thread, wall) >= DISPATCHER_BUSY and not _ran_before(thread, peers, wall))
         for thread in listed
         if thread not in peers
     )
+
+
+def _ran_before(thread: ThreadRecord, others: Sequence[ThreadRecord], wall: float) -> bool:
+    """May it have run only before the others began to live, as the first thread of a short trial
+    that loads a program? Then it gives them no work."""
+    life = life_of(thread, wall)
+    before = life - max((life_of(other, wall) for other in others), default=life)
+    used = (thread.usage.cpu_ns or 0) + (thread.usage.run_queue_ns or 0)
+    return used <= before + JOINING_CPU * life
 
 
 def asleep_beside(active: Sequence[ThreadRecord], wall: float) -> float:
