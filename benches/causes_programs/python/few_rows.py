@@ -1,12 +1,12 @@
-"""Threads that insert a few rows into one SQLite file with a log, each in a transaction of its own: a
-tenth of a second in all. One at a time may write; the others sleep for a while and try again."""
+"""Threads that insert a few rows into one SQLite file with a log, each in a transaction of its own:
+a tenth of a second in all. One at a time may write; the others sleep and try again."""
 
 import sqlite3
 import sys
 import threading
 from pathlib import Path
 
-ROWS = 900
+ROWS = 500
 
 
 def insert(path: str, rows: int) -> None:

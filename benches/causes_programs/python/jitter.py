@@ -1,5 +1,5 @@
-"""Threads that ask something outside again and again, which answers after a time by chance: they sleep
-for it."""
+"""Threads that ask something outside again and again, which answers after a time by chance: they
+sleep for it."""
 
 import random
 import sys

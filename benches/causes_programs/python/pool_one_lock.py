@@ -5,7 +5,7 @@ import sys
 from multiprocessing.synchronize import Lock
 
 TASKS = 240
-held: Lock
+held: list[Lock] = []
 
 
 def compute(iterations: int) -> int:
@@ -16,13 +16,12 @@ def compute(iterations: int) -> int:
 
 
 def begin(lock: Lock) -> None:
-    global held
-    held = lock
+    held.append(lock)
 
 
 def task(number: int) -> int:
     prepared = compute(3_000 + number)
-    with held:
+    with held[0]:
         return prepared ^ compute(30_000)
 
 
