@@ -22,6 +22,7 @@ from concurve.wire.record import (
     RoleRecord,
     SiteRecord,
     SitesRecord,
+    ThreadReadings,
     TrialRecord,
     Usage,
 )
@@ -379,8 +380,12 @@ def test_sleeps_beside_waits_for_a_disk_are_those_of_a_lock_too() -> None:
     base = level(1, [writer(0.0, 0.75), PARENT])
     said = cause_of(level(2, [writer(0.5, 0.25)] * 2 + [PARENT], wall=0.95), base)
     assert said.cause == "lock" and "asleep, as one worker alone is not" in said.words
-    few = cause_of(level(2, [writer(0.2, 0.55)] * 2 + [PARENT], wall=0.95), base)
+    few = cause_of(level(2, [writer(0.1, 0.65)] * 2 + [PARENT], wall=0.95), base)
     assert few.cause != "lock", "they wait for the disk"
+    # One sleeps while the other one writes all of its rows, and then waits for the disk as long.
+    own = [thread(0.18, sleep=0.36, disk=0.46, switches=400)] * 2
+    said = cause_of(level(2, [*own, PARENT], wall=0.81), level(1, [writer(0.0, 0.75), PARENT]))
+    assert said.cause == "lock"
 
 
 @pytest.mark.parametrize(
@@ -401,6 +406,26 @@ def test_who_sleeps_for_want_of_work_waits_for_no_lock(
 ) -> None:
     said = cause_of(level(2, [*own, PARENT], wall=0.75), level(1, [*base, PARENT]))
     assert said.cause != "lock"
+
+
+def test_a_first_thread_that_was_seen_in_joins_alone_gives_no_work() -> None:
+    """It was switched while it loaded a program, as often as one that gives out work."""
+    first = thread(0.05, futex=0.95, tid=100, switches=60)
+
+    def two(primitive: str) -> Breakdown:
+        waited = SiteRecord(
+            primitive=primitive, call="futex", module="/app", offset="0x1", found="cfi",
+            readings=30, threads=1, waiters=(ThreadReadings(100, 30),),
+        )  # fmt: skip
+        made = role([trying(0.33), trying(0.33), first], None, wall=round(0.75 * WALL))
+        sites = SitesRecord(readings=30, listed=(waited,))
+        found = account(record(msgspec.structs.replace(made, pid=100, sites=sites)), ALONE_ASKED, 2)
+        assert found is not None
+        cells = breakdown([found] * 5)
+        assert cells is not None
+        return cells
+
+    assert not two("join").accounts[0].is_fed and two("condition").accounts[0].is_fed
 
 
 def test_a_first_thread_that_ran_before_the_others_began_gives_them_no_work() -> None:
@@ -684,6 +709,9 @@ def test_a_first_thread_that_waits_in_a_join_is_not_active() -> None:
 def test_a_starving_thread_is_active() -> None:
     found = only(record(role([thread(0.95, 0.05), thread(0.01, 0.99), thread(0.001, 0.1)])))
     assert found.threads == 2
+    # A command that a script calls first waits for a CPU, too, and does none of the work.
+    short = thread(0.2, 0.8, name="sh", lived=0.02)
+    assert only(record(role([thread(0.95, 0.05), *[short] * 3]))).threads == 1
 
 
 def test_a_thread_that_waits_for_requests_to_a_disk_is_not_active() -> None:

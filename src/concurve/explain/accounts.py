@@ -34,6 +34,7 @@ from concurve.explain.threads import (
 )
 from concurve.explain.waiting import (
     FutexWords,
+    joiners,
     joining_share,
     readings_of,
     sites_without_idle,
@@ -236,7 +237,7 @@ def account(
         is_jvm=bool(service_threads(role.threads.listed)),
         stops=stops_of(role.threads.listed),
         compiler_queue_ns=compiler_queue_of(role.threads.listed),
-        is_fed=is_fed(listed, active, wall),
+        is_fed=is_fed(listed, active, wall, joiners(role.sites)),
         asleep=asleep_beside(active, wall),
     )
 

@@ -201,16 +201,17 @@ def _try_again(cell: Breakdown, base: Breakdown) -> bool:
     uneven = cell.of_capacity("uneven") if cell.capacity else 1.0
     if uneven > ASLEEP_UNEVEN_MAX:
         return False
-    return wait_often(cell, base, "sleep") or _sleeps_often(cell)
+    return wait_often(cell, base, "sleep") or _sleeps_often(cell, base)
 
 
-def _sleeps_often(cell: Breakdown) -> bool:
-    """Is most of what threads were blocked for sleep, beside waits for a disk that are as many with
-    one worker, so that the switches do not tell how often they slept?"""
-    blocked = sum(cell.readings.get(kind, 0) for kind in KINDS)
+def _sleeps_often(cell: Breakdown, base: Breakdown) -> bool:
+    """Is most of what threads were blocked for more than one worker sleep, beside waits for a disk
+    that are as many with one, so that the switches do not tell how often they slept?"""
+    asleep, more = (cell.mean(kind) - base.mean(kind) for kind in ("sleep", "blocked"))
     seen = cell.readings.get("sleep", 0)
     each = cell.per_trial("switches") / cell.threads
-    return each >= LOCK_SWITCHES_MIN and seen >= KIND_READINGS_MIN and 2 * seen >= blocked
+    is_most = asleep >= EXPLAINS * more
+    return each >= LOCK_SWITCHES_MIN and seen >= KIND_READINGS_MIN and is_most
 
 
 def _holder_waits(cell: Breakdown, base: Breakdown) -> bool:

@@ -7,7 +7,7 @@ Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from concurve.wire.record import RoleRecord, ThreadRecord, Usage, Waits
@@ -145,7 +145,7 @@ def active_threads(
     return [
         thread
         for thread, done in zip(listed, activity, strict=True)
-        if done >= least or _starves(thread, wall)
+        if done >= least or _starves(thread, wall, least)
     ]
 
 
@@ -214,8 +214,10 @@ def _activity(thread: ThreadRecord, listed: Sequence[ThreadRecord], wall: float)
     return (thread.usage.cpu_ns or 0) + waited
 
 
-def _starves(thread: ThreadRecord, wall: float) -> bool:
-    return (thread.usage.run_queue_ns or 0) >= STARVING_SHARE * life_of(thread, wall) > 0
+def _starves(thread: ThreadRecord, wall: float, least: float) -> bool:
+    """Does it wait for a CPU for most of its life? One that is short does no part of the work."""
+    queued = thread.usage.run_queue_ns or 0
+    return queued >= STARVING_SHARE * life_of(thread, wall) > 0 and queued >= least
 
 
 def life_of(thread: ThreadRecord, wall: float) -> float:
@@ -256,17 +258,23 @@ def dispatcher_of(
     return Dispatcher(chosen.name, share, blocked > 0 and waits.futex >= 0.5 * blocked)
 
 
-def is_fed(listed: Sequence[ThreadRecord], active: Sequence[ThreadRecord], wall: float) -> bool:
+def is_fed(
+    listed: Sequence[ThreadRecord],
+    active: Sequence[ThreadRecord],
+    wall: float,
+    joiners: Collection[int] = (),
+) -> bool:
     """Is there a thread beside the active ones, or of another kind than most of them, that is
     switched again and again, or busy? It may be what they wait for, even if there is one of them
-    alone. A thread that waits, and that no other one wakes, waits for a time."""
+    alone. A thread that waits, and that no other one wakes, waits for a time. The ``joiners`` only
+    wait for the end of others, however often they were switched before."""
     peers = _peers(active)
     least = max(FEEDER_SWITCHES_MIN, FEEDER_SHARE * sum(map(switches_of, peers)))
     return any(
         _woken(thread) >= least
         or (_ran(thread, wall) >= DISPATCHER_BUSY and not _ran_before(thread, peers, wall))
         for thread in listed
-        if thread not in peers
+        if thread not in peers and thread.tid not in joiners
     )
 
 

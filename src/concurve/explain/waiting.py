@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
@@ -163,6 +164,27 @@ def joining_share(sites: SitesRecord | None) -> float:
     listed = () if sites is None else sites.listed
     every = sum(site.readings for site in listed)
     return sum(site.readings for site in listed if site.primitive == "join") / max(every, 1)
+
+
+#: A thread of whose sampled stacks so many are in joins, and so many at least, only waits for the
+#: end of others.
+JOINERS_SHARE = 0.9
+JOINERS_READINGS_MIN = 3
+
+
+def joiners(sites: SitesRecord | None) -> frozenset[int]:
+    """The threads that were seen waiting for the end of others, and hardly anywhere else."""
+    seen: Counter[int] = Counter()
+    ends: Counter[int] = Counter()
+    for site in () if sites is None else sites.listed:
+        for it in site.waiters:
+            seen[it.tid] += it.readings
+            ends[it.tid] += it.readings if site.primitive == "join" else 0
+    return frozenset(
+        tid
+        for tid, readings in ends.items()
+        if readings >= max(JOINERS_READINGS_MIN, JOINERS_SHARE * seen[tid])
+    )
 
 
 def _is_of_rounds(word: FutexWaits) -> bool:
