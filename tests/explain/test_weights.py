@@ -96,6 +96,25 @@ def test_a_lost_part_that_explains_little_makes_a_sentence_too() -> None:
     assert said.endswith(": 9 % of it.")
 
 
+@pytest.mark.parametrize(("wall", "is_short"), [(0.1, True), (0.3, False)])
+def test_short_trials_are_told_so_where_little_can_be_said(wall: float, is_short: bool) -> None:
+    one, two = made_cells()
+    base = cell(1, [worker(), joining()], wall=wall)
+    own = cell(2, [worker(0.6, other=0.4)] * 2 + [joining()], wall=0.85 * wall)
+    nothing = cause_of(own, base)
+    assert nothing.cause == "none"
+    said = sentence(two, one, own, base, nothing, ("threads",))
+    short = "are short: with more work in each, more can be said."
+    assert (". Trials of 85" in said and said.endswith(short)) == is_short
+    # What one thread does alone may be the start of the program.
+    base = cell(1, [worker(lived=0.7), joining(0.3)], wall=wall)
+    own = cell(2, [worker(lived=0.55)] * 2 + [joining(0.45)], wall=0.65 * wall)
+    alone = cause_of(own, base)
+    assert alone.cause == "serial"
+    said = sentence(two, one, own, base, alone, ("threads",))
+    assert ("the start of the program is a part of that" in said) == is_short
+
+
 def made_cells() -> tuple[CellFindings, CellFindings]:
     run = made_run(Store(), lambda n: 1.0 / float(n), threads=(1, 2))
     one, two = run.cells

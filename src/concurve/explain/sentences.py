@@ -50,10 +50,22 @@ def _ending(own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
         return "; there is no loss to explain" if not _loses(own, base) else _UNPROVEN
     more = excess(own, base, "total")
     if more.low is None or more.low <= 0:
-        return "; the excess is within its noise"
-    return _UNPROVEN if verdict.unproven else ""
+        return f"; the excess is within its noise{_too_short(own)}"
+    return _UNPROVEN if verdict.unproven else _too_short(own)
 
 
+def _too_short(own: Breakdown) -> str:
+    """That trials are short, where nothing was found of a loss: they have few samples, and threads
+    wait for one another only a few times in each."""
+    wall = own.per_trial("wall_ns")
+    if wall >= SHORT_NS:
+        return ""
+    return f". Trials of {_time(wall)} are short: with more work in each, more can be said"
+
+
+#: In shorter trials a thread is sampled a dozen times at most, and the start of an interpreter is a
+#: good part of them.
+SHORT_NS = 150_000_000.0
 _UNPROVEN = "; no part of the excess is significant: more trials may show one"
 #: Less than this share of the possible speed-up is no loss.
 _SPEEDUP_LOST_MIN = 0.1
@@ -72,11 +84,23 @@ def _lost(where: str, base_name: str, own: Breakdown, base: Breakdown, verdict: 
     start = f"With {where} the speed-up" if where else "The speed-up"
     start = f"{start} over {base_name} is {loss.speedup:.2f} of {loss.possible:g}"
     if verdict.cause == "none":  # its parts explain too little
-        return f"{start}: {verdict.words}."
+        return f"{start}: {verdict.words}{_too_short(own)}."
     of = f"{loss.possible - loss.speedup:.2f}"
     return (
         f"{start}; of the {of} lost, "
-        f"{loss.parts[verdict.cause]:.2f} go to {_LOST[verdict.cause]}: {verdict.words}."
+        f"{loss.parts[verdict.cause]:.2f} go to {_LOST[verdict.cause]}: {verdict.words}"
+        f"{_of_the_start(own, verdict)}."
+    )
+
+
+def _of_the_start(own: Breakdown, verdict: Verdict) -> str:
+    """That what one thread does alone may be the start of the program, where trials are short."""
+    wall = own.per_trial("wall_ns")
+    if verdict.cause != "serial" or wall >= SHORT_NS:
+        return ""
+    return (
+        f". Trials of {_time(wall)} are short, and the start of the program is a part of that: "
+        "more work in each would tell what limits the work"
     )
 
 
