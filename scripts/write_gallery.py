@@ -292,9 +292,9 @@ SUBJECTS = (
          "64", "--duration", "0.7s"),
         "Redis executes commands in one thread; I/O threads read requests and write answers.",
         "The load generator and the server share two CPUs here. The I/O threads of Redis spin "
-        "while they wait for work, so each one beyond the CPUs takes time from the others. With "
-        "two it is the second of the reasons named: threads that spin, not shared data. Nothing "
-        "from outside tells these apart where the loop that spins has no name of a lock.",
+        "while they wait for work, so each one beyond the CPUs takes time from the others. The "
+        "loop in which they do, in `IOThreadMain`, is known by its instructions: it reads a word "
+        "until another thread changes it.",
     ),
     Subject(
         "postgresql-hot-row",

@@ -76,6 +76,16 @@ def test_a_cause_that_cost_little_gives_way_to_the_one_that_cost_most() -> None:
     assert outweighed(own._replace(serving=True), cpu) == cpu
 
 
+def test_little_more_cpu_time_of_many_threads_is_not_what_others_took() -> None:
+    """Eight threads wait for CPUs that others have, and need a tenth more CPU time."""
+    waiting = worker(0.1, queue=0.6, other=0.3, switches=50)
+    own = Case(cell(8, [waiting] * 8, wall=1.375, foreign=0.55), BASE, False)
+    more = Verdict("coherency", "1.10 × the CPU time", parts=("cpu",))
+    assert outweighed(own, more).cause != "coherency"
+    shared = Case(cell(8, [worker(0.25, queue=0.75)] * 8), BASE, False)
+    assert outweighed(shared, more).cause == "coherency"
+
+
 def test_a_part_that_explains_little_of_a_loss_is_not_its_cause() -> None:
     """As the waits of xz's first thread for its workers, beside 7 % more CPU time."""
     waits = [worker(0.985, futex=0.014)] * 2

@@ -25,6 +25,9 @@ _SLOTS = {"cpu": "cpu", "run_queue": "queue", "spin_waits": "imbalance"}
 NAMED_MIN = 0.05
 
 
+#: Causes whose part of the loss is CPU time, however many threads wait for the CPUs.
+_OF_CPU_TIME: frozenset[Cause] = frozenset(("coherency", "memory", "smt", "clock"))
+
 #: What explains less than a quarter of a loss, and surely less than half, is not its cause.
 MAIN_MIN = 0.25
 MAIN_HIGH = 0.5
@@ -66,7 +69,9 @@ def outweighed(case: Case, verdict: Verdict) -> Verdict:
     """The verdict with the greatest share of the loss, if that of this one is clearly less: its
     thread time grew more, but that time cost little; ``none`` if all of them explain little. Too
     many threads for the CPUs cost nothing in any case, and are the limit."""
-    if case.base is None or verdict.cause == "none" or is_crowded(case.cell) or case.serving:
+    if case.base is None or verdict.cause == "none" or case.serving:
+        return verdict
+    if is_crowded(case.cell) and verdict.cause not in _OF_CPU_TIME:
         return verdict
     share = _share(case.cell, case.base, verdict)
     if share is None or share.high is None:
