@@ -110,9 +110,7 @@ fn measure(
 ) -> Result<(), Error> {
     let (hdr, requests) = (arguments.hdr.as_deref(), arguments.log_requests.as_deref());
     let observers = IntervalObservers::new(plan, load.end, hdr, requests)?;
-    // In a trial the record says it.
-    let alone = !reporter.is_connected();
-    let machine = alone.then(MachineBefore::read).flatten();
+    let machine = MachineBefore::outside_trials(reporter);
     let tallies = drive::run(plan, load, reporter, stop, observers)?;
     let machine_busy = machine.and_then(|it| it.busy_since(plan.target.is_server_here()));
     let figures = Figures::of(plan, load.pace, tallies, machine_busy);

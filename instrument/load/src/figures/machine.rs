@@ -5,6 +5,7 @@ use concurve_clock::{monotonic_ns, process_cpu_ns};
 use concurve_probe::others::{OtherProcess, Others};
 use concurve_probe::proc_fs::ProcFs;
 use concurve_probe::process::tick_ns;
+use concurve_reporter::Reporter;
 
 use crate::units::percent;
 
@@ -34,8 +35,14 @@ struct Reading {
 }
 
 impl MachineBefore {
+    /// Of a trial the record says it.
+    pub fn outside_trials(reporter: &Reporter) -> Option<Self> {
+        let alone = !reporter.is_connected();
+        alone.then(Self::read).flatten()
+    }
+
     /// `None` if this system does not say what its CPUs did.
-    pub fn read() -> Option<Self> {
+    fn read() -> Option<Self> {
         let proc_fs = ProcFs::default();
         let at = Reading::of(&proc_fs)?;
         let others = Others::take(&proc_fs);

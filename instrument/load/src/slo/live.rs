@@ -12,6 +12,7 @@ use super::search::{self, Doubt, Outcome, Search, SystemUnderTest, Window, settl
 use crate::counts::tally::{CONNECTION_LOST, Tally, add_counts};
 use crate::drive::{HEAD_START_NS, Workers, report_edge};
 use crate::error::Error;
+use crate::figures::machine::MachineBefore;
 use crate::figures::progress::Progress;
 use crate::figures::{busiest_share, busy_client};
 use crate::plan::{Bad, End, Objective, Pace, Plan, RateSearch, Task};
@@ -46,6 +47,8 @@ pub struct SearchResult {
     /// The one rate that was to be checked.
     pub checked_rate: Option<f64>,
     pub answers: Answers,
+    /// Who had the CPUs of this machine, if they were busy.
+    pub machine_busy: Option<String>,
 }
 
 /// What the server answered in the course of a search.
@@ -135,6 +138,7 @@ pub fn seek_rate(
     let length_ns = window_ns(asked)?;
     let workers = Workers::connect(plan, stop)?;
     reporter.ready()?;
+    let machine = MachineBefore::outside_trials(reporter);
     let begin_ns = monotonic_ns();
     report_edge(reporter, "measure", Edge::Begin, Some(begin_ns))?;
     let mut live = Live {
@@ -173,6 +177,7 @@ pub fn seek_rate(
         lost: live.lost,
         checked_rate: asked.rate,
         answers: live.answers,
+        machine_busy: machine.and_then(|it| it.busy_since(plan.target.is_server_here())),
     };
     Ok(doubted(plan, found))
 }

@@ -44,8 +44,22 @@ pub fn text(plan: &Plan, found: &SearchResult) -> String {
     text
 }
 
-/// The result in a sentence.
+/// The result in a sentence. An answer that a busy machine gave says so.
 fn verdict(found: &SearchResult) -> String {
+    let said = answer(found);
+    match is_in_doubt(found) {
+        true => format!("{said}; in doubt, because the machine was busy"),
+        false => said,
+    }
+}
+
+/// Whether others had the CPUs while an answer was found. That there is none needs no doubt.
+fn is_in_doubt(found: &SearchResult) -> bool {
+    let is_answered = !matches!(found.search.outcome, Outcome::Undecided { .. });
+    found.machine_busy.is_some() && is_answered
+}
+
+fn answer(found: &SearchResult) -> String {
     let texts = texts(found);
     let all = texts.join(", ");
     match found.search.outcome {
@@ -205,6 +219,7 @@ pub fn exit_code(found: &SearchResult) -> u8 {
 fn warnings(plan: &Plan, found: &SearchResult) -> Vec<String> {
     let (search, mut warnings) = (&found.search, Vec::new());
     warnings.extend(lost_sessions(plan, &found.lost));
+    warnings.extend(found.machine_busy.clone());
     warnings.extend(busy_client(plan, found.busiest_thread_share));
     warnings.extend(unanswered(found));
     if let Outcome::Found { rate, .. } = search.outcome
@@ -254,6 +269,7 @@ pub fn json(plan: &Plan, found: &SearchResult) -> Value {
         "reason": reason,
         "exit_code": exit_code,
         "verdict": verdict(found),
+        "in_doubt": is_in_doubt(found),
         "checked_rate_per_second": found.checked_rate,
         "closed_rate_per_second": closed_rate(found),
         "window_seconds": found.window_ns as f64 / 1e9,
@@ -319,8 +335,11 @@ pub fn report(plan: &Plan, found: &SearchResult, reporter: &Reporter) -> Result<
 mod tests {
     use std::collections::BTreeMap;
 
+    use clap::Parser;
+
     use super::super::search::Search;
     use super::*;
+    use crate::command_line::Arguments;
 
     fn ended_with(outcome: Outcome) -> SearchResult {
         SearchResult {
@@ -335,6 +354,7 @@ mod tests {
             lost: BTreeMap::new(),
             checked_rate: None,
             answers: Answers::default(),
+            machine_busy: None,
         }
     }
 
@@ -375,6 +395,42 @@ mod tests {
         ] {
             assert_eq!(names(&ended_with(outcome)), expected);
             assert_eq!(exit_code(&ended_with(outcome)), expected.2);
+        }
+    }
+
+    fn plan() -> Plan {
+        let called = [
+            "concurve-load",
+            "redis://127.0.0.1:6379",
+            "--slo",
+            "p99=2ms",
+        ];
+        Arguments::parse_from(called).plan().unwrap()
+    }
+
+    #[test]
+    fn an_answer_that_a_busy_machine_gave_says_so() {
+        let busy = "the CPUs of this machine were busy for 99 % of the time (hog (pid 7) 50 %)";
+        let on_busy = |outcome| SearchResult {
+            machine_busy: Some(busy.to_owned()),
+            ..ended_with(outcome)
+        };
+        let met = Outcome::Kept { rate: 50.0 };
+        let said = verdict(&on_busy(met));
+        assert!(
+            said.ends_with("per second; in doubt, because the machine was busy"),
+            "{said}"
+        );
+        assert!(!verdict(&ended_with(met)).contains("doubt"));
+        let why = Doubt::NoTrend;
+        let (low, high) = (0.0, f64::INFINITY);
+        let open = Outcome::Undecided { low, high, why };
+        assert!(!is_in_doubt(&on_busy(open)));
+        // Who had the CPUs is told of either.
+        for outcome in [met, open] {
+            let found = on_busy(outcome);
+            assert!(warnings(&plan(), &found).contains(&busy.to_owned()));
+            assert_eq!(json(&plan(), &found)["in_doubt"], is_in_doubt(&found));
         }
     }
 
