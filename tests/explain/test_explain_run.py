@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ from concurve.measuring.laboratory import Runner
 from concurve.report.charts.composition import composition
 from concurve.report.charts.image import to_svg
 from concurve.report.json.explanation import to_json
+from concurve.report.losses import LOSSES, SHORT
 from concurve.report.sections.limits import bar_of, explanation_document
 from concurve.report.sections.overview import limit_line
 from concurve.report.sections.run import run_document
@@ -488,3 +490,27 @@ def test_a_real_run_is_explained(tmp_path: Path) -> None:
         parts = [times[name] or 0 for name in ("cpu", "run_queue", "blocked")]
         assert sum(parts) == pytest.approx(times["total"])
         assert cell["cause"] not in ("lock", "io", "client", "coherency"), cell
+
+
+def test_the_parts_of_a_loss_add_up_in_narrow_places_too(store: Store) -> None:
+    """What has no column is named, with what it adds up to."""
+    found = explained(store, uneven)
+    lost = {"serial": 0.1, "imbalance": 0.2, "stage": 0.05, "collector": 0.3, "quota": 0.07,
+            "queue": 0.4, "waiting": 1.2, "cpu": 0.5, "helping": 0.18}  # fmt: skip
+    cell = msgspec.structs.replace(
+        found.cells[1], speedup=1.0, speedup_possible=4.0, speedup_lost=lost
+    )
+    document = explanation_document(msgspec.structs.replace(found, cells=(cell,)))
+    for width in (60, 80, 100, 200):
+        text = " ".join(" ".join(line.plain for line in lines(document, width)).split())
+        heading = next(line.plain for line in lines(document, width) if "ideal" in line.plain)
+        assert "locks, I/O" in heading, "the greatest part has its column"
+        missing = [
+            part for part, name in LOSSES.items() if (SHORT.get(part) or name) not in heading
+        ]
+        told = re.search(r"not shown: (.*?), (\d\.\d\d) at most", text)
+        assert (told is None) == (not missing)
+        if told is not None:
+            named = " and ".join(told[1].split(", ")).split(" and ")
+            assert sorted(named) == sorted(LOSSES[part] for part in missing)
+            assert float(told[2]) == pytest.approx(sum(lost[part] for part in missing), abs=0.006)

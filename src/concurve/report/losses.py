@@ -12,12 +12,22 @@ LOSSES: dict[str, str] = {
     "collector": "garbage collector",
     "quota": "quota",
     "queue": "waiting for a CPU",
-    "waiting": "other waiting",
+    "waiting": "waiting (locks, I/O)",
     "cpu": "more CPU time",
     "helping": "less help",
 }
-#: A part of the speed-up that is shown, if a cell of the run has it.
-LOST_MIN = 0.01
+#: The same for narrow places.
+SHORT: dict[str, str] = {
+    "serial": "serial",
+    "imbalance": "uneven",
+    "stage": "stage",
+    "collector": "collector",
+    "queue": "for a CPU",
+    "waiting": "locks, I/O",
+    "cpu": "more CPU",
+}
+#: A part of the speed-up that is shown, if a cell of the run has it: a smaller one reads 0.00.
+LOST_MIN = 0.005
 
 
 def losses_of(explanation: Explanation) -> list[str]:

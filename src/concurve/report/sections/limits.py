@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import fsum
 from pathlib import PurePath
 
+from concurve import words
 from concurve.findings.explanation import CellExplanation, Explanation, WaitSite
 from concurve.findings.run import Report
 from concurve.report import format as fmt
@@ -30,7 +33,7 @@ from concurve.report.document import (
     Tone,
     at_detail,
 )
-from concurve.report.losses import LOSSES, losses_of
+from concurve.report.losses import LOSSES, SHORT, losses_of
 from concurve.report.sections.confirmation import confirmation_section
 from concurve.terms import Level
 
@@ -200,14 +203,18 @@ def _lost(explanation: Explanation) -> Table | None:
         Column(name, [fmt.level(cell.parameters[name]) for cell in cells], Role.KEY)
         for name in explanation.factors
     )
+    named = losses_of(explanation)
+    # Where not all of them fit, the greatest stay.
+    greatest = sorted(named, key=lambda part: -max(_loss(cell, part) for cell in cells))
     parts = (
         Column(
             LOSSES[part],
             [_speedup(-cell.speedup_lost.get(part, 0.0)) for cell in cells],
             Role.NUMBER,
-            wanted=number,
+            short=SHORT.get(part, ""),
+            wanted=1 + greatest.index(part),
         )
-        for number, part in enumerate(losses_of(explanation), start=1)
+        for part in named
     )
     return Table(
         (
@@ -217,7 +224,26 @@ def _lost(explanation: Explanation) -> Table | None:
             Column("speed-up", [_speedup(cell.speedup) for cell in cells], Role.NUMBER),
         ),
         title="From the speed-up that was possible to the one that was measured.",
+        legend=partial(_parts_not_shown, explanation, cells),
     )
+
+
+def _loss(cell: CellExplanation, part: str) -> float:
+    return abs(cell.speedup_lost.get(part, 0.0))
+
+
+def _parts_not_shown(
+    explanation: Explanation, cells: Sequence[CellExplanation], columns: Sequence[Column]
+) -> str:
+    """What the columns that a narrow view leaves out add up to, so that the others can be added up;
+    empty where all are there."""
+    shown = [column.title for column in columns]
+    left = [part for part in losses_of(explanation) if LOSSES[part] not in shown]
+    if not left:
+        return ""
+    names = words.listed([LOSSES[part] for part in left])
+    most = max(abs(fsum(cell.speedup_lost.get(part, 0.0) for part in left)) for cell in cells)
+    return f"not shown: {names}, {most:.2f} at most (concurve explain {explanation.run} --json)"
 
 
 def _sites(explanation: Explanation) -> Table | None:
