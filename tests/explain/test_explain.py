@@ -726,6 +726,14 @@ def test_a_thread_that_waits_for_requests_to_a_disk_is_not_active() -> None:
         assert only(record(role([*[answering] * 4, busy]))).readings["disk"] > 0
 
 
+def test_a_starving_thread_of_another_kind_is_no_worker() -> None:
+    """The handlers of a pool are ready for long where others have the CPUs."""
+    workers = [thread(0.5, 0.5, name="python3", tid=n, pid=n) for n in (200, 201)]
+    handlers = [thread(0.004, 0.6, name="python3", tid=n, pid=100) for n in (101, 102, 103)]
+    parent = thread(0.02, child=0.9, name="python3", tid=100, pid=100, switches=9)
+    assert only(record(role([*workers, *handlers, parent]))).threads == 2
+
+
 def test_processes_count_like_threads() -> None:
     workers = [thread(0.5, 0.5, name="fork", tid=n, pid=n) for n in range(200, 208)]
     parent = thread(0.001, child=0.99, name="fork", tid=100, switches=9)

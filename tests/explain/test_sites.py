@@ -284,3 +284,21 @@ def test_older_records_do_not_say_which_threads_waited() -> None:
     found = sites_seen(old)
     assert found is not None
     assert found.listed == (old,)
+
+
+def test_who_only_serves_the_workers_waits_for_no_lock() -> None:
+    """The parent of a pool waits for its children, and its handlers for work, however often."""
+    workers = [thread(0.5, futex=0.5, name="python3", tid=n, pid=n) for n in (200, 201)]
+    parent = thread(0.06, futex=0.94, name="python3", tid=100, pid=100, switches=9)
+    handler = thread(0.004, futex=0.99, name="python3", tid=101, pid=100, switches=900)
+    listed = (
+        site("<module>", 40, primitive="condition", waiters=waiters(t100=40)),
+        site("_handle_tasks", 30, primitive="semaphore", waiters=waiters(t101=30)),
+        site("work", 20, primitive="semaphore", waiters=waiters(t200=20)),
+    )
+    made = role([*workers, parent, handler])
+    found = account(
+        record(msgspec.structs.replace(made, sites=sites(*listed))), asked_of(small_study())
+    )
+    assert found is not None and found.sites is not None
+    assert [it.function for it in found.sites.listed] == ["work"]

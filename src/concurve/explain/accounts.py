@@ -181,7 +181,7 @@ def account(
         time = time._replace(run_queue_ns=sampled_queue(time, readings))
     sites = role.sites
     if not is_written_in_go(role):  # whose samples have the numbers of goroutines
-        idle = idle_threads(role.threads.listed, active, roles.serving)
+        idle = idle_threads(role.threads.listed, active, role.pid, roles.serving)
         sites = sites_without_idle(sites, idle)
     spent = (time.cpu_ns or 0.0) + (time.run_queue_ns or 0.0)
     operations = count_operations(record, asked, work_level)

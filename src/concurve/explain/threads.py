@@ -14,7 +14,7 @@ from concurve.wire.record import RoleRecord, ThreadRecord, Usage, Waits
 
 #: A thread is active if its activity is at least this share of the busiest thread's.
 ACTIVE_SHARE = 0.1
-#: It is also active if it waits for a CPU for at least this share of its life.
+#: One of the same kind is also active if it waits for a CPU for at least this share of its life.
 STARVING_SHARE = 0.5
 #: A thread has nothing to do that has less than this share of the CPU time of the busiest one, and
 #: of the switches of the one that is switched most.
@@ -128,11 +128,12 @@ def _within(thread: ThreadRecord, wall: float) -> float:
 def active_threads(
     listed: Sequence[ThreadRecord], wall: float, first: int | None = None, joining: float = 0.0
 ) -> list[ThreadRecord]:
-    """Threads with at least a tenth of the busiest thread's activity, and those that wait for a CPU
-    for most of their lives; all threads if none did anything. The ``first`` thread of the role is
-    left out if it waits for the end of the others: if they get little CPU time, or it sets much up,
-    it may have taken a tenth of theirs. ``joining`` is the share of the sampled stacks that wait
-    for that: where it is great, the place says it, however much the thread did before."""
+    """Threads with at least a tenth of the busiest thread's activity, and others of their kind that
+    wait for a CPU for most of their lives; all threads if none did anything. The ``first`` thread
+    of the role is left out if it waits for the end of the others: if they get little CPU time, or
+    it sets much up, it may have taken a tenth of theirs. ``joining`` is the share of the sampled
+    stacks that wait for that: where it is great, the place says it, however much the thread did
+    before."""
     starting = starting_threads(listed, first)
     others = [thread for thread in listed if thread not in starting]
     listed = [
@@ -142,10 +143,14 @@ def active_threads(
     ]
     activity = [_activity(thread, listed, wall) for thread in listed]
     least = ACTIVE_SHARE * max(activity, default=0.0)
+    # A thread that only hands out work is ready for long, too, where others have the CPUs.
+    kinds = {
+        kind_of(thread) for thread, done in zip(listed, activity, strict=True) if done >= least
+    }
     return [
         thread
         for thread, done in zip(listed, activity, strict=True)
-        if done >= least or _starves(thread, wall, least)
+        if done >= least or (kind_of(thread) in kinds and _starves(thread, wall, least))
     ]
 
 
@@ -184,22 +189,39 @@ def _joins(
 
 
 def idle_threads(
-    listed: Sequence[ThreadRecord], active: Sequence[ThreadRecord], serving: bool = False
+    listed: Sequence[ThreadRecord],
+    active: Sequence[ThreadRecord],
+    first: int | None = None,
+    serving: bool = False,
 ) -> frozenset[int]:
     """The threads that had nothing to do: they hardly ran, and were hardly ever woken. So do the
     background threads of a server, which look for work once a second; others of it have a little
-    to do besides, and are none of those that answer."""
+    to do besides, and are none of those that answer. Those of another kind than the active ones,
+    such as the handlers of a pool, may be woken often, and the ``first`` of the role only waits
+    for the others to end."""
+    kinds = {kind_of(thread) for thread in active}
+    starting = starting_threads(listed, first)
     busy = {thread.tid for thread in active}
-    idle = [thread for thread in listed if serving or _rests(thread, listed)]
-    return frozenset(thread.tid for thread in idle if thread.tid not in busy)
+    return frozenset(
+        thread.tid
+        for thread in listed
+        if thread.tid not in busy
+        if serving
+        or thread in starting
+        or (_hardly_runs(thread, listed) if kind_of(thread) not in kinds else _rests(thread, listed))
+    )
 
 
 def _rests(thread: ThreadRecord, listed: Sequence[ThreadRecord]) -> bool:
-    """Did it hardly run beside the busiest one, and was it hardly ever woken?"""
-    most_ns = max((it.usage.cpu_ns or 0 for it in listed), default=0)
+    """Did it hardly run, and was it hardly ever woken?"""
     most_woken = max(map(switches_of, listed), default=0)
-    is_quiet = (thread.usage.cpu_ns or 0) < IDLE_SHARE * most_ns
-    return is_quiet and switches_of(thread) < IDLE_SHARE * most_woken
+    return _hardly_runs(thread, listed) and switches_of(thread) < IDLE_SHARE * most_woken
+
+
+def _hardly_runs(thread: ThreadRecord, listed: Sequence[ThreadRecord]) -> bool:
+    """Beside the busiest one."""
+    most_ns = max((it.usage.cpu_ns or 0 for it in listed), default=0)
+    return (thread.usage.cpu_ns or 0) < IDLE_SHARE * most_ns
 
 
 def _activity(thread: ThreadRecord, listed: Sequence[ThreadRecord], wall: float) -> float:
