@@ -144,6 +144,19 @@ def test_a_parameter_that_nothing_uses_is_refused() -> None:
         study_of("mine", "{{threads}}", parameters=(("threads", "1,2"),))
 
 
+def test_the_level_of_a_process_that_runs_is_set_by_a_hook() -> None:
+    attached = Beside(attach="4711")
+    with pytest.raises(StudyError, match=r"-P pool: no .* uses \{pool\}") as refused:
+        study_of("./load", parameters=(("pool", "1,2"),), beside=attached)
+    assert refused.value.remedy.startswith("--prepare with a command that sets it in the process")
+    hooks = Hooks(prepare="redis-cli config set io-threads {pool}")
+    study = study_of("./load", parameters=(("pool", "1,2"),), beside=attached, hooks=hooks)
+    assert unused_factors(study) == []
+    with pytest.raises(StudyError) as without:
+        study_of("./load", parameters=(("pool", "1,2"),))
+    assert "--prepare" not in without.value.remedy
+
+
 @pytest.mark.parametrize("name", ["gpu_seconds", "run_seconds", "wall_second"])
 def test_a_primary_figure_may_be_one_that_the_program_reports(name: str) -> None:
     """It is not known before the first trial, however near to another name it is."""

@@ -385,9 +385,17 @@ def _check_used(study: Study, where: Origins) -> None:
         raise StudyError(
             f"{where.of('factors', name)}: {factor}: no command, environment, control or hook "
             f"uses {{{name}}}, so varying it changes nothing",
-            f"{{{name}}} where its level belongs, as in ./mine --{name} {{{name}}}; to compare a "
-            f"program with itself on purpose: env AA={{{name}}} ./mine",
+            f"{_for_attached(study, where)}{{{name}}} where its level belongs, as in ./mine "
+            f"--{name} {{{name}}}; to compare a program with itself on purpose: env "
+            f"AA={{{name}}} ./mine",
         )
+
+
+def _for_attached(study: Study, where: Origins) -> str:
+    """How a level reaches a process that runs already, which no command starts."""
+    if all(role.attach is None for role in study.roles):
+        return ""
+    return f"{where.hook('prepare')} with a command that sets it in the process that runs, or "
 
 
 def _check_conditions(study: Study, where: Origins) -> None:

@@ -8,7 +8,9 @@ import tempfile
 import time
 import uuid
 from collections.abc import Sequence
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
+
+import msgspec
 
 from concurve.definition.templates import render
 from concurve.definition.units import format_duration
@@ -16,6 +18,7 @@ from concurve.errors import RunError
 from concurve.host.orphans import end_marked
 from concurve.planning.plan import Cell, Plan, describe
 from concurve.secrets import KNOWN
+from concurve.wire.record import HookRecord, Output
 
 #: A hook is stopped after so many seconds, or after the run's time allowance if that is longer.
 HOOK_SECONDS_MIN = 600.0
@@ -28,6 +31,9 @@ OUTPUT_BYTES_MAX = 1 << 30
 
 #: How much it has printed is looked at so often.
 _LOOK_SECONDS = 0.2
+
+#: So many bytes of each stream stay in the record of a trial.
+_KEPT_BYTES = 2_000
 
 #: So many bytes at the end of what a hook printed are read.
 _TAIL_BYTES = 65_536
@@ -46,15 +52,15 @@ def hook_seconds(plan: Plan) -> float:
     return max(HOOK_SECONDS_MIN, plan.rules.time_allowed_seconds)
 
 
-def run_hook(plan: Plan, name: str, cell: Cell) -> None:
-    """Run one hook for a cell, if the study has it.
+def run_hook(plan: Plan, name: str, cell: Cell) -> HookRecord | None:
+    """Run one hook for a cell, if the study has it; what it printed, if anything.
 
     Raises:
         RunError: it exited with another code than 0, or did not end.
     """
     text = plan.study.hooks.texts().get(name)
     if not text:
-        return
+        return None
     done = shell(plan, name, text, cell)
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip()[-300:] or "it said nothing"
@@ -62,6 +68,29 @@ def run_hook(plan: Plan, name: str, cell: Cell) -> None:
             f"{describe(cell.parameters)}: the hook {name} failed with {done.returncode}: {said}",
             "mend what it calls, then concurve resume last; with another hook, a new run",
         )
+    stdout, stderr = _kept(done.stdout), _kept(done.stderr)
+    if not stdout.bytes and not stderr.bytes:
+        return None
+    return HookRecord(name, describe(cell.parameters), stdout, stderr)
+
+
+def _kept(printed: str) -> Output:
+    """The end of what was printed, as records keep outputs; nothing of blanks alone."""
+    data = printed.strip().encode()
+    tail = data[-_KEPT_BYTES:]
+    if tail == data:
+        return Output(bytes=len(data), head=printed.strip())
+    cut = KNOWN.hide_cut(tail.decode(errors="replace"), begins=True)
+    return Output(bytes=len(data), tail=cut, dropped=len(data) - len(tail))
+
+
+def with_hooks(raw: bytes, said: Sequence[HookRecord]) -> bytes:
+    """The record of a trial with what the hooks beside it printed; as it is without any."""
+    if not said:
+        return raw
+    # Keys that this version does not know stay: a newer runner may have written them.
+    record: dict[str, Any] = msgspec.json.decode(raw)
+    return msgspec.json.encode({**record, "hooks": msgspec.to_builtins(said)})
 
 
 def shell(

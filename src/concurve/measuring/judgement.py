@@ -13,6 +13,7 @@ from concurve.planning.plan import Cell, Plan, describe
 from concurve.readings.contamination import LATE_READING, MACHINE_WIDE, Contamination
 from concurve.readings.contamination import judge as judge_machine
 from concurve.readings.extraction import MissedExtractError
+from concurve.readings.hook_outputs import hooks_said
 from concurve.readings.measures import NOTHING_DONE, is_probed, measure
 from concurve.readings.operations import asked_of
 from concurve.store.rows import Verdict
@@ -78,7 +79,7 @@ class Judge:
         try:
             figures = self._figures(cell, record)
         except MissedExtractError as missed:
-            return self._missed(cell, missed)
+            return self._missed(cell, record, missed)
         value = figures.get(self.plan.study.primary)
         if value is None:
             return Judgement("program_error", None, "nothing done", NOTHING_DONE, figures)
@@ -111,7 +112,8 @@ class Judge:
         )
         cause = TIMED_OUT_BUSY if signs and kept_waiting else kind
         unready = self._unready(record)
-        detail = "; ".join([message, *(sign.detail for sign in signs), *unready])
+        disturbed = (sign.detail for sign in signs)
+        detail = "; ".join([message, *disturbed, *unready, *hooks_said(record)])
         return Judgement("program_error", None, cause, detail, {})
 
     def _unready(self, record: TrialRecord) -> list[str]:
@@ -150,6 +152,7 @@ class Judge:
         absent = study.primary not in measures.values
         if absent and measures.absent.get(study.primary) != NOTHING_DONE:
             reason = measures.absent.get(study.primary, "the program did not report it")
+            reason = "; ".join([reason, *hooks_said(record)])
             raise self._error(
                 cell,
                 f"the primary indicator {study.primary} is absent: {reason}",
@@ -162,12 +165,13 @@ class Judge:
             )
         return measures.values
 
-    def _missed(self, cell: Cell, missed: MissedExtractError) -> Judgement:
+    def _missed(self, cell: Cell, record: TrialRecord, missed: MissedExtractError) -> Judgement:
         name, pattern = missed.extract.name, missed.extract.pattern
         role = missed.extract.role or self.plan.study.target
         detail = f"figure {name}: '{pattern}' matched no number in the output of role {role}"
         if missed.reason:
             detail += f": {missed.reason}"
+        detail = "; ".join([detail, *hooks_said(record)])
         if name in self.matched:
             return Judgement("program_error", None, "no match", detail, {})
         raise self._error(

@@ -36,7 +36,7 @@ from concurve.measuring.changed_programs import changed_programs
 from concurve.measuring.disturbances import Disturbances
 from concurve.measuring.flight_recorder import with_recordings
 from concurve.measuring.folder import inside
-from concurve.measuring.hooks import hook_seconds, run_hook
+from concurve.measuring.hooks import hook_seconds, run_hook, with_hooks
 from concurve.measuring.judgement import NOT_READY, TIMED_OUT, TIMED_OUT_BUSY, Judge
 from concurve.measuring.patience import Patience
 from concurve.measuring.site import Site, ThisMachine
@@ -45,6 +45,7 @@ from concurve.planning.protocol import CUT, Stop, replay
 from concurve.planning.protocol import Protocol as TrialProtocol
 from concurve.readings.centres import indicator_centre
 from concurve.readings.extraction import printed_line
+from concurve.readings.hook_outputs import telling_line
 from concurve.readings.refused import refused_lines
 from concurve.secrets import KNOWN
 from concurve.store import Store
@@ -52,7 +53,7 @@ from concurve.store.rows import Outcome, TrialKey
 from concurve.store.run_head import RunHead
 from concurve.terms import Level
 from concurve.wire import decode_record
-from concurve.wire.record import TrialRecord
+from concurve.wire.record import HookRecord, TrialRecord
 from concurve.wire.spec import RoleSpec, TrialSpec
 
 
@@ -225,6 +226,9 @@ class Runner:
         self._patience = Patience(self._note)
         self._disturbances = Disturbances()
         self._refused_told = False
+        #: What hooks printed since the last trial, and those of which it was told.
+        self._hooks_said: list[HookRecord] = []
+        self._hooks_told: set[str] = set()
         self._is_short_told = False
         #: Cells of which no trial since the start had anything but failures.
         self._only_failures: set[int] = set()
@@ -343,8 +347,20 @@ class Runner:
             self._hook(hook, cell)
 
     def _hook(self, name: str, cell: Cell) -> None:
+        """Run a hook, keep what it printed for the record of the next trial, and say once what went
+        wrong although it exited with 0."""
         with self._watch_hook(name, cell):
-            run_hook(self.plan, name, cell)
+            said = run_hook(self.plan, name, cell)
+        if said is None:
+            return
+        self._hooks_said.append(said)
+        line = telling_line(said)
+        if line and name not in self._hooks_told:
+            self._hooks_told.add(name)
+            self._note(
+                f"note: {describe(cell.parameters)}: the hook {name} exited with 0, and printed "
+                f"{line!r}"
+            )
 
     def _watch_hook(self, name: str, cell: Cell) -> contextlib.AbstractContextManager[None]:
         """Announce a hook that takes long, if the study has it: no thread watches one that it has
@@ -425,6 +441,8 @@ class Runner:
             raise KeyboardInterrupt
         self._tell_refused(record)
         self._hook("conclude", cell)
+        said, self._hooks_said = self._hooks_said, []
+        raw, record = with_hooks(raw, said), msgspec.structs.replace(record, hooks=tuple(said))
         with self._watch_hook("check", cell):
             verdict, value, cause, detail, figures = self._judge.judge(cell, record)
         is_disturbed = verdict == "contaminated" or cause == TIMED_OUT_BUSY

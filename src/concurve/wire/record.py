@@ -779,6 +779,15 @@ class Outcome(_Record, frozen=True):
     message: Annotated[str | None, about("What failed and where, in one sentence.")] = None
 
 
+class HookRecord(_Record, frozen=True):
+    """What a shell command of the study beside the trial printed, which exited with 0."""
+
+    hook: Annotated[str, about("Which one: setup, prepare or conclude.")]
+    setting: Annotated[str, about("The levels of the cell for which it ran."), ALWAYS] = ""
+    stdout: Annotated[Output, ALWAYS] = Output()
+    stderr: Annotated[Output, ALWAYS] = Output()
+
+
 class TrialRecord(_Record, frozen=True):
     """What the runner measured: one record a trial. A reading that could not be taken is left out,
     and ``absent`` of the same object says why under the same name. Newer runners may add keys."""
@@ -801,6 +810,13 @@ class TrialRecord(_Record, frozen=True):
         about(
             "The hosts of a trial that ran on several; machine and instrument are then those of "
             "the host of the first role."
+        ),
+    ] = ()
+    hooks: Annotated[
+        tuple[HookRecord, ...],
+        about(
+            "The hooks of the study that printed something beside this trial; with the first one "
+            "after a start also the setup of all cells."
         ),
     ] = ()
 

@@ -11,6 +11,7 @@ from concurve.findings.cells import CellFindings, Reject
 from concurve.findings.run import SKIPPED, Finding
 from concurve.planning.plan import Plan, describe
 from concurve.planning.protocol import Protocol, StopReason
+from concurve.readings.hook_outputs import hooks_said
 from concurve.readings.refused import refused_lines
 from concurve.store.run_head import RunHead
 from concurve.wire.record import TrialRecord
@@ -39,6 +40,7 @@ def warnings_of(
         *_doubtful(head, plan, cells, rejects),
         *_imprecise(head, protocol, cells),
         *_refused(first),
+        *_hooks(first),
     ]
     return [
         *(Finding(kind="warning", sentence=text) for text in before),
@@ -194,6 +196,15 @@ def _refused(first: TrialRecord | None) -> list[str]:
     """What the programs of the first trial reported in vain; the others ran the same programs."""
     said = "" if first is None else refused_lines(first)
     return [f"In the first trial {said}."] if said else []
+
+
+def _hooks(first: TrialRecord | None) -> list[str]:
+    """What went wrong in the hooks of the first trial and in the setup of all cells, though they
+    exited with 0: the levels that they set may not have been."""
+    return [
+        f"Before or after the first trial {said}, and exited with 0: did it set what it was to?"
+        for said in (() if first is None else hooks_said(first))
+    ]
 
 
 def _is_in_doubt(cell: CellFindings, primary: str) -> bool:

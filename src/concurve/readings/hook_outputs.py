@@ -1,0 +1,45 @@
+"""What the hooks of a study printed beside a trial. Pure.
+
+A hook that exits with 0 has done its work as far as anybody knows. Many programs print an error and
+exit with 0 all the same (``redis-cli``, ``curl``, the first part of a pipe): then the levels of a
+factor that it sets are one setting.
+"""
+
+from __future__ import annotations
+
+import re
+
+from concurve.wire.record import HookRecord, TrialRecord
+
+#: So much of a line is quoted.
+_LINE_CHARS = 200
+
+#: Words by which a line tells of something that went wrong.
+_WRONG = re.compile(
+    r"\b(\w*error|err|fail(ed|ure|s)?|fatal|denied|refused|cannot|can't|could ?n[o']t|unable"
+    r"|not (found|permitted|allowed|recognized|supported)|unknown|invalid|illegal|no such"
+    r"|unrecognized|traceback|exception|timed out|usage)\b",
+    re.I,
+)
+#: Nothing went wrong: ``0 errors``.
+_NONE = re.compile(r"\b(no|0|without) (\w+ )?(errors?|fail(ed|ures?))\b", re.I)
+
+
+def telling_line(said: HookRecord) -> str:
+    """The first line that tells of something that went wrong, of standard error before standard
+    output; empty without one."""
+    for text in (said.stderr.text(), said.stdout.text()):
+        for line in text.splitlines():
+            if _WRONG.search(_NONE.sub("", line)):
+                return line.strip()[:_LINE_CHARS]
+    return ""
+
+
+def hooks_said(record: TrialRecord) -> list[str]:
+    """What went wrong in hooks that exited with 0, one clause a hook: ``the hook prepare printed
+    'ERR unknown option'``; a hook that ran for several cells is named once."""
+    told: dict[str, str] = {}
+    for said in record.hooks:
+        if line := telling_line(said):
+            told.setdefault(said.hook, f"the hook {said.hook} printed {line!r}")
+    return list(told.values())
