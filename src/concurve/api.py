@@ -9,7 +9,6 @@ import contextlib
 import functools
 import inspect
 import os
-import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,6 +43,7 @@ from concurve.measuring.site import this_machine
 from concurve.planning.plan import plan_of
 from concurve.report.csv import cell_rows, trial_rows
 from concurve.report.progress import Progress
+from concurve.report.python_words import HOOKS, PARAMETERS, python_words
 from concurve.report.sections.run import brief_run_document, glance_document
 from concurve.results import (
     BestFinding,
@@ -105,10 +105,10 @@ def _known_keywords(
 
 def _meant(name: str, keywords: Sequence[str]) -> str:
     """The parameter that was meant: a near one, or one that the option of that name has here."""
-    other = _PARAMETERS.get(name.replace("_", "-"), "")
+    other = PARAMETERS.get(name.replace("_", "-"), "")
     if other in keywords:
         return f"did you mean {other!r}?"
-    if name in _HOOKS and "hooks" in keywords:
+    if name in HOOKS and "hooks" in keywords:
         return f"hooks=concurve.Hooks({name}=…)"
     where = f"where={{{name!r}: LEVEL}} for the settings under a condition"
     return meant(name, keywords, where if "where" in keywords else None)
@@ -611,27 +611,6 @@ def _beside(
 
 # -- errors in Python's words -------------------------------------------------------------------
 
-#: The parameters whose names are not those of the options, and the options that have none.
-_PARAMETERS = {"extract": "extracts", "condition": "conditions", "set": "levels",
-               "indicator": "indicators", "secret": "secrets"}  # fmt: skip
-_HOOKS = ("setup", "prepare", "conclude", "cleanup", "check")
-_SAME = ("cpus", "nice", "policy", "env", "background", "server", "ready", "ready-within", "attach",
-         "counters", "primary", "work", "base", "name", "effort", "precision", "repeats", "timeout",
-         "max-time", "wait-quiet", "seed", "db", "target", "java", "effect", "across-machines",
-         "predict", "factor", "levels", "better")  # fmt: skip
-
-#: What is quoted is the user's own text, and a command of concurve is one for a shell.
-_OPTION = re.compile(
-    r"(?P<kept>'[^']*'|concurve [a-z]+ [^;,]*)"
-    r"|command line: "
-    r"|--work (?P<amount>scales|fixed)\b"
-    r"|--best-by (?P<best>[\w.:-]+)"
-    r"|-P (?P<added>[\w-]+) LEVELS"
-    r"|-P (?P<parameter>[\w-]+)"
-    r"|(?P<after>the command) after --(?!\w)"
-    r"|(?<![\w-])--(?P<option>[a-z][a-z-]*)"
-)
-
 
 @contextmanager
 def _in_python(secrets: Sequence[str] = ()) -> Iterator[None]:
@@ -645,31 +624,5 @@ def _in_python(secrets: Sequence[str] = ()) -> Iterator[None]:
     try:
         yield
     except ConcurveError as error:
-        error.reword(lambda text: _python_words(KNOWN.hide(text)))
+        error.reword(lambda text: python_words(KNOWN.hide(text)))
         raise
-
-
-def _python_words(text: str) -> str:
-    return _OPTION.sub(_python_word, text)
-
-
-def _python_word(match: re.Match[str]) -> str:
-    found = match[match.lastgroup] if match.lastgroup else ""  # the place of an option
-    match match.lastgroup:
-        case "amount":
-            return f"work_amount={found!r}"
-        case "best":
-            return f'best("{found}")'
-        case "parameter":
-            return f"parameters, {found}"
-        case "added":
-            return f'{{"{found}": LEVELS}} to parameters'
-        case "option":
-            return _parameter(found)
-    return found
-
-
-def _parameter(option: str) -> str:
-    if option in _HOOKS:
-        return f"Hooks({option}=…)"
-    return option.replace("-", "_") if option in _SAME else _PARAMETERS.get(option, f"--{option}")

@@ -17,6 +17,7 @@ from concurve.findings import best, comparison, explanation, fit, history, run, 
 from concurve.report import console, csv, document, terminal
 from concurve.report.document import Detail, Document
 from concurve.report.format import clean
+from concurve.report.python_words import python_words
 from concurve.terms import Level
 
 if TYPE_CHECKING:
@@ -65,15 +66,17 @@ def frame_of(table: csv.Rows) -> pd.DataFrame:
 
 
 def text_of(shown: Document) -> str:
-    """A document as a terminal shows it, at its width."""
-    return console.as_text(lambda width: terminal.lines(shown, width))
+    """A document as a terminal shows it, at its width, with advice in the words of Python."""
+    said = document.reworded(shown, python_words)
+    return console.as_text(lambda width: terminal.lines(said, width))
 
 
 def html_of(shown: Document, picture_max: float | None = None) -> str:
-    """A document as the output of a notebook's cell."""
+    """A document as the output of a notebook's cell, with advice in the words of Python."""
     from concurve.report.html import to_output  # takes long to load
 
-    return to_output(shown) if picture_max is None else to_output(shown, picture_max)
+    said = document.reworded(shown, python_words)
+    return to_output(said) if picture_max is None else to_output(said, picture_max)
 
 
 def _fields(found: Any) -> dict[str, Any]:
@@ -112,7 +115,8 @@ class BestFinding(Shown, best.BestFinding, frozen=True, kw_only=True):
             return None if cell is None else cell.indicators.get(found.indicator)
 
         figures = tuple(map(figure_of, found.settings))
-        said = {**_fields(found), "doubt": doubt_sentences(found, figure_of(found.leader))}
+        doubt = doubt_sentences(found, figure_of(found.leader))
+        said = {**_fields(found), "doubt": python_words(doubt)}
         return cls(**said, figures=figures)
 
     def _document(self, detail: Detail) -> Document:
@@ -235,4 +239,4 @@ class Chart:
     def _repr_svg_(self) -> str:
         from concurve.report.charts.image import to_svg
 
-        return to_svg(self._chart)
+        return to_svg(self._chart, alone=True)

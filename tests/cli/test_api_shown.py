@@ -17,6 +17,7 @@ from rich.cells import cell_len
 import concurve
 from concurve.cli import app
 from concurve.errors import RunError
+from concurve.report.python_words import python_words
 from concurve.results import Shown
 from tests.helpers.fakes import FakeEngine
 
@@ -252,3 +253,50 @@ def test_an_output_is_as_dark_as_its_notebook(measure: Measure) -> None:
                 assert found == (dark if is_dark else light), (page, scheme)
         finally:
             browser.close()
+
+
+def test_advice_names_parameters_of_python(measure: Measure) -> None:
+    """Options belong to the command line; a whole command is one for a shell."""
+    run = measure(stolen=10**9, n=[1, 2, 4], version=["old", "new"])
+    compared = run.compare_levels("version", "old", "new")
+    shown: list[Any] = [
+        run,
+        compared,
+        run.best(where={"version": "old"}),
+        run.findings,
+        run.explain(),
+    ]
+    for item in shown:
+        for text in (str(item), re.sub(r"<[^>]*>", "", item._repr_html_())):
+            plain = " ".join(text.split())
+            for option in (
+                "--wait-quiet",
+                "--in-doubt",
+                "--repeats",
+                "--effect",
+                "more warning: --",
+            ):
+                assert option not in plain, option
+    assert 'wait_quiet="5m"' in " ".join(str(run).split())
+    assert "in_doubt=True judges by these trials" in " ".join(str(compared).split())
+    # What the command line prints of the same run.
+    printed = CliRunner().invoke(app, ["show", run.id], catch_exceptions=False).output
+    assert "--wait-quiet 5m" in " ".join(printed.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Run again: --wait-quiet 5m; concurve doctor says why.",
+         'Run again: wait_quiet="5m"; concurve doctor says why.'),
+        ("--repeats 20..20 in a new run", 'repeats="20..20" in a new run'),
+        ("a greater --effect", "a greater effect"),
+        ("2 more warnings: --all", '2 more warnings: run.write("report.html")'),
+        ("concurve doctor says it. --in-doubt", "concurve doctor says it. in_doubt=True"),
+        ("concurve resume 1 --max-time 5s goes on", "concurve resume 1 --max-time 5s goes on"),
+        ("the flag '--effect' is not known", "the flag '--effect' is not known"),
+        ("--mine 5 is an option of the program", "--mine 5 is an option of the program"),
+    ],
+)  # fmt: skip
+def test_an_option_is_a_parameter_in_python(text: str, words: str) -> None:
+    assert python_words(text) == words

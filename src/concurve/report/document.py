@@ -283,7 +283,8 @@ class Collapsible(msgspec.Struct, frozen=True):
 class Section(msgspec.Struct, frozen=True):
     """Blocks below a heading. ``brief_title`` is the heading in a brief document, where it differs;
     a section without a heading is only set apart. A ``folded`` section is for who asks for it: a
-    page shows its heading and its ``summary`` until the reader opens it."""
+    page shows its heading and its ``summary`` until the reader opens it. ``is_main``: of these the
+    one that a text shows all the same, which has no first look of it."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -292,6 +293,7 @@ class Section(msgspec.Struct, frozen=True):
     detail: Detail | None = None
     folded: bool = False
     summary: str = ""
+    is_main: bool = False
 
 
 class Overview(msgspec.Struct, frozen=True):
@@ -378,3 +380,40 @@ def _reduced(block: Block, detail: Detail) -> Block | None:
         title = (block.brief_title or "") if is_short else block.title
         return msgspec.structs.replace(block, blocks=blocks, title=title) if blocks else None
     return block
+
+
+def reworded(document: Document, words: Callable[[str], str]) -> Document:
+    """The document with other words in its sentences. Names, entries of tables and commands
+    stay."""
+    return msgspec.structs.replace(
+        document,
+        head=_all_reworded(document.head, words),
+        blocks=_all_reworded(document.blocks, words),
+    )
+
+
+def _all_reworded(blocks: Iterable[Block], words: Callable[[str], str]) -> tuple[Block, ...]:
+    return tuple(_reworded(block, words) for block in blocks)
+
+
+def _reworded(block: Any, words: Callable[[str], str]) -> Any:
+    """A block, or an item of a list, with other words."""
+    changed: dict[str, Any] = {}
+    match block:
+        case Paragraph():
+            changed = {"text": words(block.text)}
+        case List():
+            changed = {"items": _all_reworded(block.items, words)}  # type: ignore[arg-type]
+        case Table():
+            changed = {"more": words(block.more)}
+            if block.legend is not None:
+                legend = block.legend
+                changed["legend"] = lambda columns: words(legend(columns))
+        case Collapsible() | Section():
+            changed = {"blocks": _all_reworded(block.blocks, words)}
+        case Overview():
+            changed = {
+                "answers": _all_reworded(block.answers, words),
+                "beside": _all_reworded(block.beside, words),
+            }
+    return msgspec.structs.replace(block, **changed) if changed else block

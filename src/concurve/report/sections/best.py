@@ -50,7 +50,7 @@ def doubt_sentences(item: BestFinding, known: Estimate | None) -> str:
     if item.disagreement is not None:
         quiet, every = map(fmt.setting, (item.disagreement.quiet, item.disagreement.every))
         pointed = f"The undisturbed trials point to {quiet}, all trials to {every}"
-    return f'{why} {pointed}. Run it again on a quiet machine: wait_quiet="5m" waits for one.'
+    return f"{why} {pointed}. Run it again on a quiet machine: --wait-quiet 5m waits for one."
 
 
 def _seeming(item: BestFinding, figure: str) -> str:
