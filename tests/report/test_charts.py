@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,9 +11,9 @@ import pytest
 from concurve.analysis.scaling import scaling_of
 from concurve.definition.study import Rules
 from concurve.findings.run import Report
-from concurve.report.charts import charts, hero
+from concurve.report.charts import charts, hero, of_indicator
 from concurve.report.charts.image import to_svg
-from concurve.report.charts.style import RINGS
+from concurve.report.charts.style import CUT, DOUBTS, RINGS
 from concurve.report.document import Chart
 from concurve.store import Store
 from concurve.terms import Factor, Level
@@ -169,3 +170,48 @@ def test_the_first_chart_has_no_models_of_levels_that_are_all_in_doubt(in_doubt:
     assert chart is not None
     (rows,) = chart.draw().to_dict()["datasets"].values()
     assert any(row["kind"] == "curve" for row in rows) is not in_doubt
+
+
+def rows_of(chart: Chart) -> list[dict[str, Any]]:
+    (rows,) = chart.draw().to_dict()["datasets"].values()
+    return list(rows)
+
+
+@pytest.mark.parametrize("levels", [{"threads": (1, 2, 4)}, {"mode": ("a", "b", "c")}])
+def test_points_in_doubt_are_hollow_and_said_to_be(levels: dict[str, Any]) -> None:
+    """Of the second cell alone."""
+    ((_, second, _),) = levels.values()
+    made = made_run(
+        Store(), lambda n: 1.0, steal=lambda spec: 10**9 * (spec.roles[0].argv[1] == str(second)),
+        **levels,
+    )  # fmt: skip
+    chart = of_indicator(made, "wall_seconds")
+    assert chart is not None
+    points = [row for row in rows_of(chart) if row["kind"] == "point" and "text" in row]
+    assert [row["doubt"] for row in points] == [False, True, False]
+    drawn = json.dumps(chart.draw().to_dict()["layer"])
+    assert "!datum.doubt" in drawn and drawn.count("datum.doubt") == 2
+    assert DOUBTS in chart.remarks and "1 of them in doubt" in chart.alternative
+    # A file has no page around it that would say so.
+    assert DOUBTS in to_svg(chart, alone=True) and DOUBTS not in to_svg(chart)
+    quiet = of_indicator(made_run(Store(), lambda n: 1.0, **levels), "wall_seconds")
+    assert quiet is not None and DOUBTS not in quiet.remarks and "doubt" not in quiet.alternative
+
+
+@pytest.mark.parametrize("levels", [{"threads": (1, 2, 4)}, {"mode": ("a", "b", "c")}])
+def test_an_interval_that_is_cut_ends_in_an_arrow(levels: dict[str, Any]) -> None:
+    made = made_run(Store(), lambda n: 1.0, **levels)
+    cells = list(made.cells)
+    wide = msgspec.structs.replace(cells[1].indicators["wall_seconds"], high=50.0)
+    cells[1] = msgspec.structs.replace(
+        cells[1], indicators={**cells[1].indicators, "wall_seconds": wide}
+    )
+    chart = of_indicator(msgspec.structs.replace(made, cells=tuple(cells)), "wall_seconds")
+    assert chart is not None and CUT in chart.remarks
+    assert [bool(row.get("cut_high")) for row in rows_of(chart) if "high" in row] == [
+        False, True, False,
+    ]  # fmt: skip
+    assert "datum.cut_high" in json.dumps(chart.draw().to_dict()["layer"])
+    whole = of_indicator(made, "wall_seconds")
+    assert whole is not None and CUT not in whole.remarks
+    assert "cut_high" not in json.dumps(whole.draw().to_dict())

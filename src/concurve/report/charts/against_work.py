@@ -15,13 +15,23 @@ from concurve.report.charts.marks import (
     cut_intervals,
     dots_of,
     end_above_0,
+    end_at,
     gaps,
     ideal_line,
     is_recommended,
     point_of,
 )
 from concurve.report.charts.series import Series, alternative, capital, divided, file_name
-from concurve.report.charts.style import RINGS, SOFT, recommended, signs, styled
+from concurve.report.charts.style import (
+    CUT,
+    DOUBTS,
+    RINGS,
+    SOFT,
+    arrows,
+    recommended,
+    signs,
+    styled,
+)
 from concurve.report.document import Chart
 from concurve.terms import Factor
 
@@ -175,7 +185,10 @@ def _marks(findings: Report, subject: _Subject) -> _Marks:
     # Over logarithmic levels the ideal line is straight where the speed-up is logarithmic, too.
     log = log or (name == "speedup" and bottom > 0 and subject.axis.log2)
     log = log if subject.log is None else subject.log
-    bottom = end_above_0(points, dots) if log else bottom
+    if log:
+        bottom = end_above_0(points, dots)
+    else:
+        end_at(points, min(0.0, bottom))
     curves = curve_rows(subject.fitted, name, subject.scale)
     if curves:
         # The predicted part must not compress the measured part.
@@ -192,7 +205,9 @@ def _marks(findings: Report, subject: _Subject) -> _Marks:
         *({"kind": "dot", **row} for row in dots),
         *({"kind": "ideal", "panel": panel, **row} for panel in subject.panels for row in ideal),
     ]
-    remarks = tuple(filter(None, (thinned, cut)))
+    doubts = DOUBTS if any(point["doubt"] for point in points) else ""
+    cut = CUT if any(point.get("cut_low") for point in points) else cut
+    remarks = tuple(filter(None, (doubts, thinned, cut)))
     return _Marks(points, curves, ideal, rows, bottom, top, log, remarks)
 
 
@@ -255,6 +270,7 @@ def _layers(subject: _Subject, marks: _Marks) -> list[Any]:
     x = alt.X("x:Q", title=fmt.clean(subject.work.name), scale=axis.scale(alt), axis=axis.axis(alt))
     y = alt.Y("value:Q", title=title, scale=y_scale, axis=alt.Axis(tickCount=6))
     low = alt.Y("low:Q", title=title, scale=y_scale)
+    ends = {"low": low, "high": alt.Y("high:Q", title=title, scale=y_scale)}
     color, shape = signs(labels, legend_labels(labels, subject.fitted))
     texts = {"description": alt.Description("text:N"), "tooltip": alt.Tooltip("text:N")}
 
@@ -284,8 +300,12 @@ def _layers(subject: _Subject, marks: _Marks) -> list[Any]:
         rows_where("datum.kind == 'point' && isValid(datum.low)")
         .mark_rule(strokeWidth=2.2, clip=True, aria=False)
         .encode(y=low, y2="high:Q", color=color),
-        rows_where("datum.kind == 'point' && isValid(datum.value)")
+        *(arrows(rows_where, "y", ends, color=color) if CUT in marks.remarks else []),
+        rows_where("datum.kind == 'point' && isValid(datum.value) && !datum.doubt")
         .mark_point(filled=True, size=38, opacity=1, clip=True)
+        .encode(y=y, color=color, shape=shape, **texts),
+        rows_where("datum.kind == 'point' && isValid(datum.value) && datum.doubt")
+        .mark_point(filled=False, size=46, strokeWidth=1.8, opacity=1, clip=True)
         .encode(y=y, color=color, shape=shape, **texts),
         *(recommended(rows_where("datum.best"), y, is_named=marks.best == 1) if marks.best else []),
     ]

@@ -9,21 +9,28 @@ from concurve.findings.cells import CellFindings
 from concurve.findings.run import TrialFindings
 from concurve.report import format as fmt
 from concurve.report.charts.axes import LOG_SPAN, axis_title, scale_of
-from concurve.report.charts.marks import cut_intervals, dots_of, is_recommended, point_of
+from concurve.report.charts.marks import (
+    cut_intervals,
+    dots_of,
+    end_above_0,
+    is_recommended,
+    point_of,
+)
 from concurve.report.charts.series import Series, alternative, capital, file_name, row_labels
-from concurve.report.charts.style import INK, PALETTE, RINGS, styled
+from concurve.report.charts.style import CUT, DOUBTS, INK, PALETTE, RINGS, arrows, styled
 from concurve.report.document import Chart
 
 
 class _Rows(NamedTuple):
-    """The rows of a chart: points and trials by row, the names of the rows, and a remark on what is
-    left out."""
+    """The rows of a chart: points and trials by row, the names of the rows, and remarks on what is
+    left out. ``log``: their axis is logarithmic."""
 
     series: list[Series]
     heading: str
     points: list[dict[str, Any]]
     dots: list[dict[str, Any]]
     remarks: tuple[str, ...]
+    log: bool
 
 
 def of_cells(findings: TrialFindings, name: str, *, marks_best: bool = False) -> Chart | None:
@@ -61,15 +68,20 @@ def _rows(
         dot["offset"] = dot.pop("jitter")
         dot.pop("level", None)
     cut = cut_intervals(points, dots)
-    return _Rows(series, heading, points, dots, tuple(filter(None, (thinned, cut))))
+    values = [row["value"] for row in [*points, *dots]]
+    log = min(values) > 0 and max(values) / min(values) > LOG_SPAN
+    if log:
+        end_above_0(points, dots)
+    cut = CUT if any(point.get("cut_low") for point in points) else cut
+    doubts = DOUBTS if any(point["doubt"] for point in points) else ""
+    return _Rows(series, heading, points, dots, tuple(filter(None, (doubts, thinned, cut))), log)
 
 
 def _drawn(rows: _Rows, label: str, scale: fmt.Scale) -> Any:
     """From the back: trials, intervals, points."""
     import altair as alt
 
-    values = [row["value"] for row in [*rows.points, *rows.dots]]
-    log = min(values) > 0 and max(values) / min(values) > LOG_SPAN
+    log = rows.log
     x_scale = alt.Scale(type="log") if log else alt.Scale(zero=True, nice=True)
     x = alt.X("value:Q", title=axis_title(label, scale, log), scale=x_scale)
     data: Any = {
@@ -80,6 +92,8 @@ def _drawn(rows: _Rows, label: str, scale: fmt.Scale) -> Any:
     }
     base = alt.Chart(data).encode(y=_names(rows))
     of_points = base.transform_filter("datum.kind == 'point'")
+    blue = alt.value(PALETTE[0])
+    ends = {end: alt.X(f"{end}:Q", scale=x_scale) for end in ("low", "high")}
     offset = alt.YOffset("offset:Q", scale=alt.Scale(domain=[-3, 3]))
     layers = [
         base.transform_filter("datum.kind == 'dot' && datum.used")
@@ -91,9 +105,13 @@ def _drawn(rows: _Rows, label: str, scale: fmt.Scale) -> Any:
         of_points.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=2.2, color=PALETTE[0], aria=False)
         .encode(x=alt.X("low:Q", scale=x_scale), x2="high:Q"),
-        of_points.mark_point(filled=True, size=60, opacity=1, color=PALETTE[0]).encode(
-            x=x, description="text:N", tooltip="text:N"
-        ),
+        *(arrows(of_points.transform_filter, "x", ends, color=blue) if CUT in rows.remarks else []),
+        of_points.transform_filter("!datum.doubt")
+        .mark_point(filled=True, size=60, opacity=1, color=PALETTE[0])
+        .encode(x=x, description="text:N", tooltip="text:N"),
+        of_points.transform_filter("datum.doubt")
+        .mark_point(filled=False, size=70, strokeWidth=1.8, opacity=1, color=PALETTE[0])
+        .encode(x=x, description="text:N", tooltip="text:N"),
         of_points.transform_filter("datum.best")
         .mark_point(filled=False, size=230, strokeWidth=1.6, stroke=INK, aria=False)
         .encode(x=x),

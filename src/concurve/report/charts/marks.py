@@ -12,6 +12,7 @@ from concurve.findings.run import Findings, TrialFindings
 from concurve.report import format as fmt
 from concurve.report.charts.axes import LOG_MARGIN
 from concurve.report.charts.series import Series
+from concurve.report.charts.style import CUT
 from concurve.terms import Factor
 
 # At most this many dots of a cell are drawn: more would overlap and make the file large.
@@ -36,6 +37,7 @@ def point_of(cell: CellFindings, name: str, scale: fmt.Scale, series: Series) ->
         "series": series.label,
         "panel": series.panel,
         "text": text,
+        "doubt": figure.in_doubt,
     }
     if figure.low is not None and figure.high is not None:
         point |= {"low": figure.low / scale.divisor, "high": figure.high / scale.divisor}
@@ -96,18 +98,23 @@ def cut_intervals(points: list[dict[str, Any]], dots: Sequence[dict[str, Any]]) 
     most = _INTERVAL_REACH * max(row["value"] for row in [*points, *dots])
     wild = [point for point in points if point.get("high", most) > most > 0]
     for point in wild:
-        point["high"] = most
-    return "Intervals that reach far beyond all figures are cut." if wild else ""
+        point |= {"high": most, "cut_high": True}
+    return CUT if wild else ""
 
 
 def end_above_0(points: list[dict[str, Any]], dots: Sequence[dict[str, Any]]) -> float:
     """Cut intervals close to the least figure, because a logarithmic axis never reaches 0. Return
     the least figure above 0."""
     bottom: float = min(row["value"] for row in [*points, *dots] if row["value"] > 0)
-    for point in points:
-        if point.get("low") is not None:
-            point["low"] = max(point["low"], bottom * LOG_MARGIN)
+    end_at(points, bottom * LOG_MARGIN)
     return bottom
+
+
+def end_at(points: Sequence[dict[str, Any]], least: float) -> None:
+    """Cut intervals at the end of the axis."""
+    for point in points:
+        if point.get("low", least) < least:
+            point |= {"low": least, "cut_low": True}
 
 
 def gaps(series: Sequence[Series], work: Factor) -> list[dict[str, Any]]:

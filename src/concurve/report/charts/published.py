@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from concurve.findings.published import PublishedComparison, PublishedTable
 from concurve.report import format as fmt
-from concurve.report.charts.style import PALETTE, SOFT, styled
+from concurve.report.charts.style import CUT, PALETTE, SOFT, arrows, styled
 from concurve.report.document import Chart
 
 _SERIES = ("published", "ours")
@@ -52,7 +52,7 @@ def comparison_chart(table: PublishedTable) -> Chart | None:
         name="".join(char if char.isalnum() else "-" for char in name),
         title=title,
         alternative=f"{title}. The table above has the same figures.",
-        remarks=("Intervals that reach far beyond all figures are cut.",) if cut else (),
+        remarks=(CUT,) if cut else (),
         wide=len(_panels(points)) > 1,
         draw=lambda: _drawn(table, layout, held, points),
         label=f"Figure {table.figure}" if table.figure else "",
@@ -89,6 +89,7 @@ def _drawn(
         scale=alt.Scale(domain=list(_SERIES), range=["diamond", "circle"]),
         legend=alt.Legend(orient="top", title=None),
     )
+    ends = {end: alt.Y(f"{end}:Q", title=None) for end in ("low", "high")}
     texts = {"description": alt.Description("text:N"), "tooltip": alt.Tooltip("text:N")}
     base = alt.Chart().encode(x=x)
     layers = [
@@ -96,6 +97,7 @@ def _drawn(
         base.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=2.4, aria=False)
         .encode(y=alt.Y("low:Q", title=None), y2="high:Q", color=colour),
+        *arrows(base.transform_filter, "y", ends, color=colour),
         # Hollow and larger, so that it is seen where both are the same.
         base.transform_filter("datum.series == 'published'")
         .mark_point(filled=False, size=110, strokeWidth=1.6, opacity=1)
@@ -131,9 +133,11 @@ def _cut_intervals(points: list[dict[str, Any]]) -> bool:
         margin = max(max(values) - min(values), _MARGIN * max(map(abs, values)))
         least, most = min(values) - margin, max(values) + margin
         for point in here:
-            if "low" in point and not least <= point["low"] <= point["high"] <= most:
-                point["low"], point["high"] = max(point["low"], least), min(point["high"], most)
-                cut = True
+            if point.get("low", least) < least:
+                point |= {"low": least, "cut_low": True}
+            if point.get("high", most) > most:
+                point |= {"high": most, "cut_high": True}
+            cut = cut or "cut_low" in point or "cut_high" in point
     return cut
 
 

@@ -98,8 +98,10 @@ def alternative(
     values = [point["value"] for point in points]
     low, high = fmt.plain(min(values)), fmt.plain(max(values))
     curves = f" in {fmt.count(len(series), 'curve')}" if len(series) < len(points) else ""
+    doubted = sum(point["doubt"] for point in points)
+    doubt = f", {'all' if doubted == len(points) else doubted} of them in doubt"
     return (
-        f"{title}: {fmt.count(len(points), 'cell')}{curves}, "
+        f"{title}: {fmt.count(len(points), 'cell')}{curves}{doubt if doubted else ''}, "
         f"from {fmt.with_unit(low, scale.symbol)} to {fmt.with_unit(high, scale.symbol)}. "
         "The table below has the same figures."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 # Okabe and Ito's colours, those that stand out on white first, with shapes as a second sign.
@@ -34,6 +34,9 @@ INK, SOFT, GRID = "#222428", "#5f6470", "#e3e5ea"
 
 #: What the rings of a chart are, said below it where no word stands beside them.
 RINGS = "A ring marks each recommended setting."
+#: The same of points in doubt, and of intervals that are cut.
+DOUBTS = "Hollow points are in doubt: the machine was not quiet."
+CUT = "An arrow marks an interval that goes on beyond all figures."
 
 
 def styled(chart: Any) -> Any:
@@ -101,6 +104,19 @@ def recommended(rows: Any, place: Any, *, is_named: bool) -> list[Any]:
         fontWeight=600, color=INK, aria=False,
     ).encode(y=place)  # fmt: skip
     return [rings, word]
+
+
+def arrows(
+    rows_where: Callable[[str], Any], channel: str, ends: dict[str, Any], **look: Any
+) -> list[Any]:
+    """An arrow at each end of an interval that is cut there. ``ends`` are the positions of both."""
+    shapes = {"x": ("triangle-left", "triangle-right"), "y": ("triangle-down", "triangle-up")}
+    return [
+        rows_where(f"datum.cut_{end}")
+        .mark_point(filled=True, size=50, opacity=1, shape=shape, aria=False)
+        .encode(**{channel: ends[end]}, **look)
+        for end, shape in zip(("low", "high"), shapes[channel], strict=True)
+    ]
 
 
 def _taken(values: Sequence[str], domain: Sequence[str]) -> list[str]:
