@@ -398,3 +398,13 @@ def test_levels_are_asked_for_where_levels_are_too_few(tmp_path: Path) -> None:
 def test_the_tutorial_says_of_bands_what_fit_says() -> None:
     tutorial = " ".join((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8").split())
     assert HELD in tutorial
+
+
+def test_the_notes_of_a_curve_of_no_model_do_not_speak_of_models_that_hold(tmp_path: Path) -> None:
+    drop = written(tmp_path, "n,x\n" + "".join(f"{n},{n if n <= 8 else 4}\n" for n in range(1, 17)))
+    text = " ".join(fit(drop, "--x", "n", "--y", "x").split())
+    assert "No model describes this curve" in text
+    assert "do not contradict" not in text
+    assert "which none of them is" in text
+    whole = " ".join(fit(CISCO, *CISCO_COLUMNS).split())
+    assert "do not contradict" in whole and "none of them" not in whole

@@ -107,3 +107,22 @@ def test_either_or_is_said_where_one_of_two_costs_bends_the_curve() -> None:
     texts = [said(result) for result in fit_many(curves)]
     assert not any("α may be 0 and β may be 0" in text for text in texts)
     assert any("may be 0 without the other" in t or "each without the others" in t for t in texts)
+
+
+@pytest.mark.parametrize("swing", [1.2, 1.5, 2.0])
+def test_a_sawtooth_of_single_trials_is_not_called_flat(swing: float) -> None:
+    """One trial a level does not tell whether that is chance; nobody may call it flat."""
+    for n in (EIGHT, SIXTEEN):
+        x = 1000 * np.where(np.arange(len(n)) % 2, swing, 1.0)
+        result = fit_all(n, x)
+        text = said(result)
+        assert "is flat at" not in text and "flat at" not in text, text
+        assert result.misfit is not None or "repeat each level" in " ".join(result.warnings)
+
+
+def test_a_flat_curve_of_single_trials_is_flat() -> None:
+    rng = np.random.default_rng(64)
+    x = np.minimum(1000 * EIGHT, 6000) * np.exp(rng.normal(0, 0.01, len(EIGHT)))
+    result = fit_all(EIGHT, x)
+    assert "is flat at" in said(result)
+    assert "repeat each level" not in " ".join(result.warnings)

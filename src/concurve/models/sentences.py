@@ -8,7 +8,7 @@ sentences name what the shape is like, and what the parameters would cost; cause
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +30,8 @@ _NOTHING_BESIDE = 1e-6
 _RIVAL = 3
 #: Throughput that differs by less than this factor between all levels, without a trend, is flat.
 _FLAT = 1.15
+#: A model that misses a level with a single trial by more than this share is doubtful.
+_OFF = 0.1
 #: A slope in logarithms that comes from rounding.
 _NO_SLOPE = 1e-6
 #: A power of N this close to 0 or 1 is told as that.
@@ -175,13 +177,18 @@ def _is_flat(result: FitResult) -> bool:
 
 
 def _flat(result: FitResult, terms: Terms) -> str:
-    ends = terms.figure(min(result.throughput)), terms.figure(max(result.throughput))
-    least, most = reversed(ends) if terms.is_time else ends
+    least, most = _ends(result.throughput, terms)
     stays = f"is {least}" if least == most else f"stays between {least} and {most}"
     return (
         f"Throughput does not grow with N: from N = {min(result.levels):g} to "
         f"{max(result.levels):g} the {terms.name} {stays}."
     )
+
+
+def _ends(throughput: Sequence[float], terms: Terms) -> tuple[str, str]:
+    """The least and the greatest figure, as they were measured."""
+    low, high = terms.figure(min(throughput)), terms.figure(max(throughput))
+    return (high, low) if terms.is_time else (low, high)
 
 
 def _limit(result: FitResult, terms: Terms) -> str:
@@ -201,6 +208,13 @@ def _cap(result: FitResult, terms: Terms) -> str:
     if cap.high is None or math.isinf(cap.high):
         return f"No limit is shown: a cap may lie anywhere from C = {_bound(cap.low)} on."
     reached = max(_level_of_cap(best), min(result.levels))
+    above = [x for n, x in zip(result.levels, result.throughput, strict=True) if n >= reached]
+    if _is_single(result) and above and max(above) > _FLAT * min(above):
+        least, most = _ends(above, terms)
+        return (
+            f"From N = {reached:.3g} on the {terms.name} does not go on growing: it goes up and "
+            f"down between {least} and {most}."
+        )
     before = ""
     if "alpha" in best.parameters and _is_shown(result, "alpha"):
         alpha = best.parameters["alpha"].value
@@ -394,6 +408,12 @@ def warnings(result: FitResult) -> tuple[str, ...]:
             f"{_measured(result)} are too few to choose a model by AICc: the choice rests on "
             f"generalised cross-validation; measure at {_LEVELS_WANTED} levels or more."
         )
+    off = _off(result)
+    if _is_single(result) and off.most > _OFF:
+        found.append(
+            f"At N = {off.n:g} {title} is {100 * off.most:.0f} % off: one trial a level does not "
+            "tell chance from another shape; repeat each level."
+        )
     rivals = [item.title for item in _rivals(result)]
     if rivals and not (_is_flat(result) or _says_both(result)):
         found.append(
@@ -411,6 +431,24 @@ def warnings(result: FitResult) -> tuple[str, ...]:
             f"{guess}: measure there before relying on it."
         )
     return tuple(found)
+
+
+class _Off(NamedTuple):
+    """The level that the chosen model misses most, and by which share of what was measured."""
+
+    n: float
+    most: float
+
+
+def _off(result: FitResult) -> _Off:
+    fitted = curve_of(result.best, result.levels).tolist()
+    pairs = zip(result.levels, result.throughput, fitted, strict=True)
+    return max((_Off(n, abs(x - y) / x) for n, x, y in pairs), key=lambda off: off.most)
+
+
+def _is_single(result: FitResult) -> bool:
+    """Has each level one trial, so that nothing says how far chance moves it?"""
+    return result.trials == len(result.levels)
 
 
 def _measured(result: FitResult) -> str:

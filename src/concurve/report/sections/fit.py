@@ -147,11 +147,17 @@ def _warnings(fit: Fit) -> Iterator[Section]:
 
 def _notes(fit: Fit) -> Iterator[Paragraph]:
     level = f"{100 * fit.result.confidence:g} %"
-    yield Paragraph(
+    read = (
         f"Intervals in the table are {level} profile-likelihood intervals given the model of their "
-        "row, as if it were known to be true. Those in the sentences hold under every model that "
-        f"the measurements do not contradict: {', '.join(fit.result.stated.models)}.",
-        Tone.SOFT,
+        "row, as if it were known to be true"
     )
+    if fit.result.misfit is None:
+        read += (
+            ". Those in the sentences hold under every model that the measurements do not "
+            f"contradict: {', '.join(fit.result.stated.models)}"
+        )
+    else:
+        read += ", which none of them is"
+    yield Paragraph(f"{read}.", Tone.SOFT)
     for note in fit.notes:
         yield Paragraph(note, Tone.SOFT)

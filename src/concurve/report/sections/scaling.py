@@ -124,12 +124,13 @@ def _subject(found: Sequence[ScalingFinding]) -> str:
     """What was fitted, and how to read the intervals."""
     first = found[0]
     models, read = "Scaling models", ""
-    fit = next((item.fit for item in found if item.fit), None)
-    if fit is not None:
+    fits = [item.fit for item in found if item.fit]
+    if fits:
         # Each group is offered the same models; one left out of a fit is named there.
-        models = f"{len(fit.models) + len(fit.left_out)} scaling models"
+        models = f"{len(fits[0].models) + len(fits[0].left_out)} scaling models"
+    if any(fit.misfit is None for fit in fits):
         read = (
-            f" Intervals are {100 * fit.confidence:g} % profile-likelihood intervals, over every "
-            "model that the measurements do not contradict."
+            f" Intervals are {100 * fits[0].confidence:g} % profile-likelihood intervals, over "
+            "every model that the measurements do not contradict."
         )
     return f"{models} of {first.label} ({first.indicator}) against {first.work}.{read}"
