@@ -208,3 +208,24 @@ def test_markdown_fences_a_command_with_backticks() -> None:
     run = msgspec.structs.replace(findings.run, again="echo ```; rm")
     text = to_markdown(run_document(msgspec.structs.replace(findings, run=run)))
     assert "````sh\necho ```; rm\n````" in text
+
+
+def without_details(text: str) -> str:
+    """What is open; one inside another goes first."""
+    while (
+        less := re.sub(r"<details[^>]*>(?:(?!<details).)*?</details>", "", text, flags=re.S)
+    ) != text:
+        text = less
+    return text
+
+
+@pytest.mark.parametrize("name", samples.ALL)
+def test_markdown_folds_what_a_page_folds(name: str) -> None:
+    """The answer, what limits it and how sure it is stand open."""
+    text = to_markdown(run_document(samples.ALL[name]()))
+    assert text.count("<details") == text.count("</details>") == text.count("<summary>") > 0
+    opened = without_details(text)
+    assert "The answer" in opened and "## Figures" in opened, "as a terminal has them"
+    assert "What was rejected" not in opened and "## Run it again" in opened
+    for part in re.findall(r"<summary>.*</summary>\n(.)", text):
+        assert part == "\n", "GitHub reads Markdown after an empty line alone"

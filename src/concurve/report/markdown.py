@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -62,9 +63,7 @@ def _block(block: Block, depth: int, pictures: Mapping[str, str]) -> Iterator[st
     """The parts of a block, to be separated by empty lines."""
     match block:
         case Section():
-            if block.title:
-                yield f"{'#' * (depth + 1)} {_text(block.title)}"
-            yield from _blocks(block.blocks, depth + 1, pictures)
+            yield from _section(block, depth, pictures)
         case Paragraph():
             yield _paragraph(block)
         case List():
@@ -90,8 +89,25 @@ def _block(block: Block, depth: int, pictures: Mapping[str, str]) -> Iterator[st
         case Overview():
             yield from _blocks(block.blocks, depth, pictures)
         case Collapsible():
-            yield f"{_text(block.summary)}:"
-            yield from _blocks(block.blocks, depth, pictures)
+            inside = _blocks(block.blocks, depth, pictures)
+            yield from _details(_html(block.summary), inside, block.is_open)
+
+
+def _section(block: Section, depth: int, pictures: Mapping[str, str]) -> Iterator[str]:
+    inside = _blocks(block.blocks, depth + 1, pictures)
+    if block.folded and not block.is_main and depth == 1:
+        yield from _details(f"<b>{_html(block.title)}</b> {_html(block.summary)}".rstrip(), inside)
+        return
+    if block.title:
+        yield f"{'#' * (depth + 1)} {_text(block.title)}"
+    yield from inside
+
+
+def _details(summary: str, inside: Iterable[str], is_open: bool = False) -> Iterator[str]:
+    """What a reader opens; ``markdown`` lets MkDocs read it as GitHub does."""
+    yield f"<details markdown{' open' if is_open else ''}>\n<summary>{summary}</summary>"
+    yield from inside
+    yield "</details>"
 
 
 def _paragraph(item: Paragraph) -> str:
@@ -144,6 +160,10 @@ def _code(command: str) -> str:
     longest = max((len(run) for run in re.findall(r"`+", command)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}sh\n{fmt.clean_lines(command)}\n{fence}"
+
+
+def _html(said: str) -> str:
+    return html.escape(fmt.clean(said)).strip()
 
 
 def _text(said: str) -> str:
