@@ -189,3 +189,23 @@ def test_a_speedup_that_the_medians_do_not_have_is_explained() -> None:
     )
     text = printed(msgspec.structs.replace(found, cells=cells))
     assert note in " ".join(text.split())
+
+
+def test_the_speed_up_stays_where_a_latency_has_no_room() -> None:
+    """It stands behind the latency, and is worth more."""
+    found = samples.thread_scaling()
+    cells = tuple(
+        msgspec.structs.replace(
+            cell,
+            indicators={**cell.indicators, "latency_seconds_p99": cell.indicators["wall_seconds"]},
+        )
+        for cell in found.cells
+    )
+    found = msgspec.structs.replace(found, cells=cells)
+    assert found.names_in_order()[:3] == ["wall_seconds", "latency_seconds_p99", "speedup"]
+    for width in range(50, 110):
+        heading = next(
+            line.plain for line in terminal.lines(brief(found), width) if "cpus" in line.plain[:6]
+        )
+        assert "speed-up" in heading or "latency" not in heading, width
+    assert heading.index("latency") < heading.index("speed-up")

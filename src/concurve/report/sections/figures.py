@@ -94,6 +94,7 @@ def full(findings: Findings) -> Section:
         anchor="figures",
         folded=True,
         summary=fmt.count(len(findings.cells), "cell"),
+        is_main=True,
     )
 
 
@@ -249,8 +250,11 @@ def _status(cell: CellFindings, with_reason: bool) -> Cell:
 
 def _indicators(findings: Findings) -> list[Column]:
     columns: list[Column] = []
-    # The first is the primary one, which stays in the narrowest terminal.
-    for place, name in enumerate(findings.names_in_order()):
+    names = findings.names_in_order()
+    # The first is the primary one, which stays in the narrowest terminal. What an answer is about,
+    # the speed-up, stays longer than what stands before it.
+    worth = sorted(names, key=lambda name: (name != names[0], name != "speedup"))
+    for name in names:
         info = findings.indicator(name)
         label = info.label or name
         short = label.replace("involuntary", "invol.").replace("voluntary", "vol.")
@@ -264,7 +268,7 @@ def _indicators(findings: Findings) -> list[Column]:
                 short=short,
                 name=name,
                 note=info.note,
-                wanted=place,
+                wanted=worth.index(name),
                 is_filled=is_filled,
             )
         )
