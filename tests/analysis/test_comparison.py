@@ -554,6 +554,32 @@ def test_cpu_time_that_differs_is_told_where_wall_time_is_undecided() -> None:
     assert said.endswith("a hint, and no verdict.")
 
 
+def test_the_cpu_time_of_a_client_is_called_that() -> None:
+    """It says nothing of the server that is asked about."""
+    runs = (
+        copies("quick", seed, "1 in 10 slow, +Exp(.5)", (1.0, 1.06), cpu_cv=0.002)
+        for seed in range(20)
+    )
+    label = "client: CPU time"
+    of_client = (
+        msgspec.structs.replace(
+            run,
+            indicators=tuple(
+                msgspec.structs.replace(info, label=label) if info.name == "cpu_seconds" else info
+                for info in run.indicators
+            ),
+        )
+        for run in runs
+    )
+    said = next(
+        text
+        for run in of_client
+        for text in compare_levels(run, "copy").advice
+        if "CPU time" in text and "differs" in text
+    )
+    assert said.startswith("CPU time of the role client differs where ")
+
+
 def versions(seed: int, noise: str, slower: float) -> TrialFindings:
     """A run of two versions, of which the second takes so many times as long."""
     times = {"v1": 1.0, "v2": slower}

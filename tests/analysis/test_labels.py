@@ -5,8 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from concurve.analysis.run import findings_of
+from concurve.definition.beside_line import Beside
+from concurve.definition.study_line import sweep_study
+from concurve.measuring.heads import new_head
+from concurve.measuring.laboratory import Runner
 from concurve.store import Store
 from concurve.terms import label_of
+from tests.helpers.fakes import FakeClock, FakeEngine
 from tests.helpers.made import made_run
 
 
@@ -41,3 +47,16 @@ def test_a_latency_stands_beside_the_rate_of_a_load(latency: str) -> None:
     ]
     names = msgspec.structs.replace(run, cells=tuple(cells)).names_in_order()
     assert names[:3] == ["wall_seconds", latency, "speedup"]
+
+
+def test_figures_of_a_client_say_whose_they_are() -> None:
+    beside = Beside(server="./serve --port 7000", ready="tcp:7000")
+    study = sweep_study(("./load", "{n}"), (("n", "1,2"),), 2, beside=beside)
+    store = Store(":memory:")
+    head = new_head(study, "quick", 1, "concurve sweep …")
+    Runner(head, store, FakeEngine(), clock=FakeClock(0.001)).start()
+    found = findings_of(store, store.find_run(head.id))
+    assert found.indicator("cpu_seconds").label == "client: CPU time"
+    assert found.indicator("wall_seconds").label == "wall time", "it is that of the work"
+    alone = made_run(Store(":memory:"), lambda n: 1.0, n=(1, 2))
+    assert alone.indicator("cpu_seconds").label == "CPU time"

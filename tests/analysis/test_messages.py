@@ -63,6 +63,11 @@ def _words() -> Report:
     return made_run(Store(), lambda k: 1.0, k=("a", "b"))
 
 
+@kind("only-other-is-slower", "k=b is slower")
+def _slower() -> Report:
+    return made_run(Store(), lambda k: 1.0 if k == "a" else 1.06, k=("a", "b"))
+
+
 @kind("best-of-all-cells", r"Use cpus=\d threads=\d")
 def _two_factors() -> Report:
     return made_run(

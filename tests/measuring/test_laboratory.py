@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from concurve.wire.record import Outcome
 from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import Attach, AttachedProcess, ReadyProbe, TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
+from tests.measuring.test_hangs import Notes
 
 THREE = Rules(repeats_min=3, repeats_max=3)
 ATTACHED = Attach(process=AttachedProcess(pid=4711, started_ticks=1))
@@ -326,6 +328,10 @@ def test_a_plan_too_long_ends_with_what_fits_and_goes_on_with_more_time(store: S
     ((state, reason),) = states(store)
     assert state == "complete"
     assert reason == "time allowance of 2.4 s used up after 2 of 3 blocks"
+    short = findings_of(store, store.find_run("last")).cells
+    assert [cell.status for cell in short] == ["partial", "partial"]
+    limit = f"the time allowance of 2.4 s was used up; concurve resume {runner.head.id} --max-time "
+    assert all(re.fullmatch(re.escape(limit) + r"\d+s goes on", cell.note) for cell in short)
     longer = with_allowance(runner.head, 60.0)
     Runner(longer, store, FakeEngine(), clock=FakeClock()).resume()
     assert store.count(runner.head.id) == 6
@@ -629,3 +635,47 @@ def test_a_run_that_was_complete_is_told_as_such(
     monkeypatch.setattr(measuring, "show_run", lambda *_: None)
     measuring.resume_run(runner.head, store, {})
     assert said == [f"run {runner.head.id} was complete (all trials done): no trial was run"]
+
+
+SAYS = "echo OK; echo 'ERR unknown option {threads}' >&2"
+
+
+def test_what_a_hook_prints_stays_in_the_record_and_an_error_is_told(store: Store) -> None:
+    """It exits with 0, as redis-cli does: nothing else says that the level was not set."""
+    notes = Notes()
+    study = small_study(THREE, threads=(1, 2))
+    hooks = Hooks(setup="echo filled {threads}", prepare=SAYS, conclude="true")
+    head = new_head(msgspec.structs.replace(study, hooks=hooks), "normal", 5, "concurve sweep …")
+    Runner(head, store, FakeEngine(), notes, clock=FakeClock()).start()
+    told = [text for text in notes.said if "the hook" in text]
+    assert len(told) == 1, "once"
+    assert "the hook prepare exited with 0, and printed 'ERR unknown option" in told[0]
+    first, *others = [decode_record(row.record) for row in store.records(head.id)]
+    every = sorted([first, *others], key=lambda record: len(record.hooks))
+    assert [len(record.hooks) for record in every] == [1] * 5 + [3], "and the setup of both cells"
+    setups = [said for said in every[-1].hooks if said.hook == "setup"]
+    assert [(said.setting, said.stdout.text()) for said in setups] == [
+        ("threads=1", "filled 1"), ("threads=2", "filled 2"),
+    ]  # fmt: skip
+    (said,) = every[0].hooks
+    assert said.hook == "prepare" and said.stdout.text() == "OK"
+    assert said.stderr.text() == f"ERR unknown option {said.setting.removeprefix('threads=')}"
+    warned = [item.sentence for item in findings_of(store, store.find_run("last")).sentences]
+    assert any("the hook prepare printed 'ERR unknown option" in text for text in warned)
+    assert not any("the hook setup" in text for text in warned)
+
+
+def test_the_output_of_a_hook_is_bounded(store: Store) -> None:
+    runner = runner_of(store, hooks=Hooks(prepare="seq 1 20000; echo the end"))
+    runner.start()
+    for row in store.records(runner.head.id):
+        (said,) = decode_record(row.record).hooks
+        assert said.stdout.text().endswith("the end") and len(said.stdout.text()) < 3_000
+        assert said.stdout.dropped > 0
+
+
+def test_a_figure_that_is_missing_names_what_a_hook_printed(store: Store) -> None:
+    with pytest.raises(RunError, match="the hook prepare printed 'ERR unknown option"):
+        runner_of(
+            store, FakeEngine(stdout="speed: 5"), extracts=(RATE,), hooks=Hooks(prepare=SAYS)
+        ).start()

@@ -89,6 +89,15 @@ THREAD_INDICATORS: dict[str, IndicatorInfo] = {info.name: info for info in _OF_T
 #: Those for which the runner opens a counter of the CPU: who does not ask for one pays for none.
 _OF_CACHES = frozenset({"cache_misses", "cache_misses_per_operation"})
 
+#: Those that are figures of the measured role alone. Where that is a client of what is asked about,
+#: their labels say whose they are.
+OF_ROLE = frozenset({
+    "cpu_seconds", "user_seconds", "system_seconds", "run_queue_seconds", "voluntary_switches",
+    "involuntary_switches", "context_switches", "migrations", "cache_misses", "threads_peak",
+    "rss_bytes_max", "cpu_seconds_per_operation", "switches_per_operation",
+    "cache_misses_per_operation", "run_cpu_seconds", "cpus_used", "minor_faults", "major_faults",
+})  # fmt: skip
+
 #: All of them by name.
 MEASURED: dict[str, IndicatorInfo] = {
     **{info.name: info for info in INDICATORS},

@@ -149,7 +149,7 @@ def cpu_time_hint(
         _judged(drafts, iter(_directions(drafts, options, level)))
         for drafts in (drafted.drafts, drafted.by_cpu_time)
     )
-    return hints(cells, beside, drafted.infos)
+    return hints(cells, beside, drafted.infos, _cpu_time(drafted.sides))
 
 
 def _drafted_levels(
@@ -239,6 +239,11 @@ def _drafted(
     )
 
 
+def _cpu_time(sides: tuple[Side, Side]) -> str:
+    """The label of CPU time: it says whose that is, where the measured role is a client."""
+    return sides[1].sessions[0].indicator(CPU_TIME).label
+
+
 def _settled(drafted: Sequence[_Drafted], options: Options) -> list[Comparison]:
     """The comparisons with their verdicts, which are of all cells of all of them together."""
     level = _level(drafted)
@@ -310,7 +315,7 @@ def _settled_one(
         method=item.method,
         cells=cells,
         advice=(
-            *hints(cells, by_cpu_time, item.infos),
+            *hints(cells, by_cpu_time, item.infos, _cpu_time(item.sides)),
             *hints_of_others(cells, others, item.infos, item.figures),
             *together(cells, wider, judged),
             *advice(

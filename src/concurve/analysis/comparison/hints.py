@@ -45,9 +45,11 @@ def hints(
     cells: Sequence[CellComparison],
     beside: Sequence[CellComparison],
     infos: Sequence[IndicatorInfo],
+    cpu_time: str,
 ) -> tuple[str, ...]:
     """A sentence on the undecided cells whose CPU time differs; none where none does. ``beside``
-    are the same cells by CPU time, with the verdicts of all of them together."""
+    are the same cells by CPU time, with the verdicts of all of them together; ``cpu_time`` is its
+    label."""
     undecided = [cell.parameters for cell in cells if cell.verdict == "undecided"]
     found = [
         cell
@@ -58,8 +60,9 @@ def hints(
         return ()
     said = "; ".join(_differs(cell) for cell in found[:_NAMED_MAX])
     more = f"; and in {len(found) - _NAMED_MAX} more cells" if len(found) > _NAMED_MAX else ""
+    figure = _in_words(cpu_time)
     return (
-        f"CPU time differs where {_undecided(cells, infos)} is undecided: {said}{more}. "
+        f"{figure} differs where {_undecided(cells, infos)} is undecided: {said}{more}. "
         "That is a second figure of the same trials: a hint, and no verdict.",
     )
 
@@ -83,7 +86,7 @@ def hints_of_others(
     )
     if not found:
         return ()
-    labels = {info.name: _label(info) for info in figures}
+    labels = {info.name: _in_words(info.label or info.name) for info in figures}
     said = "; ".join(f"{labels[cell.indicator]} {_differs(cell)}" for cell in found[:_NAMED_MAX])
     more = f"; and {len(found) - _NAMED_MAX} more" if len(found) > _NAMED_MAX else ""
     return (
@@ -100,8 +103,10 @@ def _undecided(cells: Sequence[CellComparison], infos: Sequence[IndicatorInfo]) 
     return " and ".join(dict.fromkeys(undecided))
 
 
-def _label(info: IndicatorInfo) -> str:
-    return info.label or info.name
+def _in_words(label: str) -> str:
+    """A label in a sentence: ``CPU time of the role client`` for ``client: CPU time``."""
+    role, colon, what = label.partition(": ")
+    return f"{what} of the role {role}" if colon else label
 
 
 def _differs(cell: CellComparison) -> str:

@@ -7,6 +7,7 @@ from functools import partial
 
 import msgspec
 
+from concurve import words
 from concurve.analysis.ground import Speed
 from concurve.analysis.lazy_mapping import LazyMapping
 from concurve.analysis.run.doubted import Chosen
@@ -16,7 +17,7 @@ from concurve.definition.study import Study
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, CellStatus
 from concurve.planning.plan import Cell, Plan
-from concurve.planning.protocol import CellState, Protocol
+from concurve.planning.protocol import CellState, Protocol, StopReason
 from concurve.readings.centres import indicator_centre, indicator_centres
 from concurve.readings.measures import measure
 from concurve.readings.operations import asked_of
@@ -93,7 +94,7 @@ def cell_findings(
                 base=cell.base,
                 trials=len(state.used),
                 stop_reason=state.stop_reason,
-                note=state.skipped,
+                note=state.skipped or _ended_by_time(state, protocol, head),
             )
         )
     return tuple(cells)
@@ -157,6 +158,17 @@ def _status(state: CellState, protocol: Protocol) -> CellStatus:
     if not state.used:
         return "pending"
     return "ok" if len(state.used) >= protocol.rules.repeats_min else "partial"
+
+
+def _ended_by_time(state: CellState, protocol: Protocol, head: RunHead) -> str:
+    """Which limit left a cell with fewer trials than it was to have, and how to go on; empty where
+    none did."""
+    if state.stop is not StopReason.TIME or _status(state, protocol) != "partial":
+        return ""
+    return (
+        f"the time allowance of {words.duration(head.rules.time_allowed_seconds)} was used up; "
+        f"concurve resume {head.id} --max-time {protocol.seconds_for_all():.0f}s goes on"
+    )
 
 
 def absent_of(first: TrialRecord | None, study: Study) -> dict[str, str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from concurve.analysis.run.tables import Table
 from concurve.definition.indicator_names import split_name
-from concurve.definition.measured import INDICATORS, MEASURED, fairness_info
+from concurve.definition.measured import INDICATORS, MEASURED, OF_ROLE, fairness_info
 from concurve.definition.purposes import purposes_of
 from concurve.planning.plan import Plan
 from concurve.readings.copies import copied_roles
@@ -20,10 +22,12 @@ def indicator_infos(
 ) -> tuple[IndicatorInfo, ...]:
     """Descriptions of all indicators of a run: those of the laboratory, then the reported ones."""
     own = {info.name: info for info in INDICATORS}
+    purposes = purposes_of(head.study)
+    client = purposes.measured if purposes.measured in purposes.clients else ""
     names = dict.fromkeys(name for table in tables for name in table.every)
     units: dict[str, str] = {}
     if first is not None:
-        wanted = Asked(purposes_of(head.study), copied=copied_roles(head.study))
+        wanted = Asked(purposes, copied=copied_roles(head.study))
         units = measure(first, wanted).units
     for extract in head.study.extracts:
         units[extract.name] = extract.unit
@@ -32,6 +36,8 @@ def indicator_infos(
     for name in [*own, *(name for name in names if name not in own)]:
         base = MEASURED.get(name) or cpu_info(name)
         base = base or _of_role(name, own)
+        if client and name in OF_ROLE:
+            base = _labelled(MEASURED[name], client, name)
         if base is None and name not in units:
             base = fairness_info(name)
         asked = declared.get(name)
@@ -57,6 +63,8 @@ def _of_role(name: str, own: dict[str, IndicatorInfo]) -> IndicatorInfo | None:
     base = own.get(plain)
     if not role or base is None:
         return None
-    return IndicatorInfo(
-        name=name, label=f"{role}: {base.label}", unit=base.unit, better=base.better, note=base.note
-    )
+    return _labelled(base, role, name)
+
+
+def _labelled(base: IndicatorInfo, role: str, name: str) -> IndicatorInfo:
+    return msgspec.structs.replace(base, name=name, label=f"{role}: {base.label}")

@@ -255,6 +255,10 @@ def _as_fast(plan: Plan, item: Greatest) -> str:
 
 
 def _no_gain(plan: Plan, item: Greatest) -> str:
+    if item.slower is not None:
+        is_one, subject = _subject(plan, item.slower)
+        fast = _as_fast(plan, item._replace(cell=item.slower))
+        return f"{subject} {'is' if is_one else 'are'} slower: {fast}."
     base = _base(plan, item)
     other = "setting"
     if plan.work and base == str(item.base.parameters[plan.work]):

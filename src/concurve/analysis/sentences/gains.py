@@ -19,7 +19,8 @@ class Greatest(NamedTuple):
     being chosen from all speed-ups of the run (``is_gain``), else the greatest that is; where none
     is, that of the setting that is named, else the greatest. ``by`` says by what, where the study
     asks for another indicator. ``speedup`` has the interval that decided, which holds for the
-    choice among all speed-ups."""
+    choice among all speed-ups. ``slower``: the only other setting than the base, if it is
+    significantly slower; then the speed-up is its own."""
 
     group: str
     cell: CellFindings
@@ -27,6 +28,7 @@ class Greatest(NamedTuple):
     is_gain: bool
     by: str
     speedup: Estimate
+    slower: CellFindings | None = None
 
 
 def greatest(
@@ -57,7 +59,9 @@ def greatest(
         others = (cell for cell in preferred if cell.index != cell.base)
         most = gain or next(chain(doubted, others, ranking))
         base = cells[most.index if most.base is None else most.base]
-        yield Greatest(group, most, base, gain is not None, by, _judged(most, compared, among))
+        slower = _only_slower(measured, compared, among)
+        judged = _judged(slower or most, compared, among)
+        yield Greatest(group, most, base, gain is not None, by, judged, slower)
 
 
 def speedups_compared(cells: tuple[CellFindings, ...]) -> int:
@@ -88,6 +92,15 @@ def _is_gain(cell: CellFindings, compared: int, among: Among) -> bool:
         return False
     speedup = _judged(cell, compared, among)
     return speedup.low is not None and speedup.low > 1.0
+
+
+def _only_slower(measured: list[CellFindings], compared: int, among: Among) -> CellFindings | None:
+    """The only other setting than the base, if its speed-up is significantly below 1."""
+    others = [cell for cell in measured if cell.index != cell.base]
+    if len(measured) != 2 or len(others) != 1 or others[0].indicators["speedup"].in_doubt:
+        return None
+    speedup = _judged(others[0], compared, among)
+    return others[0] if speedup.high is not None and speedup.high < 1 else None
 
 
 def _judged(cell: CellFindings, compared: int, among: Among) -> Estimate:
