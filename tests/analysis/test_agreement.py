@@ -13,6 +13,7 @@ from concurve.definition.published import Compare, PublishedFigure
 from concurve.findings.published import PublishedComparison, PublishedTable
 from concurve.planning.plan import describe
 from concurve.report.charts.published import comparison_chart
+from concurve.report.charts.style import CUT
 from concurve.report.sections.published import how, not_comparable, published_row
 from concurve.terms import Level
 from tests.helpers.columns import column_samples
@@ -195,9 +196,7 @@ def panels(table: PublishedTable) -> dict[str, list[str]]:
 def test_intervals_that_say_anything_do_not_flatten_a_chart() -> None:
     wild = compared([figure(100.0, 1), figure(50.0, 2)], {1: [1.0, 30.0], 2: [0.2, 5.0]})
     chart = comparison_chart(wild)
-    assert chart is not None and chart.remarks == (
-        "Intervals that reach far beyond all figures are cut.",
-    )
+    assert chart is not None and chart.remarks == (CUT,)
     rows = next(iter(chart.spec.to_dict()["datasets"].values()))
     assert all(-1 <= row["low"] <= row["high"] <= 2 for row in rows if "low" in row)
     tame = comparison_chart(compared([figure(50.0, 2)], {1: around(10.0), 2: around(5.0)}))
