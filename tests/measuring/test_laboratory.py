@@ -661,8 +661,8 @@ def test_what_a_hook_prints_stays_in_the_record_and_an_error_is_told(store: Stor
     assert said.hook == "prepare" and said.stdout.text() == "OK"
     assert said.stderr.text() == f"ERR unknown option {said.setting.removeprefix('threads=')}"
     warned = [item.sentence for item in findings_of(store, store.find_run("last")).sentences]
-    assert any("the hook prepare printed 'ERR unknown option" in text for text in warned)
-    assert not any("the hook setup" in text for text in warned)
+    assert any("The hook prepare printed 'ERR unknown option" in text for text in warned)
+    assert not any("The hook setup" in text for text in warned)
 
 
 def test_the_output_of_a_hook_is_bounded(store: Store) -> None:

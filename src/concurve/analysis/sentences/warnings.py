@@ -202,7 +202,7 @@ def _hooks(first: TrialRecord | None) -> list[str]:
     """What went wrong in the hooks of the first trial and in the setup of all cells, though they
     exited with 0: the levels that they set may not have been."""
     return [
-        f"Before or after the first trial {said}, and exited with 0: did it set what it was to?"
+        f"{said[:1].upper()}{said[1:]} and exited with 0: did it do its work?"
         for said in (() if first is None else hooks_said(first))
     ]
 
