@@ -1,21 +1,22 @@
 """Trials over hosts: how far apart roles start, how well clocks are known, what the engine adds.
 
 Two agents of this machine are hosts, connected by sockets; they share the monotonic clock, so the
-true offset is 0. What is Ray's own is measured over network namespaces, where Ray is installed.
+true offset is 0. What is Ray's own is measured over network namespaces, where Ray is installed:
+``--only ray`` (start, daemons, a program, simulations), ``redis`` (a Redis load beside the local
+engine), ``p99`` (the load of document 000 from two hosts beside one), ``studies`` (packaged studies
+with their load on another host; not part of ``make bench``).
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
-import importlib.util
-import json
-import os
+import itertools
 import random
-import subprocess
+import signal
 import sys
 import tempfile
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,25 +24,28 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import msgspec
+import hosts_studies
 from measuring.estimates import SEED, difference_of_medians, median, ratio_of_medians
-from measuring.figures import Bound, Figure, MissingToolError, unless_missing
-from measuring.running import busy_iterations, interleaved, scratch, target
-from measuring.showing import alone
-from tests.helpers.agents import Agents, Namespaces, inventory_of, no_namespaces
+from measuring.figures import Bench, Bound, Figure, MissingToolError, unless_missing
+from measuring.over_ray import Cluster, Run, by, namespaces, running
+from measuring.running import busy_iterations, interleaved, target
+from measuring.showing import exit_code, show
+from tests.helpers.agents import Agents, inventory_of
 
-from concurve.definition.hosts_file import load_hosts
-from concurve.definition.inventory import Inventory
-from concurve.engine import Engine
+from concurve.attendants.servers import command as server_command
+from concurve.definition.programs import program
 from concurve.engine.local import LocalEngine, run_packed
 from concurve.engine.tasks import Processes, Tasks
+from concurve.errors import ConcurveError
 from concurve.estimate import Estimate
 from concurve.host import native
-from concurve.hosts import commands, daemons
+from concurve.hosts import daemons
 from concurve.hosts.clocks import combined, estimate, measured
 from concurve.hosts.connection import SocketConnection
 from concurve.hosts.engine import HostsEngine
+from concurve.readings.copies import Copied, merged_figures
 from concurve.wire import decode_record, encode_spec
+from concurve.wire.record import RoleRecord
 from concurve.wire.spec import RoleSpec, TrialSpec
 
 TWO = {"a": "127.0.0.1", "b": "127.0.0.2"}
@@ -56,6 +60,7 @@ IDLE_MB_MOST, IDLE_PERCENT_MOST, OURS_PERCENT_MOST = 250.0, 1.0, 0.5
 UP_SECONDS_MOST = 15.0
 SIMULATED_MIN = 1.75
 SIMULATED_AT_ONCE, SIMULATED_SCALE = 16, "0.4"
+TASK_MS_MOST, TASKS = 5.0, 50
 
 CPU_MS = 300
 """The length of the program by which engines are compared."""
@@ -63,16 +68,32 @@ CPU_MS = 300
 EXCHANGES = 16
 """Of an estimate with delays: each takes two of them."""
 
+ROUNDS = 60
+"""In which engines, or hosts, are compared in turns."""
+
+PORTS = itertools.count(20_000)
+"""Of servers, another one in each trial: below those that the kernel gives to clients."""
+
 
 def figures(quick: bool) -> Iterator[Figure]:
-    """Starts and clocks, engines, daemons, simulations."""
+    """All parts but the studies, which take as long as all others together."""
+    for name, part in PARTS.items():
+        if name != "studies":
+            yield from part(3 if quick else ROUNDS, quick)
+
+
+def sockets(rounds: int, quick: bool) -> Iterator[Figure]:
+    """Starts and clocks, and the engine, with agents by sockets."""
     with agents() as found, found.connected() as engine:
         yield from starts(engine, 5 if quick else 100)
-        yield from engines(found, engine, 3 if quick else 60)
+        yield from engines(found, engine, rounds)
     with agents() as found:
         yield delayed(found.connections()["a"], 5 if quick else 200)
+
+
+def processes(rounds: int, quick: bool) -> Iterator[Figure]:
+    """Simulations on this machine."""
     yield simulations("processes of this machine", Processes, 2 if quick else 7)
-    yield from of_ray(quick)
 
 
 @contextlib.contextmanager
@@ -147,35 +168,30 @@ def quantile(values: list[float], share: float) -> float:
 Timed = Callable[[], Mapping[str, float]]
 
 
-def timed(engine: Engine, role: RoleSpec) -> dict[str, float]:
+def timed(run: Run, role: RoleSpec) -> dict[str, float]:
     """The time of a program in a trial, and what the trial took beyond it, in ms."""
-    spec = TrialSpec(trial=f"bench-{time.monotonic_ns()}", roles=(role,))
-    begin = time.perf_counter()
-    record = decode_record(engine.run(spec))
-    taken = time.perf_counter() - begin
-    if record.outcome.kind != "ok":
-        raise SystemExit(f"trial of {role.argv[0]} failed: {record.outcome.message}")
-    own = record.roles[0].wall_ns / 1e9
-    return {"program": own * 1e3, "beyond": (taken - own) * 1e3}
+    ran = run(TrialSpec(trial=f"bench-{time.monotonic_ns()}", roles=(role,)))
+    own = ran.record.roles[0].wall_ns / 1e9
+    return {"program": own * 1e3, "beyond": (ran.seconds - own) * 1e3}
 
 
-def busy(host: str | None = None) -> RoleSpec:
+def busy() -> RoleSpec:
     """A program of fixed work."""
     work = busy_iterations(CPU_MS)
     argv = target("busy", "--iterations", str(work))
-    return RoleSpec(name="target", argv=tuple(argv), host=host)
+    return RoleSpec(name="target", argv=tuple(argv))
 
 
 def engines(found: Agents, engine: HostsEngine, rounds: int) -> Iterator[Figure]:
     """A program on this machine by the local engine, twice, and by that of hosts."""
-    role, local = busy(), LocalEngine()
+    role, local, over = busy(), by(LocalEngine()), by(engine)
     there = RoleSpec(name=role.name, argv=role.argv, host="b")
     agent = found.pid("b")
     before, begin = daemons.cpu_ns([agent]), time.perf_counter()
     sides: dict[str, Timed] = {
         "local": lambda: timed(local, role),
         "again": lambda: timed(local, role),
-        "hosts": lambda: timed(engine, there),
+        "hosts": lambda: timed(over, there),
     }
     taken = interleaved(rounds, sides)
     ours = (daemons.cpu_ns([agent]) - before) / 1e9 / (time.perf_counter() - begin)
@@ -217,20 +233,43 @@ def simulations(what: str, tasks_of: Callable[[int], Tasks], rounds: int) -> Fig
     ]  # fmt: skip
     said = dict[int, list[object]]()
 
-    def by(workers: int) -> dict[str, float]:
+    def taken_by(workers: int) -> dict[str, float]:
         begin = time.perf_counter()
         records = map(decode_record, tasks_of(workers).map(run_packed, specs, 600.0))
         said[workers] = [record.roles[0].indicators for record in records]
         return {"s": time.perf_counter() - begin}
 
-    by(2)  # an engine starts its processes when they are first needed
-    taken = interleaved(rounds, {"one": lambda: by(1), "two": lambda: by(2)})
+    taken_by(2)  # an engine starts its processes when they are first needed
+    taken = interleaved(rounds, {"one": lambda: taken_by(1), "two": lambda: taken_by(2)})
     if said[1] != said[2]:
         raise SystemExit(f"{what}: simulations differ between one worker and two")
     return Figure(
         f"simulations: 2 workers / 1, {what}",
         f"{rounds} rounds of {SIMULATED_AT_ONCE} simulations, equal results",
         ratio_of_medians(taken["one s"], taken["two s"]), Bound(low=SIMULATED_MIN),
+    )  # fmt: skip
+
+
+def overhead(what: str, tasks: Tasks, rounds: int) -> Figure:
+    """What a trial takes longer as a task than by itself, one after the other."""
+    role = RoleSpec(name="target", argv=("true",))
+    specs = [encode_spec(TrialSpec(trial=f"true-{n}", roles=(role,))) for n in range(TASKS)]
+
+    def each(records: Iterable[bytes]) -> dict[str, float]:
+        begin = time.perf_counter()
+        count = sum(1 for _ in records)
+        return {"ms": 1e3 * (time.perf_counter() - begin) / count}
+
+    sides: dict[str, Timed] = {
+        "task": lambda: each(tasks.map(run_packed, specs, 600.0)),
+        "direct": lambda: each(map(run_packed, specs)),
+    }
+    sides["task"]()  # an engine starts its processes when they are first needed
+    taken = interleaved(rounds, sides)
+    return Figure(
+        f"added to a trial as a task, {what} (ms)", f"{rounds} rounds of {TASKS} trials of `true`",
+        difference_of_medians(taken["task ms"], taken["direct ms"], 1.0, "ms"),
+        Bound(high=TASK_MS_MOST),
     )  # fmt: skip
 
 
@@ -254,144 +293,34 @@ class Some:
             )
 
 
-#: Runs in the namespace of the head: a trial for each line that it is given.
-_DRIVER = """
-import json, sys
-from pathlib import Path
-import msgspec
-from hosts import Some, simulations, timed
-from concurve.definition.hosts_file import load_hosts
-from concurve.hosts.ray_cluster import connected
-from concurve.wire.spec import RoleSpec
-
-inventory = load_hosts(Path(sys.argv[1]))
-with connected(inventory, inventory.hosts) as engine:
-    print("ready", flush=True)
-    for line in sys.stdin:
-        asked = json.loads(line)
-        if "simulations" in asked:
-            tasks_of = lambda workers: Some(engine.tasks, workers)
-            figure = simulations("Ray", tasks_of, asked["simulations"])
-            print(msgspec.json.encode(figure.estimate).decode(), flush=True)
-        else:
-            role = RoleSpec(name="target", argv=tuple(asked["argv"]), host="b")
-            print(json.dumps(timed(engine, role)), flush=True)
-"""
-
-
-class Cluster:
-    """Ray over namespaces, with a laboratory in that of the head."""
-
-    def __init__(self, namespaces: Namespaces, folder: Path) -> None:
-        self.namespaces = namespaces
-        token = folder / "token"
-        token.write_text(uuid.uuid4().hex)
-        token.chmod(0o600)
-        self.file = folder / "lab.toml"
-        hosts = "".join(
-            f'[hosts.{name}]\naddress = "{address}"\n'
-            for name, address in namespaces.addresses.items()
-        )
-        self.file.write_text(
-            f'[ray]\nhead = "a"\nport = 7500\npython = "{sys.executable}"\n'
-            f'token = "{token}"\n{hosts}'
-        )
-        self.inventory: Inventory = load_hosts(self.file)
-        self.mark = commands.mark_of(self.inventory)
-
-    def up(self) -> float:
-        """Start it; how many seconds that took."""
-        begin = time.perf_counter()
-        for stage in commands.up(self.inventory):
-            running = [
-                subprocess.Popen(
-                    [*self.namespaces.enter(step.host), "sh", "-c", step.words[-1]],
-                    stdout=subprocess.DEVNULL,
-                )
-                for step in stage
-            ]
-            if any(process.wait(120) for process in running):
-                raise SystemExit(f"{stage[0].says} failed over namespaces")
-        return time.perf_counter() - begin
-
-    def pids(self, host: str) -> list[int]:
-        """The daemons on a host."""
-        words = ["ip", "netns", "pids", self.namespaces.name(host)]
-        done = subprocess.run(words, capture_output=True, text=True, check=True)
-        return [int(word) for word in done.stdout.split()]
-
-    @contextlib.contextmanager
-    def laboratory(self) -> Iterator[Callable[[dict[str, Any]], dict[str, float]]]:
-        """Asks a laboratory in the namespace of the head."""
-        words = [*self.namespaces.enter("a"), sys.executable, "-c", _DRIVER, str(self.file)]
-        folders = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
-        with subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        ) as process:
-            assert process.stdin is not None and process.stdout is not None
-            try:
-                if process.stdout.readline() != "ready\n":
-                    raise SystemExit("the laboratory in the namespace of the head did not start")
-
-                def ask(asked: dict[str, Any]) -> dict[str, float]:
-                    assert process.stdin is not None and process.stdout is not None
-                    process.stdin.write(json.dumps(asked) + "\n")
-                    process.stdin.flush()
-                    found: dict[str, float] = json.loads(process.stdout.readline())
-                    return found
-
-                yield ask
-                process.stdin.close()
-                process.wait(60)
-            finally:
-                process.kill()
-
-
-def of_ray(quick: bool) -> Iterator[Figure]:
+def of_ray(rounds: int, quick: bool) -> Iterator[Figure]:
     """What Ray adds."""
     try:
-        with contextlib.ExitStack() as stack:
-            cluster = stack.enter_context(started())
+        with namespaces() as cluster:
             yield up_seconds(cluster)
             yield from idle(cluster, 2.0 if quick else 30.0)
-            with cluster.laboratory() as ask:
-                role, local = busy(), LocalEngine()
-                rounds = 3 if quick else 60
+            with cluster.laboratory() as there:
+                role, local = busy(), by(LocalEngine())
+                elsewhere = RoleSpec(name=role.name, argv=role.argv, host="b")
                 sides: dict[str, Timed] = {
                     "local": lambda: timed(local, role),
                     "again": lambda: timed(local, role),
-                    "ray": lambda: ask({"argv": role.argv}),
+                    "ray": lambda: timed(there.run, elsewhere),
                 }
                 yield from compared("Ray", "ray", interleaved(rounds, sides), rounds)
                 count = 2 if quick else 7
                 yield Figure(
                     "simulations: 2 workers / 1, Ray",
                     f"{count} rounds of {SIMULATED_AT_ONCE} simulations, equal results",
-                    msgspec.convert(ask({"simulations": count}), Estimate),
-                    Bound(low=SIMULATED_MIN),
+                    there.simulations(count), Bound(low=SIMULATED_MIN),
+                )  # fmt: skip
+                yield Figure(
+                    "added to a trial as a task, Ray (ms)",
+                    f"{count} rounds of {TASKS} trials of `true`",
+                    there.overhead(count), Bound(high=TASK_MS_MOST),
                 )  # fmt: skip
     except MissingToolError as error:
         yield Figure("Ray over three hosts", "network namespaces", missing=str(error))
-
-
-@contextlib.contextmanager
-def started() -> Iterator[Cluster]:
-    """Three namespaces and the files of a cluster; what was started there is ended.
-
-    Raises:
-        MissingToolError: Ray or namespaces are not there.
-    """
-    if importlib.util.find_spec("ray") is None:
-        raise MissingToolError("Ray: pip install 'concurve[ray]'")
-    if (lacking := no_namespaces()) is not None:
-        raise MissingToolError(lacking)
-    with scratch() as folder, Namespaces(["a", "b", "c"]) as namespaces:
-        cluster = Cluster(namespaces, folder)
-        try:
-            yield cluster
-        finally:
-            daemons.stop(cluster.mark)
 
 
 def up_seconds(cluster: Cluster) -> Figure:
@@ -432,5 +361,199 @@ def own_bytes(pid: int) -> int:
     return 0
 
 
+# -- a load of Redis --------------------------------------------------------------------------
+
+
+def redis(rounds: int, quick: bool) -> Iterator[Figure]:
+    """A Redis load on one host, by Ray and by the local engine, which is on the same CPUs."""
+    how = f"{rounds} interleaved rounds: redis-server and its load on one host"
+    try:
+        serve = redis_server()
+        with running() as cluster, cluster.laboratory() as there:
+            local, seconds = by(LocalEngine()), 0.2 if quick else 1.0
+            sides: dict[str, Timed] = {
+                "local": lambda: rate(local, redis_roles(serve, seconds)),
+                "again": lambda: rate(local, redis_roles(serve, seconds)),
+                "ray": lambda: rate(there.run, redis_roles(serve, seconds, "b")),
+            }
+            taken = interleaved(rounds, sides)
+        base = taken["local rate"]
+        again, ray = (ratio_of_medians(taken[f"{side} rate"], base) for side in ("again", "ray"))
+        yield Figure("requests to Redis a second: local / local", how, again)
+        yield Figure("requests to Redis a second: Ray / local", how, ray, ALIKE)
+        yield Figure(
+            "added time of a trial of Redis: Ray (ms)", how,
+            difference_of_medians(taken["ray beyond"], taken["local beyond"], 1.0, "ms"),
+            Bound(high=ADDED_MS_MOST),
+        )  # fmt: skip
+    except MissingToolError as error:
+        yield Figure("requests to Redis a second: Ray / local", how, missing=str(error))
+
+
+def redis_server() -> tuple[str, ...]:
+    """How its command line begins.
+
+    Raises:
+        MissingToolError: it is not installed.
+    """
+    try:
+        return server_command("redis-server", "bench")
+    except ConcurveError as error:
+        raise MissingToolError(str(error)) from error
+
+
+def redis_roles(
+    serve: tuple[str, ...], seconds: float, host: str | None = None
+) -> tuple[RoleSpec, ...]:
+    """A server and a closed loop of 50 sessions on one host."""
+    port = str(next(PORTS))
+    load = str(native.binary("concurve-load"))
+    return (
+        RoleSpec(name="target", argv=(*serve, "--port", port), end="serve", ready="report",
+                 host=host),
+        RoleSpec(name="load", host=host, argv=(
+            load, f"127.0.0.1:{port}", "--sessions", "50", "--warm-up", "0.2",
+            "--duration", f"{seconds:g}", "--command", "SET k v",
+        )),
+    )  # fmt: skip
+
+
+def rate(run: Run, roles: tuple[RoleSpec, ...]) -> dict[str, float]:
+    """What a load does in a second, and what its trial takes beyond it, in ms."""
+    ran = run(TrialSpec(trial=f"bench-{time.monotonic_ns()}", roles=roles))
+    load = ran.record.roles[-1]
+    operations = next(it.value for it in load.indicators if it.indicator == "operations")
+    return {
+        "rate": operations / measured_seconds([load]),
+        "beyond": (ran.seconds - load.wall_ns / 1e9) * 1e3,
+    }
+
+
+def measured_seconds(loads: Iterable[RoleRecord]) -> float:
+    """Of the measured phase of a load, the longest of its copies."""
+    phases = (phase for load in loads for phase in load.phases if phase.name == "measure")
+    return max(phase.wall_ns for phase in phases) / 1e9
+
+
+# -- the load of document 000 -----------------------------------------------------------------
+
+P99_SESSIONS = 25
+"""Of each of two processes: the document has 50 in all."""
+
+P99_PASSWORD = {"CONCURVE_PASSWORD": "of-a-bench"}
+"""The server is in a namespace of its own, so it listens beyond loopback."""
+
+
+def p99(rounds: int, quick: bool) -> Iterator[Figure]:
+    """The load of document 000 from two hosts, beside one host with as many processes."""
+    how = (
+        f"{rounds} interleaved rounds: 2 processes of {P99_SESSIONS} sessions, "
+        "the server on a third host"
+    )
+    what = "p99 of a lock, merged:"
+    try:
+        with running() as cluster, cluster.laboratory() as there:
+            server, seconds = cluster.address("a"), 0.2 if quick else 0.5
+
+            def side(*hosts: str) -> Timed:
+                return lambda: latency(there.run, lock_roles(server, seconds, hosts))
+
+            sides = {"one": side("b", "b"), "again": side("b", "b"), "two": side("b", "c")}
+            taken = interleaved(rounds, sides)
+        base = taken["one p99"]
+        again, two = (ratio_of_medians(taken[f"{side} p99"], base) for side in ("again", "two"))
+        yield Figure(f"{what} one host / one host", how, again)
+        yield Figure(f"{what} two hosts / one host", how, two, ALIKE)
+        rates = (taken[f"{side} rate"] for side in ("two", "one"))
+        yield Figure("locks a second: two hosts / one host", how, ratio_of_medians(*rates))
+        yield Figure(f"{what} one host (µs)", how, median([it / 1e3 for it in base], "µs"))
+    except MissingToolError as error:
+        yield Figure(f"{what} two hosts / one host", how, missing=str(error))
+
+
+def lock_roles(server: str, seconds: float, hosts: tuple[str, ...]) -> tuple[RoleSpec, ...]:
+    """A lock server on the first host, and a process of its load on each of some hosts."""
+    address, load = f"{server}:{next(PORTS)}", str(native.binary("concurve-load"))
+    loads = tuple(
+        RoleSpec(name=f"load-{number}", host=host, env=P99_PASSWORD, argv=(
+            load, address, "--processes", "--sessions", str(P99_SESSIONS),
+            "--warm-up", "0.2", "--duration", f"{seconds:g}",
+            "--command", "LOCK ENQUEUE {run}-{session}-{count} E",
+            "--password-from", *P99_PASSWORD,
+        ))
+        for number, host in enumerate(hosts, 1)
+    )  # fmt: skip
+    argv = (
+        str(native.binary("concurve-server")), "--bind", server, "--port",
+        address.rpartition(":")[2], "--io-threads", "4", "--execution", "worker",
+        "--capacity", "4000000",
+    )  # fmt: skip
+    serving = RoleSpec(
+        name="target", argv=argv, end="serve", ready="report", host="a", env=P99_PASSWORD
+    )
+    return (serving, *loads)
+
+
+def latency(run: Run, roles: tuple[RoleSpec, ...]) -> dict[str, float]:
+    """The 99th percentile of the merged histograms of a load, as of any study, and its rate."""
+    record = run(TrialSpec(trial=f"bench-{time.monotonic_ns()}", roles=roles)).record
+    table = program("load")
+    assert table is not None
+    copied = Copied("load", table.copies)
+    own = {
+        f"{role.name}.{line.indicator}": line.value
+        for role in copied.of(record)
+        for line in role.indicators
+    }
+    merged = merged_figures(record, [copied], own).values
+    return {
+        "p99": merged["load.latency_ns_p99"],
+        "rate": merged["load.operations"] / measured_seconds(record.roles[1:]),
+    }
+
+
+# -- the command line -------------------------------------------------------------------------
+
+PARTS: dict[str, Callable[[int, bool], Iterator[Figure]]] = {
+    "sockets": sockets,
+    "simulations": processes,
+    "ray": of_ray,
+    "redis": redis,
+    "p99": p99,
+    "studies": hosts_studies.figures,
+}
+
+
+def main() -> int:
+    """All parts, or some of them by name; one that fails does not keep the others from running."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a smoke run; judges no bound")
+    parser.add_argument("--only", action="append", choices=PARTS, help="repeatable")
+    parser.add_argument(
+        "--rounds", type=int, metavar="N",
+        help=f"compared in turns (default: {ROUNDS}; of studies {hosts_studies.ROUNDS})",
+    )  # fmt: skip
+    asked = parser.parse_args()
+    failed: list[str] = []
+
+    def subject(name: str) -> Bench:
+        usual = hosts_studies.ROUNDS if name == "studies" else ROUNDS
+
+        def measure(quick: bool) -> Iterator[Figure]:
+            try:
+                yield from PARTS[name](asked.rounds or (min(3, usual) if quick else usual), quick)
+            except (Exception, SystemExit) as error:  # what it started is ended by then
+                failed.append(name)
+                yield Figure(name, "failed", missing=" ".join(str(error).split())[:2000])
+
+        return measure
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    found = show(map(subject, asked.only or PARTS), asked.quick)
+    missed = [figure.name for figure in found if figure.held is False and not asked.quick]
+    print(f"\nfailed: {', '.join(failed) or 'none'}; missed: {'; '.join(missed) or 'none'}")
+    return int(bool(failed)) or exit_code(found, asked.quick)
+
+
 if __name__ == "__main__":
-    sys.exit(alone(figures, __doc__))
+    sys.exit(main())

@@ -8,12 +8,14 @@ processes of this machine, connected by sockets. After each fault: the laborator
 which host is lost, or goes on; nothing of ours is left 5 s after it has ended; and the resumed run
 has exactly the planned trials, those of simulations with the results of one machine.
 
-With CONCURVE_FAULTS_LOG each fault adds a line to that file, and ``python -m
-tests.hosts.test_faults FILE`` prints them as the table of docs/method/many-hosts.md.
+``python -m tests.hosts.test_faults --seed N`` strikes them in one pass, goes on where one is not as
+it must be, and prints the table of docs/method/many-hosts.md and a last line; it exits with 1 if
+one was not. ``--first N --count 1`` strikes one again.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import fcntl
 import functools
@@ -466,26 +468,27 @@ def fault_of(number: int) -> tuple[type[Rig], str]:
     return rig, rig.kinds[before % len(rig.kinds)]
 
 
-@pytest.mark.parametrize("number", range(FAULTS))
-def test_a_fault_at_a_random_moment(tmp_path: Path, number: int) -> None:
+def faulted(number: int, seed: int, folder: Path, row: dict[str, Any]) -> None:
+    """Strike a fault, and fill the row of the table: ``is_resumed`` is there in the end.
+
+    Raises:
+        AssertionError: something is not as it must be.
+    """
     rig_of, kind = fault_of(number)
-    rig = rig_of(tmp_path)  # type: ignore[call-arg]
-    row: dict[str, object] = {"number": number, "rig": rig.name, "kind": kind}
+    row |= {"number": number, "rig": rig_of.name, "kind": kind}
+    rig = rig_of(folder)  # type: ignore[call-arg]
     try:
-        outcome = endured(rig, kind, random.Random(f"{SEED}/{number}"))
-        row |= outcome._asdict()
+        row |= endured(rig, kind, random.Random(f"{seed}/{number}"))._asdict()
         resumed(rig, kind)
         seconds_until_none_is_left(rig, time.monotonic())
         row["is_resumed"] = True
-    except BaseException as error:
-        row["failed"] = str(error)
-        raise
     finally:
-        print(row)
-        if path := os.environ.get("CONCURVE_FAULTS_LOG"):
-            with Path(path).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
         rig.end()
+
+
+@pytest.mark.parametrize("number", range(FAULTS))
+def test_a_fault_at_a_random_moment(tmp_path: Path, number: int) -> None:
+    faulted(number, SEED, tmp_path, {})
 
 
 def table_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -510,6 +513,44 @@ def _worst(seconds: Sequence[float]) -> str:
     return f"{max(seconds):.1f}" if seconds else ""
 
 
+def pass_of(numbers: Iterable[int], seed: int) -> Iterator[dict[str, Any]]:
+    """The rows of faults, one after the other, whatever came of those before: one that is not as it
+    must be has ``failed``."""
+    for number in numbers:
+        row: dict[str, Any] = {}
+        begin = time.monotonic()
+        try:
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+                faulted(number, seed, Path(folder), row)
+        except (Exception, pytest.skip.Exception) as error:  # the next fault does not depend on it
+            row["failed"] = f"{type(error).__name__}: {error}"
+        row["seconds"] = round(time.monotonic() - begin, 1)
+        yield row
+
+
+def main() -> int:
+    """Strike faults in one pass; 1 if one was not as it must be."""
+    parser = argparse.ArgumentParser(description="Faults at random moments of runs over hosts.")
+    parser.add_argument("--count", type=int, default=FAULTS, metavar="N")
+    parser.add_argument("--seed", type=int, default=SEED, metavar="N")
+    parser.add_argument("--first", type=int, default=0, metavar="N", help="the number of the first")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="a line of JSON for each fault")
+    asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    begin, rows = time.monotonic(), list[dict[str, Any]]()
+    for row in pass_of(range(asked.first, asked.first + asked.count), asked.seed):
+        rows.append(row)
+        print(json.dumps(row), file=sys.stderr, flush=True)
+        if asked.log is not None:
+            with asked.log.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+    print("\n".join(table_of(rows)))
+    failed = [row["number"] for row in rows if "failed" in row]
+    minutes = (time.monotonic() - begin) / 60
+    said = f"FAILED: {', '.join(map(str, failed))}" if failed else "all as they must be"
+    print(f"\n{len(rows)} faults in one pass of {minutes:.0f} min, seed {asked.seed}: {said}")
+    return int(bool(failed))
+
+
 if __name__ == "__main__":
-    for line in table_of(map(json.loads, Path(sys.argv[1]).read_text().splitlines())):
-        print(line)
+    sys.exit(main())
