@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from concurve.analysis.run import trial_findings_of
+from concurve.analysis.sentences.warnings import run_again
 from concurve.definition.inventory import Inventory
 from concurve.definition.study import Claim, Rules, Study
 from concurve.errors import HostError
@@ -92,6 +93,14 @@ def test_every_host_has_all_levels_equally_often(hosts: int) -> None:
     turns = [plan.host_of(block) for block in range(60)]
     assert all(len(set(turns[n : n + hosts])) == hosts for n in range(0, 60, hosts))
     assert len({tuple(turns[n : n + hosts]) for n in range(0, 60, hosts)}) > 1, "in a drawn order"
+
+
+def test_a_run_over_hosts_is_not_to_wait_for_this_machine() -> None:
+    """``--wait-quiet`` is refused beside ``--hosts``: it looks at this machine alone."""
+    here = new_head(small_study(), "quick", 1, "again")
+    assert "--wait-quiet" in run_again(here)
+    there = msgspec.structs.replace(here, hosts=rack(2))
+    assert "--wait-quiet" not in run_again(there) and "concurve doctor" in run_again(there)
 
 
 def test_without_hosts_any_is_this_machine() -> None:

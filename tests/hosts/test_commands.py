@@ -223,6 +223,23 @@ def test_without_openssh(monkeypatch: pytest.MonkeyPatch) -> None:
         commands.run([step("ssh-that-is-not-there", "x")])
 
 
+def test_cpus_that_a_host_lacks_are_seen_before_ray_is_started() -> None:
+    check = commands.up(lab())[0][-1]
+    assert (check.host, check.says) == ("server1", "each of the CPUs 0,1,2,3,4")
+    assert check.is_check
+    granted = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+    for cpus, is_there in ((granted, True), ("65535", False)):
+        named = [int(cpu) for cpu in cpus.split(",")]
+        host = msgspec.structs.replace(lab().hosts[0], cpus=tuple(named), housekeeping=())
+        inventory = msgspec.structs.replace(lab(), hosts=(host,))
+        words = shlex.split(commands.up(inventory)[0][-1].words[-1])
+        done = subprocess.run(
+            [sys.executable, *words[1:]], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode == 0) == is_there
+        assert is_there or "it grants [" in done.stderr
+
+
 def test_what_each_printed_comes_in_their_order() -> None:
     assert commands.run([step("echo", "1"), step("echo", "2")]) == ["1\n", "2\n"]
 
@@ -238,7 +255,7 @@ def test_a_dry_run_prints_every_command_and_runs_none(tmp_path: Path) -> None:
     assert done.exception is None, done.output
     lines = done.output.splitlines()
     commands_shown = [line for line in lines if line.startswith("  ssh ")]
-    assert len(commands_shown) == 12, "four for each host"
+    assert len(commands_shown) == 13, "four for each host, and one for that whose CPUs are named"
     assert lines[0] == "server1: concurve " + lines[0].split()[2] + " with Ray and Python " + HERE
     done = CliRunner().invoke(app, ["hosts", "down", lab_file(tmp_path), "--dry-run"])
     assert done.output.count("  ssh ") == 3

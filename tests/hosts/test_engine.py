@@ -222,10 +222,11 @@ def test_hosts_are_for_one_measurement_at_a_time(own: Agents) -> None:
     own.start(CONCURVE_LOCK=str(own.folder / "one-lock"))
     with (
         own.connected() as engine,
-        pytest.raises(BusyError, match="host b: another measurement"),
+        pytest.raises(BusyError, match="host b: another measurement") as refused,
         engine.lock("the first"),
     ):
         pass
+    assert "--wait-quiet" not in refused.value.remedy, "it looks at this machine alone"
 
 
 def test_cpus_that_a_host_does_not_grant_are_refused(own: Agents) -> None:

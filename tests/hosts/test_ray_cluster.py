@@ -253,6 +253,24 @@ def test_a_wrong_token_is_named(fake_ray: Ray, monkeypatch: pytest.MonkeyPatch) 
     assert "~/.ray/auth_token" in refused.value.remedy
 
 
+def test_a_token_that_is_missing_is_named(fake_ray: Ray, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray's own words are long, and end before the remedy."""
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "/nowhere/token")
+
+    def refuse(**_: Any) -> None:
+        said = "RAY_AUTH_TOKEN_PATH is set but file cannot be opened or is empty: /nowhere/token."
+        raise RuntimeError(f"{said} Ensure that the token for the cluster is available. " * 9)
+
+    monkeypatch.setattr(fake_ray, "init", refuse)
+    with (
+        pytest.raises(HostError, match="this machine has no token for Ray at") as refused,
+        ray_cluster.connected(lab(), lab().hosts),
+    ):
+        pass
+    assert "/nowhere/token is missing or empty" in refused.value.what
+    assert len(refused.value.what) < 200 and "RAY_AUTH_TOKEN_PATH=FILE" in refused.value.remedy
+
+
 def test_a_raylet_of_this_machine_that_does_not_answer_is_refused(
     fake_ray: Ray, monkeypatch: pytest.MonkeyPatch
 ) -> None:

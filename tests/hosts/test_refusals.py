@@ -88,6 +88,16 @@ def test_hosts_of_unequal_versions_or_priorities(
     assert what in refused.value.what and remedy in refused.value.remedy
 
 
+def test_a_host_on_which_no_cpu_is_left() -> None:
+    hosts = inventory()
+    all_kept = msgspec.structs.replace(hosts.hosts[1], housekeeping=(0, 1))
+    hosts = msgspec.structs.replace(hosts, hosts=(hosts.hosts[0], all_kept))
+    with pytest.raises(HostError) as refused:
+        HostsEngine(hosts, {"a": Host(), "b": Host()})
+    assert "host b: no CPU is left to measure on" in refused.value.what
+    assert "housekeeping" in refused.value.remedy
+
+
 @pytest.mark.parametrize("jumps_at", [1, 64, 129])
 def test_a_clock_that_jumps(jumps_at: int) -> None:
     hosts = {"a": Host(), "b": Host(jumps_at)}

@@ -101,7 +101,10 @@ def up(inventory: Inventory) -> list[list[Step]]:
     on every host, then its folder, then the head, then the others."""
     others = [host for host in inventory.hosts if host.name != inventory.cluster.head]
     stages = [
-        [_check_versions(inventory, host) for host in inventory.hosts],
+        [
+            *(_check_versions(inventory, host) for host in inventory.hosts),
+            *(_check_cpus(inventory, host) for host in inventory.hosts if _cpus_of(host)),
+        ],
         [_check_token(inventory, host) for host in inventory.hosts],
         [_make_folder(inventory, host) for host in inventory.hosts],
         [_start(inventory, inventory.host(inventory.cluster.head), True)],
@@ -213,6 +216,27 @@ def _check_versions(inventory: Inventory, host: Host) -> Step:
         _ssh(host, line),
         f"Python {python}, the wheels of concurve and concurve-native {__version__} "
         f"(docs/install.md) and {of_ray}, at the python of [ray] there",
+        is_check=True,
+    )
+
+
+def _cpus_of(host: Host) -> list[int]:
+    """The CPUs that the file of hosts names."""
+    return sorted({*host.cpus, *host.housekeeping})
+
+
+def _check_cpus(inventory: Inventory, host: Host) -> Step:
+    """Daemons are bound to CPUs that are not there without a word, if one of them is."""
+    named = _cpus_of(host)
+    code = (
+        "import os; granted = os.sched_getaffinity(0); "
+        f"assert granted >= {set(named)!r}, f'it grants {{sorted(granted)}}'"
+    )
+    return Step(
+        host.name,
+        f"each of the CPUs {_cpu_list(named)}",
+        _ssh(host, shlex.join([inventory.cluster.python, "-c", code])),
+        "other cpus and housekeeping in the file of hosts",
         is_check=True,
     )
 

@@ -13,7 +13,7 @@ from concurve.definition.inventory import Inventory
 from concurve.engine import Problem
 from concurve.engine.local import revealed
 from concurve.engine.tasks import Tasks
-from concurve.errors import HostError, RunError
+from concurve.errors import BusyError, HostError, RunError
 from concurve.host.temporary import temporary_folder
 from concurve.hosts import messages as m
 from concurve.hosts.connection import QUICK_SECONDS, Connection, HostLostError
@@ -100,7 +100,11 @@ class HostsEngine:
             HostError: the clock of one jumps.
         """
         for host in self.hosts.values():
-            host.ask(m.Lock(what))
+            try:
+                host.ask(m.Lock(what))
+            except BusyError as error:
+                remedy = "wait until it is done: two at once would disturb each other"
+                raise BusyError(error.what, remedy) from error
         if len(self.hosts) > 1:
             self._check_clocks()
         yield
@@ -164,6 +168,12 @@ class HostsEngine:
                     "other cpus and housekeeping in the file of hosts",
                 )
         cpus = host.cpus or tuple(cpu for cpu in granted if cpu not in host.housekeeping)
+        if not cpus:
+            raise HostError(
+                f"host {name}: no CPU is left to measure on: housekeeping has all that it grants "
+                f"({', '.join(map(str, granted))})",
+                "fewer CPUs in housekeeping, or none, in the file of hosts",
+            )
 
         def find(
             program: str, where: str, java: str | None = None, jvm: Sequence[str] = ()

@@ -74,6 +74,9 @@ _INSTALL = "pip install 'concurve[ray]'"
 #: What Ray says of a token that is missing or not its own.
 _WRONG_TOKEN = "InvalidAuthToken"
 
+#: What it says where this machine has none.
+_NO_TOKEN = "cannot be opened or is empty"
+
 #: What Ray says where no living raylet has the address of this machine.
 _NO_RAYLET = "No node info found matching"
 
@@ -460,9 +463,21 @@ def _refusal(error: Exception, inventory: Inventory) -> HostError:
             "variable that RAY_AUTH_TOKEN_PATH and RAY_AUTH_TOKEN are here; after a change "
             "concurve hosts down FILE, then up",
         )
+    if _says(error, _NO_TOKEN):
+        return HostError(
+            f"this machine has no token for Ray at {address}: "
+            f"{_token_place(inventory)} is missing or empty",
+            "the token of that cluster there, for your user alone; RAY_AUTH_TOKEN_PATH=FILE; or "
+            "RAY_AUTH_MODE as that cluster has it",
+        )
     if _says(error, _NO_RAYLET):
         return HostError(f"Ray at {address} has no raylet on this machine, or that is gone", remedy)
     return HostError(f"Ray at {address} cannot be joined from here: {_in_one_line(error)}", remedy)
+
+
+def _token_place(inventory: Inventory) -> str:
+    """The file in which Ray looks for its token."""
+    return os.environ.get("RAY_AUTH_TOKEN_PATH", inventory.cluster.token)
 
 
 def check_reachable(address: str, remedy: str) -> str:
