@@ -117,6 +117,9 @@ def test_a_server_that_runs_takes_the_place_of_the_studys() -> None:
     load = next(role for role in study.roles if role.name == "load")
     assert (server.attach, server.command, server.end) == ("4711", (), "serve")
     assert load.command[0] == URL
+    assert "CONCURVE_PASSWORD" not in (*load.command, *load.env), "it does not know the study's"
+    assert "--password-from" not in load.command
+    assert load.command[-1] == "{target.mark}", "the rest stays"
     plan = make_plan(study, "quick", 1)
     spec = trial_spec(plan, plan.cells[0], "t", (0, 1), lambda name, *_: [name])
     assert URL in spec.roles[1].argv
@@ -137,6 +140,7 @@ def test_a_server_of_ones_own_that_each_trial_starts() -> None:
     server = next(role for role in study.roles if role.name == "target")
     assert server.ready_probe == ReadyProbe(tcp="127.0.0.1:{free_port}")
     assert server.ready == "launch" and server.ready_seconds
+    assert all("CONCURVE_PASSWORD" not in (*role.command, *role.env) for role in study.roles)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 #: Seconds for whatever is sure to come, on the busiest machine too.
@@ -17,12 +18,21 @@ PATIENCE = 300.0
 class Attended:
     """A server by its name and file, with its attendant."""
 
-    def __init__(self, name: str, file: str, port: int, *arguments: str, **env: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        file: str,
+        port: int,
+        *arguments: str,
+        before: Sequence[str] = (),
+        **env: str,
+    ) -> None:
+        """``before`` is a command that starts the rest, such as one that enters a namespace."""
         reads, writes = os.pipe()
         self.port = port
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "concurve.attendants.servers.attend", name, file, "--port",
-             str(port), *arguments],
+            [*before, sys.executable, "-m", "concurve.attendants.servers.attend", name, file,
+             "--port", str(port), *arguments],
             env={**os.environ, **env, "CONCURVE_REPORT": str(writes)},
             pass_fds=[writes],
             stderr=subprocess.PIPE,

@@ -200,3 +200,11 @@ def test_a_counter_of_cache_misses_is_opened_for_a_study_that_names_it(name: str
     for study, asked in ((plain, msgspec.UNSET), (asking, True)):
         plan = make_plan(study, "normal", 1)
         assert trial_spec(plan, plan.cells[0], "t", (0, 1), nowhere).cache_misses is asked
+
+
+def test_the_password_of_a_run_is_a_reference() -> None:
+    """The runner alone is given it."""
+    role = Role(name="target", command=("./mine", "{threads}"), env={"PASS": "{run_password}"})
+    plan = make_plan(msgspec.structs.replace(small_study(), roles=(role,)), "quick", 7)
+    spec = trial_spec(plan, plan.cells[0], "t", (0,), nowhere)
+    assert spec.roles[0].env == {"PASS": "{secret:RUN_PASSWORD}"}

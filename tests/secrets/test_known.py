@@ -230,3 +230,21 @@ def test_what_is_hidden_twice_is_hidden_once() -> None:
     once = secrets.hide("the secret is swordfish, in a WORD")
     assert once == "the {secret:WORD} is {secret:OTHER}, in a {secret:NAME}"
     assert secrets.hide(once) == once
+
+
+def test_a_secret_that_nobody_has_chosen() -> None:
+    known, other = Secrets({}), Secrets({})
+    for secrets in (known, other):
+        secrets.draw("RUN_PASSWORD")
+    text = known.reveal("{secret:RUN_PASSWORD}")
+    assert len(text) == 32 and text.isalnum()
+    assert text != other.reveal("{secret:RUN_PASSWORD}"), "another one in each process"
+    known.draw("RUN_PASSWORD")
+    assert known.reveal("{secret:RUN_PASSWORD}") == text, "the same for all trials of a run"
+    assert known.hide(f"AUTH {text}") == "AUTH {secret:RUN_PASSWORD}"
+
+
+def test_a_secret_of_the_environment_is_not_drawn() -> None:
+    known = Secrets({"RUN_PASSWORD": "of-the-user"})
+    known.draw("RUN_PASSWORD")
+    assert known.reveal("{secret:RUN_PASSWORD}") == "of-the-user"

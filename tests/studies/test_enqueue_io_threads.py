@@ -39,18 +39,21 @@ def test_the_documents_procedure_is_100_locks_for_each_process(plan: Plan) -> No
     server, load = argv(
         plan, procedure="document", target="worker", processes=100, **{"io-threads": 3}
     )
-    assert server[:5] == ("server", "--port", "4711", "--io-threads", "3")
-    assert server[5:7] == ("--execution", "worker")
+    listens = ("--port", "4711", "--bind", "127.0.0.1")
+    assert server[:7] == ("server", *listens, "--io-threads", "3")
+    assert server[7:9] == ("--execution", "worker")
     assert load[:5] == ("load", "127.0.0.1:4711", "--processes", "--sessions", "100")
     assert load[5:7] == ("--transactions", "10000")
-    assert load[7:] == ("--command", "LOCK ENQUEUE {session}-{count} E", "--mark-phase")
+    assert load[7:10] == ("--command", "LOCK ENQUEUE {session}-{count} E", "--mark-phase")
+    assert load[10:] == ("--password-from", "CONCURVE_PASSWORD")
 
 
 def test_redis_has_the_same_load_in_its_own_words(plan: Plan) -> None:
     server, load = argv(plan, procedure="steady", target="redis", **{"io-threads": 8})
-    assert server == ("redis-server", "--port", "4711", "--io-threads", "8")
+    assert server[:3] == ("redis-server", "--port", "4711")
+    assert server[3:] == ("--bind", "127.0.0.1", "--io-threads", "8")
     assert "--duration" in load
-    assert load[-1] == "SET ENQUEUE:{run}-{session}-{count} {session} NX"
+    assert load[-3] == "SET ENQUEUE:{run}-{session}-{count} {session} NX"
 
 
 def test_every_figure_of_the_document_is_there(plan: Plan) -> None:

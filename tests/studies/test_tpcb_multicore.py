@@ -120,7 +120,8 @@ def test_the_relational_interface_has_the_engine_of_the_other_one(campaign: Camp
         assert {(a, b) for a, b in zip(old, new, strict=True) if a != b} == {("global", "record")}
         assert dials in old and "statements" in old
         made, loaded = roles["record"]["make"], roles["record"]["load"]
-        assert made[-1] == "--init-only" and made[1] == loaded[1]
+        assert made[-3] == "--init-only" and made[1] == loaded[1]
+        assert made[-2:] == loaded[-2:] == ("--password-from", "CONCURVE_PASSWORD")
     load = next(role for role in relational.roles if role.name == "load")
     assert load.after == ("make",)
 

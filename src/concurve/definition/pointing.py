@@ -10,20 +10,30 @@ import msgspec
 from concurve.definition.attaching import attached_role
 from concurve.definition.beside_line import Beside, parse_counters, split_command
 from concurve.definition.campaign import Campaign
+from concurve.definition.inventory import HOST_PREFIX, LOOPBACK
 from concurve.definition.level_parts import part_texts
 from concurve.definition.levels import parse_levels
 from concurve.definition.origins import Origins
 from concurve.definition.readiness import REMEDY, Readiness, made_ready, parse_ready
 from concurve.definition.remote import remote_role
-from concurve.definition.study import FREE_PORT, Factor, Role, Study, arguments, single_texts, texts
+from concurve.definition.study import (
+    FREE_PORT,
+    RUN_PASSWORD,
+    Factor,
+    Role,
+    Study,
+    arguments,
+    single_texts,
+    texts,
+)
 from concurve.definition.study_check import check
 from concurve.definition.templates import placeholders
 from concurve.errors import StudyError
 from concurve.terms import Level
 from concurve.words import meant
 
-#: Where the packaged studies have a server listen; a role that connects to it names this address.
-_ADDRESS = f"127.0.0.1:{{{FREE_PORT}}}"
+#: The value of a variable with the password of a study's own server.
+_PASSWORD = f"{{{RUN_PASSWORD}}}"
 
 
 class Pointing(msgspec.Struct, frozen=True, kw_only=True):
@@ -181,7 +191,7 @@ def _with_target(study: Study, command: str, given: Beside) -> Study:
     plain = Role(
         name=old.name,
         command=split_command(command, "--target"),
-        env=old.env,
+        env=_without_password(old).env,
         cwd=old.cwd,
         controls=old.controls,
         end=old.end,
@@ -220,7 +230,7 @@ def _with_server(study: Study, given: Beside) -> Study:
     """The study with a server that is not started by its trials."""
     old = _server_of(study)
     others = [role for role in study.roles if role is not old]
-    connecting = [role for role in others if any(_ADDRESS in text for text in role.command)]
+    connecting = [role for role in others if any(_is_of(text, old) for text in role.command)]
     if not connecting:
         raise StudyError(
             f"{study.name} cannot be pointed at a server: none of its roles connects to "
@@ -245,7 +255,8 @@ def _with_server(study: Study, given: Beside) -> Study:
     address = given.server
     roles = tuple(
         msgspec.structs.replace(
-            role, command=tuple(_addressed(text, address) for text in role.command)
+            role,
+            command=tuple(address if _is_of(text, old) else text for text in role.command),
         )
         for role in changed.roles
     )
@@ -329,12 +340,25 @@ def _is_used(study: Study, factor: str) -> bool:
 
 
 def _replaced(study: Study, old: Role, new: Role) -> Study:
-    roles = tuple(new if role is old else role for role in study.roles)
+    roles = tuple(new if role is old else _without_password(role) for role in study.roles)
     return msgspec.structs.replace(study, roles=roles)
 
 
-def _addressed(text: str, address: str) -> str:
-    return address if _ADDRESS in text else text
+def _is_of(text: str, server: Role) -> bool:
+    """Is the address in a text that of the study's own server?"""
+    hosts = (LOOPBACK, f"{{{HOST_PREFIX}{server.name}}}")
+    return any(f"{host}:{{{FREE_PORT}}}" in text for host in hosts)
+
+
+def _without_password(role: Role) -> Role:
+    """The role without the password of the study's own server, which no other server knows, and
+    without the option of a load that names its variable."""
+    names = [name for name, value in role.env.items() if value == _PASSWORD]
+    words = role.command
+    for at in [at for at, word in enumerate(words) if word in names][::-1]:
+        words = (*words[: at - 1], *words[at + 1 :])
+    env = {name: value for name, value in role.env.items() if name not in names}
+    return msgspec.structs.replace(role, command=words, env=env)
 
 
 def _braced(names: Sequence[str]) -> str:

@@ -43,8 +43,11 @@ BLOCK_SEED = "block_seed"
 #: An empty folder for the trial alone, which is removed after it.
 TRIAL_FOLDER = "trial_folder"
 
+#: A password that nobody has chosen, the same in all trials of a run; no store keeps it.
+RUN_PASSWORD = "run_password"
+
 #: Placeholders that need no parameter; those of a trial have a value in its roles only.
-OF_TRIAL = (FREE_PORT, BLOCK_SEED, TRIAL_FOLDER)
+OF_TRIAL = (FREE_PORT, BLOCK_SEED, TRIAL_FOLDER, RUN_PASSWORD)
 BUILT_IN = ("effort", *OF_TRIAL)
 
 

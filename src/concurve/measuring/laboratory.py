@@ -14,7 +14,7 @@ from concurve import interruption, words
 from concurve.attendants import volumes
 from concurve.definition.failures import all_failed
 from concurve.definition.hiding import secrets_of
-from concurve.definition.study import FREE_PORT, TRIAL_FOLDER, uses
+from concurve.definition.study import FREE_PORT, RUN_PASSWORD, TRIAL_FOLDER, uses
 from concurve.definition.templates import render
 from concurve.definition.units import format_count, format_duration
 from concurve.engine import Engine
@@ -40,7 +40,15 @@ from concurve.measuring.hooks import hook_seconds, run_hook, with_hooks
 from concurve.measuring.judgement import NOT_READY, TIMED_OUT, TIMED_OUT_BUSY, Judge
 from concurve.measuring.patience import Patience
 from concurve.measuring.site import Site, ThisMachine
-from concurve.planning.plan import Cell, Machine, Plan, describe, plan_of, trial_spec
+from concurve.planning.plan import (
+    RUN_PASSWORD_SECRET,
+    Cell,
+    Machine,
+    Plan,
+    describe,
+    plan_of,
+    trial_spec,
+)
 from concurve.planning.protocol import CUT, Stop, replay
 from concurve.planning.protocol import Protocol as TrialProtocol
 from concurve.readings.centres import indicator_centre
@@ -283,6 +291,8 @@ class Runner:
     def _prepared(self) -> Iterator[None]:
         """Check that the plan can run here, and have the machine for it alone."""
         KNOWN.require(secrets_of(self.head.study), f"run {self.head.id}")
+        if uses(self.head.study, RUN_PASSWORD):
+            KNOWN.draw(RUN_PASSWORD_SECRET)
         check_plan(self.plan, self.engine, self._cpus, self._site.machines)
         check_alike(self.plan, self._site)
         lock = self._site.lock(f"concurve run {self.head.id} ({self.head.study.name})")

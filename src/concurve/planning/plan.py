@@ -26,6 +26,7 @@ from concurve.definition.readiness import check_address, check_line
 from concurve.definition.study import (
     BLOCK_SEED,
     FREE_PORT,
+    RUN_PASSWORD,
     TRIAL_FOLDER,
     Role,
     Rules,
@@ -35,6 +36,7 @@ from concurve.definition.study import (
 from concurve.definition.templates import Value, expand, render
 from concurve.errors import HostError, StudyError
 from concurve.planning.placing import placed
+from concurve.secrets import reference
 from concurve.store.run_head import PROTOCOL, RunHead
 from concurve.terms import Level
 from concurve.wire.spec import ReadyProbe, RoleSpec, Sampling, TrialSpec
@@ -47,6 +49,9 @@ COPIES_MAX = 1024
 
 #: The value of ``{free_port}`` in a plan that is shown, not run.
 PORT = "PORT"
+
+#: The secret that ``{run_password}`` stands for.
+RUN_PASSWORD_SECRET = "RUN_PASSWORD"
 
 CELLS_MAX = 100_000
 
@@ -134,6 +139,7 @@ class Plan(msgspec.Struct, frozen=True):
             FREE_PORT: port,
             BLOCK_SEED: self.block_seed(block),
             TRIAL_FOLDER: folder,
+            RUN_PASSWORD: reference(RUN_PASSWORD_SECRET),
         }
         levels = {**cell.parameters, "effort": self.effort, **of_trial}
         parts = part_values(self.study.level_parts, levels)

@@ -62,6 +62,9 @@ _HALF_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 #: Of a part of a text that is encoded in Base64, so many characters are looked for.
 _BASE64_CHARS_MIN = 10
 
+#: A secret that is drawn has so many bytes.
+_DRAWN_BYTES = 16
+
 #: A line of a secret of several lines is looked for by itself if it has so many characters.
 _LINE_CHARS_MIN = 12
 
@@ -122,6 +125,12 @@ class Secrets:
                 f"keeps, and the environment does not have {variables}: {listed}",
                 " ".join(f"export {name}=…" for name in missing) + ", then the same command",
             )
+
+    def draw(self, name: str) -> None:
+        """Know a secret of this name: the variable of the environment, or a text that nobody has
+        chosen."""
+        if not self._has(name):
+            self._know(name, os.urandom(_DRAWN_BYTES).hex())
 
     def _has(self, name: str) -> bool:
         if name not in self._known and self._environment.get(name):

@@ -167,4 +167,6 @@ class Counting(Session):
     def indicators(self, *_: object) -> dict[str, float]:
         return {}
 
+    def protect(self, password: str) -> None: ...
+
     def stop(self, process: subprocess.Popen[bytes]) -> None: ...

@@ -1,14 +1,18 @@
 """The attendant of a real server in a trial: ``python -m concurve.attendants.servers.attend NAME
-FILE --port N [--data 'ARGUMENT …'] [ARGUMENT …]``.
+FILE --port N [--bind ADDRESS] [--data 'ARGUMENT …'] [ARGUMENT …]``.
 
 It starts the server in a new folder, writes ``{"ready":true}`` to the report channel when it
-answers, asks it for its figures while it is under load, and stops it at SIGTERM. ``--data`` has the
-arguments with which concurve-load fills a database: once, and later trials use copies of it. The
-server's output goes to standard error. Exit codes: 0 stopped, 1 the server failed, 2 wrong usage.
+answers, asks it for its figures while it is under load, and stops it at SIGTERM. The server listens
+on loopback, and on the address of ``--bind``; clients are asked for the password that is in the
+variable CONCURVE_PASSWORD. ``--data`` has the arguments with which concurve-load fills a database:
+once, and later trials use copies of it. The server's output goes to standard error. Exit codes: 0
+stopped, 1 the server failed, 2 wrong usage.
 """
 
 from __future__ import annotations
 
+import ipaddress
+import os
 import socket
 import subprocess
 import sys
@@ -26,15 +30,18 @@ from concurve.attendants.servers.process import (
     running,
     wait_until_it_answers,
 )
-from concurve.attendants.servers.server import Database, Reading, Server, Session
+from concurve.attendants.servers.server import LOOPBACK, Database, Reading, Server, Session
 from concurve.host.temporary import temporary_folder
 from concurve.wire.report_channel import report
 
 #: Seconds between two readings; a reading costs the server some tens of microseconds.
 READING_SECONDS = 0.05
 
+#: The variable with the password, as for our own server.
+PASSWORD_VARIABLE = "CONCURVE_PASSWORD"
+
 _USAGE = f"""usage: python -m concurve.attendants.servers.attend NAME FILE --port N \
-[--data 'ARGUMENT ...'] [ARGUMENT ...]
+[--bind ADDRESS] [--data 'ARGUMENT ...'] [ARGUMENT ...]
 NAME is one of {", ".join(SERVERS)}; the arguments are the server's own,
 those of --data are for concurve-load, which fills a database with them."""
 
@@ -43,6 +50,7 @@ class _Task(NamedTuple):
     server: Server
     file: Path
     port: int
+    bind: str
     data: str
     arguments: Sequence[str]
 
@@ -60,12 +68,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parse(argv: Sequence[str]) -> _Task | None:
     if len(argv) < 4 or argv[0] not in SERVERS or argv[2] != "--port" or not argv[3].isdigit():
         return None
-    own, data = argv[4:], ""
-    if own[:1] == ["--data"]:
-        if len(own) < 2 or not isinstance(SERVERS[argv[0]], Database):
+    server, own = SERVERS[argv[0]], argv[4:]
+    given = {"--bind": LOOPBACK, "--data": ""}
+    while own and own[0] in given:
+        if len(own) < 2 or (own[0] == "--data" and not isinstance(server, Database)):
             return None
-        data, own = own[1], own[2:]
-    return _Task(SERVERS[argv[0]], Path(argv[1]), int(argv[3]), data, own)
+        given[own[0]], own = own[1], own[2:]
+    return _Task(server, Path(argv[1]), int(argv[3]), given["--bind"], given["--data"], own)
 
 
 def _in_new_folder(task: _Task) -> None:
@@ -78,13 +87,18 @@ def _in_new_folder(task: _Task) -> None:
 
 def _attend(task: _Task, folder: Path, signals: Signals) -> None:
     """Start the server, report it ready, read its counters until a stop signal, and stop it."""
-    server = task.server
+    server, password = task.server, os.environ.get(PASSWORD_VARIABLE, "")
+    _refuse_open(task.bind, password)
     _refuse_taken(task.port)
     if isinstance(server, Database):
         fill(server, task.file, task.data, folder, signals)
-    argv = server.argv(task.file, folder, task.port, task.arguments)
+        if password:
+            server.admit(folder)
+    argv = server.argv(task.file, folder, task.port, task.arguments, task.bind)
     with running(server, argv, folder) as process:
         session = wait_until_it_answers(server, task.port, process, signals)
+        if password:
+            session.protect(password)
         for fact, value in session.facts().items():
             report({"fact": fact, "value": value})
         first = session.read()
@@ -98,10 +112,23 @@ def _attend(task: _Task, folder: Path, signals: Signals) -> None:
         end(process)
 
 
+def _refuse_open(bind: str, password: str) -> None:
+    """Refuse what is no address, and one that other machines reach where there is no password."""
+    try:
+        address = ipaddress.ip_address(bind)
+    except ValueError:
+        raise AttendantError(f"--bind {bind}: not an IP address, such as 10.0.0.11") from None
+    if not address.is_loopback and not password:
+        raise AttendantError(
+            f"--bind {bind}: a server that listens beyond loopback needs a password: set "
+            f"{PASSWORD_VARIABLE}"
+        )
+
+
 def _refuse_taken(port: int) -> None:
     """Refuse a port that is in use: otherwise another server would answer instead of ours."""
     with socket.socket() as probe:
-        if probe.connect_ex(("127.0.0.1", port)) == 0:
+        if probe.connect_ex((LOOPBACK, port)) == 0:
             raise AttendantError(f"port {port} is taken")
 
 

@@ -11,17 +11,15 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from concurve.attendants.servers.server import Database, Reading, Session
+from concurve.attendants.servers.server import LOOPBACK, Database, Reading, Session, addresses
 
 if TYPE_CHECKING:
     import pymysql
 
 _OWNER = "root"
 
-#: Loopback alone, names not looked up, no log for replicas; what it writes need not survive a loss
-#: of power.
+#: Names not looked up, no log for replicas; what it writes need not survive a loss of power.
 _SETTINGS = (
-    "--bind-address=127.0.0.1",
     "--skip-name-resolve",
     "--skip-log-bin",
     "--innodb-flush-log-at-trx-commit=0",
@@ -61,21 +59,24 @@ class MariaDB(Database):
         return [str(program), "--no-defaults", *_places(folder), "--skip-test-db",
                 "--auth-root-authentication-method=normal"]  # fmt: skip
 
-    def argv(self, file: Path, folder: Path, port: int, arguments: Sequence[str]) -> list[str]:
+    def argv(
+        self, file: Path, folder: Path, port: int, arguments: Sequence[str], bind: str = LOOPBACK
+    ) -> list[str]:
         # Any user of the machine may connect: SQL reads and writes no files elsewhere.
         places = [f"--socket={folder / 'socket'}", f"--pid-file={folder / 'pid'}",
-                  f"--port={port}", f"--secure-file-priv={folder}"]  # fmt: skip
+                  f"--bind-address={','.join(addresses(bind))}", f"--port={port}",
+                  f"--secure-file-priv={folder}"]  # fmt: skip
         return [str(file), "--no-defaults", *_places(folder), *places, *_SETTINGS, *arguments]
 
     def url(self, port: int) -> str:
-        return f"mysql://{_OWNER}@127.0.0.1:{port}/"
+        return f"mysql://{_OWNER}@{LOOPBACK}:{port}/"
 
     def connect(self, port: int) -> Session | None:
         import pymysql
 
         try:
             link = pymysql.connect(
-                host="127.0.0.1", port=port, user=_OWNER, autocommit=True, connect_timeout=60,
+                host=LOOPBACK, port=port, user=_OWNER, autocommit=True, connect_timeout=60,
                 read_timeout=60,
             )  # fmt: skip
         except pymysql.err.OperationalError as error:
@@ -122,6 +123,12 @@ class _MariaDBSession(Session):
             found["pool_threads_mean"] = mean_of("Threadpool_threads")
         return found
 
+    def protect(self, password: str) -> None:
+        """The owner on loopback, and the one from elsewhere, whom there is not yet."""
+        self._rows("SET PASSWORD = PASSWORD(%s)", password)
+        self._rows(f"CREATE USER {_OWNER}@'%%' IDENTIFIED BY %s", password)
+        self._rows(f"GRANT ALL ON *.* TO {_OWNER}@'%' WITH GRANT OPTION")
+
     def settle(self) -> None:
         """Write all pages and remove old row versions, so that no trial does this work."""
         self._rows("SET GLOBAL innodb_fast_shutdown = 0")
@@ -131,8 +138,8 @@ class _MariaDBSession(Session):
         self._link.close()
         process.terminate()
 
-    def _rows(self, query: str) -> Sequence[Sequence[Any]]:
+    def _rows(self, query: str, *values: str) -> Sequence[Sequence[Any]]:
         with self._link.cursor() as cursor:
-            cursor.execute(query)
+            cursor.execute(query, values or None)
             rows: Sequence[Sequence[Any]] = cursor.fetchall()
             return rows

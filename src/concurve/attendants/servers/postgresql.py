@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from concurve.attendants.servers.server import Database, Reading, Session
+from concurve.attendants.servers.server import LOOPBACK, Database, Reading, Session, addresses
 from concurve.host.folders import data_folder
 
 if TYPE_CHECKING:
@@ -27,15 +27,18 @@ VERSIONS = ("9.6", *map(str, range(10, 19)))
 #: The superuser of the data that are made here, known by that name everywhere.
 _OWNER = "postgres"
 
-#: Loopback alone, and nothing outlives a kill: shared memory is in files of the folder.
-#: Enough connections for all sessions; its data need not survive a loss of power.
+#: Nothing outlives a kill: shared memory is in files of the folder. Enough connections for all
+#: sessions; its data need not survive a loss of power.
 _SETTINGS = {
-    "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
     "dynamic_shared_memory_type": "mmap",
     "max_connections": "300",
     "fsync": "off",
 }
+
+#: Who comes from elsewhere is asked for a password, which is stored in either form; initdb has
+#: admitted loopback.
+_ADMITTED = "host all all all md5\n"
 
 #: One row: the number of sessions that execute a statement, and what they wait for. Only client
 #: sessions have a state. A wait for the next message of the client is no wait of a statement.
@@ -92,19 +95,26 @@ class PostgreSQL(Database):
         return [initdb, "-D", str(folder), "-U", _OWNER, "-A", "trust", "-N", "-E", "UTF8",
                 "--locale=C"]  # fmt: skip
 
-    def argv(self, file: Path, folder: Path, port: int, arguments: Sequence[str]) -> list[str]:
-        settings = [word for key, value in _SETTINGS.items() for word in ("-c", f"{key}={value}")]
+    def admit(self, folder: Path) -> None:
+        with (folder / "pg_hba.conf").open("a", encoding="ascii") as file:
+            file.write(_ADMITTED)
+
+    def argv(
+        self, file: Path, folder: Path, port: int, arguments: Sequence[str], bind: str = LOOPBACK
+    ) -> list[str]:
+        listens = {"listen_addresses": ",".join(addresses(bind)), **_SETTINGS}
+        settings = [word for key, value in listens.items() for word in ("-c", f"{key}={value}")]
         return [str(file), "-D", str(folder), "-p", str(port), *settings, *arguments]
 
     def url(self, port: int) -> str:
-        return f"postgresql://{_OWNER}@127.0.0.1:{port}/postgres"
+        return f"postgresql://{_OWNER}@{LOOPBACK}:{port}/postgres"
 
     def connect(self, port: int) -> Session | None:
         import psycopg
 
         try:
             link = psycopg.connect(
-                host="127.0.0.1", port=port, user=_OWNER, dbname="postgres", autocommit=True,
+                host=LOOPBACK, port=port, user=_OWNER, dbname="postgres", autocommit=True,
                 connect_timeout=60, prepare_threshold=0,
             )  # fmt: skip
         except psycopg.OperationalError as error:
@@ -152,6 +162,12 @@ class _PostgreSQLSession(Session):
         }
         found["wal_bytes"] = last.requests - first.requests
         return found
+
+    def protect(self, password: str) -> None:
+        from psycopg import sql
+
+        words = sql.SQL("ALTER USER {} PASSWORD {}")
+        self._link.execute(words.format(sql.Identifier(_OWNER), sql.Literal(password)))
 
     def settle(self) -> None:
         self._link.execute("VACUUM ANALYZE")

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from concurve.attendants.servers.server import Reading, Server, Session
+from concurve.attendants.servers.server import LOOPBACK, Reading, Server, Session, addresses
 
-#: Nothing is stored: the data of a trial end with it. Loopback only.
-_SETTINGS = ("--bind", "127.0.0.1", "--daemonize", "no", "--save", "", "--appendonly", "no")
+#: Nothing is stored: the data of a trial end with it.
+_SETTINGS = ("--daemonize", "no", "--save", "", "--appendonly", "no")
 
 _ALL_WRITES, _THREADED = "total_writes_processed", "io_threaded_writes_processed"
 _FIGURES = ("io_threads_active", _ALL_WRITES, _THREADED)
@@ -34,13 +34,15 @@ class Redis(Server):
     remedy = "apt-get install redis-server"
     variable = "CONCURVE_REDIS_SERVER"
 
-    def argv(self, file: Path, folder: Path, port: int, arguments: Sequence[str]) -> list[str]:
-        own = [*_SETTINGS, "--dir", str(folder), "--port", str(port)]
+    def argv(
+        self, file: Path, folder: Path, port: int, arguments: Sequence[str], bind: str = LOOPBACK
+    ) -> list[str]:
+        own = ["--bind", *addresses(bind), *_SETTINGS, "--dir", str(folder), "--port", str(port)]
         return [str(file), *own, *arguments]
 
     def connect(self, port: int) -> Session | None:
         try:
-            link = socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE_SECONDS)
+            link = socket.create_connection((LOOPBACK, port), timeout=_PATIENCE_SECONDS)
         except ConnectionRefusedError:
             return None
         session = _RedisSession(link)
@@ -66,6 +68,12 @@ class _RedisSession(Session):
         if not first.startswith(b"$"):
             return first.decode(errors="replace").strip()
         return self._replies.read(int(first[1:]) + 2).decode(errors="replace")
+
+    def protect(self, password: str) -> None:
+        for words in (("CONFIG", "SET", "requirepass", password), ("AUTH", password)):
+            sent = "".join(f"${len(word.encode())}\r\n{word}\r\n" for word in words)
+            self._link.sendall(f"*{len(words)}\r\n{sent}".encode())
+            self._replies.readline()
 
     def facts(self) -> dict[str, Any]:
         version = parse_info(self.ask("INFO server")).get("redis_version", "")

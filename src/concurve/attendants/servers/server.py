@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import pwd
 import shutil
@@ -11,6 +12,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
+
+#: Where the attendant reaches its server.
+LOOPBACK = "127.0.0.1"
 
 #: More requests than this between two readings mean load: the attendant itself sends fewer.
 _REQUESTS_MIN = 10
@@ -43,6 +47,10 @@ class Session(ABC):
                    ) -> dict[str, float]:  # fmt: skip
         """The indicators to report at the end: from the readings at ``ready``, while the server
         answered requests, and after the last request."""
+
+    @abstractmethod
+    def protect(self, password: str) -> None:
+        """From now on have others asked for a password."""
 
     def settle(self) -> None:  # noqa: B027 - most have nothing to do
         """Bring the loaded data into the state in which trials measure it."""
@@ -104,8 +112,11 @@ class Server(ABC):
         return None
 
     @abstractmethod
-    def argv(self, file: Path, folder: Path, port: int, arguments: Sequence[str]) -> list[str]:
-        """Its command line: serving on loopback only, with its data in ``folder``."""
+    def argv(
+        self, file: Path, folder: Path, port: int, arguments: Sequence[str], bind: str = LOOPBACK
+    ) -> list[str]:
+        """Its command line: serving on loopback, and on the address ``bind``, with its data in
+        ``folder``."""
 
     @abstractmethod
     def connect(self, port: int) -> Session | None:
@@ -129,3 +140,14 @@ class Database(Server):
     @abstractmethod
     def url(self, port: int) -> str:
         """The address at which concurve-load reaches it."""
+
+    def admit(self, folder: Path) -> None:
+        """Have clients of other machines admitted, with a password, once it starts."""
+
+
+def addresses(bind: str) -> tuple[str, ...]:
+    """Where a server listens that is to listen on an address: on loopback as well, where its
+    attendant looks for it."""
+    if bind == LOOPBACK or ipaddress.ip_address(bind).is_unspecified:
+        return (bind,)
+    return (LOOPBACK, bind)
