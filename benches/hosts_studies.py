@@ -60,7 +60,7 @@ class Stored(NamedTuple):
     """A run: the rates of each cell, and the settings that it recommends under each condition."""
 
     rates: dict[str, list[float]]
-    recommended: dict[str, Any]
+    recommended: str
 
 
 def figures(rounds: int, quick: bool) -> Iterator[Figure]:
@@ -83,12 +83,12 @@ def changed(cluster: Cluster, study: Reduced, rounds: int, repeats: int) -> Iter
         shuffle(sides)
         for side in sides:
             runs[side].append(run(cluster, study, side == "two", repeats))
-    how = f"{study.name}: {rounds} runs on each in turns, {repeats} trials a cell"
+    how = f"{study.name}, {RATE}: {rounds} runs on each in turns, {repeats} trials a cell"
     for cell in runs["one"][0].rates:
         one, two = ([it for ran in runs[side] for it in ran.rates[cell]] for side in ("one", "two"))
         count = min(len(one), len(two))  # a trial that does not count is in neither
         ratio = ratio_of_medians(two[:count], one[:count])
-        yield Figure(f"{RATE}, two hosts / one: {cell}", how, ratio)
+        yield Figure(f"two hosts / one: {cell} ", how, ratio)
     yield agreement(study, runs["one"], runs["two"])
 
 
@@ -96,7 +96,7 @@ def agreement(study: Reduced, one: Sequence[Stored], two: Sequence[Stored]) -> F
     """How many pairs of runs recommend the same, and what is recommended."""
     equal = sum(a.recommended == b.recommended for a, b in zip(one, two, strict=True))
     said = "; ".join(
-        f"{where}: {', '.join(dict.fromkeys(json.dumps(ran.recommended) for ran in runs))}"
+        f"{where}: {', or '.join(dict.fromkeys(ran.recommended for ran in runs))}"
         for where, runs in (("one host", one), ("two hosts", two))
     )
     name = f"pairs that recommend the same, of {len(one)}"
@@ -137,7 +137,7 @@ def read(store: Path, exported: Path) -> Stored:
             rates[names[dot.cell]].append(dot.values[RATE])
     best = [found["best"], *found["best"].get("groups", [])] if "best" in found else []
     sets = found.get("best_by_condition", best)
-    return Stored(rates, {_group(it): it.get("recommended") for it in sets})
+    return Stored(rates, ", ".join(recommendation(it) for it in sets) or "none")
 
 
 def named(parameters: dict[str, Any], found: dict[str, Any]) -> str:
@@ -147,5 +147,10 @@ def named(parameters: dict[str, Any], found: dict[str, Any]) -> str:
     return ", ".join(f"{name}={parameters[name]}" for name in varied)
 
 
-def _group(found: dict[str, Any]) -> str:
-    return json.dumps(found.get("group", {}), sort_keys=True)
+def recommendation(found: dict[str, Any]) -> str:
+    """A setting that a run recommends, and under which condition."""
+    group = ", ".join(f"{name}={level}" for name, level in found.get("group", {}).items())
+    setting = found.get("recommended", "none")
+    if isinstance(setting, dict):
+        setting = ", ".join(f"{name}={level}" for name, level in setting.items())
+    return f"{group}: {setting}" if group else str(setting)

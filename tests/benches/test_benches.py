@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -137,3 +138,14 @@ def test_perf_output_is_read_by_event() -> None:
     )
     assert "{'wall': 0.184583316, 'user': 0.183987}" in said
     assert "no event user_time" in said
+
+
+@pytest.mark.real
+@pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray would be measured")
+def test_what_needs_ray_says_so_and_is_no_failure() -> None:
+    parts = ("ray", "redis", "p99", "studies")
+    chosen = [word for part in parts for word in ("--only", part)]
+    done = python("benches/hosts.py", "--quick", *chosen)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("not measured: Ray: pip install 'concurve[ray]'") == len(parts)
+    assert done.stdout.splitlines()[-1] == "failed: none; missed: none"

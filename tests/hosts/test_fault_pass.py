@@ -1,0 +1,57 @@
+"""The command that strikes faults in one pass, without the faults."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hosts import test_faults as faults
+
+FAILING = 1
+
+
+@pytest.fixture
+def struck(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The number and the seed of each fault; one of them is not as it must be."""
+    found: list[tuple[int, int]] = []
+
+    def faulted(number: int, seed: int, folder: Path, row: dict[str, Any]) -> None:
+        found.append((number, seed))
+        row |= {"number": number, "rig": "measuring", "kind": "head killed", "gone_seconds": 0.25}
+        if number == FAILING:
+            raise AssertionError("left 5 s after")
+        row["is_resumed"] = True
+
+    monkeypatch.setattr(faults, "faulted", faulted)
+    return found
+
+
+def test_a_pass_goes_on_after_a_fault_that_failed_and_says_so(
+    struck: list[tuple[int, int]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "log"
+    words = ["test_faults", "--count", "3", "--seed", "7", "--log", str(log)]
+    monkeypatch.setattr(sys, "argv", words)
+    assert faults.main() == 1
+    assert struck == [(0, 7), (1, 7), (2, 7)]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == "| measuring | head killed | 3 | 0 |  | 0 | 0.2 | 2 |"
+    assert lines[-1].startswith("3 faults in one pass of ")
+    assert lines[-1].endswith("seed 7: FAILED: 1")
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [row.get("failed", "") for row in rows] == ["", "AssertionError: left 5 s after", ""]
+
+
+def test_one_is_struck_again(
+    struck: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["test_faults", "--count", "1", "--first", "4"])
+    assert faults.main() == 0
+    assert struck == [(4, faults.SEED)]
