@@ -7,6 +7,7 @@ import os
 import platform
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -240,6 +241,22 @@ def test_cpus_that_a_host_lacks_are_seen_before_ray_is_started() -> None:
         assert is_there or "it grants [" in done.stderr
 
 
+def test_a_port_that_is_taken_is_seen_before_ray_is_started() -> None:
+    checks = [it for it in commands.up(lab())[1] if "ports" in it.says]
+    assert [it.host for it in checks] == ["server1", "load1", "load2"]
+    assert [it.says.split()[4] for it in checks] == ["7000", "7001", "7001"], "the head's alone"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        host = msgspec.structs.replace(lab().hosts[0], address="127.0.0.1")
+        cluster = msgspec.structs.replace(lab().cluster, port=port)
+        inventory = msgspec.structs.replace(lab(), hosts=(host,), cluster=cluster)
+        step = commands.up(inventory)[1][-1]
+        words = (sys.executable, *shlex.split(step.words[-1])[1:])
+        with pytest.raises(HostError, match=f"is needed there: port {port} is taken") as refused:
+            commands.run([step._replace(words=words)])
+    assert refused.value.remedy.startswith("concurve hosts down FILE")
+
+
 def test_what_each_printed_comes_in_their_order() -> None:
     assert commands.run([step("echo", "1"), step("echo", "2")]) == ["1\n", "2\n"]
 
@@ -255,7 +272,7 @@ def test_a_dry_run_prints_every_command_and_runs_none(tmp_path: Path) -> None:
     assert done.exception is None, done.output
     lines = done.output.splitlines()
     commands_shown = [line for line in lines if line.startswith("  ssh ")]
-    assert len(commands_shown) == 13, "four for each host, and one for that whose CPUs are named"
+    assert len(commands_shown) == 16, "five for each host, and one for that whose CPUs are named"
     assert lines[0] == "server1: concurve " + lines[0].split()[2] + " with Ray and Python " + HERE
     done = CliRunner().invoke(app, ["hosts", "down", lab_file(tmp_path), "--dry-run"])
     assert done.output.count("  ssh ") == 3

@@ -105,7 +105,10 @@ def up(inventory: Inventory) -> list[list[Step]]:
             *(_check_versions(inventory, host) for host in inventory.hosts),
             *(_check_cpus(inventory, host) for host in inventory.hosts if _cpus_of(host)),
         ],
-        [_check_token(inventory, host) for host in inventory.hosts],
+        [
+            *(_check_token(inventory, host) for host in inventory.hosts),
+            *(_check_ports(inventory, host) for host in inventory.hosts),
+        ],
         [_make_folder(inventory, host) for host in inventory.hosts],
         [_start(inventory, inventory.host(inventory.cluster.head), True)],
         [_start(inventory, host, False) for host in others],
@@ -254,6 +257,24 @@ def _check_token(inventory: Inventory, host: Host) -> Step:
         _ssh(host, line),
         f"ray get-auth-token --generate on one host, and its {inventory.cluster.token} on all, "
         "for its user alone",
+        is_check=True,
+    )
+
+
+def _check_ports(inventory: Inventory, host: Host) -> Step:
+    """Where one is taken, Ray says that its own start took too long, or that it has a bug."""
+    first = inventory.cluster.port + (host.name != inventory.cluster.head)
+    last = inventory.cluster.port + max(_PORTS.values())
+    code = (
+        f"import socket; found = [port for port in range({first}, {last + 1}) "
+        f"if socket.socket().connect_ex(({host.address!r}, port)) == 0]; "
+        "assert not found, f'port {found[0]} is taken'"
+    )
+    return Step(
+        host.name,
+        f"each of the ports {first} to {last}, free for Ray,",
+        _ssh(host, shlex.join([inventory.cluster.python, "-c", code])),
+        "concurve hosts down FILE, if Ray runs there already; or another port of [ray]",
         is_check=True,
     )
 
