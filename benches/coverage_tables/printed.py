@@ -271,8 +271,12 @@ def simulated(row: Row, rng: np.random.Generator, path: Path, seconds: list[floa
 
 
 def is_praised(said: Iterable[Finding]) -> bool:
-    """Does a report call a cell faster than another?"""
-    return any("× as fast as" in finding.sentence for finding in said)
+    """Does a report call a cell faster than another? That one seems so where nothing is decided is no
+    such call."""
+    return any(
+        "× as fast as" in finding.sentence and not finding.sentence.startswith("Not decided")
+        for finding in said
+    )
 
 
 def _compare_equal(row: Row, rng: np.random.Generator, tally: Tally) -> None:

@@ -14,6 +14,7 @@ from coverage_tables.simulated_runs import Reading, run, trials_most
 from scipy.special import bdtrc
 
 from concurve.estimate import Estimate
+from concurve.findings.run import Finding
 from tests.analysis.test_messages import KINDS
 from tests.helpers.noises import NOISES, Noise, draw, read
 
@@ -157,6 +158,11 @@ def test_what_a_report_calls_faster_is_noticed_as_it_is_worded_today() -> None:
     assert printed.is_praised(make().sentences)
     make, _ = KINDS["no-gain"]
     assert not printed.is_praised(make().sentences)
+
+
+def test_what_seems_best_where_nothing_is_decided_is_called_no_faster() -> None:
+    said = "Not decided: 4 threads seem best, 1.02× as fast as 1 [0.91, 1.15]; 1 may be as good."
+    assert not printed.is_praised([Finding(kind="answer", sentence=said)])
 
 
 def test_withheld_intervals_of_rough_noise_are_no_miss() -> None:
