@@ -208,7 +208,9 @@ def idle_threads(
         if thread.tid not in busy
         if serving
         or thread in starting
-        or (_hardly_runs(thread, listed) if kind_of(thread) not in kinds else _rests(thread, listed))
+        or (
+            _hardly_runs(thread, listed) if kind_of(thread) not in kinds else _rests(thread, listed)
+        )
     )
 
 
