@@ -271,8 +271,8 @@ def simulated(row: Row, rng: np.random.Generator, path: Path, seconds: list[floa
 
 
 def is_praised(said: Iterable[Finding]) -> bool:
-    """Does a report call a cell faster than another? That one seems so where nothing is decided is no
-    such call."""
+    """Does a report call a cell faster than another? To say that one seems so, where nothing is
+    decided, is no such call."""
     return any(
         "× as fast as" in finding.sentence and not finding.sentence.startswith("Not decided")
         for finding in said
