@@ -274,7 +274,7 @@ def is_praised(said: Iterable[Finding]) -> bool:
     """Does a report call a cell faster than another? To say that one seems so, where nothing is
     decided, is no such call."""
     return any(
-        "× as fast as" in finding.sentence and not finding.sentence.startswith("Not decided")
+        "× as fast as" in finding.sentence and "ot decided" not in finding.sentence
         for finding in said
     )
 

@@ -246,7 +246,7 @@ def test_groups_are_judged_as_one_family(store: Store) -> None:
         )
         said = [item.sentence for item in found.sentences if item.kind == "answer"]
         for cpus in (1, 2, 3):
-            own = " ".join(text for text in said if text.startswith(f"With cpus={cpus}:"))
+            own = " ".join(text for text in said if text.startswith(f"With cpus={cpus}"))
             none = "no number of threads is significantly" in own
             assert not (none and "Use 2" in own), own
             assert none or "2 threads" in own, own
@@ -361,7 +361,9 @@ def test_where_the_trials_do_not_decide_what_seems_best_and_what_may_be_as_good_
     leader = best.leader["threads"]
     assert said.startswith(f"Not decided: {leader} threads seem best, ")
     assert " may be as good. " in said and "Use" not in said.split()
-    assert re.search(r"\d+ more trials of each would decide .*: --repeats (\d+)\.\.\1 in a", said)
+    assert re.search(
+        r"About \d+ more trials of each would decide: --repeats (\d+)\.\.\1 in a", said
+    )
     assert found.cell_to_explain is not None
     assert best.trials is not None and best.trials > 3
     shown = [line.plain for line in lines(brief_run_document(found), 90)]

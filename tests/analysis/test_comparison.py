@@ -765,16 +765,15 @@ def without_cpus(run: TrialFindings) -> TrialFindings:
     return msgspec.structs.replace(run, cells=cells)
 
 
-def test_levels_that_are_numbers_are_told_apart_where_both_ask_for_as_many_cpus(
-    store: Store,
-) -> None:
-    """A size, say: what counts workers would have other CPUs to use."""
+def test_levels_that_are_numbers_are_told_apart_where_one_thread_does_all(store: Store) -> None:
+    """A size, say: what counts workers, or limits them, would have other CPUs to use."""
     run = made_run(store, float, cv=0.05, side=(1, 18))
-    alike = doubted(run, {"1": 2, "18": 2}, {"1": 0.71, "18": 0.74})
+    alike = doubted(run, {"1": 1, "18": 1}, {"1": 0.71, "18": 0.74})
     (cell,) = compare_levels(alike, "side").cells
     assert cell.verdict == "slower" and "not quiet" in cell.note
-    workers = doubted(run, {"1": 1, "18": 18}, {"1": 0.71, "18": 0.74})
-    assert compare_levels(workers, "side").cells[0].verdict == "undecided"
+    for threads in ({"1": 1, "18": 18}, {"1": 2, "18": 2}):
+        workers = doubted(run, threads, {"1": 0.71, "18": 0.74})
+        assert compare_levels(workers, "side").cells[0].verdict == "undecided"
 
 
 def test_two_runs_in_doubt_are_judged_where_that_is_asked_for(store: Store) -> None:

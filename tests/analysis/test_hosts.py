@@ -97,9 +97,9 @@ def test_every_host_has_all_levels_equally_often(hosts: int) -> None:
 
 def test_a_run_over_hosts_is_not_to_wait_for_this_machine() -> None:
     """``--wait-quiet`` is refused beside ``--hosts``: it looks at this machine alone."""
-    here = new_head(small_study(), "quick", 1, "again")
+    here = make_plan(small_study(), "quick", 1)
     assert "--wait-quiet" in run_again(here)
-    there = msgspec.structs.replace(here, hosts=rack(2))
+    there = msgspec.structs.replace(here, inventory=rack(2))
     assert "--wait-quiet" not in run_again(there) and "concurve doctor" in run_again(there)
 
 

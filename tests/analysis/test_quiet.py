@@ -338,7 +338,7 @@ def test_few_undisturbed_trials_that_point_elsewhere_are_said_to_disagree() -> N
     report = unequal({1: {0, 1}, 2: {2, 3}, 4: {4, 5}})
     assert sentences(report, "answer") == (
         "No setting is recommended: the machine was not quiet. The undisturbed trials point to "
-        "threads=1, all trials to threads=4. Run it again on a quiet machine: --wait-quiet 5m."
+        "threads=1, all trials to threads=4. Run again: --wait-quiet 5m; concurve doctor says why."
     )
 
 

@@ -188,7 +188,8 @@ def confirmation(
         why = f"only {words.count(len(blocks), 'block')} of its experiments came to an end"
         return _said(base, "open", f"{why}; a longer --budget gives more")
     if held:
-        return _of_lock(base, trials, held, blocks, confirms.cpu_ns)
+        alone = confirms.cpu_ns if confirms.is_alone else None
+        return _of_lock(base, trials, held, blocks, alone)
     by_level = {item.level: item for item in tried}
     if confirms.cause not in TESTABLE:
         why = "no experiment tries this out; where its threads wait was to be recorded"

@@ -220,6 +220,7 @@ def experiments(
             lock=_lock_words(first) if first else "",
             missing=reach.why_not if cell.cause == "lock" else "",
             cpu_ns=_base_cpu(cell),
+            is_alone=plan.work is not None and (cell.base or {}).get(plan.work) == 1,
             unrecorded=recorder.why_not,
         ),
     )

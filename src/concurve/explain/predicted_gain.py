@@ -59,7 +59,12 @@ class Bound(NamedTuple):
         """The same if contention costs nothing then; endless unless it costs so much now that all
         threads together do less than one alone. For the lock itself they never would: at worst,
         they hold it one after the other."""
-        if self.alone is None or self.cpu < COLLAPSED * self.alone or self.wall <= self.alone:
+        if (
+            self.alone is None
+            or self.alone <= 0
+            or self.cpu < COLLAPSED * self.alone
+            or self.wall <= self.alone
+        ):
             return math.inf
         shorter = (1 - held) * min(self.held, self.alone)
         return (self.alone - shorter) / (self.cpus * self.wall)

@@ -31,6 +31,18 @@ from concurve.store.campaign_head import CampaignHead
 from concurve.store.rows import CAMPAIGN_PREFIX
 from concurve.store.run_head import RunHead
 
+#: What this process has begun: many runs may begin within a second.
+_begun: set[str] = set()
+
+
+def _fresh_id(prefix: str, now: datetime.datetime) -> str:
+    """The time and four digits that nothing else of this process has."""
+    while True:
+        name = f"{prefix}{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        if name not in _begun:
+            _begun.add(name)
+            return name
+
 
 def new_head(
     study: Study,
@@ -60,7 +72,7 @@ def new_head(
     measured = next(role for role in study.roles if role.name == study.target)
     return RunHead(
         format=run_head.FORMAT,
-        id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+        id=_fresh_id("", now),
         study=study,
         effort=effort,
         seed=seed,
@@ -109,7 +121,7 @@ def new_campaign_head(
     now = datetime.datetime.now(datetime.UTC)
     return CampaignHead(
         format=campaign_head.FORMAT,
-        id=f"{CAMPAIGN_PREFIX}{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+        id=_fresh_id(CAMPAIGN_PREFIX, now),
         campaign=msgspec.structs.replace(campaign, studies=studies),
         effort=effort,
         seed=seed,

@@ -40,11 +40,13 @@ _TAIL_BYTES = 65_536
 
 
 class Ended(NamedTuple):
-    """How a hook ended, and the last part of what it printed."""
+    """How a hook ended, and the last part of what it printed; the bytes before that part."""
 
     returncode: int
     stdout: str
     stderr: str
+    before_stdout: int = 0
+    before_stderr: int = 0
 
 
 def hook_seconds(plan: Plan) -> float:
@@ -68,20 +70,22 @@ def run_hook(plan: Plan, name: str, cell: Cell) -> HookRecord | None:
             f"{describe(cell.parameters)}: the hook {name} failed with {done.returncode}: {said}",
             "mend what it calls, then concurve resume last; with another hook, a new run",
         )
-    stdout, stderr = _kept(done.stdout), _kept(done.stderr)
+    stdout, stderr = _kept(done.stdout, done.before_stdout), _kept(done.stderr, done.before_stderr)
     if not stdout.bytes and not stderr.bytes:
         return None
     return HookRecord(name, describe(cell.parameters), stdout, stderr)
 
 
-def _kept(printed: str) -> Output:
-    """The end of what was printed, as records keep outputs; nothing of blanks alone."""
+def _kept(printed: str, before: int) -> Output:
+    """The end of what was printed after so many bytes ``before``, as records keep outputs; nothing
+    of blanks alone."""
     data = printed.strip().encode()
     tail = data[-_KEPT_BYTES:]
-    if tail == data:
-        return Output(bytes=len(data), head=printed.strip())
+    written = before + len(data)
+    if len(tail) == written:
+        return Output(bytes=written, head=printed.strip())
     cut = KNOWN.hide_cut(tail.decode(errors="replace"), begins=True)
-    return Output(bytes=len(data), tail=cut, dropped=len(data) - len(tail))
+    return Output(bytes=written, tail=cut, dropped=written - len(tail))
 
 
 def with_hooks(raw: bytes, said: Sequence[HookRecord]) -> bytes:
@@ -146,7 +150,8 @@ def shell(
                 "a hook that ends by itself, or --max-time with more time for it; then "
                 "concurve resume last",
             ) from None
-        return Ended(code, _tail(out), _tail(errors))
+        (stdout, before), (stderr, before_errors) = _tail(out), _tail(errors)
+        return Ended(code, stdout, stderr, before, before_errors)
 
 
 class _TooMuchError(Exception):
@@ -172,8 +177,8 @@ def _waited(process: subprocess.Popen[bytes], seconds: float, outputs: Sequence[
             raise _TooMuchError
 
 
-def _tail(file: IO[bytes]) -> str:
-    """The last part of what was printed, without secrets."""
+def _tail(file: IO[bytes]) -> tuple[str, int]:
+    """The last part of what was printed, without secrets, and the bytes before it."""
     begin = max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES)
     file.seek(begin)
-    return KNOWN.hide_cut(file.read().decode(errors="replace"), begins=begin > 0)
+    return KNOWN.hide_cut(file.read().decode(errors="replace"), begins=begin > 0), begin

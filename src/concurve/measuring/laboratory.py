@@ -204,6 +204,9 @@ def _alone(role: RoleSpec) -> tuple[RoleSpec, ...]:
     return (msgspec.structs.replace(role, after=(), end="exit"),)
 
 
+#: So many times what a hook printed stays in the record of one trial: a setup runs for every cell.
+_HOOKS_KEPT = 20
+
 _VOLUME_LEFT = (
     "note: an earlier run on this machine was killed, and has left a volume: concurve machine "
     "repair --dry-run shows it"
@@ -363,8 +366,9 @@ class Runner:
             said = run_hook(self.plan, name, cell)
         if said is None:
             return
-        self._hooks_said.append(said)
         line = telling_line(said)
+        if sum(one.hook == name for one in self._hooks_said) < _HOOKS_KEPT:
+            self._hooks_said.append(said)
         if line and name not in self._hooks_told:
             self._hooks_told.add(name)
             self._note(

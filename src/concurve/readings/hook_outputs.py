@@ -16,13 +16,17 @@ _LINE_CHARS = 200
 
 #: Words by which a line tells of something that went wrong.
 _WRONG = re.compile(
-    r"\b(\w*error|err|fail(ed|ure|s)?|fatal|denied|refused|cannot|can't|could ?n[o']t|unable"
+    r"\b(\w*errors?|err|fail(ed|ures?|s)?|fatal|denied|refused|cannot|can't|could ?n[o']t|unable"
     r"|not (found|permitted|allowed|recognized|supported)|unknown|invalid|illegal|no such"
-    r"|unrecognized|traceback|exception|timed out|usage)\b",
+    r"|unrecognized|traceback|exception|timed out)\b|^\s*usage:",
     re.I,
 )
-#: Nothing went wrong: ``0 errors``.
-_NONE = re.compile(r"\b(no|0|without) (\w+ )?(errors?|fail(ed|ures?))\b", re.I)
+#: Nothing went wrong: ``0 errors``, ``failed=0``.
+_NONE = re.compile(
+    r"\b(no|0|without) (\w+ )?(errors?|fail(ed|ures?))\b"
+    r"|\b(\w*errors?|fail(ed|ures?))\s*[=:]\s*0\b",
+    re.I,
+)
 
 
 def telling_line(said: HookRecord) -> str:

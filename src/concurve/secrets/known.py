@@ -127,9 +127,9 @@ class Secrets:
             )
 
     def draw(self, name: str) -> None:
-        """Know a secret of this name: the variable of the environment, or a text that nobody has
-        chosen."""
-        if not self._has(name):
+        """Know a secret of this name, a text that nobody has chosen: no variable of the environment
+        sets it."""
+        if name not in self._known:
             self._know(name, os.urandom(_DRAWN_BYTES).hex())
 
     def _has(self, name: str) -> bool:

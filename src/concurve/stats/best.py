@@ -327,9 +327,7 @@ class _Pairs:
         )
 
     def not_told(self, some: Sequence[int], index: int) -> tuple[int, ...]:
-        """Those of some cells that are not told to be worse than this one; all of very many."""
-        if len(some) > RIVALS_MAX:
-            return tuple(some)
+        """Those of some cells that are not told to be worse than this one."""
         return tuple(one for one in some if not self.is_told_worse(one, index))
 
     def is_behind(self, index: int, leader: int) -> bool:
@@ -382,6 +380,22 @@ class Gap(NamedTuple):
         :func:`~concurve.stats.power.trials_to_tell`."""
         off, spread = self.ranked.resolution, stdev(self.ranked.values)
         return trials_to_tell(self._distance(effect), spread, (1 - confidence) / 2, off)
+
+    def trials_to_place(self, effect: float, confidence: float, power: float) -> int | None:
+        """Trials of each that would show the difference seen to be none as great as this share, or
+        to be there at all, whichever takes fewer; otherwise as :meth:`trials`."""
+        off, spread = self.ranked.resolution, stdev(self.ranked.values)
+        distance = self._to_place(effect)
+        return trials_to_tell(distance, spread, (1 - confidence) / 2, off, power)
+
+    def is_placed_within_resolution(self, effect: float) -> bool:
+        """Is the distance that :meth:`trials_to_place` has to show within what the clock is off
+        by?"""
+        return 0 < self._to_place(effect) <= self.ranked.resolution
+
+    def _to_place(self, effect: float) -> float:
+        seen = abs(self.ranked.value)
+        return max(seen, self._least(effect) - seen)
 
     def _distance(self, effect: float) -> float:
         return max(abs(self.ranked.value), self._least(effect))

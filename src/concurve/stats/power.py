@@ -9,6 +9,9 @@ from concurve.stats.moments import square, t_quantile
 #: What is said where the distance is within the resolution: no number of trials helps.
 TOO_COARSE = "the clock is too coarse for this: longer trials, or a finer clock"
 
+#: The share of repetitions of a run in which it is to decide.
+POWER = 0.8
+
 #: No larger number of trials is proposed.
 TRIALS_MAX = 1000
 
@@ -22,7 +25,7 @@ def trials_to_tell(
     spread: float,
     tail: float = 0.025,
     resolution: float = 0.0,
-    power: float = 0.8,
+    power: float = POWER,
 ) -> int | None:
     """The number of values with the standard deviation ``spread`` whose test tells their centre
     from a bound that lies ``distance`` off, with this power, at the one-sided level ``tail``.

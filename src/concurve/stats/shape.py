@@ -285,8 +285,9 @@ def is_shown_shared(cells: Sequence[Blocks], margin: float) -> bool:
 
     Each cell follows that of all others in a straight line, in logarithms: the bounds of its slope
     (95 %, shared among the cells) say how far it may depart from them where the level lies furthest
-    from its middle, and that is no more than ``margin``. The noise of the others makes slopes
-    smaller, so what is shown is so.
+    from its middle, and that is no more than half of ``margin``: of two cells, each may depart so
+    far, one up and the other down. The noise of the others makes slopes smaller, so what is shown
+    is so.
     """
     judged = [_from_centre(cell) for cell in cells if len(cell) > 1 and min(cell.values()) > 0]
     if len(judged) < 2:
@@ -297,7 +298,7 @@ def is_shown_shared(cells: Sequence[Blocks], margin: float) -> bool:
     error = serial.LEVEL / len(judged)
     for own in judged:
         level = whole if len(judged) > _MANY else _level_without(own, judged)
-        if _departs(own, level, error) * reach > math.log1p(margin):
+        if _departs(own, level, error) * reach > math.log1p(margin) / 2:
             return False
     return True
 

@@ -45,7 +45,8 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 class Confirms(msgspec.Struct, frozen=True, kw_only=True):
     """What the trials of a run are to confirm: the ``cause`` of a cell of another run, with these
     ``parameters``. ``lock`` names the lock that is held longer, and ``missing`` says why none is.
-    ``cpu_ns`` is the CPU time of an operation in the base of the cell. ``unrecorded`` says why no
+    ``cpu_ns`` is the CPU time of an operation in the base of the cell, and ``is_alone`` that one
+    worker ran there, so that nothing contends in it. ``unrecorded`` says why no
     trial records where threads of a JVM wait, if threads of one do."""
 
     run: str
@@ -54,6 +55,7 @@ class Confirms(msgspec.Struct, frozen=True, kw_only=True):
     lock: str = ""
     missing: str = ""
     cpu_ns: float | None = None
+    is_alone: bool = False
     unrecorded: str = ""
 
 

@@ -28,7 +28,7 @@ CPU_TIME = "cpu_seconds"
 _BEYOND_NEIGHBOURS = 1.25
 _THREADS = "threads_peak"
 _CPUS = "cpus_used"
-#: Both ask for as many CPUs if they used no more than so many times as many.
+#: A thread used as much of a CPU with both if it used no more than so many times as much.
 _CPUS_ALIKE = 1.1
 
 
@@ -157,8 +157,9 @@ def _is_clear(
     """Is a difference certain although the machine was not quiet? Neighbours disturb both cells
     alike where trials take turns within a run, and each cell asks for as many CPUs as the other:
     the only role has as many threads in both, and where numbers differ, which may count those that
-    work, it used as many CPUs (decision 75). The trials that nothing disturbed do not point the
-    other way. The ratio would be another one on a quiet machine, its direction would not."""
+    work, it has one, which used as much of a CPU (decision 75). The trials that nothing disturbed
+    do not point the other way. The ratio would be another one on a quiet machine, its direction
+    would not."""
     if method != "pairs" or ratio is None or ratio.low is None or ratio.high is None:
         return False
     run = sides[0].sessions[0]
@@ -167,18 +168,32 @@ def _is_clear(
         return False
     levels = (level for _, level in pair.base ^ pair.new)
     are_numbers = any(isinstance(level, (int, float)) for level in levels)
-    if are_numbers and not _are_alike(cells, _CPUS, _CPUS_ALIKE):
+    if are_numbers and not (_is_single(cells) and _are_alike(cells, _CPUS, _CPUS_ALIKE)):
         return False
     if not (ratio.low >= _BEYOND_NEIGHBOURS or ratio.high <= 1 / _BEYOND_NEIGHBOURS):
         return False
-    quiet = _undisturbed(run, cells[1], found.new[0]), _undisturbed(run, cells[0], found.base[0])
-    return not all(quiet) or (centre(quiet[0]) > centre(quiet[1])) == (ratio.value > 1)
+    new, base = (
+        _undisturbed(run, cells[1], found.new[0]),
+        _undisturbed(run, cells[0], found.base[0]),
+    )
+    both = [block for block in new if block in base]
+    if not both:
+        return True
+    quiet = [centre([values[block] for block in both]) for values in (new, base)]
+    return (quiet[0] > quiet[1]) == (ratio.value > 1)
 
 
-def _undisturbed(run: TrialFindings, cell: CellFindings, values: Blocks) -> list[float]:
-    """The values of the trials of a cell that nothing disturbed."""
+def _undisturbed(run: TrialFindings, cell: CellFindings, values: Blocks) -> Blocks:
+    """The values of the trials of a cell that nothing disturbed, by block."""
     doubted = {item.block for item in run.rejects if item.used and item.cell == cell.index}
-    return [value for block, value in values.items() if block not in doubted]
+    return {block: value for block, value in values.items() if block not in doubted}
+
+
+def _is_single(cells: Sequence[CellFindings]) -> bool:
+    """Does one thread do all the work? Of several, a limit of how many work at a time may count on
+    CPUs that others have."""
+    found = [cell.indicators.get(_THREADS) for cell in cells]
+    return all(figure is not None and figure.value <= 1 for figure in found)
 
 
 def _are_alike(cells: Sequence[CellFindings], name: str, most: float) -> bool:

@@ -19,11 +19,15 @@ from concurve.planning.protocol import Protocol
 from concurve.stats.best import ALIKE, RIVALS_MAX, BestSet, best_set, choose, gap
 from concurve.stats.blocks import Blocks
 from concurve.stats.centre import centre, staged
-from concurve.stats.power import TOO_COARSE
+from concurve.stats.power import POWER, TOO_COARSE
 from concurve.terms import IndicatorInfo, Level
 
 #: A smaller relative difference between the best two settings is not looked for.
 EFFECT = 0.01
+
+#: Trials of different blocks differ by what the machine's own level does between them, too: only so
+#: much is no such difference.
+_APART = 0.25
 
 _OPEN = "the trials do not decide"
 _SINGLE = "a setting with a single trial cannot be distinguished from any: run more trials"
@@ -165,9 +169,10 @@ def _find(
 def _decide_open(
     candidates: Sequence[_Candidate], best: BestSet, confidence: float
 ) -> tuple[str, int | None]:
-    """What would decide which setting to use, and how many trials it takes: those by which one that
-    is as good as the leader is shown to be so. The ``confidence`` is that of an interval of a pair
-    whose ends are one-sided tests of it."""
+    """What would decide which setting to use, and about how many trials it takes: those by which
+    each other one is shown to be as good as the leader, or to be worse, all of them with a power of
+    80 %. The ``confidence`` is that of an interval of a pair whose ends are one-sided tests of
+    it."""
     first = candidates[best.leader]
     others = [index for index in best.ranking if index in best.members and index != best.leader]
     others = others[:RIVALS_MAX] or [index for index in best.ranking if index != best.leader][:1]
@@ -178,16 +183,17 @@ def _decide_open(
     found = [item for item in gaps if item is not None]
     if len(found) < len(gaps):
         return _SINGLE, None
-    if any(item.is_within_resolution(ALIKE) for item in found):
+    if any(item.is_placed_within_resolution(ALIKE) for item in found):
         return TOO_COARSE, None
-    wanted = [item.trials(ALIKE, confidence) for item in found]
+    power = 1 - (1 - POWER) / len(found)
+    wanted = [item.trials_to_place(ALIKE, confidence, power) for item in found]
     known = [number for number in wanted if number is not None]
     if len(known) < len(wanted):
-        return "they spread too much for more trials to decide", None
+        return "the trials spread too much for more of them to decide", None
     have = min(len(item.ranked.values) for item in found)
     trials = max(have + 1, *known)
     return (
-        f"{words.count(trials - have, 'more trial')} of each would decide (power 80 %): "
+        f"about {words.count(trials - have, 'more trial')} of each would decide: "
         f"--repeats {trials}..{trials} in a new run",
         trials,
     )
@@ -314,7 +320,7 @@ def _withheld(
         why = f"the machine was not quiet, and {settings} too few quiet trials"
     withheld = _in_doubt(found, why)
     if apart is not None and apart.are_enough:
-        withheld = msgspec.structs.replace(withheld, leader=apart.quiet)
+        withheld = msgspec.structs.replace(withheld, leader=apart.quiet, as_good=())
     return msgspec.structs.replace(withheld, is_tentative=True, disagreement=apart)
 
 
@@ -333,8 +339,14 @@ def _disagreement(
     if not named:
         return None
     first = min(known, key=lambda cell: sign * centre(list(cell.quiet.values())))
-    best, own = (centre(list(cell.quiet.values())) for cell in (first, named[0]))
-    if sign * (own - best) <= ALIKE * min(abs(own), abs(best)):
+    sides = (first, named[0]) if is_lower else (named[0], first)
+    behind = gap(sides[0].quiet, sides[1].quiet)
+    if behind is None:  # too few blocks that both have
+        low, high = (centre(list(cell.quiet.values())) for cell in sides)
+        is_behind = high - low > _APART * min(abs(low), abs(high))
+    else:
+        is_behind = behind.is_beyond(ALIKE)
+    if not is_behind:
         return None
     are_enough = all(is_enough(len(cell.quiet), len(cell.every)) for cell in compared)
     return Disagreement(

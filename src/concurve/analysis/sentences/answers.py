@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from concurve import words
 from concurve.analysis.sentences.gains import Greatest
 from concurve.analysis.sentences.naming import is_counted, own
+from concurve.analysis.sentences.warnings import run_again
 from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding, Disagreement
 from concurve.findings.cells import CellFindings
@@ -59,18 +60,30 @@ def answers_of(
     each = [text for text in every if text]
     chosen = max((len(item.factors) for item in best if item.group), default=0)
     # A sentence of a group has no room for what would decide there.
-    decide = [
-        f"With {describe(item.group)}: {item.decide}."
-        for item in of_groups.values()
-        if item.group and item.is_open and item.decide and not is_said
-    ]
+    decide = [] if is_said else _decisive([item for item in of_groups.values() if item.group])
     every_group = [item for item in best if item.group and len(item.factors) == chosen]
     groups = [item for item in every_group if item.recommended is not None]
-    if len(groups) <= GROUPS_NAMED:
+    if len(every_group) <= GROUPS_NAMED or not groups:
         return [*answers, *each], decide
     counts = Counter(describe(item.named) for item in groups)
     settings = words.listed([f"{name} under {count}" for name, count in counts.most_common()])
-    return [f"Of {len(every_group)} conditions, use {settings}.", *answers], [*each, *decide]
+    left = len(every_group) - len(groups)
+    open_ = f"; under {left} nothing is recommended" if left else ""
+    said = f"Of {len(every_group)} conditions, use {settings}{open_}."
+    return [said, *answers], [*each, *decide]
+
+
+def _decisive(items: Sequence[BestFinding]) -> list[str]:
+    """What would decide where nothing is: the number of trials of a run that decides everywhere
+    that trials can, and where they cannot."""
+    open_ = [item for item in items if item.is_open and item.decide]
+    known = [item for item in open_ if item.trials is not None]
+    said = [f"With {describe(it.group)}: {it.decide}." for it in open_ if it.trials is None]
+    if known:
+        most = max(known, key=lambda item: item.trials or 0)
+        where = f"With {describe(most.group)}" if len(known) == 1 else "Where nothing is decided"
+        said.insert(0, f"{where}: {most.decide}.")
+    return said
 
 
 def _of_group(
@@ -98,6 +111,8 @@ def _of_group(
         elif best is not None:
             said.append(_use(plan, best, speed, gain))
     text = " ".join(filter(None, said))
+    if group and text.startswith("Not decided"):
+        return f"With {group} it is n{text[1:]}"
     return f"With {group}: {_uncapitalised(text)}" if group and text else text
 
 
@@ -182,7 +197,7 @@ def _disagreeing(plan: Plan, item: BestFinding, found: Disagreement) -> str:
         return f"By the undisturbed trials alone {quiet} {seem} best; all trials point to {every}."
     return (
         f"The undisturbed trials point to {describe(found.quiet)}, all trials to {every}. "
-        "Run it again on a quiet machine: --wait-quiet 5m."
+        f"{run_again(plan)}"
     )
 
 

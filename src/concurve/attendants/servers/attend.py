@@ -92,8 +92,8 @@ def _attend(task: _Task, folder: Path, signals: Signals) -> None:
     _refuse_taken(task.port)
     if isinstance(server, Database):
         fill(server, task.file, task.data, folder, signals)
-        if password:
-            server.admit(folder)
+    if password:
+        server.admit(folder, password)
     argv = server.argv(task.file, folder, task.port, task.arguments, task.bind)
     with running(server, argv, folder) as process:
         session = wait_until_it_answers(server, task.port, process, signals)
@@ -118,6 +118,8 @@ def _refuse_open(bind: str, password: str) -> None:
         address = ipaddress.ip_address(bind)
     except ValueError:
         raise AttendantError(f"--bind {bind}: not an IP address, such as 10.0.0.11") from None
+    if address.version == 6 and address.is_unspecified:
+        raise AttendantError(f"--bind {bind}: name an address of this machine, or 0.0.0.0")
     if not address.is_loopback and not password:
         raise AttendantError(
             f"--bind {bind}: a server that listens beyond loopback needs a password: set "

@@ -95,7 +95,7 @@ class PostgreSQL(Database):
         return [initdb, "-D", str(folder), "-U", _OWNER, "-A", "trust", "-N", "-E", "UTF8",
                 "--locale=C"]  # fmt: skip
 
-    def admit(self, folder: Path) -> None:
+    def admit(self, folder: Path, password: str) -> None:
         with (folder / "pg_hba.conf").open("a", encoding="ascii") as file:
             file.write(_ADMITTED)
 

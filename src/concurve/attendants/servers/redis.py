@@ -14,10 +14,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from concurve.attendants.attendant import AttendantError
 from concurve.attendants.servers.server import LOOPBACK, Reading, Server, Session, addresses
 
 #: Nothing is stored: the data of a trial end with it.
 _SETTINGS = ("--daemonize", "no", "--save", "", "--appendonly", "no")
+
+#: The file with the password, which no other user of the machine may read.
+_PASSWORD_FILE = "password.conf"
 
 _ALL_WRITES, _THREADED = "total_writes_processed", "io_threaded_writes_processed"
 _FIGURES = ("io_threads_active", _ALL_WRITES, _THREADED)
@@ -37,8 +41,17 @@ class Redis(Server):
     def argv(
         self, file: Path, folder: Path, port: int, arguments: Sequence[str], bind: str = LOOPBACK
     ) -> list[str]:
+        kept = folder / _PASSWORD_FILE
+        read = [str(kept)] if kept.exists() else []  # before all options
         own = ["--bind", *addresses(bind), *_SETTINGS, "--dir", str(folder), "--port", str(port)]
-        return [str(file), *own, *arguments]
+        return [str(file), *read, *own, *arguments]
+
+    def admit(self, folder: Path, password: str) -> None:
+        """Before it listens, so that no client comes before the password."""
+        kept = folder / _PASSWORD_FILE
+        kept.touch(mode=0o600)
+        quoted = "".join(f"\\x{byte:02x}" for byte in password.encode())
+        kept.write_text(f'requirepass "{quoted}"\n', encoding="ascii")
 
     def connect(self, port: int) -> Session | None:
         try:
@@ -50,7 +63,7 @@ class Redis(Server):
         if said.startswith("-LOADING"):
             link.close()
             return None
-        if said != "+PONG":
+        if said != "+PONG" and not said.startswith("-NOAUTH"):
             raise ValueError(said)
         return session
 
@@ -70,10 +83,14 @@ class _RedisSession(Session):
         return self._replies.read(int(first[1:]) + 2).decode(errors="replace")
 
     def protect(self, password: str) -> None:
-        for words in (("CONFIG", "SET", "requirepass", password), ("AUTH", password)):
-            sent = "".join(f"${len(word.encode())}\r\n{word}\r\n" for word in words)
-            self._link.sendall(f"*{len(words)}\r\n{sent}".encode())
-            self._replies.readline()
+        """It has asked for the password since it started: log in."""
+        sent = "".join(f"${len(it.encode())}\r\n{it}\r\n" for it in ("AUTH", password))
+        self._link.sendall(f"*2\r\n{sent}".encode())
+        said = self._replies.readline().decode(errors="replace").strip()
+        if said != "+OK":
+            raise AttendantError(
+                f"{Redis.name} does not take the password with which it was started: {said}"
+            )
 
     def facts(self) -> dict[str, Any]:
         version = parse_info(self.ask("INFO server")).get("redis_version", "")

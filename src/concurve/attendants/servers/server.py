@@ -50,7 +50,11 @@ class Session(ABC):
 
     @abstractmethod
     def protect(self, password: str) -> None:
-        """From now on have others asked for a password."""
+        """From now on have others asked for a password.
+
+        Raises:
+            AttendantError: the server does not take it.
+        """
 
     def settle(self) -> None:  # noqa: B027 - most have nothing to do
         """Bring the loaded data into the state in which trials measure it."""
@@ -118,6 +122,9 @@ class Server(ABC):
         """Its command line: serving on loopback, and on the address ``bind``, with its data in
         ``folder``."""
 
+    def admit(self, folder: Path, password: str) -> None:  # noqa: B027 - most need no file for it
+        """Have clients of other machines admitted, with a password, once it starts."""
+
     @abstractmethod
     def connect(self, port: int) -> Session | None:
         """A session, if it answers already; ``None`` if it does not yet.
@@ -140,9 +147,6 @@ class Database(Server):
     @abstractmethod
     def url(self, port: int) -> str:
         """The address at which concurve-load reaches it."""
-
-    def admit(self, folder: Path) -> None:
-        """Have clients of other machines admitted, with a password, once it starts."""
 
 
 def addresses(bind: str) -> tuple[str, ...]:
