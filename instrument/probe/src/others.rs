@@ -358,10 +358,12 @@ mod tests {
 
     #[test]
     fn the_kernels_clocks_say_what_a_process_used() {
-        let others = Others::take(&ProcFs::default());
+        // A pass with a limit may end before the parent on a busy machine, and some processes end
+        // during it.
+        let an_hour_ns = 3_600_000_000_000;
+        let others = Others::take_within(&ProcFs::default(), process::cpu_ns, 0, an_hour_ns);
         let parent = nix::unistd::getppid().as_raw() as u32;
         assert!(others.cpu_ns[&parent] > 0);
         assert!(!others.cpu_ns.contains_key(&std::process::id()));
-        assert!(others.is_complete());
     }
 }
