@@ -15,7 +15,7 @@ from concurve.definition.study import Extract
 from concurve.readings import measures
 from concurve.readings.extraction import MissedExtractError
 from concurve.readings.measures import Measures, is_probed
-from concurve.readings.operations import Asked, count_operations
+from concurve.readings.operations import Asked, Counted, count_operations
 from concurve.wire import decode_record
 from concurve.wire.record import Output, PhaseRecord, TrialRecord, Usage
 from concurve.wire.report import IndicatorLine
@@ -286,6 +286,27 @@ def test_operations_are_counted_as_the_table_counts_them(
     assert (found.number, found.of) == expected
     figures = measures.measure(record, wanted, 4.0).values
     assert figures["rate_per_second"] == pytest.approx(found.number / figures["wall_seconds"])
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [("rate 40.5", (81.0, "rate")), ("rate none", (1.0, "run")), ("rate 0", (1.0, "run"))],
+)
+def test_the_rate_by_which_cells_compare_counts_where_nothing_else_does(
+    said: str, expected: tuple[float, Counted]
+) -> None:
+    """Otherwise a program whose work grows with a factor seems to lose what it does more."""
+    record = record_of(SPEC, 2.0)
+    roles = tuple(
+        msgspec.structs.replace(role, indicators=(), stdout=Output(head=said), wall_ns=2 * 10**9)
+        for role in record.roles
+    )
+    record = msgspec.structs.replace(record, roles=roles)
+    rate = Extract(name="rate", pattern=r"rate ([0-9.]+)", unit="1/s")
+    wanted = asked("target", (rate,), "", ())._replace(rate=rate)
+    found = count_operations(record, wanted, None)
+    assert (found.number, found.of) == expected
+    assert count_operations(record, wanted._replace(rate=None), None).of == "run"
 
 
 def test_a_role_that_is_called_like_a_copy_is_none() -> None:

@@ -55,6 +55,7 @@ QUIET_TRIALS_MIN = 2
 #: What an operation is, by what is counted.
 _OPERATION: dict[Counted, str] = {
     "reported": "reported by the program",
+    "rate": "the printed rate times the time of the run",
     "units": "a unit of work: each worker brings one",
     "run": "a whole run",
 }

@@ -13,7 +13,7 @@ from concurve.readings.copies import Copied, copied_roles
 from concurve.readings.extraction import MissedExtractError, extracted
 from concurve.wire.record import TrialRecord
 
-Counted = Literal["reported", "units", "run"]
+Counted = Literal["reported", "rate", "units", "run"]
 
 #: The indicator by which a program says how many operations it did.
 OPERATIONS = "operations"
@@ -21,18 +21,19 @@ OPERATIONS = "operations"
 
 class Asked(NamedTuple):
     """What a study asks of the record of a trial: what its roles are for, the figures to read out
-    of their output, whether the work scales with the workers, and which roles may have several
-    copies."""
+    of their output, whether the work scales with the workers, which roles may have several copies,
+    and by which of the figures cells compare, if that is a rate."""
 
     roles: Purposes
     extracts: tuple[Extract, ...] = ()
     work_amount: str = ""
     copied: tuple[Copied, ...] = ()
+    rate: Extract | None = None
 
 
 class Operations(NamedTuple):
-    """A number, and what it counts: ``reported`` operations, ``units`` of work (one for each
-    worker), or the whole ``run`` as one."""
+    """A number, and what it counts: ``reported`` operations, those of the ``rate`` by which cells
+    compare, ``units`` of work (one for each worker), or the whole ``run`` as one."""
 
     number: float
     of: Counted
@@ -40,7 +41,14 @@ class Operations(NamedTuple):
 
 def asked_of(study: Study) -> Asked:
     """What a study asks of each record."""
-    return Asked(purposes_of(study), study.extracts, study.work_amount, copied_roles(study))
+    rates = (it for it in study.extracts if it.name == study.primary and it.unit.endswith("/s"))
+    return Asked(
+        purposes_of(study),
+        study.extracts,
+        study.work_amount,
+        copied_roles(study),
+        next(rates, None),
+    )
 
 
 def operations_of(
@@ -65,13 +73,29 @@ def operations_of(
 
 
 def count_operations(record: TrialRecord, asked: Asked, work_level: float | None) -> Operations:
-    """The operations of a record whose other figures are not needed; a run without any counts as
-    one."""
+    """The operations of a record whose other figures are not needed: where nothing counts them, its
+    rate times its wall time, if cells compare by one. A run without any counts as one."""
     figures = _counts(record, asked)
     count = operations_of(record, asked, figures, work_level)
-    if count is None:
-        return Operations(1.0, "run")
-    return Operations(count, "reported" if figures else "units")
+    if figures and count is not None:
+        return Operations(count, "reported")
+    done = _by_rate(record, asked)
+    if done is not None:
+        return Operations(done, "rate")
+    return Operations(1.0, "run") if count is None else Operations(count, "units")
+
+
+def _by_rate(record: TrialRecord, asked: Asked) -> float | None:
+    if asked.rate is None:
+        return None
+    printing = record.role(asked.rate.role or asked.roles.measured)
+    if printing is None:
+        return None
+    try:
+        done = extracted(asked.rate, printing) * printing.wall_ns / 1e9
+    except MissedExtractError:
+        return None
+    return done if 0 < done < math.inf else None
 
 
 def _counts(record: TrialRecord, asked: Asked) -> dict[str, float]:
