@@ -55,9 +55,9 @@ def test_the_modes_differ_by_their_dials_alone(campaign: Campaign) -> None:
 
 
 def test_all_servers_have_the_same_clients_from_the_same_driver(campaign: Campaign) -> None:
-    loads = {name: list(argv(study_of(campaign, name), clients=8)["load"]) for name in STUDIES}
+    loads = {name: list(argv(study_of(campaign, name), clients=32)["load"]) for name in STUDIES}
     for name, load in loads.items():
-        assert load[load.index("--sessions") + 1] == "8"
+        assert load[load.index("--sessions") + 1] == "32"
         assert "--verify" in load
         assert ("--mark-phase" in load) == (name in OURS)
         if "--mark-phase" in load:
@@ -81,7 +81,7 @@ def test_without_a_statement_cache_no_page_is_in_an_engines_own_part(campaign: C
     study = study_of(campaign, "statements")
     (claim,) = (claim for claim in study.claims if claim.id == "procedure-cache-contends-more")
     for side in (claim.test["of"], claim.test["over"]):
-        target = argv(study, **{"new-statements": 0, "clients": 8, **side})["target"]
+        target = argv(study, **{"new-statements": 0, "clients": 32, **side})["target"]
         pages, engines = int(after("--procedure-cache", target)) // 2, 2
         assert int(after("--engine-count", target)) == engines
         assert after("--statement-cache", target) == "off"
