@@ -69,8 +69,9 @@ JOIN_SECONDS = 4.0
 #: A link that comes back does so after at most so long: sooner than a host is lost, or later.
 BACK_SECONDS = 6.0
 
-#: A laboratory that does not end by itself is ended after so long.
-HANGS_SECONDS = 75.0
+#: A laboratory that does not end by itself is ended after so long: its simulations share a busy
+#: machine with what else runs there.
+HANGS_SECONDS = 300.0
 
 HOSTS = ("a", "b", "c")
 
@@ -420,15 +421,16 @@ def resumed(rig: Rig, kind: str) -> None:
     done = subprocess.run(
         rig.driver(), capture_output=True, text=True, timeout=real.PATIENCE, check=False
     )
-    assert done.returncode == 0, done.stderr
-    assert store.find_run(RUN).state == "complete"
+    assert done.returncode == 0, f"exit code {done.returncode}: {done.stderr}"
+    state = store.find_run(RUN).state
+    assert state == "complete", f"the resumed run is {state}"
     keys = [outcome.key for outcome in store.trials(RUN).outcomes]
     assert len(keys) == len(set(keys)), "none is doubled"
     assert keys[: len(before)] == before, "none is lost"
     verdicts = store.trials(RUN).outcomes.verdicts
     judged = zip(keys, verdicts, strict=True)
     used = {(key.cell, key.block) for key, verdict in judged if verdict in ("ok", "contaminated")}
-    assert len(used) == TRIALS
+    assert len(used) == TRIALS, f"{len(used)} of {TRIALS}: {verdicts}"
     if rig.study == "simulated":
         assert said_of(store) == of_one_machine(), "simulations say the same on any hosts"
 
