@@ -59,6 +59,7 @@ host = "c"
 
 [effort.quick]
 repeats = 4
+time_allowed = "1h"
 """
 
 #: Simulations that take some seconds each; 12 trials.
@@ -80,6 +81,7 @@ simulation = true
 
 [effort.quick]
 repeats = 4
+time_allowed = "1h"
 
 [[indicators]]
 use = ["simulated_seconds", "read_mean_ms"]
