@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
@@ -77,13 +78,14 @@ def test_threads_of_several_processes_are_told_apart() -> None:
 
 
 @contextmanager
-def a_server() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def a_server(**environment: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """The URL and the process of a server, which is not known to listen yet."""
     port = free_port()
     server = subprocess.Popen(
         [binary("concurve-server"), "--port", str(port)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        env={**os.environ, **environment},
     )
     try:
         yield f"redis://127.0.0.1:{port}", server
@@ -144,3 +146,16 @@ def test_the_help_has_the_options_of_the_verb_and_its_name(lab: Lab) -> None:
     assert "Usage: concurve load [OPTIONS]" in done.stdout and "concurve-load" not in done.stdout
     for option in ("--attach", "--secret", "--sessions"):
         assert option in done.stdout
+
+
+def test_the_password_of_ones_own_server_is_given_to_the_load_that_names_it(lab: Lab) -> None:
+    with a_server(CONCURVE_PASSWORD="of-my-own") as (url, server):
+        port = int(url.rpartition(":")[2])
+        wait_until(lambda: is_listening(port), "the server")
+        words = ("load", url, "--duration", "0.2", "--sessions", "1", "--attach", str(server.pid))
+        without = lab.run(*words, CONCURVE_PASSWORD="of-my-own")
+        assert without.returncode == 1 and "--password-from VARIABLE" in without.stderr
+        named = (*words, "--password-from", "CONCURVE_PASSWORD")
+        done = lab.run(*named, CONCURVE_PASSWORD="of-my-own")
+        assert done.returncode == 0, done.stderr
+        assert "of-my-own" not in done.stdout + done.stderr

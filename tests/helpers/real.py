@@ -26,7 +26,7 @@ CONCURVE = str(Path(sys.executable).parent / "concurve")
 PYTHON = (sys.executable, "-S", "-E", "-c")
 
 
-def _program(name: str) -> str:
+def program(name: str) -> str:
     """Path of one of our compiled programs; its mere name where it is not built."""
     try:
         return str(native.binary(name))
@@ -34,7 +34,7 @@ def _program(name: str) -> str:
         return name
 
 
-TARGETS = _program("concurve-targets")
+TARGETS = program("concurve-targets")
 
 #: Every process of a laboratory started here inherits it.
 MARK = "CONCURVE_TEST_MARK"
@@ -60,9 +60,9 @@ def let_others_through(folder: Path) -> None:
 
 def missing() -> str | None:
     """Why the real laboratory cannot be started here, or ``None``."""
-    for program in (CONCURVE, _program("concurve-trial"), TARGETS):
-        if shutil.which(program) is None:
-            return f"{program} is not built: make build"
+    for needed in (CONCURVE, program("concurve-trial"), TARGETS):
+        if shutil.which(needed) is None:
+            return f"{needed} is not built: make build"
     return None
 
 

@@ -110,12 +110,16 @@ class _Hiding:
                 line=None if probe.line is None else known.hide(probe.line),
                 command=None if probe.command is None else known.hide_words(probe.command),
             )
+        asked = known.password_of((*words, *((probe and probe.command) or ())))
         return msgspec.structs.replace(
             role,
             prefix=words[: len(role.prefix)],
             command=words[len(role.prefix) :],
             jvm=known.hide_words(role.jvm),
-            env={name: known.hide_variable(name, value) for name, value in role.env.items()},
+            env={
+                **asked,
+                **{name: known.hide_variable(name, value) for name, value in role.env.items()},
+            },
             cwd=None if role.cwd is None else known.hide(role.cwd),
             ready_probe=probe,
         )

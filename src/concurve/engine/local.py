@@ -14,7 +14,7 @@ from concurve.errors import HostError, RunError
 from concurve.host import native
 from concurve.host.orphans import end_marked
 from concurve.host.temporary import remove_abandoned
-from concurve.secrets import KNOWN
+from concurve.secrets import KNOWN, environment_of_trials
 from concurve.wire import decode_spec, encode_spec
 from concurve.wire.spec import ReadyProbe, RoleSpec, TrialSpec
 
@@ -67,6 +67,7 @@ class LocalEngine:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 process_group=0,
+                env=environment_of_trials(),
             )
         except OSError as error:
             raise HostError(

@@ -19,6 +19,7 @@ from concurve.host.own_python import module
 from concurve.host.temporary import remove_abandoned
 from concurve.hosts.messages import Event
 from concurve.hosts.parts import COMMAND, STAND_IN
+from concurve.secrets import environment_of_trials
 from concurve.wire import decode_spec, encode_spec
 
 _CHUNK = 1 << 18
@@ -56,6 +57,7 @@ class RunningTrial:
                 stderr=subprocess.PIPE,
                 process_group=0,
                 pass_fds=[writes],
+                env=environment_of_trials(),
             )
         except OSError:
             os.close(reads)

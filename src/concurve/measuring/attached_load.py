@@ -17,6 +17,7 @@ from concurve.host.attaching import find
 from concurve.host.orphans import signal_marked
 from concurve.readings.contamination import judge as judge_machine
 from concurve.readings.measures import MEASURE_PHASE
+from concurve.secrets import KNOWN
 from concurve.wire import decode_record
 from concurve.wire.record import RoleRecord, Usage
 from concurve.wire.spec import RoleSpec, TrialSpec
@@ -54,7 +55,7 @@ def load_attached(
         StudyError: the text names no process.
     """
     server = RoleSpec(name="server", end="serve", attach=find(attach, where))
-    load = RoleSpec(name="load", argv=(program, *arguments))
+    load = RoleSpec(name="load", argv=(program, *arguments), env=KNOWN.password_of(arguments))
     trial = f"load-{os.getpid()}"
     spec = TrialSpec(trial=trial, roles=(server, load), output_bytes_max=_OUTPUT_BYTES_MAX)
     with _signals_passed_on(trial):

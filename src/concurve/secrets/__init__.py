@@ -7,9 +7,20 @@ connection reveals it at the last moment; everything else sees the reference alo
 from __future__ import annotations
 
 from concurve.secrets.known import KNOWN, Secrets
+from concurve.secrets.password import PASSWORD_VARIABLE, environment_of_trials
 from concurve.secrets.secret import MASK, Secret, reference, references
 
 #: The options of the command line whose values are the names of secrets.
 NAMING_OPTIONS = ("--secret",)
 
-__all__ = ["KNOWN", "MASK", "NAMING_OPTIONS", "Secret", "Secrets", "reference", "references"]
+__all__ = [
+    "KNOWN",
+    "MASK",
+    "NAMING_OPTIONS",
+    "PASSWORD_VARIABLE",
+    "Secret",
+    "Secrets",
+    "environment_of_trials",
+    "reference",
+    "references",
+]

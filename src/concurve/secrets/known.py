@@ -17,6 +17,7 @@ from typing import Any
 
 from concurve.errors import StudyError
 from concurve.secrets.likely import Found, in_text, in_words, is_likely, of_value
+from concurve.secrets.password import PASSWORD_VARIABLE
 from concurve.secrets.secret import REFERENCE, Secret, reference, references, replaced
 
 #: A shorter value is hidden where it stands, and not looked for elsewhere: it would be found in
@@ -125,6 +126,13 @@ class Secrets:
                 f"keeps, and the environment does not have {variables}: {listed}",
                 " ".join(f"export {name}=…" for name in missing) + ", then the same command",
             )
+
+    def password_of(self, words: Iterable[str]) -> dict[str, str]:
+        """The variable of the password, by its reference, for a program whose ``words`` name it:
+        nothing else gives a program of a trial the one of the environment."""
+        is_named = any(PASSWORD_VARIABLE in word for word in words)
+        is_there = is_named and self._has(PASSWORD_VARIABLE)
+        return {PASSWORD_VARIABLE: reference(PASSWORD_VARIABLE)} if is_there else {}
 
     def draw(self, name: str) -> None:
         """Know a secret of this name, a text that nobody has chosen: no variable of the environment

@@ -51,7 +51,7 @@ def loaded(
     url = URLS.get(name, "postgresql://postgres@{}/postgres")
     address = url.format(f"{hosts.addresses['server']}:{port}")
     words = [
-        *hosts.enter("load"), real._program("concurve-load"), address, "--transactions", "20",
+        *hosts.enter("load"), real.program("concurve-load"), address, "--transactions", "20",
         *LOADS.get(name, TPCB), "--password-from", "GIVEN",
     ]  # fmt: skip
     return subprocess.run(

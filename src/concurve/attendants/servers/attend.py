@@ -32,13 +32,11 @@ from concurve.attendants.servers.process import (
 )
 from concurve.attendants.servers.server import LOOPBACK, Database, Reading, Server, Session
 from concurve.host.temporary import temporary_folder
+from concurve.secrets.password import PASSWORD_VARIABLE
 from concurve.wire.report_channel import report
 
 #: Seconds between two readings; a reading costs the server some tens of microseconds.
 READING_SECONDS = 0.05
-
-#: The variable with the password, as for our own server.
-PASSWORD_VARIABLE = "CONCURVE_PASSWORD"
 
 _USAGE = f"""usage: python -m concurve.attendants.servers.attend NAME FILE --port N \
 [--bind ADDRESS] [--data 'ARGUMENT ...'] [ARGUMENT ...]
