@@ -66,7 +66,7 @@ from concurve.store.run_head import decode_head
 from concurve.terms import Level
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
-from concurve.words import meant
+from concurve.words import did_you_mean, meant, one_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +107,7 @@ def _meant(name: str, keywords: Sequence[str]) -> str:
     """The parameter that was meant: a near one, or one that the option of that name has here."""
     other = PARAMETERS.get(name.replace("_", "-"), "")
     if other in keywords:
-        return f"did you mean {other!r}?"
+        return did_you_mean(other)
     if name in HOOKS and "hooks" in keywords:
         return f"hooks=concurve.Hooks({name}=…)"
     where = f"where={{{name!r}: LEVEL}} for the settings under a condition"
@@ -497,7 +497,7 @@ def _measure(
     db: str | None,
 ) -> Run:
     if effort not in EFFORTS:
-        raise StudyError(f"no effort {effort!r}", f"one of {', '.join(EFFORTS)}")
+        raise StudyError(f"no effort {effort!r}", one_of(EFFORTS))
     study = hidden(study, check_marked(secrets, [factor.name for factor in study.factors]))
     store = Store(_hidden_place(db))
     head = new_head(study, effort, draw_seed() if seed is None else seed, "from Python")

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from concurve.definition.units import in_base_unit
 from concurve.errors import ConcurveError
 from concurve.inputs import BYTES_MAX, read_named_text
-from concurve.words import meant, nearest
+from concurve.words import did_you_mean, meant, nearest
 
 _SPACES = " "
 _SEPARATORS = (",", ";", "\t", "|")
@@ -110,7 +110,7 @@ def read_table(
     if not kept:
         raise ConcurveError(
             f"{file} has no row that counts. {said}",
-            "--in-doubt, or measure again with --wait-quiet 5m"
+            "--in-doubt, or measure again on a quiet machine"
             if _IN_DOUBT in reasons
             else "another run, or column",
         )
@@ -328,7 +328,7 @@ def _place(name: str, heading: list[str], file: Path) -> int:
         return heading.index(name)
     lower = {column.lower(): column for column in heading}
     near = nearest(name.lower(), lower)
-    remedy = meant(name, heading) if near is None else f"did you mean {lower[near]!r}?"
+    remedy = meant(name, heading) if near is None else did_you_mean(lower[near])
     raise ConcurveError(f"{file} has no column {name!r}", remedy)
 
 

@@ -84,11 +84,35 @@ def meant(wanted: str, names: Iterable[str], otherwise: str | None = None) -> st
     where they hold what was written; else ``otherwise``, or ``one of`` the names."""
     known = list(names)
     held = sorted((name for name in known if wanted.lower() in name.lower()), key=len)
-    near = nearest(wanted, known)
-    if near is not None or (held and len(wanted) > LETTERS_HELD):
-        shown = held[:NAMES_MEANT] if near is None else [near]
-        return f"did you mean {listed([repr(name) for name in shown], 'or')}?"
+    near = None if _is_number(wanted) else nearest(wanted, known)
+    if near is not None:
+        return did_you_mean(near)
+    if held and len(wanted) > LETTERS_HELD:
+        return did_you_mean(*held[:NAMES_MEANT])
     return otherwise or one_of(known)
+
+
+def did_you_mean(*names: str | None) -> str:
+    """``did you mean 'threads'?``, or one of several; empty without a name."""
+    shown = [repr(name) for name in names if name is not None]
+    return f"did you mean {listed(shown, 'or')}?" if shown else ""
+
+
+def run_again(over_hosts: bool) -> str:
+    """What to do about figures in doubt, in words that the next run can follow: one waits for this
+    machine only where it is the one that measures."""
+    if over_hosts:
+        return "Run again when the hosts are quiet; concurve doctor on each says why."
+    return "Run again: --wait-quiet 5m; concurve doctor says why."
+
+
+def _is_number(text: str) -> bool:
+    """Is it a number? None is a slip for another one."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def one_of(names: Sequence[str]) -> str:

@@ -273,7 +273,7 @@ def test_a_file_that_is_misspelt_is_named_with_the_nearest(tmp_path: Path) -> No
     for wrong in ("ngx-workers.tml", "ngx-worker.toml", "ngx-workers.txt"):
         with pytest.raises(StudyError, match="no such file") as refused:
             find(str(tmp_path / wrong), 2)
-        assert refused.value.remedy == f"did you mean {tmp_path / 'ngx-workers.toml'}?"
+        assert refused.value.remedy == f"did you mean '{tmp_path / 'ngx-workers.toml'}'?"
     with pytest.raises(StudyError, match="no such file") as refused:
         find("ngx-workers.tml", 2)
     assert "ends with .toml" in refused.value.remedy

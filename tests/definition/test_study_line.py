@@ -17,7 +17,8 @@ from concurve.definition.study_line import (
     rules_from_options,
     sweep_study,
 )
-from concurve.errors import StudyError
+from concurve.errors import HostError, StudyError
+from concurve.measuring import packaged
 from concurve.wire.spec import ReadyProbe
 
 
@@ -303,3 +304,24 @@ def test_what_varies_for_the_client_alone_is_refused_beside_a_server(where: str)
         study("./srv")
     assert "env NAME={n}" in raised.value.remedy
     assert study("env N={n} ./srv").factors[0].name == "n"
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        ("mode=fsat", "did you mean 'fast'?"),
+        ("mood=fast", "did you mean 'mode'?"),
+        ("threads=3", "mode is one of fast, slow; threads is one of 1, 2"),
+        ("threads", "mode is one of fast, slow; threads is one of 1, 2"),
+    ],
+)
+def test_a_base_that_is_none_has_what_may_be_meant(given: str, remedy: str) -> None:
+    with pytest.raises(StudyError) as refused:
+        parse_base(given, {"mode": ("fast", "slow"), "threads": (1, 2)})
+    assert refused.value.remedy == remedy
+
+
+def test_a_packaged_program_that_is_none_has_the_one_that_may_be_meant() -> None:
+    with pytest.raises(HostError) as refused:
+        packaged.program("redis-servr", "role target")
+    assert refused.value.remedy == "did you mean 'redis-server'?"

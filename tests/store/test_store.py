@@ -326,7 +326,7 @@ def test_runs_are_found_by_id_by_its_start_and_as_the_last(tmp_path: Path) -> No
     study = row().study
     with pytest.raises(StoreError) as refused:
         store.find_run(f"{study[:-1]}ll")
-    assert refused.value.remedy.startswith(f"did you mean {study}? concurve runs")
+    assert refused.value.remedy.startswith(f"did you mean '{study}'? concurve runs")
 
 
 MAKE = """

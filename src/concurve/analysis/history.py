@@ -63,7 +63,7 @@ def _info(runs: Sequence[Findings], name: str) -> IndicatorInfo:
         known = dict.fromkeys(key for cell in runs[-1].cells for key in cell.indicators)
         raise ComparisonError(
             f"no run of {runs[-1].run.study} has the indicator {name!r}",
-            f"one of {', '.join(known) or 'none'}",
+            words.meant(name, known),
         )
     units = list(dict.fromkeys(run.indicator(name).unit for run in have))
     if len(units) > 1:

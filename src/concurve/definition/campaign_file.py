@@ -18,7 +18,7 @@ from concurve.definition.templates import NAME
 from concurve.definition.toml_file import read_tables, read_text
 from concurve.errors import StudyError
 from concurve.terms import CampaignTexts, Goal, Measure, Reference
-from concurve.words import meant
+from concurve.words import meant, one_of
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -144,7 +144,7 @@ def _check_head(head: _Head, path: Path) -> None:
 def _check_efforts(file: _File, path: Path) -> None:
     for effort, own in file.effort.items():
         if effort not in EFFORTS:
-            raise StudyError(f"{path}: no effort {effort!r}", f"one of {', '.join(EFFORTS)}")
+            raise StudyError(f"{path}: no effort {effort!r}", one_of(EFFORTS))
         if not own.studies:
             raise StudyError(f"{path}: effort.{effort}, studies: none", "one of them at least")
         for name in own.studies:

@@ -12,7 +12,7 @@ from concurve.definition.campaign_file import load_campaign
 from concurve.definition.study import Study
 from concurve.definition.study_file import CAMPAIGN_NAME, load_study
 from concurve.errors import StudyError
-from concurve.words import meant, nearest, one_of
+from concurve.words import did_you_mean, meant, nearest, one_of
 
 
 class Entry(NamedTuple):
@@ -93,7 +93,7 @@ def _near_file(path: Path) -> str:
         files = []
     near = nearest(path.name, files, 0.7)
     if near is not None:
-        return f"did you mean {path.with_name(near)}?"
+        return did_you_mean(str(path.with_name(near)))
     return "a file whose name ends with .toml, or a packaged study: concurve studies lists them"
 
 

@@ -12,6 +12,7 @@ from concurve.definition.inventory import ANY, EACH, Cluster, Host, Inventory
 from concurve.definition.templates import NAME
 from concurve.definition.toml_file import read_tables, read_text
 from concurve.errors import StudyError
+from concurve.words import meant
 
 _PAGE = "docs/many-hosts.md"
 
@@ -207,9 +208,7 @@ def _is_loopback(address: str) -> bool:
 def _cluster(table: RayTable, hosts: tuple[Host, ...], where: str) -> Cluster:
     names = [host.name for host in hosts]
     if table.head and table.head not in names:
-        raise StudyError(
-            f"{where}: ray, head: no host {table.head!r}", f"one of {', '.join(names)}"
-        )
+        raise StudyError(f"{where}: ray, head: no host {table.head!r}", meant(table.head, names))
     if not _PORT_LEAST <= table.port <= _PORT_MOST:
         remedy = (
             f"a port from {_PORT_LEAST} to {_PORT_MOST}: Ray uses more than a hundred from it on"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from concurve.words import nearest
+from concurve.words import did_you_mean, listed, nearest
 
 #: From here on, two keys differ by a slip of the fingers.
 _SLIP = 0.65
@@ -22,24 +22,20 @@ def remedy_for(
     known = list(known)
     plain = {_plain(name): name for name in known}
     if _plain(key) in plain:
-        return f"did you mean {plain[_plain(key)]!r}?"
+        return did_you_mean(plain[_plain(key)])
     if meant and _plain(key) in meant:
         return meant[_plain(key)]
     slip = nearest(_plain(key), plain, _SLIP)
     if slip is not None:
-        return f"did you mean {plain[slip]!r}?"
+        return did_you_mean(plain[slip])
     headings = [name for name, keys in (elsewhere or {}).items() if key in keys]
     if headings:
-        return f"{key!r} is a key of {_either(headings)}: write it there"
+        return f"{key!r} is a key of {listed(headings, 'or')}: write it there"
     near = nearest(_plain(key), plain)
     if near is not None:
-        return f"did you mean {plain[near]!r}?"
+        return did_you_mean(plain[near])
     return f"the keys are {', '.join(known)}"
 
 
 def _plain(key: str) -> str:
     return key.lower().replace("-", "_")
-
-
-def _either(names: list[str]) -> str:
-    return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)

@@ -158,8 +158,12 @@ def _refuse_without_parts(study: Study, factor: str, wanted: Sequence[Level]) ->
         if described is not None and str(level) not in described:
             raise StudyError(
                 f"--set {factor}={level}: {study.name} does not say what that level stands for",
-                f"one of {', '.join(described)}, or a level of your own in a copy: "
-                f"concurve studies --copy {study.name} FOLDER",
+                meant(
+                    str(level),
+                    described,
+                    f"one of {', '.join(described)}, or a level of your own in a copy: "
+                    f"concurve studies --copy {study.name} FOLDER",
+                ),
             )
 
 

@@ -25,7 +25,7 @@ from concurve.definition.levels import parse_level
 from concurve.errors import StudyError
 from concurve.inputs import read_named
 from concurve.terms import Level
-from concurve.words import meant
+from concurve.words import meant, one_of
 
 #: How a published figure is compared with a new one: both divided by their base; the figure is
 #: itself such a factor, or an improvement in percent; both minus their base; whether both lie on
@@ -196,9 +196,7 @@ def _compare(fields: Mapping[str, str], where: str) -> Compare:
     ``none``."""
     given: Any = fields.get("compare", "")
     if given and given not in get_args(Compare):
-        raise StudyError(
-            f"{where}: compare {given!r}", f"one of {', '.join(get_args(Compare))}, or nothing"
-        )
+        raise StudyError(f"{where}: compare {given!r}", f"{one_of(get_args(Compare))}, or nothing")
     measured = bool(fields["indicator"] and fields["parameters"])
     if given and given != "none" and not measured:
         raise StudyError(

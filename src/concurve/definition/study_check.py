@@ -370,7 +370,7 @@ def _check_work_and_base(study: Study, where: Origins) -> None:
         if level not in factors[name]:
             raise StudyError(
                 f"{where.of('protocol', 'base')}: base {name}={level} is not among the levels",
-                f"one of {', '.join(map(str, factors[name]))}",
+                meant(str(level), map(str, factors[name])),
             )
 
 
@@ -424,5 +424,5 @@ def _check_optional(study: Study, where: Origins) -> None:
             if level not in known[factor]:
                 raise StudyError(
                     f"{place}: {level!r} is no level",
-                    f"one of {', '.join(map(str, known[factor]))}",
+                    meant(str(level), map(str, known[factor])),
                 )

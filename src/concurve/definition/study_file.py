@@ -15,6 +15,7 @@ from concurve.definition.study_check import check
 from concurve.definition.study_tables import KEYS, File, to_study
 from concurve.definition.toml_file import read_text, to_type
 from concurve.errors import StudyError
+from concurve.words import meant
 
 #: The files beside a study, or beside the folders of a campaign's studies.
 PUBLISHED_NAME, CAMPAIGN_NAME = "published.csv", "campaign.toml"
@@ -56,7 +57,7 @@ def _check_published(
                 raise StudyError(
                     f"{path}: {PUBLISHED_NAME}: table {figure.table}, {figure.row}, "
                     f"{figure.column}: {name!r} is no factor of {study.name}",
-                    f"one of {', '.join(names)}",
+                    meant(name, names),
                 )
 
 

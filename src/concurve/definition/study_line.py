@@ -37,7 +37,7 @@ from concurve.definition.templates import placeholders
 from concurve.definition.units import parse_duration, parse_share
 from concurve.errors import StudyError
 from concurve.terms import Level
-from concurve.words import nearest
+from concurve.words import did_you_mean, meant, nearest, one_of
 
 #: What ``--work`` may also say: each worker brings its own work, or all cells do the same.
 AMOUNTS: tuple[Literal["fixed", "scales"], ...] = ("fixed", "scales")
@@ -230,7 +230,7 @@ def _named_primary(text: str, extracted: Sequence[Indicator]) -> Indicator:
         known = msgspec.structs.replace(known, better=better)
     if known.better == "neither":
         near = nearest(name, MEASURED, _SLIP)
-        else_named = f"did you mean {near!r}? Else " if near not in (None, name) else ""
+        else_named = f"{did_you_mean(near)} Else " if near not in (None, name) else ""
         raise StudyError(
             f"--primary {text!r}: whether higher or lower is better is not known",
             f"{else_named}--primary {name}:higher, or --primary {name}:lower",
@@ -252,7 +252,7 @@ def _refuse_misspelt(name: str, extracted: Sequence[str]) -> None:
         listed = f" Others that are extracted: {', '.join(others)}." if others else ""
         raise StudyError(
             f"--primary: no figure {name!r} is extracted",
-            f"did you mean {near!r}?{listed}",
+            f"{did_you_mean(near)}{listed}",
         )
 
 
@@ -315,9 +315,10 @@ def parse_base(
         name, equals, value = part.partition("=")
         levels = {str(level): level for level in factors.get(name, ())}
         if not equals or value not in levels:
+            known = "; ".join(f"{k} is {one_of([*map(str, v)])}" for k, v in factors.items())
             raise StudyError(
                 f"{option} {part!r}: not a factor with one of its levels",
-                "; ".join(f"{k} is one of {', '.join(map(str, v))}" for k, v in factors.items()),
+                meant(value, levels, known) if levels else meant(name, factors, known),
             )
         base[name] = levels[value]
     return base

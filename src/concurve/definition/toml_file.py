@@ -13,6 +13,7 @@ import msgspec
 from concurve.definition.near_keys import remedy_for
 from concurve.errors import StudyError
 from concurve.inputs import read_named_text
+from concurve.words import one_of
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -203,8 +204,7 @@ def _remedy(what: str, at: str, keys: Keys, page: str) -> str:
     parts = re.sub(r"\[.*?\]", "", at).lstrip(".").split(".")
     table = keys.get(parts[-2] if len(parts) > 1 else "")
     if what.startswith("Invalid enum value") and table:
-        words = _words(get_type_hints(table).get(parts[-1]))
-        return f"one of {', '.join(words)}"
+        return one_of(_words(get_type_hints(table).get(parts[-1])))
     return f"the type that {page} gives for this key"
 
 

@@ -16,6 +16,7 @@ from concurve.errors import HostError
 from concurve.host import machine, native
 from concurve.host.java import find_java
 from concurve.host.own_python import module
+from concurve.words import meant
 
 #: Files of compiled programs, by the names that studies use.
 PROGRAMS = {
@@ -59,8 +60,11 @@ def program(name: str, where: str) -> Path:
         return _module_file(MODULES[name])
     if name not in PROGRAMS:
         programs = (*PROGRAMS, *JAVA_PROGRAMS, *MODULES)
-        known = ", ".join(sorted([*programs, *servers.SERVERS, volumes.PATTERN]))
-        raise HostError(f"{where}: no packaged program {name!r}", f"one of {known}")
+        known = sorted([*programs, *servers.SERVERS, volumes.PATTERN])
+        raise HostError(
+            f"{where}: no packaged program {name!r}",
+            meant(name, known, f"one of {', '.join(known)}"),
+        )
     return native.binary(PROGRAMS[name])
 
 

@@ -40,6 +40,7 @@ from concurve.secrets import reference
 from concurve.store.run_head import PROTOCOL, RunHead
 from concurve.terms import Level
 from concurve.wire.spec import ReadyProbe, RoleSpec, Sampling, TrialSpec
+from concurve.words import meant
 
 #: Name, place, Java and JVM options → how the command line begins:
 #: :func:`concurve.measuring.packaged.command`.
@@ -244,7 +245,7 @@ def _base_levels(study: Study, effort: str, work: str | None) -> dict[str, Level
             if level not in factors[name]:
                 raise StudyError(
                     f"base {name}={level} is not among the levels at effort {effort}",
-                    f"one of {', '.join(map(str, factors[name]))}",
+                    meant(str(level), map(str, factors[name])),
                 )
         return dict(study.base)
     if work:

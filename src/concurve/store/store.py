@@ -35,7 +35,7 @@ from concurve.store.rows import (
     as_bytes,
 )
 from concurve.store.tables import insert
-from concurve.words import nearest
+from concurve.words import did_you_mean, nearest
 
 #: The reason of what is read as interrupted: its process could not say so itself.
 ENDED = "its process has ended"
@@ -72,7 +72,7 @@ def _meant(name: str, rows: Sequence[RunRow]) -> str:
     """The study that was meant by a name that is nearly its own, as a remedy; empty without one."""
     studies = {row.study.removeprefix("sweep-"): row.study for row in rows}
     near = nearest(name.removeprefix("sweep-"), studies)
-    return f"did you mean {studies[near]}? " if near else ""
+    return f"{did_you_mean(studies[near])} " if near else ""
 
 
 class Store(Database):
