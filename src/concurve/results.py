@@ -115,7 +115,7 @@ class BestFinding(Shown, best.BestFinding, frozen=True, kw_only=True):
             return None if cell is None else cell.indicators.get(found.indicator)
 
         figures = tuple(map(figure_of, found.settings))
-        doubt = doubt_sentences(found, figure_of(found.leader))
+        doubt = doubt_sentences(found, figure_of(found.leader), findings.run.over_hosts)
         said = {**_fields(found), "doubt": python_words(doubt)}
         return cls(**said, figures=figures)
 

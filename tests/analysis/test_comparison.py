@@ -700,6 +700,10 @@ def test_cpu_time_is_advised_where_no_number_of_trials_decides_by_wall_time() ->
     (cell,) = found.cells
     assert (cell.trials, cell.cpu_trials is None) == (None, False)
     assert "would not show" in found.advice[0] and "--primary cpu_seconds" in found.advice[1]
+    # A study from a file has no such option.
+    filed = msgspec.structs.replace(run, run=msgspec.structs.replace(run.run, is_sweep=False))
+    found = compare_levels(filed, "copy", (), Options(effect=0.005))
+    assert "--primary" not in found.advice[1] and "[[indicators]]" in found.advice[1]
 
 
 ALIKE = {"a": 2, "b": 2}

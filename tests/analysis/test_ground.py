@@ -141,6 +141,10 @@ def test_a_study_file_is_told_of_its_keys_and_a_sweep_of_its_options(store: Stor
     assert "--extract" not in said and "--work" not in said
     swept = " ".join(item.sentence for item in run_of(case, store).sentences)
     assert "--extract" in swept and "[[indicators]]" not in swept
+    fixed = msgspec.structs.replace(study_of(case), work_amount="fixed", name="fixed",
+                                    indicators=(Indicator(name="tps"),))  # fmt: skip
+    swept = " ".join(item.sentence for item in run_study(fixed, case, store).sentences)
+    assert "--extract" in swept and "[[indicators]]" not in swept, "a sweep says it, too"
 
 
 @pytest.mark.parametrize(

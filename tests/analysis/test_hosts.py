@@ -13,16 +13,21 @@ from typing import Any
 import msgspec
 import pytest
 
+from concurve.analysis.comparison import compare_levels
 from concurve.analysis.run import trial_findings_of
-from concurve.analysis.sentences.warnings import run_again
 from concurve.definition.inventory import Inventory
 from concurve.definition.study import Claim, Rules, Study
 from concurve.errors import HostError
+from concurve.explain import explain_run
 from concurve.findings.run import TrialFindings
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.site import ThisMachine
 from concurve.planning.plan import make_plan, plan_of, trial_spec
+from concurve.report.sections.best import doubt_sentences
+from concurve.report.sections.limits import explanation_document
+from concurve.report.sections.run import brief_run_document
+from concurve.report.terminal import lines
 from concurve.store import Store
 from tests.helpers.agents import inventory_of
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
@@ -95,12 +100,27 @@ def test_every_host_has_all_levels_equally_often(hosts: int) -> None:
     assert len({tuple(turns[n : n + hosts]) for n in range(0, 60, hosts)}) > 1, "in a drawn order"
 
 
-def test_a_run_over_hosts_is_not_to_wait_for_this_machine() -> None:
-    """``--wait-quiet`` is refused beside ``--hosts``: it looks at this machine alone."""
-    here = make_plan(small_study(), "quick", 1)
-    assert "--wait-quiet" in run_again(here)
-    there = msgspec.structs.replace(here, inventory=rack(2))
-    assert "--wait-quiet" not in run_again(there) and "concurve doctor" in run_again(there)
+@pytest.mark.parametrize("hosts", [None, 2])
+def test_a_run_over_hosts_is_not_to_wait_for_this_machine(
+    tmp_path: Path, hosts: int | None
+) -> None:
+    """``--wait-quiet`` is refused beside ``--hosts``: it looks at this machine alone. No view of a
+    run advises it."""
+    store = Store(str(tmp_path / "runs.db"))
+    rules = Rules(repeats_min=4, repeats_max=4)
+    study = small_study(rules, threads=(1, 2, 4)) if hosts is None else over_any(4)
+    head = new_head(study, "normal", 1, "again", None if hosts is None else rack(hosts))
+    engine = FakeEngine(lambda _, rng: rng.lognormvariate(0, 0.05), steal_of=lambda _: 10**9)
+    Runner(head, store, engine, clock=FakeClock(0.001)).start()
+    row = store.find_run(head.id)
+    found = trial_findings_of(store, row)
+    documents = brief_run_document(found), explanation_document(explain_run(store, row))
+    shown = ["\n".join(line.plain for line in lines(document, 500)) for document in documents]
+    shown.append(doubt_sentences(found.best[0], None, found.run.over_hosts))
+    shown.append(compare_levels(found, "threads", ("1", "2")).advice[-1])
+    for text in shown:
+        assert ("--wait-quiet 5m" in text) is (hosts is None), text
+        assert ("Run again when the hosts are quiet" in text) is (hosts is not None), text
 
 
 def test_without_hosts_any_is_this_machine() -> None:

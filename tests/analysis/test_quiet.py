@@ -256,7 +256,7 @@ def test_a_comparison_of_figures_in_doubt_is_undecided() -> None:
     compared = compare_levels(report, "threads")
     (cell,) = compared.cells
     assert cell.verdict == "undecided"
-    assert "A new run on a quiet machine decides" in compared.advice[-1]
+    assert "needs quiet trials. Run again: --wait-quiet 5m" in compared.advice[-1]
     assert "the machine was not quiet" in cell.note
     assert cell.ratio is not None
     assert cell.ratio.in_doubt

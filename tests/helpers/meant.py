@@ -170,6 +170,7 @@ def run_of(case: Case, store: Store, seed: int = 1) -> TrialFindings:
 
 def run_study(study: Study, case: Case, store: Store, seed: int = 1) -> TrialFindings:
     """What a complete run of a study says, of which a case is the program."""
-    head = new_head(study, "quick", seed, "concurve sweep …")
+    again = "concurve run filed.toml" if study.name == "filed" else "concurve sweep …"
+    head = new_head(study, "quick", seed, again)
     Runner(head, store, PlantedEngine(case, seed), clock=FakeClock(0.001)).start()
     return trial_findings_of(store, store.find_run(head.id))

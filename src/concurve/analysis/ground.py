@@ -474,7 +474,7 @@ def _remedy(
 def _next_time(head: RunHead, name: str) -> tuple[str, str]:
     """How the better direction of a figure, and that the work is fixed, are said in the next run:
     by options of a sweep, or by keys of a study file."""
-    if head.study.work_amount != "unknown":  # which a sweep alone says
+    if not head.is_sweep:
         better = f'better = "higher" (or "lower") in the entry {name} of [[indicators]]'
         return better, 'work_amount = "fixed" in [protocol]'
     extract = next((item for item in head.study.extracts if item.name == name), None)

@@ -148,7 +148,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """What limits each cell of a run. ``factors`` are those that vary; ``operation`` says what
     counts as one; ``missing`` and ``notes`` hold for all cells. ``confirmations`` are what
-    experiments on the run say, the newest last."""
+    experiments on the run say, the newest last. ``over_hosts``: it did not run on this machine."""
 
     run: str
     study: str
@@ -159,3 +159,4 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     missing: dict[str, str] = {}
     notes: tuple[str, ...] = ()
     confirmations: tuple[Confirmation, ...] = ()
+    over_hosts: bool = False

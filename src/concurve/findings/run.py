@@ -45,7 +45,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     ``pilot``: the first trials of a cell; ``is_staged``: their spread may have set how many more it
     got. ``simulation``: the figures come from a clock of the program's own, so the state of the
-    machine does not affect them.
+    machine does not affect them. ``over_hosts``: on the hosts of a file or of a cluster, and not on
+    this machine. ``is_sweep``: options said what to measure, and no file.
     """
 
     id: str
@@ -63,6 +64,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     pilot: int | None = None
     is_staged: bool = False
     simulation: bool = False
+    over_hosts: bool = False
+    is_sweep: bool = False
 
 
 class LevelChange(msgspec.Struct, frozen=True, kw_only=True):

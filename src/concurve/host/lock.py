@@ -77,8 +77,8 @@ def measurement_lock(what: str, *, for_runs: bool = False) -> Iterator[None]:
             holder = _said(descriptor)
             raise BusyError(
                 f"another measurement runs on this machine: {holder or 'holder unknown'}",
-                "wait until it is done, as --wait-quiet 10m does: two at once would disturb each "
-                "other",
+                "wait until it is done, as sweep and run do with --wait-quiet 10m: two at once "
+                "would disturb each other",
             ) from error
         _say(descriptor, what)
         token = _HELD.set(descriptor if for_runs else None)

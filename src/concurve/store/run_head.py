@@ -90,6 +90,11 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     confirms: Confirms | None = None
     folder: str | None = None
 
+    @property
+    def is_sweep(self) -> bool:
+        """Was its study said by the options of a sweep, and not by the keys of a file?"""
+        return self.study.work_amount == "unknown" or self.again.split()[1:2] == ["sweep"]
+
     def row(self) -> RunRow:
         """The run as it is stored when it begins."""
         return RunRow(

@@ -14,10 +14,7 @@ from concurve.stats.power import TOO_COARSE, TRIALS_MAX
 from concurve.terms import Level
 
 _POWER = "with a power of 80 %"
-_QUIET = (
-    "A new run on a quiet machine decides what is in doubt: --wait-quiet 5m waits for one, and "
-    "concurve doctor says what disturbs."
-)
+_QUIET = "What is in doubt needs quiet trials. "
 _ALL_THE_SAME = " --in-doubt judges by these trials all the same."
 
 #: So many cells are named.
@@ -50,7 +47,8 @@ def advice(
     said = _coarse(beyond, len(open_), effect) if beyond else ()
     plan = _plan(undecided, sides, effect) if undecided else ()
     is_doubted = any(cell.verdict == "undecided" and cell.is_doubted for cell in cells)
-    quiet = _QUIET if options.in_doubt else _QUIET + _ALL_THE_SAME
+    over_hosts = any(run.run.over_hosts for side in sides for run in side.sessions)
+    quiet = _QUIET + words.run_again(over_hosts) + ("" if options.in_doubt else _ALL_THE_SAME)
     return (*said, *plan, *((quiet,) if is_doubted else ()))
 
 
@@ -117,7 +115,7 @@ def _plan(
         return (
             f"{TRIALS_MAX} trials of each would not show a difference of {share} "
             f"{_POWER}; a greater --effect may be decided.",
-            *_by_cpu_time(undecided, TRIALS_MAX + 1),
+            *_by_cpu_time(undecided, TRIALS_MAX + 1, sides),
         )
     most = max(number for number in wanted if number is not None)
     if most <= have:
@@ -129,19 +127,23 @@ def _plan(
     return (
         f"{words.count(most - have, 'more trial')} of each would show a difference of {share} "
         f"{_POWER}{alike}: --repeats {most}..{most} in a new run (about {_time(most, sides)}).",
-        *_by_cpu_time(undecided, most),
+        *_by_cpu_time(undecided, most, sides),
     )
 
 
-def _by_cpu_time(undecided: Sequence[CellComparison], most: int) -> tuple[str, ...]:
+def _by_cpu_time(
+    undecided: Sequence[CellComparison], most: int, sides: tuple[Side, Side]
+) -> tuple[str, ...]:
     """How many trials CPU time would need, for the plan of a next run."""
     wanted = [cell.cpu_trials for cell in undecided]
     known = [number for number in wanted if number is not None]
     if len(known) < len(wanted) or max(known) >= most:
         return ()
+    is_sweep = all(run.run.is_sweep for side in sides for run in side.sessions)
+    how = "--primary cpu_seconds" if is_sweep else "cpu_seconds as the first of [[indicators]]"
     return (
         f"CPU time spreads less and would need {max(known)} trials of each: to judge by it, plan "
-        "the next run with --primary cpu_seconds.",
+        f"the next run with {how}.",
     )
 
 

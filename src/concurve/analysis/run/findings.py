@@ -344,4 +344,6 @@ def _run_info(stored: StoredRun, rejects: tuple[Reject, ...]) -> RunInfo:
         pilot=head.rules.repeats_min,
         is_staged=is_staged(head.rules),
         simulation=head.study.simulation,
+        over_hosts=head.hosts is not None,
+        is_sweep=head.is_sweep,
     )

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from concurve import words
 from concurve.analysis.sentences.gains import Greatest
 from concurve.analysis.sentences.naming import is_counted, own
-from concurve.analysis.sentences.warnings import run_again
 from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding, Disagreement
 from concurve.findings.cells import CellFindings
@@ -197,7 +196,7 @@ def _disagreeing(plan: Plan, item: BestFinding, found: Disagreement) -> str:
         return f"By the undisturbed trials alone {quiet} {seem} best; all trials point to {every}."
     return (
         f"The undisturbed trials point to {describe(found.quiet)}, all trials to {every}. "
-        f"{run_again(plan)}"
+        f"{words.run_again(plan.inventory is not None)}"
     )
 
 

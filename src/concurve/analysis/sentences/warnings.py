@@ -185,15 +185,9 @@ def _doubtful(
         causes = Counter(reject.cause for reject in doubtful if reject.cell in in_doubt)
         cause, number = causes.most_common(1)[0]
         trials = words.count(sum(cells[index].trials for index in in_doubt), "trial")
-        found.append(f"{begun}: {words.cause(cause)} in {number:,} of {trials}. {run_again(plan)}")
+        again = words.run_again(plan.inventory is not None)
+        found.append(f"{begun}: {words.cause(cause)} in {number:,} of {trials}. {again}")
     return found
-
-
-def run_again(plan: Plan) -> str:
-    """What to do about cells in doubt; a machine that one waits for is this one."""
-    if plan.inventory is None:
-        return "Run again: --wait-quiet 5m; concurve doctor says why."
-    return "Run again when the hosts are quiet; concurve doctor on each says why."
 
 
 def _refused(first: TrialRecord | None) -> list[str]:

@@ -62,8 +62,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_of(findings: Findings) -> Run:
     """A run as it is exported."""
+    known = msgspec.structs.asdict(findings.run)
     return Run(
-        **msgspec.structs.asdict(findings.run),
+        **{name: known[name] for name in known.keys() & Run.__struct_fields__},
         question=findings.question,
         source=findings.source,
         primary=findings.primary,

@@ -143,7 +143,7 @@ def _sentences(explanation: Explanation) -> Iterator[Paragraph]:
             yield Paragraph(text, _TONES.get(cell.cause, Tone.STRONG), lead=cell.cause)
         if said_once and cell is disturbed[0]:
             others = ", ".join(_named(one, explanation) for one in said_once)
-            text = f"The same with {others}. Run it again on a quiet machine: --wait-quiet 5m."
+            text = f"The same with {others}. {words.run_again(explanation.over_hosts)}"
             yield Paragraph(text, Tone.WARNING, lead=cell.cause)
 
 
@@ -162,8 +162,8 @@ def _withheld(explanation: Explanation) -> Paragraph | None:
     number = fmt.all_of(every, "cell") if len(cells) == every else f"{len(cells)} of {every} cells"
     of = f" of {number}" if every > 1 else ""
     text = (
-        f"No cause is named{of}: {why}. Below stands what the figures in doubt say. Run it again "
-        "on a quiet machine: --wait-quiet 5m."
+        f"No cause is named{of}: {why}. Below stands what the figures in doubt say. "
+        f"{words.run_again(explanation.over_hosts)}"
     )
     return Paragraph(text, Tone.WARNING)
 

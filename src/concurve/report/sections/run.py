@@ -56,8 +56,8 @@ ALL_TOPICS = frozenset(Topic)
 _NONE = {
     Topic.CLAIMS: "this study makes no claims.",
     Topic.PUBLISHED: "this study holds no published figures.",
-    Topic.MODELS: "none is fitted: that takes a parameter that counts workers (--work), with three "
-    "numbers as levels or more.",
+    Topic.MODELS: "none is fitted: that takes a parameter that counts workers (--work, or work in "
+    "[protocol]), with three numbers as levels or more.",
 }
 
 
