@@ -68,11 +68,15 @@ def every(measure: Measure) -> Callable[[], Iterator[Shown]]:
 def test_a_run_prints_as_the_command_line_shows_it(
     measure: Measure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """What else there is it says in words of Python."""
     run = measure()
     for width in ("80", "130"):
         monkeypatch.setenv("COLUMNS", width)
         shown = CliRunner().invoke(app, ["show", run.id], catch_exceptions=False).output
-        assert f"{run}\n" == shown
+        answer, rest = str(run).split("\nnot shown: ")
+        assert answer == shown.split("\nnot shown: ")[0]
+        assert " more: run.frame()\n" in rest.replace(":\nrun", ": run")
+        assert rest.endswith('\nmore: run.models(), run.write("report.html")')
         assert max(map(cell_len, str(run).splitlines())) <= int(width)
     assert repr(run) == f"<concurve.Run {run.id}>"
 
@@ -277,6 +281,7 @@ def test_advice_names_parameters_of_python(measure: Measure) -> None:
                 "more warning: --",
             ):
                 assert option not in plain, option
+            assert not re.search("concurve (show|resume|export|explain|compare)", plain), plain
     assert 'wait_quiet="5m"' in " ".join(str(run).split())
     assert "in_doubt=True judges by these trials" in " ".join(str(compared).split())
     # What the command line prints of the same run.
@@ -287,16 +292,57 @@ def test_advice_names_parameters_of_python(measure: Measure) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Run again: --wait-quiet 5m; concurve doctor says why.",
-         'Run again: wait_quiet="5m"; concurve doctor says why.'),
+        (
+            "Run again: --wait-quiet 5m; concurve doctor says why.",
+            'Run again: wait_quiet="5m"; concurve doctor says why.',
+        ),
         ("--repeats 20..20 in a new run", 'repeats="20..20" in a new run'),
         ("a greater --effect", "a greater effect"),
         ("2 more warnings: --all", '2 more warnings: run.write("report.html")'),
         ("concurve doctor says it. --in-doubt", "concurve doctor says it. in_doubt=True"),
-        ("concurve resume 1 --max-time 5s goes on", "concurve resume 1 --max-time 5s goes on"),
+        (
+            "concurve resume 1 --max-time 5s goes on",
+            'concurve.load("1").resume(max_time="5s") goes on',
+        ),
+        ("concurve resume last --db a.db", 'concurve.load(db="a.db").resume()'),
+        (
+            "then concurve resume 2026-1, or a new run",
+            'then concurve.load("2026-1").resume(), or a new run',
+        ),
+        (
+            "concurve show 2026-1 --claims (2 supported), --published, --models, --all",
+            "run.findings.claims (2 supported), run.findings.published, run.models(), "
+            'run.write("report.html")',
+        ),
+        (
+            "For this run: concurve show 2026-1 --best-by tps:higher (or :lower).",
+            'For this run: run.best("tps:higher") (or :lower).',
+        ),
+        (
+            "concurve show 2026-1; run the command by hand",
+            'print(concurve.load("2026-1")); run the command by hand',
+        ),
+        ("9 more: concurve export 2026-1 --format csv", "9 more: run.frame()"),
+        ("(concurve explain 2026-1 --json)", "(speedup_lost of its cells)"),
+        ("concurve explain 2026-1 does so.", "run.explain() does so."),
+        (
+            "concurve explain 2026-1 --confirm --at n=4 records",
+            "concurve explain 2026-1 --confirm --at n=4 records",
+        ),
+        ("concurve runs lists them", "concurve.runs() lists them"),
+        (
+            "a run for each process, and concurve compare",
+            "a run for each process, and concurve.compare",
+        ),
+        (
+            "concurve sweep and concurve run make one; --db",
+            "concurve.sweep and concurve.run make one; db",
+        ),
+        ("(concurve sweep --help)", "(help(concurve.sweep))"),
+        ("then: concurve compare RUN1 RUN2.", "then: concurve.compare(RUN1, RUN2)."),
         ("the flag '--effect' is not known", "the flag '--effect' is not known"),
         ("--mine 5 is an option of the program", "--mine 5 is an option of the program"),
     ],
-)  # fmt: skip
+)
 def test_an_option_is_a_parameter_in_python(text: str, words: str) -> None:
     assert python_words(text) == words

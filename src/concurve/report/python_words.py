@@ -1,5 +1,5 @@
-"""Advice in the words of Python: where messages and reports name an option of the command line, who
-reads them in Python is told the parameter of the function.
+"""Advice in the words of Python: where messages and reports name an option or a command of the
+command line, who reads them in Python is told the parameter or the function.
 
 Advice is written once, for the command line; the interface for Python rewords it.
 """
@@ -18,44 +18,82 @@ _SAME = ("cpus", "nice", "policy", "env", "background", "server", "ready", "read
          "max-time", "wait-quiet", "seed", "db", "target", "java", "effect", "across-machines",
          "predict", "factor", "levels", "better", "in-doubt")  # fmt: skip
 _FLAGS = ("across-machines", "in-doubt")
-_METHODS = {"json": "frame()"}
+#: What shows in Python what an option shows.
+_SHOWN = {"json": "frame()", "claims": "run.findings.claims", "published": "run.findings.published",
+          "models": "run.models()", "all": 'run.write("report.html")'}  # fmt: skip
 
-#: What is quoted is the user's own text, and a command of concurve is one for a shell.
-_OPTION = re.compile(
+#: The functions of Python that are commands, too.
+_FUNCTIONS = "sweep|run|compare|history|fit"
+
+#: What is quoted is the user's own text, and a command without a function is one for a shell.
+_WORDS = re.compile(
     r" \(--all: the rule\)"
-    r"|(?P<kept>'[^']*'|concurve [a-z]+ (?:(?!\. )[^;,])*)"
+    r"|(?P<kept>'[^']*')"
     r"|command line: "
+    r"|concurve show [\w-]+ (?=--(?:claims|published|models|all)\b)"
+    r"|(?:concurve show [\w-]+ )?--best-by (?P<best>[\w.:-]*\w)"
+    r"|concurve show (?P<shown>[\w-]+)(?= *[,;]| *$)"
+    r"|concurve resume (?P<resumed>[\w-]+)(?: --db (?P<place>\S+))?"
+    r"(?: --max-time (?P<allowed>[\w.]*\w))?"
+    r"|concurve export (?P<exported>[\w-]+) --format csv"
+    r"|concurve explain [\w-]+ --json(?P<lost>)"
+    r"|concurve explain (?P<explained>[\w-]+)(?![\w-]| --)"
+    r"|concurve compare (?P<compared>RUN1 RUN2)"
+    r"|concurve (?P<listed>runs)(?= lists)"
+    rf"|concurve (?P<helped>{_FUNCTIONS}) --help"
+    rf"|concurve (?P<function>{_FUNCTIONS})(?= *[.,;)]| and\b| make| *$)"
+    r"|(?P<command>concurve [a-z]+ (?:(?!\. )[^;,])*)"
     r"|--work (?P<amount>scales|fixed)\b"
-    r"|--best-by (?P<best>[\w.:-]+)"
     r"|-P (?P<added>[\w-]+) LEVELS"
     r"|-P (?P<parameter>[\w-]+)"
     r"|(?P<after>the command) after --(?!\w)"
-    r"|(?P<more>more warnings?): --all"
     r"|--(?P<timed>wait-quiet|max-time|timeout|repeats) (?P<value>\d(?:[\w.]*\w)?)"
     r"|(?<![\w-])--(?P<option>[a-z][a-z-]*)"
 )
 
 
 def python_words(text: str) -> str:
-    """The text with parameters of Python's functions where the command line has options."""
-    return _OPTION.sub(_word, text)
+    """The text with functions of Python and their parameters where the command line has commands
+    and options."""
+    return _WORDS.sub(_word, text)
 
 
 def _word(match: re.Match[str]) -> str:
-    found = match[match.lastgroup] if match.lastgroup else ""  # the place of an option
     named = match.lastgroup or ""
-    if named == "option":
-        return _parameter(found)
+    found = match[named] if named else ""  # what is left out, such as the place of an option
     return _SAID[named](found, match) if named in _SAID else found
+
+
+def _resumed(found: str, match: re.Match[str]) -> str:
+    allowed = match["allowed"] or ""
+    time = f'max_time="{allowed}"' if allowed[:1].isdigit() else f"max_time={allowed}"
+    return f"{_loaded(match['resumed'], match['place'])}.resume({time if allowed else ''})"
+
+
+def _loaded(run: str, place: str | None = None) -> str:
+    given = [] if run == "last" else [f'"{run}"']
+    given += [f'db="{place}"'] if place else []
+    return f"concurve.load({', '.join(given)})"
 
 
 _SAID: dict[str, Callable[[str, re.Match[str]], str]] = {
     "amount": lambda found, _: f"work_amount={found!r}",
-    "best": lambda found, _: f'best("{found}")',
+    "best": lambda found, _: f'run.best("{found}")',
+    "shown": lambda found, _: f"print({_loaded(found)})",
+    "resumed": _resumed,
+    "place": _resumed,
+    "allowed": _resumed,
+    "exported": lambda found, _: "run.frame()",
+    "lost": lambda found, _: "speedup_lost of its cells",
+    "explained": lambda found, _: "run.explain()",
+    "compared": lambda found, _: "concurve.compare(RUN1, RUN2)",
+    "listed": lambda found, _: "concurve.runs()",
+    "helped": lambda found, _: f"help(concurve.{found})",
+    "function": lambda found, _: f"concurve.{found}",
     "parameter": lambda found, _: f"parameters, {found}",
     "added": lambda found, _: f'{{"{found}": LEVELS}} to parameters',
-    "more": lambda found, _: f'{found}: run.write("report.html")',
     "value": lambda found, match: f'{match["timed"].replace("-", "_")}="{found}"',
+    "option": lambda found, _: _parameter(found),
 }
 
 
@@ -65,4 +103,4 @@ def _parameter(option: str) -> str:
     name = option.replace("-", "_")
     if option in _FLAGS:
         return f"{name}=True"
-    return name if option in _SAME else PARAMETERS.get(option, _METHODS.get(option, f"--{option}"))
+    return name if option in _SAME else PARAMETERS.get(option, _SHOWN.get(option, f"--{option}"))
