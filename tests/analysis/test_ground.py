@@ -208,7 +208,10 @@ def test_a_known_tool_of_which_nothing_is_read_is_not_ranked_by_its_fixed_time(
     study = sweep_study(["wrk", "-d2s", "{n}"], [("n", case.levels)], 2)
     found = run_study(study, case, store)
     said = " ".join(item.sentence for item in found.sentences)
-    assert "No setting is recommended: wrk seems to run for a fixed time (2.0 s in every" in said
+    assert (
+        "No setting is recommended: the tool wrk seems to run for a fixed time (2.0 s in every"
+        in said
+    )
     assert "--extract wrk" in said and "--work fixed" in said
     assert "× as fast" not in said
     assert all("speedup" not in cell.indicators for cell in found.cells)

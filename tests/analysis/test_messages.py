@@ -172,7 +172,7 @@ def _many_conditions_alone() -> Report:
     return made_run(Store(), float, conditions=("load",), load=tuple(range(1, 9)))
 
 
-@kind("figures-in-doubt", "The machine was not quiet")
+@kind("figures-in-doubt", r"Wall time: .* \(in doubt\)")
 def _figures_in_doubt() -> Report:
     return run_with({"1": 25, "2": 25}, conditions=("threads",))
 

@@ -417,6 +417,9 @@ REFUSALS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
         ("no figure 'thr'", "did you mean 'thrr'?")),
     "a bad time to wait": (
         2, ("--wait-quiet", "soon", "--", "true"), ("--wait-quiet: 'soon'", "4m")),
+    "a command in quotes": (
+        2, ("--", "sleep 0.1"),
+        ('"sleep 0.1" was not found', "each word by itself: sleep 0.1", "sh -c 'sleep 0.1'")),
     "a wait for a command that does not exist": (
         2, ("--wait-quiet", "5m", "--", "no-such-program"), ("no-such-program", "try: ")),
 }  # fmt: skip

@@ -196,12 +196,15 @@ def test_an_exit_code_that_does_not_speak_of_cells_in_doubt_says_so(
     compared = ("compare", disturbed, "--factor", "side")
     code, out, err = said(monkeypatch, capsys, *compared, "--fail-on", "slower")
     assert code == 0 and "undecided" in out and "--in-doubt" in out
-    assert "1 of 1 cells undecided, in doubt" in err and "--fail-on undecided" in err
+    assert (
+        "concurve: 1 cell undecided, in doubt: the exit code says nothing of it" in err
+        and "--fail-on undecided" in err
+    )
     code, _, err = said(
         monkeypatch, capsys, *compared, "--fail-on", "slower", "--fail-on", "undecided"
     )
-    assert code == 10 and "1 undecided of 1 cells" in err
+    assert code == 10 and "1 undecided of 1 cell" in err
     code, out, err = said(monkeypatch, capsys, *compared, "--in-doubt", "--fail-on", "slower")
-    assert code == 10 and "1 slower of 1 cells" in err
+    assert code == 10 and "1 slower of 1 cell" in err
     assert "not quiet" in out
     assert said(monkeypatch, capsys, *compared)[2] == ""

@@ -14,11 +14,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from concurve.cli.load import take_attach
+from concurve.cli.load import _attached, take_attach
 from concurve.errors import StudyError
 from concurve.host.native import binary
 from concurve.host.temporary import free_port
-from concurve.measuring.attached_load import server_lines
+from concurve.measuring.attached_load import Loaded, server_lines
 from concurve.wire import decode_record
 from tests.helpers.real import Lab, missing, wait_until
 
@@ -146,6 +146,8 @@ def test_the_help_has_the_options_of_the_verb_and_its_name(lab: Lab) -> None:
     assert "Usage: concurve load [OPTIONS]" in done.stdout and "concurve-load" not in done.stdout
     for option in ("--attach", "--secret", "--sessions"):
         assert option in done.stdout
+    own = done.stdout.partition("Options of concurve load:")[2]
+    assert own and max(map(len, own.splitlines())) <= 80
 
 
 def test_the_password_of_ones_own_server_is_given_to_the_load_that_names_it(lab: Lab) -> None:
@@ -159,3 +161,16 @@ def test_the_password_of_ones_own_server_is_given_to_the_load_that_names_it(lab:
         done = lab.run(*named, CONCURVE_PASSWORD="of-my-own")
         assert done.returncode == 0, done.stderr
         assert "of-my-own" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("is_measured", [True, False])
+def test_only_figures_that_are_there_are_doubted(
+    is_measured: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A load that is refused its data has none."""
+    server = decode_record(GOLDEN.read_bytes()).roles[0] if is_measured else None
+    done = Loaded("", "", 0 if is_measured else 2, server, disturbed="python used 90 %")
+    monkeypatch.setattr("concurve.engine.local.LocalEngine", object)
+    monkeypatch.setattr("concurve.measuring.attached_load.load_attached", lambda *_: done)
+    assert _attached("concurve-load", ["url"], "1") == done.code
+    assert ("so doubt the figures: python" in capsys.readouterr().out) is is_measured

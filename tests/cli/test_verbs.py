@@ -43,12 +43,14 @@ def test_every_verb_has_a_module_and_a_help_text(verb: str) -> None:
         done = CliRunner().invoke(app, [verb, "--help"])
         assert done.exit_code == 0
         assert f"Usage: concurve {verb}" in done.output
+        assert max(map(len, done.output.splitlines())) <= 80, "as wide as a terminal mostly is"
 
 
 def test_the_list_has_every_verb_in_the_order_in_which_one_needs_them() -> None:
     done = CliRunner().invoke(app, ["--help"])
     lines = done.output.partition("Commands:\n")[2].splitlines()
     assert [line.split()[0] for line in lines if line[2:3] != " "] == list(VERBS)
+    assert not [line for line in lines if line.endswith("...")], "no sentence is cut off"
 
 
 def test_a_misspelt_verb_is_named_with_the_nearest_one() -> None:

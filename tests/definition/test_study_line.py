@@ -57,7 +57,7 @@ def test_options_become_a_study() -> None:
 def test_a_command_without_parameters_is_a_study_of_one_cell() -> None:
     study = sweep_study(["true"], [], 2)
     assert study.factors == ()
-    assert study.question == "How does true scale?"
+    assert study.question == "How fast is true?"
     assert choose_work(study) is None
 
 

@@ -29,6 +29,7 @@ from tests.helpers import real
 from tests.helpers.resp import Server, missing, serving
 
 PATIENCE_S = 120.0
+CPUS = os.cpu_count() or 1
 ERASE = "\r\x1b[K"
 
 
@@ -250,6 +251,30 @@ def test_a_search_shows_what_it_tries(url: str) -> None:
     terminal.process.send_signal(signal.SIGINT)
     assert terminal.end() == 130
     assert "it cannot be said what rate keeps p99=5s" in terminal.text
+
+
+@pytest.fixture
+def hogs() -> Iterator[None]:
+    """Twice as many competitors as there are CPUs."""
+    argv = [real.TARGETS, "busy", "--threads", "1", "--until-stopped"]
+    started = [subprocess.Popen(argv, stdout=subprocess.DEVNULL) for _ in range(2 * CPUS)]
+    yield
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.usefixtures("hogs")
+@pytest.mark.parametrize("rate", [(), ("--rate", "200")])
+def test_what_a_search_finds_on_a_busy_machine_is_in_doubt(url: str, rate: tuple[str, ...]) -> None:
+    """Whatever it finds: who had the CPUs is named. That there is no answer needs no doubt."""
+    words = (url, "--sessions", "4", "--slo", "p99=1ms", "--duration", "3s", *rate)
+    text, found = load(*words), json.loads(load(*words, "--json").stdout)
+    for done in (text.stdout + text.stderr, str(found["warnings"])):
+        assert re.search(r"the CPUs of this machine were busy .*concurve-target", done), done
+    said = text.stdout.partition("\n")[0]
+    assert ("in doubt, because the machine was busy" in said) is (text.returncode != 11), said
+    assert found["in_doubt"] is (found["outcome"] != "undecided")
 
 
 # -- what goes wrong -------------------------------------------------------------------------

@@ -73,6 +73,17 @@ def test_a_noisy_machine_does_not_flood_the_terminal() -> None:
     assert "for this cause (the program failed)" in failed[3]
 
 
+def test_a_long_cause_is_shown_by_its_first_clauses() -> None:
+    out = io.StringIO()
+    line = Progress(out, live=False)
+    cause = f"time allowance: stopped with the run; {'processes, ' * 30}; more"
+    line.trial_ended(HERE, SO_FAR, "cut short", cause)
+    assert out.getvalue() == (
+        "threads=4 cpus=2: cut short, time allowance: stopped with the run "
+        "(concurve show --rejected has more)\n"
+    )
+
+
 def test_the_line_covers_an_older_longer_one_and_leaves_nothing() -> None:
     out = io.StringIO()
     line = Progress(out, live=True)

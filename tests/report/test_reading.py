@@ -248,3 +248,14 @@ def test_a_line_says_that_very_many_records_were_not_read(store: CountingStore) 
     )
     shown = [line.plain for line in lines(brief_run_document(found), 200)]
     assert not any("What limits it" in text for text in shown), "no limit was given"
+
+
+def test_a_single_cell_is_compared_with_nothing() -> None:
+    """It is its own base: a speed-up of 1 tells nothing."""
+    store = Store()
+    head = new_head(small_study(TRIALS, threads=(1,)), "normal", 1, "concurve sweep …")
+    Runner(head, store, FakeEngine(), clock=FakeClock(0.001)).start()
+    found = figures_of(store, store.find_run("last"), brief=True).findings
+    assert "speedup" in found.names_in_order()
+    shown = "\n".join(line.plain for line in lines(brief_run_document(found), 200))
+    assert "wall time" in shown and "speed-up" not in shown and "efficiency" not in shown

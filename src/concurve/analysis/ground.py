@@ -294,7 +294,9 @@ def _unread_tool(
     if not tool or not is_open or not _is_constant(measured, walls):
         return None
     took = words.duration(centre(list(walls)))
-    return _Unequal("unread", f"{tool} seems to run for a fixed time ({took} in every cell)")
+    return _Unequal(
+        "unread", f"the tool {tool} seems to run for a fixed time ({took} in every cell)"
+    )
 
 
 def _tool(head: RunHead) -> str | None:

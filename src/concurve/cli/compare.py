@@ -79,9 +79,10 @@ def verb(
     db: str | None,
 ) -> None:  # fmt: skip
     """Print the comparisons, then judge them by ``--fail-on``."""
+    from concurve import words
     from concurve.analysis.comparison.options import Options
     from concurve.analysis.stored_runs import compare_stored
-    from concurve.cli.showing import print_document
+    from concurve.cli.showing import note, print_document
     from concurve.definition.hiding import check_marked
     from concurve.definition.units import parse_share
     from concurve.errors import VerdictError
@@ -114,12 +115,12 @@ def verb(
     if failing:
         counts = {v: sum(cell.verdict == v for cell in failing) for v in dict.fromkeys(fail_on)}
         said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
-        raise VerdictError(f"{said} of {len(cells)} cells (--fail-on)")
+        raise VerdictError(f"{said} of {words.count(len(cells), 'cell')} (--fail-on)")
     doubted = [cell for cell in cells if cell.verdict == "undecided" and cell.is_doubted]
     if fail_on and doubted:
-        click.echo(
-            f"concurve: {len(doubted)} of {len(cells)} cells undecided, in doubt: the exit code "
-            "says nothing of these; --fail-on undecided fails on them"
-            f"{'' if in_doubt else ', and --in-doubt judges them'}",
-            err=True,
+        them = words.verb(len(doubted), "it", "them")
+        note(
+            f"{words.count_of(len(doubted), len(cells), 'cell')} undecided, in doubt: the exit "
+            f"code says nothing of {them}; --fail-on undecided fails on {them}"
+            f"{'' if in_doubt else f', and --in-doubt judges {them}'}"
         )

@@ -23,7 +23,7 @@ out.
 \b
 Examples:
   concurve fit measured.csv --x threads --y requests_per_second
-  concurve fit measured.csv --x threads --y rps --predict 64,128 --export-svg curve.svg
+  concurve fit run.csv --x threads --y rps --predict 64,128 --export-svg c.svg
   concurve fit measured.csv --x threads --y seconds --time
   concurve fit measured.csv --x clients --r latency_seconds
 

@@ -59,7 +59,7 @@ _file = click.argument("file", metavar="[FILE.toml]", default=FILE, type=options
 _dry_run = click.option("--dry-run", is_flag=True, help="Print every command; run nothing.")
 
 
-@click.group("hosts", help=HELP)
+@click.group("hosts", help=HELP, short_help="List hosts and what they grant; start and stop Ray.")
 def verb() -> None:
     """Group of verbs about hosts."""
 

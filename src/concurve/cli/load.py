@@ -32,10 +32,11 @@ _ATTACH = "--attach"
 _OWN_HELP = """
 Options of concurve load:
       --attach <PID|unit:NAME|container:NAME>
-          Tell the CPU time and the threads of a server that runs on this machine, too; nothing is
-          done to it
+          Tell the CPU time and the threads of a server that runs here, too;
+          nothing is done to it
       --secret <NAME|NAME=TEXT>
-          Hide the value of this environment variable, or this text, in all that is printed
+          Hide the value of this environment variable, or this text, in all that
+          is printed
 """
 
 
@@ -133,6 +134,6 @@ def _attached(program: str, arguments: Sequence[str], attach: str) -> int:
         raise HostError(f"{_ATTACH} {attach}: {done.server_ended}", "the process that runs now")
     for line in server_lines(done.server) if done.server else ():
         tell(line)
-    if done.disturbed:
+    if done.disturbed and done.server:  # else nothing was measured
         tell(f"the machine was busy, so doubt the figures: {done.disturbed}")
     return done.code

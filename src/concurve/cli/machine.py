@@ -42,7 +42,7 @@ A run whose study has a volume does the same before its first trial; other runs 
 """
 
 
-@click.group("machine", help=HELP)
+@click.group("machine", help=HELP, short_help="Describe this host, and undo what killed runs left.")
 def verb() -> None:
     """Group of verbs about the host."""
 

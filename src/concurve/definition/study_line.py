@@ -154,7 +154,7 @@ def _question(program: str, factors: Sequence[Factor]) -> str:
     if not re.search(r"\w", shown):
         shown = "the program"
     if not factors:
-        return f"How does {shown} scale?"
+        return f"How fast is {shown}?"
     names = " and ".join(factor.name for factor in factors)
     has_numbers = any(not isinstance(level, str) for item in factors for level in item.levels)
     return f"How does {shown} {'scale with' if has_numbers else 'depend on'} {names}?"

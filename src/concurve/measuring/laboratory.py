@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from shlex import quote
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -184,6 +185,9 @@ def _for_missing(role: RoleSpec, plan: Plan) -> str:
     if "=" in role.argv[0].partition("/")[0]:
         written = next((item.command for item in plan.study.roles if item.name == role.name), ())
         return f"a variable is set by env: env {' '.join(written or role.argv)}"
+    if " " in role.argv[0].strip() and len(role.argv) == 1:
+        whole = role.argv[0]
+        return f"each word by itself: {whole} (no quotes around all of it); or sh -c {quote(whole)}"
     return f"a program in PATH, or its path, as the command of role {role.name}"
 
 

@@ -32,6 +32,9 @@ _PLAIN_SECONDS_MAX = 10.0
 # causes hundreds, and the report lists them all.
 _SHOWN_OF_A_CAUSE = 3
 
+#: A longer cause is shown by its first clauses.
+_CAUSE_CHARS = 200
+
 # A narrower terminal gets no bar.
 _WIDTH_OF_BAR = 60
 _BAR = 16
@@ -54,6 +57,12 @@ def _left(seconds: float | None, may_grow: bool) -> str:
         return ""
     left = f"about {fmt.duration(seconds)} left"
     return f"{left} of the first trials; more may follow" if may_grow else left
+
+
+def _shortened(text: str) -> str:
+    """A cause without its last clauses, if it is long: the report has all of it."""
+    at = text.rfind("; ", 0, _CAUSE_CHARS) if len(text) > _CAUSE_CHARS else 0
+    return f"{text[:at]} (concurve show --rejected has more)" if at > 0 else text
 
 
 class Progress:
@@ -140,7 +149,7 @@ class Progress:
         self._causes.add(cause)
         text = f"{became}, {'for the same reason' if again else cause}"
         if self._rejects[kind] <= _SHOWN_OF_A_CAUSE:
-            self.note(text)
+            self.note(_shortened(text))
         elif self._rejects[kind] == _SHOWN_OF_A_CAUSE + 1:
             self.note(
                 f"more trials for this cause ({kind}) are counted in the result, not shown here"

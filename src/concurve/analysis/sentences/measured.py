@@ -34,8 +34,6 @@ def measured(plan: Plan, cells: Sequence[CellFindings], asked: IndicatorInfo) ->
         ordered = sorted(found, key=lambda item: item[1].value)
         least, most = (_figure(plan, *item) for item in (ordered[0], ordered[-1]))
         yield f"{lead}: from {least} to {most}, in {len(found)} cells."
-    if any(figure.in_doubt for _, figure in found):
-        yield "The machine was not quiet during many of the trials: run it again on a quiet one."
     if plan.work is not None:
         yield (
             f"Which level of {plan.work} is best cannot be said: only "
@@ -53,6 +51,6 @@ def _is_chosen(plan: Plan, factor: str) -> bool:
 def _figure(plan: Plan, cell: CellFindings, figure: Estimate) -> str:
     """``9.31 µs [9.10, 9.52] with processes=50``."""
     text = words.quantity_with_interval(figure.value, figure.low, figure.high, figure.unit)
-    doubt = ", in doubt" if figure.in_doubt else ""
+    doubt = " (in doubt)" if figure.in_doubt else ""
     where = varied(plan, cell.parameters)
     return f"{text}{f' with {describe(where)}' if where else ''}{doubt}"

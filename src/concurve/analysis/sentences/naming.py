@@ -28,6 +28,12 @@ def name(plan: Plan, parameters: dict[str, Level]) -> str:
     return describe(varied(plan, parameters) or parameters)
 
 
+def subject(plan: Plan, parameters: dict[str, Level]) -> str:
+    """The same at the beginning of a sentence. Names of factors keep their letters."""
+    found = name(plan, parameters)
+    return found if varied(plan, parameters) or parameters else found.capitalize()
+
+
 def is_counted(factor: str, level: Level) -> bool:
     """Does the factor name what it counts: ``threads``, ``clients``?"""
     is_plural = factor.isalpha() and factor.endswith("s") and not factor.endswith("ss")

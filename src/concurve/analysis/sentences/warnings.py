@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from concurve import words
-from concurve.analysis.sentences.naming import name
+from concurve.analysis.sentences.naming import name, subject
 from concurve.definition.study import unused_factors
 from concurve.findings.cells import CellFindings, Reject
 from concurve.findings.run import SKIPPED, Finding
@@ -92,7 +92,7 @@ def _skipped(plan: Plan, cells: tuple[CellFindings, ...]) -> list[Finding]:
     return [
         Finding(
             kind="warning",
-            sentence=f"{name(plan, cell.parameters)} was skipped{_after(cell)}: {cell.note}.",
+            sentence=f"{subject(plan, cell.parameters)} was skipped{_after(cell)}: {cell.note}.",
             subject=SKIPPED,
         )
         for cell in cells
@@ -179,7 +179,7 @@ def _doubtful(
         )
         more = len(in_doubt) - 1
         others = f", as {words.verb(more)} {words.count(more, 'other cell')}" if more else ""
-        begun = f"{name(plan, worst.parameters)} is in doubt (?){others}"
+        begun = f"{subject(plan, worst.parameters)} is in doubt (?){others}"
         if len(in_doubt) == len(cells) > 1:
             begun = f"{words.all_of(len(cells), 'cell').capitalize()} are in doubt (?)"
         causes = Counter(reject.cause for reject in doubtful if reject.cell in in_doubt)

@@ -56,6 +56,9 @@ _FAR_FROM_MEDIANS = math.log(1.1)
 #: Of so many cells all figures are listed.
 _LISTED = 12
 
+#: What compares a cell with its base.
+_RELATIVE = ("speedup", "efficiency")
+
 
 def brief(findings: Findings) -> Section:
     """The table, and what became of cells that are not well."""
@@ -251,6 +254,8 @@ def _status(cell: CellFindings, with_reason: bool) -> Cell:
 def _indicators(findings: Findings) -> list[Column]:
     columns: list[Column] = []
     names = findings.names_in_order()
+    if len(findings.cells) == 1:  # it is its own base
+        names = [name for name in names if name not in _RELATIVE]
     # The first is the primary one, which stays in the narrowest terminal. What an answer is about,
     # the speed-up, stays longer than what stands before it.
     worth = sorted(names, key=lambda name: (name != names[0], name != "speedup"))

@@ -159,7 +159,7 @@ def _withheld(explanation: Explanation) -> Paragraph | None:
         return None
     every = len(explanation.cells)
     why = cells[0].doubt if len(cells) == 1 else "the machine was not quiet"
-    number = fmt.all_of(every, "cell") if len(cells) == every else f"{len(cells)} of {every} cells"
+    number = "any cell" if len(cells) == every else f"{len(cells)} of {every} cells"
     of = f" of {number}" if every > 1 else ""
     text = (
         f"No cause is named{of}: {why}. Below stands what the figures in doubt say. "
