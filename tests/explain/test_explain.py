@@ -570,6 +570,7 @@ def test_a_server_may_wait_inside_as_it_waits_for_its_clients(
     found = cause_of(served, None, True)
     assert (found.cause, found.either) == ("client", either)
     assert said in found.words and "would ask for more" not in found.words
+    assert (". The client used 0.2 CPUs, its busiest thread" in found.words) == (either is not None)
     lone = served._replace(accounts=tuple(it._replace(level=1) for it in served.accounts))
     assert cause_of(lone, None, True).either is None
 

@@ -188,7 +188,8 @@ def _client(case: Case, words: str, kind: str) -> Verdict:
     if not found:
         return Verdict("client", f"{words}the client ({kind})")
     cpus, busiest = sum(other.cpus for other in found), max(other.busiest for other in found)
-    used = f"which used {number(cpus)} CPUs, its busiest thread {percent(busiest)} of one"
+    amount = f"used {number(cpus)} CPUs, its busiest thread {percent(busiest)} of one"
+    used = f"which {amount}"
     if busiest >= SATURATED:
         said = f"{words}the client ({kind}), {used}: its CPU is used up"
         return Verdict("client", said)
@@ -198,12 +199,12 @@ def _client(case: Case, words: str, kind: str) -> Verdict:
     if case.cell.level == 1:
         said = f"{words}the client ({kind}), {used}: its only session asks for one thing at a time"
         return Verdict("client", said)
-    left = "it has CPU time left"
+    left = ": it has CPU time left"
     if is_doubtful(case.cell):
-        left = f"{outside_processes(case.cell)}, so it may have had no CPU"
+        left = f"; {outside_processes(case.cell)}, so it may have had no CPU"
     return Verdict(
         "client",
-        f"{words}the client, or inside for a lock ({kind}). The client, {used}: {left}. What "
+        f"{words}the client, or inside for a lock ({kind}). The client {amount}{left}. What "
         "decides: its rate with more sessions, and of a database its own list of what its sessions "
         f"wait for{_idle_beside(case.cell, cpus)}",
         either="lock",
