@@ -27,7 +27,7 @@ from concurve.explain.experiments import (
     is_to_be_recorded,
     reach_of,
 )
-from concurve.explain.explanation import explain_run
+from concurve.explain.explanation import explain_run, with_experiments
 from concurve.explain.recorded import recorded
 from concurve.exports import export_run
 from concurve.findings.confirmation import Confirmation, RecordedPlace
@@ -45,6 +45,7 @@ from concurve.store.run_head import RunHead, decode_head
 from concurve.wire.record import RecordedOwner, RecordedSite, RecordedWaits, TrialRecord
 from concurve.wire.spec import TrialSpec
 from tests.explain.test_experiments import FIVE, SCHEMA, Answer, _Engine, programs, store
+from tests.helpers.agents import inventory_of
 from tests.helpers.explaining import record, role, thread
 from tests.helpers.fakes import FakeClock, small_study
 
@@ -366,6 +367,22 @@ def test_plain_explain_says_which_command_names_the_lines(store: Store) -> None:
     assert "--at threads=2 records" in " ".join(markdown.replace("\\", "").split())
     tried(store, planned(store, head))
     assert hint not in plain(explanation_document(explain_run(store, store.find_run(head.id))))
+
+
+def test_a_run_that_cannot_be_tried_out_has_no_hint(store: Store) -> None:
+    """A process that runs already is not touched, and experiments run on this machine."""
+    head = measured(store)
+    (role,) = head.study.roles
+    attached = msgspec.structs.replace(role, command=(), attach="4711")
+    study = msgspec.structs.replace(head.study, roles=(attached,))
+    elsewhere = inventory_of({"rack1": "10.0.0.1"})
+    row = store.find_run(head.id)
+    found = explain_run(store, row)
+    for other in (head, msgspec.structs.replace(head, study=study),
+                  msgspec.structs.replace(head, hosts=elsewhere)):  # fmt: skip
+        plainly = msgspec.structs.replace(found, notes=())
+        told = with_experiments(store, row._replace(head=msgspec.json.encode(other)), plainly)
+        assert bool(told.notes) is (other is head)
 
 
 def test_a_program_that_is_no_jvm_has_no_hint(store: Store) -> None:

@@ -195,7 +195,7 @@ def experiments(
     """
     plan = plan_of(head)
     planned = next(it for it in plan.cells if it.index == cell.index)
-    role = _role(head, plan)
+    role = _role(head)
     levels = _levels(cell, reach, perturb, _cpus_of(role, plan, planned, cpus), recorder)
     swapped = _swapped(head.study, planned.parameters)
     if swapped:
@@ -242,14 +242,23 @@ def _base_cpu(cell: CellExplanation) -> float | None:
     return None if own is None or excess is None else own.value - excess.value
 
 
-def _role(head: RunHead, plan: Plan) -> Role:
+def may_be_tried(head: RunHead) -> bool:
+    """May experiments be made on the run? What is not so is not advised."""
+    try:
+        _role(head)
+    except RunError:
+        return False
+    return True
+
+
+def _role(head: RunHead) -> Role:
     """The role that is experimented on."""
     if head.confirms is not None:
         raise RunError(
             f"the trials of run {head.id} are experiments themselves, on run {head.confirms.run}",
             f"concurve explain {head.confirms.run} --confirm",
         )
-    if plan.inventory is not None:
+    if head.hosts is not None:
         raise RunError(
             f"run {head.id} was made on other hosts, and experiments run on this machine",
             "a run of the same study on this machine",

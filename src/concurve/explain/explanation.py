@@ -23,6 +23,7 @@ from concurve.explain.accounts import Account, account
 from concurve.explain.breakdown import Breakdown, breakdown, excess
 from concurve.explain.causes import cause_of
 from concurve.explain.confirmation import confirm_run, confirmations_of
+from concurve.explain.experiments import may_be_tried
 from concurve.explain.locks import is_seen
 from concurve.explain.losses import loss_of
 from concurve.explain.others import did_not_answer, waits_for_who_is_not_held_up
@@ -80,11 +81,13 @@ def explain_run(store: Store, row: RunRow) -> Explanation:
 def with_experiments(store: Store, row: RunRow, explanation: Explanation) -> Explanation:
     """The explanation of a run with what the stored experiments on it say; of a run of experiments,
     what these say."""
-    if decode_head(row).confirms is not None:
+    head = decode_head(row)
+    if head.confirms is not None:
         tried = [confirm_run(store, row)]
         return msgspec.structs.replace(explanation, confirmations=tuple(tried))
     tried = confirmations_of(store, row.id, row.study)
-    hint = _hint(explanation, [it.parameters for it in tried if it.recorded is not None])
+    recorded = [it.parameters for it in tried if it.recorded is not None]
+    hint = _hint(explanation, recorded) if may_be_tried(head) else []
     return msgspec.structs.replace(
         explanation, confirmations=tuple(tried), notes=(*explanation.notes, *hint)
     )
