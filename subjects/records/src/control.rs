@@ -2,8 +2,8 @@
 //!
 //! Two places of 512 bytes, written alternately, so that one of them is always complete: `magic 16
 //! bytes, sequence: u64, start: u64, durable: u64, files: u64, checksum: u32`, little-endian. Format 1
-//! had no `files`. Each place has an [`extents`](crate::extents) file of its own, which is forced to the
-//! disk before it.
+//! had no `files`; since format 3, a frame of the log may have several records. Each place has an
+//! [`extents`](crate::extents) file of its own, which is forced to the disk before it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use crate::storage::{Disk, Storage};
 
 /// The name of the control file; every folder of an engine has one.
 pub const CONTROL_FILE: &str = "control";
-const MAGIC: &[u8; 16] = b"concurve rec. 2\n";
+const MAGIC: &[u8; 16] = b"concurve rec. 3\n";
+const MAGIC_OF_FORMAT_2: &[u8; 16] = b"concurve rec. 2\n";
 const MAGIC_OF_FORMAT_1: &[u8; 16] = b"concurve rec. 1\n";
 const MAGIC_OF_ANY: &[u8] = b"concurve rec. ";
 const PLACE_BYTES: u64 = 512;
@@ -99,13 +100,14 @@ pub fn find(storage: &dyn Storage) -> Result<Found, Fault> {
 
 fn is_newer(place: &[u8]) -> bool {
     let digits = place.strip_prefix(MAGIC_OF_ANY).unwrap_or_default();
-    let has_digit = matches!(digits.first(), Some(b'3'..=b'9')) && digits.get(1) == Some(&b'\n');
+    let has_digit = matches!(digits.first(), Some(b'4'..=b'9')) && digits.get(1) == Some(&b'\n');
     has_digit && !is_ours_but_for_its_digit(place)
 }
 
 /// Whether a place is one of this version whose digit is damaged.
 fn is_ours_but_for_its_digit(place: &[u8]) -> bool {
-    [MAGIC, MAGIC_OF_FORMAT_1].iter().any(|magic| {
+    let ours = [MAGIC, MAGIC_OF_FORMAT_2, MAGIC_OF_FORMAT_1];
+    ours.iter().any(|magic| {
         let mut place = place.to_vec();
         place[..MAGIC.len()].copy_from_slice(*magic);
         decode(&place).is_some()
@@ -171,7 +173,7 @@ impl Control {
 
 fn decode(bytes: &[u8]) -> Option<Checkpoint> {
     let has_files = match bytes.first_chunk()? {
-        MAGIC => true,
+        MAGIC | MAGIC_OF_FORMAT_2 => true,
         MAGIC_OF_FORMAT_1 => false,
         _ => return None,
     };
@@ -214,7 +216,7 @@ mod tests {
         let mut place = MAGIC.to_vec();
         place.extend([7; 32]);
         place.extend(crc32fast::hash(&place).to_le_bytes());
-        place[14] = b'3';
+        place[14] = b'4';
         assert!(!is_newer(&place));
         place[20] ^= 1;
         assert!(is_newer(&place));

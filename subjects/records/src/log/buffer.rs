@@ -61,13 +61,13 @@ impl Buffer {
         self.bytes.len()
     }
 
-    /// Appends framed records. Whether they are in the file now: if not, they are to be written.
-    pub fn append(&mut self, framed: &mut [u8], synced: u64) -> bool {
+    /// Appends a frame. Whether it is in the file now: if not, it is to be written.
+    pub fn append(&mut self, frame: &mut [u8], synced: u64) -> bool {
         if self.target.is_some() {
             self.note_forced(synced);
         }
-        record::set_lsns(framed, self.end());
-        self.add(framed)
+        record::set_lsn(frame, self.end());
+        self.add(frame)
     }
 
     /// If what was appended from a byte on has reached another part of the file: the file, and where the part
@@ -80,17 +80,17 @@ impl Buffer {
         (part(begin) < now).then(|| (Arc::clone(file), (now + 1) * PART_BYTES))
     }
 
-    fn add(&mut self, framed: &[u8]) -> bool {
+    fn add(&mut self, frame: &[u8]) -> bool {
         let at = self.end();
         if let Some(Target { file, first, end }) = &self.target {
-            if at < *end && file.put(framed, at - first) {
-                self.start += framed.len() as u64;
+            if at < *end && file.put(frame, at - first) {
+                self.start += frame.len() as u64;
                 return true;
             }
             // From here on the log has to be written, in order.
             self.target = None;
         }
-        self.bytes.extend_from_slice(framed);
+        self.bytes.extend_from_slice(frame);
         false
     }
 
@@ -99,10 +99,9 @@ impl Buffer {
         if synced <= self.noted {
             return;
         }
-        let mut framed = Vec::new();
-        record::frame(&Record::Forced { before: synced }, &mut framed);
-        record::set_lsns(&mut framed, self.end());
-        self.add(&framed);
+        let mut frame = record::frame(&Record::Forced { before: synced });
+        record::set_lsn(&mut frame, self.end());
+        self.add(&frame);
         self.noted = synced;
     }
 

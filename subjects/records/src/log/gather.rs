@@ -28,7 +28,7 @@ pub fn buffer_of(session: u32) -> u32 {
     session % BUFFERS as u32
 }
 
-/// All buffers; each is a sequence of framed records without LSNs.
+/// All buffers; each is empty, or a frame that is not sealed.
 pub(super) struct Gathered(Box<[CachePadded<Mutex<Vec<u8>>>]>);
 
 impl Gathered {

@@ -174,17 +174,15 @@ impl Log {
 
     /// Appends a record in memory; returns its end.
     pub fn append(&self, record: &Record) -> u64 {
-        let mut framed = Vec::with_capacity(256);
-        record::frame(record, &mut framed);
-        self.append_framed(&mut framed)
+        self.append_frame(&mut record::frame(record))
     }
 
-    /// Appends framed records one after the other; returns the end of the last one.
-    fn append_framed(&self, framed: &mut [u8]) -> u64 {
+    /// Appends a frame, which is sealed; returns its end.
+    fn append_frame(&self, frame: &mut [u8]) -> u64 {
         let synced = self.synced();
         let mut buffer = self.head.buffer.lock();
         let begin = buffer.end();
-        let is_written = buffer.append(framed, synced);
+        let is_written = buffer.append(frame, synced);
         let end = buffer.end();
         if is_written {
             self.head.written.store(end, Ordering::Release);
@@ -278,22 +276,20 @@ impl Log {
     /// Adds a record to a buffer. To be called while its page is latched, and only if [`Log::gathers`].
     pub fn gather(&self, buffer: u32, record: &Record) {
         let mut gathered = self.gathered.lock(buffer);
-        record::frame(record, &mut gathered);
+        record::add(record, &mut gathered);
         if gathered.len() >= gather::BYTES_MAX {
             self.append_gathered(&mut gathered);
         }
     }
 
-    /// Appends what a buffer has, and a record after it; returns the end of that.
+    /// Appends what a buffer has, and a record after it, in one frame; returns the end of that.
     pub fn append_last(&self, buffer: u32, record: &Record) -> u64 {
         if !self.gathers() {
             return self.append(record);
         }
         let mut gathered = self.gathered.lock(buffer);
-        record::frame(record, &mut gathered);
-        let end = self.append_framed(&mut gathered);
-        gathered.clear();
-        end
+        record::add(record, &mut gathered);
+        self.append_all(&mut gathered)
     }
 
     /// Appends what a buffer has.
@@ -305,9 +301,16 @@ impl Log {
 
     fn append_gathered(&self, gathered: &mut Vec<u8>) {
         if !gathered.is_empty() {
-            self.append_framed(gathered);
-            gathered.clear();
+            self.append_all(gathered);
         }
+    }
+
+    /// Appends a frame that was gathered, which is empty then; returns its end.
+    fn append_all(&self, gathered: &mut Vec<u8>) -> u64 {
+        record::seal(gathered);
+        let end = self.append_frame(gathered);
+        gathered.clear();
+        end
     }
 
     /// Forces the log to the disk up to the last change on pages that were copied, of which `newest` is

@@ -21,7 +21,7 @@ pub struct Piece {
 /// Where the log ends, and what follows.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// The first byte that no whole record covers.
+    /// The first byte that no whole frame covers.
     pub end: u64,
     /// The file and the byte in it where that is; `None` if there is no file.
     pub place: Option<(String, u64)>,
@@ -48,10 +48,9 @@ pub fn survey(storage: &dyn Storage, start: u64) -> Result<Survey, Fault> {
         // After a gap, all that follows is behind it.
         if !is_over && piece.first <= survey.end {
             at = (survey.end - piece.first) as usize;
-            while let Some((_, length)) = piece.bytes.get(at..).and_then(|it| read(it, survey.end))
-            {
-                at += length;
-                survey.end += length as u64;
+            while let Some(frame) = piece.bytes.get(at..).and_then(|it| read(it, survey.end)) {
+                at += frame.bytes();
+                survey.end += frame.bytes() as u64;
             }
             survey.place = Some((piece.name.clone(), survey.end - piece.first));
             is_over = !(piece.has_next && at == piece.bytes.len());
@@ -73,17 +72,19 @@ impl Survey {
         let newest = piece.first + piece.bytes.len() as u64;
         while let Some(rest) = piece.bytes.get(at..).filter(|it| !it.is_empty()) {
             let lsn = lsn_of(rest).filter(|lsn| (self.end..=newest).contains(lsn));
-            let Some((record, length)) = lsn.and_then(|lsn| read(rest, lsn)) else {
+            let Some(frame) = lsn.and_then(|lsn| read(rest, lsn)) else {
                 at += 1;
                 continue;
             };
-            self.behind += 1;
-            match record {
-                Record::Commit { .. } => self.commits_behind += 1,
-                Record::Forced { before } => self.forced = self.forced.max(before),
-                _ => {}
+            for (record, _) in frame.records() {
+                self.behind += 1;
+                match record {
+                    Record::Commit { .. } => self.commits_behind += 1,
+                    Record::Forced { before } => self.forced = self.forced.max(before),
+                    _ => {}
+                }
             }
-            at += length;
+            at += frame.bytes();
         }
     }
 
@@ -109,11 +110,13 @@ pub fn each_record(
             return Ok(());
         };
         while lsn < end
-            && let Some((record, length)) = piece.bytes.get(at..).and_then(|it| read(it, lsn))
+            && let Some(frame) = piece.bytes.get(at..).and_then(|it| read(it, lsn))
         {
-            at += length;
-            lsn += length as u64;
-            each(&record, lsn)?;
+            at += frame.bytes();
+            lsn += frame.bytes() as u64;
+            for (record, end) in frame.records() {
+                each(&record, end)?;
+            }
         }
         Ok(())
     })

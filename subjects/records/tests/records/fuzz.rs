@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use concurve_fuzz::Target;
 use concurve_records::command::{Client, Command};
-use concurve_records::log::record::{FRAME, Record, SlotChange, frame, lsn_of, read, set_lsns};
+use concurve_records::log::record::{FRAME, Record, SlotChange, add, lsn_of, read, seal, set_lsn};
 use concurve_records::page::{PAGE_BYTES, PageId};
 use concurve_records::{Engine, EngineOptions, Waiting};
 
 use crate::simulated::Simulated;
 
-/// Records of the log, each with the LSN of its place.
+/// Frames of the log, with one record and with all of them.
 fn log() -> Vec<Vec<u8>> {
     let id = PageId { file: 1, number: 7 };
     let image = [3; PAGE_BYTES];
@@ -42,12 +42,15 @@ fn log() -> Vec<Vec<u8>> {
         Record::Finished { transaction: 9 },
         Record::Forced { before: 100 },
     ];
-    let framed = changes.chain(others).map(|record| {
-        let mut bytes = Vec::new();
-        frame(&record, &mut bytes);
-        bytes
-    });
-    framed.collect()
+    let records: Vec<Record> = changes.chain(others).collect();
+    let frame = |records: &[Record]| {
+        let mut frame = Vec::new();
+        records.iter().for_each(|it| add(it, &mut frame));
+        seal(&mut frame);
+        frame
+    };
+    let with_one = records.chunks(1);
+    with_one.chain([&records[..]]).map(frame).collect()
 }
 
 /// The body of a record that is read is the body that is written.
@@ -74,16 +77,14 @@ fn log_records_of_any_contents() {
             let mut input = input.to_vec();
             // Often with a checksum, a length and an LSN that are right.
             if draw.below(4) > 0 && input.len() >= FRAME {
-                let (body, lsn) = (input.len() - FRAME, draw.number());
-                let checksum = crc32fast::hash(&input[FRAME..]);
-                input[..4].copy_from_slice(&(body as u32).to_le_bytes());
-                input[4..8].copy_from_slice(&checksum.to_le_bytes());
-                set_lsns(&mut input, lsn);
+                seal(&mut input);
+                set_lsn(&mut input, draw.number());
             }
             let lsn = lsn_of(&input).unwrap_or(0);
-            if let Some((record, length)) = read(&input, lsn) {
-                assert!(length <= input.len());
-                comes_out_as_it_went_in(&record);
+            if let Some(frame) = read(&input, lsn) {
+                assert!(frame.bytes() <= input.len());
+                let records = frame.records().inspect(|it| comes_out_as_it_went_in(&it.0));
+                assert!(records.count() > 0);
             }
             if let Some(record) = input.get(FRAME..).and_then(Record::decode) {
                 comes_out_as_it_went_in(&record);

@@ -12,6 +12,7 @@ use std::time::Duration;
 use crate::common::{balance, balance_file};
 use crate::simulated::{Failure, Simulated};
 use concurve_fuzz::Draw;
+use concurve_records::log::record::read;
 use concurve_records::storage::{Disk, Folder, Storage};
 use concurve_records::{
     Durability, Engine, EngineOptions, FileDefinition, FileHandle, Get, Key, Latching, LockBias,
@@ -220,6 +221,51 @@ fn commits_do_not_call_the_kernel_and_survive_a_kill() {
     session.begin(TransactionKind::Concurrent).unwrap();
     add(&mut session, file, 3, 1_000_000);
     assert_eq!(found_after_a_kill(folder.path(), &options), expected);
+}
+
+/// How many records each frame of the newest file of the log has.
+fn frames(folder: &Path) -> Vec<usize> {
+    let names = std::fs::read_dir(folder).unwrap();
+    let names = names.map(|it| it.unwrap().file_name().into_string().unwrap());
+    let name = names.filter(|it| it.starts_with("log-")).max().unwrap();
+    let bytes = std::fs::read(folder.join(&name)).unwrap();
+    let first = u64::from_str_radix(&name[4..], 16).unwrap();
+    let (mut at, mut found) = (0, Vec::new());
+    while let Some(frame) = read(&bytes[at..], first + at as u64) {
+        found.push(frame.records().count());
+        at += frame.bytes();
+    }
+    found
+}
+
+/// All changes of a transaction stand in the log with its commit in one frame, so a kill leaves all of it or
+/// nothing. A transaction that has more than a buffer holds has several.
+#[test]
+fn a_transaction_is_one_frame_of_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = options(Durability::None, 4 << 20);
+    let storage = Arc::new(Folder::open(folder.path()).unwrap());
+    let (_engine, mut session, file) = with_accounts(storage, &options);
+    let before = frames(folder.path());
+    let mut transact = |changes: u32| {
+        session.begin(TransactionKind::Concurrent).unwrap();
+        (0..changes).for_each(|it| add(&mut session, file, it % RECORDS, 1));
+        session.end().unwrap();
+        frames(folder.path())
+    };
+    let after = transact(4);
+    assert_eq!(after[..before.len()], before);
+    assert_eq!(after[before.len()..], [5]);
+    let long = transact(2_000);
+    let [parts @ .., last] = &long[after.len()..] else {
+        panic!("nothing was appended");
+    };
+    assert!(
+        !parts.is_empty() && parts.iter().all(|it| *it > 100),
+        "{parts:?}"
+    );
+    assert_eq!(parts.iter().sum::<usize>() + last, 2_001);
+    assert_eq!(found_after_a_kill(folder.path(), &options)[0], 41);
 }
 
 /// Who commits waits for no disk, also where the log goes on in another file. The checkpointer names that one
