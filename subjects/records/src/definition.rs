@@ -1,5 +1,7 @@
 //! The definition of a file: the length of its records, and its keys.
 
+use smallvec::SmallVec;
+
 use crate::error::Fault;
 use crate::page::{BODY, PAGE_BYTES};
 
@@ -9,6 +11,9 @@ pub const KEYS_MAX: usize = 119;
 pub const KEY_BYTES_MAX: usize = 255;
 /// Longest record in bytes: one fits on a page.
 pub const RECORD_BYTES_MAX: usize = PAGE_BYTES - BODY - 1;
+
+/// A value of a key, or an entry, which is a value and a position: short ones need no memory of their own.
+pub type Entry = SmallVec<[u8; 32]>;
 
 /// A part of a record that is part of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,10 +68,11 @@ impl Key {
     }
 
     /// Appends a record's value in normalised form, which compares byte by byte.
-    pub fn extract(&self, record: &[u8], out: &mut Vec<u8>) {
+    pub fn extract(&self, record: &[u8], out: &mut Entry) {
         for segment in &self.segments {
-            let from = usize::from(segment.offset);
-            segment.normalise(&record[from..from + usize::from(segment.bytes)], out);
+            let (from, at) = (usize::from(segment.offset), out.len());
+            out.extend_from_slice(&record[from..from + usize::from(segment.bytes)]);
+            segment.normalise(&mut out[at..]);
         }
     }
 
@@ -89,14 +95,14 @@ impl Key {
         })
     }
 
-    /// Appends a value as it stands in records, in the form that compares byte by byte.
+    /// Brings a value from the form in which it stands in records into the one that compares byte by byte.
     ///
     /// The value must be as long as the key.
-    pub fn normalise(&self, value: &[u8], out: &mut Vec<u8>) {
+    pub fn normalise(&self, value: &mut [u8]) {
         let mut rest = value;
         for segment in &self.segments {
-            let (value, after) = rest.split_at(usize::from(segment.bytes));
-            segment.normalise(value, out);
+            let (part, after) = rest.split_at_mut(usize::from(segment.bytes));
+            segment.normalise(part);
             rest = after;
         }
     }
@@ -115,14 +121,13 @@ impl Segment {
         }
     }
 
-    fn normalise(&self, value: &[u8], out: &mut Vec<u8>) {
-        let at = out.len();
+    fn normalise(&self, part: &mut [u8]) {
         match self.kind {
-            SegmentKind::Bytes => out.extend_from_slice(value),
-            SegmentKind::Unsigned => out.extend(value.iter().rev()),
+            SegmentKind::Bytes => {}
+            SegmentKind::Unsigned => part.reverse(),
             SegmentKind::Integer => {
-                out.extend(value.iter().rev());
-                out[at] ^= 0x80;
+                part.reverse();
+                part[0] ^= 0x80;
             }
         }
     }
@@ -264,7 +269,7 @@ mod tests {
             });
             let key = Key { segments: segments.collect(), duplicates: false };
             let extracted = |record: &[u8]| {
-                let mut value = Vec::new();
+                let mut value = Entry::new();
                 key.extract(record, &mut value);
                 value
             };

@@ -11,7 +11,7 @@ use concurve_latch::Mutex;
 
 use crate::classes;
 use crate::counted::AtomicU64;
-use crate::definition::FileDefinition;
+use crate::definition::{Entry, FileDefinition};
 use crate::error::Fault;
 use crate::extents::Extent;
 use crate::free_space::FreeSpace;
@@ -104,10 +104,10 @@ impl RecordFile {
     }
 
     /// The entry of a record in a key's tree.
-    pub fn entry(&self, key: usize, record: &[u8], position: Position) -> Vec<u8> {
-        let mut entry = Vec::with_capacity(self.tree(key).compared);
+    pub fn entry(&self, key: usize, record: &[u8], position: Position) -> Entry {
+        let mut entry = Entry::with_capacity(self.tree(key).compared);
         self.definition.keys[key].extract(record, &mut entry);
-        entry.extend(position.to_bytes());
+        entry.extend_from_slice(&position.to_bytes());
         entry
     }
 }

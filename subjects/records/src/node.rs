@@ -14,18 +14,18 @@ pub fn entry_bytes(compared: usize, level: u8) -> usize {
     compared + if level > 0 { CHILD_BYTES } else { 0 }
 }
 
-/// The number of entries that a node can hold.
-pub fn capacity(compared: usize, level: u8) -> usize {
-    (PAGE_BYTES - BODY) / entry_bytes(compared, level)
+/// Whether a node can hold so many entries.
+pub fn fits(count: usize, compared: usize, level: u8) -> bool {
+    count * entry_bytes(compared, level) <= PAGE_BYTES - BODY
 }
 
 pub fn is_full(page: &PageBytes, compared: usize) -> bool {
-    page.count() >= capacity(compared, page.level())
+    !fits(page.count() + 1, compared, page.level())
 }
 
 /// Whether a page is a node whose entries are all on it.
 pub fn is_node(page: &PageBytes, compared: usize) -> bool {
-    page.kind() == kind::NODE && page.count() <= capacity(compared, page.level())
+    page.kind() == kind::NODE && fits(page.count(), compared, page.level())
 }
 
 /// The part of an entry that is compared.

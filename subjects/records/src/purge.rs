@@ -106,7 +106,7 @@ pub fn is_valid_entry(
     let position = Position::of_entry(entry);
     let page = store.read(file.page(position.page))?;
     let (state, record) = store.slot(&page, position.slot, file.record_bytes())?;
-    Ok(state == State::Live && file.entry(key, record, position) == entry)
+    Ok(state == State::Live && file.entry(key, record, position)[..] == *entry)
 }
 
 fn free_ghost(store: &Store, file: &RecordFile, position: Position) -> Result<bool, Fault> {

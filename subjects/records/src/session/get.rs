@@ -1,6 +1,8 @@
 //! Reading records.
 
-use crate::definition::Key;
+use smallvec::smallvec;
+
+use crate::definition::{Entry, Key};
 use crate::error::Stop;
 use crate::file::RecordFile;
 use crate::locks::Mode;
@@ -24,9 +26,9 @@ pub(super) struct Search {
 
 pub(super) enum Direction {
     /// From a bound on, inclusive, or exclusive if `greater`.
-    Forward { bound: Vec<u8>, greater: bool },
+    Forward { bound: Entry, greater: bool },
     /// Before a bound, or from the end.
-    Backward { bound: Option<Vec<u8>> },
+    Backward { bound: Option<Entry> },
 }
 
 impl Work<'_> {
@@ -50,7 +52,7 @@ impl Work<'_> {
     }
 
     /// The next entry of the search, its record locked; the gaps on the way are locked too.
-    fn find(&mut self, search: &Search, mode: Mode) -> Result<Option<Vec<u8>>, Stop> {
+    fn find(&mut self, search: &Search, mode: Mode) -> Result<Option<Entry>, Stop> {
         let store = &self.shared.store;
         let tree = self.file.tree(search.key);
         match &search.direction {
@@ -77,7 +79,7 @@ impl Work<'_> {
         bound: &[u8],
         greater: bool,
         mode: Mode,
-    ) -> Result<Option<Option<Vec<u8>>>, Stop> {
+    ) -> Result<Option<Option<Entry>>, Stop> {
         let store = &self.shared.store;
         if !store.is_latch_free() {
             return Ok(None);
@@ -104,7 +106,7 @@ impl Work<'_> {
         search: &Search,
         entry: Option<&[u8]>,
         mode: Mode,
-    ) -> Result<Option<Vec<u8>>, Stop> {
+    ) -> Result<Option<Entry>, Stop> {
         let wanted = entry.filter(|entry| search.wants(entry));
         // At most one record has a value of a key without duplicates: if the search found it, it has
         // read no gap.
@@ -118,12 +120,12 @@ impl Work<'_> {
         self.file.definition.keys[key].duplicates
     }
 
-    fn lock_found(&mut self, entry: Option<&[u8]>, mode: Mode) -> Result<Option<Vec<u8>>, Stop> {
+    fn lock_found(&mut self, entry: Option<&[u8]>, mode: Mode) -> Result<Option<Entry>, Stop> {
         let Some(entry) = entry else {
             return Ok(None);
         };
         self.lock_record(Position::of_entry(entry), mode)?;
-        Ok(Some(entry.to_vec()))
+        Ok(Some(Entry::from_slice(entry)))
     }
 
     /// Makes the record of an entry the position; false if the entry is stale. The record is locked.
@@ -185,7 +187,7 @@ impl Search {
             Get::AtMost(key, value) => search(key, backward(Some(bound(key, value, GREATEST)?))),
             Get::First(key) => {
                 check_key(file, key)?;
-                search(key, forward(vec![0; file.tree(key).compared], false))
+                search(key, forward(smallvec![0; file.tree(key).compared], false))
             }
             Get::Last(key) => {
                 check_key(file, key)?;
@@ -193,7 +195,7 @@ impl Search {
             }
             Get::Next | Get::Previous => {
                 let current = current.ok_or(Status::InvalidPosition)?;
-                let entry = current.entry.clone();
+                let entry = Entry::from_slice(&current.entry);
                 let direction = match get {
                     Get::Next => forward(entry, true),
                     _ => backward(Some(entry)),
@@ -211,7 +213,7 @@ impl Search {
         }
     }
 
-    fn go_on_from(&mut self, entry: Vec<u8>) {
+    fn go_on_from(&mut self, entry: Entry) {
         self.direction = match self.direction {
             Direction::Forward { .. } => Direction::Forward {
                 bound: entry,
@@ -235,14 +237,15 @@ fn check_key(file: &RecordFile, key: usize) -> Result<&Key, Status> {
     keys.get(key).ok_or(Status::InvalidKeyNumber)
 }
 
-fn bound(file: &RecordFile, key: usize, value: &[u8], position: u8) -> Result<Vec<u8>, Status> {
+fn bound(file: &RecordFile, key: usize, value: &[u8], position: u8) -> Result<Entry, Status> {
     let definition = check_key(file, key)?;
     if value.len() != definition.bytes() {
         return Err(Status::KeyLength);
     }
-    let mut bound = Vec::with_capacity(value.len() + POSITION_BYTES);
-    definition.normalise(value, &mut bound);
-    bound.extend([position; POSITION_BYTES]);
+    let mut bound = Entry::with_capacity(value.len() + POSITION_BYTES);
+    bound.extend_from_slice(value);
+    definition.normalise(&mut bound);
+    bound.extend_from_slice(&[position; POSITION_BYTES]);
     Ok(bound)
 }
 

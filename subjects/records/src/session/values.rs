@@ -1,5 +1,6 @@
 //! Locks for key values that a record gets or loses.
 
+use crate::definition::Entry;
 use crate::error::Stop;
 use crate::locks::{LockName, Mode};
 use crate::purge::is_valid_entry;
@@ -17,7 +18,7 @@ impl Work<'_> {
         let mut bound = self.value(key, record);
         self.lock_value(key, &bound)?;
         let value = bound.clone();
-        bound.extend([0; POSITION_BYTES]);
+        bound.extend_from_slice(&[0; POSITION_BYTES]);
         let mut greater = false;
         // With the lock, no other running transaction has changed a record to or from this value.
         loop {
@@ -38,7 +39,7 @@ impl Work<'_> {
         value: &[u8],
         bound: &[u8],
         greater: bool,
-    ) -> Result<Option<Vec<u8>>, Stop> {
+    ) -> Result<Option<Entry>, Stop> {
         let store = &self.shared.store;
         let tree = self.file.tree(key);
         if store.is_latch_free() {
@@ -49,12 +50,12 @@ impl Work<'_> {
             {
                 self.registration.counts.cache_hits.add(leaves.pages);
                 let is_there = result == Found::Entry && found.starts_with(value);
-                return Ok(is_there.then(|| found.clone()));
+                return Ok(is_there.then(|| Entry::from_slice(found)));
             }
         }
         tree.first_from(store, bound, greater, |entry| {
             let with_value = entry.filter(|it| it.starts_with(value));
-            Ok(with_value.map(<[u8]>::to_vec))
+            Ok(with_value.map(Entry::from_slice))
         })
     }
 
@@ -73,8 +74,8 @@ impl Work<'_> {
         self.lock_gap_change(key, &entry)
     }
 
-    fn value(&self, key: usize, record: &[u8]) -> Vec<u8> {
-        let mut value = Vec::with_capacity(self.file.tree(key).compared);
+    fn value(&self, key: usize, record: &[u8]) -> Entry {
+        let mut value = Entry::with_capacity(self.file.tree(key).compared);
         self.file.definition.keys[key].extract(record, &mut value);
         value
     }

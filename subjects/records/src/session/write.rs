@@ -240,7 +240,9 @@ impl<'a> Work<'a> {
         current.record.clear();
         current.record.extend_from_slice(record);
         if moved.contains(&current.key) {
-            current.entry = self.file.entry(current.key, record, position);
+            current.entry.clear();
+            let entry = self.file.entry(current.key, record, position);
+            current.entry.extend_from_slice(&entry);
         }
     }
 }

@@ -138,7 +138,7 @@ impl Tree {
             count: usize::from(count),
             compared: self.compared,
         };
-        let is_node = header[4] == kind::NODE && node.count <= node::capacity(self.compared, level);
+        let is_node = header[4] == kind::NODE && node::fits(node.count, self.compared, level);
         if is_node {
             return Ok(node);
         }
