@@ -183,4 +183,29 @@ fn reads_outside_of_transactions_write_nothing_that_others_use() {
         (ROUNDS..ROUNDS + ROUNDS / 10).contains(&appends),
         "{appends}"
     );
+    // Of many sessions, those that work at the same time have parts of a file for themselves.
+    let opened = |_| {
+        let mut session = engine.session();
+        // The gate would admit only some of them.
+        session.set_waiting(Waiting::Refuses);
+        let accounts = session.open("accounts").unwrap();
+        (session, accounts)
+    };
+    let mut sessions: Vec<(Session, FileHandle)> = (0..40).map(opened).collect();
+    let file_locks = || {
+        let classes = concurve_latch::counts();
+        let class = classes.into_iter().find(|it| it.name == "file locks");
+        class.map_or(0, |it| it.acquisitions)
+    };
+    let before = file_locks();
+    for some in sessions.chunks_mut(20) {
+        for (session, accounts) in some.iter_mut().step_by(2) {
+            session.begin(TransactionKind::Concurrent).unwrap();
+            ask(session, *accounts, Get::Equal(0, &key(1))).unwrap();
+        }
+        for (session, _) in some.iter_mut().step_by(2) {
+            session.end().unwrap();
+        }
+    }
+    assert_eq!(file_locks(), before);
 }

@@ -210,6 +210,25 @@ impl LockTable {
         }
     }
 
+    /// A part of a file that nobody else has locked, the given one rather than others; the given one, if there
+    /// is none. Of the parts of a file, any one serves a session, and a part that two of them have is no
+    /// light lock.
+    pub fn free_part(&self, owner: Owner, file: u32, part: u64) -> u64 {
+        if !self.layout.is_fine {
+            return part;
+        }
+        let is_free = |part: &u64| {
+            let place = self.place(&LockName::file(file, *part));
+            match self.word(place).state() {
+                State::Free => true,
+                State::Light(light) => light.is_of(place.tag, owner),
+                State::Overflowed => false,
+            }
+        };
+        let mut parts = (0..FILE_PARTS).map(|step| (part + step) % FILE_PARTS);
+        parts.find(is_free).unwrap_or(part)
+    }
+
     /// Changes a lock in the overflow of its stripe, which is latched. All locks of its word stand there
     /// from now on.
     pub(super) fn change<R>(
@@ -468,6 +487,33 @@ mod tests {
         assert!(cell.is_granted() && table.is_not_exclusive(&name));
         table.release(0, name);
         assert!(is_free(&table));
+    }
+
+    #[test]
+    fn a_session_has_a_part_of_a_file_for_itself_while_there_is_one() {
+        let table = table(true);
+        let take = |owner: Owner, part: u64| {
+            let part = table.free_part(owner, 1, part);
+            table.try_lock(owner, LockName::file(1, part), Mode::Shared);
+            part
+        };
+        // As many sessions as parts, whose numbers differ by a multiple of that.
+        let parts = FILE_PARTS as Owner;
+        let taken: Vec<u64> = (0..parts).map(|owner| take(owner * parts, 3)).collect();
+        assert_eq!(taken[..2], [3, 4]);
+        let light = |part: &u64| {
+            let place = table.place(&LockName::file(1, *part));
+            matches!(table.word(place).state(), State::Light(_))
+        };
+        assert!((0..FILE_PARTS).all(|it| light(&it)));
+        // It has its part already; and one that finds none shares its own.
+        assert_eq!(take(0, 3), 3);
+        assert!((0..FILE_PARTS).all(|it| light(&it)));
+        assert_eq!(take(1, 7), 7);
+        assert!(!light(&7));
+        // An exclusive transaction has to have all of them.
+        let exclusive = |part| table.try_lock(2, LockName::file(1, part), Mode::Exclusive);
+        assert!((0..FILE_PARTS).all(|it| exclusive(it) == LockOutcome::Busy));
     }
 
     #[test]

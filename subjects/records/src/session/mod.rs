@@ -51,6 +51,8 @@ struct LocalState {
     waiting: Waiting,
     /// Where a record is read to that becomes the position if it is there.
     spare: Current,
+    /// The part of each file that it locks: one that no other session has, if there is one.
+    part: u64,
 }
 
 struct OpenFile {
@@ -75,15 +77,17 @@ impl Current {
 
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let registration = shared.sessions.register();
         Self {
-            registration: shared.sessions.register(),
-            shared,
             local: LocalState {
+                part: u64::from(registration.number),
                 cell: Arc::new(WaitCell::new(None)),
                 files: Vec::new(),
                 waiting: Waiting::default(),
                 spare: Current::default(),
             },
+            registration,
+            shared,
         }
     }
 

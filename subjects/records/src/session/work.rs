@@ -24,6 +24,8 @@ pub(super) struct Work<'a> {
     pub spare: &'a mut Current,
     pub registration: &'a Registration,
     pub transaction: &'a mut Transaction,
+    /// The part of each file that the session locks, and the stripe of its free space.
+    part: &'a mut u64,
 }
 
 impl<'a> Work<'a> {
@@ -36,6 +38,7 @@ impl<'a> Work<'a> {
             spare: &mut local.spare,
             registration: active.registration,
             transaction: &mut active.held.transaction,
+            part: &mut local.part,
         }
     }
 
@@ -49,8 +52,9 @@ impl<'a> Work<'a> {
                 self.take(LockName::file(self.file.id, part), Mode::Exclusive)?;
             }
         } else {
-            let part = u64::from(self.registration.number);
-            self.take(LockName::file(self.file.id, part), Mode::Shared)?;
+            let (owner, file) = (self.registration.number, self.file.id);
+            *self.part = self.shared.locks.free_part(owner, file, *self.part);
+            self.take(LockName::file(file, *self.part), Mode::Shared)?;
         }
         // The session that dropped it held all its locks.
         if self.file.is_dropped() {
@@ -58,6 +62,11 @@ impl<'a> Work<'a> {
         }
         self.transaction.files.push(self.file.id);
         Ok(())
+    }
+
+    /// Where it takes free space from. With the part of the file, it has a page of its own to fill.
+    pub fn stripe(&self) -> u32 {
+        *self.part as u32
     }
 
     fn has_whole_file(&self) -> bool {

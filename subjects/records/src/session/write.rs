@@ -112,10 +112,10 @@ impl<'a> Work<'a> {
 
     /// A free slot, locked.
     fn free_slot(&mut self) -> Result<Position, Stop> {
-        let (file, session) = (self.file, self.registration.number);
+        let (file, stripe) = (self.file, self.stripe());
         let mut passed = Vec::new();
         let position = loop {
-            let Some(position) = file.free_space.take(session) else {
+            let Some(position) = file.free_space.take(stripe) else {
                 self.new_data_page()?;
                 continue;
             };
@@ -127,7 +127,7 @@ impl<'a> Work<'a> {
             }
         };
         for other in passed {
-            file.free_space.add(session, other);
+            file.free_space.add(stripe, other);
         }
         Ok(position)
     }
@@ -141,7 +141,7 @@ impl<'a> Work<'a> {
         let slots = slots::slots_per_page(self.file.record_bytes());
         self.file
             .free_space
-            .add_page(self.registration.number, id.number, slots);
+            .add_page(self.stripe(), id.number, slots);
         Ok(())
     }
 
@@ -150,7 +150,7 @@ impl<'a> Work<'a> {
         let mut page = match page {
             Ok(page) => page,
             Err(fault) => {
-                self.file.free_space.add(self.registration.number, position);
+                self.file.free_space.add(self.stripe(), position);
                 return Err(fault.into());
             }
         };
