@@ -32,6 +32,7 @@ pub struct Tpcb {
     /// By set.
     statements: Vec<Vec<Statement>>,
     uses_time: bool,
+    uses_rows: bool,
 }
 
 impl Tpcb {
@@ -71,6 +72,7 @@ impl Tpcb {
             data,
             kinds: Vec::new(),
             uses_time: uses(TIME),
+            uses_rows: uses(ROW) || weight > 0,
             statements: vec![Vec::new(); statements.len()],
         };
         tpcb.add(name.to_owned(), WHOLE - weight, round_trips, &statements);
@@ -131,6 +133,7 @@ impl Workload for Tpcb {
             draws: Draws::of(&self.data),
             is_single_statement: !self.data.profile.is_transaction(),
             uses_time: self.uses_time,
+            uses_rows: self.uses_rows,
             rows: Rows::of(session),
         })
     }
@@ -153,6 +156,7 @@ struct TpcbGenerator {
     /// Then an answer that no row was found is an error.
     is_single_statement: bool,
     uses_time: bool,
+    uses_rows: bool,
     rows: Rows,
 }
 
@@ -162,7 +166,9 @@ impl Generator for TpcbGenerator {
         if self.uses_time {
             parameters[TIME] = now_us();
         }
-        parameters[ROW] = self.rows.next();
+        if self.uses_rows {
+            parameters[ROW] = self.rows.next();
+        }
         parameters
     }
 
