@@ -1,9 +1,9 @@
 """What a second host changes in packaged studies: the same cells with the load beside the server,
 and with the load on another host.
 
-Hosts are network namespaces here, so they share the CPUs of this machine. What changes is the
-network between the load and its server, and what Ray takes; not, as with real machines, the CPU
-time that the server has.
+Hosts that are network namespaces share the CPUs of this machine. What changes then is the network
+between the load and its server, and what Ray takes; not, as with the hosts of a file, the CPU time
+that the server has.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 
 from measuring.estimates import SEED, ratio_of_medians
 from measuring.figures import Figure, MissingToolError
-from measuring.over_ray import Cluster, running
+from measuring.over_ray import running
+from measuring.running import scratch
+from tests.helpers.clusters import Cluster
 
 from concurve.analysis.run import trial_findings_of
 from concurve.estimate import Estimate
@@ -71,7 +73,7 @@ def figures(rounds: int, quick: bool) -> Iterator[Figure]:
                 chosen = study._replace(levels=levels) if quick else study
                 yield from changed(cluster, chosen, rounds, REPEATS_QUICK if quick else REPEATS)
     except MissingToolError as error:
-        yield Figure("studies: two hosts / one", "network namespaces", missing=str(error))
+        yield Figure("studies: two hosts / one", "three hosts", missing=str(error))
 
 
 def changed(cluster: Cluster, study: Reduced, rounds: int, repeats: int) -> Iterator[Figure]:
@@ -109,21 +111,21 @@ def run(cluster: Cluster, study: Reduced, over: bool, repeats: int) -> Stored:
     Raises:
         SystemExit: the run failed.
     """
-    folder = cluster.folder
-    store, exported = folder / "runs.db", folder / "run.json"
-    words = [
-        sys.executable, "-P", "-c", "from concurve.cli import main; main()", "run", study.name,
-        "--effort", "quick", "--repeats", f"{repeats}..{repeats}", "--max-time", "10m",
-        "--db", str(store), "--export-json", str(exported),
-        *(word for levels in study.levels for word in ("--set", levels)),
-    ]  # fmt: skip
-    if over:
-        words = cluster.words([*words, "--hosts", str(cluster.file)])
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        where = "two hosts" if over else "one host"
-        raise SystemExit(f"{study.name} on {where}: {done.stderr.strip()[-1500:]}")
-    return read(store, exported)
+    with scratch() as folder:
+        store, exported = folder / "runs.db", folder / "run.json"
+        words = [
+            sys.executable, "-P", "-c", "from concurve.cli import main; main()", "run", study.name,
+            "--effort", "quick", "--repeats", f"{repeats}..{repeats}", "--max-time", "10m",
+            "--db", str(store), "--export-json", str(exported),
+            *(word for levels in study.levels for word in ("--set", levels)),
+        ]  # fmt: skip
+        if over:
+            words = cluster.laboratory([*words, "--hosts", str(cluster.file)])
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            where = "two hosts" if over else "one host"
+            raise SystemExit(f"{study.name} on {where}: {done.stderr.strip()[-1500:]}")
+        return read(store, exported)
 
 
 def read(store: Path, exported: Path) -> Stored:

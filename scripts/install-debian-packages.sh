@@ -12,7 +12,8 @@
 # With the word `soak`, also what only make soak uses:
 #   nginx-light, wrk  measured by the examples
 #   golang-go    builds the checker of histories (make checker), and a server of the examples
-# Without them the tests that need one are skipped, with the reason.
+# Without them the tests that need one are skipped, with the reason. openssh-server is not among them: it would
+# open this machine; tests/hosts/test_clusters.py says that it lacks it.
 set -eu
 packages="hyperfine postgresql mariadb-server unzip xz-utils xfsprogs btrfs-progs redis-server chromium maven default-jdk-headless"
 if [ "${1:-}" = soak ]; then

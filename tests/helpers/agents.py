@@ -14,8 +14,6 @@ from pathlib import Path
 import pytest
 
 from concurve.definition.inventory import Cluster, Host, Inventory
-from concurve.hosts import commands
-from concurve.hosts.commands import Step
 from concurve.hosts.connection import SocketConnection
 from concurve.hosts.engine import HostsEngine
 from concurve.hosts.lease import LEASE_SECONDS
@@ -106,19 +104,6 @@ class Namespaces:
     def enter(self, host: str) -> tuple[str, ...]:
         """The command that starts the rest in a host."""
         return ("ip", "netns", "exec", self.name(host))
-
-    def start_ray(self, inventory: Inventory, folder: Path, is_checked: bool = True) -> None:
-        """Start Ray in each by the commands of ``concurve hosts up``, without OpenSSH. Each host
-        has a measurement lock of its own in a folder: hosts are different machines.
-        ``is_checked``: with the checks of versions and tokens, which take long."""
-
-        def within(step: Step) -> Step:
-            lock = f"CONCURVE_LOCK={folder / f'lock-{step.host}'}"
-            words = (*self.enter(step.host), "env", lock, "sh", "-c", step.words[-1])
-            return step._replace(words=words)
-
-        for stage in commands.up(inventory):
-            commands.run([within(step) for step in stage if is_checked or not step.is_check])
 
     def __enter__(self) -> Namespaces:
         try:

@@ -3,9 +3,10 @@
 
 It runs or resumes the run ``RUN`` of a small study over three hosts; STUDY is a name in
 :data:`STUDIES`. HOW is ``sockets NAME=PATH …``, with the sockets of agents of this machine, ``ray
-FILE``, with a file of hosts, or ``here``, without hosts. A host whose name stands as a file
-``down-NAME`` beside the store is cut off. It prints ``joins`` before it connects the hosts and
-``ready`` when they are connected, and on standard error why it ended early.
+FILE NAME NAME NAME``, with a file of hosts and the three that are used, or ``here``, without hosts.
+A host whose name stands as a file ``down-NAME`` beside the store is cut off. It prints ``joins``
+before it connects the hosts and ``ready`` when they are connected, and on standard error why it
+ended early.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from string import Template
 
 import msgspec
 
@@ -32,7 +34,7 @@ from concurve.store import Store
 from concurve.store.run_head import decode_head
 from tests.helpers.agents import inventory_of
 
-#: A server on one host, loads on the others; 12 trials.
+#: A server on one host, loads on the others, whose names are filled in; 12 trials.
 MEASURED = """
 [study]
 name = "faults"
@@ -45,17 +47,17 @@ amount = [1, 2, 3]
 name = "server"
 command = ["sleep", "300"]
 end = "serve"
-host = "a"
+host = "$server"
 
 [[roles]]
 name = "target"
 command = ["sh", "-c", "setsid sleep 0.1{amount} & sleep 0.2; wait"]
-host = "b"
+host = "$load"
 
 [[roles]]
 name = "other"
 command = ["sleep", "0.25"]
-host = "c"
+host = "$other"
 
 [effort.quick]
 repeats = 4
@@ -145,11 +147,18 @@ def engine_of(how: str, words: Sequence[str], folder: Path) -> Iterator[HostsEng
         yield engine
 
 
+def names_of(how: str, words: Sequence[str]) -> list[str]:
+    """The names of the hosts that are used."""
+    return list(words[1:]) if how == "ray" else [word.partition("=")[0] for word in words]
+
+
 def main() -> int:
     """Run or resume; 1 if that ended early."""
     database, run, name, how, *words = sys.argv[1:]
     store = Store(database)
-    study = parse_study(STUDIES[name], 2, f"{name}.toml")
+    named = dict(zip(("server", "load", "other"), names_of(how, words), strict=False))
+    text = Template(STUDIES[name]).substitute(named)
+    study = parse_study(text, 2, f"{name}.toml")
     try:
         if how == "here":
             head = msgspec.structs.replace(new_head(study, "quick", SEED, "again"), id=run)

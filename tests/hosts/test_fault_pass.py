@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.clusters import FILE_VARIABLE, LINK_VARIABLE
 from tests.hosts import test_faults as faults
 
 FAILING = 1
@@ -55,3 +56,40 @@ def test_one_is_struck_again(
     monkeypatch.setattr(sys, "argv", ["test_faults", "--count", "1", "--first", "4"])
     assert faults.main() == 0
     assert struck == [(4, faults.SEED)]
+
+
+@pytest.fixture
+def over_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Faults strike the hosts of a file, whose networks nobody takes down."""
+    monkeypatch.setenv(FILE_VARIABLE, str(tmp_path / "lab.toml"))
+    monkeypatch.delenv(LINK_VARIABLE, raising=False)
+
+
+def test_faults_of_a_network_that_no_command_takes_down_are_left_out_with_the_reason(
+    struck: list[tuple[int, int]],
+    over_a_file: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Those of links on the hosts of a file; Ray's are struck there, whatever is installed here."""
+    words = ["test_faults", "--first", "12", "--count", "6"]
+    monkeypatch.setattr(sys, "argv", words)
+    assert faults.main() == 0
+    assert [number for number, _ in struck] == [12, 13, 15, 17]
+    said = capsys.readouterr().out
+    assert (
+        f"2 faults were left out: no command takes down the network of a host: {LINK_VARIABLE}"
+        in said
+    )
+    assert [faults.fault_of(number)[1] for number in (14, 16)] == ["link down", "link back"]
+
+
+def test_a_command_that_takes_networks_down_lets_them_be_struck(
+    struck: list[tuple[int, int]], over_a_file: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["test_faults", "--first", "14", "--count", "1"]
+    monkeypatch.setattr(sys, "argv", words)
+    assert faults.main() == 1, "none was struck"
+    monkeypatch.setenv(LINK_VARIABLE, "switch {host} {state}")
+    assert faults.main() == 0
+    assert struck == [(14, faults.SEED)]

@@ -181,7 +181,7 @@ def _last_said(text: str) -> str:
     return " ".join(" ".join(last).split())[:_SAID_MOST]
 
 
-def _ssh(host: Host, line: str) -> tuple[str, ...]:
+def ssh(host: Host, line: str) -> tuple[str, ...]:
     """The words by which OpenSSH runs a line of a shell on a host, without asking anything."""
     options = ("-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_SECONDS}")
     return ("ssh", *options, host.login, line)
@@ -216,7 +216,7 @@ def _check_versions(inventory: Inventory, host: Host) -> Step:
     return Step(
         host.name,
         f"concurve {__version__} with Ray and Python {python}",
-        _ssh(host, line),
+        ssh(host, line),
         f"Python {python}, the wheels of concurve and concurve-native {__version__} "
         f"(docs/install.md) and {of_ray}, at the python of [ray] there",
         is_check=True,
@@ -238,7 +238,7 @@ def _check_cpus(inventory: Inventory, host: Host) -> Step:
     return Step(
         host.name,
         f"each of the CPUs {_cpu_list(named)}",
-        _ssh(host, shlex.join([inventory.cluster.python, "-c", code])),
+        ssh(host, shlex.join([inventory.cluster.python, "-c", code])),
         "other cpus and housekeeping in the file of hosts",
         is_check=True,
     )
@@ -254,7 +254,7 @@ def _check_token(inventory: Inventory, host: Host) -> Step:
     return Step(
         host.name,
         "the token of Ray",
-        _ssh(host, line),
+        ssh(host, line),
         f"ray get-auth-token --generate on one host, and its {inventory.cluster.token} on all, "
         "for its user alone",
         is_check=True,
@@ -273,7 +273,7 @@ def _check_ports(inventory: Inventory, host: Host) -> Step:
     return Step(
         host.name,
         f"each of the ports {first} to {last}, free for Ray,",
-        _ssh(host, shlex.join([inventory.cluster.python, "-c", code])),
+        ssh(host, shlex.join([inventory.cluster.python, "-c", code])),
         "concurve hosts down FILE, if Ray runs there already; or another port of [ray]",
         is_check=True,
     )
@@ -297,7 +297,7 @@ def _make_folder(inventory: Inventory, host: Host) -> Step:
     return Step(
         host.name,
         "the folder of Ray",
-        _ssh(host, shlex.join([*words, _folder(inventory)])),
+        ssh(host, shlex.join([*words, _folder(inventory)])),
         f"whose is {_folder(inventory)} there? Another port of [ray] has another folder",
     )
 
@@ -334,7 +334,7 @@ def _start(inventory: Inventory, host: Host, is_head: bool) -> Step:
     return Step(
         host.name,
         "the start of Ray",
-        _ssh(host, " ".join([*assignments, shlex.join(words)])),
+        ssh(host, " ".join([*assignments, shlex.join(words)])),
         f"concurve hosts down FILE, then up; its log in {_own_folder(inventory, host)}"
         f"/session_latest/logs there; is a port from {cluster.port} on taken, or closed by a "
         "firewall?",
@@ -346,7 +346,7 @@ def _stop(inventory: Inventory, host: Host) -> Step:
     return Step(
         host.name,
         "the stop of Ray",
-        _ssh(host, shlex.join(words)),
+        ssh(host, shlex.join(words)),
         f"the processes there that have {MARK_VARIABLE}={mark_of(inventory)} in their environment",
     )
 
