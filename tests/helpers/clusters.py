@@ -28,6 +28,7 @@ from concurve.hosts import commands, daemons
 from concurve.hosts.commands import Step
 from tests.helpers import on_host
 from tests.helpers.agents import Namespaces, no_namespaces
+from tests.helpers.real import PATIENCE
 
 FILE_VARIABLE = "CONCURVE_TEST_HOSTS"
 LINK_VARIABLE = "CONCURVE_TEST_LINK"
@@ -273,6 +274,9 @@ def cluster(folder: Path, port: Callable[[], int] | int) -> Iterator[Cluster]:
         HostError: the tests cannot run on the hosts of the file.
     """
     with contextlib.ExitStack() as stack:
+        # What a user does not wait for any longer may still come on the busiest machine.
+        stack.callback(setattr, commands, "COMMAND_SECONDS", commands.COMMAND_SECONDS)
+        commands.COMMAND_SECONDS = int(PATIENCE)
         found: Cluster
         if (file := named_file()) is not None:
             found = OfAFile(file)
