@@ -24,8 +24,9 @@ RUNNER = "concurve-trial"
 PROC = Path("/proc")
 
 
-def processes(mark: str) -> dict[int, str]:
-    """Command lines by the numbers of the processes."""
+def processes(mark: str, here: str = "") -> dict[int, str]:
+    """Command lines by the numbers of the processes; ``here`` is their network, or that of this
+    process."""
     parents = {}
     for folder in PROC.glob("[0-9]*"):
         found = fields(int(folder.name))
@@ -38,7 +39,7 @@ def processes(mark: str) -> dict[int, str]:
     while pid in parents:  # who looks is not looked for
         ours.discard(pid)
         pid = parents[pid]
-    here = network("self")
+    here = here or network("self")
     return {pid: line(pid) for pid in sorted(ours) if network(str(pid)) == here}
 
 
