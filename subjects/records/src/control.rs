@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::error::Fault;
+use crate::error::{Failure, Fault};
 use crate::extents::{self, Extent};
 use crate::storage::{Disk, Storage};
 
@@ -48,6 +48,8 @@ pub struct Control {
     extents_files: [Arc<dyn Disk>; 2],
     pub last: Checkpoint,
     pub extents: Vec<Extent>,
+    /// One of the two places may be torn: the other one must stay.
+    failure: Failure,
 }
 
 /// Reads the control file, and makes none.
@@ -139,6 +141,7 @@ impl Control {
             extents_files: extents::open(storage)?,
             last: found.last.unwrap_or_default(),
             extents: found.extents,
+            failure: Failure::default(),
         };
         if found.last.is_none() {
             control.write_place()?;
@@ -149,12 +152,14 @@ impl Control {
 
     /// Writes the next state durably.
     pub fn write(&mut self, next: Checkpoint, extents: Vec<Extent>) -> Result<(), Fault> {
+        self.failure.check()?;
         let sequence = self.last.sequence + 1;
         self.last = Checkpoint { sequence, ..next };
         self.extents = extents;
         let file = &self.extents_files[(sequence % 2) as usize];
-        extents::write(file.as_ref(), sequence, &self.extents)?;
-        self.write_place()
+        let written = extents::write(file.as_ref(), sequence, &self.extents);
+        let written = written.and_then(|()| self.write_place());
+        self.failure.remember(written)
     }
 
     fn write_place(&self) -> Result<(), Fault> {

@@ -74,6 +74,34 @@ fn is_full(error: &io::Error) -> bool {
     )
 }
 
+/// Whether a write has failed, or a force to the disk: then it is not known what is there, and a later write could
+/// destroy the only copy of what is half written. Kept beside what is written, under its latch: others may write
+/// before the engine has stopped.
+#[derive(Debug, Default)]
+pub struct Failure(Option<(String, Status)>);
+
+impl Failure {
+    /// Fails if a write has failed before: nothing may be written any more.
+    pub fn check(&self) -> Result<(), Fault> {
+        match &self.0 {
+            Some((text, status)) => Err(Fault::Stopped(text.clone(), *status)),
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers a write that failed; returns its result.
+    pub fn remember(&mut self, written: Result<(), Fault>) -> Result<(), Fault> {
+        if let (Err(fault), None) = (&written, &self.0) {
+            let why = match fault {
+                Fault::Stopped(why, _) => why.clone(),
+                fault => fault.to_string(),
+            };
+            self.0 = Some((why, fault.status()));
+        }
+        written
+    }
+}
+
 /// Why a step of an operation ended early. The callers release their latches before the operation
 /// waits, so that no thread waits for a lock while it holds a latch.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::cache::Cache;
 use crate::cache::double::{BATCH, DoubleWrite};
 use crate::cache::frame::Pin;
-use crate::error::Fault;
+use crate::error::{Failure, Fault};
 use crate::extents::{BLANK_MAX, Extent};
 use crate::log::Log;
 use crate::page::{BODY, PAGE_BYTES, Page, PageBytes, PageCopy, PageHeader, PageId, PageMut, kind};
@@ -21,12 +21,15 @@ use crate::storage::{DIRECT_BYTES, Storage};
 /// buffer.
 pub struct Flusher {
     double: DoubleWrite,
+    /// The double write buffer may have the only copy of a page that is torn in its place.
+    failure: Failure,
 }
 
 impl Flusher {
     pub fn open(storage: &dyn Storage) -> Result<Self, Fault> {
         let double = DoubleWrite::open(storage)?;
-        Ok(Self { double })
+        let failure = Failure::default();
+        Ok(Self { double, failure })
     }
 }
 
@@ -229,7 +232,9 @@ impl Cache {
         if batch.len() == 0 {
             return Ok(());
         }
-        let written = self.write_pages(log, flusher, batch);
+        let checked = flusher.failure.check();
+        let written = checked.and_then(|()| self.write_pages(log, flusher, batch));
+        let written = flusher.failure.remember(written);
         if written.is_err() {
             batch.pins.iter().for_each(|it| it.mark_dirty());
         }

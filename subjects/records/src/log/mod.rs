@@ -27,7 +27,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::classes;
 use crate::counted::{AtomicBool, AtomicU64};
-use crate::error::Fault;
+use crate::error::{Failure, Fault};
 use crate::log::buffer::{Buffer, Target};
 use crate::log::files::{Spares, file_name, file_start, name_durably};
 use crate::log::forced::{Forced, Mark};
@@ -161,7 +161,7 @@ impl Log {
                 unsynced: Vec::new(),
                 forced,
                 spare: Buffer::memory(),
-                failure: None,
+                failure: Failure::default(),
             })),
             is_unnamed: CachePadded::new(AtomicBool::new(false)),
             is_forcing: CachePadded::new(classes::log_writer().mutex(false)),

@@ -5,12 +5,11 @@ use std::sync::atomic::Ordering;
 
 use concurve_latch::MutexGuard;
 
-use crate::error::Fault;
+use crate::error::{Failure, Fault};
 use crate::log::buffer::Target;
 use crate::log::files::name_durably;
 use crate::log::forced::Forced;
 use crate::log::{Durability, Log};
-use crate::status::Status;
 use crate::storage::Disk;
 
 /// How often a thread checks whether another one has written its records, before it sleeps.
@@ -31,18 +30,7 @@ pub(super) struct Writer {
     pub forced: Forced,
     /// The buffer that is not in use.
     pub spare: Vec<u8>,
-    /// A write failed: the state of the disk is not known.
-    pub failure: Option<(String, Status)>,
-}
-
-impl Writer {
-    /// Fails if a write has failed before.
-    fn check(&self) -> Result<(), Fault> {
-        match &self.failure {
-            Some((text, status)) => Err(Fault::Stopped(text.clone(), *status)),
-            None => Ok(()),
-        }
-    }
+    pub failure: Failure,
 }
 
 /// A thread forces the log, also for others: they go on when it has ended, be it by a panic.
@@ -118,7 +106,7 @@ impl Log {
     }
 
     fn write(&self, writer: &mut Writer) -> Result<(), Fault> {
-        writer.check()?;
+        writer.failure.check()?;
         let written = self.write_buffer(writer);
         self.remember_failure(writer, written)
     }
@@ -170,7 +158,7 @@ impl Log {
             if !writer.is_unnamed {
                 return Ok(());
             }
-            writer.check()?;
+            writer.failure.check()?;
             (Arc::clone(&writer.file), writer.file_start)
         };
         let named = name_durably(self.storage.as_ref(), file.as_ref(), start);
@@ -225,8 +213,8 @@ impl Log {
         writer: &mut Writer,
         result: Result<(), Fault>,
     ) -> Result<(), Fault> {
-        if let Err(fault) = &result {
-            writer.failure = Some((fault.to_string(), fault.status()));
+        let result = writer.failure.remember(result);
+        if result.is_err() {
             writer.target = None;
             self.head.buffer.lock().remove_target();
         }

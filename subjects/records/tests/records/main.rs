@@ -19,6 +19,7 @@ mod small_store;
 mod bank;
 mod checkpoints;
 mod damage;
+mod failed_writes;
 mod fuzz;
 mod hostile_pages;
 mod kill;
