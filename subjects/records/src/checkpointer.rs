@@ -24,15 +24,17 @@ impl Shared {
         log.wants_files() || self.checkpoints.due.is_reached(log.end())
     }
 
-    /// Names and makes files of the log, or makes a checkpoint, if that is due.
+    /// Names and makes files of the log, and makes a checkpoint, if that is due. A checkpoint does not wait until no
+    /// file is wanted: it frees files, and the log may need new ones as fast as the disk takes them.
     pub fn do_due_work(&self) -> Result<(), Fault> {
-        match self.store.log.wants_files() {
-            true => {
-                // A checkpoint prepares them, too.
-                let _making = self.checkpoints.making.lock();
-                self.store.log.prepare_files()
-            }
-            false if self.has_work() => self.checkpoint(),
+        let log = &self.store.log;
+        if log.wants_files() {
+            // A checkpoint prepares them, too.
+            let _making = self.checkpoints.making.lock();
+            log.prepare_files()?;
+        }
+        match self.checkpoints.due.is_reached(log.end()) {
+            true => self.checkpoint(),
             false => Ok(()),
         }
     }

@@ -13,12 +13,13 @@ use tempfile::TempDir;
 
 const RECORD_BYTES: u16 = 1000;
 const CHECKPOINT_BYTES: u64 = 1 << 18;
+const DOUBLE: &str = "pages.double";
 
 type Calls = Arc<Mutex<BTreeMap<(&'static str, String), u64>>>;
-type Meanwhile = Arc<Mutex<Option<Box<dyn FnMut() + Send>>>>;
+/// What happens whenever the file of a name is forced to the disk.
+type Meanwhile = Arc<Mutex<Option<(&'static str, Box<dyn FnMut() + Send>)>>>;
 
-/// A folder that counts the calls by the names of its files, and in which something happens whenever
-/// `pages.double` is forced to the disk.
+/// A folder that counts the calls by the names of its files, and in which something happens meanwhile.
 struct Watched {
     folder: Folder,
     calls: Calls,
@@ -99,8 +100,8 @@ impl Disk for WatchedDisk {
 
     fn sync(&self) -> io::Result<()> {
         count(&self.calls, "sync", &self.name);
-        if self.name == "pages.double"
-            && let Some(happens) = self.meanwhile.lock().unwrap().as_mut()
+        if let Some((name, happens)) = self.meanwhile.lock().unwrap().as_mut()
+            && self.name == *name
         {
             happens();
         }
@@ -162,6 +163,13 @@ impl Bench {
         (session, file)
     }
 
+    /// While the file of a name is forced to the disk, another session inserts so many records.
+    fn insert_while_forcing(&self, name: &'static str, records: u64) {
+        let (mut other, file) = self.session("f");
+        let inserts = Box::new(move || insert(&mut other, file, records));
+        *self.meanwhile.lock().unwrap() = Some((name, inserts));
+    }
+
     fn calls(&self, call: &str, is_meant: impl Fn(&str) -> bool) -> u64 {
         let calls = self.calls.lock().unwrap();
         let meant = calls
@@ -197,10 +205,7 @@ fn insert(session: &mut Session, file: FileHandle, records: u64) {
 fn distance_if(during: u64, stretch: u64) -> u64 {
     let bench = Bench::new(&["f"], stretch);
     let (mut session, file) = bench.session("f");
-    let (mut other, others) = bench.session("f");
-    *bench.meanwhile.lock().unwrap() = Some(Box::new(move || {
-        insert(&mut other, others, during / u64::from(RECORD_BYTES));
-    }));
+    bench.insert_while_forcing(DOUBLE, during / u64::from(RECORD_BYTES));
     let first = bench.until_checkpoint(&mut session, file);
     let second = bench.until_checkpoint(&mut session, file);
     *bench.meanwhile.lock().unwrap() = None;
@@ -235,14 +240,7 @@ fn checkpoints_that_take_long_come_less_often() {
 fn no_file_of_the_log_is_made_or_removed_once_there_are_enough() {
     let bench = Bench::new(&["f"], 4);
     let (mut session, file) = bench.session("f");
-    let (mut other, others) = bench.session("f");
-    *bench.meanwhile.lock().unwrap() = Some(Box::new(move || {
-        insert(
-            &mut other,
-            others,
-            CHECKPOINT_BYTES / u64::from(RECORD_BYTES),
-        );
-    }));
+    bench.insert_while_forcing(DOUBLE, CHECKPOINT_BYTES / u64::from(RECORD_BYTES));
     let made = || bench.calls("open", |it| it == "unfinished-spare");
     for _ in 0..3 {
         bench.until_checkpoint(&mut session, file);
@@ -257,6 +255,33 @@ fn no_file_of_the_log_is_made_or_removed_once_there_are_enough() {
     }
     assert_eq!(made(), before);
     assert_eq!(bench.calls("remove", |_| true), 0);
+    *bench.meanwhile.lock().unwrap() = None;
+}
+
+/// Whatever the disk takes to make a file of the log: it may be as long as the log takes to fill one. So a start after
+/// a crash reads no more than it is to.
+#[test]
+fn a_checkpoint_does_not_wait_until_there_are_enough_files_of_the_log() {
+    let bench = Bench::new(&["f"], 1);
+    let (mut session, file) = bench.session("f");
+    // A file has a quarter of what the log may grow by.
+    let of_a_file = CHECKPOINT_BYTES / 4 / u64::from(RECORD_BYTES);
+    bench.insert_while_forcing("unfinished-spare", of_a_file + 1);
+    let before = bench.engine.statistics();
+    let now = loop {
+        insert(&mut session, file, 1);
+        bench.engine.do_due_work().unwrap();
+        let now = bench.engine.statistics();
+        let grown = now.log_bytes - before.log_bytes;
+        if now.checkpoints > before.checkpoints || grown > 8 * CHECKPOINT_BYTES {
+            break now;
+        }
+    };
+    assert!(
+        now.checkpoints > before.checkpoints,
+        "none, and the log has grown by {} bytes",
+        now.log_bytes - before.log_bytes
+    );
     *bench.meanwhile.lock().unwrap() = None;
 }
 
@@ -283,7 +308,7 @@ fn a_checkpoint_forces_few_files_in_each_batch() {
     ];
     let is_of_records = |name: &str| others.iter().all(|it| !name.starts_with(it));
     let of_data = |call: &str| bench.calls(call, is_of_records);
-    let batches = || bench.calls("sync", |it| it == "pages.double");
+    let batches = || bench.calls("sync", |it| it == DOUBLE);
     let before = (of_data("sync"), of_data("write"), batches());
     bench.engine.checkpoint().unwrap();
     let (syncs, writes) = (of_data("sync") - before.0, of_data("write") - before.1);
@@ -301,7 +326,7 @@ fn a_checkpoint_forces_few_files_in_each_batch() {
 fn the_double_write_buffer_is_written_past_the_cache_of_the_kernel() {
     let bench = Bench::new(&["f"], 1);
     let (mut session, file) = bench.session("f");
-    let of_double = |call: &str| bench.calls(call, |it| it == "pages.double");
+    let of_double = |call: &str| bench.calls(call, |it| it == DOUBLE);
     for batches in 1..4 {
         insert(&mut session, file, 100);
         bench.engine.checkpoint().unwrap();
