@@ -94,3 +94,26 @@ fn what_a_failed_write_leaves_is_mended_whatever_is_written_afterwards() {
         assert!(calls > 6, "only {calls} calls of {work:?}");
     }
 }
+
+/// Two writes fail, one after the other: not both places of the file `control` may be half written.
+#[test]
+fn one_place_of_the_control_file_stays_whole() {
+    let mut options = options();
+    options.checkpoint_bytes = 1 << 18;
+    for seed in 0..400 {
+        let mut draw = Draw::new(seed);
+        let storage = Simulated::seeded(draw.number());
+        let (engine, _) =
+            Engine::open_shared_in(Arc::new(storage.share()), options.clone()).unwrap();
+        // Neither has a page to write: the calls of a checkpoint are few.
+        let (calls, writes) = (draw.below(12) as u64, draw.below(6) as u64);
+        storage.fail_after(calls, Failure::Io);
+        let _ = engine.checkpoint();
+        storage.end_after(writes, End::PowerLoss);
+        let _ = engine.checkpoint();
+        let next = Arc::new(storage.after_kill());
+        let opened = Engine::open_shared_in(next, options.clone());
+        let opened = opened.map(drop);
+        opened.unwrap_or_else(|fault| panic!("call {calls} fails, {writes} follow: {fault}"));
+    }
+}
