@@ -121,7 +121,52 @@ impl Spares {
 /// killed may have left these in the kernel.
 pub fn name_durably(storage: &dyn Storage, file: &dyn Disk, start: u64) -> Result<u64, Fault> {
     let what = || format!("start the file {} of the log", file_name(start));
+    // Sessions may make it longer meanwhile: what they add need not be on the disk.
+    let length = file.length().map_err(Fault::io(what))?;
     file.sync().map_err(Fault::io(what))?;
     storage.sync_names().map_err(Fault::io(what))?;
-    file.length().map_err(Fault::io(what))
+    Ok(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+    use crate::storage::Folder;
+
+    /// A file that a session makes longer as soon as it was forced to the disk.
+    struct Growing(AtomicU64);
+
+    impl Disk for Growing {
+        fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<usize> {
+            Ok(0)
+        }
+
+        fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn sync(&self) -> io::Result<()> {
+            self.0.fetch_add(1, AcqRel);
+            Ok(())
+        }
+
+        fn length(&self) -> io::Result<u64> {
+            Ok(self.0.load(Acquire))
+        }
+
+        fn set_length(&self, _: u64) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_length_is_noted_only_if_it_is_on_the_disk() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::open(place.path()).unwrap();
+        let file = Growing(AtomicU64::new(5));
+        assert_eq!(name_durably(&folder, &file, 0).unwrap(), 5);
+    }
 }
