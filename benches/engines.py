@@ -63,7 +63,8 @@ AT_MOST_SESSIONS = 0.95
 MANY_OVER_COARSE = 5.0
 OVER_FLOOR = 0.9
 COMMIT_BYTES = 203
-"""What a transaction of tpcb-rw3 appends to the log of the record engine."""
+"""What a transaction of tpcb-rw3 appends to the log of the record engine with durability ``group``
+(decision 78)."""
 LOG_BYTES = 16 << 20
 """Of a file of the log, which is overwritten: to force a growing file costs more."""
 

@@ -309,7 +309,7 @@ def run(
         rules = rules_from_options(_text(repeats), precision, timeout, max_time)
         found = with_rules(found, rules)
         chosen = found if java is None else with_java(found, java)
-        return _measure(chosen, effort, seed, wait_quiet, progress, secrets, db)
+        return _measure(chosen, "from Python", effort, seed, wait_quiet, progress, secrets, db)
 
 
 @_known_keywords
@@ -388,7 +388,7 @@ def sweep(
             rules=rules_from_options(_text(repeats), precision, timeout, max_time),
             name=name,
         )
-        return _measure(study, effort, seed, wait_quiet, progress, secrets, db)
+        return _measure(study, "sweep from Python", effort, seed, wait_quiet, progress, secrets, db)
 
 
 @_known_keywords
@@ -489,6 +489,7 @@ def fit(
 
 def _measure(
     study: Study,
+    again: str,
     effort: str,
     seed: int | None,
     wait: str | None,
@@ -500,7 +501,7 @@ def _measure(
         raise StudyError(f"no effort {effort!r}", one_of(EFFORTS))
     study = hidden(study, check_marked(secrets, [factor.name for factor in study.factors]))
     store = Store(_hidden_place(db))
-    head = new_head(study, effort, draw_seed() if seed is None else seed, "from Python")
+    head = new_head(study, effort, draw_seed() if seed is None else seed, again)
     told = Progress() if progress else None
     with contextlib.ExitStack() as held:
         if wait is not None:

@@ -83,8 +83,10 @@ def meant(wanted: str, names: Iterable[str], otherwise: str | None = None) -> st
     """A remedy for a name that is none of these: ``did you mean 'threads'?``, with more than one
     where they hold what was written; else ``otherwise``, or ``one of`` the names."""
     known = list(names)
-    held = sorted((name for name in known if wanted.lower() in name.lower()), key=len)
-    near = None if _is_number(wanted) else nearest(wanted, known)
+    is_number = _is_number(wanted)
+    holding = (name for name in known if wanted.lower() in name.lower())
+    held = sorted((name for name in holding if not (is_number and _is_number(name))), key=len)
+    near = None if is_number else nearest(wanted, known)
     if near is not None:
         return did_you_mean(near)
     if held and len(wanted) > LETTERS_HELD:

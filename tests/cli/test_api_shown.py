@@ -305,6 +305,7 @@ def test_advice_names_parameters_of_python(measure: Measure) -> None:
             'concurve.load("1").resume(max_time="5s") goes on',
         ),
         ("concurve resume last --db a.db", 'concurve.load(db="a.db").resume()'),
+        ("concurve resume last --db '/a b/x.db'.", 'concurve.load(db="/a b/x.db").resume().'),
         (
             "then concurve resume 2026-1, or a new run",
             'then concurve.load("2026-1").resume(), or a new run',

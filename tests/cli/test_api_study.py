@@ -203,6 +203,11 @@ def test_a_setting_is_best_by_a_figure_that_is_named(tmp_path: Path) -> None:
     assert 'best("rss:higher")' in refused.value.remedy
 
 
+def test_a_sweep_is_told_of_its_options_also_where_its_work_is_known() -> None:
+    run = concurve.sweep(["true", "{n}"], {"n": [1, 2]}, work_amount="fixed", repeats=2, seed=1)
+    assert run.findings.run.is_sweep
+
+
 def test_settings_under_conditions_are_asked_for_by_their_levels() -> None:
     run = concurve.sweep(
         ["true", "{n}", "{mode}"],

@@ -108,5 +108,7 @@ def test_a_name_that_is_none_has_the_ones_that_may_be_meant() -> None:
     assert words.meant("xyz", []) == "one of none"
     assert words.meant("n", names) == f"one of {', '.join(names)}", "one letter is part of much"
     assert words.meant("16", ["1", "6"]) == "one of 1, 6", "a number is no slip for another"
+    assert words.meant("100", ["50", "1000"]) == "one of 50, 1000"
+    assert words.meant("2026", ["20261127-1"]) == "did you mean '20261127-1'?"
     assert words.did_you_mean("a", "b") == "did you mean 'a' or 'b'?"
     assert words.did_you_mean(None) == ""

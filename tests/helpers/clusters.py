@@ -242,13 +242,11 @@ def _check(cluster: OfAFile) -> None:
 
 def _is_own(address: str) -> bool:
     """Is it an address of this machine?"""
-    try:
-        for family, kind, protocol, _, place in socket.getaddrinfo(address, 0, proto=0):
-            with socket.socket(family, kind, protocol) as tried:
+    with contextlib.suppress(OSError):  # no such name
+        for family, kind, protocol, _, place in socket.getaddrinfo(address, 0):
+            with contextlib.suppress(OSError), socket.socket(family, kind, protocol) as tried:
                 tried.bind(place)
                 return True
-    except OSError:
-        pass
     return False
 
 

@@ -68,7 +68,9 @@ class Laboratory:
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            raise HostError("the laboratory on the host of Ray's head has ended", "what it said")
+            raise HostError(
+                "the laboratory on the host of Ray's head has ended", "its standard error, above"
+            )
         found: dict[str, Any] = json.loads(line)
         if "error" in found:
             raise HostError(f"the laboratory on the host of Ray's head: {found['error']}", "")
@@ -95,7 +97,10 @@ def laboratory(cluster: Cluster, import_from: Sequence[Path] = ()) -> Iterator[L
         assert process.stdin is not None and process.stdout is not None
         try:
             if process.stdout.readline() != _READY:
-                raise HostError("the laboratory on the host of Ray's head did not start", "")
+                raise HostError(
+                    "the laboratory on the host of Ray's head did not start",
+                    "its standard error, above",
+                )
             yield Laboratory(process)
             process.stdin.close()
             process.wait(END_SECONDS)

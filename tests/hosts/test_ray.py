@@ -133,7 +133,7 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), 20) as stream:
 
 
 def free_port() -> str:
-    """One that is free here, where the laboratory is."""
+    """One that is free here. In the namespace of the laboratory it may be in use, if seldom."""
     with socket.create_server(("", 0)) as listener:
         return str(listener.getsockname()[1])
 

@@ -264,6 +264,7 @@ def hogs() -> Iterator[None]:
         process.wait()
 
 
+@pytest.mark.soak  # what runs beside it would be slow
 @pytest.mark.usefixtures("hogs")
 @pytest.mark.parametrize("rate", [(), ("--rate", "200")])
 def test_what_a_search_finds_on_a_busy_machine_is_in_doubt(url: str, rate: tuple[str, ...]) -> None:

@@ -249,3 +249,20 @@ def test_no_variable_sets_a_secret_that_is_drawn() -> None:
     known = Secrets({"RUN_PASSWORD": "abc"})
     known.draw("RUN_PASSWORD")
     assert len(known.reveal("{secret:RUN_PASSWORD}")) == 32
+
+
+@pytest.mark.parametrize(
+    ("words", "is_given"),
+    [
+        (["load", "--password-from", "CONCURVE_PASSWORD"], True),
+        (["sh", "-c", 'redis-cli -a "$CONCURVE_PASSWORD" ping'], True),
+        (["sh", "-c", "redis-cli -a ${CONCURVE_PASSWORD} ping"], True),
+        (["load", "--password-from", "CONCURVE_PASSWORD_OF_B"], False),
+        (["load", "--password-from", "MY_CONCURVE_PASSWORD"], False),
+        (["load", "--sessions", "4"], False),
+    ],
+)
+def test_the_password_is_for_who_names_its_variable(words: list[str], is_given: bool) -> None:
+    known = Secrets({"CONCURVE_PASSWORD": "of-my-own"})
+    given = {"CONCURVE_PASSWORD": "{secret:CONCURVE_PASSWORD}"} if is_given else {}
+    assert known.password_of(words) == given

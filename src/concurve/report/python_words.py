@@ -33,7 +33,7 @@ _WORDS = re.compile(
     r"|concurve show [\w-]+ (?=--(?:claims|published|models|all)\b)"
     r"|(?:concurve show [\w-]+ )?--best-by (?P<best>[\w.:-]*\w)"
     r"|concurve show (?P<shown>[\w-]+)(?= *[,;]| *$)"
-    r"|concurve resume (?P<resumed>[\w-]+)(?: --db (?P<place>\S+))?"
+    r"|concurve resume (?P<resumed>[\w-]+)(?: --db (?P<place>'[^']*'|[^\s;,']*[^\s;,'.]))?"
     r"(?: --max-time (?P<allowed>[\w.]*\w))?"
     r"|concurve export (?P<exported>[\w-]+) --format csv"
     r"|concurve explain [\w-]+ --json(?P<lost>)"
@@ -72,7 +72,8 @@ def _resumed(found: str, match: re.Match[str]) -> str:
 
 def _loaded(run: str, place: str | None = None) -> str:
     given = [] if run == "last" else [f'"{run}"']
-    given += [f'db="{place}"'] if place else []
+    quoted = (place or "").strip("'")
+    given += [f'db="{quoted}"'] if quoted else []
     return f"concurve.load({', '.join(given)})"
 
 

@@ -27,6 +27,9 @@ CHARS_MIN = 4
 #: The name of a store's password: no study needs it.
 STORE_PASSWORD = "STORE_PASSWORD"
 
+#: A word in which the variable of the password stands, and not a longer name that holds it.
+_NAMES_PASSWORD = re.compile(rf"(?<!\w){PASSWORD_VARIABLE}(?!\w)")
+
 #: A value of the environment is looked for in all texts only if it is no ordinary word.
 _ENVIRONMENT_CHARS_MIN = 8
 
@@ -130,7 +133,7 @@ class Secrets:
     def password_of(self, words: Iterable[str]) -> dict[str, str]:
         """The variable of the password, by its reference, for a program whose ``words`` name it:
         nothing else gives a program of a trial the one of the environment."""
-        is_named = any(PASSWORD_VARIABLE in word for word in words)
+        is_named = any(_NAMES_PASSWORD.search(word) for word in words)
         is_there = is_named and self._has(PASSWORD_VARIABLE)
         return {PASSWORD_VARIABLE: reference(PASSWORD_VARIABLE)} if is_there else {}
 

@@ -93,7 +93,7 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_sweep(self) -> bool:
         """Was its study said by the options of a sweep, and not by the keys of a file?"""
-        return self.study.work_amount == "unknown" or self.again.split()[1:2] == ["sweep"]
+        return self.study.work_amount == "unknown" or "sweep" in self.again.split()[:2]
 
     def row(self) -> RunRow:
         """The run as it is stored when it begins."""

@@ -69,31 +69,31 @@ impl FreeSpace {
         }
     }
 
-    /// Takes a free slot, from the session's own stripe, or from another one that has more than the page
+    /// Takes a free slot, from a stripe, or from another one that has more than the page
     /// that its sessions are filling.
-    pub fn take(&self, session: u32) -> Option<Position> {
+    pub fn take(&self, stripe: u32) -> Option<Position> {
         {
-            let mut own = self.stripe(session).lock();
+            let mut own = self.stripe(stripe).lock();
             if let Some(position) = own.free.pop() {
                 return Some(position);
             }
             own.of_page = 0;
         }
-        let others = (1..STRIPES as u32).map(|step| self.stripe(session.wrapping_add(step)));
+        let others = (1..STRIPES as u32).map(|step| self.stripe(stripe.wrapping_add(step)));
         others.map(|it| it.lock()).find_map(|mut other| {
             let has_more = other.free.len() > other.of_page;
             has_more.then(|| other.free.pop()).flatten()
         })
     }
 
-    pub fn add(&self, session: u32, position: Position) {
-        self.stripe(session).lock().free.push(position);
+    pub fn add(&self, stripe: u32, position: Position) {
+        self.stripe(stripe).lock().free.push(position);
     }
 
     /// Adds all slots of a new page.
-    pub fn add_page(&self, session: u32, page: u32, slots: usize) {
+    pub fn add_page(&self, stripe: u32, page: u32, slots: usize) {
         let positions = (0..slots as u16).rev().map(|slot| Position { page, slot });
-        let mut stripe = self.stripe(session).lock();
+        let mut stripe = self.stripe(stripe).lock();
         stripe.free.extend(positions);
         stripe.of_page = slots;
     }
@@ -103,8 +103,8 @@ impl FreeSpace {
         self.growth.pages.load(Relaxed)
     }
 
-    fn stripe(&self, session: u32) -> &Mutex<Slots> {
-        &self.slots[session as usize % STRIPES]
+    fn stripe(&self, stripe: u32) -> &Mutex<Slots> {
+        &self.slots[stripe as usize % STRIPES]
     }
 }
 

@@ -32,7 +32,7 @@ from concurve.attendants.servers.process import (
 )
 from concurve.attendants.servers.server import LOOPBACK, Database, Reading, Server, Session
 from concurve.host.temporary import temporary_folder
-from concurve.secrets.password import PASSWORD_VARIABLE
+from concurve.secrets import PASSWORD_VARIABLE
 from concurve.wire.report_channel import report
 
 #: Seconds between two readings; a reading costs the server some tens of microseconds.

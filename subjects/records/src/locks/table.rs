@@ -51,7 +51,7 @@ pub struct Stripes {
     /// So many times that, for different files.
     pub files: usize,
     /// Locks that nobody else asks for are light ones. Locks on parts of files have lines of their own, one
-    /// for each part. A session takes always the same part, so it meets no other session there.
+    /// for each part. A session takes a part that nobody else has, so it meets no other session there.
     pub is_fine: bool,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Place {
     word: usize,
     /// Tells the names of a word apart.
     tag: u64,
-    /// It is a part of a file, whose line one session writes.
+    /// It is a part of a file, whose line is written by the one session that has it.
     is_part: bool,
 }
 

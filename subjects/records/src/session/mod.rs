@@ -51,7 +51,7 @@ struct LocalState {
     waiting: Waiting,
     /// Where a record is read to that becomes the position if it is there.
     spare: Current,
-    /// The part of each file that it locks: one that no other session has, if there is one.
+    /// The part of a file that it locked last, and asks for first: of each file it locks one that no other session has, if there is one.
     part: u64,
 }
 

@@ -1,6 +1,7 @@
 //! Begin, end and abort of transactions.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::thread;
 
 use crate::error::Fault;
 use crate::held::Transaction;
@@ -11,6 +12,9 @@ use crate::session::active::Active;
 use crate::session::{LocalState, Session, TransactionKind, Waiting};
 use crate::shared::Shared;
 use crate::status::Status;
+
+/// After so many transactions a session lets others run that are admitted, where more are there than CPUs.
+const TURN: u64 = 64;
 
 impl Session {
     pub fn in_transaction(&self) -> bool {
@@ -113,6 +117,16 @@ impl Active<'_> {
     }
 
     fn release_transaction(&mut self) {
+        self.release_locks();
+        // Otherwise the kernel takes the CPU for them, mostly in the middle of a transaction.
+        let has_had_turn = self.registration.counts.begun.now().is_multiple_of(TURN);
+        let shared = self.shared;
+        if has_had_turn && shared.admission.is_needed(shared.sessions.count()) {
+            thread::yield_now();
+        }
+    }
+
+    fn release_locks(&mut self) {
         let transaction = &mut self.held.transaction;
         let _latch = self.shared.latch_operation(None);
         for lock in transaction.locks.drain(..) {

@@ -53,7 +53,7 @@ impl Session {
         let mut unlocked = Unlocked {
             shared,
             file: &open.file,
-            part: LockName::file(open.file.id, u64::from(registration.number)),
+            part: LockName::file(open.file.id, self.local.part),
             pages: 0,
         };
         let done = unlocked.get(&search, &mut self.local.spare);

@@ -53,8 +53,14 @@ impl<'a> Work<'a> {
             }
         } else {
             let (owner, file) = (self.registration.number, self.file.id);
-            *self.part = self.shared.locks.free_part(owner, file, *self.part);
-            self.take(LockName::file(file, *self.part), Mode::Shared)?;
+            // It may have the part already, if it had to wait for it.
+            if !self
+                .transaction
+                .holds(LockName::file(file, *self.part), Mode::Shared)
+            {
+                *self.part = self.shared.locks.free_part(owner, file, *self.part);
+                self.take(LockName::file(file, *self.part), Mode::Shared)?;
+            }
         }
         // The session that dropped it held all its locks.
         if self.file.is_dropped() {
@@ -64,7 +70,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Where it takes free space from. With the part of the file, it has a page of its own to fill.
+    /// Where it takes free space from: with the part that it locked last, mostly a page of its own to fill.
     pub fn stripe(&self) -> u32 {
         *self.part as u32
     }

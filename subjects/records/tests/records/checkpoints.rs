@@ -100,10 +100,12 @@ impl Disk for WatchedDisk {
 
     fn sync(&self) -> io::Result<()> {
         count(&self.calls, "sync", &self.name);
-        if let Some((name, happens)) = self.meanwhile.lock().unwrap().as_mut()
-            && self.name == *name
-        {
+        // Not held while it happens, which may force another file.
+        let at_this_file = |it: &mut (&'static str, _)| it.0 == self.name;
+        let meanwhile = self.meanwhile.lock().unwrap().take_if(at_this_file);
+        if let Some((name, mut happens)) = meanwhile {
             happens();
+            *self.meanwhile.lock().unwrap() = Some((name, happens));
         }
         self.disk.sync()
     }

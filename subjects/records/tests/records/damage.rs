@@ -77,7 +77,7 @@ fn a_store_of_an_older_format_is_read_whole_and_written_on() {
             let found = read(Arc::new(storage.share()));
             assert_eq!(found.unwrap(), truth, "{format}");
         }
-        // What an earlier version would not understand is refused by it: it may find a log that it cannot read.
+        // An earlier version cannot read the log that is written now, and refuses the store by this name.
         let control = &storage.contents(false)["control"];
         assert!(control.windows(16).any(|it| it == b"concurve rec. 3\n"));
     }

@@ -238,8 +238,9 @@ fn frames(folder: &Path) -> Vec<usize> {
     found
 }
 
-/// All changes of a transaction stand in the log with its commit in one frame, so a kill leaves all of it or
-/// nothing. A transaction that has more than a buffer holds has several.
+/// All changes of a transaction stand in the log with its commit in one frame, where nothing has to be in the
+/// log before: no page is written, and no other session changes the same leaf. A transaction that has more
+/// than a buffer holds has several.
 #[test]
 fn a_transaction_is_one_frame_of_the_log() {
     let folder = tempfile::tempdir().unwrap();
