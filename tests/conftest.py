@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, settings
 
 from concurve.secrets import KNOWN
 from tests.helpers import postgres as server
-from tests.helpers.real import STEERING
+from tests.helpers.real import STEERING, Lab, missing
 
 # The same examples everywhere, however long they take; --hypothesis-profile=default looks further.
 settings.register_profile(
@@ -57,6 +57,16 @@ def pytest_configure() -> None:
 def pytest_unconfigure() -> None:
     """Remove the lock and the store of the modules' fixtures."""
     shutil.rmtree(Path(os.environ["CONCURVE_LOCK"]).parent, ignore_errors=True)
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    """The command line in a folder of its own; nothing that it starts is left."""
+    if reason := missing():
+        pytest.skip(reason)
+    own = Lab(tmp_path)
+    yield own
+    own.end()
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,13 +17,6 @@ pytestmark = [
     pytest.mark.real,
     pytest.mark.skipif(missing() is not None, reason=missing() or ""),
 ]
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    lab = Lab(tmp_path)
-    yield lab
-    lab.end()
 
 
 def script(path: Path, body: str) -> str:

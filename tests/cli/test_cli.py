@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +30,6 @@ pytestmark = [
 SCHEMA = Path(__file__).parents[2] / "schema" / "export.schema.json"
 BUSY = ("--", TARGETS, "busy", "--threads", "{n}", "--cpu-ms", "3")
 QUICK = ("--effort", "quick", "--repeats", "2..2")
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    lab = Lab(tmp_path)
-    yield lab
-    lab.end()
 
 
 @pytest.fixture(scope="module")

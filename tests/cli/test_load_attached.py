@@ -20,18 +20,9 @@ from concurve.host.native import binary
 from concurve.host.temporary import free_port
 from concurve.measuring.attached_load import Loaded, server_lines
 from concurve.wire import decode_record
-from tests.helpers.real import Lab, missing, wait_until
+from tests.helpers.real import Lab, wait_until
 
 GOLDEN = Path(__file__).parents[2] / "schema" / "golden" / "trial-record-1-attached.json"
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    if reason := missing():
-        pytest.skip(reason)
-    own = Lab(tmp_path)
-    yield own
-    own.end()
 
 
 def test_the_option_is_taken_out_of_the_loads_own() -> None:

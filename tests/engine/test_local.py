@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -18,7 +17,7 @@ from concurve.hosts.running import RunningTrial
 from concurve.secrets import PASSWORD_VARIABLE, Secrets
 from concurve.wire import encode_spec
 from concurve.wire.spec import RoleSpec, TrialSpec
-from tests.helpers.real import Lab, missing, program
+from tests.helpers.real import Lab, program
 
 PASSWORD = "of-my-own-server"
 
@@ -68,15 +67,6 @@ def test_a_role_that_names_the_variable_has_it() -> None:
     roles = tuple(msgspec.structs.replace(role, env=own) for role in study.roles)
     study = msgspec.structs.replace(study, roles=roles)
     assert {str(role.env) for role in hidden(study, known=known).roles} == {str(own)}
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    if reason := missing():
-        pytest.skip(reason)
-    own = Lab(tmp_path)
-    yield own
-    own.end()
 
 
 @pytest.mark.real

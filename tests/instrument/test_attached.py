@@ -68,13 +68,6 @@ def victim(tmp_path: Path) -> Iterator[Victim]:
         yield running
 
 
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    own = Lab(tmp_path)
-    yield own
-    own.end()
-
-
 def _measured(victim: Victim, seconds: float) -> TrialRecord:
     arguments = (str(victim.pid), str(victim.port), str(seconds), str(REST_SECONDS))
     client = RoleSpec(name="client", argv=(*PYTHON, _CLIENT, *arguments))

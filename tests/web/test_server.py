@@ -36,13 +36,6 @@ def sweep(seconds: float, levels: str = "1,2", repeats: str = "2..2") -> dict[st
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    lab = Lab(tmp_path)
-    yield lab
-    lab.end()
-
-
-@pytest.fixture
 def served(lab: Lab) -> Iterator[Served]:
     found = serve(lab)
     yield found
