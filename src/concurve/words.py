@@ -81,12 +81,13 @@ def nearest(wanted: str, names: Iterable[str], cutoff: float = NEAR) -> str | No
 
 def meant(wanted: str, names: Iterable[str], otherwise: str | None = None) -> str:
     """A remedy for a name that is none of these: ``did you mean 'threads'?``, with more than one
-    where they hold what was written; else ``otherwise``, or ``one of`` the names."""
+    where they hold what was written; else ``otherwise``, or ``one of`` the names. A number is no
+    slip for another one."""
     known = list(names)
-    is_number = _is_number(wanted)
+    is_wanted_number = is_number(wanted)
     holding = (name for name in known if wanted.lower() in name.lower())
-    held = sorted((name for name in holding if not (is_number and _is_number(name))), key=len)
-    near = None if is_number else nearest(wanted, known)
+    held = sorted((name for name in holding if not (is_wanted_number and is_number(name))), key=len)
+    near = None if is_wanted_number else nearest(wanted, known)
     if near is not None:
         return did_you_mean(near)
     if held and len(wanted) > LETTERS_HELD:
@@ -108,8 +109,8 @@ def run_again(over_hosts: bool) -> str:
     return "Run again: --wait-quiet 5m; concurve doctor says why."
 
 
-def _is_number(text: str) -> bool:
-    """Is it a number? None is a slip for another one."""
+def is_number(text: str) -> bool:
+    """Whether Python reads it as a number, ``inf`` and ``nan`` included."""
     try:
         float(text)
     except ValueError:

@@ -17,6 +17,7 @@ from concurve.findings.fit import FitResult
 from concurve.findings.history import History
 from concurve.findings.run import Findings, TrialFindings
 from concurve.report.format import clean_lines
+from concurve.words import is_number
 
 _RESERVED_CELL = {"cell", "status", "trials", "set_aside", "in_doubt", "load_failed"}
 _RESERVED_TRIAL = {
@@ -240,14 +241,6 @@ def _text_field(text: str) -> str:
     """A text that neither steers a terminal nor is computed by a spreadsheet: an apostrophe makes a
     formula text. A number stays one, signs included."""
     text = clean_lines(text)
-    if text.lstrip().startswith(_FORMULA) and not _is_number(text):
+    if text.lstrip().startswith(_FORMULA) and not is_number(text):
         return f"'{text}"
     return text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
