@@ -30,7 +30,19 @@ def no_sshd() -> str | None:
     """Why there is no OpenSSH here, or ``None``."""
     if shutil.which("ssh") is None:
         return "ssh is not installed: apt-get install openssh-client"
-    return None if _sshd() else "sshd is not installed: apt-get install openssh-server"
+    if _sshd() is None:
+        return "sshd is not installed: apt-get install openssh-server"
+    if _is_locked():
+        return "sshd lets nobody in whose account is locked, as that of root is here: usermod -p '*' root"
+    return None
+
+
+def _is_locked() -> bool:
+    """Whether the account of root is locked, so that without PAM ``sshd`` refuses its keys, too."""
+    with contextlib.suppress(OSError):
+        accounts = (line.split(":") for line in Path("/etc/shadow").read_text().splitlines())
+        return any(name == "root" and secret.startswith("!") for name, secret, *_ in accounts)
+    return False
 
 
 def _sshd() -> str | None:

@@ -3,7 +3,7 @@
 //!
 //! Exit codes: 0 done, or objectives met; 1 failed (the message says at what); 2 refused because of wrong
 //! options; 4 more was left unanswered than `--unanswered-max` allows; 10 objectives not met, 11 undecided
-//! whether they are; 130 or 143 stopped by SIGINT or SIGTERM.
+//! whether they are, or not met on a busy machine; 130 or 143 stopped by SIGINT or SIGTERM.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -22,6 +22,7 @@ use crate::stop::Stop;
 
 mod address;
 mod admin;
+mod called;
 mod command_line;
 mod connection;
 mod counts;
@@ -45,7 +46,7 @@ pub fn main() -> ExitCode {
     match load(&Arguments::parse()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("concurve-load: {error}");
+            eprintln!("{}: {error}", called::program());
             ExitCode::from(error.exit_code())
         }
     }
@@ -93,7 +94,8 @@ fn load(arguments: &Arguments) -> Result<ExitCode, Error> {
                 true => ", and the data are not verified",
                 false => "",
             };
-            eprintln!("concurve-load: stopped; these are the figures so far{verified}");
+            let program = called::program();
+            eprintln!("{program}: stopped; these are the figures so far{verified}");
             ExitCode::from(128 + signal as u8)
         }
     })

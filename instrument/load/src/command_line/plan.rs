@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Arguments;
 use crate::address::Address;
 use crate::admin::AdminAccess;
+use crate::called;
 use crate::dataset::DatasetInDatabase;
 use crate::engine::EmbeddedEngine;
 use crate::error::Error;
@@ -23,15 +24,6 @@ const DURATION_NS: u64 = 10_000_000_000;
 const SEARCH_NS: u64 = 60_000_000_000;
 /// The longest time to poll: a thread that never sleeps takes a CPU from the server on a small machine.
 const SPIN_NS_MAX: u64 = 1_000_000_000;
-
-/// As the user has called this program: `concurve load` becomes it.
-fn program() -> String {
-    let called = std::env::args().next().unwrap_or_default();
-    match called.as_str() {
-        "concurve load" => called,
-        _ => "concurve-load".to_owned(),
-    }
-}
 
 impl Arguments {
     /// Checks everything that can be checked before connecting.
@@ -79,7 +71,7 @@ impl Arguments {
         };
         let password = self.password_from.as_ref();
         let password = password.map(|it| format!(" --password-from {it}"));
-        format!("{} {server}{}", program(), password.unwrap_or_default())
+        format!("{} {server}{}", called::program(), password.unwrap_or_default())
     }
 
     /// Access to the server for marking the measured phase, if the phase is to be marked.

@@ -17,6 +17,7 @@ pub use definition::{Check, Dataset};
 pub use verify::Verified;
 
 use crate::admin::{AdminAccess, AdminConnection, AdminError};
+use crate::called;
 use crate::stop::Stop;
 use crate::terminal_line::TerminalLine;
 use crate::units::time;
@@ -199,10 +200,10 @@ impl DatasetInDatabase {
             }
         }
         let begin_ns = monotonic_ns();
-        let size = self.size();
+        let (program, size) = (called::program(), self.size());
         let mut line = TerminalLine::on_terminal();
         if line.is_none() {
-            eprintln!("concurve-load: making the data ({size})");
+            eprintln!("{program}: making the data ({size})");
         }
         for (number, statement) in (1..).zip(self.dataset.make()) {
             if let Some(line) = &mut line {
@@ -212,7 +213,7 @@ impl DatasetInDatabase {
         }
         drop(line);
         let taken = time((monotonic_ns() - begin_ns) as f64);
-        eprintln!("concurve-load: the data is made ({size}), in {taken}");
+        eprintln!("{program}: the data is made ({size}), in {taken}");
         Ok(self.dataset.clone())
     }
 }

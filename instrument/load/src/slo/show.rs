@@ -211,9 +211,13 @@ fn names(found: &SearchResult) -> (&'static str, Option<&'static str>, u8) {
     }
 }
 
-/// 0 if the objectives are met, 10 if not, 11 if that is undecided.
+/// 0 if the objectives are met, 10 if not, 11 if that is undecided, as it is where they were missed
+/// while other programs had the CPUs: nobody knows whether the server or they are the reason.
 pub fn exit_code(found: &SearchResult) -> u8 {
-    names(found).2
+    match names(found).2 {
+        NOT_MET if is_in_doubt(found) => UNDECIDED,
+        code => code,
+    }
 }
 
 fn warnings(plan: &Plan, found: &SearchResult) -> Vec<String> {
@@ -426,9 +430,13 @@ mod tests {
         let (low, high) = (0.0, f64::INFINITY);
         let open = Outcome::Undecided { low, high, why };
         assert!(!is_in_doubt(&on_busy(open)));
-        // Who had the CPUs is told of either.
-        for outcome in [met, open] {
+        // That it was missed may be the doing of who had the CPUs; that it was met is not.
+        let (rate, objective) = (50.0, 0);
+        let missed = Outcome::Missed { rate, objective };
+        let never = Outcome::NeverKept { rate, objective };
+        for (outcome, code) in [(met, 0), (missed, 11), (never, 11), (open, 11)] {
             let found = on_busy(outcome);
+            assert_eq!(exit_code(&found), code);
             assert!(warnings(&plan(), &found).contains(&busy.to_owned()));
             assert_eq!(json(&plan(), &found)["in_doubt"], is_in_doubt(&found));
         }
