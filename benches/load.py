@@ -34,9 +34,9 @@ from concurve.host import native
 SESSIONS = 50
 ROUNDS = 15
 REQUESTS = {1: 200_000, 16: 2_000_000}
-RATE = {"sharing": {1: 1.0, 16: 0.9}, "apart": {1: 1.0, 16: 1.1}}
-"""Throughput over redis-benchmark's, at least; by place and requests under way a session."""
-CPU = {"sharing": {1: 1.0}, "apart": {1: 1.0, 16: 0.7}}
+RATE = {1: 1.0, 16: 1.1}
+"""Throughput over redis-benchmark's, at least; by requests under way a session."""
+CPU = {1: 1.0, 16: 0.7}
 """CPU time of the client for a request over that of redis-benchmark, at most."""
 OFF_MAX = 0.01
 """Farthest from the log of a server, of p50, p99, p99.9 and the share unanswered."""
@@ -126,18 +126,17 @@ def at_place(
                 )
             how = f"GET, {SESSIONS} sessions, {pipeline} under way each, {rounds} rounds"
             where = f"{place}, ×{pipeline}"
-            rate, cpu = RATE[place].get(pipeline), CPU[place].get(pipeline)
             yield Figure(
                 f"load / redis-benchmark: throughput, {where}",
                 how,
                 ratio_of_medians(found["ours rate"], found["theirs rate"]),
-                None if rate is None else Bound(low=rate),
+                Bound(low=RATE[pipeline]),
             )
             yield Figure(
                 f"load / redis-benchmark: client CPU, {where}",
                 f"{how}; user and system time of the whole process, for a request",
                 ratio_of_medians(found["ours cpu"], found["theirs cpu"]),
-                None if cpu is None else Bound(high=cpu),
+                Bound(high=CPU[pipeline]),
             )
             yield Figure(
                 f"load / redis-benchmark: sleeps, {where}",

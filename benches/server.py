@@ -280,6 +280,9 @@ APART = {
     ("spinning", 1): 1.5,
 }  # fmt: skip
 
+#: At most so many times Redis's 99th percentile, where server and client share the CPUs.
+SHARING_P99 = 1.0
+
 
 class Place(NamedTuple):
     """Where server and client run: on one CPU each, or (``None``) wherever the kernel puts them."""
@@ -340,12 +343,13 @@ def at_sessions(place: Place, sessions: int, rounds: int, seconds: float) -> Ite
     pairs = [("inline", "redis"), ("worker", "redis")]
     pairs += [("spinning", "redis, polled")] if spins else []
     for name, other in pairs:
-        wanted = APART.get((name, sessions)) if place.server is not None else None
+        is_apart = place.server is not None
+        wanted = APART.get((name, sessions)) if is_apart else None
         title = f"{where}: {name} / {other}"
         for what, words, bound in (
             ("rate", title, None if wanted is None else Bound(low=wanted)),
             ("cpu", f"… {title}, server CPU a request", None),
-            ("p99", f"… {title}, p99", None),
+            ("p99", f"… {title}, p99", None if is_apart else Bound(high=SHARING_P99)),
         ):
             estimate = ratio_of_medians(found[f"{name} {what}"], found[f"{other} {what}"])
             yield Figure(words, how, estimate, bound)
