@@ -14,7 +14,7 @@ import msgspec
 from concurve.explain.capacity import Capacity, capacity_of, takes_turns
 from concurve.explain.goroutines import Goroutines, goroutines_of, is_written_in_go
 from concurve.explain.hot import Hot, hot_of
-from concurve.explain.stations import Serving, serving_of
+from concurve.explain.stations import Serving, serving_of, throttled_ns
 from concurve.explain.threads import (
     ACTIVE_SHARE,
     Dispatcher,
@@ -191,7 +191,6 @@ def account(
     cpus = len(role.controls.cpus) if role.controls.cpus else machine.cpus
     taken = float((machine.steal_ns or 0) + (machine.foreign_cpu_ns or 0))
     is_whole = not phases and not roles.serving
-    throttled = role.quota.throttled_ns * min(1.0, wall / max(role.wall_ns, 1)) if role.quota else 0
     return Account(
         operations=operations.number,
         counted=operations.of,
@@ -218,7 +217,7 @@ def account(
         serving=serving_of(record, role.name, clients) if roles.serving else None,
         system_ns=role.usage.system_ns if is_whole else None,
         quota=role.quota,
-        throttled_ns=float(throttled),
+        throttled_ns=throttled_ns(role, wall),
         rss_bytes=role.usage.rss_bytes_max,
         faults=role.usage.minor_faults,
         started=role.threads.total,

@@ -293,23 +293,29 @@ def _speedup(value: float | None) -> Cell:
 
 def certainty(cell: CellExplanation) -> str:
     """How much of the loss the cause is, and what comes next; nothing where it is little, which is
-    allowed to some causes: CPUs that are used up are the limit, whatever else was lost."""
+    allowed to some causes: CPUs that are used up are the limit, whatever else was lost. What of a
+    server is used up bounds its rate, however little waits for it: its share is told in any
+    case."""
     share, second = cell.share, cell.runner_up
-    if share is not None and share.value < _SHARE_TOLD_MIN:
+    is_used_up = bool(cell.limit) and cell.cause != "stage"
+    if share is not None and share.value < _SHARE_TOLD_MIN and not is_used_up:
         return ""
     said = ""
     if share is not None:
         span = ""
         if share.low is not None and share.high is not None:
             span = f" [{fmt.percent(share.low)}, {fmt.percent(share.high)}]"
-        said = f" That is {fmt.percent(share.value)}{span} of the loss"
+        what = "Waiting for a CPU" if cell.limit == "CPUs" else "That"
+        said = f" {what} is {fmt.percent(share.value)}{span} of the loss"
     if second is None:
         return f"{said}." if said else ""
     if second.is_indistinct:
         apart = f"the evidence cannot tell it apart from {second.cause}"
         return f"{said}; {apart}." if said else f" {apart.capitalize()}."
     of = "" if second.share is None else f", {fmt.percent(second.share.value)}"
-    return f"{said}; next: {second.cause}{of}." if said else f" Next: {second.cause}{of}."
+    is_more = share is not None and second.share is not None and share.value < second.share.value
+    order = "more of it" if is_used_up and is_more else "next"
+    return f"{said}; {order}: {second.cause}{of}." if said else f" Next: {second.cause}{of}."
 
 
 def _total(cell: CellExplanation, scale: fmt.Scale) -> Cell:
