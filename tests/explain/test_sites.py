@@ -140,6 +140,18 @@ def test_who_had_the_lock_while_others_waited() -> None:
     assert "the thread flush, which takes it in drop, in 75 % and" in place_sentence("lock", both)
 
 
+def test_who_was_seldom_seen_waiting_takes_the_lock_where_others_of_its_name_do() -> None:
+    lock = {"lock": "table_mutex"}
+    add = site("add()", 100, **lock, held=40, holders=waiters(t3=40))
+    drop = site("drop()", 5, **lock, waiters=waiters(t3=5))
+    found = sites_of([sites(add, drop), sites(add)], [NAMES, NAMES])
+    assert [(it.takes_in, it.readings) for it in found[0].holders] == [("drop", 80)]
+    other = site("list()", 5, **lock, waiters=waiters(t3=5))
+    several = sites_of([sites(add, drop), sites(add, other), sites(add)], [NAMES] * 3)
+    takes = [it.takes_in for it in several[0].holders]
+    assert takes == ["", "drop", "list"], "it may be either"
+
+
 def test_another_lock_at_another_place_says_nothing_of_a_holder() -> None:
     """Locks on the heap have no name: who waits elsewhere may wait for another one."""
     add = site("add()", 20, held=20, holders=waiters(t3=20))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -54,14 +55,11 @@ def sites_of(
 def stacks_of(records: Iterable[SitesRecord | None]) -> SampledStacks | None:
     """What became of the samples of stacks in all trials together; ``None`` without any."""
     known = [record for record in records if record is not None]
-    if not known:
-        return None
-    return SampledStacks(
-        *(
-            sum(getattr(record, name) for record in known)
-            for name in ("readings", "unknown", "torn", "skipped")
-        )
-    )
+    sums = [
+        sum(getattr(record, name) for record in known)
+        for name in ("readings", "unknown", "torn", "skipped")
+    ]
+    return SampledStacks(*sums) if any(sums) else None
 
 
 def place_sentence(cause: Cause, sites: tuple[WaitSite, ...], addresses: bool = True) -> str:
@@ -190,15 +188,24 @@ def _lock(site: SiteRecord) -> tuple[str | None, str]:
     return site.lock, site.module
 
 
-def _holders(trials: Iterable[Sequence[_Holder]]) -> tuple[Holders, ...]:
+def _holders(trials: Sequence[Sequence[_Holder]]) -> tuple[Holders, ...]:
     """The threads that had the lock, by their kind and by where they take it, most readings
     first."""
+    taking: dict[str, set[str]] = {}
+    for it in chain.from_iterable(trials):
+        taking.setdefault(it.name, set()).update(filter(None, [it.takes_in]))
+
+    def kind(it: _Holder) -> tuple[str, str]:
+        """Who was not seen waiting in a trial takes it where all others of its name do."""
+        known = taking[it.name] if it.name else set()
+        return it.name, it.takes_in or ("".join(known) if len(known) == 1 else "")
+
     readings: Counter[tuple[str, str]] = Counter()
     most: dict[tuple[str, str], int] = {}
     for trial in trials:
-        threads = Counter((it.name, it.takes_in) for it in trial)
+        threads = Counter(map(kind, trial))
         for it in trial:
-            readings[it.name, it.takes_in] += it.readings
+            readings[kind(it)] += it.readings
         for who, number in threads.items():
             most[who] = max(most.get(who, 0), number)
     return tuple(
@@ -225,7 +232,7 @@ def _together(seen: Sequence[_Seen], total: int) -> WaitSite:
         share=readings / total if total else 0.0,
         threads=max(site.threads for site in same),
         held=sum(held) if held else None,
-        holders=_holders(it.holders for it in seen),
+        holders=_holders([it.holders for it in seen]),
         found=max((site.found for site in same), key=_FOUND.index),
         runtime=first.runtime,
         callers=first.callers,
