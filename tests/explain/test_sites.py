@@ -15,7 +15,7 @@ from concurve.definition.study import Rules
 from concurve.explain.accounts import account
 from concurve.explain.explanation import explain_run
 from concurve.explain.sites import place_sentence, sites_of
-from concurve.findings.explanation import Explanation
+from concurve.findings.explanation import Explanation, Holders
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.readings.operations import Asked, asked_of
@@ -276,6 +276,20 @@ def test_views_show_the_places(tmp_path: Path) -> None:
     assert exported["cells"][1]["sampled_stacks"] == stacks
     assert "sampled_stacks" not in exported["cells"][0]
     assert "sites" not in exported["cells"][0]
+
+
+def test_threads_of_one_name_are_told_apart_by_where_they_take_the_lock(tmp_path: Path) -> None:
+    found = explained(tmp_path)
+    who = [("Table::add", 100), ("Table::drop", 50)]
+    holders = tuple(
+        Holders(name="program", threads=1, readings=seen, takes_in=place) for place, seen in who
+    )
+    cell = found.cells[1]
+    first = msgspec.structs.replace(cell.sites[0], holders=holders)
+    cell = msgspec.structs.replace(cell, sites=(first,))
+    document = explanation_document(msgspec.structs.replace(found, cells=(cell,)))
+    text = "\n".join(line.plain for line in lines(document, 160))
+    assert "program 67 %, program in Table::drop 33 % (of 150)" in text
 
 
 def test_the_interpreters_lock_is_named_wherever_it_is_waited_for() -> None:

@@ -301,14 +301,14 @@ _FOUND = {
 
 
 def _had_by(site: WaitSite) -> Cell:
-    """Who had the lock: ``worker 62 %, flush 38 % (of 176)``."""
+    """Who had the lock: ``worker 62 %, flush in drop 38 % (of 176)``."""
     if not site.held or not site.holders:
         return Missing()
-    who = ", ".join(
-        f"{it.name or UNNAMED} {fmt.percent(it.readings / site.held)}"
-        for it in site.holders[:_HOLDERS_SHOWN]
-    )
-    return f"{who} (of {site.held:,})"
+    who = []
+    for it in site.holders[:_HOLDERS_SHOWN]:
+        taken = f" in {it.takes_in}" if it.takes_in not in ("", site.name) else ""
+        who.append(f"{it.name or UNNAMED}{taken} {fmt.percent(it.readings / site.held)}")
+    return f"{', '.join(who)} (of {site.held:,})"
 
 
 def _found_by(site: WaitSite) -> str:
