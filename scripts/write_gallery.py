@@ -2,10 +2,10 @@
 
     write_gallery.py [NAME …]    all programs, or those of these names
 
-Each page has the command, what was printed, as it was, a picture of what was lost, and why the
-answer is believed. A program that is not installed is left out, and named. A page is for a reader
-who asks what an answer looks like: run this on a quiet machine, and read the pages before they are
-committed. DuckDB is a package of Python: pip install duckdb.
+Each page has the command, when it was measured, what was printed, as it was, a picture of what was
+lost, and why the answer is believed. A program that is not installed is left out, and named. A page
+is for a reader who asks what an answer looks like: run this on a quiet machine, and read the pages
+before they are committed. DuckDB is a package of Python: pip install duckdb.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
@@ -189,8 +190,8 @@ SUBJECTS = (
          "xz", "-1", "-k", "-c", "--block-size=4MiB", "-T{threads}", "input"),
         "xz compresses blocks with threads; its first thread reads and writes.",
         "Blocks of 4 MiB share nothing. What is left is the end, where the last blocks do not fill "
-        "all threads, and CPU time: two threads need more of the caches. The first thread waits at "
-        "a condition for blocks that are done, and that is no lock.",
+        "all threads, and more CPU time, of which no cause is named. The first thread waits at a "
+        "condition for blocks that are done, and that is no lock.",
     ),
     Subject(
         "zstd",
@@ -202,8 +203,11 @@ SUBJECTS = (
         "zstd compresses jobs with threads; a thread of its own reads and writes.",
         "A job is several megabytes at this level, so an input of this size has few of them, "
         "and threads have no work at the end. Jobs share no lock that is held for long, and none "
-        "is named. Each job has tables of its own for the search for matches: two at once need "
-        "twice as much of the caches, so the same input takes more CPU time.",
+        "is named. That two threads take more CPU time for the same input is measured; what it "
+        "goes to is not, as cache misses are not counted. `memory` is what the rules leave where "
+        "so much memory is in use, and `coherency` cannot be told apart from it: of the cause "
+        "itself this page proves nothing. `concurve explain --confirm` has the experiment, a "
+        "process beside it that copies memory.",
     ),
     Subject(
         "pigz",
@@ -306,11 +310,11 @@ SUBJECTS = (
          "pgbench", "-n", "-h", "127.0.0.1", "-p", "{free_port}", "-U", "postgres", "-f", "hot.sql",
          "-c", "{clients}", "-j", "1", "-T", "1", "postgres"),
         "All clients update the same row, and commits do not wait for the disk.",
-        "Eight servers and their client work on two CPUs, so that CPUs are waited for is true, and "
-        "the time of an operation shows it. It is not all: an update waits until the transaction "
-        "that has changed the row has ended, and a server does so in the same call in which it "
-        "waits for its client. Nothing from outside tells these two apart, so `client` stands for "
-        "both; `pg_stat_activity` does, with `Lock`, `transactionid` and `tuple`.",
+        "Eight servers and their client work on two CPUs, so CPUs are waited for, and the time of "
+        "an operation shows how long. How long the row is waited for is not known from outside: a "
+        "server waits for the transaction that has changed it in the same call in which it waits "
+        "for its client. So the share of `client` holds both, and is the most that the row can "
+        "cost. `pg_stat_activity` tells them apart, with `Lock`, `transactionid` and `tuple`.",
     ),
     Subject(
         "mariadb-hot-row",
@@ -324,9 +328,10 @@ SUBJECTS = (
          "--concurrency={clients}", "--number-of-queries=8000"),
         "All clients update the same row; InnoDB writes its log once a second.",
         "InnoDB locks the row until the transaction ends; `SHOW ENGINE INNODB STATUS` lists the "
-        "transactions that wait for it. These wait in `ha_index_read_map`, where the row is read "
-        "to be changed. `wait_for_tasks` is where threads of its pool wait for the next task; "
-        "background threads that have nothing to do are left out.",
+        "transactions that wait for it. These wait in a function without a name that "
+        "`handler::ha_index_read_map` calls, where the row is read to be changed. "
+        "`wait_for_tasks`, in the table, is no lock: there threads of its pool wait for the next "
+        "task.",
     ),
 )  # fmt: skip
 
@@ -418,11 +423,24 @@ def _text(subject: Subject, said: str, picture: str) -> str:
     command = " ".join(_quoted(word) for word in subject.sweep)
     # What differs from one measurement to the next and tells a reader nothing.
     said = re.sub(r"\d{8}-\d{6}-[0-9a-f]{4}", "RUN", said)
+    measured = f"Measured on {_today()}, with the code of commit {_commit()}."
     return (
-        f"# {subject.title}\n\n{subject.about}\n\n```console\n$ concurve sweep --effort quick "
-        f"{command}\n$ concurve explain\n{said.rstrip()}\n```\n\n{picture}"
+        f"# {subject.title}\n\n{subject.about}\n\n{measured}\n\n"
+        f"```console\n$ concurve sweep --effort quick {command}\n"
+        f"$ concurve explain\n{said.rstrip()}\n```\n\n{picture}"
         f"**Why we believe it.** {subject.why}\n"
     )
+
+
+def _today() -> str:
+    today = date.today()
+    return f"{today.day} {today:%B %Y}"
+
+
+def _commit() -> str:
+    """The commit whose code measures."""
+    command = ("git", "-C", str(ROOT), "rev-parse", "--short=8", "HEAD")
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _quoted(word: str) -> str:

@@ -284,6 +284,20 @@ def test_a_lock_of_another_library_is_out_of_reach() -> None:
     assert reach_of(bare, lambda path: "").why_not == "no right"
 
 
+def test_why_no_place_is_known_comes_from_the_records_to_the_text(store: Store) -> None:
+    def blind(spec: TrialSpec) -> TrialRecord:
+        made = locked(spec)
+        absent = {"sites": "kernel.yama.ptrace_scope is 3"}
+        own = msgspec.structs.replace(made.roles[0], sites=None, absent=absent)
+        return msgspec.structs.replace(made, roles=(own,))
+
+    head = measured(store, blind)
+    assert explained(store, head).cause == "lock"
+    found = tried(store, head, planned(store, head), blind)
+    text = " ".join(line.plain for line in lines(confirmation_document(found), 120))
+    assert found.result == "out of reach" and "ptrace_scope is 3" in text
+
+
 def test_where_most_wait_at_a_barrier_the_lock_is_the_next_place() -> None:
     """In rounds of operations with one lock, the slowest is slow for the lock."""
     barrier = WaitSite(name="run", primitive="barrier", module="/opt/app", readings=50, share=0.8,

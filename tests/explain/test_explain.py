@@ -757,7 +757,7 @@ def test_without_samples_what_blocks_is_not_named() -> None:
     blind = of([thread(0.3)] * 4, 1250, sampled=False)
     said = cause_of(blind, of([thread(0.99)], sampled=False))
     assert said.cause == "none" and "for an unknown reason" in said.words
-    assert blind.missing == {"waits": "kernel says no"}
+    assert blind.missing["waits"] == "kernel says no"
     assert not blind.sampled and "futex" not in blind.columns
 
 

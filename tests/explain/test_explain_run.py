@@ -103,7 +103,8 @@ def test_each_cell_has_its_cause_and_a_sentence(store: Store) -> None:
         "With threads=4 an operation takes 2.0 × the thread time of threads=1: 50 % of it waiting "
         "for a CPU (4 threads on 2 CPUs), at 1.00 × the CPU time.",
     ]
-    assert found.operation == "reported by the program" and not found.missing
+    assert found.operation == "reported by the program"
+    assert found.missing == {"hot": "the record is older than samples of where threads run"}
 
 
 def test_components_sum_to_the_whole(store: Store) -> None:
@@ -377,7 +378,7 @@ def test_only_so_many_records_of_a_cell_are_read(
 
 def test_what_is_missing_everywhere_is_said_once(store: Store) -> None:
     found = explained(store, lambda n: record(role([thread(0.5)] * n, sampled=False)))
-    assert found.missing == {"waits": "kernel says no"}
+    assert found.missing["waits"] == "kernel says no"
     text = "\n".join(line.plain for line in lines(explanation_document(found), 200))
     assert text.count("Not granted here: what threads wait for: kernel says no.") == 1
 
@@ -390,6 +391,62 @@ def test_a_missing_run_queue_is_null_with_its_reason(store: Store) -> None:
     jsonschema.validate(written, SCHEMA)
     assert written["cells"][0]["per_operation_ns"]["run_queue"] is None
     assert written["missing"]["run_queue"] == "no privilege"
+
+
+def unnamed(made: TrialRecord) -> TrialRecord:
+    """The same where the host lets nobody sample stacks, nor where threads run."""
+    own = made.roles[0]
+    absent = own.absent | {"sites": "the kernel forbids it", "hot": "no right to sample"}
+    own = msgspec.structs.replace(own, sites=None, absent=absent)
+    return msgspec.structs.replace(made, roles=(own,))
+
+
+@pytest.mark.parametrize(
+    ("make", "cause", "said"),
+    [
+        (
+            locked(seen=False),
+            "lock",
+            "The function that waits for the lock is not known in 2 cells: the kernel forbids it.",
+        ),
+        (
+            lambda n: record(role([thread(1.0)] * n, 1000)),
+            "coherency",
+            "The function in which CPU time grew is not known in 2 cells: no right to sample.",
+        ),
+        (queueing, "cpu", ""),
+    ],
+)
+def test_why_no_function_is_named_is_said_where_a_cause_has_none(
+    store: Store, make: Make, cause: str, said: str
+) -> None:
+    def quiet(threads: int) -> TrialRecord:
+        made = unnamed(make(threads))
+        machine = msgspec.structs.replace(made.machine, foreign_cpu_ns=0)
+        return msgspec.structs.replace(made, machine=machine)
+
+    found = explained(store, quiet)
+    assert found.cells[2].cause == cause
+    why = {"sites": "the kernel forbids it", "hot": "no right to sample"}
+    assert found.missing == why
+    text = " ".join(" ".join(it.plain for it in lines(explanation_document(found), 200)).split())
+    told = [reason for reason in why.values() if reason in text]
+    assert told == ([said.rsplit(": ")[1].rstrip(".")] if said else []) and said in text
+    written = json.loads(to_json(found))
+    jsonschema.validate(written, SCHEMA)
+    assert written["missing"] == why
+
+
+def test_a_trial_without_places_lacks_nothing_where_others_have_them(store: Store) -> None:
+    trials = iter(range(100))
+
+    def make(threads: int) -> TrialRecord:
+        made = locked()(threads)
+        return unnamed(made) if next(trials) % 3 == 0 else made
+
+    found = explained(store, make)
+    assert any(cell.sites for cell in found.cells)
+    assert not any("sites" in cell.missing for cell in found.cells if cell.sites)
 
 
 # -- views ------------------------------------------------------------------------------------

@@ -558,6 +558,15 @@ def test_more_threads_than_a_quota_allows_wait_for_the_quota() -> None:
     assert cause_of(own, BASE).cause == "cpu"
 
 
+def test_a_quota_holds_two_threads_back_however_many_cpus_there_are() -> None:
+    """In a phase that the program marks: of the time of 64 CPUs it is 1.4 %."""
+    many = tuple(range(64))
+    base = cell(1, [worker(), joining()], phase=True, cpus=many)
+    held = [worker(0.5, queue=0.49)] * 2
+    said = cause_of(cell(2, [*held, joining()], phase=True, cpus=many, quota=QUOTA), base)
+    assert said.cause == "quota" and "held back in 90 % of the periods" in said.words
+
+
 def test_locks_of_files_between_processes() -> None:
     def process(tid: int, cpu: float, **more: Any) -> Thread:
         return thread(cpu, name="program", tid=tid, pid=tid, switches=900, **more)

@@ -15,7 +15,7 @@ from concurve.definition.study import Rules
 from concurve.explain.accounts import account
 from concurve.explain.explanation import explain_run
 from concurve.explain.sites import place_sentence, sites_of
-from concurve.findings.explanation import Explanation
+from concurve.findings.explanation import Explanation, Holders
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.readings.operations import Asked, asked_of
@@ -74,12 +74,96 @@ def test_a_function_without_a_name_is_its_address() -> None:
     known = site(None, 8, offset="0x1300", callers=("run(int)", "main"))
     found = sites_of([sites(site(None, 12), known)])
     assert [it.name for it in found] == ["app+0x1234", "app+0x1300, called by run"]
-    assert place_sentence("lock", found) == ""
+    assert place_sentence("lock", found) == (
+        "Of 20 sampled waits, 60 % were in app+0x1234 and 40 % were in app+0x1300, called by run."
+    )
+    assert place_sentence("lock", found, addresses=False) == "", "as those in a JVM"
+
+
+def test_a_greater_place_without_a_name_is_the_locks_and_no_idle_pool() -> None:
+    """As in MariaDB: the wait for a row, threads of a pool without a task, and others that wait for
+    work. Only the first is where the lock is."""
+    row = site(
+        None, 48, primitive="condition", module="/usr/sbin/mariadbd", offset="0xd5b023",
+        callers=("handler::ha_index_read_map(unsigned char*)", "main"),
+    )  # fmt: skip
+    pool = site("wait_for_tasks()", 38, primitive="condition")
+    log = site(None, 14, primitive="semaphore", offset="0x99", callers=("start_thread",))
+    found = sites_of([sites(row, pool, log)])
+    assert place_sentence("lock", found) == (
+        "Of 100 sampled waits, 48 % were in mariadbd+0xd5b023, called by "
+        "handler::ha_index_read_map."
+    )
+    assert place_sentence("lock", found, addresses=False) == ""
+    latch = site("take_latch()", 30)
+    beside = sites_of([sites(row, pool, latch)])
+    assert "and 26 % were in take_latch." in place_sentence("lock", beside)
+    smaller = sites_of([sites(site(None, 20), pool)])
+    assert "66 % were in wait_for_tasks and" in place_sentence("lock", smaller)
 
 
 def test_what_a_weak_scan_found_is_not_sure() -> None:
     found = sites_of([sites(site("a", 9, found="scan_exact"), site("b", 8, found="scan_weak"))])
     assert [it.is_sure for it in found] == [True, False]
+    assert place_sentence("lock", found) == (
+        "Of 17 sampled waits, 53 % were in a and 47 % were in b (not sure: found by a scan of the "
+        "stack)."
+    )
+    twice = [sites(site("a", 9, found=how)) for how in ("cfi", "scan_exact", "cfi")]
+    assert [it.found for it in sites_of(twice)] == ["scan_exact"], "the least sure of all trials"
+
+
+#: Threads 1 to 4 by their names.
+NAMES = {1: "worker-1", 2: "worker-2", 3: "flush", 4: ""}
+
+
+def test_who_had_the_lock_while_others_waited() -> None:
+    """The workers add; one more thread drops what is old, and is seen waiting there itself."""
+    lock = {"lock": "table_mutex"}
+    add = site("add()", 100, **lock, held=80, holders=waiters(t3=60, t1=15, t2=5),
+               waiters=waiters(t1=50, t2=50))  # fmt: skip
+    drop = site("drop()", 5, **lock, waiters=waiters(t3=5))
+    found = sites_of([sites(add, drop), sites(add)], [NAMES, {}])
+    first = found[0]
+    assert [(it.name, it.takes_in, it.threads, it.readings) for it in first.holders] == [
+        ("", "", 1, 60),
+        ("flush", "drop", 1, 60),
+        ("", "add", 2, 20),
+        ("worker", "add", 2, 20),
+    ]
+    (only,) = sites_of([sites(add)], [NAMES])
+    assert place_sentence("lock", (only,)).endswith(
+        " Who had the lock is known in 80 of 100 readings in add: the thread flush in 75 % and "
+        "threads worker in 25 % of them."
+    )
+    both = sites_of([sites(add, drop)], [NAMES])
+    assert "the thread flush, which takes it in drop, in 75 % and" in place_sentence("lock", both)
+
+
+def test_who_was_seldom_seen_waiting_takes_the_lock_where_others_of_its_name_do() -> None:
+    lock = {"lock": "table_mutex"}
+    add = site("add()", 100, **lock, held=40, holders=waiters(t3=40))
+    drop = site("drop()", 5, **lock, waiters=waiters(t3=5))
+    found = sites_of([sites(add, drop), sites(add)], [NAMES, NAMES])
+    assert [(it.takes_in, it.readings) for it in found[0].holders] == [("drop", 80)]
+    other = site("list()", 5, **lock, waiters=waiters(t3=5))
+    several = sites_of([sites(add, drop), sites(add, other), sites(add)], [NAMES] * 3)
+    takes = [it.takes_in for it in several[0].holders]
+    assert takes == ["", "drop", "list"], "it may be either"
+
+
+def test_another_lock_at_another_place_says_nothing_of_a_holder() -> None:
+    """Locks on the heap have no name: who waits elsewhere may wait for another one."""
+    add = site("add()", 20, held=20, holders=waiters(t3=20))
+    other = site("drop()", 15, waiters=waiters(t3=15))
+    found = sites_of([sites(add, other)], [NAMES])
+    assert [it.takes_in for it in found[0].holders] == [""]
+
+
+def test_where_it_is_not_known_nobody_had_the_lock() -> None:
+    for more in ({}, {"held": 9, "holders": waiters(t1=9)}):
+        found = sites_of([sites(site("add()", 100, **more))], [NAMES])
+        assert place_sentence("lock", found) == "Of 100 sampled waits, 100 % were in add."
 
 
 @pytest.mark.parametrize(
@@ -135,10 +219,13 @@ def _trial(threads: int) -> TrialRecord:
         return record(role([thread(0.99)]))
     waiting = [thread(1 / threads, futex=1 - 1 / threads, switches=9000)] * threads
     target = role(waiting, 1000, words=[(100, threads)])
+    place = {"file": "/src/table.cc", "line": 7, "lock": "table_mutex"}
     found = sites(
-        site("Table::add(int)", 40, file="/src/table.cc", line=7, lock="table_mutex"),
+        site("Table::add(int)", 40, **place, held=30, holders=waiters(t101=20, t102=10)),
         site("Table::drop()", 10, found="scan_weak"),
         torn=3,
+        skipped=400,
+        unknown=1,
     )
     return record(msgspec.structs.replace(target, sites=found))
 
@@ -157,23 +244,52 @@ def test_a_lock_is_said_with_its_line(tmp_path: Path) -> None:
     assert two.cause == "lock"
     assert two.place == (
         "Of 250 sampled waits, 80 % were for table_mutex, in Table::add (table.cc:7) and 20 % were "
-        "in Table::drop."
+        "in Table::drop (not sure: found by a scan of the stack). Who had the lock is known in 150 "
+        "of 200 readings in Table::add: threads worker in 100 % of them."
     )
     assert one.place == ""
 
 
 def test_views_show_the_places(tmp_path: Path) -> None:
     found = explained(tmp_path)
-    text = "\n".join(line.plain for line in lines(explanation_document(found), 120))
+    text = "\n".join(line.plain for line in lines(explanation_document(found), 160))
     assert "of the waits" in text
     assert "table.cc:7" in text and "table_mutex" in text
+    assert "worker 100 % (of 150)" in text and "Table::drop (not sure)" in text
+    assert "unwinding" in text and "a scan, not sure" in text
+    # Two cells of five trials each.
+    assert (
+        "of the samples of stacks 30 were dropped because the thread ran meanwhile, 4,000 left"
+        in text
+    )
     assert "Of 250 sampled waits" in " ".join(text.split())
     exported = json.loads(to_json(found))
     jsonschema.validate(exported, SCHEMA)
     first = exported["cells"][1]["sites"][0]
     assert (first["function"], first["line"], first["readings"]) == ("Table::add(int)", 7, 200)
-    assert exported["cells"][1]["sites"][1]["is_sure"] is False
+    assert first["holders"] == [{"name": "worker", "threads": 2, "readings": 150}]
+    assert first["found"] == "cfi" and "is_sure" not in first
+    second = exported["cells"][1]["sites"][1]
+    assert (second["found"], second["is_sure"]) == ("scan_weak", False)
+    assert "holders" not in second
+    stacks = {"known": 250, "unknown": 5, "torn": 15, "skipped": 2000}
+    assert exported["cells"][1]["sampled_stacks"] == stacks
+    assert "sampled_stacks" not in exported["cells"][0]
     assert "sites" not in exported["cells"][0]
+
+
+def test_threads_of_one_name_are_told_apart_by_where_they_take_the_lock(tmp_path: Path) -> None:
+    found = explained(tmp_path)
+    who = [("Table::add", 100), ("Table::drop", 50)]
+    holders = tuple(
+        Holders(name="program", threads=1, readings=seen, takes_in=place) for place, seen in who
+    )
+    cell = found.cells[1]
+    first = msgspec.structs.replace(cell.sites[0], holders=holders)
+    cell = msgspec.structs.replace(cell, sites=(first,))
+    document = explanation_document(msgspec.structs.replace(found, cells=(cell,)))
+    text = "\n".join(line.plain for line in lines(document, 160))
+    assert "program 67 %, program in Table::drop 33 % (of 150)" in text
 
 
 def test_the_interpreters_lock_is_named_wherever_it_is_waited_for() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 
@@ -10,8 +12,11 @@ from concurve.explain.accounts import account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of
 from concurve.explain.stations import Limit, Serving, Station, limit_of, serving_of, used_words
+from concurve.explain.verdict import Case, Verdict
+from concurve.explain.weights import Weight, weigh
 from concurve.readings.operations import Asked
 from concurve.wire.record import (
+    CpuQuota,
     GrantedControls,
     MachineRecord,
     Outcome,
@@ -24,6 +29,9 @@ from concurve.wire.record import (
 )
 from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import Controls
+from tests.helpers.explaining import Thread, record
+from tests.helpers.explaining import role as made_role
+from tests.helpers.explaining import thread as made_thread
 
 SECOND = 1_000_000_000
 
@@ -40,20 +48,20 @@ def serving(
 
 
 @pytest.mark.parametrize(
-    ("trial", "is_client", "name", "said"),
+    ("trial", "cause", "name", "said"),
     [
-        (serving(0.4, 0.55, 0.9, granted=1), False, "CPUs", "server's CPU is used up (2 × io 0.55"),
-        (serving(0.9, 0.3, 0.7), False, "worker", "the thread worker runs 90 % of the time"),
-        (serving(0.9, 1.2, 2.0, 4, 4, 8), False, "worker", "the thread worker runs 90 %"),
-        (serving(0.3, 1.8, 2.0, 4, 4, 8), False, "io", "each of the 2 threads io runs 90 %"),
-        (serving(0.4, 0.5, 1.05), False, "CPUs", "2 CPUs are used up, by the server (2 × io 0.50"),
-        (serving(0.3, 0.4, 1.9, 2, 2, 4), True, "load", "the load's 2 CPUs are used up, while"),
+        (serving(0.4, 0.55, 0.9, granted=1), "cpu", "CPUs", "server's CPU is used up (2 × io 0.55"),
+        (serving(0.9, 0.3, 0.7), "cpu", "worker", "the thread worker runs 90 % of the time"),
+        (serving(0.9, 1.2, 2.0, 4, 4, 8), "cpu", "worker", "the thread worker runs 90 %"),
+        (serving(0.3, 1.8, 2.0, 4, 4, 8), "cpu", "io", "each of the 2 threads io runs 90 %"),
+        (serving(0.4, 0.5, 1.05), "cpu", "CPUs", "2 CPUs are used up, by the server (2 × io 0.50"),
+        (serving(0.3, 0.4, 1.9, 2, 2, 4), "client", "load", "the load's 2 CPUs are used up, while"),
     ],
 )
-def test_what_is_used_up_is_named(trial: Serving, is_client: bool, name: str, said: str) -> None:
+def test_what_is_used_up_is_named(trial: Serving, cause: str, name: str, said: str) -> None:
     limit = limit_of([trial, trial])
     assert limit is not None
-    assert (limit.is_client, limit.name) == (is_client, name)
+    assert (limit.cause, limit.name) == (cause, name)
     assert said in limit.words
 
 
@@ -92,7 +100,7 @@ def test_a_thread_that_runs_or_waits_for_a_cpu_all_the_time_has_no_time_left() -
     """It is not used up by its own CPU time, and no CPU is."""
     busy = Serving((Station("nginx", 1, 0.81, 0.81, 0.96),), 0.81, 0.6, 2, 2, 2)
     limit = limit_of([busy])
-    assert limit is not None and (limit.is_client, limit.name) == (False, "nginx")
+    assert limit is not None and (limit.cause, limit.name) == ("cpu", "nginx")
     assert "runs 81 % of the time and waits for a CPU 15 % of it" in limit.words
     idle = Serving((Station("nginx", 1, 0.3, 0.3, 0.96),), 0.3, 0.6, 2, 2, 2)
     assert limit_of([idle]) is None, "others keep it from the CPU"
@@ -192,7 +200,7 @@ def test_cpus_of_their_own_are_no_shared_ones() -> None:
     assert found is not None
     assert (found.granted, found.client_granted, found.together) == (2, 2, 4)
     assert limit_of([found]) == Limit(
-        True, "load", "the load's 2 CPUs are used up, while the server used 0.30 (worker 0.30)"
+        "client", "load", "the load's 2 CPUs are used up, while the server used 0.30 (worker 0.30)"
     )
 
 
@@ -204,3 +212,191 @@ def test_without_a_phase_or_its_cpu_time_nothing_is_said() -> None:
     unread_role = msgspec.structs.replace(server, phases=(unread,))
     assert serving_of(trial(unread_role, load), "target", ["load"]) is None
     assert serving_of(trial(server), "target", []) is None
+
+
+# -- a quota ------------------------------------------------------------------------------------
+
+ASKED = Asked(Purposes("target", "target", ("load",), True))
+#: As ``cpu.stat`` of each version says it of a server that was held back for 0.8 s of its two: in
+#: nanoseconds, and in microseconds.
+HELD_BACK = {
+    "v1": CpuQuota(cpus=0.6, periods=20, throttled=19, throttled_ns=800_123_457),
+    "v2": CpuQuota(cpus=0.6, periods=20, throttled=19, throttled_ns=800_123_000),
+}
+
+
+def ready(
+    made: RoleRecord, queue: float, quota: CpuQuota | None = None, switches: int = 1000
+) -> RoleRecord:
+    """The role, whose threads waited for a CPU whenever they did not run: for ``queue`` seconds of
+    the measured phase in all."""
+    phase = made.phases[0]
+    usage = Usage(cpu_ns=phase.usage.cpu_ns, run_queue_ns=int(queue * SECOND))
+    each = int(queue * SECOND / len(made.threads.listed))
+    listed = tuple(
+        msgspec.structs.replace(
+            it,
+            usage=Usage(cpu_ns=it.usage.cpu_ns, run_queue_ns=each, voluntary_switches=switches),
+            lived_ns=2 * SECOND,
+        )
+        for it in made.threads.listed
+    )
+    return msgspec.structs.replace(
+        made,
+        phases=(msgspec.structs.replace(phase, usage=usage),),
+        usage=usage,
+        threads=msgspec.structs.replace(made.threads, listed=listed),
+        quota=quota,
+    )
+
+
+def measured(server: RoleRecord, load: float = 0.3, cpus: int = 2) -> Breakdown:
+    """A cell of two trials of a server and its load, which has all CPUs, too."""
+    done = IndicatorLine(indicator="operations", value=1000.0)
+    client = role("load", load, {"load": load}, tuple(range(cpus)))
+    client = msgspec.structs.replace(client, indicators=(done,))
+    found = account(trial(server, client, cpus=cpus), ASKED)
+    assert found is not None
+    made = breakdown([found, found])
+    assert made is not None
+    return made
+
+
+@pytest.mark.parametrize("version", HELD_BACK)
+def test_a_server_with_one_thread_that_a_quota_holds_back_is_no_thread_that_is_used_up(
+    version: str,
+) -> None:
+    """It runs for 60 % of the time and is ready for the rest, which its quota takes."""
+    redis = role("target", 0.6, {"redis-server": 0.6}, (0, 1))
+    said = cause_of(measured(ready(redis, 0.4, HELD_BACK[version])), None, True)
+    assert (said.cause, said.limit) == ("quota", "")
+    assert "is 0.6 CPU seconds a second, and it was held back in 95 % of the periods" in said.words
+    free = cause_of(measured(ready(redis, 0.4)), None, True)
+    assert (free.cause, free.limit) == ("cpu", "redis-server"), "others, or its load, took the CPUs"
+
+
+@pytest.mark.parametrize("version", HELD_BACK)
+def test_time_for_which_a_quota_held_a_thread_back_is_no_wait_for_a_cpu(version: str) -> None:
+    server = ready(role("target", 0.6, {"redis": 0.6}, (0, 1)), 0.4, HELD_BACK[version])
+    found = serving_of(trial(server, role("load", 0.3, {}, (0, 1))), "target", ["load"])
+    assert found is not None and found.stations[0].ready == pytest.approx(0.6, abs=0.001)
+    assert limit_of([found]) is not None  # what it used is all that the quota allows
+
+
+def wide(cpu: float, quota: CpuQuota, threads: int = 8, queue: float = 0.1) -> RoleRecord:
+    """A server in a container on a machine of 64 CPUs."""
+    names = {f"worker-{n}": cpu / threads for n in range(threads)}
+    return ready(role("target", cpu, names, tuple(range(64))), queue, quota)
+
+
+def test_a_quota_of_two_cpus_is_used_up_by_two_of_sixty_four() -> None:
+    two = CpuQuota(cpus=2.0, periods=20, throttled=3, throttled_ns=SECOND // 10)
+    found = measured(wide(1.9, two), cpus=64)
+    said = cause_of(found, None, True)
+    assert (said.cause, said.limit) == ("quota", "")
+    assert "2 CPU seconds a second, is used up (8 × worker 1.90, load 0.30)" in said.words
+    assert cause_of(measured(wide(1.0, two), cpus=64), None, True).cause != "quota"
+    wider = CpuQuota(cpus=100.0)
+    assert cause_of(measured(wide(1.9, wider), cpus=64), None, True).cause != "quota"
+
+
+def test_a_thread_that_is_used_up_needs_no_more_of_a_quota() -> None:
+    """One thread cannot use more than a CPU, so a quota of one is used up, and holds nothing
+    back."""
+    one = CpuQuota(cpus=1.0, periods=20)
+    said = cause_of(measured(wide(0.96, one, threads=1, queue=0.01), cpus=64), None, True)
+    assert (said.cause, said.limit) == ("cpu", "worker")
+
+
+def test_a_server_of_two_threads_is_held_back_whatever_the_machine_has() -> None:
+    """Two threads that have the time of one CPU wait for half of theirs: of the time of 64 CPUs
+    that is 1.6 %."""
+    one = CpuQuota(cpus=1.0, periods=20, throttled=18, throttled_ns=2 * SECOND)
+    said = cause_of(measured(wide(0.8, one, threads=2, queue=1.0), cpus=64), None, True)
+    assert said.cause == "quota" and "in 90 % of the periods" in said.words
+
+
+def test_a_load_that_a_quota_holds_back_is_the_limit() -> None:
+    server = role("target", 0.3, {"worker": 0.3}, tuple(range(64)))
+    quota = CpuQuota(cpus=1.5, periods=20, throttled=9, throttled_ns=SECOND)
+    load = msgspec.structs.replace(role("load", 1.45, {}, tuple(range(64))), quota=quota)
+    found = serving_of(trial(server, load, cpus=64), "target", ["load"])
+    assert found is not None
+    limit = limit_of([found])
+    assert limit is not None and (limit.cause, limit.name) == ("client", "load")
+    assert limit.words.startswith("the 1.5 CPU seconds a second that a quota allows the load are")
+
+
+# -- how much of the loss -----------------------------------------------------------------------
+
+
+def under_load(
+    threads: Sequence[Thread],
+    operations: float,
+    load: float = 0.3,
+    cpus: tuple[int, ...] = (0, 1),
+    quota: CpuQuota | None = None,
+) -> Breakdown:
+    """A cell of trials that differ a little."""
+    accounts = []
+    for noise in (1.0, 1.002, 0.998, 1.001):
+        server = made_role(threads, None, phase=True, noise=noise, cpus=cpus, quota=quota)
+        client = made_role(
+            [made_thread(load, poll=1 - load, name="load")],
+            operations, "load", phase=True, noise=noise, cpus=(1,) if cpus == (0,) else (0, 1),
+        )  # fmt: skip
+        accounts.append(account(record(server, client), ASKED))
+    found = breakdown([it for it in accounts if it is not None])
+    assert found is not None
+    return found
+
+
+def weighed(own: Breakdown, base: Breakdown) -> tuple[Verdict, Weight]:
+    said = cause_of(own, base, True)
+    return said, weigh(Case(own, base, True), said)
+
+
+def test_cpus_that_are_used_up_have_the_share_of_the_waits_for_them() -> None:
+    """Of an operation's 1.5 ms more, 1.225 are waits for a CPU, and 0.45 are CPU time."""
+    base = under_load([made_thread(0.8, poll=0.2)], 1000)
+    own = under_load([made_thread(0.5, 0.49, poll=0.01)] * 4, 1600)
+    said, weight = weighed(own, base)
+    assert (said.cause, said.limit) == ("cpu", "CPUs")
+    share, second = weight.share, weight.runner_up
+    assert share is not None and share.value == pytest.approx(1.225 / 1.5, abs=0.02)
+    assert share.low is not None and share.high is not None
+    assert share.low < share.value < share.high
+    assert second is not None and second.cause == "coherency"
+    assert second.share is not None and second.share.value == pytest.approx(0.3, abs=0.02)
+
+
+def test_a_thread_that_is_used_up_has_the_share_of_its_own_time_and_of_who_waits_for_it() -> None:
+    """Of the 1 ms more, 0.725 are CPU time of the first thread, 0.05 are waits of the other one,
+    and the rest is that one's own work."""
+    base = under_load([made_thread(0.45, poll=0.55, name="main"),
+                       made_thread(0.15, poll=0.85, name="io-1")], 2000)  # fmt: skip
+    own = under_load([made_thread(0.95, poll=0.05, name="main"),
+                      made_thread(0.3, poll=0.7, name="io-1")], 1000)  # fmt: skip
+    said, weight = weighed(own, base)
+    assert (said.cause, said.limit, said.station) == ("cpu", "main", "main")
+    assert weight.share is not None
+    assert weight.share.value == pytest.approx(0.775, abs=0.02)
+    assert weight.runner_up is None, "its CPU time is counted already"
+
+
+def test_a_load_that_is_used_up_has_the_share_of_the_waits_for_it() -> None:
+    base = under_load([made_thread(0.3, poll=0.7)], 2000, cpus=(0,))
+    own = under_load([made_thread(0.3, poll=0.7)], 1000, load=0.96, cpus=(0,))
+    said, weight = weighed(own, base)
+    assert (said.cause, said.limit) == ("client", "load")
+    assert weight.share is not None and weight.share.value == pytest.approx(0.7, abs=0.02)
+
+
+def test_a_server_that_a_quota_holds_back_has_the_share_of_that_time() -> None:
+    """Of the 1 ms more, 0.8 are waits for the quota."""
+    quota = CpuQuota(cpus=0.6, periods=10, throttled=9, throttled_ns=round(0.4 * SECOND))
+    base = under_load([made_thread(0.95, poll=0.05)], 1000)
+    own = under_load([made_thread(0.6, 0.4)], 500, quota=quota)
+    said, weight = weighed(own, base)
+    assert said.cause == "quota"
+    assert weight.share is not None and weight.share.value == pytest.approx(0.8, abs=0.02)

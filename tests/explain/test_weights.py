@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from concurve.estimate import Estimate
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.causes import cause_of
 from concurve.explain.sentences import sentence
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.weights import Weight, outweighed, weigh
 from concurve.findings.cells import CellFindings
+from concurve.findings.explanation import CellExplanation, RunnerUp
+from concurve.report.sections.limits import certainty
 from concurve.store import Store
 from tests.explain.test_losses import BASE, cell, joining, worker
 from tests.helpers.made import made_run
@@ -129,3 +132,23 @@ def made_cells() -> tuple[CellFindings, CellFindings]:
     run = made_run(Store(), lambda n: 1.0 / float(n), threads=(1, 2))
     one, two = run.cells
     return one, two
+
+
+def used_up(limit: str, share: float, second: RunnerUp | None) -> str:
+    estimate = Estimate(value=share, low=share - 0.02, high=share + 0.02, n=5)
+    made = CellExplanation(
+        parameters={}, cause="cpu", evidence="", limit=limit, share=estimate, runner_up=second
+    )
+    return certainty(made)
+
+
+def test_how_much_waits_for_what_is_used_up_is_told_however_little_it_is() -> None:
+    more = RunnerUp("coherency", Estimate(value=0.9, n=5))
+    assert used_up("CPUs", 0.1, more) == (
+        " Waiting for a CPU is 10 % [8 %, 12 %] of the loss; more of it: coherency, 90 %."
+    )
+    less = RunnerUp("client", Estimate(value=0.3, n=5))
+    assert used_up("main", 0.7, less) == (
+        " That is 70 % [68 %, 72 %] of the loss; next: client, 30 %."
+    )
+    assert used_up("", 0.1, more) == ""

@@ -6,7 +6,7 @@ run queue, and the rest, which is blocked; samples say on what (``docs/method/ex
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -14,7 +14,7 @@ import msgspec
 from concurve.explain.capacity import Capacity, capacity_of, takes_turns
 from concurve.explain.goroutines import Goroutines, goroutines_of, is_written_in_go
 from concurve.explain.hot import Hot, hot_of
-from concurve.explain.stations import Serving, serving_of
+from concurve.explain.stations import Serving, serving_of, throttled_ns
 from concurve.explain.threads import (
     ACTIVE_SHARE,
     Dispatcher,
@@ -91,7 +91,8 @@ class Account(NamedTuple):
     ran, of whole runs and of roles that serve. ``is_jvm``: a JVM runs the threads; ``stops`` is how
     often the thread slept by which it stops all others, and ``compiler_queue_ns`` how long a thread
     that compiles waited for a CPU. ``is_fed``: another thread may wake them again and again.
-    ``asleep``: active threads that sleep at a time, and are no workers.
+    ``asleep``: active threads that sleep at a time, and are no workers. ``names`` are those of all
+    threads, by their numbers.
     """
 
     operations: float
@@ -138,6 +139,7 @@ class Account(NamedTuple):
     compiler_queue_ns: float = 0.0
     is_fed: bool = False
     asleep: float = 0.0
+    names: Mapping[int, str] = {}
 
 
 def account(
@@ -172,8 +174,7 @@ def account(
     for name in ("steal_ns", "foreign_cpu_ns"):
         if getattr(record.machine, name) is None:
             missing[name.removesuffix("_ns")] = _reason(record.machine, name)
-    if "runtime" in role.absent:
-        missing["runtime"] = role.absent["runtime"]
+    missing |= {name: role.absent[name] for name in ("runtime", "sites") if name in role.absent}
     waits = waits_of(role, phases[0].waits if len(phases) == 1 else role.waits, workers, missing)
     readings = readings_of(workers, waits)
     if time.run_queue_ns is None and sum(readings.values()) >= READINGS_MIN:
@@ -191,7 +192,9 @@ def account(
     cpus = len(role.controls.cpus) if role.controls.cpus else machine.cpus
     taken = float((machine.steal_ns or 0) + (machine.foreign_cpu_ns or 0))
     is_whole = not phases and not roles.serving
-    throttled = role.quota.throttled_ns * min(1.0, wall / max(role.wall_ns, 1)) if role.quota else 0
+    hot = _hot_of(role, phases, operations.number, roles.serving)
+    if hot is None:
+        missing["hot"] = _no_hot(role, roles.serving)
     return Account(
         operations=operations.number,
         counted=operations.of,
@@ -218,7 +221,7 @@ def account(
         serving=serving_of(record, role.name, clients) if roles.serving else None,
         system_ns=role.usage.system_ns if is_whole else None,
         quota=role.quota,
-        throttled_ns=float(throttled),
+        throttled_ns=throttled_ns(role, wall),
         rss_bytes=role.usage.rss_bytes_max,
         faults=role.usage.minor_faults,
         started=role.threads.total,
@@ -233,12 +236,13 @@ def account(
         level=work_level,
         sites=sites,
         in_turns=takes_turns(workers, wall),
-        hot=_hot_of(role, phases, operations.number, roles.serving),
+        hot=hot,
         is_jvm=bool(service_threads(role.threads.listed)),
         stops=stops_of(role.threads.listed),
         compiler_queue_ns=compiler_queue_of(role.threads.listed),
         is_fed=is_fed(listed, active, wall, joiners(role.sites)),
         asleep=asleep_beside(active, wall),
+        names={thread.tid: thread.name for thread in role.threads.listed},
     )
 
 
@@ -258,6 +262,17 @@ def _hot_of(
         return None
     part = min(1.0, sum(ns or 0 for ns in used) / whole)
     return hot_of(role, operations, part) if part >= MEASURED_MIN else None
+
+
+def _no_hot(role: RoleRecord, serving: bool) -> str:
+    """Why no sample says where the threads ran in the time that is explained."""
+    if role.hot is None:
+        return role.absent.get("hot", "the record is older than samples of where threads run")
+    if role.usage.user_ns is None:
+        return "their CPU time in user mode was not read"
+    if serving:
+        return "the samples are of the server's whole life, most of whose CPU time was not measured"
+    return "the samples are of the whole run, and the program marks the phase that is measured"
 
 
 def _other(role: RoleRecord, is_client: bool) -> OtherRole:

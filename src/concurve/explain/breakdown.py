@@ -154,6 +154,18 @@ class Breakdown(NamedTuple):
         """The saturated station, if the cell serves clients and a station is saturated."""
         return limit_of(self._serving) if self._serving else None
 
+    def ready_at(self, station: str) -> list[float]:
+        """How long the threads of a station of a server ran, or waited for a CPU, per operation; a
+        value per trial, 0 where it had none."""
+        return [
+            sum(
+                (it.cpus + it.queued) * account.wall_ns / account.operations
+                for it in (account.serving.stations if account.serving else ())
+                if it.name == station
+            )
+            for account in self.accounts
+        ]
+
     @property
     def used(self) -> str:
         """How much CPU time each kind of threads used, if the cell serves clients."""
@@ -249,14 +261,19 @@ def _without_spinning(account: Account, one: Spun, waited: float) -> Account:
     return account._replace(capacity=divided)
 
 
-def excess(cell: Breakdown, base: Breakdown, *components: str) -> Estimate:
-    """By how much components together exceed the base's, in nanoseconds; without an interval where
-    a cell has a single trial."""
+def excess(cell: Breakdown, base: Breakdown, *components: str, station: str = "") -> Estimate:
+    """By how much components together exceed the base's, in nanoseconds, with the time of the
+    threads of a ``station``; without an interval where a cell has a single trial."""
     own, other = (
-        [sum(values) for values in zip(*(side.columns[c] for c in components), strict=True)]
+        [sum(values) for values in zip(*_columns(side, components, station), strict=True)]
         for side in (cell, base)
     )
     return mean_difference(own, other, "ns", is_staged=cell.is_staged or base.is_staged)
+
+
+def _columns(side: Breakdown, components: Sequence[str], station: str) -> list[list[float]]:
+    columns = [side.columns[component] for component in components]
+    return [*columns, side.ready_at(station)] if station else columns
 
 
 def capacity_excess(cell: Breakdown, base: Breakdown, *parts: str) -> Estimate:

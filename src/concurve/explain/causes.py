@@ -22,6 +22,7 @@ from concurve.explain.components import (
     spinning,
     storing,
     synchronising,
+    throttling,
 )
 from concurve.explain.computing import (
     SPINNING,
@@ -128,8 +129,13 @@ def _by_time(case: Case, base: Breakdown | None) -> Verdict:
 
 
 def _serving(case: Case) -> Verdict | None:
-    """The saturated station of a loaded server, whatever other processes ran, unless it waited for
-    CPUs that these had."""
+    """What is used up where a server is loaded, whatever other processes ran: a quota, else a
+    station, unless it waited for CPUs that these had."""
+    if not case.serving:
+        return None
+    quota = throttling(case.cell)
+    if quota is not None:
+        return quota
     limit = case.cell.limit
     if limit is None:
         return None
@@ -138,9 +144,16 @@ def _serving(case: Case) -> Verdict | None:
     are_others = is_doubtful(case.cell) and others_share(case.cell) >= EXPLAINS * limit.waits
     if limit.waits and are_others:
         words = f"{limit.words}, while {outside_processes(case.cell)}"
-        return Verdict("contamination", words)
-    cause: Cause = "client" if limit.is_client else "cpu"
-    return Verdict(cause, f"{limit.words}{cost}", limit=limit.name)
+        return Verdict("contamination", words, parts=("run_queue",))
+    # Who is ready waits for the CPUs, and who is blocked for a thread, or for the load.
+    is_of_cpus = not limit.is_thread and limit.cause != "client"
+    return Verdict(
+        limit.cause,
+        f"{limit.words}{cost}",
+        limit=limit.name,
+        parts=("run_queue",) if is_of_cpus else ("blocked",),
+        station=limit.name if limit.is_thread else "",
+    )
 
 
 def _spins_too(case: Case) -> str:

@@ -39,10 +39,10 @@ OUTSIDE = ("network", "poll", "pipe")
 def queueing(case: Case, amount: float) -> Verdict | None:
     """Waiting for a CPU: a quota, processes outside the trial, many threads, or another role."""
     cell = case.cell
+    quota = throttling(cell)
+    if quota is not None:
+        return quota
     words = f"{percent(cell.share('run_queue'))} of it waiting for a CPU"
-    quota = quota_words(cell)
-    if quota:
-        return Verdict("quota", f"{words}, as {quota}")
     costly = lock_of(case, words, "run_queue")
     if costly is not None:
         return costly
@@ -74,16 +74,31 @@ def _needed_by_roles(case: Case, amount: float) -> str:
     return ""
 
 
-#: A quota limits a role if it held it back for this share of the time of its CPUs.
+#: A quota limits a role if it held it back for this share of the time of those of its threads that
+#: could run at once.
 QUOTA_MIN = 0.05
+
+
+def throttling(cell: Breakdown) -> Verdict | None:
+    """The quota of the control group, where it held the threads back; ``None`` where that was
+    seldom. A thread that is held back waits for a CPU, by its account."""
+    quota = quota_words(cell)
+    if not quota:
+        return None
+    part, waits = "run_queue", "waiting for a CPU"
+    if part not in cell.columns:
+        part, waits = "blocked", "not on a CPU"
+    words = f"{percent(cell.share(part))} of it {waits}, as {quota}"
+    return Verdict("quota", words, parts=(part,))
 
 
 def quota_words(cell: Breakdown) -> str:
     """What the quota of the control group is, and how often it was used up; empty if that was
     seldom."""
     found = [account.quota for account in cell.accounts if account.quota is not None]
-    granted = (cell.cpus or 1) * cell.per_trial("wall_ns")
-    if not found or cell.per_trial("throttled_ns") < QUOTA_MIN * granted:
+    at_once = max(1, cell.threads if cell.cpus is None else min(cell.threads, cell.cpus))
+    could_run = at_once * cell.per_trial("wall_ns")
+    if not found or cell.per_trial("throttled_ns") < QUOTA_MIN * could_run:
         return ""
     periods, throttled = sum(q.periods for q in found), sum(q.throttled for q in found)
     often = f" in {percent(throttled / periods)} of the periods" if periods else ""

@@ -28,7 +28,7 @@ from concurve.explain.locks import is_seen
 from concurve.explain.losses import loss_of
 from concurve.explain.others import did_not_answer, waits_for_who_is_not_held_up
 from concurve.explain.sentences import sentence
-from concurve.explain.sites import place_sentence, sites_of
+from concurve.explain.sites import place_sentence, sites_of, stacks_of
 from concurve.explain.stacks import blocked_stacks
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import KINDS
@@ -253,7 +253,8 @@ def _cell(
     base = breakdowns.get(base_cell.index) if has_base else None
     verdict = _verdict(own, base, serving)
     evidence = sentence(cell, base_cell, own, base, verdict, _varying(findings))
-    sites = sites_of(account.sites for account in own.accounts)
+    sampled = [account.sites for account in own.accounts]
+    sites = sites_of(sampled, (account.names for account in own.accounts))
     doubt = _doubt(cell, base_cell, findings)
     alone = _quiet_verdict(cell, base_cell if base is not None else None, quiet, serving)
     said = verdict.cause, verdict.limit
@@ -266,7 +267,8 @@ def _cell(
         evidence = f"{evidence} The quiet trials alone say the same; {doubt}."
     elif doubt and is_shown:
         evidence = f"{evidence} Other processes cannot have made them wait so long; {doubt}."
-    place = "" if is_withheld else place_sentence(verdict.cause, sites)
+    # An address in a JVM without symbols tells nobody anything.
+    place = "" if is_withheld else place_sentence(verdict.cause, sites, addresses=not own.is_jvm)
     known = [name for name in _COMPONENTS if name in own.columns]
     loss = loss_of(own, base) if base is not None else None
     weight = Weight() if is_withheld else weigh(Case(own, base, serving), verdict)
@@ -291,6 +293,7 @@ def _cell(
         speedup_possible=loss.possible if loss else None,
         speedup_lost=loss.parts if loss else {},
         sites=sites,
+        sampled_stacks=stacks_of(sampled),
         place=place,
         stacks=_stacks(own, sites),
         is_jvm=own.is_jvm,
@@ -387,6 +390,9 @@ def _excesses(cell: Breakdown, base: Breakdown) -> dict[str, Estimate]:
 
 def _missing(cell: Breakdown) -> dict[str, str]:
     missing = dict(cell.missing)
+    sites = [site for it in cell.accounts if it.sites is not None for site in it.sites.listed]
+    if any(site.function for site in sites):
+        missing.pop("sites", None)  # another trial has names
     if cell.sampled and not cell.enough_samples:
         missing["waits"] = (
             f"{sum(cell.readings.values())} readings of what threads were doing are too few to say "

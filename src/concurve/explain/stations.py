@@ -9,10 +9,11 @@ Buzen 1978): throughput is bounded by the station that is busy all the time.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from concurve.explain.threads import name_of_kind
+from concurve.findings.explanation import Cause
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.stats.moments import mean
 from concurve.wire.record import RoleRecord, ThreadRecord, TrialRecord
@@ -36,18 +37,20 @@ class Station(NamedTuple):
     """Threads of a kind: their number, the CPUs that they used together, and the share of the time
     that the least busy one ran: if that one is used up, all are. ``ready`` is that share with its
     waits for a CPU. Who spins in a loop that only waits has time left: that is in
-    ``cpus`` alone."""
+    ``cpus`` alone. ``queued`` is how many of them waited for a CPU, on the average."""
 
     name: str
     threads: int
     cpus: float
     least: float
     ready: float = 0.0
+    queued: float = 0.0
 
 
 class Serving(NamedTuple):
     """A server and its clients in the measured phase: the CPUs that they used and were granted, and
-    how many those are ``together``."""
+    how many those are ``together``. ``quota`` and ``client_quota`` are the CPUs' worth of time that
+    control groups allow them, where these allow less."""
 
     stations: tuple[Station, ...]
     server: float
@@ -55,16 +58,20 @@ class Serving(NamedTuple):
     granted: int
     client_granted: int
     together: int
+    quota: float | None = None
+    client_quota: float | None = None
 
 
 class Limit(NamedTuple):
-    """The resource that is used up: ``is_client``, its name, and its words in the sentence. Threads
-    that have no time left wait for a share of the CPUs, ``waits``."""
+    """The resource that is used up: what that is as a cause, its name (of a quota none), and its
+    words in the sentence. Threads that have no time left wait for a share of the CPUs, ``waits``.
+    ``is_thread``: it is a thread, or each one of a kind."""
 
-    is_client: bool
+    cause: Cause
     name: str
     words: str
     waits: float = 0.0
+    is_thread: bool = False
 
 
 def serving_of(record: TrialRecord, server: str, clients: Sequence[str]) -> Serving | None:
@@ -88,43 +95,65 @@ def serving_of(record: TrialRecord, server: str, clients: Sequence[str]) -> Serv
         granted=len(granted),
         client_granted=len(client_granted),
         together=len(granted | client_granted),
+        quota=_quota([role], len(granted)),
+        client_quota=_quota([side for side in sides if side], len(client_granted)),
     )
 
 
 def limit_of(trials: Sequence[Serving]) -> Limit | None:
     """The resource that is used up in a cell, by the means over its trials; ``None`` if none is."""
     stations = _means(trials)
-    first = trials[0]
     server, client = mean([t.server for t in trials]), mean([t.client for t in trials])
-    who = _who(stations)
-    if server >= CPUS_USED_UP * first.granted:
-        return Limit(False, "CPUs", f"the server's {_cpus(first.granted)} used up ({who})")
-    for station in stations:
+    # What they may use is that of all trials.
+    used = trials[0]._replace(stations=tuple(stations), server=server, client=client)
+    return _of_server(used) or _of_load(used) or _without_time(used)
+
+
+def _of_server(used: Serving) -> Limit | None:
+    """The CPUs, a thread, or the quota of the server itself."""
+    server, who = used.server, _who(used.stations)
+    if server >= CPUS_USED_UP * used.granted:
+        return Limit("cpu", "CPUs", f"the server's {_cpus(used.granted)} used up ({who})")
+    for station in used.stations:
         if station.least >= THREAD_USED_UP:
             more = f"each of the {station.threads} threads" if station.threads > 1 else "the thread"
             words = f"{more} {station.name} runs {100 * station.least:.0f} % of the time"
-            return Limit(False, station.name, f"{words} (CPUs used: {who}, load {client:.2f})")
-    apart = first.together == first.granted + first.client_granted
-    if not apart and server + client >= CPUS_USED_UP * first.together:
-        said = f"the {_cpus(first.together)} used up, by the server ({who}) and its load"
-        return Limit(False, "CPUs", f"{said} ({client:.2f})")
-    if client >= CPUS_USED_UP * first.client_granted:
-        said = f"the load's {_cpus(first.client_granted)} used up"
-        return Limit(True, "load", f"{said}, while the server used {server:.2f} ({who})")
-    return _without_time(stations, who, client, first.together)
+            said = f"{words} (CPUs used: {who}, load {used.client:.2f})"
+            return Limit("cpu", station.name, said, is_thread=True)
+    if used.quota is not None and server >= CPUS_USED_UP * used.quota:
+        said = f"the quota of the server's control group, {used.quota:.3g} CPU seconds a second"
+        return Limit("quota", "", f"{said}, is used up ({who}, load {used.client:.2f})")
+    return None
 
 
-def _without_time(stations: Sequence[Station], who: str, client: float, cpus: int) -> Limit | None:
+def _of_load(used: Serving) -> Limit | None:
+    """The CPUs that server and load share, or what the load has for itself."""
+    server, client, who = used.server, used.client, _who(used.stations)
+    apart = used.together == used.granted + used.client_granted
+    if not apart and server + client >= CPUS_USED_UP * used.together:
+        said = f"the {_cpus(used.together)} used up, by the server ({who}) and its load"
+        return Limit("cpu", "CPUs", f"{said} ({client:.2f})")
+    meanwhile = f"used up, while the server used {server:.2f} ({who})"
+    if used.client_quota is not None and client >= CPUS_USED_UP * used.client_quota:
+        said = f"the {used.client_quota:.3g} CPU seconds a second that a quota allows the load"
+        return Limit("client", "load", f"{said} are {meanwhile}")
+    if client >= CPUS_USED_UP * used.client_granted:
+        return Limit("client", "load", f"the load's {_cpus(used.client_granted)} {meanwhile}")
+    return None
+
+
+def _without_time(used: Serving) -> Limit | None:
     """Threads that have no time left, since they wait for one of the CPUs when they do not run."""
-    for station in stations:
+    for station in used.stations:
         if station.ready >= THREAD_READY and station.least >= THREAD_READY_RUNS:
             waits = 100 * (station.ready - station.least)
             many = station.threads > 1
             each = f"each of the {station.threads} threads" if many else "the thread"
             ran = f"{each} {station.name} runs {100 * station.least:.0f} % of the time"
             said = f"{ran} and waits for a CPU {waits:.0f} % of it"
-            said = f"{said} (CPUs used: {who}, load {client:.2f})"
-            return Limit(False, station.name, said, station.threads * waits / 100 / cpus)
+            said = f"{said} (CPUs used: {_who(used.stations)}, load {used.client:.2f})"
+            part = station.threads * waits / 100 / used.together
+            return Limit("cpu", station.name, said, part, is_thread=True)
     return None
 
 
@@ -160,7 +189,7 @@ def _stations(role: RoleRecord, used: float, wall: float) -> tuple[Station, ...]
     kinds: dict[str, list[ThreadRecord]] = {}
     for thread in role.threads.listed:
         if thread.name != ATTENDANT:
-            kinds.setdefault(_kind(thread), []).append(thread)
+            kinds.setdefault(name_of_kind(thread.name), []).append(thread)
     threads = [thread for each in kinds.values() for thread in each]
     whole = sum(thread.usage.cpu_ns or 0 for thread in threads)
     if whole <= 0:
@@ -178,7 +207,8 @@ def _stations(role: RoleRecord, used: float, wall: float) -> tuple[Station, ...]
             share + waited * (thread.usage.run_queue_ns or 0)
             for share, thread in zip(ran, each, strict=True)
         ]
-        found.append(Station(name, len(each), cpus, min(ran), min(ready)))
+        queued = waited * sum(thread.usage.run_queue_ns or 0 for thread in each)
+        found.append(Station(name, len(each), cpus, min(ran), min(ready), queued))
     return tuple(sorted(found, key=lambda station: -station.cpus))
 
 
@@ -190,14 +220,25 @@ def _worked(thread: ThreadRecord, spins: float) -> float:
 
 
 def _queued(role: RoleRecord) -> float:
-    """The waits for CPUs in the phase; 0 where they were not read."""
+    """The waits for CPUs in the phase, without those for a quota; 0 where they were not read."""
     phases = [phase for phase in role.phases if _counts(phase.name, phase.open)]
-    return float(sum(phase.usage.run_queue_ns or 0 for phase in phases))
+    waits = float(sum(phase.usage.run_queue_ns or 0 for phase in phases))
+    return max(0.0, waits - throttled_ns(role, _wall(role)))
 
 
-def _kind(thread: ThreadRecord) -> str:
-    """``io-3`` and ``io_thd_3`` are of the kinds ``io`` and ``io_thd``."""
-    return re.sub(r"[-_ ]?\d+", "", thread.name) or thread.name
+def throttled_ns(role: RoleRecord, wall: float) -> float:
+    """For how long the quota of a control group held a role back in so much of its time, summed
+    over CPUs."""
+    if role.quota is None:
+        return 0.0
+    return role.quota.throttled_ns * min(1.0, wall / max(role.wall_ns, 1))
+
+
+def _quota(roles: Sequence[RoleRecord], cpus: int) -> float | None:
+    """The CPUs' worth of time that quotas allow the roles together; ``None`` where they allow no
+    less than the CPUs."""
+    allowed = sum(cpus if role.quota is None else role.quota.cpus for role in roles)
+    return allowed if allowed < cpus else None
 
 
 def _means(trials: Sequence[Serving]) -> list[Station]:
@@ -207,7 +248,8 @@ def _means(trials: Sequence[Serving]) -> list[Station]:
         each = [s for trial in trials for s in trial.stations if s.name == name]
         cpus = sum(station.cpus for station in each) / len(trials)
         least, ready = mean([s.least for s in each]), mean([s.ready for s in each])
-        found.append(Station(name, each[0].threads, cpus, least, ready))
+        queued = sum(station.queued for station in each) / len(trials)
+        found.append(Station(name, each[0].threads, cpus, least, ready, queued))
     return sorted(found, key=lambda station: -station.cpus)
 
 

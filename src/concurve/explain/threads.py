@@ -342,6 +342,12 @@ def kind_of(thread: ThreadRecord) -> tuple[str, bool]:
     return re.sub(r"\d+", "", thread.name), thread.tid == thread.pid
 
 
+def name_of_kind(name: str) -> str:
+    """The kind of a thread by its name, for a reader: ``io-3`` and ``io_thd_3`` are of the kinds
+    ``io`` and ``io_thd``."""
+    return re.sub(r"[-_ ]?\d+", "", name) or name
+
+
 def switches_of(thread: ThreadRecord) -> int:
     return thread.usage.voluntary_switches or 0
 

@@ -26,7 +26,9 @@ class Verdict(NamedTuple):
     ``parts`` are those of the thread time, or of the capacity (``is_loss``), whose excess names it.
     ``either`` is a cause that the evidence cannot tell apart from it.
     ``limit`` is what is used up where a server was loaded: CPUs, a thread, or the load; of a stage
-    its thread. ``is_loss``: the words say how wall time was lost, not where thread time went."""
+    its thread. ``station``: threads of a server for which others wait, by the ``parts``; the time
+    for which they run, or wait for a CPU, is a part, too. ``is_loss``: the words say how wall time
+    was lost, not where thread time went."""
 
     cause: Cause
     words: str
@@ -36,6 +38,7 @@ class Verdict(NamedTuple):
     is_loss: bool = False
     parts: tuple[str, ...] = ()
     either: Cause | None = None
+    station: str = ""
 
 
 class Case(NamedTuple):

@@ -93,7 +93,8 @@ def _columns(verdict: Verdict) -> tuple[str, ...]:
     """The parts of the capacity that a verdict stands for."""
     if verdict.is_loss:
         return verdict.parts
-    return tuple({_SLOTS.get(part, "waiting"): None for part in verdict.parts})
+    parts = (*verdict.parts, "cpu") if verdict.station else verdict.parts
+    return tuple({_SLOTS.get(part, "waiting"): None for part in parts})
 
 
 def _share(cell: Breakdown, base: Breakdown, verdict: Verdict) -> Estimate | None:
@@ -103,8 +104,10 @@ def _share(cell: Breakdown, base: Breakdown, verdict: Verdict) -> Estimate | Non
     if cell.capacity and base.capacity:
         part = capacity_excess(cell, base, *_columns(verdict))
         whole = capacity_excess(cell, base, *PARTS).value
+    elif not all(part in side.columns for side in (cell, base) for part in verdict.parts):
+        return None
     else:
-        part = excess(cell, base, *verdict.parts)
+        part = excess(cell, base, *verdict.parts, station=verdict.station)
         whole = excess(cell, base, "total").value
     if whole <= 0:
         return None

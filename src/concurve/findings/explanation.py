@@ -47,15 +47,44 @@ class RunnerUp(msgspec.Struct, frozen=True):
     is_indistinct: bool = False
 
 
+#: What stands for the name of threads of which the record has none.
+UNNAMED = "of unknown name"
+
+
+class Holders(msgspec.Struct, frozen=True, kw_only=True):
+    """Threads of one kind that had a lock while others waited for it at a place: their name without
+    digits (empty if it is not known), the most of them in a trial, and in how many readings one of
+    them had it. ``takes_in``: the function in which they were seen waiting for the same lock
+    themselves; empty if in none."""
+
+    name: str
+    threads: int
+    readings: int
+    takes_in: str = ""
+
+
+class SampledStacks(msgspec.Struct, frozen=True):
+    """What became of the samples of stacks of threads that waited for locks, over all trials of a
+    cell: of so many the place in the program is ``known``, or ``unknown``; ``torn`` ones were
+    dropped because the thread ran meanwhile, and ``skipped`` ones left out for what samples may
+    cost, or because the program changed its address space."""
+
+    known: int = 0
+    unknown: int = 0
+    torn: int = 0
+    skipped: int = 0
+
+
 class WaitSite(msgspec.Struct, frozen=True, kw_only=True):
     """A place in the program where threads were seen waiting for a lock, over all trials of a cell.
 
     ``name`` is short, for sentences; ``function`` is as the program has it. ``lock`` is the
     variable that is the lock, or that it is a part of. ``share`` is that of the ``readings`` whose
     place is known. ``threads`` is the greatest number in a trial. ``held``: in so many readings the
-    lock said that a thread had it. ``is_sure``: no frame on the way was found by less than call
-    frame information or a call of the very function. ``callers``: the nearest first. ``offsets``:
-    where the calls stand in ``module``.
+    lock said that a thread had it, and ``holders`` are these threads, most readings first; records
+    have four of a trial. ``found``: how the least sure of its frames was found (``cfi``,
+    ``scan_exact``, ``scan_weak``, as in a record); ``runtime``: that of the language which said the
+    place itself. ``callers``: the nearest first. ``offsets``: where the calls stand in ``module``.
     """
 
     name: str
@@ -70,9 +99,17 @@ class WaitSite(msgspec.Struct, frozen=True, kw_only=True):
     operation: str | None = None
     lock: str | None = None
     held: int | None = None
-    is_sure: bool = True
+    holders: tuple[Holders, ...] = ()
+    found: str = "cfi"
+    runtime: str | None = None
     callers: tuple[str, ...] = ()
     offsets: tuple[str, ...] = ()
+
+    @property
+    def is_sure(self) -> bool:
+        """Was no frame on the way found by less than call frame information, or a call of the very
+        function?"""
+        return self.found != "scan_weak"
 
 
 class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,9 +128,9 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     trials alone show the same, if it is a lock for which threads waited longer than others can have
     made them, or if it is ``contamination``; else ``cause`` is ``in doubt``, and
     ``evidence`` what the figures in doubt say. ``sites`` are the places in the
-    program where threads waited for locks, most readings first; ``place`` says the first ones in a
-    sentence where a lock is the cause. ``stacks`` divide the blocked time by place. ``is_jvm``: a
-    JVM runs the threads, so samples name no line.
+    program where threads waited for locks, most readings first, by the samples ``sampled_stacks``;
+    ``place`` says the first ones in a sentence where a lock is the cause. ``stacks`` divide the
+    blocked time by place. ``is_jvm``: a JVM runs the threads, so samples name no line.
     """
 
     parameters: dict[str, Level]
@@ -116,6 +153,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     speedup_possible: float | None = None
     speedup_lost: dict[str, float] = {}
     sites: tuple[WaitSite, ...] = ()
+    sampled_stacks: SampledStacks | None = None
     place: str = ""
     stacks: tuple[BlockedStack, ...] = ()
     is_jvm: bool = False

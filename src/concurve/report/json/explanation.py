@@ -13,6 +13,7 @@ from concurve.findings.explanation import (
     Cause,
     CellExplanation,
     Explanation,
+    Holders,
     RunnerUp,
     WaitSite,
 )
@@ -81,6 +82,37 @@ class SecondCause(msgspec.Struct, frozen=True, omit_defaults=True):
     ] = False
 
 
+class SiteHolders(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Threads of one kind that had a lock while others waited for it."""
+
+    name: Annotated[
+        str, about("That of the threads, without digits; empty if the record has none.")
+    ]
+    threads: Annotated[Positive, about("The most of them that had it in a trial.")]
+    readings: Annotated[Count, about("In so many readings one of them had it.")]
+    takes_in: Annotated[
+        str,
+        about(
+            "The function in which they were seen waiting for the same lock; left out if in none."
+        ),
+    ] = ""
+
+
+class SampledStacks(msgspec.Struct, frozen=True):
+    """What became of the samples of stacks of threads that waited for locks, in all trials."""
+
+    known: Annotated[Count, about("Their place in the program is known.")]
+    unknown: Annotated[Count, about("The stack led to no function of the program.")]
+    torn: Annotated[Count, about("Dropped, because the thread ran meanwhile.")]
+    skipped: Annotated[
+        Count,
+        about(
+            "Left out: for what sampling may cost, or because the program changed its address "
+            "space."
+        ),
+    ]
+
+
 class Site(msgspec.Struct, frozen=True, omit_defaults=True):
     """A place in the program where threads were seen waiting for a lock."""
 
@@ -104,6 +136,15 @@ class Site(msgspec.Struct, frozen=True, omit_defaults=True):
     readings: Annotated[Positive, about("Readings of threads that waited there, in all trials.")]
     share: Annotated[float, about("Of the readings whose place is known.", minimum=0, maximum=1)]
     threads: Annotated[Positive, about("Most threads that were seen there in a trial.")]
+    found: Annotated[
+        str,
+        about(
+            "How the least sure frame on the way was found. cfi: by call frame information, or as "
+            "a runtime says it. scan_exact: behind a call of the very function on the stack. "
+            "scan_weak: behind another call.",
+            enum=["cfi", "scan_exact", "scan_weak"],
+        ),
+    ]
     function: Annotated[str | None, about("Left out if the program has no symbols.")] = None
     file: Annotated[str | None, about("Left out without debug information.")] = None
     line: Count | None = None
@@ -114,6 +155,13 @@ class Site(msgspec.Struct, frozen=True, omit_defaults=True):
     held: Annotated[
         Count | None, about("In so many readings the lock said that a thread had it.")
     ] = None
+    holders: Annotated[
+        tuple[SiteHolders, ...],
+        about(
+            "The threads that had it in these readings, by kind, most readings first; of each "
+            "trial, the four that had it most often."
+        ),
+    ] = ()
     is_sure: Annotated[
         bool,
         about(
@@ -203,6 +251,9 @@ class ExplainedCell(msgspec.Struct, frozen=True, omit_defaults=True):
         tuple[Site, ...],
         about("Where in the program threads waited for locks, most readings first."),
     ] = ()
+    sampled_stacks: Annotated[
+        SampledStacks | None, about("The samples behind sites; left out without any.")
+    ] = None
 
 
 class Explained(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -260,6 +311,7 @@ def _cell(cell: CellExplanation) -> ExplainedCell:
         speedup_possible=cell.speedup_possible,
         speedup_lost=cell.speedup_lost,
         sites=tuple(map(_site, cell.sites)),
+        sampled_stacks=_stacks(cell),
     )
 
 
@@ -270,15 +322,28 @@ def _site(site: WaitSite) -> Site:
         readings=site.readings,
         share=site.share,
         threads=site.threads,
+        found=site.found,
         function=site.function,
         file=site.file,
         line=site.line,
         operation=site.operation,
         lock=site.lock,
         held=site.held,
+        holders=tuple(map(_holders, site.holders)),
         is_sure=site.is_sure,
         callers=site.callers,
     )
+
+
+def _holders(found: Holders) -> SiteHolders:
+    return SiteHolders(found.name, found.threads, found.readings, found.takes_in)
+
+
+def _stacks(cell: CellExplanation) -> SampledStacks | None:
+    found = cell.sampled_stacks
+    if found is None:
+        return None
+    return SampledStacks(found.known, found.unknown, found.torn, found.skipped)
 
 
 def _second(found: RunnerUp | None) -> SecondCause | None:

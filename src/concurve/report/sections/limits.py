@@ -9,7 +9,7 @@ from math import fsum
 from pathlib import PurePath
 
 from concurve import words
-from concurve.findings.explanation import CellExplanation, Explanation, WaitSite
+from concurve.findings.explanation import UNNAMED, CellExplanation, Explanation, WaitSite
 from concurve.findings.run import Report
 from concurve.report import format as fmt
 from concurve.report.document import (
@@ -68,6 +68,11 @@ _EVIDENCE = {
     "runtime": "what goroutines do",
     "steal": "CPU time that a hypervisor took",
     "foreign_cpu": "CPU time of processes outside the trial",
+}
+#: Evidence that names a function, and which one.
+_NAMES = {
+    "sites": "The function that waits for the lock",
+    "hot": "The function in which CPU time grew",
 }
 
 
@@ -266,13 +271,61 @@ def _sites(explanation: Explanation) -> Table | None:
         (
             *keys,
             Column("of the waits", [_percent(site.share) for _, site in rows], Role.NUMBER),
-            Column("readings", [_count(site.readings) for _, site in rows], Role.NUMBER, wanted=4),
-            Column("in", [site.name for _, site in rows]),
+            Column("readings", [_count(site.readings) for _, site in rows], Role.NUMBER, wanted=5),
+            Column("in", [_place(site) for _, site in rows]),
             Column("line", [_line(site) for _, site in rows], wanted=1),
             Column("lock", [site.lock or Missing() for _, site in rows], wanted=2),
-            Column("by", [site.operation or Missing() for _, site in rows], wanted=3),
+            Column("had by", [_had_by(site) for _, site in rows], wanted=3,
+                   note="Who had the lock, in the readings that say so."),
+            Column("by", [site.operation or Missing() for _, site in rows], wanted=4),
+            Column("found by", [_found_by(site) for _, site in rows], wanted=6,
+                   note="How the place was found on the stack."),
         ),
         title="Where threads waited for locks, by samples of their stacks.",
+        legend=lambda _: _left_out([cell for cell in explanation.cells if cell.cause == "lock"]),
+    )  # fmt: skip
+
+
+def _place(site: WaitSite) -> str:
+    return site.name if site.is_sure else f"{site.name} (not sure)"
+
+
+#: So many kinds of threads are named that had a lock.
+_HOLDERS_SHOWN = 2
+#: How a place was found, by the words of records.
+_FOUND = {
+    "cfi": "unwinding",
+    "scan_exact": "a call of it on the stack",
+    "scan_weak": "a scan, not sure",
+}
+
+
+def _had_by(site: WaitSite) -> Cell:
+    """Who had the lock: ``worker 62 %, flush in drop 38 % (of 176)``."""
+    if not site.held or not site.holders:
+        return Missing()
+    who = []
+    for it in site.holders[:_HOLDERS_SHOWN]:
+        taken = f" in {it.takes_in}" if it.takes_in not in ("", site.name) else ""
+        who.append(f"{it.name or UNNAMED}{taken} {fmt.percent(it.readings / site.held)}")
+    return f"{', '.join(who)} (of {site.held:,})"
+
+
+def _found_by(site: WaitSite) -> str:
+    return "the interpreter" if site.runtime else _FOUND[site.found]
+
+
+def _left_out(cells: Sequence[CellExplanation]) -> str:
+    """What became of the samples of stacks that name no place."""
+    known = [cell.sampled_stacks for cell in cells if cell.sampled_stacks is not None]
+    torn, skipped, unknown = (
+        sum(getattr(stacks, name) for stacks in known) for name in ("torn", "skipped", "unknown")
+    )
+    if not torn + skipped + unknown:
+        return "no sample of a stack was dropped"
+    return (
+        f"of the samples of stacks {torn:,} were dropped because the thread ran meanwhile, "
+        f"{skipped:,} left out to keep sampling cheap, and {unknown:,} led to no function"
     )
 
 
@@ -293,23 +346,29 @@ def _speedup(value: float | None) -> Cell:
 
 def certainty(cell: CellExplanation) -> str:
     """How much of the loss the cause is, and what comes next; nothing where it is little, which is
-    allowed to some causes: CPUs that are used up are the limit, whatever else was lost."""
+    allowed to some causes: CPUs that are used up are the limit, whatever else was lost. What of a
+    server is used up bounds its rate, however little waits for it: its share is told in any
+    case."""
     share, second = cell.share, cell.runner_up
-    if share is not None and share.value < _SHARE_TOLD_MIN:
+    is_used_up = bool(cell.limit) and cell.cause != "stage"
+    if share is not None and share.value < _SHARE_TOLD_MIN and not is_used_up:
         return ""
     said = ""
     if share is not None:
         span = ""
         if share.low is not None and share.high is not None:
             span = f" [{fmt.percent(share.low)}, {fmt.percent(share.high)}]"
-        said = f" That is {fmt.percent(share.value)}{span} of the loss"
+        what = "Waiting for a CPU" if cell.limit == "CPUs" else "That"
+        said = f" {what} is {fmt.percent(share.value)}{span} of the loss"
     if second is None:
         return f"{said}." if said else ""
     if second.is_indistinct:
         apart = f"the evidence cannot tell it apart from {second.cause}"
         return f"{said}; {apart}." if said else f" {apart.capitalize()}."
     of = "" if second.share is None else f", {fmt.percent(second.share.value)}"
-    return f"{said}; next: {second.cause}{of}." if said else f" Next: {second.cause}{of}."
+    is_more = share is not None and second.share is not None and share.value < second.share.value
+    order = "more of it" if is_used_up and is_more else "next"
+    return f"{said}; {order}: {second.cause}{of}." if said else f" Next: {second.cause}{of}."
 
 
 def _total(cell: CellExplanation, scale: fmt.Scale) -> Cell:
@@ -374,16 +433,43 @@ def _remarks(explanation: Explanation) -> Iterator[Block]:
     )
     yield Paragraph(how, Tone.SOFT, detail=Detail.FULL)
     for name, why in explanation.missing.items():
-        text = f"Not granted here: {_EVIDENCE.get(name, name)}: {why}."
-        yield Paragraph(text, Tone.SOFT)
+        if name not in _NAMES:
+            text = f"Not granted here: {_EVIDENCE.get(name, name)}: {why}."
+            yield Paragraph(text, Tone.SOFT)
     alone = Counter(
         (name, why)
         for cell in explanation.cells
         for name, why in cell.missing.items()
-        if explanation.missing.get(name) != why
+        if name not in _NAMES and explanation.missing.get(name) != why
     )
     for (name, why), count in alone.items():
         text = f"In {fmt.count(count, 'cell')}: {_EVIDENCE.get(name, name)}: {why}."
         yield Paragraph(text, Tone.SOFT)
+    yield from _nameless(explanation)
     for note in explanation.notes:
         yield Paragraph(note, Tone.SOFT)
+
+
+def _nameless(explanation: Explanation) -> Iterator[Block]:
+    """Why the cause of a cell is said without a function. A reason that is told already is not told
+    again."""
+    told = {why for name, why in explanation.missing.items() if name not in _NAMES}
+    lacking = Counter(
+        (name, cell.missing[name])
+        for cell in explanation.cells
+        for name in _NAMES
+        if name in cell.missing and _lacks(cell, name)
+    )
+    for (name, why), count in lacking.items():
+        if why not in told:
+            cells = f" in {fmt.count(count, 'cell')}" if len(explanation.cells) > 1 else ""
+            yield Paragraph(f"{_NAMES[name]} is not known{cells}: {why}.", Tone.SOFT)
+
+
+def _lacks(cell: CellExplanation, evidence: str) -> bool:
+    """Has the cause of a cell no function, which this evidence would name?"""
+    if evidence == "sites":
+        is_blocked = cell.share_of("futex", "file_lock") > 0
+        named = any(site.function for site in cell.sites)
+        return cell.cause == "lock" and is_blocked and not named
+    return cell.cause in ("coherency", "memory")
