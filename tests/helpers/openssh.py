@@ -33,7 +33,7 @@ def no_sshd() -> str | None:
     if _sshd() is None:
         return "sshd is not installed: apt-get install openssh-server"
     if _is_locked():
-        return "sshd lets nobody in whose account is locked, as that of root is here: usermod -p '*' root"
+        return "sshd refuses locked accounts, as that of root is here: usermod -p '*' root"
     return None
 
 
