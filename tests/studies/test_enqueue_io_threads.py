@@ -25,7 +25,7 @@ def program(name: str, where: str, java: str | None, jvm: Sequence[str]) -> list
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    return make_plan(find_study("enqueue-io-threads", 8), "normal", 1)
+    return make_plan(find_study("enqueue-io-threads", 8), "rigorous", 1)
 
 
 def argv(plan: Plan, **levels: Any) -> list[tuple[str, ...]]:
@@ -61,7 +61,8 @@ def test_every_figure_of_the_document_is_there(plan: Plan) -> None:
     assert printed == ["0.255", "5000", "10000", "5", "10", "30", "3"]
     assert {claim.id for claim in plan.study.claims} >= {
         "best-3-or-4", "five-no-better", "eight-no-better", "more-cpus-help-1",
-        "more-cpus-help-2", "best-time-alike", "best-time-published",
+        "more-cpus-help-2", "best-time-alike", "best-time-published", "locks-held", "locks-held-100",
+        "lock-memory", "lock-memory-100", "lock-table-share",
     }  # fmt: skip
 
 
@@ -106,6 +107,7 @@ def test_a_tiny_version_runs_whole(lab: real.Lab) -> None:
             assert figures["load.operations"]["value"] == 400
         if where["target"] == "worker":
             assert 0 < figures["engine_busy_share"]["value"] <= 1
+            assert 0 < figures["engine_cpu_share"]["value"] <= 1, "what a claim is judged by"
         if where["target"] == "redis":
             assert figures["io_threaded_writes_share"]["value"] >= 0
         else:
