@@ -71,7 +71,9 @@ def test_all_servers_have_the_same_clients_from_the_same_driver(campaign: Campai
 
 
 def test_new_statements_and_their_cache_are_dials(campaign: Campaign) -> None:
-    roles = argv(study_of(campaign, "statements"), **{"cache": "striped", "new-statements": 0.5})
+    roles = argv(
+        study_of(campaign, "statements"), "rigorous", **{"cache": "striped", "new-statements": 0.5}
+    )
     assert after("--statement-cache", roles["target"]) == "striped"
     assert after("--new-statements", roles["load"]) == "0.5"
 
