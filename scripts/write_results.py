@@ -4,8 +4,9 @@
 
 Of each packaged study of a document, or of those of these names, the newest run that is complete at
 this effort (normal), or the newest campaign that has ended: studies that could not run on its
-machine are named. What the store does not have so is named with the command that measures it; its
-page stays as it is, and the exit code is 1.
+machine are named. It has all that the effort has: each study, all levels, the numbers of trials,
+the study's own programs, on one machine. What the store does not have so is named, with what the
+newest lacks and the command that measures it; its page stays as it is, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -13,18 +14,23 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from concurve import words
 from concurve.assemble import campaign_of, report_of
+from concurve.definition.campaign import Campaign, at_effort
+from concurve.definition.catalogue import find
+from concurve.definition.study import Study
 from concurve.errors import ConcurveError
 from concurve.exports import write
 from concurve.findings.campaign import CampaignReport
 from concurve.findings.run import Finding, Report
+from concurve.host.machine import allowed_cpus
 from concurve.report import format as fmt
 from concurve.report.charts.image import to_svg
 from concurve.report.document import (
@@ -50,8 +56,9 @@ from concurve.report.sections.machine import facts
 from concurve.report.sections.overview import paragraph
 from concurve.report.sections.run import run_document
 from concurve.store import Store
-from concurve.store.campaign_head import decode_campaign
-from concurve.store.run_head import decode_head
+from concurve.store.campaign_head import CampaignHead, decode_campaign
+from concurve.store.run_head import RunHead, decode_head
+from concurve.terms import Level
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "results"
 
@@ -114,11 +121,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         store = Store(options.db)
         for name in options.names or DOCUMENTS:
             found = result(store, name, options.effort)
-            if found is None:
+            if isinstance(found, str):
                 lacking += 1
                 print(
                     f"write_results: nothing complete of {name} at effort {options.effort} in "
-                    f"{store.shown()}: concurve run {name} --effort {options.effort}",
+                    f"{store.shown()}{found}: concurve run {name} --effort {options.effort}",
                     file=sys.stderr,
                 )
             else:
@@ -132,15 +139,88 @@ def main(arguments: Sequence[str] | None = None) -> int:
 # -- from the store ---------------------------------------------------------------------------
 
 
-def result(store: Store, name: str, effort: str) -> Result | None:
-    """The newest ended campaign, or complete run, of a name at an effort."""
+def result(store: Store, name: str, effort: str) -> Result | str:
+    """The newest ended campaign, or complete run, of a name at an effort, that has all of it; else
+    why the newest one is none, in brackets, or nothing."""
+    whole = packaged(name)
+    reasons = []
     for campaign in reversed(store.campaigns(name)):
-        if campaign.state in ENDED and decode_campaign(campaign).effort == effort:
+        head = decode_campaign(campaign)
+        if campaign.state not in ENDED or head.effort != effort:
+            continue
+        reason = lacking_of_campaign(head, whole)
+        if not reason:
             return of_campaign(campaign_of(store, campaign))
+        reasons.append(f" ({campaign.id} {reason})")
     for run in reversed(store.runs(name)):
-        if run.state == "complete" and decode_head(run).effort == effort:
+        run_head = decode_head(run)
+        if run.state != "complete" or run_head.effort != effort:
+            continue
+        reason = lacking_of_run(run_head, whole)
+        if not reason:
             return of_run(report_of(store, run))
-    return None
+        reasons.append(f" ({run.id} {reason})")
+    return reasons[0] if reasons else ""
+
+
+def packaged(name: str) -> Study | Campaign:
+    """What is measured under a name today."""
+    return find(name, len(allowed_cpus()))
+
+
+def lacking_of_campaign(head: CampaignHead, whole: Study | Campaign) -> str:
+    """What a stored campaign lacks of the packaged one at its effort; empty if nothing."""
+    if head.hosts is not None:
+        return "ran over hosts"
+    assert isinstance(whole, Campaign)
+    own = {member.name: member.study for member in head.campaign.studies}
+    asked = {member.name: member.study for member in at_effort(whole, head.effort).studies}
+    without = [name for name in asked if name not in own]
+    if without:
+        return f"is without {words.listed(without)}"
+    lacking = (lacking_of_study(own[name], asked[name], head.effort, {}) for name in asked)
+    return next(
+        (f"has {what} in {name}" for name, what in zip(asked, lacking, strict=True) if what), ""
+    )
+
+
+def lacking_of_run(head: RunHead, whole: Study | Campaign) -> str:
+    """What a stored run lacks of the packaged study at its effort; empty if nothing."""
+    if head.hosts is not None:
+        return "ran over hosts"
+    assert isinstance(whole, Study)
+    left_out: dict[str, set[Level]] = {}
+    for item in head.left_out:
+        left_out.setdefault(item.factor, set()).add(item.level)
+    what = lacking_of_study(head.study, whole, head.effort, left_out)
+    return f"has {what}" if what else ""
+
+
+def lacking_of_study(
+    own: Study, whole: Study, effort: str, left_out: Mapping[str, Collection[Level]]
+) -> str:
+    """What is other in a stored study than in the packaged one; empty if nothing is. Levels that
+    the machine lacked are left out of the stored one."""
+    levels = {factor.name: set(factor.levels) for factor in own.factors_at(effort)}
+    for factor in whole.factors_at(effort):
+        if levels.get(factor.name, set()) != set(factor.levels) - set(
+            left_out.get(factor.name, ())
+        ):
+            return f"other levels of {factor.name}"
+    if _repeats(own, effort) != _repeats(whole, effort):
+        return "other numbers of trials"
+    if _programs(own) != _programs(whole):
+        return "another program"
+    return ""
+
+
+def _repeats(study: Study, effort: str) -> tuple[int, int]:
+    rules = study.effort(effort).rules
+    return rules.repeats_min, rules.repeats_max
+
+
+def _programs(study: Study) -> list[tuple[str, str | None]]:
+    return [(role.name, role.program) for role in study.roles]
 
 
 def of_campaign(report: CampaignReport) -> Result:

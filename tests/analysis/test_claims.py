@@ -12,7 +12,7 @@ import pytest
 
 from concurve.analysis import claims
 from concurve.analysis.claims import judge_claims, ratios
-from concurve.analysis.claims.answer import Answer
+from concurve.analysis.claims.answer import Answer, bounded
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition import claim_kinds
 from concurve.definition.claim_kinds import KINDS, Bounded, Cell, ClaimTest, at_levels, check_claims
@@ -584,3 +584,15 @@ def test_one_indicator_here_is_held_against_another_one_there(
         "not testable here",
         "the cell has no mean in this run",
     )
+
+
+def test_one_trial_decides_nothing_and_two_have_an_interval() -> None:
+    """What it says to do is what suffices."""
+    found = bounded(Estimate(value=2.0, n=1), 1.5, None)
+    assert (found.verdict, found.reason) == (
+        "undecided", "one trial has no interval: it takes two, and more make it narrower"
+    )  # fmt: skip
+    two = ranked([0.7, 0.7])
+    assert two is not None
+    low, high = two.interval(0.95)
+    assert low <= 0.7 <= high < float("inf")

@@ -77,6 +77,33 @@ def test_a_factor_keeps_a_level() -> None:
         granted(study, "normal", (0, 1), find)
 
 
+def test_a_study_that_compares_levels_needs_two_of_them() -> None:
+    study = served(server=("redis",))
+    compares = msgspec.structs.replace(study, compares=("server",))
+    assert len(granted(study, "normal", (0, 1, 2, 3), find)[1]) == 1
+    with pytest.raises(HostError) as refused:
+        granted(compares, "normal", (0, 1, 2, 3), find)
+    assert refused.value.what == (
+        "of server only ours can run here, so there is nothing to compare: "
+        "role target: redis is not installed"
+    )
+    assert refused.value.remedy == "apt-get install redis-server"
+    chosen = served(server=("redis",)).factors[1]
+    alone = msgspec.structs.replace(
+        compares,
+        factors=(*compares.factors[:1], msgspec.structs.replace(chosen, levels=("ours",)),
+                 *compares.factors[2:]),
+        optional={"server": ()},
+    )  # fmt: skip
+    assert granted(alone, "normal", (0, 1, 2, 3), find)[1] == (), "whoever chose one has one"
+
+
+def test_a_study_compares_what_it_has_optional_levels_of() -> None:
+    study = msgspec.structs.replace(served(server=("redis",)), compares=("cpus",))
+    with pytest.raises(StudyError, match="compares: 'cpus' has no optional levels"):
+        check(study, Origins("test"))
+
+
 def test_levels_that_are_not_there_are_refused() -> None:
     for optional, said in (({"servre": ("x",)}, "servre is no factor"),
                            ({"server": ("x",)}, "'x' is no level")):  # fmt: skip

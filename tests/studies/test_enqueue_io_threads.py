@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from concurve.analysis.claims import judge_claims
 from concurve.attendants.servers import SERVERS
 from concurve.definition import catalogue
 from concurve.definition.catalogue import find_study
 from concurve.planning.plan import Plan, make_plan, trial_spec
+from concurve.terms import Level
 from tests.helpers import real
+from tests.helpers.columns import column_samples
 
 REDIS = SERVERS["redis-server"].find() is not None
 
@@ -25,7 +29,7 @@ def program(name: str, where: str, java: str | None, jvm: Sequence[str]) -> list
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    return make_plan(find_study("enqueue-io-threads", 8), "normal", 1)
+    return make_plan(find_study("enqueue-io-threads", 8), "rigorous", 1)
 
 
 def argv(plan: Plan, **levels: Any) -> list[tuple[str, ...]]:
@@ -62,7 +66,28 @@ def test_every_figure_of_the_document_is_there(plan: Plan) -> None:
     assert {claim.id for claim in plan.study.claims} >= {
         "best-3-or-4", "five-no-better", "eight-no-better", "more-cpus-help-1",
         "more-cpus-help-2", "best-time-alike", "best-time-published",
+        "locks-held", "locks-held-100", "lock-memory", "lock-memory-100", "lock-table-share",
     }  # fmt: skip
+
+
+def test_a_worker_without_a_cpu_is_no_bottleneck(plan: Plan) -> None:
+    """By its own meter it has work all the time, also while it waits for a CPU; by the kernel's it
+    runs for half of it."""
+    figures = {"engine_busy_share": 1.0, "engine_cpu_share": 0.5}
+
+    def values(cell: Mapping[str, Level], indicator: str) -> Sequence[float]:
+        return [figures[indicator]] * 20
+
+    def levels(factor: str) -> Sequence[Level]:
+        return next(own.levels[:1] for own in plan.study.factors if own.name == factor)
+
+    (claim,) = (one for one in plan.study.claims if one.id == "sequential-part-limits")
+    alone = msgspec.structs.replace(plan.study, claims=(claim,))
+    verdicts = [one.verdict for one in judge_claims(alone, column_samples(values, levels))]
+    assert verdicts == ["refuted"]
+    figures["engine_cpu_share"] = 0.98
+    verdicts = [one.verdict for one in judge_claims(alone, column_samples(values, levels))]
+    assert verdicts == ["supported"]
 
 
 # -- a tiny version, whole --------------------------------------------------------------------
@@ -106,6 +131,7 @@ def test_a_tiny_version_runs_whole(lab: real.Lab) -> None:
             assert figures["load.operations"]["value"] == 400
         if where["target"] == "worker":
             assert 0 < figures["engine_busy_share"]["value"] <= 1
+            assert 0 < figures["engine_cpu_share"]["value"] <= 1, "what a claim is judged by"
         if where["target"] == "redis":
             assert figures["io_threaded_writes_share"]["value"] >= 0
         else:

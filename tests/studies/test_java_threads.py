@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -98,8 +99,8 @@ def test_every_figure_of_tables_11_to_33_is_there(figures: list[PublishedFigure]
 def test_each_figure_belongs_to_the_study_of_its_test_case(campaign: Campaign) -> None:
     tables = {
         "tc01": range(11, 13), "tc02": [13], "tc03": [14], "tc04": [15], "tc05": range(16, 18),
-        "tc06": range(18, 21), "tc07": range(21, 25), "tc08": range(25, 27), "tc09": range(27, 33),
-        "tc10": [33],
+        "tc06": range(18, 21), "tc07": range(21, 25), "tc08": range(25, 27), "tc08-priorities": [],
+        "tc09": range(27, 33), "tc10": [33],
     }  # fmt: skip
     for name, study in studies(campaign).items():
         assert {int(figure.table) for figure in study.published} == set(tables[name])
@@ -226,11 +227,15 @@ def untestable_claims(campaign: Campaign) -> set[str]:
 
 def test_each_study_says_what_a_test_case_must(campaign: Campaign) -> None:
     goals = ["T1", "T2", "T3", "T3", "T4", "T4", "T5", "T6", "T7", "T8"]
-    assert [member.name for member in campaign.studies] == [f"tc{n:02}" for n in range(1, 11)]
-    for number, (member, goal) in enumerate(zip(campaign.studies, goals, strict=True), 1):
+    names = [f"tc{n:02}" for n in range(1, 11)]
+    assert [member.name for member in campaign.studies] == [
+        *names[:8], "tc08-priorities", *names[8:]
+    ]  # fmt: skip
+    for member in campaign.studies:
         case = member.study.test_case
         assert case is not None
-        assert (case.id, case.goal) == (str(number), goal)
+        number = int(member.name[2:4])
+        assert (case.id, case.goal) == (str(number), goals[number - 1])
         for part in (case.objective, case.area, case.expected, case.conditions):
             assert part
         assert case.indicators and case.steps
@@ -256,12 +261,12 @@ def program(name: str, where: str, java: str | None, jvm: Sequence[str]) -> Sequ
     return [name]
 
 
-def target(study: Study, **parameters: Level) -> RoleSpec:
-    return next(role for role in roles(study, **parameters) if role.name == "target")
+def target(study: Study, effort: str = "normal", /, **parameters: Level) -> RoleSpec:
+    return next(role for role in roles(study, effort, **parameters) if role.name == "target")
 
 
-def roles(study: Study, **parameters: Level) -> Sequence[RoleSpec]:
-    plan = plan_of(study, "normal")
+def roles(study: Study, effort: str = "normal", /, **parameters: Level) -> Sequence[RoleSpec]:
+    plan = plan_of(study, effort)
     wanted = {name.replace("_", "-"): level for name, level in parameters.items()}
     cell = next(c for c in plan.cells if wanted.items() <= c.parameters.items())
     return trial_spec(plan, cell, "t", (0, 1), program).roles
@@ -340,7 +345,7 @@ def test_java_options_stay_with_the_jvm(campaign: Campaign) -> None:
     on_jvm = target(study, kernel="jvm", priority=10)
     assert on_jvm.argv[:4] == ("java", "-XX:ThreadPriorityPolicy=1", "-jar", "mandelbrot.jar")
     assert on_jvm.argv[on_jvm.argv.index("--priority") + 1] == "10"
-    native = target(study, kernel="native", priority=10)
+    native = target(study, "rigorous", kernel="native", priority=10)
     assert native.argv[0] == "mandelbrot" and "--priority" not in native.argv
     assert (on_jvm.controls.nice, native.controls.nice) == (-5, -5)
 
@@ -395,8 +400,70 @@ def test_a_condition_is_never_recommended(campaign: Campaign) -> None:
     assert met == {
         "tc01": ("kernel", "cpus"), "tc02": (), "tc03": (), "tc04": (), "tc05": ("load",),
         "tc06": ("kernel", "class", "load"), "tc07": ("kernel", "setup"),
-        "tc08": ("kernel", "cpus", "priority"), "tc09": ("kernel", "cpus", "priority"), "tc10": (),
+        "tc08": ("kernel", "cpus", "priority"), "tc08-priorities": ("kernel", "cpus"),
+        "tc09": ("kernel", "cpus", "priority"), "tc10": (),
     }  # fmt: skip
+
+
+def test_all_ten_priorities_are_computed_at_normal(campaign: Campaign) -> None:
+    """As test case 8 asks; each has the nice value that the JVM makes of it (test case 3)."""
+    study = studies(campaign)["tc08-priorities"]
+    nice = {}
+    for cell in plan_of(study, "normal").cells:
+        priority = cell.parameters["priority"]
+        role = target(study, priority=priority, cpus=cell.parameters["cpus"])
+        assert role.argv[role.argv.index("--priority") + 1] == str(priority)
+        nice[priority] = role.controls.nice
+    assert nice == dict(zip(range(1, 11), (4, 3, 2, 1, 0, -1, -2, -3, -4, -5), strict=True))
+
+
+#: A program that runs for a while before its second worker does, and then says which CPUs that one
+#: was allowed first and last; it ends when the last are CPU 1 alone.
+LATE_WORKER = """
+import os, threading, time
+
+time.sleep(0.5)
+seen = []
+
+def work():
+    with open(f"/proc/self/task/{threading.get_native_id()}/comm", "w") as file:
+        file.write("Thread-2")
+    seen.append(os.sched_getaffinity(0))
+    while os.sched_getaffinity(0) != {1}:
+        pass
+    seen.append(os.sched_getaffinity(0))
+
+worker = threading.Thread(target=work)
+worker.start()
+worker.join()
+print(*(sorted(cpus) for cpus in seen))
+"""
+
+
+@pytest.mark.real
+@pytest.mark.skipif(
+    not {0, 1} <= set(allowed_cpus()) or shutil.which("taskset") is None,
+    reason="needs CPUs 0 and 1, and taskset (util-linux)",
+)
+def test_an_affinity_is_changed_when_workers_run(campaign: Campaign) -> None:
+    """Those that came later would inherit it, which is another set-up."""
+    role = target(studies(campaign)["tc07"], setup="cpu1-while-running", kernel="native")
+    prefix = role.argv[: role.argv.index("mandelbrot")]
+    done = subprocess.run(
+        [*prefix, sys.executable, "-c", LATE_WORKER],
+        check=True, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout.split("\n")[0] == f"{sorted(allowed_cpus())} [1]"
+
+
+@pytest.mark.real
+@pytest.mark.skipif(shutil.which("taskset") is None, reason="needs taskset (util-linux)")
+def test_a_program_without_workers_is_not_waited_for(campaign: Campaign) -> None:
+    """The watcher ends with it: its standard error closes."""
+    role = target(studies(campaign)["tc07"], setup="cpu1-while-running", kernel="native")
+    prefix = role.argv[: role.argv.index("mandelbrot")]
+    done = subprocess.run([*prefix, "true"], check=True, capture_output=True, timeout=60)
+    assert done.stderr == b""
 
 
 # -- for real -------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from concurve.analysis.claims import judge_claims
 from concurve.definition import catalogue
 from concurve.definition.campaign import Campaign, at_effort
 from concurve.definition.catalogue import find
@@ -20,6 +21,7 @@ from concurve.planning.plan import make_plan
 from concurve.report.charts.image import to_svg
 from concurve.report.charts.workers import bars
 from tests.helpers import real
+from tests.helpers.columns import column_samples
 from tests.helpers.lacking import lacking
 from tests.helpers.planned import argv, study_of
 
@@ -71,7 +73,9 @@ def test_all_servers_have_the_same_clients_from_the_same_driver(campaign: Campai
 
 
 def test_new_statements_and_their_cache_are_dials(campaign: Campaign) -> None:
-    roles = argv(study_of(campaign, "statements"), **{"cache": "striped", "new-statements": 0.5})
+    roles = argv(
+        study_of(campaign, "statements"), "rigorous", **{"cache": "striped", "new-statements": 0.5}
+    )
     assert after("--statement-cache", roles["target"]) == "striped"
     assert after("--new-statements", roles["load"]) == "0.5"
 
@@ -118,6 +122,16 @@ def test_the_published_figures_stand_as_ratios_of_cells(campaign: Campaign) -> N
     assert all(figure.parameters in cells for figure in held)
     printed = {figure.value for figure in study.published if figure.compare == "none"}
     assert printed == {200, 300, 10, -15, 35}
+
+
+def test_one_version_of_a_server_alone_is_judged(campaign: Campaign) -> None:
+    """Its evenness is a figure of it, and needs no other version to be compared with."""
+    run = {"version": [18], "clients": [8, 32]}
+    samples = column_samples(lambda *_: [0.37, 0.38, 0.39] * 10, run.__getitem__)
+    found = judge_claims(study_of(campaign, "postgresql"), samples)
+    assert [(one.setting, one.verdict) for one in found] == [
+        ({"version": 18, "clients": clients}, "supported") for clients in (8, 32)
+    ]
 
 
 # -- tiny versions, whole ---------------------------------------------------------------------

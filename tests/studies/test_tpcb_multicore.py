@@ -37,8 +37,15 @@ STUDIES = {
     "embedded": "3", "service": "3", "postgresql": "4", "mariadb": "4", "sqlite": "4",
     "relational": "4",
 }  # fmt: skip
-#: Claims on single operations, and on 4 files.
-NOT_RELATIONAL = {"more-files", "atomic-better", "atomic-read-alike", "atomic-update-alike"}
+#: Studies of the embedded engine beside the comparison, and their claims.
+ALONE = {
+    "checkpoints": {"background-work"},
+    "files": {"more-files", "independent-files", "own-data"},
+    "operations": {"atomic-better", "atomic-read-alike", "atomic-update-alike"},
+    "readers": {"readers-in-parallel"},
+}
+#: Claims on single operations and on 4 files, which servers are asked at effort rigorous.
+BESIDE = {"more-files", *ALONE["operations"]}
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +56,7 @@ def campaign() -> Campaign:
 
 
 def test_quick_is_the_record_engine_alone(campaign: Campaign) -> None:
-    assert [member.name for member in campaign.studies] == [*STUDIES, "checkpoints"]
+    assert [member.name for member in campaign.studies] == [*STUDIES, *ALONE]
     quick = at_effort(campaign, "quick")
     assert [member.name for member in quick.studies] == ["embedded"]
     assert quick.studies[0].study.effort("quick").rules.time_allowed_seconds < 180
@@ -71,8 +78,9 @@ def test_every_figure_of_the_document_is_there(campaign: Campaign, name: str) ->
 
 
 def test_the_published_cells_are_cells(campaign: Campaign) -> None:
+    """Those of 16 and 64 sessions at effort rigorous alone."""
     for member in campaign.studies:
-        cells = [cell.parameters for cell in make_plan(member.study, "normal", 1).cells]
+        cells = [cell.parameters for cell in make_plan(member.study, "rigorous", 1).cells]
         for figure in member.study.published:
             if figure.compare == "improvement":
                 assert figure.parameters in cells and figure.base_parameters in cells
@@ -85,16 +93,18 @@ def test_every_statement_of_the_document_is_a_claim(campaign: Campaign, name: st
         "old-declines", "new-keeps", "new-stable", "old-slower-on-many", "old-costs-more",
         "new-uses-cpus", "new-better", "typically-double", "up-to-300", "gain-grows",
     }  # fmt: skip
-    assert asked >= everywhere | (set() if name == "relational" else NOT_RELATIONAL)
+    assert asked >= everywhere | (set() if name in ("embedded", "relational") else BESIDE)
     if name == "embedded":
-        assert asked >= {
-            "readers-in-parallel", "independent-files", "own-data", "waiting-in-line", "caches",
-            "no-recompiling", "all-of-the-era",
-        }  # fmt: skip
+        assert asked >= {"waiting-in-line", "caches", "no-recompiling", "all-of-the-era"}
+
+
+def test_what_the_document_says_of_one_engine_is_asked_of_it(campaign: Campaign) -> None:
+    for name, claims in ALONE.items():
+        assert {claim.id for claim in study_of(campaign, name).claims} == claims
 
 
 def test_16_files_are_four_sets_with_as_many_branches_in_all(campaign: Campaign) -> None:
-    embedded = study_of(campaign, "embedded")
+    embedded = study_of(campaign, "files")
     for files, sets, scale in ((4, "1", "96"), (16, "4", "24")):
         roles = argv(embedded, files=files, latching="record", sessions=32, cpus="all")
         assert roles["fill"][1:3] == ("/t/engine", "records:/t/engine")
@@ -113,7 +123,7 @@ def test_the_relational_interface_has_the_engine_of_the_other_one(campaign: Camp
     relational = study_of(campaign, "relational")
     for engines, dials in (("threads", "inline"), ("processes", "--engine-count")):
         roles = {
-            latching: argv(relational, engines=engines, latching=latching, sessions=32)
+            latching: argv(relational, "rigorous", engines=engines, latching=latching, sessions=32)
             for latching in ("global", "record")
         }
         old, new = (roles[latching]["target"] for latching in ("global", "record"))
@@ -127,7 +137,9 @@ def test_the_relational_interface_has_the_engine_of_the_other_one(campaign: Camp
 
 
 def test_servers_have_their_data_from_their_attendants(campaign: Campaign) -> None:
-    roles = argv(study_of(campaign, "postgresql"), version=18, files=16, workload="read")
+    roles = argv(
+        study_of(campaign, "postgresql"), "rigorous", version=18, files=16, workload="read"
+    )
     assert roles["target"][0] == "postgresql-18"
     at = roles["target"].index("--data")
     made = roles["target"][at + 1].split()
@@ -148,10 +160,23 @@ def test_all_of_a_trial_is_checked_before_it_counts(campaign: Campaign) -> None:
 # -- tiny versions, whole ---------------------------------------------------------------------
 
 TINY = """[effort.quick]
-factors = { workload = ["tpcb-rw3"], cpus = ["all"], files = [4], sessions = [4] }
+factors = {{ workload = ["{workload}"], cpus = {cpus}, files = [{files}], sessions = [4] }}
 repeats = 1
 time_allowed = "1h"
 """
+
+
+def tiny(text: str) -> str:
+    """A study file whose effort quick is one trial of each design, of the first workload and the
+    fewest files."""
+    (workload,) = re.findall(r'^workload = \["([^"]*)', text, re.MULTILINE)
+    (files,) = re.findall(r"^files = \[(.*)\]", text, re.MULTILINE)
+    # Where one CPU is what all are compared with, it stays.
+    cpus = '[1, "all"]' if "base = { cpus = 1 }" in text else '["all"]'
+    quick = TINY.format(workload=workload, cpus=cpus, files=min(files.split(", "), key=int))
+    text, count = re.subn(r"\[effort\.quick\].*?\n(?=\n)", quick, text, flags=re.DOTALL)
+    assert count == 1
+    return re.sub(r"^sessions = \[", "sessions = [4, ", text, flags=re.MULTILINE)
 
 
 LACKING = {
@@ -172,19 +197,16 @@ def lab(tmp_path: Path) -> Iterator[real.Lab]:
     laboratory = real.Lab(tmp_path)
     shutil.copytree(FOLDER, tmp_path / "campaign")
     for file in (tmp_path / "campaign").glob("*/study.toml"):
-        text = file.read_text(encoding="utf-8")
-        text, count = re.subn(r"\[effort\.quick\].*?\n(?=\n\[)", TINY, text, flags=re.DOTALL)
-        assert count == 1, file
-        text = re.sub(r"sessions = \[8, (16|32),", r"sessions = [4, 8, \1,", text)
-        file.write_text(text, encoding="utf-8")
+        file.write_text(tiny(file.read_text(encoding="utf-8")), encoding="utf-8")
     replace(tmp_path / "campaign" / "shared.toml", "sets = 1, scale = 96", "sets = 1, scale = 4")
+    replace(tmp_path / "campaign" / "shared.toml", "sets = 4, scale = 24", "sets = 4, scale = 1")
     yield laboratory
     laboratory.end()
     remove_abandoned()
 
 
 @pytest.mark.skipif(real.missing() is not None, reason=str(real.missing()))
-@pytest.mark.parametrize("name", [*STUDIES, "checkpoints"])
+@pytest.mark.parametrize("name", [*STUDIES, *ALONE])
 def test_a_tiny_version_runs_whole(lab: real.Lab, name: str) -> None:
     if LACKING.get(name):
         pytest.skip(LACKING[name])
@@ -216,7 +238,7 @@ def test_a_trial_that_breaks_an_invariant_is_no_figure(lab: real.Lab) -> None:
     unknown = unknown.replace('"--ledger", "{trial_folder}/ledger"', '"--transactions", "10"')
     late = role.replace('after = ["{with.load}"]', 'after = ["background"]')
     assert late != role
-    replace(file, '[[roles]]\nuse = ["verify"]\n', unknown + late)
+    replace(file, '"target", "verify"]\n', '"target"]\n\n' + unknown + late)
     done = lab.run("run", str(file), "--effort", "quick",
                    XDG_CACHE_HOME=str(lab.folder / "cache"))  # fmt: skip
     assert done.returncode != 0

@@ -17,8 +17,9 @@ from concurve.words import meant
 
 STUDY_NAME = "study.toml"
 
-_SHARED_NAME = "shared.toml"
-_EXTENDS = re.compile(r'^extends = "\.\./shared\.toml"$', re.MULTILINE)
+#: What a study of a campaign extends: a file beside its folder, which may extend one beside itself.
+_EXTENDS = re.compile(r'^extends = "\.\./([^"/]+)"$', re.MULTILINE)
+_EXTENDED = re.compile(r'^extends = "([^"/]+)"$', re.MULTILINE)
 
 
 def copy_packaged(name: str, folder: Path) -> Path:
@@ -74,11 +75,13 @@ def _all_of(folder: Path) -> dict[str, str]:
 
 
 def _member(campaign: Path, name: str) -> dict[str, str]:
-    """A study of a campaign, with the shared file and its published figures beside it."""
+    """A study of a campaign, with the files that it extends and its published figures beside it."""
     own = _all_of(campaign / name)
-    own[STUDY_NAME] = _EXTENDS.sub(f'extends = "{_SHARED_NAME}"', own[STUDY_NAME])
-    if f'extends = "{_SHARED_NAME}"' in own[STUDY_NAME]:
-        own[_SHARED_NAME] = (campaign / _SHARED_NAME).read_text(encoding="utf-8")
+    own[STUDY_NAME] = _EXTENDS.sub(r'extends = "\1"', own[STUDY_NAME])
+    file = STUDY_NAME
+    while match := _EXTENDED.search(own[file]):
+        file = match[1]
+        own[file] = (campaign / file).read_text(encoding="utf-8")
     published = campaign / PUBLISHED_NAME
     if PUBLISHED_NAME not in own and published.is_file():
         own[PUBLISHED_NAME] = _rows_of(published.read_text(encoding="utf-8"), name)

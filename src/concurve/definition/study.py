@@ -194,13 +194,14 @@ class Study(_Frozen, frozen=True, rename={"level_parts": "meanings"}):
 
     ``conditions`` are factors whose levels a user cannot choose, such as a load: none of their
     levels is ever recommended. ``optional`` has the levels that are left out if the machine lacks
-    what they need, such as a server that is not installed. ``simulation``: the figures come
-    from a clock of the program's own, so a trial counts on any machine, and the cells of a block
-    share their draws (``{block_seed}``), so ratios are taken block by block. ``level_parts`` has
-    the parts of the levels of a factor; stored data call it ``meanings``. ``work_amount`` says
-    whether all cells do the same work (``fixed``), or each unit of the work factor brings its own
-    (``scales``); ``unknown``: nobody said, so a run in which the work seems to grow recommends
-    nothing by its time. Empty, it is the same work.
+    what they need, such as a server that is not installed. ``compares`` names those of these
+    factors of which two levels must be left: with one there is nothing to compare.
+    ``simulation``: the figures come from a clock of the program's own, so a trial counts on any
+    machine, and the cells of a block share their draws (``{block_seed}``), so ratios are taken
+    block by block. ``level_parts`` has the parts of the levels of a factor; stored data call it
+    ``meanings``. ``work_amount`` says whether all cells do the same work (``fixed``), or each unit
+    of the work factor brings its own (``scales``); ``unknown``: nobody said, so a run in which the
+    work seems to grow recommends nothing by its time. Empty, it is the same work.
     """
 
     name: str
@@ -219,6 +220,7 @@ class Study(_Frozen, frozen=True, rename={"level_parts": "meanings"}):
     base: dict[str, Level] = {}
     conditions: tuple[str, ...] = ()
     optional: dict[str, tuple[Level, ...]] = {}
+    compares: tuple[str, ...] = ()
     level_parts: dict[str, dict[str, dict[str, Value]]] = {}
     target: str = "target"
     simulation: bool = False

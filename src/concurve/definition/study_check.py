@@ -426,3 +426,9 @@ def _check_optional(study: Study, where: Origins) -> None:
                     f"{place}: {level!r} is no level",
                     meant(str(level), map(str, known[factor])),
                 )
+    for factor in study.compares:
+        if factor not in study.optional:
+            raise StudyError(
+                f"{where.of('protocol', 'compares')}: compares: {factor!r} has no optional levels",
+                meant(factor, list(study.optional), "a factor that optional names"),
+            )

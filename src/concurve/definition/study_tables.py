@@ -131,6 +131,7 @@ class ProtocolTable(RulesTable, frozen=True):
     base: dict[str, Level] = {}
     conditions: list[str] = []
     optional: dict[str, list[Level] | str] = {}
+    compares: list[str] = []
     target: str = "target"
     simulation: bool = False
 
@@ -302,6 +303,7 @@ def to_study(file: File, cpus: int, where: Origins) -> domain.Study:
             )
             for name, levels in file.protocol.optional.items()
         },
+        compares=tuple(file.protocol.compares),
         level_parts=_level_parts(file.levels),
         target=file.protocol.target,
         simulation=file.protocol.simulation,

@@ -381,6 +381,7 @@ def _study(
         base={factor: AS_IS},
         conditions=(factor,),
         optional={},
+        compares=(),
         level_parts={**study.level_parts, factor: levels},
         test_case=None,
         published=(),

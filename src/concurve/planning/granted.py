@@ -27,7 +27,7 @@ def granted(
     effort, and these.
 
     Raises:
-        HostError: nothing is left of a factor.
+        HostError: nothing is left of a factor, or one level alone of one that the study compares.
     """
     left_out: list[LeftOut] = []
     for factor, levels in study.optional.items():
@@ -66,6 +66,12 @@ def _without(study: Study, effort: str, lacking: LeftOut) -> Study:
     left = tuple(level for level in levels if level != lacking.level)
     if not left:
         raise HostError(lacking.why, lacking.remedy)
+    if len(left) == 1 and lacking.factor in study.compares:
+        raise HostError(
+            f"of {lacking.factor} only {left[0]} can run here, so there is nothing to compare: "
+            f"{lacking.why}",
+            lacking.remedy,
+        )
     own = study.efforts[effort]
     reduced = msgspec.structs.replace(own, factors={**own.factors, lacking.factor: left})
     base = {} if study.base.get(lacking.factor) == lacking.level else study.base

@@ -51,7 +51,10 @@ def bounded(
     low, high = estimate.low, estimate.high
     if low is None or high is None:
         return Answer(
-            "undecided", "one trial has no interval: measure five at least", estimate, threshold
+            "undecided",
+            "one trial has no interval: it takes two, and more make it narrower",
+            estimate,
+            threshold,
         )
     least = float("-inf") if at_least is None else at_least
     most = float("inf") if at_most is None else at_most
