@@ -25,6 +25,13 @@ ANY = "any"
 #: The address of every host where all of them are this machine.
 LOOPBACK = "127.0.0.1"
 
+#: Why a public address is refused, and what to do.
+PUBLIC_ADDRESS = "is a public address, and some ports of Ray listen on all addresses"
+PUBLIC_REMEDY = (
+    "a host of a private network; or, behind a firewall, public = true for it in a file of hosts "
+    "(docs/many-hosts.md)"
+)
+
 #: The placeholder for the address of a host is ``{host.NAME}``.
 HOST_PREFIX = "host."
 

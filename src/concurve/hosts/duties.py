@@ -12,6 +12,7 @@ from typing import Any
 from concurve.engine.local import LocalEngine
 from concurve.errors import HostError
 from concurve.host import machine, native
+from concurve.host.addresses import public_addresses
 from concurve.host.lock import measurement_lock
 from concurve.host.temporary import folder_at, free_port
 from concurve.hosts import messages as m
@@ -97,7 +98,16 @@ def describe() -> Description:
         machine=machine.describe_machine(),
         probes=LocalEngine().probes(),
         nice=os.getpriority(os.PRIO_PROCESS, 0),
+        public=_public_addresses(),
     )
+
+
+def _public_addresses() -> tuple[str, ...]:
+    """Those of this host; none where the kernel does not tell them."""
+    try:
+        return public_addresses()
+    except OSError:
+        return ()
 
 
 def take_all_cpus() -> None:
