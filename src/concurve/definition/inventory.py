@@ -40,8 +40,8 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A machine that measurements may use.
 
     ``address``: where other hosts reach it. ``ssh``: what OpenSSH calls it. ``cpus`` are those that
-    may be measured, all that the host grants if empty; ``housekeeping`` those of Ray's daemons and
-    of our own processes. ``public``: its owner knows that Ray listens on all of its addresses.
+    may be measured, if empty all that the host grants but ``housekeeping``: those of Ray's daemons
+    and of our own processes. ``public``: its owner knows that Ray listens on all of its addresses.
     """
 
     name: str

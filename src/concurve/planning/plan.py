@@ -330,7 +330,8 @@ def _granted(plan: Plan, here: Machine, machines: Mapping[str, Machine]) -> dict
     for host in plan.inventory.hosts:
         machine = machines.get(host.name) or Machine(host.cpus or here.cpus, here.find_program)
         spare = _spare_cpus(plan, machine.cpus, host.name)
-        found[host.name] = _Granted(*machine, spare, host.cpus or None)
+        usual = host.cpus or (tuple(machine.cpus) if host.housekeeping else None)
+        found[host.name] = _Granted(*machine, spare, usual)
     return found
 
 
