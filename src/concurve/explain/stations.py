@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from concurve.explain.threads import ACTIVE_SHARE
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.stats.moments import mean
 from concurve.wire.record import RoleRecord, ThreadRecord, TrialRecord
@@ -46,8 +47,9 @@ class Station(NamedTuple):
 
 
 class Serving(NamedTuple):
-    """A server and its clients in the measured phase: the CPUs that they used and were granted, and
-    how many those are ``together``."""
+    """A server and its clients in the measured phase, or in the whole run where nobody marks one:
+    the CPUs that they used and were granted, and how many those are ``together``; ``loads`` are the
+    threads of the clients that work."""
 
     stations: tuple[Station, ...]
     server: float
@@ -55,6 +57,7 @@ class Serving(NamedTuple):
     granted: int
     client_granted: int
     together: int
+    loads: tuple[Station, ...] = ()
 
 
 class Limit(NamedTuple):
@@ -68,26 +71,34 @@ class Limit(NamedTuple):
 
 
 def serving_of(record: TrialRecord, server: str, clients: Sequence[str]) -> Serving | None:
-    """The CPU time of the stations in a trial; ``None`` if it was not read or no phase was
-    marked."""
+    """The CPU time of the stations in a trial; ``None`` if it was not read, or not all have a phase
+    that some have marked."""
     role = record.role(server)
-    sides = [record.role(name) for name in clients]
+    sides = [side for name in clients if (side := record.role(name)) is not None]
     if role is None or not sides or record.machine.cpus is None:
         return None
-    own, others = _used(role), [_used(side) if side else None for side in sides]
-    wall = _wall(role)
-    if own is None or wall <= 0 or None in others:
+    marked = any(
+        _counts(phase.name, phase.open) for each in (role, *sides) for phase in each.phases
+    )
+    own, others = _time(role, marked), [_time(side, marked) for side in sides]
+    if own is None or None in others or len(sides) < len(clients):
         return None
+    loads = [time for time in others if time is not None]
     every = set(range(record.machine.cpus))
     granted = set(role.controls.cpus or every)
-    client_granted = set().union(*(set(side.controls.cpus or every) for side in sides if side))
+    client_granted = set().union(*(set(side.controls.cpus or every) for side in sides))
     return Serving(
-        stations=_stations(role, own, wall),
-        server=own / wall,
-        client=sum(used or 0.0 for used in others) / wall,
+        stations=_stations(role, own),
+        server=own.used / own.wall,
+        client=sum(time.used / time.wall for time in loads),
         granted=len(granted),
         client_granted=len(client_granted),
         together=len(granted | client_granted),
+        loads=tuple(
+            station
+            for side, time in zip(sides, loads, strict=True)
+            for station in _stations(side, time, working=True)
+        ),
     )
 
 
@@ -101,9 +112,9 @@ def limit_of(trials: Sequence[Serving]) -> Limit | None:
         return Limit(False, "CPUs", f"the server's {_cpus(first.granted)} used up ({who})")
     for station in stations:
         if station.least >= THREAD_USED_UP:
-            more = f"each of the {station.threads} threads" if station.threads > 1 else "the thread"
-            words = f"{more} {station.name} runs {100 * station.least:.0f} % of the time"
-            return Limit(False, station.name, f"{words} (CPUs used: {who}, load {client:.2f})")
+            return Limit(
+                False, station.name, f"{_busy(station)} (CPUs used: {who}, load {client:.2f})"
+            )
     apart = first.together == first.granted + first.client_granted
     if not apart and server + client >= CPUS_USED_UP * first.together:
         said = f"the {_cpus(first.together)} used up, by the server ({who}) and its load"
@@ -111,6 +122,11 @@ def limit_of(trials: Sequence[Serving]) -> Limit | None:
     if client >= CPUS_USED_UP * first.client_granted:
         said = f"the load's {_cpus(first.client_granted)} used up"
         return Limit(True, "load", f"{said}, while the server used {server:.2f} ({who})")
+    for station in _means([trial._replace(stations=trial.loads) for trial in trials]):
+        if station.least >= THREAD_USED_UP:
+            busy = _busy(station, "the load's")
+            words = f"{busy}, while the server used {server:.2f} ({who})"
+            return Limit(True, "load", words)
     return _without_time(stations, who, client, first.together)
 
 
@@ -119,10 +135,7 @@ def _without_time(stations: Sequence[Station], who: str, client: float, cpus: in
     for station in stations:
         if station.ready >= THREAD_READY and station.least >= THREAD_READY_RUNS:
             waits = 100 * (station.ready - station.least)
-            many = station.threads > 1
-            each = f"each of the {station.threads} threads" if many else "the thread"
-            ran = f"{each} {station.name} runs {100 * station.least:.0f} % of the time"
-            said = f"{ran} and waits for a CPU {waits:.0f} % of it"
+            said = f"{_busy(station)} and waits for a CPU {waits:.0f} % of it"
             said = f"{said} (CPUs used: {who}, load {client:.2f})"
             return Limit(False, station.name, said, station.threads * waits / 100 / cpus)
     return None
@@ -139,35 +152,56 @@ def used_words(trials: Sequence[Serving]) -> str:
     )
 
 
-def _used(role: RoleRecord) -> float | None:
-    used = [phase.usage.cpu_ns for phase in role.phases if _counts(phase.name, phase.open)]
-    return None if None in used or not used else float(sum(ns or 0 for ns in used))
+class _Time(NamedTuple):
+    """CPU time of a role, its waits for CPUs (0 where they were not read), and its wall time, in
+    ns."""
+
+    used: float
+    queued: float
+    wall: float
 
 
-def _wall(role: RoleRecord) -> float:
-    phases = role.phases
-    return float(sum(phase.wall_ns for phase in phases if _counts(phase.name, phase.open)))
+def _time(role: RoleRecord, marked: bool) -> _Time | None:
+    """Those of its measured phases, or of its whole life where nobody has ``marked`` any; ``None``
+    where they were not read."""
+    phases = [phase for phase in role.phases if _counts(phase.name, phase.open)]
+    usages = [phase.usage for phase in phases] if marked else [role.usage]
+    wall = sum(phase.wall_ns for phase in phases) if marked else role.wall_ns
+    used = [usage.cpu_ns for usage in usages]
+    if not used or None in used or wall <= 0:
+        return None
+    queued = sum(usage.run_queue_ns or 0 for usage in usages)
+    return _Time(float(sum(ns or 0 for ns in used)), float(queued), float(wall))
+
+
+def _busy(station: Station, of: str = "the") -> str:
+    """That its threads run nearly all the time, in words; ``of`` says whose they are."""
+    which = f"each of {of} {station.threads} threads" if station.threads > 1 else f"{of} thread"
+    return f"{which} {station.name} runs {100 * station.least:.0f} % of the time"
 
 
 def _counts(name: str, is_open: bool) -> bool:
     return name == MEASURE_PHASE and not is_open
 
 
-def _stations(role: RoleRecord, used: float, wall: float) -> tuple[Station, ...]:
-    """The server's CPU time in the phase, divided in proportion to the CPU time of its threads over
-    their lives: outside the phase they do the same work, or none. So is the wait for CPUs. Without
-    the attendant, whose CPU time is mostly that of its own start."""
+def _stations(role: RoleRecord, time: _Time, working: bool = False) -> tuple[Station, ...]:
+    """The CPU time of a role in the phase, divided in proportion to that of its threads over their
+    lives: outside the phase they do the same work, or none. So is the wait for CPUs. Without
+    the attendant, whose CPU time is mostly that of its own start; and only of those ``working``, if
+    asked for: a load may have a thread that waits for the others."""
     kinds: dict[str, list[ThreadRecord]] = {}
+    busiest = max((thread.usage.cpu_ns or 0 for thread in role.threads.listed), default=0)
+    least = ACTIVE_SHARE * busiest if working else 0
     for thread in role.threads.listed:
-        if thread.name != ATTENDANT:
+        if thread.name != ATTENDANT and (thread.usage.cpu_ns or 0) >= least:
             kinds.setdefault(_kind(thread), []).append(thread)
     threads = [thread for each in kinds.values() for thread in each]
     whole = sum(thread.usage.cpu_ns or 0 for thread in threads)
     if whole <= 0:
         return ()
-    scale = used / whole / wall
+    scale = time.used / whole / time.wall
     lives = sum(thread.usage.run_queue_ns or 0 for thread in threads)
-    waited = _queued(role) / max(1, lives) / wall
+    waited = time.queued / max(1, lives) / time.wall
     sampled = () if role.hot is None else role.hot.threads
     spins = {it.tid: it.waiting / it.samples for it in sampled if it.samples >= SAMPLES_MIN}
     found = []
@@ -187,12 +221,6 @@ def _worked(thread: ThreadRecord, spins: float) -> float:
     used = thread.usage.cpu_ns or 0
     user = used if thread.usage.user_ns is None else min(used, thread.usage.user_ns)
     return used - spins * user
-
-
-def _queued(role: RoleRecord) -> float:
-    """The waits for CPUs in the phase; 0 where they were not read."""
-    phases = [phase for phase in role.phases if _counts(phase.name, phase.open)]
-    return float(sum(phase.usage.run_queue_ns or 0 for phase in phases))
 
 
 def _kind(thread: ThreadRecord) -> str:
