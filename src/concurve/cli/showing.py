@@ -38,7 +38,7 @@ def note_fallen(option: str, levels: str) -> None:
 
     cpus = granted_cpus()
     if same := fallen_together(levels, cpus):
-        note(f"note: {option}: with {count(cpus, 'CPU')} {same}; each level is measured once")
+        note(f"note: {option}: on {count(cpus, 'CPU')}, {same}; each level is measured once")
 
 
 def print_document(document: Document, report: Path | None = None) -> None:
