@@ -269,6 +269,7 @@ def run(
     ready: str | None = None,
     ready_within: str | None = None,
     attach: str | int | None = None,
+    password_from: str | None = None,
     counters: Command | None = None,
     java: str | None = None,
     effort: str = "normal",
@@ -285,11 +286,12 @@ def run(
     """Run a packaged study by name, or one from a ``.toml`` file; as ``concurve run``.
 
     ``levels`` replace those of factors (``--set``). ``target`` is a command for the measured role;
-    ``attach`` and ``server`` (a URL) name a server that runs already, ``counters`` where one
-    elsewhere shows its figures. ``secrets`` are what ``--secret`` takes: names of variables of the
-    environment or of factors, or ``"NAME=TEXT"``; what they name is hidden in all that is stored
-    and shown. ``wait_quiet`` (``"5m"``) waits at most so long for a quiet machine before the first
-    trial. ``progress`` shows on standard error how the run goes on, as the command line does.
+    ``attach`` and ``server`` (a URL) name a server that runs already, ``password_from`` the
+    environment variable with its password, ``counters`` where one elsewhere shows its figures.
+    ``secrets`` are what ``--secret`` takes: names of variables of the environment or of factors, or
+    ``"NAME=TEXT"``; what they name is hidden in all that is stored and shown. ``wait_quiet``
+    (``"5m"``) waits at most so long for a quiet machine before the first trial. ``progress`` shows
+    on standard error how the run goes on, as the command line does.
 
     Raises:
         ConcurveError: the study or the machine does not allow it, or the run failed.
@@ -297,6 +299,8 @@ def run(
     with _in_python(secrets):
         _mark_levels(secrets, levels or {})
         target, server, counters = map(_hidden_command, (target, server, counters))
+        if password_from is not None:
+            KNOWN.password_from(password_from)
         cpus = granted_cpus()
         at = Pointing(
             levels=tuple(
@@ -304,6 +308,7 @@ def run(
             ),
             target=_command_text(target, "target"),
             beside=_beside(server, ready, ready_within, attach, counters),
+            password_from=password_from,
         )
         found = point(find_study(str(study), cpus), at, cpus)
         rules = rules_from_options(_text(repeats), precision, timeout, max_time)
@@ -509,7 +514,8 @@ def _measure(
             check_plan(plan_of(head), LocalEngine(), allowed_cpus())
             seconds = parse_duration(wait, "--wait-quiet")
             say = told.note if told else lambda text: None
-            held.enter_context(quiet.quiet_machine(seconds, say))
+            attached = quiet.attached_in([head.study])
+            held.enter_context(quiet.quiet_machine(seconds, say, attached=attached))
         Runner(head, store, LocalEngine(), progress=told, site=this_machine()).start()
     return Run(store, head.id)
 

@@ -340,7 +340,10 @@ def test_advice_names_parameters_of_python(measure: Measure) -> None:
             "concurve.sweep and concurve.run make one; db",
         ),
         ("(concurve sweep --help)", "(help(concurve.sweep))"),
-        ("then: concurve compare RUN1 RUN2.", "then: concurve.compare(RUN1, RUN2)."),
+        (
+            "then: concurve compare RUN1 RUN2 (the ids that concurve runs lists).",
+            "then: concurve.compare(RUN1, RUN2) (the ids that concurve.runs() lists).",
+        ),
         ("the flag '--effect' is not known", "the flag '--effect' is not known"),
         ("--mine 5 is an option of the program", "--mine 5 is an option of the program"),
     ],

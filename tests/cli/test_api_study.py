@@ -7,7 +7,7 @@ import contextlib
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from concurve.cli import app
 from concurve.definition.study import Hooks, Study
 from concurve.store import Store
 from concurve.store.run_head import RunHead, decode_head
-from concurve.wire.spec import TrialSpec
+from concurve.wire.spec import Attach, TrialSpec
 from tests.helpers.fakes import FakeEngine
 
 PRINTED = "tps = 100 (without initial connection time)\nrss 5\n"
@@ -140,6 +140,17 @@ RUNS: dict[str, tuple[list[str], dict[str, Any]]] = {
         ["--attach", str(os.getpid()), "--server", "redis://127.0.0.1:6379"],
         {"attach": os.getpid(), "server": "redis://127.0.0.1:6379"},
     ),
+    "a server with a password": (
+        [
+            "--attach",
+            str(os.getpid()),
+            "--server",
+            "redis://127.0.0.1:6379",
+            "--password-from",
+            "DB_PASSWORD",
+        ],
+        {"attach": os.getpid(), "server": "redis://127.0.0.1:6379", "password_from": "DB_PASSWORD"},
+    ),
     "a server elsewhere": (
         ["--server", "redis://db1", "--counters", "http://db1/m"],
         {"server": "redis://db1", "counters": "http://db1/m"},
@@ -148,11 +159,25 @@ RUNS: dict[str, tuple[list[str], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_study_on_one_s_own_system_is_the_same(name: str, tmp_path: Path) -> None:
+def test_a_study_on_one_s_own_system_is_the_same(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DB_PASSWORD", "Sesam-Open-1")
     options, keywords = RUNS[name]
     by_line = typed(tmp_path, "run", "own.toml", *options)
     by_call = called(tmp_path, concurve.run, "own.toml", **keywords)
     assert by_call.study == by_line.study and isinstance(by_call.study, Study)
+
+
+def test_a_password_that_the_environment_does_not_have_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("DB_PASSWORD", raising=False)
+    for named, shown in (("DB_PASSWORD", "DB_PASSWORD"), ("Sesam-Open-1", "…")):
+        with pytest.raises(concurve.ConcurveError) as refused:
+            concurve.run("own.toml", server="redis://db1", password_from=named)
+        assert f"password_from {shown}: this environment variable is not" in refused.value.what
+        assert "Sesam" not in str(refused.value)
 
 
 def test_what_runs_elsewhere_is_known_by_its_address(tmp_path: Path) -> None:
@@ -306,7 +331,9 @@ def test_a_quiet_machine_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
 
     @contextlib.contextmanager
-    def waits(most: float, say: Callable[[str], None]) -> Iterator[None]:
+    def waits(
+        most: float, say: Callable[[str], None], attached: Sequence[Attach]
+    ) -> Iterator[None]:
         waited.append(most)
         yield
 

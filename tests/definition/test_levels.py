@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from concurve.definition.levels import LEVELS_MAX, parse_levels, resolve_levels, several_meant
+from concurve.definition.levels import (
+    LEVELS_MAX,
+    fallen_together,
+    parse_levels,
+    resolve_levels,
+    several_meant,
+)
 from concurve.errors import StudyError
 from concurve.terms import Level
 
@@ -85,9 +91,31 @@ def test_a_bad_level_is_refused_with_place_and_remedy(text: str) -> None:
     assert refused.value.remedy
 
 
-def test_a_repeat_that_percentages_hide_is_explained() -> None:
-    with pytest.raises(StudyError, match=r"level 1 is repeated \(from '50%' and '100%'\)"):
-        parse_levels("50%,100%", 1, "-P n")
+@pytest.mark.parametrize(
+    ("text", "cpus", "levels", "told"),
+    [
+        ("50%,100%,200%", 1, (1, 2), "50% and 100% both give 1"),
+        ("25%,50%,100%", 1, (1,), "25%, 50% and 100% all give 1"),
+        ("25%,50%,100%,200%", 2, (1, 2, 4), "25% and 50% both give 1"),
+        ("1,50%,100%", 4, (1, 2, 4), ""),
+        ("1,50%,100%", 2, (1, 2), "1 and 50% both give 1"),
+        ("50%,1,8", 2, (1, 8), "50% and 1 both give 1"),
+        ("1..,8,16", 4, (1, 2, 4, 8, 16), "1.. and 8 both give 8"),
+        ("1..,50%,100%", 2, (1, 2, 4), "1.. and 50% both give 1; 1.. and 100% both give 2"),
+        ("1..,1..4x", 1, (1, 2, 4), "1.. and 1..4x both give 1 and 2"),
+    ],
+)
+def test_levels_that_follow_from_the_cpus_may_fall_together(
+    text: str, cpus: int, levels: tuple[int, ...], told: str
+) -> None:
+    assert parse_levels(text, cpus, "-P n") == levels
+    assert fallen_together(text, cpus) == told
+
+
+@pytest.mark.parametrize("text", ["50%,50%", "1..,1..", "50%,1,1.0", "1,50%,1.0"])
+def test_what_is_named_twice_is_refused_on_any_machine(text: str) -> None:
+    with pytest.raises(StudyError, match="is repeated"):
+        parse_levels(text, 2, "-P n")
 
 
 def test_percentages_never_fall_below_one_cpu() -> None:

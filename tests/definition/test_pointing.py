@@ -10,8 +10,9 @@ from concurve.definition.beside_line import Beside
 from concurve.definition.campaign import Campaign
 from concurve.definition.catalogue import campaigns, entries, find, find_study
 from concurve.definition.copying import copy_packaged
+from concurve.definition.hiding import secrets_of
 from concurve.definition.pointing import Pointing, point, point_campaign
-from concurve.definition.study import Study
+from concurve.definition.study import RUN_PASSWORD, Study, uses
 from concurve.errors import StudyError
 from concurve.planning.plan import make_plan, trial_spec
 from concurve.wire.spec import ReadyProbe
@@ -143,6 +144,74 @@ def test_a_server_of_ones_own_that_each_trial_starts() -> None:
     assert all("CONCURVE_PASSWORD" not in (*role.command, *role.env) for role in study.roles)
 
 
+BANK = "postgresql://me@127.0.0.1:5432/bank"
+#: What sets up the server of a study, at the level that one's own has.
+OF_BANK = {
+    "kernel-mode/postgresql": ("version=16",),
+    "tpcb-multicore/postgresql": ("version=16", "workload=tpcb-rw3", "cpus=all", "files=16"),
+}
+
+
+@pytest.mark.parametrize("name", OF_BANK)
+@pytest.mark.parametrize("attach", ["4711", None])
+@pytest.mark.parametrize("password_from", ["DBPASS", None])
+def test_the_studies_of_a_database_run_on_ones_own(
+    name: str, attach: str | None, password_from: str | None
+) -> None:
+    at = Pointing(
+        levels=OF_BANK[name],
+        beside=Beside(attach=attach, server=BANK),
+        password_from=password_from,
+    )
+    study = point(find_study(name, 2), at, 2)
+    server = next(role for role in study.roles if role.name == "target")
+    assert (server.attach, server.program) == (attach, None if attach else "remote")
+    assert not uses(study, RUN_PASSWORD), "it does not know the study's"
+    plan = make_plan(study, "quick", 1)
+    assert plan.work in ("clients", "sessions") and len(plan.cells) > 1
+    for cell in plan.cells:
+        spec = trial_spec(plan, cell, "t", (0, 1), lambda name, *_: [name])
+        loads = [role for role in spec.roles if BANK in role.argv and role.name != "target"]
+        assert [role.name for role in loads] == (
+            ["load", "verify"] if name.startswith("tpcb") else ["load"]
+        )
+        for role in loads:
+            if password_from:
+                assert role.argv[-2:] == ("--password-from", "DBPASS")
+                assert role.env == {"DBPASS": "{secret:DBPASS}"}
+            else:
+                assert "--password-from" not in role.argv and not role.env
+        others = [role for role in spec.roles if role not in loads]
+        assert all("DBPASS" not in (*role.argv, *role.env) for role in others)
+    assert secrets_of(study) == ([password_from] if password_from else [])
+
+
+def test_a_password_is_put_into_the_environment_of_a_client_of_ones_own(tmp_path: Path) -> None:
+    """Only our load knows the option."""
+    (tmp_path / "own.toml").write_text(
+        """
+[study]
+name = "own"
+question = "How?"
+[factors]
+clients = [1, 2]
+[[roles]]
+name = "server"
+command = ["./serve", "{free_port}"]
+end = "serve"
+ready = "tcp:{free_port}"
+[[roles]]
+name = "target"
+command = ["./client", "127.0.0.1:{free_port}", "{clients}"]
+"""
+    )
+    at = Pointing(beside=Beside(attach="4711", server=BANK), password_from="DBPASS")
+    study = point(find_study(str(tmp_path / "own.toml"), 2), at, 2)
+    client = next(role for role in study.roles if role.name == "target")
+    assert client.command == ("./client", BANK, "{clients}")
+    assert client.env == {"DBPASS": "{secret:DBPASS}"}
+
+
 @pytest.mark.parametrize(
     ("study", "at", "says"),
     [
@@ -153,6 +222,8 @@ def test_a_server_of_ones_own_that_each_trial_starts() -> None:
         ("enqueue-io-threads", Pointing(target="./mine", beside=OWN_REDIS), "--target beside"),
         ("enqueue-io-threads", Pointing(beside=Beside(ready="tcp:1")), "--ready without"),
         ("thread-scaling", Pointing(beside=OWN_REDIS), "has no server"),
+        ("thread-scaling", Pointing(password_from="P"), "--password-from without --server"),
+        ("thread-scaling", Pointing(target="./a", password_from="P"), "beside --target"),
         ("tpcb-multicore/sqlite", Pointing(beside=OWN_REDIS), "has no server"),
         ("java-threads", Pointing(beside=OWN_REDIS), "java-threads/tc01"),
         ("java-threads", Pointing(levels=("bogus=1",)), "has no such factor"),

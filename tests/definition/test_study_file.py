@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from concurve.definition.catalogue import entries, find, find_study
-from concurve.definition.study import DEFAULT_RULES, Extract, Study, unused_factors
+from concurve.definition.study import (
+    DEFAULT_RULES,
+    Extract,
+    Study,
+    choose_work,
+    unused_factors,
+)
 from concurve.definition.study_file import load_study, parse_study
 from concurve.errors import StudyError
 
@@ -292,3 +298,15 @@ def test_a_factor_that_nothing_uses_is_refused() -> None:
     error = refusal(MINIMAL.replace("{threads}", "4"))
     assert "factor 'threads': no command" in error.what and "uses {threads}" in error.what
     assert parse(MINIMAL.replace("{threads}", "4").replace("[1, 2]", "[1]")).factors
+
+
+def test_of_two_factors_that_seem_to_count_workers_none_is_taken_silently() -> None:
+    role = ROLE.replace('"{threads}"', '"{threads}", "{clients}"')
+    text = HEAD + FACTORS + "clients = [1, 8]\n" + role
+    refused = refusal(text)
+    assert refused.what == "mine.toml: which factor counts workers: threads or clients?"
+    assert refused.remedy == 'work = "threads" in [protocol]; or work = "" if none of them does'
+    for work in ("threads", "clients", ""):
+        assert parse(f'{text}[protocol]\nwork = "{work}"\n').work == work
+    words = text.replace("clients = [1, 8]", 'clients = ["few", "many"]')
+    assert choose_work(parse(words)) == "threads"

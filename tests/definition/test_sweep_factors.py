@@ -11,16 +11,17 @@ from concurve.definition.study import choose_work
 from concurve.definition.study_line import sweep_study
 from concurve.errors import StudyError
 
+#: Parameters that set nothing but a control.
+CONTROLS = {"cpus": "cpus", "cores": "cpus", "nice": "nice"}
+
 
 def roles(*parameters: tuple[str, str], **more: Any) -> tuple[str | None, tuple[str, ...]]:
     command = [
         "true",
-        *("{" + name + "}" for name, _ in parameters if name not in ("cpus", "nice")),
+        *("{" + name + "}" for name, _ in parameters if name not in CONTROLS),
     ]
-    if any(name in ("cpus", "nice") for name, _ in parameters):
-        more["controls"] = ControlsTemplate(
-            **{n: "{" + n + "}" for n, _ in parameters if n in ("cpus", "nice")}
-        )
+    if controls := {CONTROLS[n]: "{" + n + "}" for n, _ in parameters if n in CONTROLS}:
+        more["controls"] = ControlsTemplate(**controls)
     study = sweep_study(command, parameters, 4, **more)
     return choose_work(study), study.conditions
 
@@ -42,6 +43,8 @@ MODE = ("mode", "cpu,lock")
         ((("n", "1,2"), ("cpus", "1,2")), ("n", ())),
         ((("n", "1,2"), ("nice", "0,5"), MODE), ("n", ("mode",))),
         ((MODE, ("version", "old,new")), (None, ())),
+        ((("threads", "4"), ("clients", "1,2")), ("clients", ("threads",))),
+        ((("threads", "1,2"), ("cores", "1,2")), ("threads", ())),
         ((("n", "1,2"),), ("n", ())),
         ((MODE,), (None, ())),
     ],
@@ -72,6 +75,33 @@ def test_where_several_may_count_workers_the_user_is_asked() -> None:
         roles(("n", "1,2"), ("m", "1,2"), MODE)
     assert "n or m?" in asked.value.what
     assert asked.value.remedy == "--work n; or --work none if none of them does"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("threads", "clients"),
+        ("clients", "threads"),
+        ("clients", "io-threads"),
+        ("threads", "num_workers"),
+        ("connections", "tasks"),
+        ("threads", "clients", "sessions"),
+    ],
+)
+def test_of_several_that_are_called_so_none_is_taken_silently(names: tuple[str, ...]) -> None:
+    parameters = [(name, "1,2") for name in names]
+    with pytest.raises(StudyError, match="which parameter counts workers") as asked:
+        roles(*parameters, MODE)
+    assert all(name in asked.value.what for name in names)
+    assert asked.value.remedy.startswith("--work ")
+    assert roles(*parameters, work=names[-1])[0] == names[-1]
+
+
+def test_competitors_that_are_called_so_are_not_asked_about() -> None:
+    study = sweep_study(
+        ["true", "{threads}"], [("threads", "1,2"), ("jobs", "1,2")], 4, background=("{jobs}",)
+    )
+    assert (choose_work(study), study.conditions) == ("threads", ("jobs",))
 
 
 def test_a_condition_that_is_no_parameter_or_counts_workers_is_refused() -> None:

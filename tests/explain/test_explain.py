@@ -467,7 +467,7 @@ def test_a_dispatcher_that_is_used_up_is_the_limit() -> None:
     ("load", "cause"),
     [
         (thread(0.3, network=0.7), "lock"),
-        (thread(0.97), "none"),  # used up: it sends no more
+        (thread(0.97), "cpu"),  # used up, as all CPUs are with it: it sends no more
         (thread(0.1, sleep=0.9), "none"),  # thinks before it sends more
     ],
 )
@@ -541,7 +541,7 @@ def test_the_client() -> None:
 
     slow = cell(make, asked=SERVED)
     said = cause_of(slow, None, True)
-    assert said.cause == "client" and "its busiest thread 97 % of one" in said.words
+    assert said.cause == "client" and "the load's thread load runs 97 %" in said.words
     # Without clients of its own it is the network that a program waits for.
     assert cause_of(of([thread(0.1, network=0.9)]), None).cause == "io"
 
@@ -549,7 +549,7 @@ def test_the_client() -> None:
 @pytest.mark.parametrize(
     ("cpu", "asleep", "foreign", "said", "either"),
     [
-        (0.97, 0.0, 0.0, "its CPU is used up", None),
+        (0.97, 0.0, 0.0, "the load's thread load runs 97 % of the time", None),
         (0.2, 0.8, 0.0, "sleeps between requests", None),
         (0.2, 0.0, 0.0, "it has CPU time left. What decides", "lock"),
         (0.2, 0.0, 0.5, "so it may have had no CPU. What decides", "lock"),

@@ -400,3 +400,44 @@ def test_a_server_that_a_quota_holds_back_has_the_share_of_that_time() -> None:
     said, weight = weighed(own, base)
     assert said.cause == "quota"
     assert weight.share is not None and weight.share.value == pytest.approx(0.8, abs=0.02)
+
+
+def whole(name: str, threads: dict[str, float], wall: float = 1.0) -> RoleRecord:
+    """A role without a phase, whose threads used so much CPU time in its whole life."""
+    marked = role(name, 0.0, threads, (0, 1))
+    used = Usage(cpu_ns=round(sum(threads.values()) * SECOND), run_queue_ns=0)
+    return msgspec.structs.replace(marked, phases=(), usage=used, wall_ns=round(wall * SECOND))
+
+
+def test_where_nobody_marks_a_phase_the_whole_run_counts() -> None:
+    """A server that runs already, and a tool that knows nothing of phases."""
+    server = whole("server", {"redis-server": 0.95, "bio_aof": 0.0})
+    found = serving_of(trial(server, whole("client", {"bench": 0.7})), "server", ["client"])
+    assert found is not None
+    assert (found.server, found.client) == pytest.approx((0.95, 0.7))
+    limit = limit_of([found])
+    assert limit is not None and (limit.cause, limit.name) == ("cpu", "redis-server")
+    assert "the thread redis-server runs 95 % of the time" in limit.words
+
+
+def test_the_only_thread_of_a_load_may_be_used_up() -> None:
+    """Of wrk's threads the first one only waits."""
+    server = whole("server", {"redis-server": 0.6})
+    client = whole("client", {"wrk": 0.001, "wrk-1": 0.92})
+    found = serving_of(trial(server, client, cpus=4), "server", ["client"])
+    assert found is not None
+    limit = limit_of([found])
+    assert limit is not None and (limit.cause, limit.name) == ("client", "load")
+    assert limit.words == (
+        "the load's thread wrk runs 92 % of the time, while the server used 0.60 "
+        "(redis-server 0.60)"
+    )
+    idle = serving_of(trial(server, whole("client", {"wrk": 0.6}), cpus=4), "server", ["client"])
+    assert idle is not None and limit_of([idle]) is None
+
+
+def test_who_marks_no_phase_beside_others_that_do_is_not_known() -> None:
+    server = whole("server", {"worker": 0.9})
+    marks = role("client", 0.5, {"load": 0.5}, (0, 1))
+    assert serving_of(trial(server, marks), "server", ["client"]) is None
+    assert serving_of(trial(server, whole("a", {"x": 0.5})), "server", ["a", "gone"]) is None

@@ -54,6 +54,19 @@ def _tps(n: int, _: float, noise: float) -> str:
     return f"latency average = {n / TPS[n] * 1e3 / noise:.4f} ms\ntps = {TPS[n] * noise:.1f}\n"
 
 
+#: Where a small gain is reached, as a share of it.
+REACHED = {1: 0.0, 2: 0.4, 4: 0.8, 8: 1.0, 16: 0.5}
+
+
+def _gains(share: float) -> Callable[[int, float, float], str]:
+    """A rate that eight clients raise by this share."""
+    return lambda n, wall, noise: f"tps = {60_000 * (1 + share * REACHED[n]) * noise:.1f}\n"
+
+
+def _gains_little(n: int) -> float:
+    return 1 - 0.03 * REACHED[n]
+
+
 def _amdahl(n: int) -> float:
     return 0.2 + 1.8 / n
 
@@ -91,7 +104,26 @@ CASES = (
     Case("fixed time, operations extracted", lambda n: 2.0,
          lambda n, wall, noise: f"done {2 * TPS[n] * noise:.0f}\n",
          {"extracts": (r"operations=done (\d+)",)}, run=(8,)),
+    # What it did differs by little, and the time is the same to a tenth of a percent.
+    *(Case(f"fixed time, a {kind} that moves by {share:.0%}", lambda n: 2.0, _gains(share),
+           {"extracts": (pattern,)}, says=(f"--best-by {kind}:higher",), figure_cv=0.003)
+      for share in (0.03, 0.05, 0.08)
+      for kind, pattern in (("tps", r"tps=tps = ([0-9.]+)"), ("score", r"score=tps = ([0-9.]+)"))),
+    *(Case(f"fixed time, a rate that is known to move by {share:.0%}", lambda n: 2.0,
+           _gains(share), {**DIRECTED, "primary": "wall_seconds"}, run=(4, 8), figure_cv=0.003)
+      for share in (0.03, 0.05, 0.08)),
     # The work is fixed: wall time says it.
+    *(Case(f"fixed work that scales a little, {kind}", _gains_little, prints,
+           {"extracts": (r"figure=figure ([0-9.]+)" + unit,)}, run=(4, 8), figure_cv=0.003)
+      for kind, unit, prints in (
+          ("its rate printed", ":1/s", lambda n, wall, noise: f"figure {1e6 / wall:.0f}\n"),
+          ("its rate without the start", ":1/s",
+           lambda n, wall, noise: f"figure {1e6 / (wall - 0.5):.0f}\n"),
+          ("a score of it", "", lambda n, wall, noise: f"figure {1e3 / wall:.2f}\n"),
+          ("a noisy score", "", lambda n, wall, noise: f"figure {1e3 * noise:.2f}\n"))),
+    Case("fixed work that does not scale, a noisy score", lambda n: 1.0,
+         lambda n, wall, noise: f"score {100 * noise:.2f}\n",
+         {"extracts": (r"score=score ([0-9.]+)",)}, run=(1,), figure_cv=0.02),
     Case("fixed work that scales", _amdahl, run=(16,)),
     Case("fixed work, its rate printed without a direction", _amdahl,
          lambda n, wall, noise: f"rate {1e6 / wall:.0f}\n",

@@ -9,8 +9,10 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from concurve.host.temporary import free_port
+from tests.helpers.real import wait_until
 
 USER = "postgres"
 
@@ -31,6 +33,46 @@ class Server:
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f'CREATE DATABASE "{name}"')
         return self.url(name)
+
+    def guarded(self, name: str, password: str) -> str:
+        """A database of a user of that name, who is asked for the password; its URL."""
+        import psycopg
+        from psycopg import sql
+
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            user = sql.Identifier(name)
+            made = sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(user, sql.Literal(password))
+            connection.execute(made)
+            connection.execute(sql.SQL("CREATE DATABASE {0} OWNER {0}").format(user))
+            rules = Path(self._shown(connection, "hba_file"))
+            first = f"host all {name} 127.0.0.1/32 scram-sha-256\n"
+            rules.write_text(first + rules.read_text(encoding="utf-8"), encoding="utf-8")
+            connection.execute("SELECT pg_reload_conf()")
+        url = f"postgresql://{name}@127.0.0.1:{self._port}/{name}"
+        wait_until(lambda: not _admits(url), "the server asks for the password")
+        return url
+
+    def pid(self) -> int:
+        """The number of its first process."""
+        import psycopg
+
+        with psycopg.connect(self.url("postgres")) as connection:
+            folder = Path(self._shown(connection, "data_directory"))
+        return int((folder / "postmaster.pid").read_text(encoding="utf-8").split()[0])
+
+    @staticmethod
+    def _shown(connection: Any, setting: str) -> str:
+        return str(connection.execute(f"SHOW {setting}").fetchone()[0])
+
+
+def _admits(url: str) -> bool:
+    import psycopg
+
+    try:
+        psycopg.connect(url, password="").close()
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def missing() -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -82,13 +83,67 @@ def test_grants_of_an_ordinary_user(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert found["CPUs"].says == "3 of 8 CPUs: 0-1,5"
     monkeypatch.setattr(resource, "getrlimit", lambda _: (30, 30))
     assert named(grants(FACTS, tmp_path))["nice"].says == "-10 to 19"
+    unlimited = resource.RLIM_INFINITY
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (unlimited, unlimited))
+    assert named(grants(FACTS, tmp_path))["nice"].says == "-20 to 19"
 
 
-def test_grants_of_root_and_limits_of_the_cgroup(
+#: What root has where it has all, and in a container of Docker with its defaults.
+ALL, OF_DOCKER = "000001ffffffffff", "00000000a80425fb"
+FIRST, ROOTLESS = "         0          0 4294967295\n", "         0       1000          1\n"
+
+
+@pytest.mark.parametrize(
+    ("effective", "users", "is_granted"),
+    [
+        (ALL, FIRST, True),
+        (OF_DOCKER, FIRST, False),
+        ("0000000000800000", FIRST, True),
+        (ALL, ROOTLESS, False),
+    ],
+)
+@pytest.mark.parametrize("user", [0, 1000])
+def test_priorities_are_granted_by_a_capability_and_not_to_a_user(
+    user: int,
+    effective: str,
+    users: str,
+    is_granted: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (0, 0))
+    of_process = {"status": f"Uid:\t0\nCapEff:\t{effective}\n", "uid_map": users}
+    tree(tmp_path, {f"proc/self/{name}": text for name, text in of_process.items()})
+    found = named(grants(FACTS, tmp_path))
+    for item in (found["nice"], found["real-time policies"]):
+        assert (item.mark == "ok") == is_granted, item
+        if not is_granted:
+            assert ("sudo" in item.remedy) != (user == 0), "root needs no sudo"
+            assert ("--cap-add SYS_NICE" in item.remedy) == (user == 0)
+
+
+def test_the_file_of_the_runner_may_have_the_capability(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    tree(tmp_path, {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "150000 100000\n"})
+    """What the remedy advises must be seen once it is done."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (0, 0))
+    status = "CapEff:\t0000000000000000\n"
+    tree(tmp_path, {"proc/self/status": status, "proc/self/uid_map": FIRST})
+    stored = struct.pack("<IIIII", 0x02000001, 1 << 23, 0, 0, 0)
+    monkeypatch.setattr(os, "getxattr", lambda *_: stored, raising=False)
+    runner = tmp_path / "concurve-trial"
+    assert named(grants(FACTS, tmp_path))["nice"].mark == "--"
+    assert named(grants(FACTS, tmp_path, runner))["nice"].mark == "ok"
+    stored = struct.pack("<IIIII", 0x02000001, 1 << 12, 0, 0, 0)
+    assert named(grants(FACTS, tmp_path, runner))["nice"].mark == "--", "another capability"
+
+
+def test_grants_of_root_and_limits_of_the_cgroup(tmp_path: Path) -> None:
+    tree(tmp_path, {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "150000 100000\n",
+                    "proc/self/status": f"CapEff:\t{ALL}\n",
+                    "proc/self/uid_map": FIRST})  # fmt: skip
     facts = {**FACTS, "cgroup": {"version": 2, "memory_max": str(2**30)}}
     found = named(grants(facts, tmp_path))
     assert found["nice"].says == "-20 to 19"

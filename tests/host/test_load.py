@@ -9,11 +9,25 @@ import pytest
 from concurve.host.granted import cpu_quota, granted_cpus
 from concurve.host.load import NAMED_MAX, Load, Process, between, load_over, read
 from concurve.host.machine import allowed_cpus
+from concurve.wire.spec import Attach, AttachedProcess
 from tests.host.test_machine import tree
 
 
-def stat(pid: int, name: str, ticks: int, nice: int = 0, started: int = 7) -> str:
-    fields = ["S", *["0"] * 10, str(ticks), "0", "0", "0", "20", str(nice), "1", "0", str(started)]
+def stat(pid: int, name: str, ticks: int, nice: int = 0, started: int = 7, parent: int = 1) -> str:
+    fields = [
+        "S",
+        str(parent),
+        *["0"] * 9,
+        str(ticks),
+        "0",
+        "0",
+        "0",
+        "20",
+        str(nice),
+        "1",
+        "0",
+        str(started),
+    ]
     return f"{pid} ({name}) {' '.join(fields)} 0 0\n"
 
 
@@ -52,6 +66,48 @@ def test_a_reused_pid_is_another_process(tmp_path: Path) -> None:
     tree(tmp_path, {"proc/stat": machine(150, 50), "proc/9/stat": stat(9, "new", 30, started=2)})
     (process,) = between(before, read(tmp_path), own=1).processes
     assert (process.name, process.share) == ("new", 0.3)
+
+
+SERVER = Attach(process=AttachedProcess(20, 7))
+
+
+def attached_load(root: Path, *attached: Attach) -> Load:
+    """A server (20) with a worker (21) and what that has started (22), and a stranger (30)."""
+    found = ((20, "server", 1, 100), (21, "worker", 20, 60), (22, "job", 21, 40),
+             (30, "stranger", 1, 50))  # fmt: skip
+    tree(root, {"proc/stat": machine(0, 0)})
+    tree(root, {f"proc/{pid}/stat": stat(pid, name, 0, parent=parent)
+                for pid, name, parent, _ in found})  # fmt: skip
+    before = read(root)
+    tree(root, {"proc/stat": machine(750, 250)})
+    tree(root, {f"proc/{pid}/stat": stat(pid, name, used, parent=parent)
+                for pid, name, parent, used in found})  # fmt: skip
+    return between(before, read(root), own=1, attached=attached)
+
+
+def test_an_attached_process_and_its_descendants_are_no_strangers(tmp_path: Path) -> None:
+    alone = attached_load(tmp_path / "none")
+    assert (alone.foreign, alone.processes[0].name) == (0.25, "server")
+    load = attached_load(tmp_path / "server", SERVER)
+    assert load.foreign == pytest.approx(0.05)
+    assert [item.name for item in load.processes] == ["stranger"]
+    reused = attached_load(tmp_path / "reused", Attach(process=AttachedProcess(20, 3)))
+    assert reused.foreign == 0.25, "another process with that number"
+
+
+def test_those_of_an_attached_cgroup_are_none_either(tmp_path: Path) -> None:
+    tree(tmp_path, {"unit/cgroup.procs": "20\n", "unit/below/cgroup.procs": "21\n22\n"})
+    load = attached_load(tmp_path / "root", Attach(cgroup=str(tmp_path / "unit")))
+    assert [item.name for item in load.processes] == ["stranger"]
+
+
+def test_numbers_that_are_read_as_each_others_parents_end(tmp_path: Path) -> None:
+    """A number was used again while the processes were read."""
+    tree(tmp_path, {"proc/stat": machine(0, 0), "proc/20/stat": stat(20, "a", 0, parent=21),
+                    "proc/21/stat": stat(21, "b", 0, parent=20)})  # fmt: skip
+    before = read(tmp_path)
+    tree(tmp_path, {"proc/stat": machine(1, 1)})
+    assert between(before, read(tmp_path), own=1, attached=[SERVER]).processes == ()
 
 
 def test_no_time_has_passed_and_old_kernels_count_no_steal(tmp_path: Path) -> None:

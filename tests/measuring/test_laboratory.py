@@ -531,8 +531,11 @@ def test_nothing_is_stored_where_a_control_or_program_is_refused(store: Store) -
                 return [self.problem]
 
         engine = Refusing()
-        with pytest.raises(error, match="threads=1, role target: CAP_SYS_NICE is missing"):
+        said = "threads=1, role target: CAP_SYS_NICE is missing"
+        with pytest.raises(error, match=said) as refused:
             runner_of(store, engine).start()
+        assert "as root" not in refused.value.remedy, "root may lack it"
+        assert ("concurve doctor" in refused.value.remedy) == (kind == "control_refused")
         assert store.runs() == [] and engine.specs == []
 
 

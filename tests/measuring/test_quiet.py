@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 
 import pytest
 
+from concurve.definition.beside_line import Beside
+from concurve.definition.study_line import sweep_study
 from concurve.errors import HostError
 from concurve.host.load import Load, Process
 from concurve.host.lock import measurement_lock, measurement_under_way
-from concurve.measuring.quiet import QUIET_LOOKS, disturbance, is_quiet, quiet_machine
+from concurve.measuring.heads import with_attached
+from concurve.measuring.quiet import (
+    QUIET_LOOKS,
+    attached_in,
+    disturbance,
+    is_quiet,
+    quiet_machine,
+)
+from concurve.wire.spec import Attach
 
 QUIET = Load(0.01, 0.0)
 BUSY = Load(0.5, 0.0, (Process("cc1plus", 20, 0, 0.45),))
@@ -70,6 +81,23 @@ def test_steal_disturbs_too() -> None:
     assert not is_quiet(stolen)
     assert disturbance(stolen) == "the hypervisor takes 10 % of the CPU time (limit 2 %)"
     assert disturbance(QUIET) == ""
+
+
+def test_what_a_study_attaches_disturbs_no_more_than_in_a_trial(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    study = sweep_study(["true", "{n}"], [("n", "1,2")], 2, beside=Beside(attach=str(os.getpid())))
+    attached = attached_in([study, with_attached(study)])
+    assert {each.process.pid for each in attached if each.process} == {os.getpid()}
+    looked: list[Sequence[Attach]] = []
+
+    def load_over(seconds: float, sleep: object, *, attached: Sequence[Attach]) -> Load:
+        looked.append(attached)
+        return QUIET
+
+    monkeypatch.setattr("concurve.measuring.quiet.load_over", load_over)
+    with quiet_machine(9, lambda _: None, attached=attached):
+        assert looked == [attached] * QUIET_LOOKS
 
 
 class Measured(Machine):

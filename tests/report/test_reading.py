@@ -234,6 +234,9 @@ def test_a_line_says_that_no_limit_was_found() -> None:
     assert alone.text == (
         "no limit was found. With n=2 an operation takes 1.7 × the thread time of n=1."
     )
+    used = "no resource is used up: the server used 0.65 CPUs and its load 0.70, of 2"
+    told = limit_line(explained("none", f"on the CPU; {used}; there is no loss", used=used))
+    assert told.text == f"{alone.text} No resource is used up{used[22:]}."
     empty = explained("none", "", trials=0, evidence="Nothing can be said of this cell: no trial.")
     assert limit_line(empty).text == "it cannot be said: no trial."
 

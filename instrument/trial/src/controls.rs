@@ -96,7 +96,7 @@ fn refused_nice(nice: i32, error: &ProbeError) -> String {
     match error.errno() {
         Some(libc::EACCES | libc::EPERM) => format!(
             "nice {nice} refused: needs CAP_SYS_NICE or RLIMIT_NICE of at least {} \
-             (`ulimit -e`); run as root, or ask for a nice value that is not lower than the own",
+             (`ulimit -e`)",
             20 - nice
         ),
         _ => format!("nice {nice} refused: {error}"),
@@ -111,7 +111,7 @@ fn refused_policy(policy: Policy, error: &ProbeError) -> String {
     match error.errno() {
         Some(libc::EPERM) => format!(
             "{shown} refused: needs CAP_SYS_NICE or RLIMIT_RTPRIO of at least {} (`ulimit -r`), \
-             and in a cgroup of the cpu controller real-time runtime; run as root",
+             and in a cgroup of the cpu controller real-time runtime",
             policy.priority
         ),
         Some(libc::EINVAL) => format!("{shown} refused: this kernel does not know it"),

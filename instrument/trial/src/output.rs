@@ -56,7 +56,7 @@ impl Excerpt {
         };
         kept.extend(self.tail.iter().skip(skipped));
         let said = telling(&String::from_utf8_lossy(&kept))?;
-        Some(said.chars().take(400).collect())
+        Some(said.chars().take(TOLD_CHARS).collect())
     }
 
     /// The wire form.
@@ -70,6 +70,9 @@ impl Excerpt {
         }
     }
 }
+
+/// A line is told up to so many characters: enough for a command to type.
+const TOLD_CHARS: usize = 600;
 
 /// How Python begins what it says of an exception, whose name and message come last.
 const TRACEBACK: &str = "Traceback (most recent call last)";
@@ -123,14 +126,24 @@ fn telling(text: &str) -> Option<String> {
         .lines()
         .filter(|line| !line.trim().is_empty())
         .collect();
-    let chosen = exception(&lines)
-        .or_else(|| most_telling(&lines))
-        .or_else(|| lines.len().checked_sub(1))?;
+    let Some(chosen) = exception(&lines).or_else(|| most_telling(&lines)) else {
+        return last(&lines);
+    };
     let line = lines[chosen].trim();
     match lines.get(chosen + 1) {
         Some(next) if line.ends_with(':') => Some(format!("{line} {}", next.trim())),
         _ => Some(line.to_owned()),
     }
+}
+
+/// The last line; of one that is indented, behind the line that it belongs to: a remedy stands under what failed.
+fn last(lines: &[&str]) -> Option<String> {
+    let (last, before) = lines.split_last()?;
+    let above = before.iter().rfind(|line| !is_indented(line));
+    Some(match above {
+        Some(above) if is_indented(last) => format!("{}; {}", above.trim(), last.trim()),
+        _ => last.trim().to_owned(),
+    })
 }
 
 /// The place of the line that names the last exception of Python.
@@ -345,6 +358,11 @@ mod tests {
             ),
             ("Failed requests:  0\nerror=0\nended early\n", "ended early"),
             ("errorless so far\nended early\n", "ended early"),
+            (
+                "reading\nload: there is no data yet\n  try: load --init-only\n",
+                "load: there is no data yet; try: load --init-only",
+            ),
+            ("  try: load --init-only\n", "try: load --init-only"),
             (
                 "error: 0 arguments given\nTry --help\n",
                 "error: 0 arguments given",

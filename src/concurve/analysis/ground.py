@@ -22,7 +22,7 @@ from concurve.definition.units import is_rate
 from concurve.errors import RunError
 from concurve.findings.run import Finding
 from concurve.planning.plan import Plan
-from concurve.stats.centre import centre
+from concurve.stats.centre import centre, centre_estimate
 from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo
 
@@ -44,11 +44,12 @@ _WORK_EQUAL = 0.10
 #: half of the trials of a cell do, up to the second one,
 _CONSTANT = 0.05
 _CONSTANT_MOST = 0.25
-#: Where nothing else tells that a time was fixed, they are the same within this share.
-_SAME = 0.02
-#: and a figure moves if it differs by this share at least, and by so many times as much as they do.
+#: A figure moves if it differs by so many times as much as they do, and by more than its noise;
+#: whatever that is, by this share.
 _MOVES = 0.10
 _MOVES_TIMES = 4.0
+#: Where nothing else tells that a time was fixed, the wall times are the same within this share.
+_SAME = 0.02
 #: CPU time is proportional to the level within this share.
 _PROPORTIONAL = 0.10
 #: Work that grows keeps the wall time of the base cell at least; noise may take this share of it.
@@ -236,11 +237,11 @@ def _printed(
     rates = _rates(head, measured, known)
     for info in rates:
         work = [_work(table, info.name) for table in measured]
-        if _spread(work) >= _WORK_EQUAL:
-            return _of_rate(info, measured, walls, work)
-    figures = _figures(head, measured, known)
+        if unequal := _of_rate(info, measured, walls, work):
+            return unequal
     if rates:
-        return None
+        return None  # they did the same work
+    figures = _figures(head, measured, known)
     return _moving(measured, walls, figures) or _unread_tool(head, measured, walls, figures)
 
 
@@ -256,13 +257,22 @@ def _rates(
 
 
 def _of_rate(
-    info: IndicatorInfo, measured: Sequence[Table], walls: Sequence[float], work: Sequence[float]
-) -> _Unequal:
+    info: IndicatorInfo,
+    measured: Sequence[Table],
+    walls: Sequence[float],
+    work: Sequence[Sequence[float]],
+) -> _Unequal | None:
+    """Unequal work: rate × wall time differs. Beside a constant wall time it is the rate alone that
+    moves, so less of it will do."""
+    differs = _spread([centre(values) for values in work])
     if _is_constant(measured, walls):
-        return _fixed_time(info, walls)
+        is_fixed = differs >= _WORK_EQUAL or _move(work, walls)
+        return _fixed_time(info, walls) if is_fixed else None
+    if differs < _WORK_EQUAL:
+        return None
     says = (
         f"the cells did different amounts of work ({info.label} times wall time differs by "
-        f"{words.share(_spread(work))})"
+        f"{words.share(differs)})"
     )
     return _Unequal("unequal work", says, info.name)
 
@@ -273,10 +283,8 @@ def _moving(
     """A fixed time: a figure moves, and the wall time does not."""
     if not _is_constant(measured, walls):
         return None
-    constant = _spread(walls)
     for info in figures:
-        moved = _spread(_centres(measured, info.name))
-        if moved >= max(_MOVES, _MOVES_TIMES * constant):
+        if _move([table.used[info.name] for table in measured], walls):
             return _fixed_time(info, walls)
     return None
 
@@ -496,10 +504,27 @@ def _spread(values: Sequence[float]) -> float:
     return max(values) / min(values) - 1 if values and min(values) > 0 else 0.0
 
 
-def _work(table: Table, rate: str) -> float:
+def _work(table: Table, rate: str) -> list[float]:
     """How much was done: rate × wall time, trial by trial, since their noises belong together."""
     rates, walls = table.by_block(rate), table.by_block(WALL)
-    return centre([rates[block] * walls[block] for block in rates.keys() & walls.keys()] or [0.0])
+    return [rates[block] * walls[block] for block in rates.keys() & walls.keys()] or [0.0]
+
+
+def _move(cells: Sequence[Sequence[float]], walls: Sequence[float]) -> bool:
+    """Does a figure differ between cells while their wall times do not?"""
+    moved = _spread([centre(values) for values in cells])
+    if moved < _MOVES_TIMES * _spread(walls):
+        return False
+    return moved >= _MOVES or _differ(cells)
+
+
+def _differ(cells: Sequence[Sequence[float]]) -> bool:
+    """Do cells differ by more than their noise? Intervals that hold together have a gap."""
+    confidence = 1 - 0.05 / len(cells)
+    found = [centre_estimate(values, confidence=confidence) for values in cells]
+    bounds = [(it.low, it.high) for it in found if it.low is not None and it.high is not None]
+    known = len(bounds) == len(cells)
+    return known and max(low for low, _ in bounds) > min(high for _, high in bounds)
 
 
 def _is_constant(measured: Sequence[Table], walls: Sequence[float]) -> bool:

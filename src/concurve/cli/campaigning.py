@@ -66,7 +66,7 @@ def measure_campaign(campaign: Campaign, names: Sequence[str] | None, choices: C
     counted = words.count(total, "study")
     if total != of_all:
         counted = words.count_of(total, of_all, "study")
-    with quiet_as_asked(choices.wait_quiet):
+    with quiet_as_asked(choices.wait_quiet, [member.study for member in chosen.studies]):
         note(f"campaign {head.id}: {chosen.name}, {counted}, effort {head.effort}, seed {seed}")
         _measure(head, store, files, resume=False)
 

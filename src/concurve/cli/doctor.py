@@ -27,7 +27,7 @@ def verb() -> None:
     from concurve.cli.machine import load_item, print_items
     from concurve.cli.streams import tell
     from concurve.engine.local import LocalEngine
-    from concurve.host import doctor
+    from concurve.host import doctor, native
     from concurve.host.load import load_over
     from concurve.host.machine import describe_machine
     from concurve.host.machine_check import sources
@@ -35,7 +35,7 @@ def verb() -> None:
     facts = describe_machine()
     load = load_over(LOOK_SECONDS, time.sleep)
     tell("What it grants")
-    print_items(doctor.grants(facts))
+    print_items(doctor.grants(facts, runner=native.runner()))
     print_items(sources(LocalEngine().probes()))
     tell("How quiet it is, and how to quieten it")
     print_items([load_item(load), *doctor.quieting(facts)])

@@ -26,7 +26,7 @@ from concurve.exports import Format, check_writable, write_run
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.heads import again_line, draw_seed, new_head
 from concurve.measuring.laboratory import Runner, check_plan
-from concurve.measuring.quiet import quiet_machine
+from concurve.measuring.quiet import attached_in, quiet_machine
 from concurve.measuring.site import this_machine
 from concurve.planning.forecast import forecast, shortfall
 from concurve.planning.plan import plan_of
@@ -79,11 +79,13 @@ class Choices(Exports, frozen=True, kw_only=True):
     db: str | None = None
 
 
-def quiet_as_asked(wait: str | None) -> AbstractContextManager[None]:
-    """Wait for a quiet machine and have it, if ``--wait-quiet`` asks for it."""
+def quiet_as_asked(wait: str | None, studies: Sequence[Study]) -> AbstractContextManager[None]:
+    """Wait for a quiet machine and have it, if ``--wait-quiet`` asks for it. What the studies
+    attach is no stranger."""
     if wait is None:
         return contextlib.nullcontext()
-    return quiet_machine(parse_duration(wait, "--wait-quiet"), note)
+    seconds = parse_duration(wait, "--wait-quiet")
+    return quiet_machine(seconds, note, attached=attached_in(studies))
 
 
 def measure_study(study: Study, choices: Choices) -> None:
@@ -110,7 +112,7 @@ def measure_study(study: Study, choices: Choices) -> None:
         if choices.wait_quiet is not None:
             # What cannot run is refused at once, and not after the wait.
             check_plan(plan_of(head), LocalEngine(), allowed_cpus())
-        with quiet_as_asked(choices.wait_quiet):
+        with quiet_as_asked(choices.wait_quiet, [head.study]):
             _measure(head, store, files, hosts, resume=False)
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import re
 import sys
 import time
 
 import click
-
-from concurve.errors import ConcurveError
 
 HELP = """Say what a running concurve-server did over an interval.
 
@@ -23,10 +19,6 @@ It shows each engine's time by its own clock and by the kernel's account, what w
 second of CPU time, the statement cache, and the latches with their contention. Ctrl-C ends an
 interval early and shows it.
 """
-
-
-class _VariableError(ConcurveError):
-    exit_code = 2
 
 
 @click.command("monitor", help=HELP, short_help="Say what a running concurve-server does.")
@@ -48,10 +40,11 @@ def verb(place: str, interval: str, count: int, password_from: str | None, json:
     from concurve.monitor.interval import between
     from concurve.monitor.show import lines
     from concurve.report.console import fit_encoding
+    from concurve.secrets import KNOWN
 
     host, port = address_of(place)
     length = parse_duration(interval, "--interval")
-    password = _password(password_from)
+    password = None if password_from is None else KNOWN.password_from(password_from)
     with watching(host, port) as server:
         if password is not None:
             server.log_in(password)
@@ -77,20 +70,3 @@ def _wait(length: float) -> bool:
     except KeyboardInterrupt:
         return True
     return False
-
-
-def _password(variable: str | None) -> str | None:
-    if variable is None:
-        return None
-    if variable not in os.environ:
-        # Another text may be the password itself, and is not shown.
-        is_name = re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable)
-        raise _VariableError(
-            f"--password-from {variable if is_name else '…'}: this environment variable is not set",
-            f"export {variable if is_name else 'NAME'}=… before, and --password-from its name",
-        )
-    from concurve.secrets import KNOWN
-
-    password = os.environ[variable]
-    KNOWN.add(variable, password)
-    return password

@@ -64,6 +64,11 @@ _OF_RUN = "run:"
 )
 @click.option("--server", metavar="URL", help="Where that server, or one elsewhere, is.")
 @click.option(
+    "--password-from",
+    metavar="NAME",
+    help="Environment variable with the password of that server.",
+)
+@click.option(
     "--ready",
     metavar="HOW",
     help="When a --target that serves is ready: tcp:PORT, line:REGEX, command:CMD (default: when "
@@ -86,6 +91,7 @@ def verb(
     target: str | None,
     attach: str | None,
     server: str | None,
+    password_from: str | None,
     ready: str | None,
     ready_within: str | None,
     counters: str | None,
@@ -101,23 +107,38 @@ def verb(
     from concurve.definition.pointing import Pointing, point, point_campaign
     from concurve.errors import StudyError
     from concurve.host.granted import granted_cpus
+    from concurve.secrets import KNOWN
 
+    if password_from is not None:
+        KNOWN.password_from(password_from)
     cpus = granted_cpus()
     found = _of_run(study, common["db"]) if study.startswith(_OF_RUN) else find(study, cpus)
     beside = Beside(
         server=server, ready=ready, ready_within=ready_within, attach=attach, counters=counters
     )
-    at = Pointing(levels=levels, target=target, beside=beside)
+    at = Pointing(levels=levels, target=target, beside=beside, password_from=password_from)
     if isinstance(found, Campaign):
         names = None if only is None else [name.strip() for name in only.split(",")]
         if not at.is_empty:
             chosen = at_effort(found, common["effort"]) if names is None else choose(found, names)
             found = point_campaign(chosen, at, cpus)
+            _tell_of_levels(levels)
         measure_campaign(found, names, Choices(**common))
     elif only is not None:
         raise StudyError(f"--only is for campaigns, {study} is one study", "no --only")
     else:
-        measure_study(point(found, at, cpus), Choices(**common))
+        pointed = point(found, at, cpus)
+        _tell_of_levels(levels)
+        measure_study(pointed, Choices(**common))
+
+
+def _tell_of_levels(given: tuple[str, ...]) -> None:
+    """Say what stands for one level here although it is named as several."""
+    from concurve.cli.showing import note_fallen
+
+    for text in given:
+        factor, _, levels = text.partition("=")
+        note_fallen(f"--set {factor}", levels)
 
 
 def _of_run(name: str, db: str | None) -> Study:

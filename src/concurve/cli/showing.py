@@ -30,6 +30,17 @@ def note(text: str) -> None:
     say(f"concurve: {text}")
 
 
+def note_fallen(option: str, levels: str) -> None:
+    """Say which of the levels of an option are the same on the CPUs that are granted here."""
+    from concurve.definition.levels import fallen_together
+    from concurve.host.granted import granted_cpus
+    from concurve.words import count
+
+    cpus = granted_cpus()
+    if same := fallen_together(levels, cpus):
+        note(f"note: {option}: on {count(cpus, 'CPU')}, {same}; each level is measured once")
+
+
 def print_document(document: Document, report: Path | None = None) -> None:
     """Print a document; ``report`` is the file of the whole report that was written, if any."""
     terminal.show(document, sys.stdout, str(report) if report else None)

@@ -308,14 +308,16 @@ def _tell_of_options(command: Sequence[str]) -> None:
 
 
 def _tell_of_texts(parameters: Sequence[tuple[str, str]], cpus: str | None) -> None:
-    """Say what was taken for one level and may be meant as several: ``1-4``, but not as CPUs."""
-    from concurve.cli.showing import note
+    """Say what was taken for one level and may be meant as several: ``1-4``, but not as CPUs; and
+    what is one level here although it is written as several: ``50%,100%`` on one CPU."""
+    from concurve.cli.showing import note, note_fallen
     from concurve.definition.levels import several_meant
 
     for name, levels in parameters:
         meant = several_meant(levels)
         if meant and f"{{{name}}}" not in (cpus or ""):
             note(f"note: -P {name} {levels!r} is a single level; several are written {meant}")
+        note_fallen(f"-P {name}", levels)
 
 
 def _tell_of_tool(command: Sequence[str], extracts: Sequence[str]) -> None:

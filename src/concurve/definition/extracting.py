@@ -10,7 +10,6 @@ failures, of which fewer are better.
 
 from __future__ import annotations
 
-import itertools
 import re
 import shlex
 import tomllib
@@ -23,6 +22,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from concurve.definition.failures import default_failures
 from concurve.definition.indicator_names import IndicatorName, split_name
 from concurve.definition.measured import MEASURED
+from concurve.definition.starters import last_started
 from concurve.definition.study import Extract, Indicator
 from concurve.definition.units import is_rate
 from concurve.errors import StudyError
@@ -45,11 +45,6 @@ _NO_UNITS = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[A-Za-z]{2,}")
-
-_SHELLS = ("sh", "bash", "dash", "zsh")
-
-#: What stands between the commands of a script.
-_BETWEEN = ("|", "|&", "||", "&&", ";", "&")
 
 EXAMPLE = r"--extract 'rate=(\d+) req/s:1/s:higher'"
 
@@ -128,31 +123,10 @@ def tools() -> dict[str, str]:
 def tool_of(command: Sequence[str]) -> str | None:
     """The tool whose output is known that a command line starts, by the name of its program; of a
     shell (``sh -c "… | vegeta report"``) the one whose output comes last."""
-    words = list(command)
-    if words and PurePath(words[0]).name == "env":
-        words = list(itertools.dropwhile(lambda word: "=" in word, words[1:]))
+    words = last_started(command)
     program = PurePath(words[0]).name if words else ""
-    if program in _SHELLS and len(words) > 2 and words[1] == "-c":
-        return tool_of(_last_command(words[2]))
     named = ((name, entry.get("programs", [name])) for name, entry in _table().items())
     return next((name for name, programs in named if program in programs), None)
-
-
-def _last_command(script: str) -> list[str]:
-    """The words of the last command of a script of one line, without what it exports before."""
-    lexer = shlex.shlex(script, posix=True, punctuation_chars=True)
-    lexer.whitespace_split = True
-    try:
-        words = list(lexer)
-    except ValueError:  # a quotation without its end, or what only a shell reads
-        return []
-    while words and not words[-1].strip(lexer.punctuation_chars):
-        words.pop()
-    begin = max((at + 1 for at, word in enumerate(words) if word in _BETWEEN), default=0)
-    last = words[begin:]
-    while last and (last[0] == "exec" or re.match(r"\w+=", last[0])):
-        last = last[1:]
-    return last
 
 
 def parse_named_direction(text: str) -> tuple[str, Direction]:

@@ -14,6 +14,7 @@ from decimal import Decimal
 
 from concurve.errors import StudyError
 from concurve.terms import Level
+from concurve.words import listed
 
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([*+])(\d+(?:\.\d+)?))?")
@@ -49,33 +50,61 @@ def parse_levels(text: str, cpus: int, where: str) -> tuple[Level, ...]:
     Raises:
         StudyError: empty, malformed or repeated levels.
     """
-    items = [item.strip() for item in text.split(",")]
-    if any(not item for item in items):
+    return resolve_levels(_items(text, where), cpus, where)
+
+
+def _items(text: str, where: str) -> list[Level]:
+    items: list[Level] = [item.strip() for item in text.split(",")]
+    if not all(items):
         raise StudyError(f"{where}: an empty level in {text!r}", EXAMPLE)
-    return resolve_levels(items, cpus, where)
+    return items
 
 
 def resolve_levels(items: Sequence[Level], cpus: int, where: str) -> tuple[Level, ...]:
-    """Levels with ranges written out and percentages resolved, checked for repeats.
+    """Levels with ranges written out and percentages resolved, checked for repeats. What follows
+    from the CPUs may fall together on few of them: then it is one level.
 
     Raises:
         StudyError: none at all, malformed, too many, or repeated.
     """
+    return tuple(_origins(items, cpus, where))
+
+
+def fallen_together(text: str, cpus: int) -> str:
+    """What of some levels is the same on so many CPUs, as a sentence; empty where nothing is."""
+    origins = _origins(_items(text, "levels"), cpus, "levels")
+    same: dict[tuple[Level, ...], list[Level]] = {}
+    for level, named in origins.items():
+        if len(named) > 1:
+            same.setdefault(tuple(named), []).append(level)
+    return "; ".join(
+        f"{listed([*map(str, named)])} {'both' if len(named) == 2 else 'all'} give "
+        f"{listed([*map(str, levels)])}"
+        for named, levels in same.items()
+    )
+
+
+def _origins(items: Sequence[Level], cpus: int, where: str) -> dict[Level, list[Level]]:
+    """The levels in order, each with the items that stand for it."""
     if not items:
         raise StudyError(f"{where}: no levels", EXAMPLE)
-    levels: list[Level] = []
-    came_from: dict[Level, Level] = {}
+    origins: dict[Level, list[Level]] = {}
     for item in items:
+        is_fixed = not _follows_cpus(item)
         for level in _expand(item, cpus, where):
-            if level in came_from:
-                origin = came_from[level]
-                also = f" (from {origin!r} and {item!r})" if origin != item else ""
+            before = origins.setdefault(level, [])
+            if item in before or (is_fixed and not all(map(_follows_cpus, before))):
+                also = f" (from {before[0]!r} and {item!r})" if before[0] != item else ""
                 raise StudyError(f"{where}: level {level!r} is repeated{also}", "name each once")
-            came_from[level] = item
-            levels.append(level)
-            if len(levels) > LEVELS_MAX:
+            before.append(item)
+            if len(origins) > LEVELS_MAX:
                 raise StudyError(f"{where}: more than {LEVELS_MAX} levels", "a wider step")
-    return tuple(levels)
+    return origins
+
+
+def _follows_cpus(item: Level) -> bool:
+    """Does it depend on the machine what this stands for?"""
+    return isinstance(item, str) and bool(_PERCENT.fullmatch(item) or _CHOSEN.fullmatch(item))
 
 
 def parse_level(text: str) -> Level:

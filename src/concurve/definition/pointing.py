@@ -29,8 +29,12 @@ from concurve.definition.study import (
 from concurve.definition.study_check import check
 from concurve.definition.templates import placeholders
 from concurve.errors import StudyError
+from concurve.secrets import reference
 from concurve.terms import Level
 from concurve.words import meant
+
+#: The packaged program that loads servers.
+LOAD = "load"
 
 #: The value of a variable with the password of a study's own server.
 _PASSWORD = f"{{{RUN_PASSWORD}}}"
@@ -40,12 +44,14 @@ class Pointing(msgspec.Struct, frozen=True, kw_only=True):
     """What the options of ``concurve run`` say of one's own system.
 
     ``levels`` are texts ``FACTOR=LEVELS``; ``target`` is a command for the measured role;
-    ``beside`` says which server is meant: one that runs already, or the URL at which it is.
+    ``beside`` says which server is meant: one that runs already, or the URL at which it is;
+    ``password_from`` is the environment variable with its password.
     """
 
     levels: tuple[str, ...] = ()
     target: str | None = None
     beside: Beside = Beside()
+    password_from: str | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -174,10 +180,20 @@ def _pointed(study: Study, at: Pointing) -> Study:
             "--target beside --attach or --server: the target is started, an attached server runs",
             "one of them",
         )
+    if at.target is not None and at.password_from is not None:
+        raise StudyError(
+            "--password-from beside --target: that server is started in each trial",
+            "its password in the command of --target, or --server for one that runs already",
+        )
     if at.target is not None:
         return _with_target(study, at.target, at.beside)
     if server_is_own:
-        return _with_server(study, at.beside)
+        return _with_server(study, at.beside, at.password_from)
+    if at.password_from is not None:
+        raise StudyError(
+            "--password-from without --server: it is that of a server that runs already",
+            "--server URL beside it, or no --password-from",
+        )
     for option in ("ready", "ready_within", "counters"):
         if getattr(at.beside, option) is not None:
             name = f"--{option.replace('_', '-')}"
@@ -230,7 +246,7 @@ def _readiness(old: Role, command: str, given: Beside) -> Readiness:
     )
 
 
-def _with_server(study: Study, given: Beside) -> Study:
+def _with_server(study: Study, given: Beside, password_from: str | None) -> Study:
     """The study with a server that is not started by its trials."""
     old = _server_of(study)
     others = [role for role in study.roles if role is not old]
@@ -258,15 +274,26 @@ def _with_server(study: Study, given: Beside) -> Study:
     changed = _replaced(study, old, own)
     address = given.server
     roles = tuple(
-        msgspec.structs.replace(
-            role,
-            command=tuple(address if _is_of(text, old) else text for text in role.command),
-        )
+        _connected(role, old, address, password_from)
+        if any(_is_of(text, old) for text in role.command)
+        else role
         for role in changed.roles
     )
     changed = msgspec.structs.replace(changed, roles=roles)
     check(changed, Origins("command line"))
     return changed
+
+
+def _connected(role: Role, old: Role, address: str, password_from: str | None) -> Role:
+    """The role with the address of one's own server in place of the study's, and with its password:
+    our load is told the variable, any other program has it in its environment."""
+    command = tuple(address if _is_of(text, old) else text for text in role.command)
+    if password_from is None:
+        return msgspec.structs.replace(role, command=command)
+    if role.program == LOAD:
+        command = (*command, "--password-from", password_from)
+    env = {**role.env, password_from: reference(password_from)}
+    return msgspec.structs.replace(role, command=command, env=env)
 
 
 def _own_server(old: Role, given: Beside) -> Role:

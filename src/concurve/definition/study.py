@@ -271,17 +271,26 @@ def choose_work(study: Study) -> str | None:
     of competitors. A ``work`` that is empty says that none does."""
     if study.work is not None:
         return study.work or None
-    numeric = [
+    if usual := usual_work(study):
+        return usual[0]
+    numeric = _numeric(study)
+    if not numeric or len(study.factors) > 1 or _is_condition(study, numeric[0]):
+        return None
+    return numeric[0] if all(float(level) > 0 for level in study.factors[0].levels) else None
+
+
+def usual_work(study: Study) -> list[str]:
+    """The numeric factors that have a usual name of what counts as concurrency."""
+    numeric = _numeric(study)
+    return [name for name in WORK_NAMES if name in numeric]
+
+
+def _numeric(study: Study) -> list[str]:
+    return [
         factor.name
         for factor in study.factors
         if all(isinstance(level, int | float) for level in factor.levels)
     ]
-    usual = [name for name in WORK_NAMES if name in numeric]
-    if usual:
-        return usual[0]
-    if not numeric or len(study.factors) > 1 or _is_condition(study, numeric[0]):
-        return None
-    return numeric[0] if all(float(level) > 0 for level in study.factors[0].levels) else None
 
 
 def _is_condition(study: Study, factor: str) -> bool:

@@ -10,6 +10,7 @@ import msgspec
 from concurve.definition import study as domain
 from concurve.definition.claim_kinds import check_claims
 from concurve.definition.extending import resolved_tables
+from concurve.definition.origins import Origins
 from concurve.definition.published import PublishedFigure, load_published
 from concurve.definition.study_check import check
 from concurve.definition.study_tables import KEYS, File, to_study
@@ -71,5 +72,17 @@ def parse_study(text: str, cpus: int, where: str) -> domain.Study:
     file = to_type(tables, origins.at, File, KEYS, "docs/studies.md")
     study = to_study(file, cpus, origins)
     check(study, origins)
+    _refuse_two_works(study, origins)
     check_claims(study, origins)
     return study
+
+
+def _refuse_two_works(study: domain.Study, where: Origins) -> None:
+    """Refuse a study of which two factors seem to count workers: every figure of scaling depends on
+    which one is meant."""
+    named = domain.usual_work(study)
+    if study.work is None and len(named) > 1:
+        raise StudyError(
+            f"{where.of('protocol', 'work')}: which factor counts workers: {' or '.join(named)}?",
+            f'work = "{named[0]}" in [protocol]; or work = "" if none of them does',
+        )

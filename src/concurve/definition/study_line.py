@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from concurve.definition.extracting import (
 from concurve.definition.levels import parse_levels
 from concurve.definition.measured import MEASURED
 from concurve.definition.origins import COMMAND_LINE, Origins
+from concurve.definition.starters import started
 from concurve.definition.study import (
     DEFAULT_RULES,
     EFFORTS,
@@ -129,11 +129,8 @@ def sweep_study(
 
 def _program(command: Sequence[str]) -> str:
     """The name of the program that a command line measures: of a script, not of its interpreter,
-    and of what ``env`` starts. Runs of two scripts are no history of one."""
-    words = list(command)
-    if Path(words[0]).name == "env":
-        rest = list(itertools.dropwhile(lambda word: "=" in word, words[1:]))
-        words = rest if rest and not rest[0].startswith("-") else words
+    and of what ``taskset`` and the like start. Runs of two scripts are no history of one."""
+    words = started(command)
     is_script = len(words) > 1 and words[1][:1] not in ("", "-", "{")
     if is_script and _INTERPRETER.fullmatch(Path(words[0]).name):
         words = words[1:]

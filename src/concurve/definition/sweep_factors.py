@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from concurve.definition.study import Factor, Study, choose_work, texts
+from concurve.definition.study import Factor, Study, choose_work, texts, usual_work
 from concurve.definition.templates import placeholders
 from concurve.errors import StudyError
 
@@ -59,15 +59,24 @@ def roles_of(study: Study, work: str | None, conditions: Sequence[str], cpus: in
 
 
 def _work(study: Study, cpus: int) -> str:
-    """The parameter that counts workers: by its name, else the only one that may."""
-    found = choose_work(study)
-    if found is not None or len(study.factors) < 2:
-        return found or ""
+    """The parameter that counts workers: the only one that is called so, else the only one that
+    may."""
+    if len(study.factors) < 2:
+        return choose_work(study) or ""
     numbers = [factor for factor in study.factors if _may_count(study, factor)]
-    named = [factor for factor in numbers if _NAME.fullmatch(factor.name)]
+    usual = usual_work(study)
+    named = [
+        factor
+        for factor in study.factors
+        if factor.name in usual or (factor in numbers and _NAME.fullmatch(factor.name))
+    ]
+    # What only sets controls or competitors is meant where nothing else is called so.
+    beside = (*_CHOSEN, ", copies")
+    named = [it for it in named if not _is_only(study, it.name, beside)] or named
+    named = [it for it in named if len(it.levels) > 1] or named
     varied = [factor for factor in numbers if not _is_control(study, factor.name)]
     few = [factor for factor in varied if _least(factor) <= 2 * cpus]
-    candidates = named[:1] or few or varied or numbers
+    candidates = named or few or varied or numbers
     if len(candidates) > 1:
         names = [factor.name for factor in candidates]
         raise StudyError(

@@ -297,6 +297,7 @@ def _cell(
         place=place,
         stacks=_stacks(own, sites),
         is_jvm=own.is_jvm,
+        used=own.used if verdict.cause == "none" else "",
     )
 
 

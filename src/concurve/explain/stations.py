@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from concurve.explain.threads import name_of_kind
+from concurve.explain.threads import ACTIVE_SHARE, name_of_kind
 from concurve.findings.explanation import Cause
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.stats.moments import mean
@@ -48,9 +48,10 @@ class Station(NamedTuple):
 
 
 class Serving(NamedTuple):
-    """A server and its clients in the measured phase: the CPUs that they used and were granted, and
-    how many those are ``together``. ``quota`` and ``client_quota`` are the CPUs' worth of time that
-    control groups allow them, where these allow less."""
+    """A server and its clients in the measured phase, or in the whole run where nobody marks one:
+    the CPUs that they used and were granted, and how many those are ``together``; ``loads`` are the
+    threads of the clients that work. ``quota`` and ``client_quota`` are the CPUs' worth of time
+    that control groups allow them, where these allow less."""
 
     stations: tuple[Station, ...]
     server: float
@@ -58,6 +59,7 @@ class Serving(NamedTuple):
     granted: int
     client_granted: int
     together: int
+    loads: tuple[Station, ...] = ()
     quota: float | None = None
     client_quota: float | None = None
 
@@ -75,37 +77,49 @@ class Limit(NamedTuple):
 
 
 def serving_of(record: TrialRecord, server: str, clients: Sequence[str]) -> Serving | None:
-    """The CPU time of the stations in a trial; ``None`` if it was not read or no phase was
-    marked."""
+    """The CPU time of the stations in a trial; ``None`` if it was not read, or not all have a phase
+    that some have marked."""
     role = record.role(server)
-    sides = [record.role(name) for name in clients]
+    sides = [side for name in clients if (side := record.role(name)) is not None]
     if role is None or not sides or record.machine.cpus is None:
         return None
-    own, others = _used(role), [_used(side) if side else None for side in sides]
-    wall = _wall(role)
-    if own is None or wall <= 0 or None in others:
+    marked = any(
+        _counts(phase.name, phase.open) for each in (role, *sides) for phase in each.phases
+    )
+    own, others = _time(role, marked), [_time(side, marked) for side in sides]
+    if own is None or None in others or len(sides) < len(clients):
         return None
+    loads = [time for time in others if time is not None]
     every = set(range(record.machine.cpus))
     granted = set(role.controls.cpus or every)
-    client_granted = set().union(*(set(side.controls.cpus or every) for side in sides if side))
+    client_granted = set().union(*(set(side.controls.cpus or every) for side in sides))
     return Serving(
-        stations=_stations(role, own, wall),
-        server=own / wall,
-        client=sum(used or 0.0 for used in others) / wall,
+        stations=_stations(role, own),
+        server=own.used / own.wall,
+        client=sum(time.used / time.wall for time in loads),
         granted=len(granted),
         client_granted=len(client_granted),
         together=len(granted | client_granted),
+        loads=tuple(
+            station
+            for side, time in zip(sides, loads, strict=True)
+            for station in _stations(side, time, working=True)
+        ),
         quota=_quota([role], len(granted)),
-        client_quota=_quota([side for side in sides if side], len(client_granted)),
+        client_quota=_quota(sides, len(client_granted)),
     )
 
 
 def limit_of(trials: Sequence[Serving]) -> Limit | None:
     """The resource that is used up in a cell, by the means over its trials; ``None`` if none is."""
-    stations = _means(trials)
     server, client = mean([t.server for t in trials]), mean([t.client for t in trials])
     # What they may use is that of all trials.
-    used = trials[0]._replace(stations=tuple(stations), server=server, client=client)
+    used = trials[0]._replace(
+        stations=tuple(_means([trial.stations for trial in trials])),
+        loads=tuple(_means([trial.loads for trial in trials])),
+        server=server,
+        client=client,
+    )
     return _of_server(used) or _of_load(used) or _without_time(used)
 
 
@@ -116,9 +130,7 @@ def _of_server(used: Serving) -> Limit | None:
         return Limit("cpu", "CPUs", f"the server's {_cpus(used.granted)} used up ({who})")
     for station in used.stations:
         if station.least >= THREAD_USED_UP:
-            more = f"each of the {station.threads} threads" if station.threads > 1 else "the thread"
-            words = f"{more} {station.name} runs {100 * station.least:.0f} % of the time"
-            said = f"{words} (CPUs used: {who}, load {used.client:.2f})"
+            said = f"{_busy(station)} (CPUs used: {who}, load {used.client:.2f})"
             return Limit("cpu", station.name, said, is_thread=True)
     if used.quota is not None and server >= CPUS_USED_UP * used.quota:
         said = f"the quota of the server's control group, {used.quota:.3g} CPU seconds a second"
@@ -127,7 +139,7 @@ def _of_server(used: Serving) -> Limit | None:
 
 
 def _of_load(used: Serving) -> Limit | None:
-    """The CPUs that server and load share, or what the load has for itself."""
+    """The CPUs that server and load share, what the load has for itself, or a thread of it."""
     server, client, who = used.server, used.client, _who(used.stations)
     apart = used.together == used.granted + used.client_granted
     if not apart and server + client >= CPUS_USED_UP * used.together:
@@ -139,6 +151,11 @@ def _of_load(used: Serving) -> Limit | None:
         return Limit("client", "load", f"{said} are {meanwhile}")
     if client >= CPUS_USED_UP * used.client_granted:
         return Limit("client", "load", f"the load's {_cpus(used.client_granted)} {meanwhile}")
+    for station in used.loads:
+        if station.least >= THREAD_USED_UP:
+            busy = _busy(station, "the load's")
+            words = f"{busy}, while the server used {server:.2f} ({who})"
+            return Limit("client", "load", words)
     return None
 
 
@@ -147,10 +164,7 @@ def _without_time(used: Serving) -> Limit | None:
     for station in used.stations:
         if station.ready >= THREAD_READY and station.least >= THREAD_READY_RUNS:
             waits = 100 * (station.ready - station.least)
-            many = station.threads > 1
-            each = f"each of the {station.threads} threads" if many else "the thread"
-            ran = f"{each} {station.name} runs {100 * station.least:.0f} % of the time"
-            said = f"{ran} and waits for a CPU {waits:.0f} % of it"
+            said = f"{_busy(station)} and waits for a CPU {waits:.0f} % of it"
             said = f"{said} (CPUs used: {_who(used.stations)}, load {used.client:.2f})"
             part = station.threads * waits / 100 / used.together
             return Limit("cpu", station.name, said, part, is_thread=True)
@@ -161,42 +175,63 @@ def used_words(trials: Sequence[Serving]) -> str:
     """How much CPU time the server and its load used, if no resource is used up."""
     first = trials[0]
     server, client = mean([t.server for t in trials]), mean([t.client for t in trials])
-    who = _who(_means(trials))
+    who = _who(_means([trial.stations for trial in trials]))
     return (
         f"no resource is used up: the server used {server:.2f} CPUs ({who}) and its load "
         f"{client:.2f}, of {first.together}"
     )
 
 
-def _used(role: RoleRecord) -> float | None:
-    used = [phase.usage.cpu_ns for phase in role.phases if _counts(phase.name, phase.open)]
-    return None if None in used or not used else float(sum(ns or 0 for ns in used))
+class _Time(NamedTuple):
+    """CPU time of a role, its waits for CPUs without those for a quota (0 where they were not
+    read), and its wall time, in ns."""
+
+    used: float
+    queued: float
+    wall: float
 
 
-def _wall(role: RoleRecord) -> float:
-    phases = role.phases
-    return float(sum(phase.wall_ns for phase in phases if _counts(phase.name, phase.open)))
+def _time(role: RoleRecord, marked: bool) -> _Time | None:
+    """Those of its measured phases, or of its whole life where nobody has ``marked`` any; ``None``
+    where they were not read."""
+    phases = [phase for phase in role.phases if _counts(phase.name, phase.open)]
+    usages = [phase.usage for phase in phases] if marked else [role.usage]
+    wall = sum(phase.wall_ns for phase in phases) if marked else role.wall_ns
+    used = [usage.cpu_ns for usage in usages]
+    if not used or None in used or wall <= 0:
+        return None
+    queued = sum(usage.run_queue_ns or 0 for usage in usages) - throttled_ns(role, wall)
+    return _Time(float(sum(ns or 0 for ns in used)), max(0.0, queued), float(wall))
+
+
+def _busy(station: Station, of: str = "the") -> str:
+    """That its threads run nearly all the time, in words; ``of`` says whose they are."""
+    which = f"each of {of} {station.threads} threads" if station.threads > 1 else f"{of} thread"
+    return f"{which} {station.name} runs {100 * station.least:.0f} % of the time"
 
 
 def _counts(name: str, is_open: bool) -> bool:
     return name == MEASURE_PHASE and not is_open
 
 
-def _stations(role: RoleRecord, used: float, wall: float) -> tuple[Station, ...]:
-    """The server's CPU time in the phase, divided in proportion to the CPU time of its threads over
-    their lives: outside the phase they do the same work, or none. So is the wait for CPUs. Without
-    the attendant, whose CPU time is mostly that of its own start."""
+def _stations(role: RoleRecord, time: _Time, working: bool = False) -> tuple[Station, ...]:
+    """The CPU time of a role in the phase, divided in proportion to that of its threads over their
+    lives: outside the phase they do the same work, or none. So is the wait for CPUs. Without
+    the attendant, whose CPU time is mostly that of its own start; and only of those ``working``, if
+    asked for: a load may have a thread that waits for the others."""
     kinds: dict[str, list[ThreadRecord]] = {}
+    busiest = max((thread.usage.cpu_ns or 0 for thread in role.threads.listed), default=0)
+    least = ACTIVE_SHARE * busiest if working else 0
     for thread in role.threads.listed:
-        if thread.name != ATTENDANT:
+        if thread.name != ATTENDANT and (thread.usage.cpu_ns or 0) >= least:
             kinds.setdefault(name_of_kind(thread.name), []).append(thread)
     threads = [thread for each in kinds.values() for thread in each]
     whole = sum(thread.usage.cpu_ns or 0 for thread in threads)
     if whole <= 0:
         return ()
-    scale = used / whole / wall
+    scale = time.used / whole / time.wall
     lives = sum(thread.usage.run_queue_ns or 0 for thread in threads)
-    waited = _queued(role) / max(1, lives) / wall
+    waited = time.queued / max(1, lives) / time.wall
     sampled = () if role.hot is None else role.hot.threads
     spins = {it.tid: it.waiting / it.samples for it in sampled if it.samples >= SAMPLES_MIN}
     found = []
@@ -219,13 +254,6 @@ def _worked(thread: ThreadRecord, spins: float) -> float:
     return used - spins * user
 
 
-def _queued(role: RoleRecord) -> float:
-    """The waits for CPUs in the phase, without those for a quota; 0 where they were not read."""
-    phases = [phase for phase in role.phases if _counts(phase.name, phase.open)]
-    waits = float(sum(phase.usage.run_queue_ns or 0 for phase in phases))
-    return max(0.0, waits - throttled_ns(role, _wall(role)))
-
-
 def throttled_ns(role: RoleRecord, wall: float) -> float:
     """For how long the quota of a control group held a role back in so much of its time, summed
     over CPUs."""
@@ -241,11 +269,11 @@ def _quota(roles: Sequence[RoleRecord], cpus: int) -> float | None:
     return allowed if allowed < cpus else None
 
 
-def _means(trials: Sequence[Serving]) -> list[Station]:
-    names = dict.fromkeys(station.name for trial in trials for station in trial.stations)
+def _means(trials: Sequence[Sequence[Station]]) -> list[Station]:
+    names = dict.fromkeys(station.name for trial in trials for station in trial)
     found = []
     for name in names:
-        each = [s for trial in trials for s in trial.stations if s.name == name]
+        each = [s for trial in trials for s in trial if s.name == name]
         cpus = sum(station.cpus for station in each) / len(trials)
         least, ready = mean([s.least for s in each]), mean([s.ready for s in each])
         queued = sum(station.queued for station in each) / len(trials)

@@ -130,7 +130,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     ``evidence`` what the figures in doubt say. ``sites`` are the places in the
     program where threads waited for locks, most readings first, by the samples ``sampled_stacks``;
     ``place`` says the first ones in a sentence where a lock is the cause. ``stacks`` divide the
-    blocked time by place. ``is_jvm``: a JVM runs the threads, so samples name no line.
+    blocked time by place. ``is_jvm``: a JVM runs the threads, so samples name no line. ``used``
+    says how much CPU time a server and its load used, where nothing is named.
     """
 
     parameters: dict[str, Level]
@@ -157,6 +158,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     place: str = ""
     stacks: tuple[BlockedStack, ...] = ()
     is_jvm: bool = False
+    used: str = ""
 
     def share_of(self, *parts: str) -> float:
         """The sum of some of the ``shares``; a part that is none of them counts as 0."""

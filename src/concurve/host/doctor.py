@@ -6,7 +6,9 @@ Pure, but for the readers of ``/sys`` under a root that tests replace.
 from __future__ import annotations
 
 import os
+import re
 import resource
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,23 @@ _CPU = "sys/devices/system/cpu"
 #: A machine of fewer has none that a measurement could have for itself.
 CPUS_TO_SPARE = 4
 
+#: The capability that admits priorities below 0 and real-time policies, by the kernel's number.
+_SYS_NICE = 23
+#: The map of the users of the first namespace: in another one a capability grants no priority.
+_ALL_USERS = ["0", "0", "4294967295"]
 
-def grants(facts: dict[str, Any], root: Path = Path("/")) -> list[Item]:
-    """The CPUs, the priorities and the memory that a measured program may have."""
-    return [_cpus(facts), _quota(root), _nice(), _realtime(), _memory(facts)]
+
+def grants(facts: dict[str, Any], root: Path = Path("/"), runner: Path | None = None) -> list[Item]:
+    """The CPUs, the priorities and the memory that a measured program may have. ``runner`` is the
+    program that sets its priority."""
+    may_raise = _may_raise(root, runner)
+    return [
+        _cpus(facts),
+        _quota(root),
+        _nice(may_raise),
+        _realtime(may_raise),
+        _memory(facts),
+    ]
 
 
 def quieting(facts: dict[str, Any], root: Path = Path("/")) -> list[Item]:
@@ -56,33 +71,61 @@ def _quota(root: Path) -> Item:
     )
 
 
-def _nice() -> Item:
+def _nice(may_raise: bool) -> Item:
     limit = resource.getrlimit(resource.RLIMIT_NICE)[0]
-    least = -20 if _is_privileged() else max(-20, 20 - limit) if limit > 0 else 0
+    is_free = may_raise or limit == resource.RLIM_INFINITY
+    least = -20 if is_free else max(-20, 20 - limit)
     if least < 0:
         return Item("ok", "nice", f"{least} to 19")
     return Item(
         "--",
         "nice",
         "0 to 19: --nice below 0 is refused",
-        "sudo concurve …, or sudo setcap cap_sys_nice+ep $(command -v concurve-trial)",
+        _remedy("sudo setcap cap_sys_nice+ep $(command -v concurve-trial)"),
     )
 
 
-def _realtime() -> Item:
+def _realtime(may_raise: bool) -> Item:
     limit = resource.getrlimit(resource.RLIMIT_RTPRIO)[0]
-    if _is_privileged() or limit != 0:
+    if may_raise or limit != 0:
         return Item("ok", "real-time policies", "fifo and rr are granted")
     return Item(
         "--",
         "real-time policies",
         "--policy fifo and rr are refused",
-        "sudo concurve …, or a line '@USER - rtprio 99' in /etc/security/limits.conf",
+        _remedy("a line '@USER - rtprio 99' in /etc/security/limits.conf"),
     )
 
 
-def _is_privileged() -> bool:
-    return os.geteuid() == 0
+def _remedy(of_a_user: str) -> str:
+    """How priorities are granted: to root, who lacks them in a container, or to a user."""
+    if os.geteuid() == 0:
+        return "docker run --cap-add SYS_NICE …; rootless containers cannot grant it"
+    return f"sudo concurve …, or {of_a_user}"
+
+
+def _may_raise(root: Path, runner: Path | None) -> bool:
+    """Is the capability that admits any priority ours, or that of the file of the runner? Root
+    lacks it where a container was started without it."""
+    try:
+        status = (root / "proc/self/status").read_text(encoding="utf-8", errors="replace")
+        users = (root / "proc/self/uid_map").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    found = re.search(r"^CapEff:\s*([0-9a-fA-F]+)$", status, re.MULTILINE)
+    ours = int(found[1], 16) if found else 0
+    is_granted = ours >> _SYS_NICE & 1 or (runner is not None and _grants_it(runner))
+    return bool(is_granted) and users.split() == _ALL_USERS
+
+
+def _grants_it(program: Path) -> bool:
+    """Does the file of a program give it the capability?"""
+    try:
+        stored = os.getxattr(program, "security.capability")
+        flags, permitted = struct.unpack_from("<II", stored)
+    except (OSError, struct.error):
+        return False
+    return bool(flags & 1 and permitted >> _SYS_NICE & 1)
 
 
 def _memory(facts: dict[str, Any]) -> Item:

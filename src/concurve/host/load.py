@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from concurve.wire.spec import Attach
 
 #: Places in the line ``cpu`` of ``/proc/stat``, which begins with user, nice and system.
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7
@@ -29,7 +32,7 @@ class Process(NamedTuple):
 
 
 class Load(NamedTuple):
-    """Shares of the machine's CPU time: ``foreign`` of processes other than this one, ``steal`` of
+    """Shares of the machine's CPU time: ``foreign`` of processes that are not ours, ``steal`` of
     the hypervisor; and the processes that used most, the first one most."""
 
     foreign: float
@@ -61,6 +64,7 @@ class _Used(NamedTuple):
     name: str
     nice: int
     ticks: int
+    parent: int
 
 
 def read(root: Path = Path("/")) -> Reading:
@@ -84,22 +88,26 @@ def read(root: Path = Path("/")) -> Reading:
     return Reading(sum(fields), fields[_IDLE] + fields[_IOWAIT], fields[_STEAL], processes)
 
 
-def between(before: Reading, after: Reading, own: int | None = None) -> Load:
-    """The load between two readings, without the process ``own`` (this one if not given)."""
+def between(
+    before: Reading, after: Reading, own: int | None = None, attached: Sequence[Attach] = ()
+) -> Load:
+    """The load between two readings, without the process ``own`` (this one if not given), and
+    without the processes that are attached."""
     total = after.total - before.total
     if total <= 0:
         return Load(0.0, 0.0)
     own = os.getpid() if own is None else own
+    ours = {own} | {pid for each in attached for pid in _attached(each, after)}
     used = {
         key: now.ticks - (before.processes[key].ticks if key in before.processes else 0)
         for key, now in after.processes.items()
     }
-    ours = sum(ticks for (pid, _), ticks in used.items() if pid == own)
+    our_ticks = sum(ticks for (pid, _), ticks in used.items() if pid in ours)
     steal = after.steal - before.steal
     busy = total - (after.idle - before.idle) - steal
-    most = sorted((item for item in used.items() if item[0][0] != own), key=lambda it: -it[1])
+    most = sorted((item for item in used.items() if item[0][0] not in ours), key=lambda it: -it[1])
     return Load(
-        foreign=max(0.0, (busy - ours) / total),
+        foreign=max(0.0, (busy - our_ticks) / total),
         steal=max(0.0, steal / total),
         processes=tuple(
             Process(after.processes[key].name, key[0], after.processes[key].nice, ticks / total)
@@ -109,11 +117,40 @@ def between(before: Reading, after: Reading, own: int | None = None) -> Load:
     )
 
 
-def load_over(seconds: float, sleep: Callable[[float], None], root: Path = Path("/")) -> Load:
-    """The load over the next seconds."""
+def load_over(
+    seconds: float,
+    sleep: Callable[[float], None],
+    root: Path = Path("/"),
+    attached: Sequence[Attach] = (),
+) -> Load:
+    """The load over the next seconds, without the processes that are attached."""
     before = read(root)
     sleep(seconds)
-    return between(before, read(root))
+    return between(before, read(root), attached=attached)
+
+
+def _attached(attach: Attach, now: Reading) -> set[int]:
+    """The numbers of the processes that are attached: of a cgroup and those below it, or a process
+    and its descendants."""
+    if attach.cgroup is not None:
+        return _in_cgroup(Path(attach.cgroup))
+    children: dict[int, list[int]] = {}
+    for (pid, _), process in now.processes.items():
+        children.setdefault(process.parent, []).append(pid)
+    first = attach.process
+    found = [first.pid] if first and (first.pid, first.started_ticks) in now.processes else []
+    for pid in found:
+        found += children.pop(pid, [])  # once: a number may come again as a descendant
+    return set(found)
+
+
+def _in_cgroup(folder: Path) -> set[int]:
+    found: set[int] = set()
+    for path, _, _ in os.walk(folder):
+        with contextlib.suppress(OSError, ValueError):
+            text = Path(path, "cgroup.procs").read_text(encoding="ascii")
+            found.update(map(int, text.split()))
+    return found
 
 
 def _process(text: str) -> tuple[tuple[int, int], _Used]:
@@ -122,4 +159,4 @@ def _process(text: str) -> tuple[tuple[int, int], _Used]:
     pid, _, name = head.partition(" (")
     fields = tail.split()
     ticks, nice, started = int(fields[11]) + int(fields[12]), int(fields[16]), int(fields[19])
-    return (int(pid), started), _Used(name, nice, ticks)
+    return (int(pid), started), _Used(name, nice, ticks, parent=int(fields[1]))

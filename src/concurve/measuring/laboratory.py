@@ -175,7 +175,7 @@ def check_plan(
                 if role.attach is not None:
                     raise HostError(where, "the process that runs now, by its number or unit")
                 if problem.kind == "control_refused":
-                    raise HostError(where, "run as root, or leave the control out")
+                    raise HostError(where, "grant it (concurve doctor says how), or leave it out")
                 raise StudyError(where, _for_missing(role, plan))
 
 

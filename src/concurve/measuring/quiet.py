@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from concurve.definition.study import Study
 from concurve.definition.units import format_duration
 from concurve.errors import BusyError, HostError
+from concurve.host.attaching import find
 from concurve.host.load import Load, load_over
 from concurve.host.lock import measurement_lock
 from concurve.readings.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX
+from concurve.wire.spec import Attach
 
 #: The machine is looked at for so long each time,
 WINDOW_SECONDS = 1.0
@@ -42,21 +45,35 @@ def disturbance(load: Load) -> str:
     return "; ".join(found)
 
 
+def attached_in(studies: Iterable[Study]) -> list[Attach]:
+    """The processes that roles of some studies are attached to.
+
+    Raises:
+        HostError: there are no such processes.
+    """
+    roles = [role for study in studies for role in study.roles]
+    return [
+        role.attached or find(role.attach, f"role {role.name}") for role in roles if role.attach
+    ]
+
+
 @contextlib.contextmanager
 def quiet_machine(
     seconds: float,
     say: Callable[[str], None],
     look: Callable[[], Load] | None = None,
     clock: Callable[[], float] = time.monotonic,
+    attached: Sequence[Attach] = (),
 ) -> Iterator[None]:
     """Have the machine for one's own measurements once it is quiet and no other measurement runs:
     of several that wait, one gets it, and the others wait on. ``say`` hears what disturbs
-    meanwhile, and the result.
+    meanwhile, and the result. The processes that are ``attached`` disturb no more than they do in
+    a trial.
 
     Raises:
         HostError: it was not quiet within so many seconds; names what disturbed last.
     """
-    look = look or (lambda: load_over(WINDOW_SECONDS, time.sleep))
+    look = look or (lambda: load_over(WINDOW_SECONDS, time.sleep, attached=attached))
     begun, said, quiet = clock(), -SAY_SECONDS, 0
     with contextlib.ExitStack() as held:
         while True:

@@ -14,9 +14,9 @@ PARAMETERS = {"extract": "extracts", "condition": "conditions", "set": "levels",
               "indicator": "indicators", "secret": "secrets"}  # fmt: skip
 HOOKS = ("setup", "prepare", "conclude", "cleanup", "check")
 _SAME = ("cpus", "nice", "policy", "env", "background", "server", "ready", "ready-within", "attach",
-         "counters", "primary", "work", "base", "name", "effort", "precision", "repeats", "timeout",
-         "max-time", "wait-quiet", "seed", "db", "target", "java", "effect", "across-machines",
-         "predict", "factor", "levels", "better", "in-doubt")  # fmt: skip
+         "password-from", "counters", "primary", "work", "base", "name", "effort", "precision",
+         "repeats", "timeout", "max-time", "wait-quiet", "seed", "db", "target", "java", "effect",
+         "across-machines", "predict", "factor", "levels", "better", "in-doubt")  # fmt: skip
 _FLAGS = ("across-machines", "in-doubt")
 #: What shows in Python what an option shows.
 _SHOWN = {"json": "frame()", "claims": "run.findings.claims", "published": "run.findings.published",

@@ -137,6 +137,24 @@ class Secrets:
         is_there = is_named and self._has(PASSWORD_VARIABLE)
         return {PASSWORD_VARIABLE: reference(PASSWORD_VARIABLE)} if is_there else {}
 
+    def password_from(self, variable: str) -> str:
+        """Know the password in the environment variable that ``--password-from`` names.
+
+        Raises:
+            StudyError: the environment does not have it.
+        """
+        password = self._environment.get(variable)
+        if not password:
+            # Another text may be the password itself, and is not shown.
+            is_name = re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable)
+            raise StudyError(
+                f"--password-from {variable if is_name else '…'}: this environment variable is not "
+                "set",
+                f"export {variable if is_name else 'NAME'}=… before, and --password-from its name",
+            )
+        self.add(variable, password)
+        return password
+
     def draw(self, name: str) -> None:
         """Know a secret of this name, a text that nobody has chosen: no variable of the environment
         sets it."""

@@ -72,6 +72,7 @@ class StudyForm(_Form, frozen=True):
     attach: str = ""
     server: str = ""
     ready: str = ""
+    password_from: str = ""
     counters: str = ""
     secret: str = ""
 
@@ -99,7 +100,9 @@ _OF_SWEEP = (
     "cpus", "nice", "policy", "env", "background", "server", "ready", "attach", "extract",
     "primary", "work", "condition", "base", "name", "prepare", "conclude", "check", "secret",
 )  # fmt: skip
-_OF_STUDY = ("only", "java", "target", "attach", "server", "ready", "counters", "secret")
+_OF_STUDY = (
+    "only", "java", "target", "attach", "server", "password_from", "ready", "counters", "secret",
+)  # fmt: skip
 
 #: So many more trials of a cell may be asked for at once.
 MORE_MAX = 1000

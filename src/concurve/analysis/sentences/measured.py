@@ -38,7 +38,8 @@ def measured(plan: Plan, cells: Sequence[CellFindings], asked: IndicatorInfo) ->
         yield (
             f"Which level of {plan.work} is best cannot be said: only "
             f"{plan.work}={plan.cells[0].parameters[plan.work]} was measured. Measure "
-            "another one in a run of its own, then: concurve compare RUN1 RUN2."
+            "another one in a run of its own, then: concurve compare RUN1 RUN2 (the ids that "
+            "concurve runs lists)."
         )
 
 

@@ -149,7 +149,8 @@ def limit_line(cell: CellExplanation) -> Paragraph:
     elif not cell.trials:
         text = f"it cannot be said: {after}"
     else:
-        text = f"no limit was found. {before.rstrip('.')}."
+        used = f" {cell.used[:1].upper()}{cell.used[1:]}." if cell.used else ""
+        text = f"no limit was found. {before.rstrip('.')}.{used}"
     return Paragraph(text, Tone.SOFT, lead=_LIMIT)
 
 
