@@ -30,7 +30,7 @@ from concurve.explain.others import did_not_answer, waits_for_who_is_not_held_up
 from concurve.explain.sentences import sentence
 from concurve.explain.sites import place_sentence, sites_of, stacks_of
 from concurve.explain.stacks import blocked_stacks
-from concurve.explain.verdict import Case, Verdict
+from concurve.explain.verdict import EXPLAINS, Case, Verdict
 from concurve.explain.waiting import KINDS
 from concurve.explain.weights import Weight, outweighed, weigh
 from concurve.findings.cells import CellFindings
@@ -259,14 +259,14 @@ def _cell(
     alone = _quiet_verdict(cell, base_cell if base is not None else None, quiet, serving)
     said = verdict.cause, verdict.limit
     is_confirmed = alone is not None and (alone.cause, alone.limit) == said
-    is_shown = _is_shown(own, base, verdict)
+    shown = _shown(own, base, verdict)
     # Other processes are a cause that a quiet machine would not show: it is the doubt itself.
-    is_sure = is_confirmed or is_shown or verdict.cause == "contamination"
+    is_sure = is_confirmed or bool(shown) or verdict.cause == "contamination"
     is_withheld = bool(doubt) and not is_sure
     if doubt and is_confirmed:
         evidence = f"{evidence} The quiet trials alone say the same; {doubt}."
-    elif doubt and is_shown:
-        evidence = f"{evidence} Other processes cannot have made them wait so long; {doubt}."
+    elif doubt and shown:
+        evidence = f"{evidence} {shown}; {doubt}."
     # An address in a JVM without symbols tells nobody anything.
     place = "" if is_withheld else place_sentence(verdict.cause, sites, addresses=not own.is_jvm)
     known = [name for name in _COMPONENTS if name in own.columns]
@@ -301,12 +301,18 @@ def _cell(
     )
 
 
-def _is_shown(own: Breakdown, base: Breakdown | None, verdict: Verdict) -> bool:
-    """Does a lock stand whatever others did? Threads were seen at it, and waited for one another
-    for longer than others can have held them up."""
+def _shown(own: Breakdown, base: Breakdown | None, verdict: Verdict) -> str:
+    """Why a cause stands whatever others did, or empty. A quota counts the CPU time of its own
+    group; it stands for the waits for CPUs if it is most of them. At a lock, threads were seen, and
+    waited for one another for longer than others can have held them up."""
+    if verdict.cause == "quota":
+        held_back, waited = own.per_operation("throttled_ns"), own.mean("run_queue")
+        return "Others do not use up its quota" if held_back >= EXPLAINS * waited else ""
     if base is None or verdict.cause != "lock" or not is_seen(own):
-        return False
-    return waits_for_who_is_not_held_up(own, base)
+        return ""
+    if not waits_for_who_is_not_held_up(own, base):
+        return ""
+    return "Other processes cannot have made them wait so long"
 
 
 def _stacks(cell: Breakdown, sites: tuple[WaitSite, ...]) -> tuple[BlockedStack, ...]:
