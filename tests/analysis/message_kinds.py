@@ -450,8 +450,8 @@ kind("undirected-in-a-file", "No setting is recommended: whether higher or lower
 @kind("seems-in-doubt", r".* in doubt: the machine was not quiet\.$")
 def _seems() -> Said:
     """A speed-up by wall time, in a run whose figure has no direction."""
-    steal = {"steal_of": lambda spec: 10**9}
-    return stored(_undirected_study(), FakeEngine(stdout="score 5", **steal))
+    engine = FakeEngine(stdout="score 5", steal_of=lambda spec: 10**9)
+    return stored(_undirected_study(), engine)
 
 
 def _undirected_study() -> Study:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from concurve import words
 from concurve.analysis.campaign.compared import Compared, Setting, compared
 from concurve.analysis.campaign.summary import name_of
 from concurve.analysis.claims.answer import setting_in_words
@@ -129,7 +130,8 @@ def _answer(asked: Answer, found: Compared) -> str:
     wins = Counter(setting.best for setting in settings if setting.best is not None)
     doubted = sum(setting.in_doubt for setting in settings)
     total = f"{len(settings)} settings"
-    doubt = f" {doubted} of {total} are in doubt: the machine was not quiet." if doubted else ""
+    are = words.verb(doubted)
+    doubt = f" {doubted} of {total} {are} in doubt: the machine was not quiet." if doubted else ""
     if doubted == len(settings):
         return f"{_whether(asked, found)} cannot be said: the machine was not quiet."
     if not wins:
