@@ -55,7 +55,7 @@ def figures(quick: bool) -> Iterator[Figure]:
     if quick:
         for where in (alone_, beside):
             missing = "takes half an hour, left out of a quick run"
-            yield Figure(f"examples {where}: wrong answers", "", missing=missing)
+            yield Figure(f"wrong examples {where}", "each judges itself", missing=missing)
         return
     found = {}
     found[alone_] = _all(is_quiet=True)
@@ -129,9 +129,7 @@ def _figures(where: str, answers: Mapping[str, Answer]) -> Iterator[Figure]:
     asked = len(answers) - counts[SKIPPED]
     wrong = counts[WRONG] + counts[FAILED]
     said = f"of {asked} examples {counts[RIGHT]} are right, {counts[WITHHELD]} cannot be said"
-    yield Figure(
-        f"examples {where}: wrong answers", said, Estimate(value=wrong, n=asked), Bound(high=0)
-    )
+    yield Figure(f"wrong examples {where}", said, Estimate(value=wrong, n=asked), Bound(high=0))
     for name, answer in answers.items():
         if answer.kind == SKIPPED:
             yield Figure(f"… {name}", "what it needs is missing", missing=answer.says)

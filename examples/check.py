@@ -7,6 +7,7 @@
     check.py compared RUN --factor NAME --levels BASE,NEW --right VERDICT,…
     check.py predicted FIT.json FITTED RUN --factor NAME --at N --by INDICATOR
     check.py resumed BEFORE.csv AFTER.csv RUN
+    check.py refused RUN --says WHY
 
 LEVELS of --right are those that are right, with commas between them. ``cpus..`` stands for those
 from the number of granted CPUs on (or the greatest one), ``more`` for all but the lowest where more
@@ -14,6 +15,8 @@ than one CPU is granted.
 
 It reads what ``concurve show --json``, ``compare --json``, ``explain --json`` and ``fit --json``
 print, and needs Python alone. Exit code: 0 right or not said, 1 wrong.
+
+``refused`` is for a verb that gives no figure of a run: an answer only where a trial is in doubt.
 
 With --quiet an answer may be withheld only where a trial is in doubt: a machine that was quiet
 throughout is no reason to say nothing.
@@ -314,6 +317,11 @@ def _resumed(given: argparse.Namespace) -> Judged:
     return Judged(resumed(_rows(given.before), _rows(given.after), run), (run,))
 
 
+def _refused(given: argparse.Namespace) -> Judged:
+    run = asked("show", given.run, "--json")
+    return Judged(Verdict(WITHHELD, given.says).on_a_quiet_machine(has_doubt(run)), (run,))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Judge what Concurve answers.")
     parser.add_argument("--quiet", action="store_true", help="only a trial in doubt excuses")
@@ -345,6 +353,7 @@ def _parser() -> argparse.ArgumentParser:
     of_predicted.add_argument("--at", type=float, required=True)
     of_predicted.add_argument("--by", required=True)
     kind("resumed", _resumed, ["before", "after", "run"])
+    kind("refused", _refused, ["run"]).add_argument("--says", required=True)
     return parser
 
 

@@ -38,7 +38,7 @@ FIGURES = {
     "causes": ("no bottleneck, threads=2", "spin beyond the CPUs, threads=8"),
     "page": ("first paint of 50 trials", "page of 50 trials"),
     "demo": ("make demo", "… lines of make demo", "… page of make demo"),
-    "examples": ("examples as the machine is: wrong answers",),
+    "examples": ("wrong examples as the machine is",),
 }
 
 

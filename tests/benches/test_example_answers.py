@@ -62,8 +62,8 @@ def test_each_example_is_asked_on_the_machine_as_it_is_and_beside_busy_processes
     monkeypatch.setattr(bench, "FOLDER", tmp_path)
     monkeypatch.setattr(bench, "allowed_cpus", lambda: (0,))
     quiet, lacks, busy, lacks_too = bench.figures(False)
-    assert quiet.name == "examples as the machine is: wrong answers"
-    assert busy.name == "examples beside 2 busy processes: wrong answers"
+    assert quiet.name == "wrong examples as the machine is"
+    assert busy.name == "wrong examples beside 2 busy processes"
     for figure in (quiet, busy):
         assert figure.how == "of 3 examples 1 are right, 1 cannot be said"
         assert figure.estimate is not None and figure.estimate.value == 1

@@ -106,6 +106,17 @@ def test_on_a_quiet_machine_only_a_trial_in_doubt_excuses_that_nothing_is_said(
     assert code == (kind == "WRONG")
 
 
+@pytest.mark.parametrize(("doubtful", "kind"), [(0, "WRONG"), (2, "cannot be said")])
+def test_a_refusal_is_an_answer_only_where_a_trial_is_in_doubt(
+    doubtful: int, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(check, "asked", lambda *_: {"cells": [{"doubtful": doubtful}]})
+    code = check.main(["refused", "small", "--says", "no row counts"])
+    said = capsys.readouterr().out
+    assert said.startswith(f"{kind}: ") and "no row counts" in said
+    assert code == (kind == "WRONG")
+
+
 def test_an_answer_is_as_it_is_on_a_quiet_machine_and_on_a_busy_one() -> None:
     for kind in ("right", "WRONG"):
         for is_doubted in (False, True):
