@@ -15,7 +15,7 @@ from concurve.findings.run import Report
 from concurve.report.html import to_html
 from concurve.report.sections.run import run_document
 from tests.report import samples
-from tests.report.demonstrations import of_the_demonstration
+from tests.report.demonstrations import of_the_demonstration, on_a_busy_machine
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
@@ -26,10 +26,11 @@ pytestmark = [
 
 Open = Callable[..., Page]
 
-DEMONSTRATION = "the demonstration"
+DEMONSTRATION, DISTURBED = "the demonstration", "the demonstration on a busy machine"
 PAGES: dict[str, Callable[[], Report]] = {
     **samples.ALL,
     DEMONSTRATION: lambda: of_the_demonstration("nothing", 0),
+    DISTURBED: on_a_busy_machine,
 }
 
 
@@ -95,7 +96,13 @@ def assert_accessible(page: Page) -> None:
     assert not found, [(item["id"], item["nodes"][0]["html"][:200]) for item in found]
 
 
-LIMITS = {"judged": "Locks.", DEMONSTRATION: "Locks.", "thread_scaling": "", "troubled": ""}
+LIMITS = {
+    "judged": "Locks.",
+    DEMONSTRATION: "Locks.",
+    DISTURBED: "No cause is named",
+    "thread_scaling": "",
+    "troubled": "",
+}
 
 
 @pytest.mark.parametrize("name", LIMITS)
