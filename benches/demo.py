@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from measuring.figures import Bound, Figure, MissingToolError, unless_missing
-from measuring.running import ROOT
+from measuring.figures import Bound, Figure, MissingToolError
+from measuring.running import ROOT, busy_processes
 from measuring.showing import alone
 from measuring.tools import require
 
 from concurve.estimate import Estimate
 
 SECONDS_MAX = 90.0
+LINES_MAX = 30
+PAGE_BYTES_MAX = 1e6
+
+#: The usual width of a terminal: in a wider one it prints fewer lines.
+SCREEN = {**os.environ, "COLUMNS": "80"}
+
+#: What it writes.
+PAGE = ROOT / ".concurve" / "thread-scaling.html"
 
 #: The time allowance of thread-scaling at quick, which a trial under way may not outlast; and what
 #: stopping it may take.
@@ -35,48 +43,54 @@ NICE = (0, 19)
 def figures(quick: bool) -> Iterator[Figure]:
     """One run: it is long, and its length is bounded by design. Then one beside each number of
     competitors."""
-    figure = Figure(
-        "make demo", "wall time after the build, one run", bound=Bound(high=SECONDS_MAX)
+    promised = (
+        Figure("make demo", "wall time after the build, one run", bound=Bound(high=SECONDS_MAX)),
+        Figure("… lines of make demo", "on standard output", bound=Bound(high=LINES_MAX)),
+        Figure("… page of make demo", "size, with its charts", bound=Bound(high=PAGE_BYTES_MAX)),
     )
     if quick:
-        yield figure._replace(missing="takes a minute, left out of a quick run")
+        for figure in promised:
+            yield figure._replace(missing="takes a minute, left out of a quick run")
         return
-    yield unless_missing(figure, demo_seconds)
+    try:
+        found = demo()
+    except MissingToolError as error:
+        yield from (figure._replace(missing=str(error)) for figure in promised)
+    else:
+        for figure, value, unit in zip(promised, found, ("s", "lines", "bytes"), strict=True):
+            yield figure._replace(estimate=Estimate(value=value, unit=unit))
     for count in COMPETITORS:
         for nice in NICE:
             yield from beside(count, nice)
 
 
 def beside(count: int, nice: int) -> Iterator[Figure]:
-    """The demonstration beside competitors: its trials end with the allowance, and each setting is
-    measured or named."""
+    """The demonstration beside competitors: its trials end with the allowance, each setting is
+    measured or named, and all stays on a screen."""
     name = f"make demo beside {count} busy processes at nice {nice}"
-    timed = Figure(
-        name,
-        "time of its trials, one run",
-        bound=Bound(high=ALLOWED_SECONDS + STOPPING_SECONDS),
-    )
-    silent = Figure(
-        name,
-        "settings without a figure or a word about them, and 1 without a word of doubt, one run",
-        bound=Bound(high=0),
+    says_all = "settings without a figure or a word about them, and 1 without a word of doubt"
+    most = ALLOWED_SECONDS + STOPPING_SECONDS
+    promised = (
+        Figure(name, "time of its trials, one run", bound=Bound(high=most)),
+        Figure(name, f"{says_all}, one run", bound=Bound(high=0)),
+        Figure(name, "lines on standard output, one run", bound=Bound(high=LINES_MAX)),
     )
     try:
         found = busy_demo(count, nice)
     except MissingToolError as error:
-        yield timed._replace(missing=str(error))
-        yield silent._replace(missing=str(error))
+        yield from (figure._replace(missing=str(error)) for figure in promised)
         return
-    yield timed._replace(estimate=Estimate(value=found.seconds, unit="s"))
-    yield silent._replace(estimate=Estimate(value=found.unsaid))
+    for figure, value, unit in zip(promised, found, ("s", "", "lines"), strict=True):
+        yield figure._replace(estimate=Estimate(value=value, unit=unit))
 
 
 class Busy(NamedTuple):
-    """Seconds that the trials of a run took, infinite if it ended without a report; and how much it
-    did not say."""
+    """Seconds that the trials of a run took, how much it did not say, and the lines that it
+    printed; infinite if it ended without a report."""
 
     seconds: float
     unsaid: float
+    lines: float
 
 
 def busy_demo(count: int, nice: int) -> Busy:
@@ -87,19 +101,20 @@ def busy_demo(count: int, nice: int) -> Busy:
     """
     make = require("make", "make")
     subprocess.run([make, "build"], cwd=ROOT, capture_output=True, check=True)
-    with tempfile.TemporaryDirectory() as folder, competitors(count, nice):
+    with tempfile.TemporaryDirectory() as folder, busy_processes(count, nice):
         database = str(Path(folder) / "demo.db")
         done = subprocess.run(
-            [make, "demo", f"CONCURVE_DB={database}"], cwd=ROOT, capture_output=True, check=False
-        )
+            [make, "demo", f"CONCURVE_DB={database}"], cwd=ROOT, env=SCREEN, capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
         if done.returncode != 0:
-            return Busy(math.inf, math.inf)
+            return Busy(math.inf, math.inf, math.inf)
         program = Path(sys.executable).parent / "concurve"
         exported = subprocess.run(
             [program, "export", "last", "--db", database], capture_output=True, check=True
         )
     export = json.loads(exported.stdout)
-    return Busy(export["run"]["duration_seconds"], unsaid(export))
+    return Busy(export["run"]["duration_seconds"], unsaid(export), len(done.stdout.splitlines()))
 
 
 def unsaid(export: dict[str, Any]) -> int:
@@ -113,20 +128,15 @@ def unsaid(export: dict[str, Any]) -> int:
     return missing + (not any("in doubt" in sentence for sentence in said))
 
 
-@contextmanager
-def competitors(count: int, nice: int) -> Iterator[None]:
-    """Processes that each keep a CPU busy."""
-    line = f"import os; os.nice({nice})\nwhile True: pass"
-    running = [subprocess.Popen([sys.executable, "-c", line]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for process in running:
-            process.kill()
-            process.wait()
+class Demo(NamedTuple):
+    """What the demonstration took, how many lines it printed, and how large its page is."""
+
+    seconds: float
+    lines: int
+    page_bytes: int
 
 
-def demo_seconds() -> Estimate:
+def demo() -> Demo:
     """Build first, then time the demonstration.
 
     Raises:
@@ -135,11 +145,14 @@ def demo_seconds() -> Estimate:
     make = require("make", "make")
     for goal in ("build", "demo"):
         begin = time.perf_counter()
-        done = subprocess.run([make, goal], cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [make, goal], cwd=ROOT, env=SCREEN, capture_output=True, text=True, check=False
+        )
         if done.returncode != 0:
             said = (done.stderr or done.stdout).strip().splitlines()[-1:]
             raise MissingToolError(f"make {goal} failed: {' '.join(said)}")
-    return Estimate(value=time.perf_counter() - begin, unit="s")
+    seconds = time.perf_counter() - begin
+    return Demo(seconds, len(done.stdout.splitlines()), PAGE.stat().st_size)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ import web_window
 from measuring.figures import Bench
 from measuring.showing import exit_code, quiet_warning, show
 
+import examples
 import hosts
 import models
 import monitor
@@ -75,6 +76,7 @@ SUBJECTS: dict[str, Bench] = {
     "latches": latches.figures,  # counted latches and the shared heap beside those of others
     "disturbed": disturbed.figures,  # servers beside other work
     "demo": demo.figures,  # make demo
+    "examples": examples.figures,  # the answers of the examples, beside busy processes too
 }
 
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Judges what Concurve answers: right, "cannot be said, because …", or wrong.
 
-    check.py best RUN --by INDICATOR --right LEVELS [--where FACTOR=LEVEL]
+    check.py [--quiet] best RUN --by INDICATOR --right LEVELS [--where FACTOR=LEVEL]
     check.py cause RUN --where FACTOR=LEVEL,… --right CAUSE,…
     check.py compared A B --right VERDICT,…
     check.py compared RUN --factor NAME --levels BASE,NEW --right VERDICT,…
-    check.py predicted FIT.json RUN --factor NAME --at N --by INDICATOR
+    check.py predicted FIT.json FITTED RUN --factor NAME --at N --by INDICATOR
     check.py resumed BEFORE.csv AFTER.csv RUN
+    check.py refused RUN --says WHY
 
 LEVELS of --right are those that are right, with commas between them. ``cpus..`` stands for those
 from the number of granted CPUs on (or the greatest one), ``more`` for all but the lowest where more
@@ -14,6 +15,11 @@ than one CPU is granted.
 
 It reads what ``concurve show --json``, ``compare --json``, ``explain --json`` and ``fit --json``
 print, and needs Python alone. Exit code: 0 right or not said, 1 wrong.
+
+``refused`` is for a verb that gives no figure of a run: an answer only where a trial is in doubt.
+
+With --quiet an answer may be withheld only where a trial is in doubt: a machine that was quiet
+throughout is no reason to say nothing.
 """
 
 from __future__ import annotations
@@ -43,6 +49,12 @@ class Verdict(NamedTuple):
         """1 where the answer is wrong."""
         return 1 if self.kind == WRONG else 0
 
+    def on_a_quiet_machine(self, is_doubted: bool) -> Verdict:
+        """The verdict where only a trial in doubt excuses that an answer is withheld."""
+        if self.kind != WITHHELD or is_doubted:
+            return self
+        return Verdict(WRONG, f"no trial is in doubt, and yet: {self.says}")
+
 
 class UnusableError(Exception):
     """What is to be judged cannot be read."""
@@ -70,17 +82,20 @@ def best(run: dict[str, Any], by: str, right: str, where: dict[str, str]) -> Ver
 
 
 def cause(explained: dict[str, Any], where: dict[str, str], right: Sequence[str]) -> Verdict:
-    """What limits the cell with these levels."""
+    """What limits the cell with these levels. A cause that is named is an answer, on a busy machine
+    too; so is that no limit was found, except where the cell is in doubt. Nothing is said where the
+    doubt names no cause, and where other processes took the CPUs."""
     cells = [cell for cell in explained["cells"] if _is_at(cell["parameters"], where)]
     if not cells:
         return Verdict(WITHHELD, f"{_words(where)} is not explained: {_all(explained['missing'])}")
     for cell in cells:
-        name, why = cell["cause"], cell.get("doubt") or cell["evidence"]
-        said = f"{name} limits {_words(cell['parameters'])}: {why}"
-        if cell.get("doubt") or (name in ("none", "contamination") and name not in right):
+        name, doubt = cell["cause"], cell.get("doubt")
+        said = f"{name} limits {_words(cell['parameters'])}: {doubt or cell['evidence']}"
+        if name in right:
+            continue
+        if name in ("in doubt", "contamination") or (name == "none" and doubt):
             return Verdict(WITHHELD, said)
-        if name not in right:
-            return Verdict(WRONG, f"{said}; right is {' or '.join(right)}")
+        return Verdict(WRONG, f"{said}; right is {' or '.join(right)}")
     return Verdict(RIGHT, f"{cells[-1]['cause']} limits {_words(where)}")
 
 
@@ -101,6 +116,10 @@ def compared(comparison: dict[str, Any], right: Sequence[str]) -> Verdict:
     return Verdict(WITHHELD, undecided) if undecided else Verdict(RIGHT, said)
 
 
+#: An interval whose ends differ by more than this factor says nothing: almost anything is in it.
+WIDEST = 1.5
+
+
 def predicted(fit: dict[str, Any], run: dict[str, Any], factor: str, at: float, by: str) -> Verdict:
     """What was predicted for ``at`` against what was measured there: do the intervals overlap?"""
     expected = next((item for item in fit["predictions"] if item["n"] == at), None)
@@ -119,10 +138,16 @@ def predicted(fit: dict[str, Any], run: dict[str, Any], factor: str, at: float, 
         f"measured {low:.4g} to {high:.4g}"
     )
     if expected["low"] <= high and low <= expected["high"]:
+        if _is_wide(expected["low"], expected["high"]) or _is_wide(low, high):
+            return Verdict(WITHHELD, f"{said}: ends that differ by more than {WIDEST:g} times")
         return Verdict(RIGHT, said)
     if measured.get("in_doubt"):
         return Verdict(WITHHELD, f"{said}, but the machine was not quiet")
     return Verdict(WRONG, said)
+
+
+def _is_wide(low: float, high: float) -> bool:
+    return low <= 0 or high / low > WIDEST
 
 
 #: Columns of a trial that later trials may change: it may be set aside for quieter ones.
@@ -192,11 +217,25 @@ def _best_set(run: dict[str, Any], where: dict[str, str]) -> dict[str, Any] | No
 
 
 def _unsaid(run: dict[str, Any], what: str) -> Verdict:
-    """Nothing was said: with a warning that is an answer, without one it is none."""
+    """Nothing was said: that is an answer where the run says of a setting why it has no figure or
+    one in doubt, and wrong where nothing stood in the way."""
     warnings = [item["sentence"] for item in run["findings"] if item["kind"] == "warning"]
-    if warnings:
-        return Verdict(WITHHELD, f"{what}: {warnings[0]}")
+    if has_doubt(run):
+        reasons = [sentence for sentence in warnings if "in doubt" in sentence]
+    else:
+        short = (cell for cell in run["cells"] if cell["status"] != "ok")
+        reasons = [cell["note"] or cell["stop_reason"] for cell in short]
+    if any(reasons):
+        return Verdict(WITHHELD, f"{what}: {next(filter(None, reasons))}")
     return Verdict(WRONG, f"{what}, and no reason is given")
+
+
+def has_doubt(document: dict[str, Any]) -> bool:
+    """Is a trial in doubt on which a run, an explanation or a comparison rests?"""
+    return any(
+        cell.get("doubtful") or cell.get("doubt") or cell.get("ratio", {}).get("in_doubt")
+        for cell in document["cells"]
+    )
 
 
 def _only_level(setting: Any) -> str:
@@ -242,37 +281,54 @@ def _where(text: str) -> dict[str, str]:
     return dict(part.partition("=")[::2] for part in text.split(",") if part)
 
 
-def _best(given: argparse.Namespace) -> Verdict:
-    return best(asked("show", given.run, "--json"), given.by, given.right, _where(given.where))
+class Judged(NamedTuple):
+    """A verdict, and what it was read from."""
+
+    verdict: Verdict
+    documents: tuple[dict[str, Any], ...]
 
 
-def _cause(given: argparse.Namespace) -> Verdict:
+def _best(given: argparse.Namespace) -> Judged:
+    run = asked("show", given.run, "--json")
+    return Judged(best(run, given.by, given.right, _where(given.where)), (run,))
+
+
+def _cause(given: argparse.Namespace) -> Judged:
     explained = asked("explain", given.run, "--json")
-    return cause(explained, _where(given.where), given.right.split(","))
+    verdict = cause(explained, _where(given.where), given.right.split(","))
+    return Judged(verdict, (explained, asked("show", given.run, "--json")))
 
 
-def _compared(given: argparse.Namespace) -> Verdict:
+def _compared(given: argparse.Namespace) -> Judged:
     inside = ["--factor", given.factor, "--levels", given.levels] if given.factor else []
-    return compared(asked("compare", *given.runs, *inside, "--json"), given.right.split(","))
+    comparison = asked("compare", *given.runs, *inside, "--json")
+    runs = (asked("show", run, "--json") for run in given.runs)
+    return Judged(compared(comparison, given.right.split(",")), (comparison, *runs))
 
 
-def _predicted(given: argparse.Namespace) -> Verdict:
+def _predicted(given: argparse.Namespace) -> Judged:
     fit = json.loads(Path(given.fit).read_text(encoding="utf-8"))
-    run = asked("show", given.run, "--json")
-    return predicted(fit, run, given.factor, given.at, given.by)
+    fitted, run = (asked("show", name, "--json") for name in (given.fitted, given.run))
+    return Judged(predicted(fit, run, given.factor, given.at, given.by), (fitted, run))
 
 
-def _resumed(given: argparse.Namespace) -> Verdict:
+def _resumed(given: argparse.Namespace) -> Judged:
     run = asked("show", given.run, "--json")
-    return resumed(_rows(given.before), _rows(given.after), run)
+    return Judged(resumed(_rows(given.before), _rows(given.after), run), (run,))
+
+
+def _refused(given: argparse.Namespace) -> Judged:
+    run = asked("show", given.run, "--json")
+    return Judged(Verdict(WITHHELD, given.says).on_a_quiet_machine(has_doubt(run)), (run,))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Judge what Concurve answers.")
+    parser.add_argument("--quiet", action="store_true", help="only a trial in doubt excuses")
     kinds = parser.add_subparsers(required=True)
 
     def kind(
-        name: str, judge: Callable[[argparse.Namespace], Verdict], places: Iterable[str]
+        name: str, judge: Callable[[argparse.Namespace], Judged], places: Iterable[str]
     ) -> argparse.ArgumentParser:
         made = kinds.add_parser(name)
         made.set_defaults(judge=judge)
@@ -292,11 +348,12 @@ def _parser() -> argparse.ArgumentParser:
     of_compared.add_argument("--factor")
     of_compared.add_argument("--levels", default="")
     of_compared.add_argument("--right", required=True)
-    of_predicted = kind("predicted", _predicted, ["fit", "run"])
+    of_predicted = kind("predicted", _predicted, ["fit", "fitted", "run"])
     of_predicted.add_argument("--factor", required=True)
     of_predicted.add_argument("--at", type=float, required=True)
     of_predicted.add_argument("--by", required=True)
     kind("resumed", _resumed, ["before", "after", "run"])
+    kind("refused", _refused, ["run"]).add_argument("--says", required=True)
     return parser
 
 
@@ -304,10 +361,13 @@ def main(arguments: Sequence[str]) -> int:
     """Judge, and print the verdict in a line."""
     given = _parser().parse_args(arguments)
     try:
-        verdict: Verdict = given.judge(given)
+        judged: Judged = given.judge(given)
     except (UnusableError, OSError) as error:
         print(f"{WRONG}: {error}")
         return 1
+    verdict = judged.verdict
+    if given.quiet:
+        verdict = verdict.on_a_quiet_machine(any(map(has_doubt, judged.documents)))
     print(f"{verdict.kind}: {verdict.says}")
     return verdict.exit_code
 

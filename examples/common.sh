@@ -1,7 +1,8 @@
 # What the examples share. Each begins with: . "$(dirname "$0")/../common.sh"
 #
 # It goes to an empty folder with a store of its own. At the end the folder is removed, and every server that `serve`
-# has started is stopped. EXAMPLE_KEEP=1 keeps the folder.
+# has started is stopped. EXAMPLE_KEEP=1 keeps the folder. EXAMPLE_QUIET=1 takes a withheld answer for wrong where no
+# trial is in doubt.
 #
 # Exit codes: 0 the answer is right, or Concurve says why it cannot be given; 1 it is wrong; 77 a program is missing.
 # shellcheck shell=bash
@@ -41,7 +42,7 @@ needs() { # PROGRAM PACKAGE: skip the example if the program is missing
 }
 
 check() { # judge the answer of a stored run: check.py says how
-    python3 "$EXAMPLES/check.py" "$@"
+    python3 "$EXAMPLES/check.py" ${EXAMPLE_QUIET:+--quiet} "$@"
 }
 
 free_port() { # print a free TCP port of loopback

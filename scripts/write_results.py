@@ -37,6 +37,7 @@ from concurve.report.document import (
     Block,
     Chart,
     Code,
+    Collapsible,
     Column,
     Document,
     Fact,
@@ -322,7 +323,7 @@ def charts_of(report: Report) -> list[Chart]:
 def document(found: Result, pictures: Sequence[Chart]) -> Document:
     """The page: the answer, the pictures, the verdicts, the machine, the command."""
     sections = (
-        Section("The answer", (List(tuple(map(paragraph, found.answers))),)),
+        Section("The answer", tuple(answer(found))),
         Section("Pictures", tuple(pictures)),
         Section("Verdicts", tuple(verdicts(found))),
         Section("The machine", (Facts(tuple(machine(found))),)),
@@ -338,6 +339,17 @@ def document(found: Result, pictures: Sequence[Chart]) -> Document:
         head=(Paragraph(found.question),) if found.question else (),
         blocks=tuple(section for section in sections if section.blocks),
     )
+
+
+def answer(found: Result) -> Iterator[Block]:
+    """What answers the question; of a campaign its first sentence does, and what the other studies
+    and the claims say to it is folded."""
+    first = 1 if found.question else len(found.answers)
+    folded = [item for item in found.answers[first:] if item.kind != "warning"]
+    shown = [item for item in found.answers if item not in folded]
+    yield List(tuple(map(paragraph, shown)))
+    if folded:
+        yield Collapsible("On what it hangs", (List(tuple(map(paragraph, folded))),))
 
 
 def verdicts(found: Result) -> Iterator[Block]:

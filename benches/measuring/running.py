@@ -10,6 +10,7 @@ import os
 import random
 import shlex
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -133,3 +134,31 @@ def cpu_seconds(pid: int) -> float:
         with suppress(FileNotFoundError):
             children += map(int, (task / "children").read_text().split())
     return own + sum(cpu_seconds(child) for child in children)
+
+
+#: Keeps a CPU busy until its standard input ends.
+_BUSY = """
+import os, select, sys, time
+os.nice(int(sys.argv[1]))
+while not select.select([sys.stdin], [], [], 0)[0]:
+    end = time.monotonic() + 0.1
+    while time.monotonic() < end:
+        pass
+"""
+
+
+@contextmanager
+def busy_processes(count: int, nice: int = 0) -> Iterator[None]:
+    """So many processes that each keep a CPU busy. They end with this one, however it ends."""
+    started = [
+        subprocess.Popen([sys.executable, "-c", _BUSY, str(nice)], stdin=subprocess.PIPE)
+        for _ in range(count)
+    ]
+    try:
+        yield
+    finally:
+        for process in started:
+            assert process.stdin is not None
+            process.stdin.close()
+        for process in started:
+            process.wait()

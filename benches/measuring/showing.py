@@ -12,7 +12,7 @@ from pathlib import Path
 from concurve.errors import ConcurveError
 from concurve.estimate import Estimate
 from concurve.host.lock import measurement_lock
-from measuring.figures import Bench, Figure
+from measuring.figures import Bench, Figure, MissingToolError
 
 
 def number(value: float) -> str:
@@ -48,12 +48,20 @@ def show(subjects: Iterable[Bench], quick: bool) -> list[Figure]:
     try:
         with machine_to_ourselves():
             for subject in subjects:
-                for figure in subject(quick):
+                for figure in unless_all_missing(subject, quick):
                     print(lines(figure, judged=not quick), flush=True)
                     found.append(figure)
     except ConcurveError as error:
         raise SystemExit(f"benches: {error}") from error
     return found
+
+
+def unless_all_missing(subject: Bench, quick: bool) -> Iterator[Figure]:
+    """The figures of a bench; where it cannot begin, or go on, one that says what is missing."""
+    try:
+        yield from subject(quick)
+    except MissingToolError as error:
+        yield Figure(subject.__module__, "what this bench needs", missing=str(error))
 
 
 @contextmanager

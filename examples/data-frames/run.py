@@ -61,7 +61,8 @@ def main(folder: Path) -> int:
     wrong = list(problems(cells, trials))
     for problem in wrong:
         print(f"WRONG: {problem}")
-    check = [sys.executable, str(HERE.parent / "check.py"), "best", run.id]
+    quiet = ["--quiet"] if os.environ.get("EXAMPLE_QUIET") else []
+    check = [sys.executable, str(HERE.parent / "check.py"), *quiet, "best", run.id]
     asked = ["--by", "wall_seconds", "--right", "1"]
     judged = subprocess.run([*check, *asked], env={**os.environ, "CONCURVE_DB": db}, check=False)
     return 1 if wrong else judged.returncode

@@ -72,8 +72,11 @@ def test_where_it_cannot_be_told() -> None:
         return 2.0 if mode == "a" and clients == "8" else 1.0
 
     first, hangs = said(MODE, run_of(seconds, clients=(1, 8)))
-    assert first.startswith("Use processes: best by wall time in 1 of 2 settings, at most ")
-    assert first.endswith("; in the others they cannot be told apart.")
+    assert first.startswith(
+        "Use processes: best by wall time in 1 of 2 settings; in the others they cannot be told "
+        "apart. At most it is "
+    )
+    assert first.endswith("] as good as threads (clients=8).")
     assert hangs == "It shows with clients=8, and cannot be told with clients=1."
 
 
@@ -159,6 +162,7 @@ def test_without_an_entry_no_study_answers_for_the_campaign() -> None:
         ("It is so. [cpu={cpu}]", "It is so"),
         ("It is so [as was said].", "It is so [as was said]"),
         ("It is so. [fork-join]", "It is so. [fork-join]"),
+        ("It (a) is so (28 s against 25 s). [cpu={cpu}]", "It (a) is so"),
     ],
 )
 def test_a_claim_is_said_without_the_setting_of_its_first_verdict(says: str, shown: str) -> None:

@@ -1,191 +1,47 @@
 """Each kind of sentence on a run, as its reader gets it: one file a kind, beside this one.
 
 After a change that is meant: ``CONCURVE_WRITE_SNAPSHOTS=1 pytest tests/analysis/test_messages.py``,
-and read the difference aloud.
+and read the difference aloud. A new sentence needs a kind in ``message_kinds.py``.
 """
 
 from __future__ import annotations
 
+import ast
+import itertools
 import os
 import re
+import sys
 import textwrap
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
-from concurve.definition.study import Rules
-from concurve.findings.run import Report
-from concurve.store import Store
-from tests.analysis.test_quiet import run_with
-from tests.helpers.made import made_run
+import concurve.analysis
+from tests.analysis.message_kinds import KINDS, sentences_of
 
 FOLDER = Path(__file__).parent / "messages"
+ANALYSIS = Path(concurve.analysis.__file__).parent
 
-#: Each kind of message → a run that has it, and how its sentence begins.
-KINDS: dict[str, tuple[Callable[[], Report], str]] = {}
-
-
-def kind(name: str, begins: str) -> Callable[[Callable[[], Report]], Callable[[], Report]]:
-    def known(make: Callable[[], Report]) -> Callable[[], Report]:
-        KINDS[name] = (make, begins)
-        return make
-
-    return known
+#: Where the sentences on a run are made.
+SOURCES = (
+    *sorted((ANALYSIS / "sentences").glob("*.py")),
+    *(ANALYSIS / name for name in ("against_base.py", "dependence.py", "ground.py")),
+    *(ANALYSIS / name for name in ("run/failures.py", "run/hosts.py", "shape_sentences.py")),
+)
 
 
-def halved(threads: str) -> float:
-    return 2.0 / int(threads)
-
-
-@kind("gain", r"\d+ threads are")
-def _gain() -> Report:
-    return made_run(Store(), halved, threads=(1, 2))
-
-
-@kind("gain-others-as-good", r"\d+ threads are .*not significantly better")
-def _plateau() -> Report:
-    return made_run(Store(), lambda n: 2.0 / min(int(n), 2), threads=(1, 2, 4, 8))
-
-
-@kind("gain-of-a-named-level", r"n=\d is")
-def _named() -> Report:
-    return made_run(Store(), halved, n=(1, 2))
-
-
-@kind("no-gain", "No number of threads is")
-def _none() -> Report:
-    return made_run(Store(), float, threads=(1, 2, 4))
-
-
-@kind("no-gain-of-words", "No setting is significantly")
-def _words() -> Report:
-    return made_run(Store(), lambda k: 1.0, k=("a", "b"))
-
-
-@kind("only-other-is-slower", "k=b is slower")
-def _slower() -> Report:
-    return made_run(Store(), lambda k: 1.0 if k == "a" else 1.06, k=("a", "b"))
-
-
-@kind("best-of-all-cells", r"Use cpus=\d threads=\d")
-def _two_factors() -> Report:
-    return made_run(
-        Store(), lambda cpus, n: 2.0 / min(int(n), int(cpus)), cpus=(1, 2), threads=(1, 2)
-    )
-
-
-@kind("under-a-condition", "With load=1")
-def _condition() -> Report:
-    return made_run(
-        Store(), lambda load, n: float(load) / int(n), conditions=("load",), load=(1, 2),
-        threads=(1, 2),
-    )  # fmt: skip
-
-
-@kind("many-conditions", "Of 8 conditions")
-def _many() -> Report:
-    return made_run(
-        Store(), lambda load, n: 1.0 / int(n) if int(load) >= 6 else float(n),
-        conditions=("load",), load=tuple(range(1, 9)), threads=(1, 2),
-    )  # fmt: skip
-
-
-@kind("another-indicator", r".*\(by CPU time\)")
-def _by() -> Report:
-    return made_run(Store(), halved, threads=(1, 2), primary="cpu_seconds")
-
-
-@kind("in-doubt", "No setting is recommended: the machine")
-def _doubt() -> Report:
-    return run_with({"1": 25, "2": 25}, slower=1.6)
-
-
-@kind("cell-in-doubt", "threads=.* is in doubt")
-def _cell_in_doubt() -> Report:
-    return run_with({"1": 22})
-
-
-@kind("trials-in-doubt", r"\d trials are in doubt")
-def _some_in_doubt() -> Report:
-    return run_with({"1": 8})
-
-
-@kind("imprecise", r"\d of \d cells missed the precision")
-def _imprecise() -> Report:
-    rules = Rules(repeats_min=5, repeats_max=8, precision=0.02)
-    return made_run(Store(), float, cv=0.08, rules=rules, n=(1, 2))
-
-
-@kind("faster-than-the-base", "mode=b is faster than mode=a in all")
-def _base() -> Report:
-    return made_run(
-        Store(), lambda mode, n: (1.0 if mode == "b" else 2.0) / int(n), base={"mode": "a"},
-        mode=("a", "b"), threads=(1, 2, 4),
-    )  # fmt: skip
-
-
-@kind("cannot-be-said", "Whether mode=b or mode=a is faster cannot be said")
-def _base_unknown() -> Report:
-    return made_run(
-        Store(), lambda mode, n: 1.0 / int(n), base={"mode": "a"}, cv=0.2, mode=("a", "b"),
-        threads=(1, 2, 4),
-    )  # fmt: skip
-
-
-@kind("as-fast-as-the-base", "mode=b is as fast as mode=a")
-def _base_alike() -> Report:
-    return made_run(
-        Store(), lambda mode, n: 1.0 / int(n), base={"mode": "a"}, mode=("a", "b"),
-        threads=(1, 2, 4),
-    )  # fmt: skip
-
-
-@kind("depends", "It depends")
-def _base_depends() -> Report:
-    return made_run(
-        Store(), lambda mode, n: 1.0 if mode == "a" else 2.0 / int(n), base={"mode": "a"},
-        mode=("a", "b"), threads=(1, 2, 4),
-    )  # fmt: skip
-
-
-@kind("figure-of-the-only-cell", "Wall time")
-def _only_cell() -> Report:
-    return made_run(Store(), halved, threads=(2,))
-
-
-@kind("only-level", "Which level of threads")
-def _only_level() -> Report:
-    return made_run(Store(), halved, threads=(2,))
-
-
-@kind("figures-under-conditions", "Wall time")
-def _conditions_alone() -> Report:
-    return made_run(
-        Store(), lambda load, n: float(load) / 1e4 / int(n), conditions=("load",), load=(1, 2),
-        threads=(4,),
-    )  # fmt: skip
-
-
-@kind("figures-under-many-conditions", "Wall time")
-def _many_conditions_alone() -> Report:
-    return made_run(Store(), float, conditions=("load",), load=tuple(range(1, 9)))
-
-
-@kind("figures-in-doubt", r"Wall time: .* \(in doubt\)")
-def _figures_in_doubt() -> Report:
-    return run_with({"1": 25, "2": 25}, conditions=("threads",))
-
-
-@kind("note-on-speed-up", "Speed-up is by")
-def _note() -> Report:
-    return made_run(Store(), halved, threads=(1, 2))
-
-
+@cache
 def said(name: str) -> str:
-    make, begins = KINDS[name]
-    found = [item for item in make().sentences if re.match(begins, item.sentence)]
-    assert found, (begins, [item.sentence for item in make().sentences])
+    _, begins = KINDS[name]
+    every = sentences_of(name)
+    found = [item for item in every if re.match(begins, item.sentence)]
+    assert found, (begins, [item.sentence for item in every])
     return f"{found[0].kind}:\n{textwrap.fill(found[0].sentence, 98)}\n"
 
 
@@ -209,3 +65,56 @@ def test_a_message_is_short(name: str) -> None:
     text = " ".join(said(name).splitlines()[1:])
     for sentence in re.split(r"(?<=[a-z\])])\. ", text):
         assert len(sentence.split()) <= 40, sentence
+
+
+def test_every_sentence_has_a_kind() -> None:
+    """Every statement that words a sentence is run by a kind."""
+    with lines_run() as run:
+        for name in KINDS:
+            sentences_of(name)
+    missing = [
+        f"{file.relative_to(ANALYSIS)}:{first}: {text}"
+        for file in SOURCES
+        for first, last, text in worded(file)
+        if not run[str(file)] & set(range(first, last + 1))
+    ]
+    assert not missing, "\n".join(missing)
+
+
+def worded(file: Path) -> Iterator[tuple[int, int, str]]:
+    """The statements of a module that word a sentence: their first and last lines, and words."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    made = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    for statement in itertools.chain.from_iterable(map(ast.walk, made)):
+        if not isinstance(statement, ast.Return | ast.Assign | ast.AugAssign | ast.Expr):
+            continue
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            continue  # a description
+        words = " ".join(
+            node.value
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        )
+        if len(words.split()) >= 3:
+            yield statement.lineno, statement.end_lineno or statement.lineno, words
+
+
+@contextmanager
+def lines_run() -> Iterator[dict[str, set[int]]]:
+    """The lines of the sources that run meanwhile, by file."""
+    files = set(map(str, SOURCES))
+    found: dict[str, set[int]] = defaultdict(set)
+
+    def called(frame: FrameType, event: str, argument: Any) -> Any:
+        return within if frame.f_code.co_filename in files else None
+
+    def within(frame: FrameType, event: str, argument: Any) -> Any:
+        found[frame.f_code.co_filename].add(frame.f_lineno)
+        return within
+
+    before = sys.gettrace()
+    sys.settrace(called)
+    try:
+        yield found
+    finally:
+        sys.settrace(before)

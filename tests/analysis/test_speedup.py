@@ -125,7 +125,7 @@ def test_sentences_and_tables_show_it(report: Report) -> None:
     decided = re.search(r"\[([\d.]+), ([\d.]+)\]", sentence)
     assert decided, sentence
     assert float(decided[1]) < low and high < float(decided[2]), "the interval that decided"
-    assert any("hold for all 2 speed-ups" in f.sentence for f in report.sentences)
+    assert any("hold for both speed-ups" in f.sentence for f in report.sentences)
     (level,) = found.named.values()
     rows = [line.plain.split() for line in lines(brief_run_document(report), 200)]
     (row,) = (row for row in rows if row[:1] == [str(level)] and row[1][0].isdigit())

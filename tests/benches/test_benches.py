@@ -36,7 +36,9 @@ FIGURES = {
     "hostile": ("throughput, attacked / alone", "… p99", "… hostile clients"),
     "aa": ("A/A: a program found different from itself", "A/B: a slow-down of 5 % found"),
     "causes": ("no bottleneck, threads=2", "spin beyond the CPUs, threads=8"),
-    "demo": ("make demo",),
+    "page": ("first paint of 50 trials", "page of 50 trials"),
+    "demo": ("make demo", "… lines of make demo", "… page of make demo"),
+    "examples": ("wrong examples as the machine is",),
 }
 
 
@@ -149,3 +151,16 @@ def test_what_needs_ray_says_so_and_is_no_failure() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("not measured: Ray: pip install 'concurve[ray]'") == len(parts)
     assert done.stdout.splitlines()[-1] == "failed: none; missed: none"
+
+
+def test_a_bench_that_cannot_begin_says_what_is_missing_and_the_others_run() -> None:
+    said = helpers(
+        "def lacking(quick):\n"
+        "    raise MissingToolError('no tool: apt-get install tool')\n"
+        "    yield\n"
+        "def sound(quick):\n"
+        "    yield Figure('f', 'how', Estimate(value=2.0))\n"
+        "show([lacking, sound], True)\n"
+    )
+    assert "not measured: no tool: apt-get install tool" in said
+    assert said.splitlines()[-2].startswith("f ")

@@ -15,7 +15,7 @@ from scipy.special import bdtrc
 
 from concurve.estimate import Estimate
 from concurve.findings.run import Finding
-from tests.analysis.test_messages import KINDS
+from tests.analysis.message_kinds import sentences_of
 from tests.helpers.noises import NOISES, Noise, draw, read
 
 #: Enough to see what is grossly wrong in a row; all rows together show a smaller loss.
@@ -154,10 +154,8 @@ def test_the_median_of_figures_on_two_equal_levels_is_no_miss() -> None:
 
 
 def test_what_a_report_calls_faster_is_noticed_as_it_is_worded_today() -> None:
-    make, _ = KINDS["gain"]
-    assert printed.is_praised(make().sentences)
-    make, _ = KINDS["no-gain"]
-    assert not printed.is_praised(make().sentences)
+    assert printed.is_praised(sentences_of("gain"))
+    assert not printed.is_praised(sentences_of("no-gain"))
 
 
 def test_what_seems_best_where_nothing_is_decided_is_called_no_faster() -> None:

@@ -64,10 +64,63 @@ def test_a_recommendation(best: dict[str, Any] | None, right: str, kind: str) ->
     assert verdict.exit_code == (kind == "WRONG")
 
 
-def test_no_recommendation_needs_a_reason() -> None:
-    warned = run_with(findings=[{"kind": "warning", "sentence": "Only one cell was measured."}])
-    verdict = check.best(warned, "rate", "2", {})
-    assert verdict.kind == "cannot be said" and "Only one cell" in verdict.says
+@pytest.mark.parametrize(
+    ("cell", "kind"),
+    [
+        ({"status": "ok"}, "WRONG"),
+        ({"status": "partial", "stop_reason": "time allowance"}, "cannot be said"),
+        ({"status": "skipped", "note": "exit code 1 twice"}, "cannot be said"),
+        ({"status": "ok", "doubtful": 3}, "WRONG"),
+    ],
+)
+def test_no_recommendation_needs_a_reason(cell: dict[str, Any], kind: str) -> None:
+    """A warning of any other kind is none."""
+    warned = [{"kind": "warning", "sentence": "The machine is virtual."}]
+    cells = [{"note": "", "stop_reason": "", **cell}]
+    verdict = check.best(run_with(cells=cells, findings=warned), "rate", "2", {})
+    assert verdict.kind == kind
+    doubted = [{"kind": "warning", "sentence": "All cells are in doubt."}]
+    verdict = check.best(run_with(cells=cells, findings=doubted), "rate", "2", {})
+    assert ("All cells are in doubt" in verdict.says) == ("doubtful" in cell)
+
+
+@pytest.mark.parametrize(
+    ("documents", "quiet", "kind"),
+    [
+        ([{"cells": [{"status": "ok"}]}], True, "WRONG"),
+        ([{"cells": [{"status": "ok"}]}], False, "cannot be said"),
+        ([{"cells": []}, {"cells": [{"status": "ok"}, {"doubtful": 1}]}], True, "cannot be said"),
+        ([{"cells": [{"doubt": "the machine was not quiet"}]}], True, "cannot be said"),
+        ([{"cells": [{"ratio": {"value": 1.0, "in_doubt": True}}]}], True, "cannot be said"),
+    ],
+)
+def test_on_a_quiet_machine_only_a_trial_in_doubt_excuses_that_nothing_is_said(
+    documents: list[dict[str, Any]], quiet: bool, kind: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    withheld = check.Judged(check.Verdict("cannot be said", "the trials do not decide"), documents)
+    monkeypatch.setattr(check, "_best", lambda _given: withheld)
+    words = ["best", "last", "--by", "rate", "--right", "2"]
+    code = check.main([*(["--quiet"] if quiet else []), *words])
+    assert capsys.readouterr().out.startswith(f"{kind}: ")
+    assert code == (kind == "WRONG")
+
+
+@pytest.mark.parametrize(("doubtful", "kind"), [(0, "WRONG"), (2, "cannot be said")])
+def test_a_refusal_is_an_answer_only_where_a_trial_is_in_doubt(
+    doubtful: int, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(check, "asked", lambda *_: {"cells": [{"doubtful": doubtful}]})
+    code = check.main(["refused", "small", "--says", "no row counts"])
+    said = capsys.readouterr().out
+    assert said.startswith(f"{kind}: ") and "no row counts" in said
+    assert code == (kind == "WRONG")
+
+
+def test_an_answer_is_as_it_is_on_a_quiet_machine_and_on_a_busy_one() -> None:
+    for kind in ("right", "WRONG"):
+        for is_doubted in (False, True):
+            assert check.Verdict(kind, "it").on_a_quiet_machine(is_doubted).kind == kind
 
 
 def test_a_recommendation_under_a_condition() -> None:
@@ -103,9 +156,12 @@ def test_where_no_level_has_enough_the_greatest_is_right() -> None:
     [
         ("lock", "", "right"),
         ("cpu", "", "WRONG"),
-        ("none", "", "cannot be said"),
+        ("none", "", "WRONG"),
+        ("none", "the machine was not quiet", "cannot be said"),
         ("contamination", "", "cannot be said"),
-        ("cpu", "the machine was not quiet", "cannot be said"),
+        ("in doubt", "the machine was not quiet", "cannot be said"),
+        ("lock", "the machine was not quiet", "right"),
+        ("cpu", "the machine was not quiet", "WRONG"),
     ],
 )
 def test_a_cause(name: str, doubt: str, kind: str) -> None:
@@ -142,6 +198,10 @@ def test_a_comparison(verdicts: list[str], kind: str) -> None:
         (90.0, 110.0, {"value": 120.0, "low": 115.0, "high": 125.0, "in_doubt": True},
          "cannot be said"),
         (90.0, None, {"value": 120.0}, "cannot be said"),
+        (50.0, 500.0, {"value": 120.0}, "cannot be said"),
+        (-50.0, 150.0, {"value": 120.0}, "cannot be said"),
+        (100.0, 110.0, {"value": 120.0, "low": 105.0, "high": 500.0}, "cannot be said"),
+        (50.0, 60.0, {"value": 120.0, "low": 80.0, "high": 500.0}, "WRONG"),
         (90.0, 110.0, {"value": 120.0}, "WRONG"),
     ],
 )  # fmt: skip
@@ -183,6 +243,17 @@ def test_a_resumed_run_that_did_not_end() -> None:
 def test_what_cannot_be_read_is_no_right_answer(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    asked = ["predicted", str(tmp_path / "none"), "x", "--factor", "n", "--at", "2", "--by", "r"]
+    asked = [
+        "predicted",
+        str(tmp_path / "none"),
+        "w",
+        "x",
+        "--factor",
+        "n",
+        "--at",
+        "2",
+        "--by",
+        "r",
+    ]
     assert check.main(asked) == 1
     assert capsys.readouterr().out.startswith("WRONG: ")

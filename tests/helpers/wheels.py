@@ -127,6 +127,10 @@ class Installation:
         """Run one of the environment's programs, found on its ``PATH`` alone."""
         return self._run(str(self.bin / program), *arguments)
 
+    def shell(self, command: str) -> subprocess.CompletedProcess[str]:
+        """Run a line of a shell, with the programs of the ``PATH`` alone."""
+        return self._run("/bin/sh", "-c", command)
+
     def _run(self, *command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command,

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import sys
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -45,17 +48,19 @@ def names(wheel: Path) -> set[str]:
         return set(archive.namelist())
 
 
-def works(installation: Installation) -> None:
-    """What a new user does first, each with the programs of the environment."""
+def works(installation: Installation, programs_too: bool = True) -> None:
+    """What a new user does first, each with the programs of the environment. ``programs_too``: the
+    compiled programs are commands as well."""
     version = installation.run("concurve", "--version")
     assert version.stdout == f"concurve {__version__}\n", version.stderr
 
     swept = installation.run("concurve", *SWEEP, "sh", "-c", "exit 0", "{n}")
     assert swept.returncode == 0, swept.stderr
 
-    ours = ("concurve-targets", "busy", "--threads", "{n}", "--total-iterations", "1000000")
-    swept = installation.run("concurve", *SWEEP, *ours)
-    assert swept.returncode == 0, swept.stderr
+    if programs_too:
+        ours = ("concurve-targets", "busy", "--threads", "{n}", "--total-iterations", "1000000")
+        swept = installation.run("concurve", *SWEEP, *ours)
+        assert swept.returncode == 0, swept.stderr
 
     checked = installation.run("concurve", "machine", "check")
     assert checked.returncode == 0, checked.stderr
@@ -146,3 +151,48 @@ def test_the_wheels_of_make_wheels_install_with_all_that_they_require(tmp_path: 
     done = installation.pip("install", *map(str, built))
     assert done.returncode == 0, done.stderr
     works(installation)
+
+
+def pipx_rows() -> list[tuple[str, ...]]:
+    """The commands of each row of the page on installation that begin with pipx."""
+    page = ROOT / "docs" / "install.md"
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    rows = [line for line in text.splitlines() if "`pipx install" in line]
+    return [tuple(re.findall(r"`(pipx [^`]+)`", row)) for row in rows]
+
+
+def test_the_page_has_one_command_for_pipx_and_two_for_an_older_one() -> None:
+    one, two = pipx_rows()
+    assert (len(one), len(two)) == (1, 2)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("commands", pipx_rows(), ids=len)
+def test_pipx_installs_it_by_the_commands_of_the_page(
+    laboratory: Path, commands: tuple[str, ...], tmp_path: Path
+) -> None:
+    """With the wheels of ``make wheels`` where they are built, else with those of the tests."""
+    if (reason := missing()) is not None:
+        pytest.skip(reason)
+    installation = Installation(tmp_path)
+    dist = installation.home / "dist"
+    dist.mkdir()
+    built = sorted((ROOT / "dist").glob("concurve*.whl"))
+    for wheel in built if len(built) == 2 else (laboratory, wheels.programs_wheel(tmp_path)):
+        shutil.copy(wheel, dist)
+    if installation.pip("install", "pipx>=1.5").returncode != 0:
+        pytest.skip("pip finds no registry of packages")
+    pipx = installation.bin
+    installation.bin = tmp_path / "bin"
+    installation.environment |= {
+        "PATH": f"{installation.bin}:{pipx}:{installation.environment['PATH']}",
+        "PIPX_HOME": str(tmp_path / "pipx"),
+        "PIPX_BIN_DIR": str(installation.bin),
+        "PIPX_MAN_DIR": str(tmp_path / "man"),
+        "PIPX_DEFAULT_PYTHON": sys.executable,
+    }
+    for command in commands:
+        done = installation.shell(command)
+        assert done.returncode == 0, done.stdout + done.stderr
+    works(installation, programs_too=len(commands) == 2)
+    assert (tmp_path / "man/man1/concurve-sweep.1").exists()

@@ -11,9 +11,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
+from concurve.findings.run import Report
 from concurve.report.html import to_html
 from concurve.report.sections.run import run_document
 from tests.report import samples
+from tests.report.demonstrations import of_the_demonstration, on_a_busy_machine
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
@@ -23,6 +25,13 @@ pytestmark = [
 ]
 
 Open = Callable[..., Page]
+
+DEMONSTRATION, DISTURBED = "the demonstration", "the demonstration on a busy machine"
+PAGES: dict[str, Callable[[], Report]] = {
+    **samples.ALL,
+    DEMONSTRATION: lambda: of_the_demonstration("nothing", 0),
+    DISTURBED: on_a_busy_machine,
+}
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +50,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     def file(name: str) -> Path:
         path = folder / f"{name}.html"
         if not path.exists():
-            path.write_text(to_html(run_document(samples.ALL[name]())), encoding="utf-8")
+            path.write_text(to_html(run_document(PAGES[name]())), encoding="utf-8")
         return path
 
     return file
@@ -87,12 +96,28 @@ def assert_accessible(page: Page) -> None:
     assert not found, [(item["id"], item["nodes"][0]["html"][:200]) for item in found]
 
 
-@pytest.mark.parametrize("name", ["judged", "thread_scaling", "troubled"])
-def test_the_first_screen_holds_the_answer_and_its_chart(name: str, opened: Open) -> None:
+LIMITS = {
+    "judged": "Locks.",
+    DEMONSTRATION: "Locks.",
+    DISTURBED: "No cause is named",
+    "thread_scaling": "",
+    "troubled": "",
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_the_first_screen_holds_the_answer_its_chart_and_the_cause(name: str, opened: Open) -> None:
     page = opened(name)
-    for part in (".overview figure svg.chart >> nth=0", ".overview .beside > * >> nth=0"):
-        box = page.locator(part).bounding_box()
-        assert box is not None
+    said = [item.sentence for item in PAGES[name]().sentences if item.kind == "answer"]
+    parts = [page.get_by_text(sentence).first for sentence in said]
+    assert parts or name == "judged", "it alone says nothing of its figures"
+    parts.append(page.locator(".overview figure svg.chart:visible").first)
+    if LIMITS[name]:
+        parts.append(page.get_by_role("heading", name="What limits it"))
+        parts.append(page.locator(".beside").get_by_text(LIMITS[name]).first)
+    for part in parts:
+        box = part.bounding_box()
+        assert box is not None, part
         assert box["y"] >= 0 and box["y"] + box["height"] <= 800, (part, box)
 
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import random
+import re
 
 import msgspec
 import pytest
 from rich.cells import cell_len
 
-from concurve.analysis.run import trial_findings_of
-from concurve.definition.study import DEFAULT_RULES
 from concurve.findings.run import Report
-from concurve.measuring.heads import new_head
-from concurve.measuring.laboratory import Runner
 from concurve.report.document import Chart, Section, walk
+from concurve.report.sections.overview import limited
 from concurve.report.sections.run import brief_run_document, run_document
-from concurve.report.terminal import lines, report_line
+from concurve.report.terminal import SCREEN, lines, report_line
 from concurve.store import Store
-from concurve.wire.spec import TrialSpec
 from tests.analysis.test_quiet import run_with
-from tests.helpers.fakes import FakeClock, FakeEngine, small_study
-from tests.helpers.made import figures_alone, made_run
+from tests.helpers.made import made_run
 from tests.report import samples
+from tests.report.demonstrations import BEFALLS, of_the_demonstration
 
 #: A terminal of the usual size has 24 to 40 lines; the prompt and the command take some.
 LINES_MAX = 30
@@ -51,7 +47,8 @@ def sweep(name: str) -> Report:
 
 
 def shown(report: Report, width: int) -> list[str]:
-    found = [*lines(brief_run_document(report), width), *report_line("report.html")]
+    document = brief_run_document(report, limit=limited(report, report.explanation))
+    found = [*lines(document, width), *report_line("report.html")]
     return [line.plain for line in found]
 
 
@@ -116,54 +113,29 @@ def test_a_long_sweep_on_a_machine_that_was_disturbed_now_and_then_fits() -> Non
     assert any("in doubt" in line for line in text)
 
 
-#: What befalls trials of a study over two factors: their times as multiples of what they take on a
-#: quiet machine, and the share of trials during which the host took CPU time away.
-BEFALLS = {
-    "nothing": ((1.0,), 0.0),
-    "stalls": ((1.0, 1.0, 1.0, 1.0, 3.0), 0.0),
-    "two levels": ((1.0, 1.0, 1.15), 0.0),
-    "stolen now and then": ((1.0,), 0.2),
-    "stalls, and stolen now and then": ((1.0, 1.0, 1.0, 3.0), 0.2),
-    "always stolen": ((1.0, 1.0, 1.4), 1.0),
-}
-
-
-def of_two_factors(befalls: str, seed: int) -> Report:
-    """A run shaped like the packaged study that a newcomer starts with."""
-    levels, stolen = BEFALLS[befalls]
-    study = small_study(DEFAULT_RULES["quick"], cpus=(1, 2), sync=("none",), threads=(1, 2, 8, 32))
-    study = msgspec.structs.replace(
-        study,
-        name="thread-scaling",
-        question="How does a multithreaded program scale with its threads on one and on two CPUs?",
-        conditions=("cpus", "sync"),
-    )
-
-    def is_stolen(spec: TrialSpec) -> bool:
-        return random.Random(f"{seed} stolen {spec.trial.partition('/')[2]}").random() < stolen
-
-    def seconds(spec: TrialSpec, _: random.Random) -> float:
-        rng = random.Random(f"{seed} {spec.trial.partition('/')[2]}")
-        cpus, _sync, threads = spec.roles[0].argv[1:]
-        quiet = 1.07 / min(int(cpus), int(threads)) * rng.lognormvariate(0, 0.01)
-        return quiet * rng.choice(levels) * (1.2 if is_stolen(spec) else 1.0)
-
-    engine = FakeEngine(seconds, steal_of=lambda spec: 10**9 if is_stolen(spec) else 0)
-    store = Store()
-    head = new_head(study, "quick", seed, "concurve run …")
-    Runner(head, store, engine, clock=FakeClock(0.001)).start()
-    return figures_alone(trial_findings_of(store, store.find_run(head.id)))
-
-
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("befalls", BEFALLS)
-def test_a_study_of_two_factors_fits_whatever_befalls_it(befalls: str, seed: int) -> None:
-    report = of_two_factors(befalls, seed)
+def test_the_demonstration_fits_on_a_screen_whatever_befalls_it(befalls: str, seed: int) -> None:
+    report = of_the_demonstration(befalls, seed)
     text = shown(report, 79)
-    # What limits it is not known of a made-up run, and no claim is counted: three lines, or one
-    # where the machine was not quiet, as then no cause and no verdict is said.
-    is_in_doubt = any(cell.indicators["speedup"].in_doubt for cell in report.cells)
-    assert len(text) + (1 if is_in_doubt else 3) <= LINES_MAX, "\n".join(text)
+    assert len(text) <= LINES_MAX, "\n".join(text)
+    said = "\n".join(text)
+    assert "--claims" in said
+    assert report.explanation is not None
+    # That none is named is left out where there is no room.
+    assert "What limits it" in said or report.explanation.cells[0].cause == "in doubt"
+
+
+def test_what_does_not_fit_on_a_screen_is_counted() -> None:
+    report = of_the_demonstration("always stolen", 0)
+    whole = brief_run_document(report, limit=limited(report, report.explanation))
+    kept = "\n".join(line.plain for line in lines(whole, 79))
+    every = msgspec.structs.replace(whole, shorter=None)
+    assert len(lines(every, 79)) > SCREEN >= len(lines(whole, 79)), "or this tests nothing"
+    (left,) = re.findall(r"(\d+) more warnings: --all", kept)
+    (before,) = re.findall(r"(\d+) more warnings: --all", "\n".join(map(str, lines(every, 79))))
+    assert int(left) == int(before) + 1
+    assert "more figures (concurve export" in kept
 
 
 def test_the_legend_says_why_brackets_are_wider_than_the_table() -> None:

@@ -105,6 +105,10 @@ def test_a_campaign_has_a_page_with_its_verdicts_and_three_pictures(
     assert page.startswith("# A small campaign\n\ndocument 000, small-campaign · effort normal · ")
     assert "concurve run small-campaign 1" in page and id_ in page
     assert "kernel" in page
+    answer = page.partition("## The answer")[2].partition("## ")[0]
+    shown, _, folded = answer.partition("<summary>On what it hangs</summary>")
+    assert "- Test case 1: Use" in shown and "**Warning:**" in shown, answer
+    assert "Test case 2" not in shown and "- Test case 2: Use" in folded, answer
     assert "4 verdicts, of which this machine can test 4; of these none is undecided." in page
     assert "](../studies/small-campaign.md)" in page
     rows = [[cell.strip() for cell in line.strip("|").split("|")]

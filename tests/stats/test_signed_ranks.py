@@ -157,3 +157,35 @@ def test_very_many_values_that_floats_can_hardly_part_have_an_interval() -> None
         assert found is not None
         low, high = found.interval()
         assert 1.0 <= low <= high <= 1.0 + steps * ulp
+
+
+def test_of_very_many_values_on_one_side_students_t_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It could be no less than the ranks say, and scipy takes long to import."""
+
+    def asked(*_: object) -> float:
+        raise AssertionError("Student's t was asked")
+
+    monkeypatch.setattr(signed_ranks, "t_upper", asked)
+    rng = random.Random(1)
+    many = ranked([rng.gauss(5, 1) + 10 for _ in range(1_200)])
+    assert many is not None
+    assert many.p_above(0.0) == 0.0 == many.p_below(40.0)
+    few = ranked(many.values[:50])
+    assert few is not None
+    with pytest.raises(AssertionError, match="Student"):
+        few.p_above(0.0)
+    with pytest.raises(AssertionError, match="Student"):
+        few.p_below(40.0)
+
+
+def test_values_below_a_bound_say_what_the_mirrored_ones_do() -> None:
+    rng = random.Random(2)
+    for n in (5, 40, 1_200):
+        found = ranked([rng.expovariate(1) for _ in range(n)], resolution=0.01)
+        assert found is not None
+        mirrored = ranked([-value for value in found.values], resolution=0.01)
+        assert mirrored is not None
+        for bound in (-1.0, 0.0, 0.3, 0.7, 1.0, 3.0, found.values[-1], found.values[-1] + 0.02):
+            assert found.p_below(bound) == mirrored.p_above(-bound)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from concurve import words
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings
 from concurve.planning.plan import Plan, describe
@@ -84,7 +85,10 @@ def _said(own: str, base: str, found: Sequence[_Compared], by: str) -> str:
     slower = [item for item in found if item.verdict == "slower"]
     doubted = sum(item.verdict == "in doubt" for item in found)
     settings = f"{len(found)} settings"
-    doubt = f" {doubted} of {settings} are in doubt: the machine was not quiet." if doubted else ""
+    are = words.verb(doubted)
+    doubt = (
+        f" {doubted} of {settings} {are} in doubt: the machine was not quiet." if doubted else ""
+    )
     if faster and slower:
         return (
             f"It depends: {own} is faster than {base} in {len(faster)} of {settings} (most: "

@@ -196,7 +196,8 @@ class Table(msgspec.Struct, frozen=True):
     where columns do not fit, a row is written as a sentence. ``crossed``: the first two
     columns may become the rows and the columns of a matrix whose entries are the rest. ``sortable``
     tables are long, and a reader may sort them by any column. ``legend`` says how to read the
-    columns that a view shows, ``more`` how to get those that a narrow view leaves out.
+    columns that a view shows, ``more`` how to get those that a narrow view leaves out, which are
+    counted and not named where it is ``terse``.
     """
 
     columns: tuple[Column, ...]
@@ -207,6 +208,7 @@ class Table(msgspec.Struct, frozen=True):
     sortable: bool = False
     legend: Callable[[Sequence[Column]], str] | None = None
     more: str = ""
+    terse: bool = False
     detail: Detail | None = None
 
     @property
@@ -325,7 +327,8 @@ class Fact(msgspec.Struct, frozen=True):
 
 class Document(msgspec.Struct, frozen=True):
     """A report. ``kicker`` stands above the title and says what the report is of; ``head`` follows
-    the facts; ``has_contents``: the sections are numbered, and a list of them leads to each."""
+    the facts; ``has_contents``: the sections are numbered, and a list of them leads to each.
+    ``shorter`` says less: a terminal shows it where this one does not fit on a screen."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -335,6 +338,7 @@ class Document(msgspec.Struct, frozen=True):
     footer: str = ""
     version: str = ""
     has_contents: bool = False
+    shorter: Document | None = None
 
     def charts(self) -> Iterator[Chart]:
         """Every chart in it, in order."""
@@ -389,6 +393,7 @@ def reworded(document: Document, words: Callable[[str], str]) -> Document:
         document,
         head=_all_reworded(document.head, words),
         blocks=_all_reworded(document.blocks, words),
+        shorter=document.shorter and reworded(document.shorter, words),
     )
 
 

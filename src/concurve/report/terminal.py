@@ -47,6 +47,9 @@ _STYLES = {
     Tone.GOOD: "green",
     Tone.BAD: "red",
 }
+#: Lines that fit on a screen, beside the one that names the whole report.
+SCREEN = 29
+
 _GAP = "  "
 _INDENT = "  "
 # What a row is called by.
@@ -66,9 +69,16 @@ def show(document: Document, file: TextIO | None = None, report: str | None = No
     print_lines(lambda width: [*lines(document, width), *report_line(report)], file)
 
 
-def lines(document: Document, width: int) -> Iterator[Line]:
-    """The lines of a document, none wider than ``width`` cells but for a path."""
-    width = max(width, WIDTH_MIN)
+def lines(document: Document, width: int) -> list[Line]:
+    """The lines of a document, none wider than ``width`` cells but for a path; of a shorter one, if
+    it has one and does not fit on a screen."""
+    found = list(_lines(document, max(width, WIDTH_MIN)))
+    if document.shorter is not None and len(found) > SCREEN:
+        return lines(document.shorter, width)
+    return found
+
+
+def _lines(document: Document, width: int) -> Iterator[Line]:
     yield from wrapped(Line(fmt.clean(document.title), "bold"), width)
     facts = " · ".join(fact.text for fact in document.facts)
     yield from wrapped(Line(fmt.clean(facts), "dim"), width)
@@ -216,16 +226,17 @@ def _grid(table: Table, width: int) -> Iterator[Line]:
         yield from wrapped(Line(fmt.clean(f"factors left out here: {names}"), "dim"), width)
     named = [fmt.clean(column.name) for column in left_out if column.name]
     if named:
-        for text in _left_out(named, width, table.more):
+        for text in _left_out(named, width, table):
             yield from wrapped(Line(text, "dim"), width)
     legend = table.legend([item.column for item in shown]) if table.legend else ""
     yield from wrapped(Line(fmt.clean(legend), "dim"), width)
 
 
-def _left_out(names: Sequence[str], width: int, how: str) -> list[str]:
-    """``not shown: efficiency, cpu_seconds and 45 more``: as many names as fit on a line. How to
-    see them stands behind, or on a line of its own."""
-    for some in range(min(len(names), _NAMES_MAX), 0, -1):
+def _left_out(names: Sequence[str], width: int, table: Table) -> list[str]:
+    """``not shown: efficiency, cpu_seconds and 45 more``: as many names as fit on a line, none of a
+    terse table. How to see them stands behind, or on a line of its own."""
+    how = table.more
+    for some in range(0 if table.terse else min(len(names), _NAMES_MAX), 0, -1):
         more = f" and {len(names) - some} more" if some < len(names) else ""
         text = f"not shown: {', '.join(names[:some])}{more}"
         if cell_len(text) < width:

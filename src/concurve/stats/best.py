@@ -416,12 +416,13 @@ def gap(first: Blocks, second: Blocks, resolutions: tuple[float, float] = (0.0, 
     both = sorted(first.keys() & second.keys())
     if len(both) < 2:
         return None
-    middles = [abs(centre([cell[block] for block in both])) for cell in (first, second)]
-    if min(min(first[block], second[block]) for block in both) > 0:
+    columns = [[cell[block] for block in both] for cell in (first, second)]
+    middles = [abs(centre(column)) for column in columns]
+    if min(map(min, columns)) > 0:
         off = sum(step / middle for step, middle in zip(resolutions, middles, strict=True))
         logs = log_ratios(second, first, off)
         return None if logs is None else Gap(logs)
-    apart = [second[block] - first[block] for block in both]
+    apart = [after - before for before, after in zip(*columns, strict=True)]
     if not all(map(math.isfinite, apart)):
         return None
     found = ranked(stretched(apart), sum(resolutions))

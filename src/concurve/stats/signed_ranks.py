@@ -12,8 +12,10 @@ is the wider of both, and the estimate is the median. Too few values for ranks a
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence, Set
 from functools import lru_cache
+from operator import neg
 from typing import TYPE_CHECKING, NamedTuple
 
 from concurve.stats.moments import LONG, mean, median, medians, stdev, t_upper
@@ -102,18 +104,18 @@ class Ranked(NamedTuple):
         """One-sided p-value of the hypothesis that the centre is at most ``bound``."""
         bound += self.resolution
         if self.values[0] > bound:
-            return min(0.5 ** len(self.values), _t_above(self.values, bound))
+            return _all_above(self.values, bound)
         n = len(self.values)
         p = signed_upper_tail(n, _pairs_above(self.values, bound))
         if self.is_skewed:
-            p = max(p, binomial_below(n, sum(value <= bound for value in self.values)))
+            p = max(p, binomial_below(n, bisect_right(self.values, bound)))
         return p
 
     def p_below(self, bound: float = 0.0) -> float:
         """One-sided p-value of the hypothesis that the centre is at least ``bound``."""
-        return Ranked(tuple(-value for value in reversed(self.values)), self.resolution).p_above(
-            -bound
-        )
+        if self.values[-1] < bound - self.resolution and not _chance_of_all(len(self.values)):
+            return 0.0  # what the values mirrored say, without mirroring that many
+        return Ranked(tuple(map(neg, reversed(self.values))), self.resolution).p_above(-bound)
 
 
 def ranked(values: Sequence[float], resolution: float = 0.0) -> Ranked | None:
@@ -254,6 +256,19 @@ def _t_above_all(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         t = rows.mean(axis=1) / (spread / math.sqrt(count))
     p = np.where(spread == 0, 0.0, stdtr(count - 1, -t))
     return np.asarray(np.where(np.isnan(p), 1.0, p))
+
+
+def _chance_of_all(n: int) -> float:
+    """That all of so many values lie on one side of their centre; of very many it is below the
+    least double."""
+    return 0.5**n
+
+
+def _all_above(values: Sequence[float], bound: float) -> float:
+    """The p-value where all values lie above a bound. Student's t is asked only where it can be
+    less: scipy, which knows it, takes as long to import as many views of a run."""
+    by_ranks = _chance_of_all(len(values))
+    return min(by_ranks, _t_above(values, bound)) if by_ranks else 0.0
 
 
 def _t_above(values: Sequence[float], bound: float) -> float:

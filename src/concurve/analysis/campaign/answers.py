@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from concurve import words
 from concurve.analysis.campaign.compared import Compared, Setting, compared
 from concurve.analysis.campaign.summary import name_of
 from concurve.analysis.claims.answer import setting_in_words
@@ -26,6 +28,9 @@ OF_A_LONE_ONE = 4
 
 #: Two levels whose interval of the ratio lies within 5 % of 1 are alike.
 _ALIKE = 1 + ALIKE
+
+#: What stands in brackets at the end of a sentence.
+_BRACKETS = re.compile(r" \([^()]*\)$")
 
 
 class CampaignAnswers(NamedTuple):
@@ -125,7 +130,8 @@ def _answer(asked: Answer, found: Compared) -> str:
     wins = Counter(setting.best for setting in settings if setting.best is not None)
     doubted = sum(setting.in_doubt for setting in settings)
     total = f"{len(settings)} settings"
-    doubt = f" {doubted} of {total} are in doubt: the machine was not quiet." if doubted else ""
+    are = words.verb(doubted)
+    doubt = f" {doubted} of {total} {are} in doubt: the machine was not quiet." if doubted else ""
     if doubted == len(settings):
         return f"{_whether(asked, found)} cannot be said: the machine was not quiet."
     if not wins:
@@ -144,8 +150,8 @@ def _answer(asked: Answer, found: Compared) -> str:
             )
         most = max(won, key=_size)
         return (
-            f"Use {_name(asked, level)}: best by {label} in {count} of {total}, at most "
-            f"{_as_good(asked, most)}; in the others they cannot be told apart.{doubt}"
+            f"Use {_name(asked, level)}: best by {label} in {count} of {total}; in the others they "
+            f"cannot be told apart. At most it is {_as_good(asked, most)}.{doubt}"
         )
     counted = listed([f"{_name(asked, level)} in {count}" for level, count in wins.most_common()])
     left = len(settings) - wins.total() - doubted
@@ -301,12 +307,13 @@ def _claim(found: Sequence[ClaimFinding]) -> Iterator[str]:
 
 
 def _plain(found: Sequence[ClaimFinding]) -> str:
-    """What the claim says, without the setting at which the first of them was judged."""
+    """What the claim says, without the setting at which the first of them was judged, and without
+    the figures and the measure that stand in brackets at its end: the verdicts have them."""
     says, mark, inside = found[0].says.rpartition(" [")
     own = found[0].setting.items()
     named = {name: level for name, level in own if f"{name}={level}" in inside}
     is_setting = bool(mark) and inside == f"{setting_in_words(named)}]"
-    return (says if is_setting else found[0].says).rstrip(".")
+    return _BRACKETS.sub("", (says if is_setting else found[0].says).rstrip("."))
 
 
 def _decides(found: Sequence[ClaimFinding]) -> str | None:

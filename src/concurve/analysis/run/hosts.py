@@ -31,6 +31,9 @@ RELEVANT = 0.01
 #: The error that all tests of a run share.
 _LEVEL = 0.05
 
+#: That hosts may differ by more than so many times tells nothing.
+_TELLING = 5.0
+
 #: So many differences are named; others are counted.
 _NAMED_MOST = 3
 
@@ -182,7 +185,7 @@ def sentences(found: Comparison | None) -> Iterator[Finding]:
     else:
         most = max(max(it.high, 1 / it.low) if it.low > 0 else math.inf for it in found.differences)
         within = f"they may differ by up to {words.share(most - 1)}"
-        if not math.isfinite(most):
+        if most > _TELLING:
             within = "the blocks are too few to say how much they may differ"
         yield Finding(
             kind="note",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from concurve import words
 from concurve.analysis.ground import Speed
 from concurve.analysis.sentences.gains import speedups_compared
 from concurve.findings.cells import CellFindings
@@ -41,8 +42,9 @@ def notes_of(plan: Plan, cells: tuple[CellFindings, ...], speed: Speed | None) -
         )
     if (compared := speedups_compared(cells)) > 1:
         notes.append(
-            f"The intervals of the answer hold for all {compared} speed-ups together, from which "
-            "it is chosen; so they are wider than those of the tables."
+            "The intervals of the answer hold for "
+            f"{words.all_of(compared, 'speed-up')} together, from which it is chosen; so they are "
+            "wider than those of the tables."
         )
     return notes
 

@@ -60,9 +60,10 @@ _LISTED = 12
 _RELATIVE = ("speedup", "efficiency")
 
 
-def brief(findings: Findings) -> Section:
+def brief(findings: Findings, *, terse: bool = False) -> Section:
     """The table, and what became of cells that are not well."""
-    return Section("", (_table(findings, []), *_remarks(findings)))
+    table = msgspec.structs.replace(_table(findings, []), terse=terse)
+    return Section("", (table, *_remarks(findings)))
 
 
 def first(findings: Findings) -> Section:

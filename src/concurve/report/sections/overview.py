@@ -4,6 +4,7 @@ is."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from concurve.findings.explanation import REPORT_TRIALS, CellExplanation, Explanation
 from concurve.findings.run import SKIPPED, Finding, Findings, Report
@@ -70,30 +71,51 @@ def with_limit(report: Report, cell: CellExplanation | None) -> Section:
     return Section("The answer", (overview,), anchor="findings")
 
 
-def answers(findings: Findings, limit: CellExplanation | None) -> Section | None:
+class Room(NamedTuple):
+    """How many answers and warnings a view has room for, and whether it has some for why no cause
+    is named and for the names of figures that it leaves out."""
+
+    answers: int
+    warnings: int
+    doubts: bool = True
+
+
+_ALL = 1_000_000
+
+#: What a brief view says, and what it leaves out, one after the other, to fit on a screen.
+ROOMS = (
+    Room(_ALL, _WARNINGS_SHOWN),
+    Room(_ALL, 1),
+    Room(_ALL, 1, doubts=False),
+    Room(1, 1, doubts=False),
+)
+
+
+def answers(findings: Findings, limit: CellExplanation | None, room: Room) -> Section | None:
     """The answers alone, and on a line what limits the recommended setting: the cause and how sure
     it is, or why none is named."""
-    found = list(_of_kind(findings, "answer"))
+    found = list(_of_kind(findings, "answer"))[: room.answers]
     line = _not_looked_for(findings) if limit is None else limit_line(limit)
-    if line is not None:
+    is_doubt = limit is not None and limit.cause == "in doubt"
+    if line is not None and (room.doubts or not is_doubt):
         found.append(line)
     return Section("", (List(tuple(found)),)) if found else None
 
 
-def warnings(findings: Findings, *, all_of_them: bool = False) -> Iterator[Block]:
+def warnings(findings: Findings, room: Room, *, all_of_them: bool = False) -> Iterator[Block]:
     """The warnings that matter most (trials in doubt have one, uneven trials another), what became
     of a run that is not complete, and how many trials were rejected; ``all_of_them`` has all
     warnings, and the notes. That cells were skipped is said below the table."""
     every = _those(findings.sentences, "warning")
     found = [item for item in every if item.subject != SKIPPED]
-    kept = found if all_of_them else _first_of_each(found)[:_WARNINGS_SHOWN]
+    kept = found if all_of_them else _first_of_each(found)[: room.warnings]
     shown = [paragraph(item) for item in kept]
     run = findings.run
     if run.state != "complete" and run.reason:
         shown.append(Paragraph(run.reason, Tone.WARNING, lead=run.state))
     if all_of_them:
         shown += _of_kind(findings, "note")
-    elif left := _left_out(findings, len(found) - len(kept)):
+    elif left := _left_out(findings, room, len(found) - len(kept)):
         shown.append(Paragraph(left))
     if shown:
         yield List(tuple(shown))
@@ -107,9 +129,12 @@ def _first_of_each(found: Iterable[Finding]) -> list[Finding]:
     return list(first.values())
 
 
-def _left_out(findings: Findings, warnings: int) -> str:
+def _left_out(findings: Findings, room: Room, warnings: int) -> str:
     """``8 trials rejected: an error (8). 2 more warnings: --all``; empty if nothing is left out."""
-    more = f"{fmt.count(warnings, 'more warning')}: --all" if warnings else ""
+    answers = len(list(_of_kind(findings, "answer"))[room.answers :])
+    counts = {"more answer": answers, "more warning": warnings}
+    said = [fmt.count(number, what) for what, number in counts.items() if number]
+    more = f"{' and '.join(said)}: --all" if said else ""
     return ". ".join(filter(None, (rejected.summary(findings, with_doubts=False), more)))
 
 

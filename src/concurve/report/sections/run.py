@@ -52,6 +52,9 @@ class Topic(Enum):
 
 ALL_TOPICS = frozenset(Topic)
 
+#: So many cells may fit on a screen, with an answer.
+SCREEN_CELLS = 24
+
 #: What is said of a topic of which a run has nothing.
 _NONE = {
     Topic.CLAIMS: "this study makes no claims.",
@@ -99,12 +102,13 @@ def brief_sections(
     topics: Collection[Topic],
     limit: CellExplanation | None,
     outputs: Sequence[FailureOutput] = (),
+    room: overview.Room = overview.ROOMS[0],
 ) -> Iterator[Section | None]:
     """The sections of a brief report in their order. They take the figures of the cells: nothing
-    else is read for them, unless it was asked for."""
-    yield overview.answers(findings, limit)
-    table = figures.brief(findings)
-    said = overview.warnings(findings, all_of_them=set(topics) >= ALL_TOPICS)
+    else is read for them, unless it was asked for. ``room`` is that for answers and warnings."""
+    yield overview.answers(findings, limit, room)
+    table = figures.brief(findings, terse=not room.doubts)
+    said = overview.warnings(findings, room, all_of_them=set(topics) >= ALL_TOPICS)
     yield msgspec.structs.replace(table, blocks=(*table.blocks, *said))
     yield from map(rejected.output, outputs)
     if Topic.CLAIMS in topics:
@@ -165,8 +169,18 @@ def brief_run_document(
     first; where it is not given, ``explanation`` does. ``outputs`` has what programs had written
     that failed."""
     limit = limit or overview.limited(findings, explanation)
-    found = brief_sections(findings, models, explanation, topics, limit, outputs)
-    return _document(findings, found, Detail.BRIEF)
+
+    def made(room: overview.Room) -> Document:
+        found = brief_sections(findings, models, explanation, topics, limit, outputs, room)
+        return _document(findings, found, Detail.BRIEF)
+
+    # More cells do not fit anyway.
+    rooms = overview.ROOMS[:1] if topics or len(findings.cells) > SCREEN_CELLS else overview.ROOMS
+    shorter: Document | None = None
+    for room in reversed(rooms):
+        shorter = msgspec.structs.replace(made(room), shorter=shorter)
+    assert shorter is not None
+    return shorter
 
 
 def glance_document(report: Report, limit: CellExplanation | None) -> Document:

@@ -1,0 +1,725 @@
+"""Each kind of sentence on a run: a run that has it, and how the sentence begins."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from concurve.analysis.dependence import sentences as dependence_sentences
+from concurve.analysis.ground import undirected_before
+from concurve.analysis.run import trial_findings_of
+from concurve.analysis.run.failures import FailedLoad, failure_sentences
+from concurve.definition.study import Indicator, Rules, Study
+from concurve.definition.study_file import parse_study
+from concurve.definition.study_line import sweep_study
+from concurve.errors import RunError, RunInterruptedError
+from concurve.findings.run import Finding, TrialFindings
+from concurve.measuring.heads import new_head
+from concurve.measuring.laboratory import Runner
+from concurve.planning.plan import make_plan
+from concurve.store import Store
+from concurve.store.run_head import LeftOut, RunHead
+from concurve.wire.record import HookRecord, Output, PhaseRecord, ReportError
+from concurve.wire.spec import TrialSpec
+from tests.analysis.test_dependence import found as found_dependences
+from tests.analysis.test_failed_loads import FILE, LOAD, wrk
+from tests.analysis.test_hosts import Slower, measured
+from tests.analysis.test_quiet import HALVES, busy, run_with, unequal
+from tests.analysis.test_shapes import run_of as shaped
+from tests.helpers import meant
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
+from tests.helpers.made import made_run
+from tests.helpers.meant import Case
+
+Said = TrialFindings | Sequence[Finding]
+
+#: Each kind of message → a run that has it, and how its sentence begins.
+KINDS: dict[str, tuple[Callable[[], Said], str]] = {}
+
+
+def kind(name: str, begins: str) -> Callable[[Callable[[], Said]], Callable[[], Said]]:
+    def known(make: Callable[[], Said]) -> Callable[[], Said]:
+        assert name not in KINDS
+        KINDS[name] = (make, begins)
+        return make
+
+    return known
+
+
+def sentences_of(name: str) -> list[Finding]:
+    """All that is said of the run of a kind; its id is RUN."""
+    found = KINDS[name][0]()
+    if not isinstance(found, TrialFindings):
+        return list(found)
+    return [
+        msgspec.structs.replace(item, sentence=item.sentence.replace(found.run.id, "RUN"))
+        for item in found.sentences
+    ]
+
+
+THREE = Rules(repeats_min=3, repeats_max=3)
+
+
+def stored(
+    study: Study, engine: FakeEngine | None = None,
+    change: Callable[[RunHead], RunHead] = lambda head: head, step: float = 0.001,
+) -> TrialFindings:  # fmt: skip
+    """What a run says, however it ended. ``step``: of its clock, in seconds."""
+    store = Store()
+    head = change(new_head(study, "normal", 1, "concurve sweep …"))
+    with suppress(RunError, RunInterruptedError):
+        Runner(head, store, engine or FakeEngine(), clock=FakeClock(step)).start()
+    return trial_findings_of(store, store.find_run(head.id))
+
+
+class Recording(FakeEngine):
+    """Its records are changed."""
+
+    def __init__(self, change: Callable[[TrialSpec, dict[str, Any]], None]) -> None:
+        super().__init__()
+        self.change = change
+
+    def run(self, spec: TrialSpec) -> bytes:
+        record = json.loads(super().run(spec))
+        self.change(spec, record)
+        return json.dumps(record).encode()
+
+
+def as_json(value: Any) -> Any:
+    return json.loads(msgspec.json.encode(value))
+
+
+# -- answers ----------------------------------------------------------------------------------
+
+
+def halved(threads: str) -> float:
+    return 2.0 / int(threads)
+
+
+@kind("gain", r"\d+ threads are")
+def _gain() -> Said:
+    return made_run(Store(), halved, threads=(1, 2))
+
+
+@kind("gain-others-as-good", r"\d+ threads are .*not significantly better")
+def _plateau() -> Said:
+    return made_run(Store(), lambda n: 2.0 / min(int(n), 2), threads=(1, 2, 4, 8))
+
+
+@kind("gain-of-a-named-level", r"n=\d is")
+def _named() -> Said:
+    return made_run(Store(), halved, n=(1, 2))
+
+
+@kind("no-gain", "No number of threads is")
+def _none() -> Said:
+    return made_run(Store(), float, threads=(1, 2, 4))
+
+
+@kind("no-gain-of-words", "No setting is significantly")
+def _words() -> Said:
+    return made_run(Store(), lambda k: 1.0, k=("a", "b"))
+
+
+@kind("only-other-is-slower", "k=b is slower")
+def _slower() -> Said:
+    return made_run(Store(), lambda k: 1.0 if k == "a" else 1.06, k=("a", "b"))
+
+
+@kind("best-of-all-cells", r"Use cpus=\d threads=\d")
+def _two_factors() -> Said:
+    return made_run(
+        Store(), lambda cpus, n: 2.0 / min(int(n), int(cpus)), cpus=(1, 2), threads=(1, 2)
+    )
+
+
+@kind("under-a-condition", "With load=1")
+def _condition() -> Said:
+    return made_run(
+        Store(), lambda load, n: float(load) / int(n), conditions=("load",), load=(1, 2),
+        threads=(1, 2),
+    )  # fmt: skip
+
+
+@kind("many-conditions", "Of 8 conditions")
+def _many() -> Said:
+    return made_run(
+        Store(), lambda load, n: 1.0 / int(n) if int(load) >= 6 else float(n),
+        conditions=("load",), load=tuple(range(1, 9)), threads=(1, 2),
+    )  # fmt: skip
+
+
+@kind("another-indicator", r".*\(by CPU time\)")
+def _by() -> Said:
+    return made_run(Store(), halved, threads=(1, 2), primary="cpu_seconds")
+
+
+@kind("in-doubt", "No setting is recommended: the machine")
+def _doubt() -> Said:
+    return run_with({"1": 25, "2": 25}, slower=1.6)
+
+
+@kind("cell-in-doubt", "threads=.* is in doubt")
+def _cell_in_doubt() -> Said:
+    return run_with({"1": 22})
+
+
+@kind("trials-in-doubt", r"\d trials are in doubt")
+def _some_in_doubt() -> Said:
+    return run_with({"1": 8})
+
+
+@kind("imprecise", r"\d of \d cells missed the precision")
+def _imprecise() -> Said:
+    rules = Rules(repeats_min=5, repeats_max=8, precision=0.02)
+    return made_run(Store(), float, cv=0.08, rules=rules, n=(1, 2))
+
+
+@kind("faster-than-the-base", "mode=b is faster than mode=a in all")
+def _base() -> Said:
+    return made_run(
+        Store(), lambda mode, n: (1.0 if mode == "b" else 2.0) / int(n), base={"mode": "a"},
+        mode=("a", "b"), threads=(1, 2, 4),
+    )  # fmt: skip
+
+
+@kind("cannot-be-said", "Whether mode=b or mode=a is faster cannot be said")
+def _base_unknown() -> Said:
+    return made_run(
+        Store(), lambda mode, n: 1.0 / int(n), base={"mode": "a"}, cv=0.2, mode=("a", "b"),
+        threads=(1, 2, 4),
+    )  # fmt: skip
+
+
+@kind("as-fast-as-the-base", "mode=b is as fast as mode=a")
+def _base_alike() -> Said:
+    return made_run(
+        Store(), lambda mode, n: 1.0 / int(n), base={"mode": "a"}, mode=("a", "b"),
+        threads=(1, 2, 4),
+    )  # fmt: skip
+
+
+@kind("depends", "It depends")
+def _base_depends() -> Said:
+    return made_run(
+        Store(), lambda mode, n: 1.0 if mode == "a" else 2.0 / int(n), base={"mode": "a"},
+        mode=("a", "b"), threads=(1, 2, 4),
+    )  # fmt: skip
+
+
+@kind("figure-of-the-only-cell", "Wall time")
+def _only_cell() -> Said:
+    return made_run(Store(), halved, threads=(2,))
+
+
+@kind("only-level", "Which level of threads")
+def _only_level() -> Said:
+    return made_run(Store(), halved, threads=(2,))
+
+
+@kind("figures-under-conditions", "Wall time")
+def _conditions_alone() -> Said:
+    return made_run(
+        Store(), lambda load, n: float(load) / 1e4 / int(n), conditions=("load",), load=(1, 2),
+        threads=(4,),
+    )  # fmt: skip
+
+
+@kind("figures-under-many-conditions", "Wall time")
+def _many_conditions_alone() -> Said:
+    return made_run(Store(), float, conditions=("load",), load=tuple(range(1, 9)))
+
+
+@kind("figures-in-doubt", r"Wall time: .* \(in doubt\)")
+def _figures_in_doubt() -> Said:
+    return run_with({"1": 25, "2": 25}, conditions=("threads",))
+
+
+@kind("note-on-speed-up", "Speed-up is by")
+def _note() -> Said:
+    return made_run(Store(), halved, threads=(1, 2))
+
+
+@kind("not-decided", "Not decided: ")
+def _not_decided() -> Said:
+    """Noisy trials: the smallest is neither told from the best nor shown to be as good."""
+    trials = {"1": [1.0, 1.25, 0.95], "2": [0.9, 1.2, 1.0], "4": [0.96, 0.97, 0.95]}
+    each = {level: iter(values) for level, values in trials.items()}
+    return made_run(Store(), lambda n: next(each[n]), cv=0, rules=THREE, threads=(1, 2, 4))
+
+
+def _undecided_under_conditions() -> Said:
+    trials = {"1": [1.0, 1.25, 0.95], "2": [0.9, 1.2, 1.0], "4": [0.96, 0.97, 0.95]}
+    each = {(load, n): iter(values) for load in "12" for n, values in trials.items()}
+    return made_run(
+        Store(), lambda load, n: next(each[load, n]), cv=0, rules=THREE, conditions=("load",),
+        load=(1, 2), threads=(1, 2, 4),
+    )  # fmt: skip
+
+
+kind("not-decided-under-a-condition", r"With load=1 it is not decided: ")(
+    _undecided_under_conditions
+)
+kind("what-would-decide", "Where nothing is decided: ")(_undecided_under_conditions)
+
+
+@kind("undisturbed-trials-say-another", "No setting is .* By the undisturbed trials alone")
+def _disagreement() -> Said:
+    return unequal(HALVES)
+
+
+@kind("undisturbed-trials-point-elsewhere", "No setting is .* The undisturbed trials point to")
+def _pointing() -> Said:
+    return unequal({1: {0, 1}, 2: {2, 3}, 4: {4, 5}})
+
+
+@kind("in-doubt-others-as-good", "No setting is recommended: .* may be as good")
+def _doubt_of_several() -> Said:
+    return busy((4, 2, 1), lambda block, n: True, "steal")
+
+
+@kind("many-conditions-in-doubt", r"Under \d of 8 conditions the greatest speed-up is in doubt")
+def _many_in_doubt() -> Said:
+    return made_run(
+        Store(), lambda load, n: 1.0 / int(n), conditions=("load",), steal=lambda spec: 10**9,
+        load=tuple(range(1, 9)), threads=(1, 2),
+    )  # fmt: skip
+
+
+@kind("many-conditions-without-a-gain", r"Under \d of 8 conditions no cell is")
+def _many_without() -> Said:
+    return _many()
+
+
+@kind("no-useful-interval", r".*at least .*× as fast as")
+def _at_least() -> Said:
+    values = {"1": iter((8.0, 12.0, 40.0)), "2": iter((1.0, 1.1, 0.9))}
+    return made_run(Store(), lambda n: next(values[n]), cv=0, rules=THREE, threads=(1, 2))
+
+
+@kind("no-interval-that-tells", r".*\(too few trials for a useful interval\)")
+def _useless() -> Said:
+    values = {"1": iter((1.0, 40.0, 2.0)), "2": iter((1.0, 1.1, 0.9))}
+    return made_run(Store(), lambda n: next(values[n]), cv=0, rules=THREE, threads=(1, 2))
+
+
+@kind("smaller-may-be-as-good", ".* Use .* may be as good")
+def _passed() -> Said:
+    """Two is not told from the best, and not shown to be as good; four is."""
+    cv = {"1": 0.001, "2": 0.05, "4": 0.001, "8": 0.001}
+    draw = random.Random(0)
+    centre = {"1": 1.0, "2": 0.54, "4": 0.5, "8": 0.5}
+    return made_run(
+        Store(), lambda n: centre[n] * draw.lognormvariate(0, cv[n]), cv=0, threads=(1, 2, 4, 8)
+    )
+
+
+@kind("one-trial", r".*\(one trial, no interval\)")
+def _one_trial() -> Said:
+    one = Rules(repeats_min=1, repeats_max=1)
+    return made_run(Store(), halved, rules=one, steal=lambda spec: 10**9, threads=(1, 2))
+
+
+@kind("nothing-measured", "Nothing was measured")
+def _nothing() -> Said:
+    engine = FakeEngine(kind_of=lambda spec: "program_failed")
+    return stored(small_study(THREE, threads=(1, 2)), engine)
+
+
+@kind("base-in-doubt", "Whether mode=b or mode=a is faster cannot be said")
+def _base_in_doubt() -> Said:
+    return made_run(
+        Store(), lambda mode, n: 1.0, base={"mode": "a"}, steal=lambda spec: 10**9,
+        mode=("a", "b"), threads=(1, 2, 4),
+    )  # fmt: skip
+
+
+def _of_one_other(seconds: float, cv: float = 0.01, **more: Any) -> Callable[[], Said]:
+    return lambda: made_run(
+        Store(), lambda mode: seconds if mode == "b" else 1.0, base={"mode": "a"}, cv=cv,
+        mode=("a", "b"), **more,
+    )  # fmt: skip
+
+
+kind("one-other-is-faster", r"mode=b is \S+× \[")(_of_one_other(0.5))
+kind("one-other-is-as-fast", "mode=b is as fast as mode=a")(_of_one_other(1.0, cv=0.001))
+kind("one-other-unknown", "Whether mode=b or mode=a is faster cannot be said: ")(
+    _of_one_other(1.0, cv=0.2)
+)
+kind("one-other-without-a-useful-interval", "Whether mode=b .*too few trials")(
+    _of_one_other(0.5, cv=1.5, rules=THREE)
+)
+kind("one-other-in-doubt", "Whether mode=b or mode=a is faster cannot be said: the machine")(
+    _of_one_other(1.0, steal=lambda spec: 10**9)
+)
+
+
+@kind("faster-in-some", "mode=b is faster than mode=a in 1 of 3")
+def _faster_in_some() -> Said:
+    return made_run(
+        Store(), lambda mode, n: 0.5 if (mode, n) == ("b", "4") else 1.0, base={"mode": "a"},
+        cv=0.03, mode=("a", "b"), threads=(1, 2, 4),
+    )  # fmt: skip
+
+
+@kind("depends-on-an-assumption", "Claim: ")
+def _assumption() -> Said:
+    return list(dependence_sentences(found_dependences()))
+
+
+@kind("depends-on-no-assumption", "Claim: .* no assumption changes it")
+def _no_assumption() -> Said:
+    depth = [item for item in found_dependences() if item.factor == "depth"]
+    return list(dependence_sentences(depth))
+
+
+# -- by what settings are compared ------------------------------------------------------------
+
+
+def _case(name: str) -> Callable[[], Said]:
+    case = next(case for case in meant.CASES if case.name == name)
+    return lambda: meant.run_of(case, Store())
+
+
+kind("fixed-time", "The program seems to run for a fixed time.* Say whether")(
+    _case("fixed time, no direction")
+)
+kind("fixed-time-refused", "No setting is recommended: the program seems to run")(
+    _case("fixed time, no direction")
+)
+kind(
+    "fixed-time-compared-by-a-figure", "The program seems to run for a fixed time .*, so settings"
+)(_case("fixed time, the latency alone"))
+kind("nothing-is-read", "Wall time is the same in all cells. If")(
+    _case("fixed time, and nothing is read")
+)
+kind("unequal-work", r"The cells did different amounts of work")(
+    _case("the work grows, its rate printed")
+)
+kind("other-numbers-of-operations", "The cells did different numbers of operations")(
+    lambda: meant.run_of(
+        Case(
+            "operations", lambda n: 2.0, lambda n, wall, noise: f"done {n * 1000}",
+            {"extracts": (r"operations=done (\d+)",), "primary": "wall_seconds"},
+        ),
+        Store(),
+    )
+)  # fmt: skip
+kind("growing-work", "The work seems to grow with n")(_case("the work grows on enough CPUs"))
+kind("growing-work-refused", "No setting is recommended: the work seems to grow")(
+    _case("the work grows on enough CPUs")
+)
+kind("work-that-scales", "Each of n counts as one unit")(_case("the work grows, and that is said"))
+
+
+def _unread_tool() -> Said:
+    study = sweep_study(["wrk", "-d2s", "{n}"], [("n", meant.CLIENTS)], 2)
+    return meant.run_study(study, Case("wrk", lambda n: 2.0), Store())
+
+
+kind("unread-tool", "The tool wrk seems to run for a fixed time")(_unread_tool)
+kind("unread-tool-refused", "No setting is recommended: the tool wrk")(_unread_tool)
+
+
+def _score(**changes: Any) -> Callable[[], Said]:
+    case = Case(
+        "score", lambda n: 2.0 / n, lambda n, wall, noise: f"score {n}\n",
+        {"extracts": (r"score=score (\d+)",)},
+    )  # fmt: skip
+    study = msgspec.structs.replace(
+        meant.study_of(case), work_amount="fixed", indicators=(Indicator(name="score"),), **changes
+    )
+    return lambda: meant.run_study(study, case, Store())
+
+
+kind("undirected", "No setting is recommended: whether higher or lower score")(_score())
+kind("undirected-in-a-file", "No setting is recommended: whether higher or lower score")(
+    _score(name="filed")
+)
+
+
+@kind("seems-in-doubt", r".* in doubt: the machine was not quiet\.$")
+def _seems() -> Said:
+    """A speed-up by wall time, in a run whose figure has no direction."""
+    engine = FakeEngine(stdout="score 5", steal_of=lambda spec: 10**9)
+    return stored(_undirected_study(), engine)
+
+
+def _undirected_study() -> Study:
+    study = sweep_study(["true", "{n}"], [("n", "1,2")], 2, extracts=(r"score=score (\d+)",))
+    return msgspec.structs.replace(
+        study, indicators=(Indicator(name="score"),), work_amount="fixed"
+    )
+
+
+@kind(
+    "asked-for-a-fixed-time",
+    "No setting is recommended by wall time: .* so it compares no settings",
+)
+def _asked_for_a_fixed_time() -> Said:
+    store = Store()
+    case = next(case for case in meant.CASES if case.name == "fixed time")
+    run = store.find_run(meant.run_of(case, store).run.id)
+    return trial_findings_of(store, run, "wall_seconds")
+
+
+@kind("undirected-before-the-run", "no setting will be recommended")
+def _undirected_before() -> Said:
+    head = new_head(_undirected_study(), "quick", 1, "concurve sweep …")
+    return [Finding(kind="note", sentence=undirected_before(head))]
+
+
+# -- warnings ---------------------------------------------------------------------------------
+
+
+@kind("load-failed", "Failed responses: .* This run says nothing")
+def _all_failed() -> Said:
+    return _failed(dict.fromkeys(meant.TPS, 1.0))
+
+
+@kind("load-failed-in-a-setting", "Failed responses: .* This setting is not compared")
+def _one_failed() -> Said:
+    return _failed({8: 0.5})
+
+
+@kind("load-failed-in-settings", "Failed responses: .* These settings are not compared")
+def _some_failed() -> Said:
+    return _failed({4: 0.5, 8: 0.5})
+
+
+@kind("load-failed-a-little", r"Failed responses: .* \(0\.\d+ %\)")
+def _little_failed() -> Said:
+    return _failed({8: 0.002})
+
+
+@kind("load-failed-that-may-be-expected", "Load.errors: .* if the study expects that")
+def _may_be_expected() -> Said:
+    study = parse_study(f'{FILE}{LOAD}\n[[indicators]]\nuse = ["load.errors"]\n', 2, "here")
+    load = FailedLoad(0, "load.errors", 40, 100, 0.4)
+    return failure_sentences(make_plan(study, "quick", 1), [load], ())
+
+
+def _failed(share_of: dict[int, float]) -> Said:
+    case, store = wrk(share_of), Store()
+    with suppress(RunError, RunInterruptedError):
+        return meant.run_of(case, store)
+    return trial_findings_of(store, store.find_run("last"))
+
+
+@kind("left-out", "Not measured: threads=8")
+def _left_out() -> Said:
+    missing = LeftOut(
+        factor="threads", level=8, why="This machine grants 2 CPUs", remedy="try one with 8"
+    )
+    return stored(
+        small_study(THREE, threads=(1, 2)),
+        change=lambda head: msgspec.structs.replace(head, left_out=(missing,)),
+    )
+
+
+@kind("nothing-uses", "Nothing uses {procs}")
+def _unused() -> Said:
+    study = small_study(THREE, procs=(1, 2))
+    role = msgspec.structs.replace(study.roles[0], command=("true",))
+    return stored(msgspec.structs.replace(study, roles=(role,)))
+
+
+class Stopping(FakeEngine):
+    """Is stopped within the third trial."""
+
+    def run(self, spec: TrialSpec) -> bytes:
+        if len(self.specs) == 2:
+            raise KeyboardInterrupt
+        return super().run(spec)
+
+
+@kind("interrupted", "This run was interrupted: ")
+def _interrupted() -> Said:
+    return stored(small_study(THREE, threads=(1, 2)), Stopping())
+
+
+@kind("goes-on", "This run goes on: ")
+def _goes_on() -> Said:
+    store = Store()
+    head = new_head(small_study(THREE, threads=(1, 2)), "normal", 1, "concurve sweep …")
+    with suppress(RunError, RunInterruptedError):
+        Runner(head, store, Stopping(), clock=FakeClock()).start()
+    store.set_state(head.id, "running", "")
+    return trial_findings_of(store, store.find_run(head.id))
+
+
+@kind("failed-with-an-attached-process", "This run failed: .* A new run can attach")
+def _failed_attached() -> Said:
+    store = Store()
+    head = new_head(small_study(THREE, threads=(1, 2)), "normal", 1, "concurve sweep …")
+    with suppress(RunInterruptedError):
+        Runner(head, store, Stopping(), clock=FakeClock()).start()
+    roles = (msgspec.structs.replace(head.study.roles[0], attach="1"),)
+    study = msgspec.structs.replace(head.study, roles=roles)
+    store.set_head(head.id, msgspec.structs.replace(head, study=study).row().head)
+    store.set_state(head.id, "failed", "the process ended")
+    return trial_findings_of(store, store.find_run(head.id))
+
+
+@kind("not-measured-in-time", "Not measured within the time allowance")
+def _not_in_time() -> Said:
+    rules = Rules(repeats_min=3, repeats_max=3, time_allowed_seconds=1.2)
+    return stored(small_study(rules, threads=(1, 2, 4)), step=0.5)
+
+
+@kind("skipped", "threads=2 was skipped")
+def _skipped() -> Said:
+    engine = FakeEngine(kind_of=lambda s: "timed_out" if s.roles[0].argv[1] == "2" else "ok")
+    return stored(small_study(THREE, threads=(1, 2)), engine)
+
+
+@kind("refused-lines", "In the first trial 2 lines of the report channel were refused")
+def _refused_lines() -> Said:
+    refused = [ReportError(line=line, message="no JSON", excerpt="rps 12") for line in (2, 5)]
+
+    def change(_: TrialSpec, record: dict[str, Any]) -> None:
+        record["roles"][0]["report_errors"] = as_json(refused)
+
+    return stored(small_study(THREE, threads=(1, 2)), Recording(change))
+
+
+@kind("hook-that-went-wrong", "The hook prepare printed")
+def _hook() -> Said:
+    printed = Output(bytes=18, head="ERR unknown option")
+
+    def change(_: TrialSpec, record: dict[str, Any]) -> None:
+        record["hooks"] = as_json([HookRecord(hook="prepare", stderr=printed)])
+
+    return stored(small_study(THREE, threads=(1, 2)), Recording(change))
+
+
+@kind("imprecise-without-an-interval", r"\d of \d cells missed the precision.*want of trials")
+def _no_interval() -> Said:
+    rules = Rules(repeats_min=3, repeats_max=8, precision=0.02, time_allowed_seconds=1.2)
+    return stored(small_study(rules, threads=(1, 2)), step=0.5)
+
+
+@kind("imprecise-by-the-clock", r".*The step of the clock")
+def _coarse() -> Said:
+    rules = Rules(repeats_min=5, repeats_max=8, precision=0.02)
+    reads = iter((0.02, 0.03) * 100)
+    return made_run(Store(), lambda n: next(reads), cv=0, rules=rules, n=(1, 2))
+
+
+# -- the shape of the trials ------------------------------------------------------------------
+
+kind("two-levels", r"threads=4 \(‡\) has two levels: ")(
+    lambda: shaped(lambda n, block: 1.15 if n == 4 and block * 7 % 25 < 12 else 1.0)
+)
+kind("shapes-by-chance", "Two levels or trials far off")(
+    lambda: shaped(lambda n, block: 1.15 if n == 4 and block * 7 % 25 < 12 else 1.0)
+)
+kind("far-worse", r"threads=1 \(‡\) has 2 trials far worse")(
+    lambda: shaped(lambda n, block: {5: 1.5, 17: 2.5}.get(block, 1.0) if n == 1 else 1.0)
+)
+kind("far-better", r"threads=1 \(‡\) has 2 trials far better")(
+    lambda: shaped(lambda n, block: {5: 0.5, 17: 0.55}.get(block, 1.0) if n == 1 else 1.0)
+)
+kind("speed-up-that-drifts", r"The speed-up of threads=4 \(‡\) drifts")(
+    lambda: shaped(lambda n, block: 1.15 if n == 4 and block // 12 % 2 else 1.0)
+)
+kind("the-machine-changed", "From block 15 on")(
+    lambda: shaped(lambda n, block: (1 if block < 14 else 1.08) / n)
+)
+kind("drifted", "Wall time drifted in all cells alike")(
+    lambda: shaped(lambda n, block: (1 - 0.15 * 2.0 ** (-block / 5)) / n)
+)
+kind("changed-not-alike", "Wall time changed during this run, and not in all")(
+    lambda: shaped(lambda n, block: 1.08 if n > 1 and block >= 14 else 1.0)
+)
+
+
+@kind("ratios-not-shown-to-hold", "Wall time changed during this run. The trials do not show")
+def _not_shown() -> Said:
+    def hit(threads: int, block: int) -> float:
+        noise = random.Random(f"{threads}/{block}").lognormvariate(0, 0.12)
+        return (1 + 0.25 * math.sin(block * math.pi / 8)) * noise / threads
+
+    return shaped(hit)
+
+
+@kind("further-cells-have-two-levels", "2 further cells have two levels")
+def _more_levels() -> Said:
+    counts: Counter[str] = Counter()
+
+    def seconds(n: str) -> float:
+        counts[n] += 1
+        return 1.15 if counts[n] * 7 % 25 < 12 else 1.0
+
+    rules = Rules(repeats_min=25, repeats_max=25)
+    return made_run(Store(), seconds, rules=rules, threads=(1, 2, 3, 4, 5))
+
+
+# -- hosts ------------------------------------------------------------------------------------
+
+
+def _over_hosts(slower: Slower, **more: Any) -> Callable[[], Said]:
+    def make() -> Said:
+        with tempfile.TemporaryDirectory() as folder:
+            return measured(Path(folder), slower, **more)
+
+    return make
+
+
+kind("hosts-not-alike", "The hosts rack1 and rack2 are not alike")(
+    _over_hosts(lambda host, n: 1.2 if host == "rack2" else 1.0)
+)
+kind("hosts-not-alike-for-one-setting", "The hosts rack1 and rack2 are not alike: wall time of")(
+    _over_hosts(lambda host, n: 1.5 if host == "rack2" and n == 4 else 1.0)
+)
+kind("hosts-not-alike-so-no-setting", "No setting is recommended: the hosts are not alike")(
+    _over_hosts(lambda host, n: 1.2 if host == "rack2" else 1.0)
+)
+kind("hosts-not-tested", "Each block ran on one of .* not tested")(
+    _over_hosts(lambda host, n: 1.0, blocks=3, hosts=3)
+)
+kind("hosts-of-few-blocks", "Each block ran on one of .* too few to say")(
+    _over_hosts(lambda host, n: 1.0, blocks=4, cv=0.6)
+)
+kind("hosts-alike", "Each block ran on one of .* No relevant difference")(
+    _over_hosts(lambda host, n: 1.0)
+)
+
+
+# -- notes ------------------------------------------------------------------------------------
+
+
+@kind("few-trials", "Intervals of fewer than 5 trials")
+def _few() -> Said:
+    return made_run(Store(), halved, rules=THREE, threads=(1, 2))
+
+
+@kind("start-up", "Times are those of the phase 'measure'")
+def _start_up() -> Said:
+    def change(_: TrialSpec, record: dict[str, Any]) -> None:
+        role = record["roles"][0]
+        phase = PhaseRecord(
+            name="measure", begin_ns=role["wall_ns"] // 2, wall_ns=role["wall_ns"] // 2
+        )
+        role["phases"] = as_json([phase])
+
+    return stored(small_study(THREE, threads=(1, 2)), Recording(change))
+
+
+@kind("note-on-speed-up-over-a-base", "Speed-up is by wall time, against mode=a")
+def _note_on_base() -> Said:
+    return _base()
+
+
+@kind("intervals-of-all-speed-ups", r"The intervals of the answer hold for both speed-ups")
+def _together() -> Said:
+    return made_run(Store(), halved, threads=(1, 2, 4))
