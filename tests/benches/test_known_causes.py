@@ -27,6 +27,7 @@ from measuring.figures import MissingToolError
 from measuring.known_causes import PROGRAMS, TABLE, Program, command_of, read_table
 
 from concurve.api import Run
+from concurve.terms import Level
 
 KNOWN = read_table(TABLE.read_text(encoding="utf-8"))
 ONE = """
@@ -141,7 +142,7 @@ def test_an_answer_that_is_withheld_is_not_right() -> None:
 def test_more_than_a_tenth_of_the_answers_withheld_fails() -> None:
     def withheld(case: Case, **said: int) -> list[bool | None]:
         said = {name.replace("_", " "): count for name, count in said.items()}
-        answers = {1: Answers(Counter(none=20)), 2: Answers(Counter(said))}
+        answers: dict[Level, Answers] = {1: Answers(Counter(none=20)), 2: Answers(Counter(said))}
         return [figure.held for figure in _withheld(case, answers)]
 
     assert withheld(LOCKED, lock=20) == []
