@@ -278,8 +278,8 @@ def of_plant(plant: Plant, said: dict[str, Any]) -> Iterator[Figure]:
         how = "the thread that has the lock, where the program says it"
         yield _share(f"{plant.name}: holder", how, said["holder"], said["held"], HOLDER_MIN)
     yield Figure(
-        f"{plant.name}: holder of another lock",
-        f"a thread is named that has what does not say it; of {judged}",
+        f"{plant.name}: misread holder",
+        f"a thread is said to have what does not say who has it; of {judged}",
         Estimate(value=said["misread"], n=judged, unit=f"[{said['misread']} of {judged}]"),
         Bound(high=0, counted=True),
     )

@@ -46,7 +46,7 @@ def test_what_is_right_misses_nothing() -> None:
         ({"wrong": 2}, "wrong site"),
         ({"held": 0, "holder": 0}, "holder"),
         ({"holder": 190}, "holder"),
-        ({"misread": 1}, "holder of another lock"),
+        ({"misread": 1}, "misread holder"),
         ({"capture_cpu_ns": 11e6}, "CPU time"),
         ({"taken": 20}, "CPU time"),
         ({"judged": 100}, "judged"),
@@ -58,7 +58,7 @@ def test_each_promise_can_be_missed(more: dict[str, Any], name: str) -> None:
 
 def test_a_lock_that_does_not_say_who_has_it_needs_no_holder() -> None:
     assert missed(OTHER, held=0, holder=0) == []
-    assert missed(OTHER, misread=1) == ["holder of another lock"]
+    assert missed(OTHER, misread=1) == ["misread holder"]
 
 
 def test_a_holder_is_asked_for_where_the_program_says_it() -> None:
