@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import NamedTuple
 from measuring.beside import busy_processes
 from measuring.figures import Bound, Figure, MissingToolError
 from measuring.known_causes import CAUSES, PROGRAMS, TABLE, Program, command_of, read_table
-from measuring.running import output_of, scratch, target
+from measuring.running import ROOT, output_of, scratch, target
 from measuring.showing import exit_code, show
 
 import concurve
@@ -33,6 +34,10 @@ BLAMELESS_TIMES = 2
 RIGHT_MIN = 0.95
 """19 of 20."""
 
+WITHHELD_MAX = 0.1
+"""Share of the answers on a program that may be withheld: with more of them, the machine was not
+quiet, and the rest says little."""
+
 TRIAL_S = 0.25
 REPEATS = "4..4"
 
@@ -41,11 +46,15 @@ CONTAMINATION = "contamination"
 IN_DOUBT = "in doubt"
 """No cause was named, because the machine was not quiet."""
 
+OURS = "programs of ours"
+BESIDE = "beside other work"
+
 
 class Case(NamedTuple):
     """Programs of one kind: ``expected`` gives the right cause of cells by their level, ``also``
     further ones that are true there; ``never`` would be wrong anywhere. ``disturbed``: other work
-    runs meanwhile. ``blameless``: nothing limits it at any level."""
+    runs meanwhile. ``blameless``: nothing limits it at any level. ``catalogue`` names the programs
+    that are counted together."""
 
     name: str
     expected: Mapping[Level, str]
@@ -55,20 +64,21 @@ class Case(NamedTuple):
     never: tuple[str, ...] = ()
     disturbed: bool = False
     blameless: bool = False
+    catalogue: str = OURS
 
-    def accepts(self, level: Level, cause: str) -> bool:
-        """Is this answer right? A program without a bottleneck is not to be accused; the machine
-        may well be, and beside other work an answer may be withheld."""
-        expected = self.expected[level]
-        if cause in (CONTAMINATION, IN_DOUBT) and (self.disturbed or expected == "none"):
-            return True
-        return cause == expected or cause in self.also.get(level, ())
+    def is_right(self, level: Level, cause: str) -> bool:
+        """Is this what limits the program there?"""
+        return cause == self.expected[level] or cause in self.also.get(level, ())
+
+    def is_withheld(self, level: Level, cause: str) -> bool:
+        """Does this answer name the machine in place of what limits the program?"""
+        return cause in (CONTAMINATION, IN_DOUBT) and not self.is_right(level, cause)
 
     def is_wrong(self, level: Level, cause: str) -> bool:
         """Does this answer accuse something that is not so? One that is withheld accuses nothing,
         nor does ``none``; without a list of ``never``, every cause that is not right does."""
         accuses = cause not in ("none", CONTAMINATION, IN_DOUBT)
-        is_wrong = not self.accepts(level, cause)
+        is_wrong = not self.is_right(level, cause)
         return accuses and (is_wrong if self.blameless or not self.never else cause in self.never)
 
 
@@ -79,9 +89,39 @@ class Answers(NamedTuple):
     wrong: str = ""
 
 
+class Tally:
+    """The answers on the programs that are counted together."""
+
+    def __init__(self) -> None:
+        self.programs = self.levels = self.answers = 0
+        self.right = self.withheld = self.accused = 0
+
+    @property
+    def wrong(self) -> int:
+        """Neither right nor withheld."""
+        return self.answers - self.right - self.withheld
+
+    def add(self, case: Case, answers: Mapping[Level, Answers]) -> None:
+        """Take in what was said of a program."""
+        self.programs += 1
+        self.levels += len(answers)
+        for level, found in answers.items():
+            self.answers += found.said.total()
+            self.right += _count(found, partial(case.is_right, level))
+            self.withheld += _count(found, partial(case.is_withheld, level))
+            if case.blameless:
+                self.accused += _count(found, partial(case.is_wrong, level))
+
+
+def _count(answers: Answers, what: Callable[[str], bool]) -> int:
+    return sum(count for cause, count in answers.said.items() if what(cause))
+
+
 def figures(quick: bool, only: Collection[str] = (), runs: int = RUNS) -> Iterator[Figure]:
-    """Measure one case after the other; then print the causes that were found for each."""
+    """Measure one case after the other; then print the causes that were found for each, and the
+    sums."""
     table: dict[str, Counter[str]] = {}
+    catalogues: dict[str, Tally] = {}
     accused: dict[bool, list[int]] = {False: [0, 0], True: [0, 0]}
     with scratch() as folder:
         programs = read_table(TABLE.read_text(encoding="utf-8"))
@@ -95,32 +135,45 @@ def figures(quick: bool, only: Collection[str] = (), runs: int = RUNS) -> Iterat
             except (MissingToolError, ConcurveError) as problem:
                 yield Figure(case.name, "", missing=" ".join(str(problem).split()))
                 continue
+            catalogues.setdefault(case.catalogue, Tally()).add(case, answers)
             for level, found in answers.items():
                 row = f"{case.name}, {case.factor}={level}"
                 table[f"{row} ({case.expected[level]})"] = found.said
                 counted = accused[case.blameless]
-                counted[0] += _accusations(case, level, found)
+                counted[0] += _count(found, partial(case.is_wrong, level))
                 counted[1] += found.said.total()
+                counted[1] -= _count(found, partial(case.is_withheld, level))
                 yield _figure(case, level, found)
+            yield from _withheld(case, answers)
     for blameless, (wrong, of) in accused.items():
         if of:
             yield _accused(blameless, wrong, of)
     print(confusion(table), flush=True)
-
-
-def _accusations(case: Case, level: Level, found: Answers) -> int:
-    """Answers that name a cause that is not so."""
-    return sum(count for cause, count in found.said.items() if case.is_wrong(level, cause))
+    print(f"\n{sums(catalogues, 1 if quick else runs)}", flush=True)
 
 
 def _accused(blameless: bool, wrong: int, of: int) -> Figure:
     programs = "programs that nothing limits" if blameless else "other programs"
     return Figure(
         "accused without a cause" if blameless else "wrong causes",
-        f"answers that name what is not so, of {of} on {programs}",
+        f"answers that name what is not so, of {of} that were given on {programs}",
         Estimate(value=wrong, n=of, unit=f"[{wrong} of {of}]"),
         Bound(high=0 if blameless else (1 - RIGHT_MIN) * of, counted=True),
     )
+
+
+def _withheld(case: Case, answers: Mapping[Level, Answers]) -> Iterator[Figure]:
+    """How many answers on a program were withheld, if any were and nothing else ran beside it."""
+    tally = Tally()
+    tally.add(case, answers)
+    if tally.withheld and not case.disturbed:
+        of = tally.answers
+        yield Figure(
+            f"{case.name}: withheld",
+            f"answers that were withheld, of {of}: the machine was not quiet; measure again",
+            Estimate(value=tally.withheld, n=of, unit=f"[{tally.withheld} of {of}]"),
+            Bound(high=WITHHELD_MAX * of, counted=True),
+        )
 
 
 def judged(case: Case, folder: Path, runs: int) -> dict[Level, Answers]:
@@ -132,7 +185,7 @@ def judged(case: Case, folder: Path, runs: int) -> dict[Level, Answers]:
             cell = _cell(found, case.factor, level)
             said = IN_DOUBT if cell.doubt and cell.cause == "none" else cell.cause
             so_far.said[said] += 1
-            if not case.accepts(level, said):
+            if not case.is_right(level, said):
                 answers[level] = so_far._replace(wrong=f"{said}: {cell.evidence}")
     return answers
 
@@ -143,16 +196,44 @@ def _cell(found: Explanation, factor: str, level: Level) -> CellExplanation:
 
 def _figure(case: Case, level: Level, answers: Answers) -> Figure:
     n = answers.said.total()
-    right = sum(count for cause, count in answers.said.items() if case.accepts(level, cause))
+    right, of = _right(case, level, answers)
     counts = ", ".join(f"{count} {answer}" for answer, count in answers.said.most_common())
     expected = " or ".join((case.expected[level], *case.also.get(level, ())))
     last = f"; last: {answers.wrong}" if answers.wrong else ""
     return Figure(
         f"{case.name}, {case.factor}={level}",
         f"expected: {expected}; said in {n} runs: {counts}{last}",
-        Estimate(value=right / n, n=n, unit=f"[{right} of {n}]"),
+        Estimate(value=right / of if of else 0.0, n=of, unit=f"[{right} of {of}]"),
         Bound(low=RIGHT_MIN),
     )
+
+
+def _right(case: Case, level: Level, answers: Answers) -> tuple[int, int]:
+    """How many answers were right, and of how many. Beside other work it is right to withhold one.
+    Where nothing limits the program, one that is withheld says nothing: it is counted apart.
+    Elsewhere it fails to name the cause."""
+    n = answers.said.total()
+    right = _count(answers, partial(case.is_right, level))
+    withheld = _count(answers, partial(case.is_withheld, level))
+    if case.disturbed:
+        return right + withheld, n
+    return right, n - withheld if case.expected[level] == "none" else n
+
+
+def sums(catalogues: Mapping[str, Tally], runs: int) -> str:
+    """What was said of each catalogue, as a table for the documentation."""
+    lines = [
+        f"{datetime.now(UTC):%-d %B %Y}, commit {commit()}. Runs of each program: {runs}, "
+        f"and {BLAMELESS_TIMES * runs} of those that nothing limits. *Withheld* are answers "
+        "that name the machine, *accused* the wrong ones on programs that nothing limits.",
+        "",
+        "| catalogue | programs | levels | answers | right | withheld | wrong | accused |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, it in catalogues.items():
+        numbers = (it.programs, it.levels, it.answers, it.right, it.withheld, it.wrong, it.accused)
+        lines.append(f"| {name} | " + " | ".join(f"{number:,}" for number in numbers) + " |")
+    return "\n".join(lines)
 
 
 def confusion(table: dict[str, Counter[str]]) -> str:
@@ -165,6 +246,13 @@ def confusion(table: dict[str, Counter[str]]) -> str:
         for name, said in table.items()
     ]
     return "\n".join(rows)
+
+
+def commit() -> str:
+    """What is measured, as git names it."""
+    describe = ["git", "describe", "--always", "--exclude=*", "--dirty"]
+    done = subprocess.run(describe, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
 
 
 # -- programs that say nothing of themselves --------------------------------------------------
@@ -181,6 +269,7 @@ def planted(folder: Path, programs: Sequence[Program]) -> Iterator[Case]:
             disturbed=program.beside > 0,
             blameless=program.blameless,
             never=program.never,
+            catalogue=BESIDE if program.beside else str(program.catalogue),
         )
 
 

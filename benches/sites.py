@@ -2,7 +2,8 @@
 
 The programs in ``sites_programs`` say themselves at which of their sites each thread waits. The
 judge (an example of the crate ``concurve-sites``) samples them, and compares. Then, what sampling
-costs the programs (``--only cost``). What the runner adds to a trial is a figure of ``light``.
+costs the programs (``--only cost``): busy threads, threads at a lock, and threads that change their
+address space. What the runner adds to a trial is a figure of ``light``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from measuring.running import NO_SAMPLING, interleaved, scratch, target, trial
 from measuring.showing import exit_code, show
 
 from concurve.estimate import Estimate
+from concurve.wire.record import SitesRecord, TrialRecord
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = Path(__file__).resolve().parent / "sites_programs"
@@ -45,9 +47,14 @@ COST = "cost"
 BUSY_MIN, LOCK_MIN = 0.98, 0.95
 """Throughput with all samples over that without any: of busy threads, and of a lock."""
 
+COPIES_MIN = 10
+"""Waits whose place was read a second, while a lock saturates two CPUs: else the throughput says
+nothing of copying."""
+
 ROUNDS = 21
 ITERATIONS = 1_500_000_000
 OPERATIONS = 240_000
+MAPPED = 24_000
 
 CRATE = "parking_lot"
 """The plant that is a package, because it needs one."""
@@ -56,13 +63,14 @@ CRATE = "parking_lot"
 class Plant(NamedTuple):
     """A program: how it is built, and whether it has debug information (``lines``). ``least`` is
     the share of samples whose function and line must be right, where it is not that of compiled
-    programs."""
+    programs. ``holder``: its lock says who has it, and so does the program."""
 
     name: str
     source: str
     build: tuple[str, ...]
     lines: bool = True
     least: float | None = None
+    holder: bool = False
 
 
 _C = ("gcc", "-O2", "-pthread")
@@ -71,21 +79,28 @@ _RUST = ("rustc", "-O", "--edition", "2021")
 _PYTHON = ("python3",)
 _GO = ("go", "build", "-buildvcs=false")
 
+
+def _mutex(name: str, *options: str, lines: bool = True, holder: bool = True) -> Plant:
+    build = (*_C, *options)
+    return Plant(f"pthread mutex{name}", "c/mutex.c", build, lines=lines, holder=holder)
+
+
 PLANTS = (
-    Plant("pthread mutex", "c/mutex.c", (*_C, "-g")),
-    Plant("pthread mutex, no debug information", "c/mutex.c", _C, lines=False),
-    Plant("pthread mutex, frame pointers", "c/mutex.c", (*_C, "-g", "-fno-omit-frame-pointer")),
-    Plant("pthread mutex, not optimised", "c/mutex.c", (*_C, "-g", "-O0")),
-    Plant("pthread mutex, no linkage table", "c/mutex.c", (*_C, "-g", "-fno-plt", "-Wl,-z,now")),
-    Plant("pthread mutex, statically linked", "c/mutex.c", (*_C, "-g", "-static")),
+    _mutex("", "-g"),
+    _mutex(", no debug information", lines=False),
+    _mutex(", frame pointers", "-g", "-fno-omit-frame-pointer"),
+    _mutex(", not optimised", "-g", "-O0"),
+    _mutex(", no linkage table", "-g", "-fno-plt", "-Wl,-z,now"),
+    # The lock is in no library of the system there.
+    _mutex(", statically linked", "-g", "-static", holder=False),
     Plant("reader-writer lock", "c/rwlock.c", (*_C, "-g")),
     Plant("condition variable", "c/condition.c", (*_C, "-g")),
     Plant("semaphore", "c/semaphore.c", (*_C, "-g")),
     Plant("barrier of a condition", "c/rounds.c", (*_C, "-g")),
     Plant("lock of a condition", "c/permit.c", (*_C, "-g")),
     Plant("file lock", "c/file_lock.c", (*_C, "-g")),
-    Plant("std::mutex", "cpp/std_mutex.cpp", (*_CPP, "-g")),
-    Plant("std::mutex, no debug information", "cpp/std_mutex.cpp", _CPP, lines=False),
+    Plant("std::mutex", "cpp/std_mutex.cpp", (*_CPP, "-g"), holder=True),
+    Plant("std::mutex, no debug information", "cpp/std_mutex.cpp", _CPP, lines=False, holder=True),
     Plant("Rust Mutex", "rust/std_mutex.rs", (*_RUST, "-g")),
     Plant("Rust Mutex, no debug information", "rust/std_mutex.rs", _RUST, lines=False),
     Plant("parking_lot Mutex", f"{CRATE}/src/main.rs", ("cargo",)),
@@ -109,37 +124,100 @@ def costs(quick: bool) -> Iterator[Figure]:
     part = 20 if quick else 1
     for threads in (64, 512):
         work = ("--threads", str(threads), "--total-iterations", str(ITERATIONS // part))
-        yield _throughput(f"{threads} busy threads", target("busy", *work), BUSY_MIN, quick)
+        busy, _ = _throughput(f"{threads} busy threads", target("busy", *work), BUSY_MIN, quick)
+        yield busy
     lock = ("--threads", "4", "--hold-percent", "50", "--vary", "--operation-iterations", "5000")
     command = target("mutex", *lock, "--operations", str(OPERATIONS // part))
-    yield _throughput("a lock on two CPUs", command, LOCK_MIN, quick)
-    how = "a thread of the program reads the tracer and the state of all others meanwhile"
+    figure, records = _throughput("a lock on two CPUs", command, LOCK_MIN, quick)
+    yield figure
+    yield copies(f"{COST}: a lock on two CPUs, sites read", records)
     with scratch() as folder:
+        for compiler, source in ((_C, "c/mappers.c"), (_GO, "go/mappers.go")):
+            yield from _changing(compiler, source, folder, quick)
+        how = "a thread of the program reads the tracer and the state of all others meanwhile"
         figure = Figure(f"{COST}: threads seen traced or stopped", how, bound=Bound(high=0))
         yield unless_missing(figure, lambda: _traced(folder, "0.2" if quick else "5"))
 
 
-def _throughput(what: str, command: list[str], least: float, quick: bool) -> Figure:
-    """The same work with the sampler as usual and with it asleep, in turns."""
+def _changing(
+    compiler: tuple[str, ...], source: str, folder: Path, quick: bool
+) -> Iterator[Figure]:
+    """Programs whose threads change the address space against each other: who reads their memory
+    takes the lock that they need for it."""
+    program = folder / source.replace("/", "-").replace(".", "-")
+    what = f"mmap against mmap, {compiler[0]}"
+    try:
+        _output([*compiler, "-o", str(program), str(PROGRAMS / source)])
+    except MissingToolError as problem:
+        yield Figure(f"{COST}: {what}", "", missing=str(problem))
+        return
+    rounds = str(MAPPED // (20 if quick else 1))
+    figure, records = _throughput(what, [str(program), str(THREADS), rounds], LOCK_MIN, quick)
+    yield figure
+    yield changes(f"{COST}: {what}, changes seen", records)
+
+
+def copies(name: str, records: Sequence[TrialRecord]) -> Figure:
+    """How many waits had their place read, a second: without any, nothing was copied."""
+    subjects = [record.roles[0] for record in records]
+    sites = [role.sites or SitesRecord() for role in subjects]
+    seconds = sum(record.wall_ns for record in records) / 1e9
+    took = sum(record.instrument.sites_cpu_ns or 0 for record in records) / 1e9
+    refusals = [why for role in subjects if (why := role.absent.get("sites"))]
+    read = sum(one.readings for one in sites)
+    if refusals and not read:
+        return Figure(name, "", missing=refusals[0])
+    torn, skipped = sum(one.torn for one in sites), sum(one.skipped for one in sites)
+    return Figure(
+        name,
+        f"waits whose place was read, of a trial's second; {torn / seconds:.1f} torn, "
+        f"{skipped / seconds:.1f} left out; copying took {100 * took / seconds:.2f} % of a CPU",
+        Estimate(value=read / seconds, n=len(sites), unit="/s"),
+        Bound(low=COPIES_MIN, counted=True),
+    )
+
+
+def changes(name: str, records: Sequence[TrialRecord]) -> Figure:
+    """In how many readings threads were seen changing the address space: without any, nothing had
+    to be left alone."""
+    subjects = [record.roles[0] for record in records]
+    seen = sum(role.waits.memory or 0 for role in subjects if role.waits)
+    left = sum(role.sites.skipped for role in subjects if role.sites)
+    read = sum(role.sites.readings for role in subjects if role.sites)
+    return Figure(
+        name,
+        f"readings of threads that changed the address space, in {len(subjects)} trials; of waits "
+        f"for locks {left} were left alone and {read} had their place read",
+        Estimate(value=seen, n=len(subjects), unit="readings"),
+        Bound(low=1, counted=True),
+    )
+
+
+def _throughput(
+    what: str, command: list[str], least: float, quick: bool
+) -> tuple[Figure, list[TrialRecord]]:
+    """The same work with the sampler as usual and with it asleep, in turns; also the records of
+    the trials with it."""
     rounds = 3 if quick else ROUNDS
-    sampled: list[int] = []
+    records: list[TrialRecord] = []
 
     def usual() -> dict[str, float]:
-        found = trial(command)
-        sampled.append(found.instrument.samples)
-        return {"wall": found.wall_ns}
+        records.append(trial(command))
+        return {"wall": records[-1].wall_ns}
 
     def asleep() -> dict[str, float]:
         return {"wall": trial(command, NO_SAMPLING).wall_ns}
 
     found = interleaved(rounds, {"usual": usual, "asleep": asleep})
-    return Figure(
+    samples = sorted(record.instrument.samples for record in records)[rounds // 2]
+    figure = Figure(
         f"{COST}: {what}",
-        f"throughput with all samples (about {sorted(sampled)[rounds // 2]} a trial) over that "
+        f"throughput with all samples (about {samples} a trial) over that "
         f"without, median of the ratios of {rounds} rounds",
         median_of_ratios(found["asleep wall"], found["usual wall"]),
         Bound(low=least),
     )
+    return figure, records
 
 
 def _traced(folder: Path, seconds: str) -> Estimate:
@@ -171,10 +249,11 @@ def _of_plants(quick: bool, only: Collection[str]) -> Iterator[Figure]:
             except MissingToolError as problem:
                 yield Figure(plant.name, "", missing=str(problem))
                 continue
-            yield from _figures(plant, said)
+            yield from of_plant(plant, said)
 
 
-def _figures(plant: Plant, said: dict[str, Any]) -> Iterator[Figure]:
+def of_plant(plant: Plant, said: dict[str, Any]) -> Iterator[Figure]:
+    """What the judge's verdict on a program comes to."""
     judged, torn = said["judged"], said["torn"]
     last = f"; {said['shown'][0]}" if said["shown"] else ""
     how = f"{judged} samples judged, {torn} torn, {said['unknown']} unknown"
@@ -190,19 +269,26 @@ def _figures(plant: Plant, said: dict[str, Any]) -> Iterator[Figure]:
         line_min = plant.least or LINE_MIN
         yield _share(f"{plant.name}: line", how + last, said["line"], judged, line_min)
     yield Figure(
-        f"{plant.name}: wrong function",
-        f"another function is named; of {judged}",
+        f"{plant.name}: wrong site",
+        f"another function or another line is named; of {judged}",
         Estimate(value=said["wrong"], n=judged, unit=f"[{said['wrong']} of {judged}]"),
         Bound(high=WRONG_MAX * judged, counted=True),
     )
-    if said["held"]:
+    if plant.holder:
         how = "the thread that has the lock, where the program says it"
         yield _share(f"{plant.name}: holder", how, said["holder"], said["held"], HOLDER_MIN)
-    taken = (said["capture_cpu_ns"] + said["resolve_cpu_ns"]) / max(judged, 1) / 1000
+    yield Figure(
+        f"{plant.name}: misread holder",
+        f"a thread is said to have what does not say who has it; of {judged}",
+        Estimate(value=said["misread"], n=judged, unit=f"[{said['misread']} of {judged}]"),
+        Bound(high=0, counted=True),
+    )
+    taken = said["capture_cpu_ns"] / max(said["taken"], 1)
+    taken += said["resolve_cpu_ns"] / max(judged, 1)
     yield Figure(
         f"{plant.name}: CPU time",
-        "of a sample, with its naming",
-        Estimate(value=taken, n=judged, unit="µs"),
+        f"of each of {said['taken']} samples, with attempts that were torn and its naming",
+        Estimate(value=taken / 1000, n=said["taken"], unit="µs"),
         Bound(high=SAMPLE_CPU_US_MAX),
     )
 

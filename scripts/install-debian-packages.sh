@@ -9,13 +9,14 @@
 #   xfsprogs, btrfs-progs  file systems of volumes, beside ext4
 #   maven, openjdk  build and run the JVM kernel
 #   chromium     opens the HTML report
+#   dwz          writes debug information that programs share
 # With the word `soak`, also what only make soak uses:
 #   nginx-light, wrk  measured by the examples
 #   golang-go    builds the checker of histories (make checker), and a server of the examples
 # Without them the tests that need one are skipped, with the reason. openssh-server is not among them: it would
 # open this machine; tests/hosts/test_clusters.py says that it lacks it.
 set -eu
-packages="hyperfine postgresql mariadb-server unzip xz-utils xfsprogs btrfs-progs redis-server chromium maven default-jdk-headless"
+packages="hyperfine postgresql mariadb-server unzip xz-utils xfsprogs btrfs-progs redis-server chromium maven default-jdk-headless dwz"
 if [ "${1:-}" = soak ]; then
     packages="$packages nginx-light wrk"
     command -v go >/dev/null || packages="$packages golang-go"

@@ -46,7 +46,8 @@ _PACKAGES: Mapping[str, str] = {
 class Program(NamedTuple):
     """A line of the table: ``expected`` has the cause by level, ``also`` further ones that are true
     there, ``never`` those that would be wrong at any level. ``beside``: so many busy processes run
-    outside the trial meanwhile. ``blameless``: nothing limits it."""
+    outside the trial meanwhile. ``blameless``: nothing limits it. ``catalogue``: those of a number
+    were written together."""
 
     name: str
     source: Path
@@ -59,6 +60,7 @@ class Program(NamedTuple):
     under: Path | None
     beside: int = 0
     blameless: bool = False
+    catalogue: int = 1
 
 
 def read_table(text: str) -> list[Program]:
@@ -84,6 +86,7 @@ def _program(entry: Mapping[str, Any]) -> Program:
         under=PROGRAMS / under if under else None,
         beside=int(entry.get("beside", 0)),
         blameless=bool(entry.get("blameless", False)),
+        catalogue=int(entry.get("catalogue", 1)),
     )
     true = {*found.expected.values(), *(one for causes in found.also.values() for one in causes)}
     unknown = {*true, *found.never}.difference(CAUSES)

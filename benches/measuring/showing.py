@@ -34,11 +34,11 @@ HEADING = f"{'figure':<46}{'value [95 % interval]':<32}{'bound':<14}held"
 def lines(figure: Figure, judged: bool = True) -> str:
     """A figure as a line of the table and one on how it was measured."""
     if figure.estimate is None:
-        return f"{figure.name:<46}not measured: {figure.missing}\n    {figure.how}"
+        return f"{figure.name:<45} not measured: {figure.missing}\n    {figure.how}"
     bound = figure.bound.text() if figure.bound else ""
     held = {None: "–", True: "yes", False: "NO"}[figure.held if judged else None]
     shown = estimate_text(figure.estimate)
-    return f"{figure.name:<46}{shown:<32}{bound:<14}{held}\n    {figure.how}"
+    return f"{figure.name:<45} {shown:<31} {bound:<13} {held}\n    {figure.how}"
 
 
 def show(subjects: Iterable[Bench], quick: bool) -> list[Figure]:

@@ -7,12 +7,27 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from causes import BLAMELESS_TIMES, IN_DOUBT, Answers, Case, _accused, _figure, confusion
+from causes import (
+    BESIDE,
+    BLAMELESS_TIMES,
+    IN_DOUBT,
+    OURS,
+    Answers,
+    Case,
+    Tally,
+    _accused,
+    _figure,
+    _withheld,
+    confusion,
+    planted,
+    sums,
+)
 from measuring.beside import busy_processes
 from measuring.figures import MissingToolError
 from measuring.known_causes import PROGRAMS, TABLE, Program, command_of, read_table
 
 from concurve.api import Run
+from concurve.terms import Level
 
 KNOWN = read_table(TABLE.read_text(encoding="utf-8"))
 ONE = """
@@ -91,17 +106,73 @@ def test_what_starts_a_program_is_tried_first(tmp_path: Path) -> None:
         command_of(refusing, tmp_path)
 
 
-def test_right_answers_are_the_cause_and_what_is_true_as_well() -> None:
-    def unmeasured(db: Path, seed: int) -> Run:
-        raise AssertionError("only judged")
+def unmeasured(db: Path, seed: int) -> Run:
+    raise AssertionError("only judged")
 
-    case = Case("c", {1: "none", 2: "lock"}, unmeasured, also={2: ("coherency",)})
-    accepted = [cause for cause in ("lock", "coherency", "none", "cpu") if case.accepts(2, cause)]
-    assert accepted == ["lock", "coherency"]
-    assert case.accepts(1, "contamination") and not case.accepts(2, "contamination")
-    figure = _figure(case, 2, Answers(Counter(lock=12, coherency=7, cpu=1), "cpu: why"))
+
+LOCKED = Case("c", {1: "none", 2: "lock"}, unmeasured, also={2: ("coherency",)}, never=("serial",))
+
+
+def test_right_answers_are_the_cause_and_what_is_true_as_well() -> None:
+    right = [cause for cause in ("lock", "coherency", "none", "cpu") if LOCKED.is_right(2, cause)]
+    assert right == ["lock", "coherency"]
+    figure = _figure(LOCKED, 2, Answers(Counter(lock=12, coherency=7, cpu=1), "cpu: why"))
     assert figure.held is True and "expected: lock or coherency" in figure.how
-    assert _figure(case, 2, Answers(Counter(lock=18, cpu=2))).held is False
+    assert _figure(LOCKED, 2, Answers(Counter(lock=18, cpu=2))).held is False
+
+
+def shown(case: Case, level: int, **said: int) -> tuple[str, bool | None]:
+    """Right answers of how many, and whether that is enough."""
+    said = {name.replace("_", " "): count for name, count in said.items()}
+    figure = _figure(case, level, Answers(Counter(said)))
+    assert figure.estimate is not None
+    return figure.estimate.unit, figure.held
+
+
+def test_an_answer_that_is_withheld_is_not_right() -> None:
+    """It is counted apart where nothing limits the program, and names no cause where one does."""
+    assert shown(LOCKED, 1, none=36, in_doubt=2, contamination=2) == ("[36 of 36]", True)
+    assert shown(LOCKED, 1, none=30, in_doubt=4, cpu=2) == ("[30 of 32]", False)
+    assert shown(LOCKED, 1, in_doubt=40) == ("[0 of 0]", False)
+    assert shown(LOCKED, 2, lock=18, contamination=2) == ("[18 of 20]", False)
+    beside = LOCKED._replace(disturbed=True)
+    assert shown(beside, 2, lock=3, contamination=8, in_doubt=9) == ("[20 of 20]", True)
+
+
+def test_more_than_a_tenth_of_the_answers_withheld_fails() -> None:
+    def withheld(case: Case, **said: int) -> list[bool | None]:
+        said = {name.replace("_", " "): count for name, count in said.items()}
+        answers: dict[Level, Answers] = {1: Answers(Counter(none=20)), 2: Answers(Counter(said))}
+        return [figure.held for figure in _withheld(case, answers)]
+
+    assert withheld(LOCKED, lock=20) == []
+    assert withheld(LOCKED, lock=16, in_doubt=3, contamination=1) == [True]
+    assert withheld(LOCKED, lock=15, in_doubt=3, contamination=2) == [False]
+    assert withheld(LOCKED._replace(disturbed=True), in_doubt=20) == []
+    assert (
+        withheld(LOCKED._replace(expected={1: "none", 2: "contamination"}), contamination=20) == []
+    )
+
+
+def test_the_sums_have_a_row_for_each_catalogue() -> None:
+    tallies = {"4": Tally(), OURS: Tally()}
+    tallies["4"].add(LOCKED, {1: Answers(Counter(none=20)), 2: Answers(Counter(lock=17, cpu=2))})
+    blameless = Case("b", {1: "none"}, unmeasured, never=("cpu",), blameless=True)
+    said = Counter({"none": 1200, "cpu": 3, IN_DOUBT: 4, "contamination": 1})
+    tallies[OURS].add(blameless, {1: Answers(said)})
+    head, _, columns, _, *rows = sums(tallies, 20).splitlines()
+    assert "20, and 40 of those that nothing limits" in head and "commit" in head
+    assert columns.split(" | ")[3:] == ["answers", "right", "withheld", "wrong", "accused |"]
+    assert rows == [
+        "| 4 | 1 | 2 | 39 | 37 | 0 | 2 | 0 |",
+        f"| {OURS} | 1 | 1 | 1,208 | 1,200 | 5 | 3 | 3 |",
+    ]
+
+
+def test_programs_know_their_catalogue(tmp_path: Path) -> None:
+    found = Counter(case.catalogue for case in planted(tmp_path, KNOWN))
+    assert set(found) == {*"1234567", BESIDE}
+    assert found["4"] > found["1"] // 2 and found[BESIDE] == sum(it.beside > 0 for it in KNOWN)
 
 
 def test_the_confusion_has_a_column_for_each_cause_that_was_named() -> None:
@@ -111,17 +182,11 @@ def test_the_confusion_has_a_column_for_each_cause_that_was_named() -> None:
     assert a.split() == ["a", "(lock)", "3", ".", "."] and b.split()[2:] == [".", "1", "2"]
 
 
-def test_beside_other_work_an_answer_may_be_withheld_but_not_wrong() -> None:
-    def unmeasured(db: Path, seed: int) -> Run:
-        raise AssertionError("only judged")
-
-    case = Case("c", {2: "lock"}, unmeasured, never=("serial",))
-    beside = case._replace(disturbed=True)
+def test_an_answer_that_is_withheld_accuses_nothing() -> None:
     for said in (IN_DOUBT, "contamination"):
-        assert beside.accepts(2, said) and not case.accepts(2, said)
-        assert not beside.is_wrong(2, said) and not case.is_wrong(2, said)
-    assert case.is_wrong(2, "serial") and not case.is_wrong(2, "cpu")
-    assert case._replace(never=()).is_wrong(2, "cpu")
+        assert LOCKED.is_withheld(2, said) and not LOCKED.is_wrong(2, said)
+    assert LOCKED.is_wrong(2, "serial") and not LOCKED.is_wrong(2, "cpu")
+    assert LOCKED._replace(never=()).is_wrong(2, "cpu")
     blameless = Case("b", {1: "none"}, unmeasured, never=("serial",), blameless=True)
     assert blameless.is_wrong(1, "cpu") and not blameless.is_wrong(1, "none")
     assert _accused(True, 1, 80).held is False and _accused(True, 0, 80).held is True

@@ -93,11 +93,18 @@ impl Parked {
 /// A Go program whose goroutines can be read.
 #[derive(Debug)]
 pub struct GoProgram {
+    symbols: Symbols,
+    runtime: Option<Runtime>,
+    status_at: Option<usize>,
+}
+
+/// Its runtime, in the memory of a process.
+#[derive(Debug)]
+struct Runtime {
     memory: File,
     all: u64,
     collecting: u64,
     reasons: Vec<String>,
-    status_at: Option<usize>,
 }
 
 /// Where the runtime keeps what is read.
@@ -112,17 +119,67 @@ struct Symbols {
 }
 
 impl GoProgram {
-    /// A program, if it is written in Go: with its symbols, or with the reason why it cannot be read.
+    /// A program, if it is written in Go and its goroutines can be read; or the reason why they cannot.
     pub fn open(proc_fs: &ProcFs, pid: u32) -> Option<std::result::Result<Self, String>> {
-        let program = proc_fs.open_program(pid).ok()?;
-        let symbols = match symbols_of(|at, length| read(&program, at, length))? {
-            Ok(symbols) => symbols,
-            Err(reason) => return Some(Err(reason)),
-        };
-        Some(Self::opened(proc_fs, pid, symbols))
+        let found = Self::find(proc_fs, pid)?;
+        Some(found.and_then(|mut program| program.attach(proc_fs, pid).map(|()| program)))
     }
 
-    fn opened(proc_fs: &ProcFs, pid: u32, symbols: Symbols) -> std::result::Result<Self, String> {
+    /// A program, if it is written in Go: with its symbols, or with the reason why it cannot be read. Nothing is
+    /// read of its memory.
+    pub fn find(proc_fs: &ProcFs, pid: u32) -> Option<std::result::Result<Self, String>> {
+        let program = proc_fs.open_program(pid).ok()?;
+        let symbols = symbols_of(|at, length| read(&program, at, length))?;
+        Some(symbols.map(|symbols| Self {
+            symbols,
+            runtime: None,
+            status_at: None,
+        }))
+    }
+
+    /// Finds the runtime in the memory of the process, where that was not done; or says why it cannot be read.
+    pub fn attach(&mut self, proc_fs: &ProcFs, pid: u32) -> std::result::Result<(), String> {
+        if self.runtime.is_none() {
+            self.runtime = Some(Runtime::of(proc_fs, pid, self.symbols)?);
+        }
+        Ok(())
+    }
+
+    /// Reads all goroutines; none while the runtime starts or ends, and before it was attached to.
+    pub fn sample(&mut self) -> Option<Goroutines> {
+        let Runtime {
+            memory,
+            all,
+            collecting,
+            reasons,
+        } = self.runtime.as_ref()?;
+        let is_collecting = number(&read(memory, *collecting, 4)?, 0, 4)? != 0;
+        let header = read(memory, *all, 16)?;
+        let count = (number(&header, 8, 8)? as usize).min(GOROUTINES_MAX);
+        let pointers = read(memory, number(&header, 0, 8)?, 8 * count)?;
+        let places = (0..count).filter_map(|index| number(&pointers, 8 * index, 8));
+        let (places, found): (Vec<u64>, Vec<Vec<u8>>) = places
+            .filter_map(|place| Some((place, read(memory, place, GOROUTINE_BYTES)?)))
+            .unzip();
+        let status_at = match self.status_at {
+            Some(at) => at,
+            None => {
+                let at = find_status(&found, reasons.len())?;
+                *self.status_at.insert(at)
+            }
+        };
+        let mut goroutines = counted(&found, status_at, reasons);
+        goroutines.is_collecting = is_collecting;
+        let each = places.iter().zip(&found);
+        goroutines.parked = each
+            .filter_map(|(place, bytes)| parked(*place, bytes, status_at, reasons))
+            .collect();
+        Some(goroutines)
+    }
+}
+
+impl Runtime {
+    fn of(proc_fs: &ProcFs, pid: u32, symbols: Symbols) -> std::result::Result<Self, String> {
         let base = match symbols.is_relative {
             true => proc_fs
                 .program_base(pid)
@@ -139,34 +196,7 @@ impl GoProgram {
             all: base + symbols.all,
             collecting: base + symbols.collecting,
             reasons,
-            status_at: None,
         })
-    }
-
-    /// Reads all goroutines; none while the runtime starts or ends.
-    pub fn sample(&mut self) -> Option<Goroutines> {
-        let is_collecting = number(&read(&self.memory, self.collecting, 4)?, 0, 4)? != 0;
-        let header = read(&self.memory, self.all, 16)?;
-        let count = (number(&header, 8, 8)? as usize).min(GOROUTINES_MAX);
-        let pointers = read(&self.memory, number(&header, 0, 8)?, 8 * count)?;
-        let places = (0..count).filter_map(|index| number(&pointers, 8 * index, 8));
-        let (places, found): (Vec<u64>, Vec<Vec<u8>>) = places
-            .filter_map(|place| Some((place, read(&self.memory, place, GOROUTINE_BYTES)?)))
-            .unzip();
-        let status_at = match self.status_at {
-            Some(at) => at,
-            None => {
-                let at = find_status(&found, self.reasons.len())?;
-                *self.status_at.insert(at)
-            }
-        };
-        let mut goroutines = counted(&found, status_at, &self.reasons);
-        goroutines.is_collecting = is_collecting;
-        let each = places.iter().zip(&found);
-        goroutines.parked = each
-            .filter_map(|(place, bytes)| parked(*place, bytes, status_at, &self.reasons))
-            .collect();
-        Some(goroutines)
     }
 }
 
@@ -389,8 +419,8 @@ mod tests {
         symbols_of(|at, length| Some(bytes.get(at as usize..at as usize + length)?.to_vec()))
     }
 
-    #[test]
-    fn finds_the_symbols_of_a_go_program() {
+    /// The sections of a Go program with its symbols.
+    fn go_sections() -> [(&'static str, Vec<u8>, u32); 3] {
         let mut texts = vec![0];
         let mut table = Vec::new();
         for (index, name) in SYMBOLS.iter().enumerate() {
@@ -401,12 +431,33 @@ mod tests {
             texts.extend(name.bytes().chain([0]));
             table.extend(symbol);
         }
-        let go = (".go.buildinfo", vec![1], 0);
-        let whole = program(&[
-            go.clone(),
-            (".symtab", table.clone(), 2),
-            (".strtab", texts.clone(), 0),
-        ]);
+        [
+            (".go.buildinfo", vec![1], 0),
+            (".symtab", table, 2),
+            (".strtab", texts, 0),
+        ]
+    }
+
+    #[test]
+    fn nothing_is_read_of_the_memory_before_it_is_asked_for() {
+        let root = std::env::temp_dir().join(format!("concurve-go-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("7")).unwrap();
+        std::fs::write(root.join("7/exe"), program(&go_sections())).unwrap();
+        // A process without a memory.
+        let proc_fs = ProcFs::new(&root);
+        let mut found = GoProgram::find(&proc_fs, 7).unwrap().unwrap();
+        assert_eq!(found.sample(), None);
+        let refusal = found.attach(&proc_fs, 7).unwrap_err();
+        assert!(refusal.contains("7/mem"), "{refusal}");
+        assert!(GoProgram::open(&proc_fs, 7).unwrap().is_err());
+        std::fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn finds_the_symbols_of_a_go_program() {
+        let sections = go_sections();
+        let whole = program(&sections);
+        let [go, ..] = sections;
         let found = symbols(&whole).unwrap().unwrap();
         assert_eq!((found.all, found.collecting), (0x40, 0x41));
         assert_eq!((found.reasons, found.reasons_bytes), (0x42, 0x30));

@@ -35,6 +35,7 @@ pub const EXECUTABLE: u32 = 1;
 
 /// Larger files are no programs.
 const FILE_BYTES_MAX: u64 = 2 << 30;
+const CHECKSUM_BLOCK_BYTES: usize = 64 << 10;
 
 type Parsed<'a> = ElfFile64<'a, LittleEndian>;
 
@@ -298,7 +299,7 @@ impl Elf {
     fn by_lines(&self, address: u64) -> Vec<Named> {
         let lines = self.lines.get_or_init(|| {
             let path = self.debug_path.as_deref().unwrap_or(&self.path);
-            Lines(Loader::new(path).ok())
+            Lines(Loader::new_with_sup(path, common_path(path)).ok())
         });
         let frames = lines.0.as_ref().and_then(|it| it.find_frames(address).ok());
         let Some(mut frames) = frames else {
@@ -441,26 +442,41 @@ pub fn debug_path<'a, R: ReadRef<'a>>(
         return None;
     }
     let id = parsed.build_id().ok().flatten();
-    let by_id = id.and_then(|id| {
-        let digits: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-        let (folder, rest) = digits.split_at_checked(2)?;
-        Some(Path::new(DEBUG_FOLDER).join(format!(".build-id/{folder}/{rest}.debug")))
-    });
     let link = parsed.gnu_debuglink().ok().flatten();
-    let by_name = link.and_then(|(name, _)| {
-        let name = Path::new(std::str::from_utf8(name).ok()?).file_name()?;
-        let folder = path.parent()?;
-        let inside = folder.strip_prefix("/").unwrap_or(folder);
-        Some([
-            folder.join(name),
-            folder.join(".debug").join(name),
-            Path::new(DEBUG_FOLDER).join(inside).join(name),
-        ])
-    });
-    let places = by_id.into_iter().chain(by_name.into_iter().flatten());
-    // A file of another build says other lines.
-    let mut right = places.filter(|place| place != path && id_of(place).as_deref() == id);
-    right.next()
+    let name = link.and_then(|(name, _)| std::str::from_utf8(name).ok());
+    let checksum = link.map(|(_, checksum)| checksum);
+    let by_name = name.and_then(|name| beside(path, name, Path::new(DEBUG_FOLDER)));
+    let places = id.and_then(by_id).into_iter();
+    let mut places = places.chain(by_name.into_iter().flatten());
+    places.find(|place| place != path && is_of_build(place, id, checksum))
+}
+
+/// Where the debug information of a build id is installed.
+fn by_id(id: &[u8]) -> Option<PathBuf> {
+    let digits: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (folder, rest) = digits.split_at_checked(2)?;
+    Some(Path::new(DEBUG_FOLDER).join(format!(".build-id/{folder}/{rest}.debug")))
+}
+
+/// Where the debug information of a program may stand by its name.
+fn beside(path: &Path, name: &str, installed: &Path) -> Option<[PathBuf; 3]> {
+    let name = Path::new(name).file_name()?;
+    let folder = path.parent()?;
+    let inside = folder.strip_prefix("/").unwrap_or(folder);
+    Some([
+        folder.join(name),
+        folder.join(".debug").join(name),
+        installed.join(inside).join(name),
+    ])
+}
+
+/// Whether a file is there and of the same build: one of another build says other lines. Where one of both has
+/// no build id, the checksum tells it that the program has of its debug file.
+fn is_of_build(place: &Path, id: Option<&[u8]>, checksum: Option<u32>) -> bool {
+    match (id, id_of(place)) {
+        (Some(id), Some(found)) => id == found,
+        _ => checksum.is_some_and(|it| checksum_of(place) == Some(it)),
+    }
 }
 
 fn id_of(path: &Path) -> Option<Vec<u8>> {
@@ -468,6 +484,30 @@ fn id_of(path: &Path) -> Option<Vec<u8>> {
     let parsed = ElfFile64::<LittleEndian, _>::parse(&cache).ok()?;
     let id = parsed.build_id().ok()??.to_vec();
     Some(id)
+}
+
+/// As `.gnu_debuglink` has it.
+fn checksum_of(path: &Path) -> Option<u32> {
+    let mut file = File::open(path).ok()?.take(FILE_BYTES_MAX);
+    let mut hasher = crc32fast::Hasher::new();
+    let mut block = vec![0; CHECKSUM_BLOCK_BYTES];
+    loop {
+        match file.read(&mut block).ok()? {
+            0 => return Some(hasher.finalize()),
+            length => hasher.update(&block[..length]),
+        }
+    }
+}
+
+/// The file that has what the debug information of several programs has in common (as `dwz -m` writes it), by the
+/// file that has the debug information of one.
+fn common_path(path: &Path) -> Option<PathBuf> {
+    let cache = ReadCache::new(File::open(path).ok()?);
+    let parsed = ElfFile64::<LittleEndian, _>::parse(&cache).ok()?;
+    let (name, id) = parsed.gnu_debugaltlink().ok()??;
+    let named = path.parent()?.join(std::str::from_utf8(name).ok()?);
+    let mut places = [Some(named), by_id(id)].into_iter().flatten();
+    places.find(|place| id_of(place).as_deref() == Some(id))
 }
 
 /// Adds what a stripped program lacks.
@@ -486,6 +526,8 @@ fn read_debug_file(path: &Path, all: &mut Vec<Symbol>, sections: &mut Sections) 
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[inline(never)]
@@ -533,6 +575,183 @@ mod tests {
         );
         assert_eq!(demangled("_RNvC3app3add"), "app::add");
         assert_eq!(demangled("_Zed"), "_Zed");
+    }
+
+    /// Calls a tool that must succeed; false, with a word on it, if it is not here.
+    fn ran(tool: &str, arguments: &[&str], folder: &Path) -> bool {
+        let mut command = Command::new(tool);
+        match command.args(arguments).current_dir(folder).status() {
+            Ok(status) => {
+                assert!(status.success(), "{command:?}");
+                true
+            }
+            Err(error) => {
+                eprintln!("left out: {tool}: {error}");
+                false
+            }
+        }
+    }
+
+    /// A function that is inlined, and one that is not; `lines` empty ones stand before them.
+    fn source(lines: usize) -> String {
+        let text = "
+struct shelf { long first, second; struct shelf *next; };
+static inline __attribute__((always_inline)) long taken_from_shelf(struct shelf *shelf) {
+    return shelf->first * 3 + shelf->second;
+}
+__attribute__((noinline)) long add_to_shelf(struct shelf *shelf) {
+    shelf->second = taken_from_shelf(shelf) * 7;
+    return shelf->second;
+}
+int main(int count, char **words) {
+    struct shelf shelf = {count, words[0][0], 0};
+    return add_to_shelf(&shelf) > 5;
+}
+";
+        "\n".repeat(lines) + text
+    }
+
+    fn built(folder: &Path, name: &str, source: &str, options: &[&str]) -> bool {
+        let file = format!("{name}.c");
+        std::fs::write(folder.join(&file), source).unwrap();
+        let fixed = ["-O2", "-g", "-o", name, file.as_str()];
+        ran("gcc", &[options, &fixed].concat(), folder)
+    }
+
+    /// Moves the debug information of a program into a file.
+    fn stripped(folder: &Path, program: &str, into: &str) -> bool {
+        let link = format!("--add-gnu-debuglink={into}");
+        [
+            &["--only-keep-debug", program, into][..],
+            &["--strip-debug", program],
+            &[&link, program],
+        ]
+        .iter()
+        .all(|arguments| ran("objcopy", arguments, folder))
+    }
+
+    /// What stands in a function, with the greatest line.
+    fn found_in(program: &Path, function: &str) -> (Vec<String>, u32) {
+        let elf = Elf::open(program).unwrap();
+        let symbol = elf.symbols.iter().find(|it| it.name == function).unwrap();
+        let addresses = symbol.address..symbol.address + symbol.bytes;
+        let named: Vec<_> = addresses.flat_map(|it| elf.named(it)).collect();
+        let line = named.iter().filter_map(|it| it.line).max();
+        let names = named.into_iter().filter_map(|it| it.function);
+        (names.collect(), line.unwrap_or(0))
+    }
+
+    fn debug_path_of(program: &Path) -> Option<PathBuf> {
+        let bytes = std::fs::read(program).unwrap();
+        debug_path(&Parsed::parse(&*bytes).unwrap(), program)
+    }
+
+    #[test]
+    fn debug_information_apart_is_that_of_the_same_build() {
+        for options in [&["-Wl,--build-id=none"][..], &["-Wl,--build-id=sha1"]] {
+            let folder = tempfile::tempdir().unwrap();
+            let (at, program) = (folder.path(), folder.path().join("program"));
+            let right = at.join(".debug/program.debug");
+            std::fs::create_dir(at.join(".debug")).unwrap();
+            let is_built = built(at, "program", &source(10), options)
+                && built(at, "other", &source(300), options)
+                && stripped(at, "program", ".debug/program.debug");
+            if !is_built {
+                return;
+            }
+            // It is not in the first of the places.
+            assert_eq!(
+                debug_path_of(&program).as_ref(),
+                Some(&right),
+                "{options:?}"
+            );
+            let (names, line) = found_in(&program, "add_to_shelf");
+            assert!((10..100).contains(&line), "{options:?} {line}");
+            assert!(names.contains(&"taken_from_shelf".into()), "{names:?}");
+            // Another build is.
+            std::fs::copy(at.join("other"), at.join("program.debug")).unwrap();
+            assert_eq!(
+                debug_path_of(&program).as_ref(),
+                Some(&right),
+                "{options:?}"
+            );
+            std::fs::remove_file(&right).unwrap();
+            assert_eq!(debug_path_of(&program), None, "{options:?}");
+            assert_eq!(found_in(&program, "add_to_shelf").1, 0, "{options:?}");
+        }
+    }
+
+    #[test]
+    fn a_debug_file_without_a_build_id_has_its_checksum() {
+        let folder = tempfile::tempdir().unwrap();
+        let (at, program) = (folder.path(), folder.path().join("program"));
+        let remove = ["--remove-section", ".note.gnu.build-id", "program.debug"];
+        let keep = ["--only-keep-debug", "program", "program.debug"];
+        let link = [
+            "--strip-debug",
+            "--add-gnu-debuglink=program.debug",
+            "program",
+        ];
+        let is_built = built(at, "program", &source(10), &["-Wl,--build-id=sha1"])
+            && [&keep[..], &remove, &link]
+                .iter()
+                .all(|arguments| ran("objcopy", arguments, at));
+        if !is_built {
+            return;
+        }
+        let debug = at.join("program.debug");
+        assert_eq!(debug_path_of(&program).as_ref(), Some(&debug));
+        let mut bytes = std::fs::read(&debug).unwrap();
+        bytes.push(0);
+        std::fs::write(&debug, bytes).unwrap();
+        assert_eq!(debug_path_of(&program), None);
+    }
+
+    #[test]
+    fn debug_information_is_looked_for_in_three_places_by_its_name() {
+        let places = beside(
+            Path::new("/opt/bin/app"),
+            "../app.debug",
+            Path::new("/debug"),
+        );
+        let places = places.unwrap().map(|it| it.to_str().unwrap().to_owned());
+        let expected = [
+            "/opt/bin/app.debug",
+            "/opt/bin/.debug/app.debug",
+            "/debug/opt/bin/app.debug",
+        ];
+        assert_eq!(places, expected);
+    }
+
+    /// Distributions keep once what the debug information of several programs has in common.
+    #[test]
+    fn names_that_several_programs_share_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        let other = source(10).replace("taken_from_shelf", "moved_from_shelf");
+        let shared = |common, programs: [&str; 2], source: &str| {
+            let share = ["-m", common, "-M", common, programs[0], programs[1]];
+            let mut each = programs.iter();
+            each.all(|name| built(at, name, source, &["-Wl,--build-id=sha1"]))
+                && ran("dwz", &share, at)
+        };
+        let is_built = shared("common.debug", ["one", "two"], &source(10))
+            && shared("other.debug", ["three", "four"], &other);
+        if !is_built {
+            return;
+        }
+        for program in ["one", "two"] {
+            let (names, _) = found_in(&at.join(program), "add_to_shelf");
+            assert!(names.contains(&"taken_from_shelf".into()), "{names:?}");
+        }
+        // That of another build has other names.
+        std::fs::rename(at.join("other.debug"), at.join("common.debug")).unwrap();
+        let (names, line) = found_in(&at.join("one"), "add_to_shelf");
+        let is_inlined = |it: &String| it.ends_with("_from_shelf");
+        assert!(
+            !names.iter().any(is_inlined) && line > 0,
+            "{names:?} {line}"
+        );
     }
 
     #[test]

@@ -19,18 +19,29 @@ use concurve_sites::{Captured, Resolver, Sample, Site, Watched, Watcher};
 const PAUSE: Duration = Duration::from_micros(500);
 /// Wrong answers that are kept to be shown.
 const SHOWN_MAX: usize = 5;
+/// What takes a mutex of glibc, in C and in C++.
+const MUTEXES: [&str; 3] = [
+    "pthread_mutex_lock(",
+    "mutex.lock()",
+    "std::lock_guard<std::mutex>",
+];
 
 /// A place in a source where threads wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrueSite {
     pub function: String,
     pub line: u32,
+    /// It takes a mutex of glibc, which says who has it.
+    pub says_owner: bool,
 }
 
 /// The sites of a source, by their numbers: lines with `WAIT(thread, NUMBER, …)  // FUNCTION`, or with the
 /// comments of Python.
 pub fn true_sites(source: &Path) -> io::Result<BTreeMap<u64, TrueSite>> {
     let text = std::fs::read_to_string(source)?;
+    let is_of_c = source
+        .extension()
+        .is_some_and(|it| it == "c" || it == "cpp");
     let site = |(index, line): (usize, &str)| {
         let (call, function) = line
             .rsplit_once(" // ")
@@ -40,7 +51,13 @@ pub fn true_sites(source: &Path) -> io::Result<BTreeMap<u64, TrueSite>> {
         let number = rest.split_once(',')?.0.parse().ok()?;
         let line = index as u32 + 1;
         let function = function.trim().to_owned();
-        Some((number, TrueSite { function, line }))
+        let says_owner = is_of_c && MUTEXES.iter().any(|it| call.contains(it));
+        let site = TrueSite {
+            function,
+            line,
+            says_owner,
+        };
+        Some((number, site))
     };
     Ok(text.lines().enumerate().filter_map(site).collect())
 }
@@ -132,18 +149,22 @@ pub struct Verdict {
     pub judged: u64,
     pub function: u64,
     pub line: u64,
-    /// A function was named that is not the one.
+    /// A function was named that is not the one, or a line.
     pub wrong: u64,
     pub unknown: u64,
+    /// Samples that were taken, whether their true site is known or not.
+    pub taken: u64,
     pub torn: u64,
     /// Samples of which it is known who had the lock, and for which a holder was named; those that were right.
     pub held: u64,
     pub holder: u64,
+    /// A holder was named of what does not say who has it.
+    pub misread: u64,
     /// How often each kind of wait was.
     pub primitives: BTreeMap<&'static str, u64>,
     /// How often each lock was named.
     pub locks: BTreeMap<String, u64>,
-    /// CPU time of taking the samples, and of naming their sites.
+    /// CPU time of all attempts to take samples, those that were torn too, and of naming the sites.
     pub capture_cpu_ns: u64,
     pub resolve_cpu_ns: u64,
     pub shown: Vec<String>,
@@ -192,17 +213,15 @@ pub fn judge(
                 let captured = watcher.capture_goroutine(pid, &parked);
                 let cpu_ns = clock::thread_cpu_ns() - cpu_before;
                 let (site, _) = plant.truth_of(*index);
-                match captured {
-                    Some(Captured::Wait(sample)) if before == site && truth.contains_key(&site) => {
-                        verdict.capture_cpu_ns += cpu_ns;
-                        judged.push(Judged {
-                            sample,
-                            site,
-                            holder: 0,
-                        });
-                    }
-                    Some(Captured::Torn) => verdict.torn += 1,
-                    _ => {}
+                if let Some(sample) = verdict.sample(captured, cpu_ns)
+                    && before == site
+                    && truth.contains_key(&site)
+                {
+                    judged.push(Judged {
+                        sample,
+                        site,
+                        holder: 0,
+                    });
                 }
             }
             thread::sleep(PAUSE);
@@ -218,22 +237,19 @@ pub fn judge(
             let cpu_ns = clock::thread_cpu_ns() - cpu_before;
             let (site, holder) = plant.truth_of(*index);
             let after = (runs(account), (site, holder));
-            match captured {
-                Some(Captured::Wait(sample)) => {
-                    verdict.capture_cpu_ns += cpu_ns;
-                    // The site is of the thread alone; who has the lock may change while it waits.
-                    if before.0 == after.0 && before.1.0 == site && truth.contains_key(&site) {
-                        let is_held = before.1.1 == holder;
-                        let holder = if is_held { holder } else { 0 };
-                        judged.push(Judged {
-                            sample,
-                            site,
-                            holder,
-                        });
-                    }
-                }
-                Some(Captured::Torn) => verdict.torn += 1,
-                _ => {}
+            // The site is of the thread alone; who has the lock may change while it waits.
+            if let Some(sample) = verdict.sample(captured, cpu_ns)
+                && before.0 == after.0
+                && before.1.0 == site
+                && truth.contains_key(&site)
+            {
+                let is_held = before.1.1 == holder;
+                let holder = if is_held { holder } else { 0 };
+                judged.push(Judged {
+                    sample,
+                    site,
+                    holder,
+                });
             }
         }
         thread::sleep(PAUSE);
@@ -252,6 +268,20 @@ pub fn judge(
 }
 
 impl Verdict {
+    /// Counts an attempt to take a sample, and what it took; the sample, if it is one.
+    fn sample(&mut self, captured: Option<Captured>, cpu_ns: u64) -> Option<Sample> {
+        self.capture_cpu_ns += cpu_ns;
+        match captured {
+            Some(Captured::Wait(sample)) => {
+                self.taken += 1;
+                return Some(sample);
+            }
+            Some(Captured::Torn) => self.torn += 1,
+            _ => {}
+        }
+        None
+    }
+
     fn add(&mut self, judged: &Judged, site: Option<Site>, truth: &TrueSite) {
         self.judged += 1;
         let Some(site) = site else {
@@ -259,25 +289,29 @@ impl Verdict {
             self.show(format!("{truth:?}: unknown"));
             return;
         };
-        match site.function.as_deref() {
-            None => self.unknown += 1,
-            Some(function) if is_function(function, &truth.function) => self.function += 1,
-            Some(_) => self.wrong += 1,
-        }
+        let function = site.function.as_deref();
+        let is_right = function.is_some_and(|it| is_function(it, &truth.function));
+        let is_line = site.line == Some(truth.line);
+        self.unknown += u64::from(function.is_none());
+        self.function += u64::from(is_right);
+        self.line += u64::from(is_line);
+        let is_wrong = function.is_some() && !is_right || site.line.is_some() && !is_line;
+        self.wrong += u64::from(is_wrong);
         *self.primitives.entry(site.primitive.name()).or_default() += 1;
         if let Some(lock) = &site.lock {
             *self.locks.entry(lock.clone()).or_default() += 1;
         }
-        let is_line = site.line == Some(truth.line);
-        self.line += u64::from(is_line);
-        if site.line.is_some() && !is_line || site.function.is_none() {
-            self.show(format!("{truth:?}: {site:?}"));
-        }
-        if let Some(holder) = site.holders.keys().next()
+        let holder = site.holders.keys().next();
+        let is_misread = holder.is_some() && !truth.says_owner;
+        self.misread += u64::from(is_misread);
+        if let Some(holder) = holder
             && judged.holder != 0
         {
             self.held += 1;
             self.holder += u64::from(u64::from(*holder) == judged.holder);
+        }
+        if is_wrong || is_misread || function.is_none() {
+            self.show(format!("{truth:?}: {site:?}"));
         }
     }
 
@@ -317,4 +351,96 @@ fn waits_for_lock(call: &SyscallFile) -> bool {
 
 fn runs(account: &SchedstatFile) -> u64 {
     account.read().map_or(0, |it| it.slices)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeSet, HashMap};
+
+    use concurve_sites::{Found, Primitive};
+
+    use super::*;
+
+    const OWNER: u32 = 7;
+
+    fn named(function: Option<&str>, line: Option<u32>) -> Site {
+        Site {
+            call: "futex",
+            primitive: Primitive::Mutex,
+            operation: None,
+            function: function.map(Into::into),
+            file: None,
+            line,
+            module: "/opt/app".into(),
+            offset: 1,
+            found: Found::Cfi,
+            runtime: None,
+            lock: None,
+            readings: 1,
+            threads: BTreeMap::new(),
+            samples: BTreeSet::new(),
+            holders: HashMap::from([(OWNER, 1)]),
+            callers: Vec::new(),
+        }
+    }
+
+    /// The verdict on a sample at line 9 of `add`, of a lock that a thread has.
+    fn verdict(site: Option<Site>, says_owner: bool, holder: u32) -> Verdict {
+        let truth = TrueSite {
+            function: "add".into(),
+            line: 9,
+            says_owner,
+        };
+        let judged = Judged {
+            sample: Sample::default(),
+            site: 1,
+            holder: holder.into(),
+        };
+        let mut verdict = Verdict::default();
+        verdict.add(&judged, site, &truth);
+        verdict
+    }
+
+    #[test]
+    fn another_function_and_another_line_are_wrong() {
+        let counts = |function, line| {
+            let it = verdict(Some(named(function, line)), true, OWNER);
+            (it.function, it.line, it.wrong, it.unknown)
+        };
+        assert_eq!(counts(Some("add"), Some(9)), (1, 1, 0, 0));
+        assert_eq!(counts(Some("add"), None), (1, 0, 0, 0));
+        assert_eq!(counts(Some("add"), Some(10)), (1, 0, 1, 0));
+        assert_eq!(counts(Some("remove"), Some(9)), (0, 1, 1, 0));
+        assert_eq!(counts(None, Some(10)), (0, 0, 1, 1));
+        assert_eq!(verdict(None, true, OWNER).unknown, 1);
+    }
+
+    #[test]
+    fn a_holder_is_right_or_not_or_nobody_says_it() {
+        let counts = |says_owner, holder| {
+            let it = verdict(Some(named(Some("add"), Some(9))), says_owner, holder);
+            (it.held, it.holder, it.misread)
+        };
+        assert_eq!(counts(true, OWNER), (1, 1, 0));
+        assert_eq!(counts(true, 8), (1, 0, 0));
+        assert_eq!(counts(true, 0), (0, 0, 0));
+        assert_eq!(counts(false, 0), (0, 0, 1));
+    }
+
+    #[test]
+    fn attempts_that_were_torn_cost_time_too() {
+        let mut verdict = Verdict::default();
+        assert!(
+            verdict
+                .sample(Some(Captured::Wait(Sample::default())), 5)
+                .is_some()
+        );
+        for other in [Some(Captured::Torn), Some(Captured::SameWait(0)), None] {
+            assert!(verdict.sample(other, 2).is_none());
+        }
+        assert_eq!(
+            (verdict.taken, verdict.torn, verdict.capture_cpu_ns),
+            (1, 1, 11)
+        );
+    }
 }

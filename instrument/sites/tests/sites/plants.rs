@@ -51,6 +51,8 @@ fn judged_command(name: &str, command: &[&str]) -> Verdict {
     let plant = Plant::start(&command).unwrap();
     let verdict = judge(&plant, &true_sites(&source(name)).unwrap(), SAMPLES, LIMIT);
     assert!(verdict.judged > 0, "{verdict:?}");
+    // Only of a mutex of glibc it is said who has it.
+    assert_eq!(verdict.misread, 0, "{verdict:?}");
     verdict
 }
 
@@ -75,6 +77,30 @@ fn sources_say_which_sites_there_are() {
     let sites = true_sites(&source("c/mutex.c")).unwrap();
     let functions: Vec<_> = sites.values().map(|it| it.function.as_str()).collect();
     assert_eq!(functions, ["add_left", "add_right"]);
+    let says_owner = |name| {
+        let sites = true_sites(&source(name)).unwrap();
+        sites.values().map(|it| it.says_owner).collect::<Vec<_>>()
+    };
+    assert_eq!(says_owner("c/mutex.c"), [true, true]);
+    assert_eq!(says_owner("cpp/std_mutex.cpp"), [true, true]);
+    assert_eq!(says_owner("c/condition.c"), [true, false, true, false]);
+    for other in [
+        "c/rwlock.c",
+        "c/semaphore.c",
+        "rust/std_mutex.rs",
+        "go/mutex.go",
+    ] {
+        assert_eq!(says_owner(other), [false, false], "{other}");
+    }
+}
+
+#[test]
+fn no_holder_is_read_of_another_kind_of_lock() {
+    for name in ["c/rwlock.c", "c/semaphore.c", "c/condition.c"] {
+        if let Some(verdict) = judged("gcc", name, &["-g"]) {
+            assert_eq!(verdict.held, 0, "{name} {verdict:?}");
+        }
+    }
 }
 
 #[test]
@@ -82,6 +108,7 @@ fn a_pthread_mutex_is_found_at_its_line_and_with_its_holder() {
     if let Some(verdict) = judged("gcc", "c/mutex.c", &["-g"]) {
         assert_eq!(verdict.line, verdict.judged, "{verdict:?}");
         assert_eq!(verdict.function, verdict.judged, "{verdict:?}");
+        assert!(verdict.held > 0, "{verdict:?}");
         assert_eq!(verdict.holder, verdict.held, "{verdict:?}");
     }
 }

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use concurve_clock as clock;
-use concurve_probe::golang::{GoProgram, Goroutines};
+use concurve_probe::golang::{GoProgram, Goroutines, Parked};
 use concurve_probe::proc_fs::ProcFs;
 use concurve_wire::record::RuntimeRecord;
 
 /// Most processes whose programs are looked at in a sample.
 const PROCESSES_MAX: usize = 16;
+const LEFT_ALONE: &str = "it changed its address space again and again, so its memory was not read: it might have \
+                          had to wait for that";
 
 /// The programs of processes: Go programs can be asked.
 #[derive(Debug, Default)]
@@ -25,15 +27,35 @@ struct Program {
     go: Option<Result<GoProgram, String>>,
 }
 
-/// What was read of the goroutines of a process: none while its runtime starts or ends; or why nothing can
-/// be.
-pub type GoReading = Result<Option<Goroutines>, String>;
+/// What was read of the goroutines of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GoReading {
+    Read(Goroutines),
+    /// The runtime starts or ends.
+    NotYet,
+    /// The process would have had to wait.
+    LeftAlone,
+    /// Why nothing can be read.
+    Refused(String),
+}
+
+impl GoReading {
+    /// The goroutines that wait at a lock.
+    pub fn parked(&self) -> &[Parked] {
+        match self {
+            Self::Read(found) => &found.parked,
+            _ => &[],
+        }
+    }
+}
 
 impl Programs {
-    /// Reads the goroutines of those processes that have any.
+    /// Reads the goroutines of those processes that have any, and of which it is not said that they might wait
+    /// for who reads their memory.
     pub fn sample(
         &mut self,
         processes: impl Iterator<Item = u32>,
+        may_wait: impl Fn(u32) -> bool,
         proc_fs: &ProcFs,
     ) -> Vec<(u32, GoReading)> {
         let mut readings = Vec::new();
@@ -41,17 +63,26 @@ impl Programs {
         for pid in processes.take(PROCESSES_MAX) {
             let path = proc_fs.program_path(pid);
             let kept = self.known.remove(&pid).filter(|it| it.path == path);
+            let is_left_alone = may_wait(pid);
             let cpu_before = clock::thread_cpu_ns();
             let mut program = kept.unwrap_or_else(|| Program {
-                go: GoProgram::open(proc_fs, pid),
+                go: GoProgram::find(proc_fs, pid),
                 path,
             });
-            self.opening_cpu_ns += clock::thread_cpu_ns() - cpu_before;
-            match &mut program.go {
-                Some(Ok(go)) => readings.push((pid, Ok(go.sample()))),
-                Some(Err(reason)) => readings.push((pid, Err(reason.clone()))),
-                None => {}
+            if let Some(Ok(go)) = &mut program.go
+                && !is_left_alone
+                && let Err(reason) = go.attach(proc_fs, pid)
+            {
+                program.go = Some(Err(reason));
             }
+            self.opening_cpu_ns += clock::thread_cpu_ns() - cpu_before;
+            let reading = match &mut program.go {
+                Some(Ok(_)) if is_left_alone => Some(GoReading::LeftAlone),
+                Some(Ok(go)) => Some(go.sample().map_or(GoReading::NotYet, GoReading::Read)),
+                Some(Err(reason)) => Some(GoReading::Refused(reason.clone())),
+                None => None,
+            };
+            readings.extend(reading.map(|it| (pid, it)));
             known.insert(pid, program);
         }
         // Processes that have ended are forgotten.
@@ -70,6 +101,7 @@ impl Programs {
 #[derive(Debug, Default)]
 pub struct RuntimeTally {
     is_go: bool,
+    left_alone: u64,
     readings: u64,
     collecting: u64,
     running: u64,
@@ -81,8 +113,12 @@ pub struct RuntimeTally {
 impl RuntimeTally {
     pub fn add(&mut self, reading: GoReading) {
         match reading {
-            Ok(None) => self.is_go = true,
-            Ok(Some(found)) => {
+            GoReading::NotYet => self.is_go = true,
+            GoReading::LeftAlone => {
+                self.is_go = true;
+                self.left_alone += 1;
+            }
+            GoReading::Read(found) => {
                 self.is_go = true;
                 self.readings += 1;
                 self.collecting += u64::from(found.is_collecting);
@@ -92,7 +128,7 @@ impl RuntimeTally {
                     *self.waiting.entry(reason).or_default() += goroutines;
                 }
             }
-            Err(reason) => {
+            GoReading::Refused(reason) => {
                 self.refusal.get_or_insert(reason);
             }
         }
@@ -110,9 +146,11 @@ impl RuntimeTally {
         })
     }
 
-    /// Why a program that has such a runtime was not asked.
+    /// Why a program that has such a runtime was never asked.
     pub fn refusal(&self) -> Option<&str> {
-        self.refusal.as_deref().filter(|_| !self.is_go)
+        let is_left_alone = self.readings == 0 && self.left_alone > 0;
+        let refusal = self.refusal.as_deref().filter(|_| !self.is_go);
+        refusal.or(is_left_alone.then_some(LEFT_ALONE))
     }
 }
 
@@ -124,17 +162,17 @@ mod tests {
     fn readings_add_up_and_a_refusal_is_kept() {
         let mut tally = RuntimeTally::default();
         assert_eq!(tally.finish(), None);
-        tally.add(Err("stripped".into()));
+        tally.add(GoReading::Refused("stripped".into()));
         assert_eq!(tally.refusal(), Some("stripped"));
         for is_collecting in [true, false] {
-            tally.add(Ok(Some(Goroutines {
+            tally.add(GoReading::Read(Goroutines {
                 is_collecting,
                 running: 2,
                 in_calls: 1,
                 waiting: BTreeMap::from([("sync.Mutex.Lock".into(), 3)]),
                 parked: Vec::new(),
-            })));
-            tally.add(Ok(None));
+            }));
+            tally.add(GoReading::NotYet);
         }
         let found = tally.finish().unwrap();
         assert_eq!((found.readings, found.collecting, found.running), (2, 1, 4));
@@ -143,10 +181,22 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_was_always_left_alone_says_so() {
+        let mut tally = RuntimeTally::default();
+        tally.add(GoReading::LeftAlone);
+        assert_eq!(tally.finish().unwrap().readings, 0);
+        assert!(tally.refusal().unwrap().contains("address space"));
+        tally.add(GoReading::Read(Goroutines::default()));
+        assert_eq!(tally.refusal(), None);
+    }
+
+    #[test]
     fn a_program_of_another_language_is_not_asked() {
         let mut programs = Programs::default();
         let own = std::process::id();
-        assert_eq!(programs.sample([own].into_iter(), &ProcFs::default()), []);
+        let may_wait = |_| false;
+        let readings = programs.sample([own].into_iter(), may_wait, &ProcFs::default());
+        assert_eq!(readings, []);
         assert!(programs.known[&own].go.is_none());
     }
 }

@@ -22,7 +22,7 @@ const DESCRIPTOR_KIND_VALID_NS: u64 = 200_000_000;
 /// others are opened for each reading.
 const SHARE_OF_DESCRIPTORS: u64 = 4;
 /// For so many turns after a program was seen changing its address space its memory is left alone.
-const TURNS_AFTER_CHANGE: u64 = 100;
+pub const TURNS_AFTER_CHANGE: u64 = 100;
 
 /// A thread to sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,12 +154,37 @@ struct SyscallReader {
     descriptors: HashMap<(u32, u32), (Kind, u64)>,
     programs: Programs,
     watcher: Watcher,
-    /// The turn in which a thread of a process was last seen changing the address space.
-    changing: HashMap<u32, u64>,
+    changing: Changing,
     /// What it took in this turn to learn what is mapped in processes.
     opening_cpu_ns: u64,
     calls: Vec<(usize, &'static str)>,
     turn: u64,
+}
+
+/// The processes that were seen changing their address space. Who reads their memory takes the lock that they
+/// need for it, so they might have to wait.
+#[derive(Debug, Default)]
+struct Changing {
+    /// The turn in which a thread of each was last seen so.
+    seen: HashMap<u32, u64>,
+}
+
+impl Changing {
+    /// Takes in what the threads did in a turn.
+    fn note(&mut self, observations: &[(SampledThread, Observation)], turn: u64) {
+        for (thread, observation) in observations {
+            if *observation == Observation::Seen(Activity::Waiting(Kind::Memory)) {
+                self.seen.insert(thread.pid, turn);
+            }
+        }
+        self.seen
+            .retain(|_, seen| turn - *seen < TURNS_AFTER_CHANGE);
+    }
+
+    /// Whether the memory of a process is to be left alone.
+    fn has(&self, pid: u32) -> bool {
+        self.seen.contains_key(&pid)
+    }
 }
 
 #[derive(Debug)]
@@ -178,7 +203,7 @@ impl SyscallReader {
         let (descriptors, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 1024));
         Self {
             watcher: Watcher::new(proc_fs.clone()),
-            changing: HashMap::new(),
+            changing: Changing::default(),
             opening_cpu_ns: 0,
             proc_fs,
             files: HashMap::new(),
@@ -206,9 +231,13 @@ impl SyscallReader {
             };
             observations.extend(observation.map(|it| (*thread, it)));
         }
+        // Before anything is read of their memory.
+        self.changing.note(&observations, self.turn);
         let roles: BTreeMap<u32, usize> = threads.iter().map(|it| (it.pid, it.role)).collect();
-        let readings = self.programs.sample(roles.keys().copied(), &self.proc_fs);
-        let waiters = self.waiters(&observations, &readings, &roles);
+        let pids = roles.keys().copied();
+        let may_wait = |pid| self.changing.has(pid);
+        let readings = self.programs.sample(pids, may_wait, &self.proc_fs);
+        let waiters = waiters(&observations, &readings, &roles);
         let (stacks, stacks_cpu_ns) = self.stacks(waiters, request.stacks_ns);
         self.forget();
         let of_role = |(pid, reading)| (roles[&pid], reading);
@@ -224,35 +253,6 @@ impl SyscallReader {
                 - self.programs.take_opening_cpu_ns()
                 - std::mem::take(&mut self.opening_cpu_ns),
         }
-    }
-
-    /// The threads that wait for locks; of a Go program, whose threads say nothing of that, the goroutines.
-    fn waiters(
-        &mut self,
-        observations: &[(SampledThread, Observation)],
-        readings: &[(u32, GoReading)],
-        roles: &BTreeMap<u32, usize>,
-    ) -> Vec<Waiter> {
-        let mut waiters = Vec::new();
-        for (thread, observation) in observations {
-            let is_go = readings.iter().any(|(pid, _)| *pid == thread.pid);
-            match observation {
-                Observation::Seen(Activity::Futex(_) | Activity::Waiting(Kind::FileLock))
-                    if !is_go =>
-                {
-                    waiters.push(Waiter::Thread(*thread));
-                }
-                Observation::Seen(Activity::Waiting(Kind::Memory)) => {
-                    self.changing.insert(thread.pid, self.turn);
-                }
-                _ => {}
-            }
-        }
-        for (pid, reading) in readings {
-            let goroutines = reading.iter().flatten().flat_map(|it| &it.parked);
-            waiters.extend(goroutines.map(|parked| Waiter::Goroutine(roles[pid], *pid, *parked)));
-        }
-        waiters
     }
 
     /// Copies the tops of the stacks of those that wait for locks, within a CPU time; also returns what it
@@ -272,20 +272,16 @@ impl SyscallReader {
             return (Vec::new(), 0);
         }
         let cpu_before = clock::thread_cpu_ns();
-        let turn = self.turn;
-        self.changing
-            .retain(|_, seen| turn - *seen < TURNS_AFTER_CHANGE);
         let pids: BTreeSet<u32> = waiting.iter().map(Waiter::pid).collect();
         self.watcher.begin(&pids.into_iter().collect::<Vec<_>>());
-        let first = turn as usize % waiting.len();
+        let first = self.turn as usize % waiting.len();
         waiting.rotate_left(first);
         let mut stacks = Vec::with_capacity(waiting.len());
         for waiter in waiting {
             let spent_ns = clock::thread_cpu_ns() - cpu_before - self.watcher.opening_cpu_ns();
             // The first one in any case: else on a slow machine what comes before it would take it all.
             let is_granted = stacks.is_empty() || spent_ns < granted_ns;
-            // A program that changes its address space might have to wait for who reads it.
-            let may_wait = self.changing.contains_key(&waiter.pid());
+            let may_wait = self.changing.has(waiter.pid());
             let captured = match is_granted && !may_wait {
                 true => self.stack(&waiter),
                 false => Some(Captured::Skipped),
@@ -429,5 +425,106 @@ impl SyscallReader {
             self.descriptors
                 .retain(|_, (_, at_ns)| now - *at_ns < DESCRIPTOR_KIND_VALID_NS);
         }
+    }
+}
+
+/// The threads that wait for locks; of a Go program, whose threads say nothing of that, the goroutines.
+fn waiters(
+    observations: &[(SampledThread, Observation)],
+    readings: &[(u32, GoReading)],
+    roles: &BTreeMap<u32, usize>,
+) -> Vec<Waiter> {
+    let is_go = |pid| readings.iter().any(|(of, _)| *of == pid);
+    let threads = observations.iter().filter_map(|(thread, observation)| {
+        let waits = matches!(
+            observation,
+            Observation::Seen(Activity::Futex(_) | Activity::Waiting(Kind::FileLock))
+        );
+        (waits && !is_go(thread.pid)).then_some(Waiter::Thread(*thread))
+    });
+    let goroutines = readings.iter().flat_map(|(pid, reading)| {
+        let parked = reading.parked().iter();
+        parked.map(|it| Waiter::Goroutine(roles[pid], *pid, *it))
+    });
+    threads.chain(goroutines).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// What was seen of a thread of this process.
+    fn seen(activity: Activity) -> (SampledThread, Observation) {
+        let tid = nix::unistd::gettid().as_raw() as u32;
+        (of_own(tid), Observation::Seen(activity))
+    }
+
+    fn of_own(tid: u32) -> SampledThread {
+        SampledThread {
+            role: 0,
+            pid: std::process::id(),
+            tid,
+            rests: false,
+        }
+    }
+
+    #[test]
+    fn who_changes_the_address_space_is_left_alone_for_some_turns() {
+        let own = std::process::id();
+        let mut changing = Changing::default();
+        changing.note(&[seen(Activity::Waiting(Kind::Disk))], 1);
+        assert!(!changing.has(own));
+        let last = 7;
+        for turn in [2, last] {
+            changing.note(&[seen(Activity::Waiting(Kind::Memory))], turn);
+        }
+        for turn in last..last + TURNS_AFTER_CHANGE {
+            changing.note(&[seen(Activity::Running)], turn);
+            assert!(changing.has(own) && !changing.has(own + 1), "{turn}");
+        }
+        changing.note(&[], last + TURNS_AFTER_CHANGE);
+        assert!(!changing.has(own));
+    }
+
+    /// A thread of this process that waits for a lock is copied, but not while one changes the address space.
+    #[test]
+    fn no_stack_is_copied_of_who_changes_the_address_space() {
+        let lock = Mutex::new(());
+        let (sender, receiver) = mpsc::channel();
+        thread::scope(|scope| {
+            let held = lock.lock().unwrap();
+            scope.spawn(|| {
+                sender.send(nix::unistd::gettid().as_raw() as u32).unwrap();
+                drop(lock.lock().unwrap());
+            });
+            let waiting = of_own(receiver.recv().unwrap());
+            let mut reader = SyscallReader::new(ProcFs::default());
+            let request = Request {
+                threads: vec![waiting],
+                stacks_ns: u64::MAX,
+            };
+            let captured = |reader: &mut SyscallReader| loop {
+                let mut stacks = reader.sample(&request).stacks;
+                // Before it waits nothing is tried, and while it is about to what is tried is torn.
+                match stacks.pop().map(|(_, _, captured)| captured) {
+                    None | Some(Captured::Torn) => thread::yield_now(),
+                    Some(captured) => return captured,
+                }
+            };
+            let first = captured(&mut reader);
+            assert!(matches!(first, Captured::Wait(_)), "{first:?}");
+            let turn = reader.turn;
+            let changes = [seen(Activity::Waiting(Kind::Memory))];
+            reader.changing.note(&changes, turn);
+            for _ in 1..TURNS_AFTER_CHANGE {
+                let left = captured(&mut reader);
+                assert!(matches!(left, Captured::Skipped), "{left:?}");
+            }
+            let after = captured(&mut reader);
+            assert!(after.number().is_some(), "{after:?}");
+            drop(held);
+        });
     }
 }

@@ -431,3 +431,153 @@ thread.join(); time.sleep(S)";
     let worker = usize::from(busy(1) > busy(0));
     assert!(busy(worker) > 60, "{found:?}");
 }
+
+/// Blocks a thread in `mremap` until the program ends: a filter asks somebody about this call who never answers.
+/// Nothing else calls it here.
+const CHANGES_ITS_ADDRESS_SPACE: &str = "
+import ctypes, threading
+libc = ctypes.CDLL(None, use_errno=True)
+MREMAP, SECCOMP, NO_NEW_PRIVILEGES, LISTEN = 25, 317, 38, 8
+class Step(ctypes.Structure):
+    _fields_ = [('code', ctypes.c_ushort), ('yes', ctypes.c_ubyte), ('no', ctypes.c_ubyte), ('k', ctypes.c_uint)]
+class Filter(ctypes.Structure):
+    _fields_ = [('length', ctypes.c_ushort), ('steps', ctypes.POINTER(Step))]
+def change():
+    steps = (Step * 4)((0x20, 0, 0, 0), (0x15, 0, 1, MREMAP), (6, 0, 0, 0x7fc00000), (6, 0, 0, 0x7fff0000))
+    libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    if libc.syscall(SECCOMP, 1, LISTEN, ctypes.byref(Filter(4, steps))) < 0:
+        print('refused', flush=True)
+    else:
+        libc.syscall(MREMAP, 0, 0, 0, 0)
+threading.Thread(target=change, daemon=True).start()
+";
+
+/// Whether the host let a program have its filter.
+fn is_filtered(role: &RoleRecord) -> bool {
+    let refused = role.stdout.head.contains("refused");
+    if refused {
+        eprintln!("left out: the host permits no filter of system calls that asks somebody");
+    }
+    !refused
+}
+
+/// The samples of a role's threads in all, as if all were like its first, and those that saw the change.
+fn turns_of(role: &RoleRecord) -> (u64, u64) {
+    let changing = role.waits.as_ref().unwrap().memory.unwrap();
+    assert!(changing >= LOOKS_MIN, "{role:?}");
+    (main_thread(role).readings, changing)
+}
+
+#[test]
+fn no_stack_is_copied_while_the_address_space_changes() {
+    if cfg!(not(target_arch = "x86_64")) {
+        return;
+    }
+    let code = format!(
+        "{CHANGES_ITS_ADDRESS_SPACE}
+lock = threading.Lock()
+lock.acquire()
+waiter = threading.Thread(target=lock.acquire)
+waiter.start()
+time.sleep(S)
+lock.release()
+waiter.join()
+os._exit(0)
+"
+    );
+    let target = target(&code);
+    if is_forbidden(&target) || !is_filtered(&target) {
+        return;
+    }
+    let (turns, changing) = turns_of(&target);
+    let sites = target.sites.as_ref().unwrap();
+    assert!(sites.skipped > 0, "{sites:?}");
+    // Before the first sample that saw the change, its waiter may have been copied.
+    let tried = sites.readings + sites.unknown + sites.torn;
+    assert!(
+        tried + changing <= turns + 1,
+        "{turns} {changing} {sites:?}"
+    );
+}
+
+/// The same of a program in Go, and a second goroutine that waits for a lock.
+const GO_CHANGES_ITS_ADDRESS_SPACE: &str = r#"
+package main
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+type step struct {
+	code    uint16
+	yes, no uint8
+	k       uint32
+}
+type filter struct {
+	length uint16
+	steps  *step
+}
+
+func change() {
+	runtime.LockOSThread()
+	steps := []step{{0x20, 0, 0, 0}, {0x15, 0, 1, 25}, {6, 0, 0, 0x7fc00000}, {6, 0, 0, 0x7fff0000}}
+	all := filter{4, &steps[0]}
+	syscall.RawSyscall6(syscall.SYS_PRCTL, 38, 1, 0, 0, 0, 0)
+	if _, _, refused := syscall.RawSyscall(317, 1, 8, uintptr(unsafe.Pointer(&all))); refused != 0 {
+		os.Stdout.WriteString("refused\n")
+		return
+	}
+	syscall.Syscall6(25, 0, 0, 0, 0, 0, 0)
+}
+
+func main() {
+	seconds, _ := strconv.ParseFloat(os.Args[1], 64)
+	var lock sync.Mutex
+	lock.Lock()
+	go change()
+	go lock.Lock()
+	runtime.LockOSThread()
+	end := time.Now().Add(time.Duration(seconds * 1e9))
+	for time.Now().Before(end) {
+		time.Sleep(time.Millisecond)
+	}
+	os.Exit(0)
+}
+"#;
+
+#[test]
+fn no_goroutine_is_read_while_the_address_space_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("main.go"), folder.path().join("program"));
+    std::fs::write(&source, GO_CHANGES_ITS_ADDRESS_SPACE).unwrap();
+    let mut build = std::process::Command::new("go");
+    build.args(["build", "-buildvcs=false", "-o"]);
+    build.arg(&program).arg(&source);
+    // Never another version of Go from the network.
+    match build.env("GOTOOLCHAIN", "local").status() {
+        Ok(status) => assert!(status.success(), "{build:?}"),
+        Err(error) => return eprintln!("left out: go: {error}"),
+    }
+    let target = looked_at(|seconds| {
+        let seconds = seconds.to_string();
+        record(role("target", [program.to_str().unwrap(), &seconds]).into())
+    });
+    if is_forbidden(&target) || !is_filtered(&target) {
+        return;
+    }
+    let (turns, changing) = turns_of(&target);
+    let runtime = target.runtime.as_ref().unwrap();
+    // Those before the first sample that saw the change.
+    assert!(
+        runtime.readings + changing <= turns + 1,
+        "{turns} {changing} {runtime:?}"
+    );
+    let says = target.absent.get("runtime");
+    assert_eq!(says.is_some(), runtime.readings == 0, "{says:?}");
+}
