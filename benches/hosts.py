@@ -16,7 +16,6 @@ import argparse
 import contextlib
 import itertools
 import os
-import random
 import signal
 import sys
 import tempfile
@@ -31,7 +30,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import hosts_studies
 import msgspec
 from measuring.estimates import (
-    SEED,
     difference_of_medians,
     median,
     median_of_ratios,
@@ -44,6 +42,7 @@ from measuring.showing import exit_code, show
 from tests.helpers import clusters
 from tests.helpers.agents import Agents, inventory_of
 from tests.helpers.clusters import Cluster
+from tests.helpers.relay import Way, relayed
 
 from concurve.attendants.servers import command as server_command
 from concurve.definition.programs import program
@@ -53,13 +52,12 @@ from concurve.errors import ConcurveError
 from concurve.estimate import Estimate
 from concurve.host import native
 from concurve.host.machine import describe_machine
-from concurve.hosts import daemons
 from concurve.hosts.clocks import combined, estimate, measured
 from concurve.hosts.connection import SocketConnection
 from concurve.hosts.engine import HostsEngine
 from concurve.readings.copies import Copied, merged_figures
 from concurve.wire import decode_record, encode_spec
-from concurve.wire.record import RoleRecord
+from concurve.wire.record import RoleRecord, TrialRecord
 from concurve.wire.spec import RoleSpec, TrialSpec
 
 TWO = {"a": "127.0.0.1", "b": "127.0.0.2"}
@@ -83,8 +81,16 @@ CPU_MS = 300
 EXCHANGES = 16
 """Of an estimate with delays: each takes two of them."""
 
+EQUAL = Way(DELAY_MS, DELAY_MS, DELAY_SPREAD_MS)
+UNEQUAL = Way(2.0, 8.0, DELAY_SPREAD_MS)
+"""A host to which the way is shorter than back: no exchange shows that."""
+
 ROUNDS = 60
 """In which engines, or hosts, are compared in turns."""
+
+OURS = ("concurve.hosts.", "ray::HostActor")
+"""What the command lines of our processes on a host have: agents and their keepers, and the actor,
+which is a process of Ray's that runs our code."""
 
 PORTS = itertools.count(20_000)
 """Of servers, another one in each trial: below those that the kernel gives to clients."""
@@ -110,8 +116,16 @@ def sockets(rounds: int, quick: bool) -> Iterator[Figure]:
     with agents() as found, found.connected() as engine:
         yield from starts(by(engine), tuple(TWO), "sockets", True, 5 if quick else STARTS)
         yield from engines(found, engine, rounds)
-    with agents() as found:
-        yield delayed(found.connections()["a"], 5 if quick else 200)
+    for way in (EQUAL, UNEQUAL):
+        ways = {"a": EQUAL, "b": way}
+        with agents() as found, relayed(found.paths, ways) as connections:
+            yield delayed(connections["b"], way, 5 if quick else 200)
+        with (
+            agents() as found,
+            relayed(found.paths, ways) as connections,
+            HostsEngine(found.inventory, connections) as engine,
+        ):
+            yield from delayed_starts(by(engine), ways, 5 if quick else STARTS)
 
 
 def processes(rounds: int, quick: bool) -> Iterator[Figure]:
@@ -140,17 +154,10 @@ def starts(
     """How far apart roles start on two hosts at an agreed time, and how well their clocks are
     known. Without a clock that both share it is known no better than the offsets are."""
     apart, wrong, stated = list[float](), list[float](), list[float]()
-    roles = tuple(RoleSpec(name=f"load-{host}", argv=("true",), host=host) for host in hosts)
     for number in range(trials):
-        record = run(TrialSpec(trial=f"skew-{number}", roles=roles)).record
-        # The offsets were taken off. Where they are 0, what was taken off comes back.
-        offsets = {host.name: host.clock_offset_ns or 0 for host in record.hosts}
-        at = [
-            role.released_ns + (offsets[role.host or ""] if is_one_clock else 0)
-            for role in record.roles
-        ]
-        apart.append(abs(at[0] - at[1]) / 1e6)
-        wrong += [abs(offset) / 1e6 for offset in offsets.values()]
+        record = run(start_of(hosts, f"skew-{number}")).record
+        apart.append(apart_ns(record, is_one_clock) / 1e6)
+        wrong += [abs(host.clock_offset_ns or 0) / 1e6 for host in record.hosts]
         stated += [(host.clock_error_ns or 0) / 1e6 for host in record.hosts]
     how = f"two hosts, {trials} trials"
     known = how if is_one_clock else f"{how}; by clocks whose offsets are known to the stated error"
@@ -169,28 +176,78 @@ def starts(
     )  # fmt: skip
 
 
-def delayed(connection: SocketConnection, estimates: int) -> Figure:
+def start_of(hosts: tuple[str, ...], trial: str) -> TrialSpec:
+    """A trial that starts a role on each of two hosts."""
+    roles = tuple(RoleSpec(name=f"load-{host}", argv=("true",), host=host) for host in hosts)
+    return TrialSpec(trial=trial, roles=roles)
+
+
+def apart_ns(record: TrialRecord, is_one_clock: bool) -> int:
+    """How far apart the first two roles started. The offsets were taken off; where the hosts have
+    one clock they are 0 in truth, so what was taken off comes back."""
+    offsets = {host.name: host.clock_offset_ns or 0 for host in record.hosts}
+    first, second = (
+        role.released_ns + (offsets[role.host or ""] if is_one_clock else 0)
+        for role in record.roles[:2]
+    )
+    return abs(first - second)
+
+
+def said_of(way: Way) -> str:
+    """A way in words."""
+    there, back, spread = way
+    if there == back:
+        return f"each way delayed by {there:g} ± {spread:g} ms"
+    return f"{there:g} ± {spread:g} ms there and {back:g} ± {spread:g} ms back"
+
+
+def delayed(connection: SocketConnection, way: Way, estimates: int) -> Figure:
     """How often the stated error of an offset covers the truth where each way is delayed."""
-    draw = random.Random(SEED)
-
-    def late() -> int:
-        time.sleep(max(0.0, draw.gauss(DELAY_MS, DELAY_SPREAD_MS)) / 1e3)
-        shown = connection.clock()
-        time.sleep(max(0.0, draw.gauss(DELAY_MS, DELAY_SPREAD_MS)) / 1e3)
-        return shown
-
     covered = 0
     for _ in range(estimates):
-        exchanged = measured(late, time.monotonic_ns, EXCHANGES)
+        exchanged = measured(connection.clock, time.monotonic_ns, EXCHANGES)
         found = combined((estimate([one]) for one in exchanged), time.monotonic_ns())
         covered += abs(found.ns) <= found.error_ns
     connection.close()
     return Figure(
         f"offsets within their stated error, of {estimates}",
-        f"each way delayed by {DELAY_MS:g} ± {DELAY_SPREAD_MS:g} ms",
+        f"a relay: {said_of(way)}",
         Estimate(value=covered, n=estimates),
         Bound(low=COVERED_MIN * estimates, counted=True),
     )
+
+
+def delayed_starts(run: Run, ways: Mapping[str, Way], trials: int) -> Iterator[Figure]:
+    """How far apart roles start through a relay. Where the way to one host is unequal, that is
+    known to the stated error alone, and so nothing is promised but that."""
+    ran = [run(start_of(tuple(ways), f"delayed-{number}")).record for number in range(trials)]
+    (first, second), is_equal = ways.values(), len(set(ways.values())) == 1
+    how = f"two hosts, {trials} trials, a relay: {said_of(second)}"
+    if not is_equal:
+        how += f"; to the other host {said_of(first)}"
+    what = "equal ways" if is_equal else "unequal ways"
+    offsets = [host for record in ran for host in record.hosts]
+    covered = sum(abs(it.clock_offset_ns or 0) <= (it.clock_error_ns or 0) for it in offsets)
+    apart = [apart_ns(record, is_one_clock=True) for record in ran]
+    yield Figure(
+        f"skew of a start, p95, relay, {what} (ms)", how,
+        Estimate(value=quantile([it / 1e6 for it in apart], 0.95), n=trials, unit="ms"),
+        Bound(high=SKEW_MS_MOST) if is_equal else None,
+    )  # fmt: skip
+    yield Figure(
+        f"offsets of trials within their error, of {len(offsets)}", how,
+        Estimate(value=covered, n=len(offsets)),
+        Bound(low=COVERED_MIN * len(offsets), counted=True),
+    )  # fmt: skip
+    said = [
+        sum((host.clock_error_ns or 0) + (host.start_late_ns or 0) for host in record.hosts)
+        for record in ran
+    ]
+    within = sum(own <= most for own, most in zip(apart, said, strict=True))
+    yield Figure(
+        f"starts as close as their records say, of {trials}", how,
+        Estimate(value=within, n=trials), Bound(low=COVERED_MIN * trials, counted=True),
+    )  # fmt: skip
 
 
 def quantile(values: list[float], share: float) -> float:
@@ -217,24 +274,49 @@ def busy() -> RoleSpec:
     return RoleSpec(name="target", argv=tuple(argv))
 
 
+class Ours:
+    """The CPU time of processes of ours, in the trials of one side alone: the others do not have
+    them, and would only make their share smaller."""
+
+    def __init__(self, pids: Sequence[int]) -> None:
+        self._pids = pids
+        self._used_ns = self._taken_ns = 0
+
+    def timed(self, run: Run, role: RoleSpec) -> dict[str, float]:
+        """See :func:`timed`."""
+        before, begin = self._cpu_ns(), time.perf_counter_ns()
+        found = timed(run, role)
+        self._taken_ns += time.perf_counter_ns() - begin
+        self._used_ns += self._cpu_ns() - before
+        return found
+
+    def figure(self, what: str, rounds: int) -> Figure:
+        """Their share of a core."""
+        return Figure(
+            f"CPU time while measuring, {what} (% of a core)",
+            f"{rounds} trials of {CPU_MS} ms; on the host that measures: {len(self._pids)} of ours",
+            Estimate(value=100 * self._used_ns / self._taken_ns, n=rounds, unit="%"),
+            Bound(high=OURS_PERCENT_MOST),
+        )
+
+    def _cpu_ns(self) -> int:
+        """By the clock that the kernel has of each process (clock_getcpuclockid(3)): what stands in
+        /proc has the resolution of a tick, as long as all of it takes in ten trials."""
+        return sum(time.clock_gettime_ns((~pid << 3) | 2) for pid in self._pids)
+
+
 def engines(found: Agents, engine: HostsEngine, rounds: int) -> Iterator[Figure]:
     """A program on this machine by the local engine, twice, and by that of hosts."""
     role, local, over = busy(), by(LocalEngine()), by(engine)
     there = RoleSpec(name=role.name, argv=role.argv, host="b")
-    agent = found.pid("b")
-    before, begin = daemons.cpu_ns([agent]), time.perf_counter()
+    ours = Ours([found.pid("b")])
     sides: dict[str, Timed] = {
         "local": lambda: timed(local, role),
         "again": lambda: timed(local, role),
-        "hosts": lambda: timed(over, there),
+        "hosts": lambda: ours.timed(over, there),
     }
-    taken = interleaved(rounds, sides)
-    ours = (daemons.cpu_ns([agent]) - before) / 1e9 / (time.perf_counter() - begin)
-    yield from compared("agents by sockets", "hosts", taken, rounds)
-    yield Figure(
-        "CPU time of an agent while measuring (% of a core)", f"{rounds} rounds",
-        Estimate(value=100 * ours, n=1, unit="%"), Bound(high=OURS_PERCENT_MOST),
-    )  # fmt: skip
+    yield from compared("agents by sockets", "hosts", interleaved(rounds, sides), rounds)
+    yield ours.figure("an agent", rounds)
 
 
 def compared(
@@ -335,20 +417,23 @@ def of_ray(rounds: int, quick: bool) -> Iterator[Figure]:
     try:
         with three_hosts() as cluster:
             yield up_seconds(cluster)
-            yield from idle(cluster, 2.0 if quick else 30.0)
+            yield idle(cluster, 2.0 if quick else 30.0)
             with measuring(cluster) as there:
+                yield from memory(cluster)
                 yield from starts(
                     there.run, cluster.hosts[1:], "Ray", cluster.is_one_machine,
                     5 if quick else STARTS,
                 )  # fmt: skip
                 role, local = busy(), by(LocalEngine())
                 beside = RoleSpec(name=role.name, argv=role.argv, host=cluster.beside)
+                ours = Ours(cluster.pids(cluster.beside, OURS))
                 sides: dict[str, Timed] = {
                     "local": lambda: timed(local, role),
                     "again": lambda: timed(local, role),
-                    "ray": lambda: timed(there.run, beside),
+                    "ray": lambda: ours.timed(there.run, beside),
                 }
                 yield from compared("Ray", "ray", interleaved(rounds, sides), rounds)
+                yield ours.figure("an agent and its actor, Ray", rounds)
                 count = 2 if quick else 7
                 yield Figure(
                     "simulations: 2 workers / 1, Ray",
@@ -391,25 +476,34 @@ def seconds_of(what: Callable[[], None]) -> float:
     return time.perf_counter() - begin
 
 
-def idle(cluster: Cluster, seconds: float) -> Iterator[Figure]:
+def idle(cluster: Cluster, seconds: float) -> Figure:
     """What a host that only takes part pays for Ray while nothing runs."""
     shares, host = list[float](), cluster.hosts[-1]
     for _ in range(3):
-        before, begin = cluster.used(host), time.perf_counter()
+        before, begin = cluster.cpu_ns(host), time.perf_counter()
         time.sleep(seconds)
-        after = cluster.used(host)
-        used = after["cpu_ns"] - before["cpu_ns"]
+        used = cluster.cpu_ns(host) - before
         shares.append(used / 1e7 / (time.perf_counter() - begin))
-    how = f"a host that is not the head, 3 × {seconds:g} s"
-    yield Figure(
-        "Ray's daemons, idle (% of a core)", how, median(shares, "%"),
+    return Figure(
+        "Ray's daemons, idle (% of a core)",
+        f"a host that is not the head, 3 × {seconds:g} s", median(shares, "%"),
         Bound(high=IDLE_PERCENT_MOST),
     )  # fmt: skip
-    yield Figure(
-        "Ray's daemons, memory (MB)", how,
-        Estimate(value=after["bytes"] / 1e6, n=1, unit="MB"),
-        Bound(high=IDLE_MB_MOST),
-    )  # fmt: skip
+
+
+def memory(cluster: Cluster) -> Iterator[Figure]:
+    """What a host that only takes part has of its memory in Ray's processes, the actor among them,
+    and in ours."""
+    found = cluster.memory(cluster.hosts[-1], OURS[0])
+    count = "each page once" if found["is_exact"] else "pages of several processes several times"
+    how = f"a host that is not the head, with the actor of a laboratory: {count}"
+    for what, key, bound in (
+        ("Ray's daemons and actor", "others", Bound(high=IDLE_MB_MOST)),
+        ("an agent and its keeper, beside them", "ours", None),
+    ):
+        yield Figure(
+            f"{what}, memory (MB)", how, Estimate(value=found[key] / 1e6, n=1, unit="MB"), bound
+        )
 
 
 # -- a load of Redis --------------------------------------------------------------------------
@@ -503,15 +597,20 @@ P99_PASSWORD = {"CONCURVE_PASSWORD": "of-a-bench"}
 """The server is on a host of its own, so it listens beyond loopback."""
 
 
+AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
+
+P99_ROUNDS_MOST = 300
+"""So many rounds are taken at most, until the interval of the ratio is no wider than its margin:
+some 40 min."""
+
+
 def p99(rounds: int, quick: bool) -> Iterator[Figure]:
-    """The load of document 000 from two hosts, beside one host with as many processes."""
-    how = (
-        f"{rounds} interleaved rounds: 2 processes of {P99_SESSIONS} sessions, "
-        "the server on a third host"
-    )
+    """The load of document 000 from two hosts, beside one host with as many processes. Rounds are
+    taken until their ratio is known to its margin; not until it is within that."""
+    how = f"2 processes of {P99_SESSIONS} sessions, the server on a third host"
     what = "p99 of a lock, merged:"
     try:
-        with running() as cluster, measuring(cluster) as there:
+        with running() as cluster, autogroups_off() as groups, measuring(cluster) as there:
             server, *others = cluster.hosts
             place, seconds = (server, cluster.address(server)), 0.2 if quick else P99_SECONDS
 
@@ -521,8 +620,15 @@ def p99(rounds: int, quick: bool) -> Iterator[Figure]:
             one, two = (others[0], others[0]), others
             rate = P99_SHARE * sorted(side(0.0, *one)()["rate"] for _ in range(3))[1]
             sides = {"one": side(rate, *one), "again": side(rate, *one), "two": side(rate, *two)}
-            taken = interleaved(rounds, sides)
-        groups = {"0": "off", "1": "on"}.get(describe_machine().get("autogroup", ""), "unknown")
+
+            def is_known(found: Mapping[str, list[float]]) -> bool:
+                ratio = median_of_ratios(found["two p99"], found["one p99"])
+                return ALIKE.is_narrow(ratio)
+
+            most = rounds if quick else max(rounds, P99_ROUNDS_MOST)
+            taken = interleaved(rounds, sides, most, is_known)
+        count = len(taken["one p99"])
+        how = f"{count} interleaved rounds (at most {most}): {how}"
         how += f"; open loop of {rate:,.0f} a second; autogroups {groups}"
         base = taken["one p99"]
         again, two_hosts = (median_of_ratios(taken[f"{it} p99"], base) for it in ("again", "two"))
@@ -533,6 +639,23 @@ def p99(rounds: int, quick: bool) -> Iterator[Figure]:
         yield Figure(f"{what} one host (µs)", how, median([it / 1e3 for it in base], "µs"))
     except MissingToolError as error:
         yield Figure(f"{what} two hosts / one host", how, missing=str(error))
+
+
+@contextlib.contextmanager
+def autogroups_off() -> Iterator[str]:
+    """Switch off that the kernel shares CPUs out between sessions, which hosts that are namespaces
+    have in common and others do not, until the end; how it is meanwhile, in words. It is left as it
+    is where only root may change it, and on the hosts of a file."""
+    found = describe_machine().get("autogroup", "")
+    is_changed = found == "1" and os.geteuid() == 0 and clusters.named_file() is None
+    if is_changed:
+        AUTOGROUP.write_text("0")
+    try:
+        how = {"0": "off", "1": "on"}.get(found, "unknown")
+        yield "switched off meanwhile" if is_changed else how
+    finally:
+        if is_changed:
+            AUTOGROUP.write_text(found)
 
 
 def lock_roles(

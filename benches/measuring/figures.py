@@ -14,7 +14,9 @@ class MissingToolError(Exception):
 
 class Bound(NamedTuple):
     """What is promised of a figure. ``parity`` bounds hold as long as the interval touches them:
-    two equally fast programs can never be shown to be on the right side. ``counted`` bounds are
+    two equally fast programs can never be shown to be on the right side. Where they have two ends,
+    the interval must also be no wider than they are apart: one that says nothing shows no
+    parity. ``counted`` bounds are
     on a count out of a number that the promise names ("at most 10 of 200"): the count itself is
     judged, and its interval stands beside it."""
 
@@ -30,8 +32,18 @@ class Bound(NamedTuple):
         low = estimate.value if estimate.low is None else estimate.low
         high = estimate.value if estimate.high is None else estimate.high
         if self.parity:
+            if not self.is_narrow(estimate):
+                return False
             low, high = high, low
         return (self.low is None or low >= self.low) and (self.high is None or high <= self.high)
+
+    def is_narrow(self, estimate: Estimate) -> bool:
+        """Is the interval no wider than the two ends of the bound are apart, if it has two?"""
+        if self.low is None or self.high is None:
+            return True
+        if estimate.low is None or estimate.high is None:
+            return False
+        return estimate.high - estimate.low <= self.high - self.low
 
     def text(self) -> str:
         """The bound in a few characters."""

@@ -82,25 +82,26 @@ def measuring(cluster: Cluster) -> Iterator[There]:
 
 
 @contextlib.contextmanager
-def three_hosts() -> Iterator[Cluster]:
-    """Three hosts without their Ray; what is started there is ended.
+def three_hosts(is_pinned: bool = True) -> Iterator[Cluster]:
+    """Three hosts without their Ray; what is started there is ended. Daemons of hosts that are
+    namespaces have a CPU of their own, if they are to be pinned.
 
     Raises:
         MissingToolError: Ray or namespaces are not there.
     """
     if (lacking := clusters.missing()) is not None:
         raise MissingToolError(lacking)
-    with scratch() as folder, clusters.cluster(folder, PORT) as cluster:
+    with scratch() as folder, clusters.cluster(folder, PORT, is_pinned) as cluster:
         yield cluster
 
 
 @contextlib.contextmanager
-def running() -> Iterator[Cluster]:
+def running(is_pinned: bool = True) -> Iterator[Cluster]:
     """The same, with Ray on all of them.
 
     Raises:
         MissingToolError: Ray or namespaces are not there.
     """
-    with three_hosts() as cluster:
+    with three_hosts(is_pinned) as cluster:
         cluster.restart()
         yield cluster

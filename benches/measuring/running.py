@@ -30,13 +30,23 @@ SCRATCH = ROOT / ".concurve"
 """On the real disk, as the store is in use; /tmp may be in memory."""
 
 
+LOOK_ROUNDS = 10
+"""Between two looks at whether enough rounds were taken."""
+
+
 def interleaved(
-    rounds: int, sides: Mapping[str, Callable[[], Mapping[str, float]]]
+    rounds: int,
+    sides: Mapping[str, Callable[[], Mapping[str, float]]],
+    most: int = 0,
+    is_enough: Callable[[Mapping[str, list[float]]], bool] = lambda found: True,
 ) -> dict[str, list[float]]:
-    """Call every side once a round, each round in a new order; figures by name, a value a round."""
+    """Call every side once a round, each round in a new order; figures by name, a value a round.
+    After those rounds others follow, up to ``most``, until ``is_enough`` of the figures so far."""
     order, shuffle = list(sides), random.Random(SEED).shuffle
     found: dict[str, list[float]] = {}
-    for _ in range(rounds):
+    for number in range(max(rounds, most)):
+        if number >= rounds and (number - rounds) % LOOK_ROUNDS == 0 and is_enough(found):
+            break
         shuffle(order)
         for side in order:
             for name, value in sides[side]().items():

@@ -113,6 +113,81 @@ def test_bounds_ask_for_the_whole_interval_and_parity_for_its_near_end() -> None
     assert said.split() == ["False", "True", "True", "False", "True", "False"]
 
 
+def test_parity_is_not_shown_by_an_interval_that_is_wider_than_its_margin() -> None:
+    said = helpers(
+        "alike = Bound(0.98, 1.02, parity=True)\n"
+        "for ends in ((0.97, 1.005), (0.99, 1.03), (0.975, 1.025), (0.9, 1.1), (1.03, 1.04)):\n"
+        "    print(alike.holds(Estimate(value=1.0, low=ends[0], high=ends[1])))\n"
+        "print(alike.holds(Estimate(value=1.0)))"
+    )
+    assert said.split() == ["True", "True", "False", "False", "False", "False"]
+
+
+def test_rounds_follow_until_there_are_enough() -> None:
+    """Nothing is looked at before the least, and nothing is taken beyond the most."""
+    said = helpers(
+        "from measuring.running import interleaved\n"
+        "def rounds(least, most, enough):\n"
+        "    looks = []\n"
+        "    def is_enough(found):\n"
+        "        looks.append(len(found['a n']))\n"
+        "        return looks[-1] >= enough\n"
+        "    found = interleaved(least, {'a': lambda: {'n': 1.0}}, most, is_enough)\n"
+        "    return len(found['a n']), looks\n"
+        "print(rounds(5, 0, 0), rounds(5, 60, 20), rounds(5, 12, 99), sep=';')"
+    )
+    assert said.strip() == "(5, []);(25, [5, 15, 25]);(12, [5])"
+
+
+OF_HOSTS = """
+import os, time, types
+import hosts
+first = hosts.Ours([os.getpid()])._cpu_ns()
+print(0 < first <= time.process_time_ns() <= hosts.Ours([os.getpid()])._cpu_ns())
+clock, cpu, ours = iter([0, 100, 1000, 1300]), iter([0, 10, 500, 530]), hosts.Ours([])
+hosts.timed = lambda run, role: {}
+hosts.time = types.SimpleNamespace(perf_counter_ns=lambda: next(clock))
+ours._cpu_ns = lambda: next(cpu)
+ours.timed(None, None), ours.timed(None, None)
+print(ours.figure("x", 2).estimate.value)
+"""
+
+
+def test_the_cpu_time_of_an_agent_is_that_of_its_own_trials() -> None:
+    """Of 40 ns in 400: what it used and what passed between them is not counted."""
+    assert helpers(OF_HOSTS).split() == ["True", "10.0"]
+
+
+KEPT = """
+import hosts, pathlib
+hosts.AUTOGROUP = pathlib.Path(FILE)
+hosts.describe_machine = lambda: {"autogroup": hosts.AUTOGROUP.read_text()}
+hosts.os.geteuid = lambda: USER
+try:
+    with hosts.autogroups_off() as how:
+        print(how, hosts.AUTOGROUP.read_text())
+        raise SystemExit(1)
+except SystemExit:
+    print(hosts.AUTOGROUP.read_text())
+"""
+
+
+@pytest.mark.parametrize(
+    ("user", "before", "said"),
+    [
+        (0, "1", ["switched off meanwhile 0", "1"]),
+        (0, "0", ["off 0", "0"]),
+        (1000, "1", ["on 1", "1"]),
+    ],
+)
+def test_the_kernels_shares_of_sessions_are_as_before_in_the_end(
+    tmp_path: Path, user: int, before: str, said: list[str]
+) -> None:
+    file = tmp_path / "autogroup"
+    file.write_text(before)
+    assert helpers(f"FILE, USER = {str(file)!r}, {user}\n{KEPT}").splitlines() == said
+
+
 def test_a_missed_bound_fails_the_bench_but_not_a_quick_run() -> None:
     said = helpers(
         "def missed(quick):\n"

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from concurve.definition.inventory import Cluster, Host, Inventory
+from concurve.host.processes import has_variable
 from concurve.host.temporary import remove_abandoned
 from concurve.hosts.connection import SocketConnection
 from concurve.hosts.engine import HostsEngine
@@ -32,6 +33,9 @@ def inventory_of(addresses: Mapping[str, str], **labels: tuple[str, ...]) -> Inv
         cluster=Cluster(head=next(iter(addresses))),
     )
 
+
+#: The variable that names the host of an agent, in all that it starts.
+HOST = "CONCURVE_TEST_AGENT"
 
 #: So long an agent waits for a test to connect: nobody renews its lease before.
 FIRST_SECONDS = 60.0
@@ -59,6 +63,7 @@ class Agents:
             given = {
                 **os.environ,
                 MARK: self.lab.mark,
+                HOST: host.name,
                 "CONCURVE_LOCK": str(self.folder / f"lock-{host.name}"),
                 **environment,
             }
@@ -67,6 +72,16 @@ class Agents:
 
     def connections(self) -> dict[str, SocketConnection]:
         return {name: SocketConnection(path) for name, path in self.paths.items()}
+
+    def alive(self, name: str) -> dict[int, str]:
+        """Command lines of the living processes of a host."""
+        own = f"{HOST}={name}".encode()
+        found = {}
+        for pid, line in self.lab.alive().items():
+            with contextlib.suppress(OSError):  # it has ended
+                if has_variable(Path("/proc", str(pid)), own):
+                    found[pid] = line
+        return found
 
     def pid(self, name: str) -> int:
         """The process of an agent."""

@@ -21,6 +21,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from concurve.definition.hosts_file import load_hosts
 from concurve.errors import HostError
@@ -110,17 +111,31 @@ class Cluster:
         """By which the others reach it."""
         return self.inventory.host(host).address
 
-    def processes(self) -> dict[str, dict[int, str]]:
-        """The command lines of the processes of Ray, of agents and of trials on each host."""
-        found = self._asked(self.hosts, "list")
+    def processes(self, hosts: Sequence[str] = ()) -> dict[str, dict[int, str]]:
+        """The command lines of the processes of Ray, of agents and of trials on some hosts, or on
+        each."""
+        hosts = hosts or self.hosts
+        found = self._asked(hosts, "list")
         return {
             host: {int(pid): str(line) for pid, line in said.items()}
-            for host, said in zip(self.hosts, found, strict=True)
+            for host, said in zip(hosts, found, strict=True)
         }
 
-    def used(self, host: str) -> dict[str, int]:
-        """The ``cpu_ns`` so far and the ``bytes`` of the same processes of a host."""
-        (found,) = self._asked([host], "used")
+    def pids(self, host: str, words: Sequence[str]) -> list[int]:
+        """The same processes of a host, of those that have any of some words in their command
+        lines."""
+        found = self.processes([host])[host]
+        return [pid for pid, line in found.items() if any(it in line for it in words)]
+
+    def cpu_ns(self, host: str) -> int:
+        """The CPU time so far of the same processes of a host."""
+        (found,) = self._asked([host], "cpu")
+        return int(found)
+
+    def memory(self, host: str, words: str) -> dict[str, int]:
+        """The memory of the same processes of a host; see
+        :func:`~tests.helpers.on_host.memory`."""
+        (found,) = self._asked([host], "memory", words)
         return {str(name): int(value) for name, value in found.items()}
 
     def strike(self, host: str, words: str, number: signal.Signals) -> Callable[[], None]:
@@ -133,7 +148,7 @@ class Cluster:
 
         return go_on if number is signal.SIGSTOP else lambda: None
 
-    def _asked(self, hosts: Sequence[str], verb: str, *more: str) -> list[dict[str, int]]:
+    def _asked(self, hosts: Sequence[str], verb: str, *more: str) -> list[Any]:
         """What :mod:`tests.helpers.on_host` says on each of some hosts."""
         python = self.inventory.cluster.python
         line = shlex.join([python, "-S", "-E", "-c", _LOOKS, verb, self.mark, *more])
@@ -147,18 +162,23 @@ class Cluster:
 
 
 class InNamespaces(Cluster):
-    """Network namespaces of this machine, each with a measurement lock of its own."""
+    """Network namespaces of this machine, each with a measurement lock of its own. ``is_pinned``:
+    the last CPU, of two or more, is for the daemons of all of them."""
 
     is_one_machine = True
     says = "network namespaces"
 
-    def __init__(self, namespaces: Namespaces, folder: Path, port: int) -> None:
+    def __init__(
+        self, namespaces: Namespaces, folder: Path, port: int, is_pinned: bool = True
+    ) -> None:
+        *others, last = sorted(os.sched_getaffinity(0))
+        pinned = f'housekeeping = "{last}"\n' if is_pinned and others else ""
         token = folder / "token"
         token.write_text(uuid.uuid4().hex)
         token.chmod(0o600)
         first, *_ = namespaces.addresses
         hosts = "".join(
-            f'[hosts.{name}]\naddress = "{address}"\n'
+            f'[hosts.{name}]\naddress = "{address}"\n{pinned}'
             + ("" if name == first else f'labels = ["{LOAD}"]\n')
             for name, address in namespaces.addresses.items()
         )
@@ -181,9 +201,10 @@ class InNamespaces(Cluster):
     def down(self) -> None:
         daemons.stop(self.mark)
 
-    def processes(self) -> dict[str, dict[int, str]]:
+    def processes(self, hosts: Sequence[str] = ()) -> dict[str, dict[int, str]]:
         """Looked at from here, at once: three programs would take long on a busy machine."""
-        places = {it: Path("/run/netns", self._namespaces.name(it)) for it in self.hosts}
+        hosts = hosts or self.hosts
+        places = {it: Path("/run/netns", self._namespaces.name(it)) for it in hosts}
         return {
             host: on_host.processes(self.mark, f"net:[{place.stat().st_ino}]")
             for host, place in places.items()
@@ -271,9 +292,11 @@ def missing() -> str | None:
 
 
 @contextlib.contextmanager
-def cluster(folder: Path, port: Callable[[], int] | int) -> Iterator[Cluster]:
-    """The hosts of the named file, or else three namespaces with the port of Ray's head. What was
-    started there is ended.
+def cluster(
+    folder: Path, port: Callable[[], int] | int, is_pinned: bool = True
+) -> Iterator[Cluster]:
+    """The hosts of the named file, or else three namespaces with the port of Ray's head
+    (:class:`InNamespaces`). What was started there is ended.
 
     Raises:
         HostError: the tests cannot run on the hosts of the file.
@@ -284,6 +307,7 @@ def cluster(folder: Path, port: Callable[[], int] | int) -> Iterator[Cluster]:
             found = OfAFile(file)
         else:
             namespaces = stack.enter_context(Namespaces(("a", "b", "c")))
-            found = InNamespaces(namespaces, folder, port if isinstance(port, int) else port())
+            number = port if isinstance(port, int) else port()
+            found = InNamespaces(namespaces, folder, number, is_pinned)
         stack.callback(found.down)
         yield found

@@ -5,18 +5,22 @@ It runs or resumes the run ``RUN`` of a small study over three hosts; STUDY is a
 :data:`STUDIES`. HOW is ``sockets NAME=PATH …``, with the sockets of agents of this machine, ``ray
 FILE NAME NAME NAME``, with a file of hosts and the three that are used, or ``here``, without hosts.
 A host whose name stands as a file ``down-NAME`` beside the store is cut off. It prints ``joins``
-before it connects the hosts and ``ready`` when they are connected, and on standard error why it
-ended early.
+before it connects the hosts and ``ready`` when they are connected; in the end as JSON when each
+host was asked for something the last time, by the monotonic clock: no lease begins again later;
+and on standard error why it ended early.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from string import Template
+from typing import Any
+from unittest import mock
 
 import msgspec
 
@@ -24,10 +28,18 @@ from concurve.definition.hosts_file import load_hosts
 from concurve.definition.study_file import parse_study
 from concurve.engine.local import LocalEngine
 from concurve.errors import ConcurveError
+from concurve.hosts import host as connected_host
 from concurve.hosts import ray_cluster
-from concurve.hosts.connection import Connection, HostLostError, SocketConnection
+from concurve.hosts.connection import (
+    ANSWER_SECONDS,
+    Connection,
+    HostLostError,
+    SocketConnection,
+    ask,
+)
 from concurve.hosts.engine import HostsEngine
 from concurve.hosts.leaving import end_if_waited_for
+from concurve.hosts.messages import Request
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.store import Store
@@ -152,6 +164,20 @@ def names_of(how: str, words: Sequence[str]) -> list[str]:
     return list(words[1:]) if how == "ray" else [word.partition("=")[0] for word in words]
 
 
+@contextlib.contextmanager
+def noted(asked: dict[str, float]) -> Iterator[None]:
+    """Have it noted when each host was asked for something the last time."""
+
+    def noting(
+        connection: Connection, host: str, request: Request, seconds: float = ANSWER_SECONDS
+    ) -> Any:
+        asked[host] = time.monotonic()
+        return ask(connection, host, request, seconds)
+
+    with mock.patch.object(connected_host, "ask", noting):
+        yield
+
+
 def main() -> int:
     """Run or resume; 1 if that ended early."""
     database, run, name, how, *words = sys.argv[1:]
@@ -159,6 +185,7 @@ def main() -> int:
     named = dict(zip(("server", "load", "other"), names_of(how, words), strict=False))
     text = Template(STUDIES[name]).substitute(named)
     study = parse_study(text, 2, f"{name}.toml")
+    asked: dict[str, float] = {}
     try:
         if how == "here":
             head = msgspec.structs.replace(new_head(study, "quick", SEED, "again"), id=run)
@@ -167,7 +194,7 @@ def main() -> int:
         if how == "ray":  # to import it takes long on a busy machine, and joins nothing yet
             ray_cluster._ray(load_hosts(Path(words[0])).cluster)
         print("joins", flush=True)
-        with engine_of(how, words, Path(database).parent) as engine:
+        with noted(asked), engine_of(how, words, Path(database).parent) as engine:
             print("ready", flush=True)
             if any(row.id == run for row in store.runs()):
                 head = decode_head(store.find_run(run))
@@ -179,6 +206,9 @@ def main() -> int:
     except ConcurveError as error:
         print(error, file=sys.stderr)
         return 1
+    finally:
+        if asked:
+            print(json.dumps(asked), flush=True)
     return 0
 
 

@@ -1,5 +1,5 @@
-"""What the tests look at on a host, and do to it: ``list MARK``, ``used MARK``, ``strike MARK
-NUMBER WORDS``, ``signal MARK NUMBER PID``.
+"""What the tests look at on a host, and do to it: ``list MARK``, ``cpu MARK``, ``memory MARK
+WORDS``, ``strike MARK NUMBER WORDS``, ``signal MARK NUMBER PID``.
 
 The text of this file is given to the Python of a host, as OpenSSH passes commands on, so it needs
 nothing but Python there. It answers with JSON, and speaks of the processes of one Ray and of trials
@@ -10,6 +10,7 @@ of this one count.
 
 from __future__ import annotations
 
+import array
 import contextlib
 import json
 import os
@@ -22,6 +23,10 @@ TRIAL = b"CONCURVE_TRIAL="
 RUNNER = "concurve-trial"
 
 PROC = Path("/proc")
+
+#: An entry of a page in /proc/PID/pagemap (proc_pid_pagemap(5)): is it in memory, in which frame?
+_PRESENT, _FRAME = 1 << 63, (1 << 55) - 1
+_ENTRY = 8
 
 
 def processes(mark: str, here: str = "") -> dict[int, str]:
@@ -77,16 +82,52 @@ def network(pid: str) -> str:
         return ""
 
 
-def used(pids: dict[int, str]) -> dict[str, int]:
-    """The CPU time of processes so far, and their memory: shared pages are shared out."""
-    ticks = size = 0
+def cpu_ns(pids: dict[int, str]) -> int:
+    """The CPU time of processes so far."""
+    ticks = 0
     for pid in pids:
         if found := fields(pid):
             ticks += int(found[11]) + int(found[12])
-        for row in read(pid, "smaps_rollup").splitlines():
-            if row.startswith(b"Pss:"):
-                size += int(row.split()[1]) * 1024
-    return {"cpu_ns": ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK"), "bytes": size}
+    return ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+
+
+def memory(pids: dict[int, str], words: str) -> dict[str, int]:
+    """The bytes in memory of the processes without words in their command lines, ``others``, and
+    those that the ones with them have besides, ``ours``. ``is_exact``: each page counts once, also
+    one that a process elsewhere has too, on another host that is a namespace of this machine, say;
+    only root may see that. Else each process counts by itself."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    ours = [pid for pid, said in pids.items() if words in said]
+    others = [pid for pid in pids if pid not in ours]
+    of_others, of_all = frames(others, page), frames([*others, *ours], page)
+    if of_all:
+        own = len(of_all - of_others)
+        return {"others": len(of_others) * page, "ours": own * page, "is_exact": True}
+    rss = {pid: int((read(pid, "statm").split() or [b"0", b"0"])[1]) * page for pid in pids}
+    return {
+        "others": sum(rss[pid] for pid in others),
+        "ours": sum(rss[pid] for pid in ours),
+        "is_exact": False,
+    }
+
+
+def frames(pids: list[int], page: int) -> set[int]:
+    """The frames of memory that processes have; none where they may not be seen."""
+    found = set()
+    for pid in pids:
+        try:
+            with (PROC / str(pid) / "pagemap").open("rb") as entries:
+                for row in read(pid, "maps").splitlines():
+                    begin, end = (int(it, 16) // page for it in row.split()[0].split(b"-"))
+                    with contextlib.suppress(OSError, OverflowError):  # of the kernel
+                        entries.seek(begin * _ENTRY)
+                        data = entries.read((end - begin) * _ENTRY)
+                        numbers = array.array("Q", data[: len(data) // _ENTRY * _ENTRY])
+                        found |= {it & _FRAME for it in numbers if it & _PRESENT}
+        except OSError:  # it has ended, or is another user's
+            continue
+    found.discard(0)  # what only root may see
+    return found
 
 
 def strike(pids: dict[int, str], number: int, words: str) -> list[int]:
@@ -108,8 +149,10 @@ def main() -> None:
     verb, mark, *more = sys.argv[1:]
     pids = processes(mark)
     said: object = pids
-    if verb == "used":
-        said = used(pids)
+    if verb == "cpu":
+        said = cpu_ns(pids)
+    elif verb == "memory":
+        said = memory(pids, more[0])
     elif verb == "strike":
         said = strike(pids, int(more[0]), more[1])
     elif verb == "signal" and int(more[1]) in pids:

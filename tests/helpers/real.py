@@ -177,6 +177,20 @@ class Process(Protocol):
     def communicate(self) -> tuple[Any, Any]: ...
 
 
+def with_words(words: str) -> list[int]:
+    """The processes of this machine with these words in their command lines, whatever else they
+    have: what has given its environment away has no mark."""
+    found, own = [], os.getpid()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue  # it has ended
+        if words in line and int(folder.name) != own:
+            found.append(int(folder.name))
+    return found
+
+
 def wait_until(happened: Callable[[], bool], what: str, of: Process | None = None) -> None:
     """Wait for what is sure to come; not any longer once the process has ended ``of`` which it is.
 

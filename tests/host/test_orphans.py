@@ -12,12 +12,38 @@ import pytest
 
 from concurve.host import orphans
 from concurve.host.processes import has_variable
-from tests.helpers.real import wait_until
+from tests.helpers.real import wait_until, with_words
 
 VARIABLE = "CONCURVE_TEST_ORPHAN"
 
 #: Its child outlives it.
 LEAVES = "import subprocess, sys; subprocess.Popen(['sleep', '1077']); print('left', flush=True)"
+
+
+#: A subreaper starts what leaves its session and its environment; the parent of that has ended, and
+#: a thread has a child of its own.
+REAPS = """
+import subprocess, sys, threading
+from concurve.host.orphans import become_subreaper, end_children, wait_for_children
+become_subreaper()
+subprocess.run(["sh", "-c", f"env -i setsid sleep {sys.argv[1]} & :"], check=True)
+mine, go = [], threading.Event()
+def start():
+    mine.append(subprocess.Popen(["cat"], stdin=-1))
+    go.wait()
+threading.Thread(target=start).start()
+while not mine:
+    pass
+assert not wait_for_children(0.0)
+print("started", flush=True)
+sys.stdin.readline()
+end_children()
+assert wait_for_children(0.0)
+assert mine[0].poll() is None, "a child of a thread is its own matter"
+mine[0].kill()
+go.set()
+print("ended", flush=True)
+"""
 
 
 def marked(value: str) -> list[int]:
@@ -49,6 +75,20 @@ def test_all_with_the_mark_are_ended_and_no_others() -> None:
     wait_until(lambda: not marked(mine), "their end")
     assert marked(anothers) == started[anothers]
     orphans.end_marked(VARIABLE, anothers)
+
+
+def test_a_subreaper_ends_what_has_left_it_in_every_other_way() -> None:
+    seconds = str(10**6 + uuid.uuid4().int % 10**6)  # by which it is told from others
+    line = [sys.executable, "-c", REAPS, seconds]
+    with subprocess.Popen(line, stdin=-1, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        wait_until(lambda: with_words(f"sleep {seconds}") != [], "the orphan")
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "ended\n"
+    assert process.returncode == 0
+    assert with_words(f"sleep {seconds}") == []
 
 
 def test_a_number_that_another_process_has_by_now_is_left_alone(

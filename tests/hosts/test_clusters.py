@@ -4,6 +4,7 @@ hosts of a file goes through OpenSSH to the host that is meant, and to no other.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from concurve.errors import HostError
+from concurve.hosts import commands
 from tests.helpers import clusters, openssh, real
-from tests.helpers.agents import no_namespaces
-from tests.helpers.clusters import FILE_VARIABLE, LINK_VARIABLE, OfAFile
+from tests.helpers.agents import Namespaces, no_namespaces
+from tests.helpers.clusters import FILE_VARIABLE, LINK_VARIABLE, InNamespaces, OfAFile
 
 #: Three hosts at addresses of this machine.
 HOSTS = "".join(f'[hosts.{name}]\naddress = "127.0.0.{n}"\n' for n, name in enumerate("abc", 1))
@@ -70,6 +72,25 @@ def test_a_network_is_taken_down_by_the_command_that_is_given(
         OfAFile(file).link("b", "up")
 
 
+@pytest.mark.parametrize(
+    ("cpus", "is_pinned", "housekeeping"),
+    [({0, 3, 5}, True, (5,)), ({0, 3, 5}, False, ()), ({3}, True, ())],
+)
+def test_daemons_of_namespaces_have_a_cpu_of_their_own_where_another_is_left(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cpus: set[int],
+    is_pinned: bool,
+    housekeeping: tuple[int, ...],
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: cpus)
+    names = Namespaces(("a", "b", "c"))  # nothing is made yet
+    found = InNamespaces(names, tmp_path, 7300, is_pinned)
+    assert {host.housekeeping for host in found.inventory.hosts} == {housekeeping}
+    started = " ".join(found.here(step).words[-1] for step in commands.up(found.inventory)[-1])
+    assert ("taskset -c 5 " in started) == bool(housekeeping)
+
+
 #: Starts a process with the mark of Ray on each host, and strikes that of one.
 _STRIKES = """
 import json, signal, sys
@@ -86,7 +107,7 @@ commands.run([
 seen = [cluster.processes()]
 cluster.strike("one", "sleep 1077", signal.SIGKILL)
 seen.append(cluster.processes())
-used = cluster.used("two")
+used = [cluster.memory("two", "concurve.")["others"], cluster.cpu_ns("two")]
 cluster.down()
 seen.append(cluster.processes())
 print(json.dumps([used, [{name: [*it.values()] for name, it in one.items()} for one in seen]]))
@@ -109,4 +130,5 @@ def test_what_is_struck_is_on_the_host_that_is_meant(tmp_path: Path) -> None:
     assert seen[0] == {"server": sleeps, "one": sleeps, "two": sleeps}
     assert seen[1] == {"server": sleeps, "one": [], "two": sleeps}
     assert seen[2] == {"server": [], "one": [], "two": []}
-    assert used["bytes"] > 0
+    bytes_in_memory, cpu_ns = used
+    assert bytes_in_memory > 0 <= cpu_ns

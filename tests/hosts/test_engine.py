@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from concurve.hosts.starting import start_agent
 from concurve.hosts.trial import TrialOverHosts
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
+from concurve.planning.protocol import LOST
 from concurve.store import Store
 from concurve.store.run_head import decode_head
 from concurve.wire import decode_record, encode_spec
@@ -184,7 +186,7 @@ def test_a_load_that_fails_ends_the_trial_on_all_hosts(engine: HostsEngine, agen
     record = run(engine, serving(), load("load", "b", "exit 3"))
     assert record.outcome.kind == "program_failed" and record.outcome.role == "load"
     assert str(record.outcome.message).startswith("host b: ")
-    assert len([line for line in agents.lab.alive().values() if "hosts.agent" not in line]) == 0
+    assert of_trials(agents) == []
 
 
 def test_a_server_that_dies_is_no_smaller_load(engine: HostsEngine) -> None:
@@ -354,8 +356,7 @@ def test_a_user_who_stops_a_trial_ends_it_on_all_hosts(
         roles = (load("load-1", "a", "sleep 300; true"), load("load-2", "b", "sleep 300; true"))
         with pytest.raises(KeyboardInterrupt):
             engine.run(spec(*roles))
-        left = [line for line in own.lab.alive().values() if "hosts.agent" not in line]
-        assert left == [], "the agents go on, for the next trial"
+        assert of_trials(own) == [], "the agents go on, for the next trial"
         monkeypatch.undo()
         assert run(engine, load("load", "a", "true")).outcome.kind == "ok"
 
@@ -370,8 +371,10 @@ def test_a_run_goes_on_where_it_was_once_a_lost_host_is_back(own: Agents, tmp_pa
             runner.start()
     stored = store.find_run(head.id)
     assert stored.state == "failed"
-    before = len(store.trials(head.id).outcomes.verdicts)
-    assert before == 2, "the trial that ran is not stored, and no other is lost"
+    *before, lost = store.trials(head.id).outcomes
+    assert len(before) == 2 and all(outcome.value is not None for outcome in before)
+    assert (lost.cause, lost.value) == (LOST, None), "no smaller load"
+    assert lost.detail.startswith("host b was lost: ")
     again = Agents(tmp_path, own.inventory)
     try:
         again.start()
@@ -380,8 +383,11 @@ def test_a_run_goes_on_where_it_was_once_a_lost_host_is_back(own: Agents, tmp_pa
     finally:
         again.end()
     assert store.find_run(head.id).state == "complete"
-    keys = [outcome.key for outcome in store.trials(head.id).outcomes]
-    assert len(keys) == len(set(keys)) >= 4, "none is doubled"
+    outcomes = list(store.trials(head.id).outcomes)
+    keys = [outcome.key for outcome in outcomes]
+    assert len(keys) == len(set(keys)) >= 5, "none is doubled"
+    used = {(it.key.cell, it.key.block) for it in outcomes if it.value is not None}
+    assert len(used) == 4, "exactly the planned trials"
 
 
 class Losing:
@@ -419,6 +425,76 @@ def test_a_runner_that_is_killed_is_told_of_without_waiting_for_its_record(own: 
         assert time.monotonic() - begin < STOP_SECONDS, "the other host alone is waited for"
         assert run(engine, load("load", "a", "true")).outcome.kind == "ok"
     assert own.lab.wait_until_alone(real.PATIENCE) == {}
+
+
+def of_trials(agents: Agents) -> list[str]:
+    """The processes that are there beside agents and their keepers."""
+    ours = ("concurve.hosts.agent", "concurve.hosts.keeper")
+    lines = agents.lab.alive().values()
+    return [line for line in lines if not any(it in line for it in ours)]
+
+
+@pytest.fixture
+def escaping() -> Iterator[str]:
+    """A program that is told from all others by its argument; what is left of it is ended."""
+    words = f"sleep {10**6 + uuid.uuid4().int % 10**6}"
+    try:
+        yield words
+    finally:
+        for pid in real.with_words(words):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def escapes(words: str) -> RoleSpec:
+    """A load that leaves its session and its environment, and so all marks of ours."""
+    return load("load", "a", f"env -i setsid {words} & sleep 300")
+
+
+def begun(own: Agents, words: str) -> SocketConnection:
+    """The connection to one agent that runs such a load."""
+    own.inventory = inventory_of({"a": TWO["a"]})
+    own.start(seconds=real.PATIENCE)
+    connection = own.connections()["a"]
+    role = msgspec.structs.replace(escapes(words), host=None)
+    trial = spec(role)
+    ask(connection, "a", m.Begin(encode_spec(trial), trial.trial))
+    # It is there as soon as it has no mark.
+    real.wait_until(lambda: bool({*real.with_words(words)} - {*own.lab.alive()}), "the load")
+    return connection
+
+
+def pids_of(agents: Agents, program: str) -> list[int]:
+    return [pid for pid, line in agents.lab.alive().items() if program in line]
+
+
+def test_a_killed_runner_leaves_nothing_whatever_its_load_did_to_leave(
+    own: Agents, escaping: str
+) -> None:
+    connection = begun(own, escaping)
+    (runner,) = pids_of(own, "concurve-trial")
+    os.kill(runner, signal.SIGKILL)
+    real.wait_until(lambda: real.with_words(escaping) == [], "the end of the load")
+    ask(connection, "a", m.Renew())
+    assert of_trials(own) == []
+
+
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_an_agent_and_a_runner_that_are_killed_together_leave_nothing(
+    own: Agents, escaping: str, is_asked: bool
+) -> None:
+    """Their keeper ends what they have left, also one that was asked to end before."""
+    begun(own, escaping)
+    (runner,) = pids_of(own, "concurve-trial")
+    if is_asked:
+        (keeper,) = pids_of(own, "concurve.hosts.keeper")
+        os.kill(keeper, signal.SIGTERM)
+    agent = own.pid("a")
+    os.kill(agent, signal.SIGSTOP)  # it does nothing any more about the end of its runner
+    os.kill(runner, signal.SIGKILL)
+    os.kill(agent, signal.SIGKILL)
+    real.wait_until(lambda: real.with_words(escaping) == [], "the end of the load")
+    assert own.lab.wait_until_alone(real.PATIENCE) == {}, "its keeper has ended, too"
 
 
 def kill_one(agents: Agents, program: str) -> None:

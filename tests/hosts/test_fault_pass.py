@@ -22,7 +22,8 @@ def struck(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
     def faulted(number: int, seed: int, folder: Path, row: dict[str, Any]) -> None:
         found.append((number, seed))
-        row |= {"number": number, "rig": "measuring", "kind": "head killed", "gone_seconds": 0.25}
+        row |= {"number": number, "rig": "measuring", "kind": "head killed"}
+        row |= {"gone_seconds": 0.25, "cut_off_seconds": 3.06}
         if number == FAILING:
             raise AssertionError("left 5 s after")
         row["is_resumed"] = True
@@ -43,7 +44,7 @@ def test_a_pass_goes_on_after_a_fault_that_failed_and_says_so(
     assert faults.main() == 1
     assert struck == [(0, 7), (1, 7), (2, 7)]
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2] == "| measuring | head killed | 3 | 0 |  | 0 | 0.2 | 2 |"
+    assert lines[2] == "| measuring | head killed | 3 | 0 |  | 0 | 0.2 | 3.1 | 2 |"
     assert lines[-1].startswith("3 faults in one pass of ")
     assert lines[-1].endswith("seed 7: FAILED: 1")
     rows = [json.loads(line) for line in log.read_text().splitlines()]

@@ -6,8 +6,10 @@ installed it connects network namespaces, or with CONCURVE_TEST_HOSTS=FILE the h
 (:mod:`tests.helpers.clusters`), and half of the faults strike while it measures, a quarter while it
 simulates, a quarter while a laboratory joins; elsewhere the hosts are processes of this machine,
 connected by sockets. After each fault: the laboratory says within 7 s
-which host is lost, or goes on; nothing of ours is left 5 s after it has ended; and the resumed run
-has exactly the planned trials, those of simulations with the results of one machine.
+which host is lost, or goes on; the trial that ran is marked with that host; nothing of ours is left
+on a host that is cut off 5 s after its renewals stop, whatever the laboratory does meanwhile, and
+anywhere 5 s after that has ended; and the resumed run has exactly the planned trials, those of
+simulations with the results of one machine.
 
 ``python -m tests.hosts.test_faults --seed N`` strikes them in one pass, goes on where one is not as
 it must be, and prints the table of docs/method/many-hosts.md and a last line; it exits with 1 if
@@ -38,6 +40,7 @@ import pytest
 
 from concurve.analysis.run import trial_findings_of
 from concurve.hosts.commands import MARK_VARIABLE
+from concurve.planning.protocol import LOST
 from concurve.store import Store
 from tests.helpers import clusters, real
 from tests.helpers.agents import Agents, inventory_of
@@ -53,7 +56,8 @@ pytestmark = [
 FAULTS = int(os.environ.get("CONCURVE_FAULTS", "50"))
 SEED = int(os.environ.get("CONCURVE_FAULTS_SEED", "1"))
 
-#: Seconds for the laboratory to say what was lost, and for the hosts to end what it began.
+#: Seconds for the laboratory to say what was lost, and for the hosts to end what it began: a lease
+#: of 3 s from its last renewal, at most 1 s to end, and 1 s for a busy machine.
 TOLD_SECONDS = 7.0
 GONE_SECONDS = 5.0
 
@@ -74,8 +78,13 @@ PORTS = 100
 
 RUN = "20261123-1200-fa17"
 
-#: What command lines of agents, runners and roles have.
-OURS = ("concurve.hosts.agent", "concurve-trial", "sleep ", "concurve-disk")
+#: Seconds between two looks at a host that was struck.
+LOOK_SECONDS = 0.2
+
+#: What command lines of agents, their keepers, runners and roles have.
+OURS = (
+    "concurve.hosts.agent", "concurve.hosts.keeper", "concurve-trial", "sleep ", "concurve-disk",
+)  # fmt: skip
 
 
 @functools.cache
@@ -99,7 +108,9 @@ class Rig:
     ``study``: what is run on them; ``begins_at``: the line of the laboratory after which it is
     struck, within ``seconds``; ``outlived``: the faults that leave what connects the hosts as it
     was; ``loses``: the hosts, by their places, of which one is lost by each kind of fault, where it
-    is not the one that was struck."""
+    is not the one that was struck; ``cuts_off``: the faults after which no request reaches the
+    agent of the host that was struck, or finds it; ``marks``: does a trial that was lost stand in
+    the store? Simulations are computed elsewhere."""
 
     folder: Path
     hosts: Sequence[str]
@@ -109,11 +120,17 @@ class Rig:
     begins_at = "ready"
     seconds = RUN_SECONDS
     outlived: ClassVar[Sequence[str]] = ()
+    cuts_off: ClassVar[Sequence[str]] = ()
+    marks = True
     loses: ClassVar[Mapping[str, tuple[int, ...]]] = {}
 
     def start(self) -> None:
         """Have all hosts ready."""
         raise NotImplementedError
+
+    def is_watched(self, kind: str) -> bool:
+        """Is the host looked at that such a fault cuts off?"""
+        return kind in self.cuts_off
 
     def driver(self) -> list[str]:
         """The command of a laboratory."""
@@ -123,8 +140,8 @@ class Rig:
         """Do it to a host; what undoes it."""
         raise NotImplementedError
 
-    def ours(self) -> list[str]:
-        """The processes that are left of agents and trials."""
+    def ours(self, hosts: Sequence[str] = ()) -> list[str]:
+        """The processes that are left of agents and trials, on some hosts or on all."""
         raise NotImplementedError
 
     def end(self) -> None:
@@ -138,9 +155,9 @@ class Sockets(Rig):
     name = "measuring, sockets"
     kinds: ClassVar[Sequence[str]] = (
         "agent killed", "agent stopped", "runner killed", "load killed", "server killed",
-        "link down", "link back", "driver killed", "driver stopped",
+        "link down", "link back", "driver killed", "driver stopped", "keeper killed",
     )  # fmt: skip
-
+    cuts_off: ClassVar[Sequence[str]] = ("link down", "agent killed")
     loses: ClassVar[Mapping[str, tuple[int, ...]]] = {
         "server killed": (0,),
         "load killed": (1,),
@@ -179,11 +196,18 @@ class Sockets(Rig):
             with contextlib.suppress(ValueError):  # it has ended
                 return [self.agents.pid(host)]
             return []
-        wanted = {"runner": "concurve-trial", "load": "sh -c setsid", "server": "sleep 300"}[what]
+        wanted = {
+            "runner": "concurve-trial", "load": "sh -c setsid", "server": "sleep 300",
+            "keeper": "concurve.hosts.keeper",
+        }[what]  # fmt: skip
         return [pid for pid, line in self.agents.lab.alive().items() if wanted in line]
 
-    def ours(self) -> list[str]:
-        return list(self.agents.lab.alive().values())
+    def ours(self, hosts: Sequence[str] = ()) -> list[str]:
+        return [
+            f"{host}: {line}"
+            for host in hosts or self.hosts
+            for line in self.agents.alive(host).values()
+        ]
 
     def end(self) -> None:
         self.agents.end()
@@ -195,10 +219,16 @@ class OverRay(Rig):
     kinds: ClassVar[Sequence[str]] = (
         "worker killed", "raylet killed", "head killed", "driver killed", "agent killed",
         "worker stopped", "raylet stopped", "link down", "link back", "runner killed",
-        "head stopped", "own-raylet killed", "own-raylet stopped",
+        "head stopped", "own-raylet killed", "own-raylet stopped", "driver stopped",
+        "keeper killed",
     )  # fmt: skip
     outlived = (
         "worker killed", "driver killed", "agent killed", "runner killed", "simulation killed",
+        "keeper killed",
+    )  # fmt: skip
+    cuts_off: ClassVar[Sequence[str]] = (
+        "worker killed", "worker stopped", "raylet killed", "raylet stopped", "link down",
+        "agent killed",
     )  # fmt: skip
     loses: ClassVar[Mapping[str, tuple[int, ...]]] = dict.fromkeys(
         ("head killed", "head stopped", "own-raylet killed", "own-raylet stopped"), (0,)
@@ -207,7 +237,8 @@ class OverRay(Rig):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._stack = contextlib.ExitStack()
-        self.cluster = self._stack.enter_context(clusters.cluster(folder, port))
+        # One CPU for the daemons of three hosts would be late for its own reasons.
+        self.cluster = self._stack.enter_context(clusters.cluster(folder, port, is_pinned=False))
         self.hosts = self.cluster.hosts
 
     def start(self) -> None:
@@ -218,6 +249,11 @@ class OverRay(Rig):
             sys.executable, "-m", "tests.helpers.fault_driver", str(self.folder / "runs.db"), RUN,
             self.study, "ray", str(self.cluster.file), *self.hosts,
         ])  # fmt: skip
+
+    def is_watched(self, kind: str) -> bool:
+        # Of another machine nothing is seen while its network is down.
+        is_seen = self.cluster.is_one_machine or not kind.startswith("link")
+        return is_seen and super().is_watched(kind)
 
     def strike(self, kind: str, host: str, driver: subprocess.Popen[str]) -> Callable[[], None]:
         what, how = kind.split()
@@ -230,6 +266,7 @@ class OverRay(Rig):
         wanted, at = {
             "agent": ("concurve.hosts.agent", host),
             "runner": ("concurve-trial", host),
+            "keeper": ("concurve.hosts.keeper", host),
             "worker": ("ray::HostActor", host),
             "raylet": ("raylet/raylet", host),
             "head": ("gcs_server", self.hosts[0]),
@@ -238,10 +275,10 @@ class OverRay(Rig):
         }[what]
         return self.cluster.strike(at, wanted, number)
 
-    def ours(self) -> list[str]:
+    def ours(self, hosts: Sequence[str] = ()) -> list[str]:
         return [
             f"{host}: {line}"
-            for host, found in self.cluster.processes().items()
+            for host, found in self.cluster.processes(hosts).items()
             for line in found.values()
             if any(it in line for it in OURS)
         ]
@@ -251,9 +288,11 @@ class OverRay(Rig):
 
 
 class Simulations(OverRay):
-    """The same, which compute simulations."""
+    """The same, which compute simulations: tasks of Ray, which end with no lease of ours."""
 
     name = "simulating"
+    cuts_off: ClassVar[Sequence[str]] = ()
+    marks = False
     kinds: ClassVar[Sequence[str]] = (
         "head killed", "link down", "raylet killed", "own-raylet stopped", "simulation killed",
         "head stopped", "raylet stopped", "own-raylet killed", "driver killed", "link back",
@@ -262,9 +301,10 @@ class Simulations(OverRay):
 
 
 class Joining(OverRay):
-    """The same, which a laboratory joins."""
+    """The same, which a laboratory joins: it renews the first leases through Ray alone."""
 
     name = "joining"
+    cuts_off: ClassVar[Sequence[str]] = ()
     kinds: ClassVar[Sequence[str]] = (
         "head stopped", "own-raylet killed", "head killed", "own-raylet stopped", "raylet killed",
         "link down", "raylet stopped", "driver killed", "worker killed",
@@ -319,13 +359,61 @@ def seconds_until_none_is_left(rig: Rig, since: float) -> float:
         time.sleep(0.05)
 
 
+class Watched:
+    """What of ours is on a host, from now on until nothing is left there; looked at in a thread,
+    while the laboratory does whatever it does."""
+
+    def __init__(self, rig: Rig, host: str) -> None:
+        self._rig = rig
+        self._host = host
+        self._left: list[str] = []
+        self._seen = self._gone = time.monotonic()
+        self._failed: Exception | None = None
+        self._gives_up = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name=f"watches-{host}", daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        try:
+            while not self._gives_up.wait(LOOK_SECONDS):
+                looks = time.monotonic()
+                left = self._rig.ours([self._host])
+                self._gone = time.monotonic()
+                if not left:
+                    return
+                self._seen, self._left = looks, left
+        except Exception as error:  # told where it is asked for
+            self._failed = error
+
+    def give_up(self) -> None:
+        """Look no more."""
+        self._gives_up.set()
+        self._thread.join()
+
+    def seconds_after(self, since: float) -> float:
+        """How long after the last renewal of the host's lease nothing was left there; no longer
+        than may be."""
+        while self._thread.is_alive() and self._seen < since + GONE_SECONDS:
+            self._thread.join(LOOK_SECONDS)
+        if self._failed is not None:
+            raise self._failed
+        assert self._seen < since + GONE_SECONDS, (
+            f"left on {self._host} {self._seen - since:.1f} s after its renewals stopped: "
+            f"{self._left}"
+        )
+        return self._gone - since
+
+
 class Outcome(NamedTuple):
     """How a fault went: seconds until it was told, ``None`` where the run went on or nobody was
-    there to tell; seconds until nothing of ours was left; what was told."""
+    there to tell; seconds until nothing of ours was left; what was told; and seconds until nothing
+    was left on a host that was cut off, or anywhere if the laboratory was stopped, since renewals
+    stopped."""
 
     told_seconds: float | None
     gone_seconds: float
     said: str
+    cut_off_seconds: float | None = None
 
 
 def endured(rig: Rig, kind: str, draw: random.Random) -> Outcome:
@@ -340,21 +428,28 @@ def endured(rig: Rig, kind: str, draw: random.Random) -> Outcome:
             return Outcome(None, 0.0, "the run was over")
         undo = rig.strike(kind, host, driver)
         struck = time.monotonic()
-        if kind == "driver stopped":
-            # Its lease ends meanwhile, as if it were gone.
-            seconds_until_none_is_left(rig, struck)
-            undo()
-        if kind == "link back":
-            threading.Timer(back, undo).start()
+        watched, cut_off = Watched(rig, host) if rig.is_watched(kind) else None, None
         try:
-            _, told = driver.communicate(timeout=HANGS_SECONDS)
-        finally:
+            if kind == "driver stopped":
+                # Its leases end meanwhile, as if it were gone.
+                cut_off = seconds_until_none_is_left(rig, struck)
+                undo()
+            if kind == "link back":
+                threading.Timer(back, undo).start()
+            said, told = driver.communicate(timeout=HANGS_SECONDS)
             ended = time.monotonic()
+            if watched is not None:  # what is stopped or cut off stays so until nothing is left
+                goes_on = kind.startswith("raylet")  # Ray's worker still passes requests on
+                since = max(struck, last_asked(said, host)) if goes_on else struck
+                cut_off = watched.seconds_after(since)
+        finally:
             undo()
+            if watched is not None:
+                watched.give_up()
         code = driver.returncode
     gone = seconds_until_none_is_left(rig, ended)
     if code == 0:
-        return Outcome(None, gone, "the run went on")
+        return Outcome(None, gone, "the run went on", cut_off)
     if kind == "driver killed":
         return Outcome(None, gone, "the laboratory was gone")
     # Ray's own lines come first; one that Ray keeps from saying anything is ended by its guard.
@@ -368,13 +463,24 @@ def endured(rig: Rig, kind: str, draw: random.Random) -> Outcome:
         lost = tuple(f"host {rig.hosts[place]}{end}" for place in places for end in ": ")
         assert told.startswith(lost), told
         assert seconds <= TOLD_SECONDS, f"{seconds:.1f} s: {told}"
-    return Outcome(seconds, gone, told.splitlines()[0])
+    return Outcome(seconds, gone, told.splitlines()[0], cut_off)
 
 
-def resumed(rig: Rig, kind: str) -> None:
-    """The run has exactly the planned trials once it is resumed."""
+def last_asked(said: str, host: str) -> float:
+    """When the laboratory asked a host for something the last time, as it says in the end."""
+    (line,) = (line for line in said.splitlines() if line.startswith("{"))
+    return float(json.loads(line)[host])
+
+
+def resumed(rig: Rig, kind: str, outcome: Outcome) -> None:
+    """The trial that was lost is marked, and the run has exactly the planned trials once it is
+    resumed."""
     store = Store(str(rig.folder / "runs.db"))
-    before = [outcome.key for outcome in store.trials(RUN).outcomes] if store.runs() else []
+    stored = list(store.trials(RUN).outcomes) if store.runs() else []
+    if rig.marks and store.runs() and " was lost: " in outcome.said:
+        assert (stored[-1].cause, stored[-1].value) == (LOST, None), stored[-1]
+        assert stored[-1].detail == outcome.said
+    before = [one.key for one in stored]
     if kind not in rig.outlived:
         rig.start()
     done = subprocess.run(
@@ -445,8 +551,9 @@ def faulted(number: int, seed: int, folder: Path, row: dict[str, Any]) -> None:
     row |= {"number": number, "rig": rig_of.name, "kind": kind}
     rig = rig_of(folder)  # type: ignore[call-arg]
     try:
-        row |= endured(rig, kind, random.Random(f"{seed}/{number}"))._asdict()
-        resumed(rig, kind)
+        outcome = endured(rig, kind, random.Random(f"{seed}/{number}"))
+        row |= outcome._asdict()
+        resumed(rig, kind, outcome)
         seconds_until_none_is_left(rig, time.monotonic())
         row["is_resumed"] = True
     finally:
@@ -465,16 +572,20 @@ def table_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     kinds = defaultdict[tuple[str, str], list[Mapping[str, Any]]](list)
     for row in rows:
         kinds[row["rig"], row["kind"]].append(row)
-    heads = ("while", "fault", "count", "told by name", "after, worst (s)", "went on",
-             "nothing left after, worst (s)", "resumed")  # fmt: skip
+    heads = (
+        "while", "fault", "count", "told by name", "after, worst (s)", "went on",
+        "nothing left after, worst (s)", "after renewals stopped, worst (s)", "resumed",
+    )  # fmt: skip
     yield f"| {' | '.join(heads)} |"
     yield "|---" * len(heads) + "|"
     for (rig, kind), found in kinds.items():
         told = [row["told_seconds"] for row in found if row.get("told_seconds") is not None]
         gone = [row["gone_seconds"] for row in found if "gone_seconds" in row]
         went_on = sum(row.get("said") in ("the run went on", "the run was over") for row in found)
+        cut = [row["cut_off_seconds"] for row in found if row.get("cut_off_seconds") is not None]
         done = sum(row.get("is_resumed", False) for row in found)
-        cells = (rig, kind, len(found), len(told), _worst(told), went_on, _worst(gone), done)
+        worst = (_worst(gone), _worst(cut))
+        cells = (rig, kind, len(found), len(told), _worst(told), went_on, *worst, done)
         yield "| " + " | ".join(map(str, cells)) + " |"
 
 

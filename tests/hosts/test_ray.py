@@ -46,6 +46,7 @@ pytestmark = [
 PORT = 7300
 
 AGENT = "concurve.hosts.agent"
+KEEPER = "concurve.hosts.keeper"
 RAYLET = "raylet/raylet"
 
 #: Seconds for a command of the laboratory.
@@ -306,9 +307,9 @@ def test_a_wrong_token_is_refused_by_the_name_of_the_host(cluster: Cluster, tmp_
 
 
 def agents(cluster: Cluster) -> dict[str, list[int]]:
-    """The agents of each host."""
+    """The agents of each host and what keeps them."""
     return {
-        host: [pid for pid, line in found.items() if AGENT in line]
+        host: [pid for pid, line in found.items() if AGENT in line or KEEPER in line]
         for host, found in cluster.processes().items()
     }
 
@@ -316,7 +317,7 @@ def agents(cluster: Cluster) -> dict[str, list[int]]:
 def test_nothing_is_left_when_the_laboratory_is_killed(cluster: Cluster) -> None:
     with contextlib.suppress(BrokenPipeError), laboratory(cluster) as killed:
         killed.run(on_all(cluster, "true"))
-        assert all(len(found) == 1 for found in agents(cluster).values())
+        assert all(len(found) == 2 for found in agents(cluster).values())
         killed.process.kill()
         killed.process.wait()
         begin = time.monotonic()

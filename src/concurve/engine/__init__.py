@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from concurve.errors import RunError
 from concurve.wire.spec import TrialSpec
 
 
@@ -17,6 +18,10 @@ class Problem(NamedTuple):
     message: str
 
 
+class TrialLostError(RunError):
+    """What a trial runs on is gone, so that nothing of the trial is known; the error names it."""
+
+
 class Engine(Protocol):
     """Runs trials one at a time."""
 
@@ -24,6 +29,7 @@ class Engine(Protocol):
         """Run one trial and give its raw record.
 
         Raises:
+            TrialLostError: a host of the trial, or the way to it, is gone.
             RunError: the runner itself failed.
             KeyboardInterrupt: the user stopped the trial; all its processes have ended.
         """

@@ -4,7 +4,9 @@ It starts the runner of each trial, and is what of the laboratory runs on the ho
 which waits in one place, and does in a thread what may take long. It belongs to no process group
 and to no parent of whoever started it, so that it outlives them; it lives by a lease that the
 laboratory renews. Without a renewal it ends what it runs and itself. If it is killed, the kernel
-tells the runner, which then ends its trial.
+tells the runner, which then ends its trial. Of what a runner leaves that is killed, the agent
+becomes the parent, and ends it; if the agent is killed as well, its keeper does
+(:mod:`concurve.hosts.keeper`).
 
 It prints ``ready`` once it listens on its socket, which only its own user may open, in a folder
 that is removed at its end. Exit codes: 0 told to quit, 1 it could not listen, 2 wrong usage, 3 its
@@ -28,12 +30,14 @@ from pathlib import Path
 import msgspec
 
 from concurve.errors import ConcurveError, HostError
+from concurve.host.orphans import become_subreaper, end_children
 from concurve.host.temporary import taken_folder
 from concurve.hosts import messages as m
 from concurve.hosts.commands import MARK_VARIABLE
 from concurve.hosts.connection import ANSWER_SECONDS
 from concurve.hosts.daemons import cpu_ns, marked
 from concurve.hosts.duties import Duties, take_all_cpus
+from concurve.hosts.keeper import kept
 from concurve.hosts.lease import END_SECONDS, Lease
 from concurve.hosts.messages import Answer, Buffer, Event, Request, packed, request_of
 from concurve.hosts.running import RunningTrial, runner_command
@@ -69,9 +73,17 @@ class _Client:
 
 
 class Agent:
-    """Serves requests and watches the runner, in one loop; what may take long has a thread."""
+    """Serves requests and watches the runner, in one loop; what may take long has a thread.
+    ``end_strays`` ends what a runner has left, if this process is its subreaper."""
 
-    def __init__(self, listener: socket.socket, path: Path, lease: Lease, mark: str = "") -> None:
+    def __init__(
+        self,
+        listener: socket.socket,
+        path: Path,
+        lease: Lease,
+        mark: str = "",
+        end_strays: Callable[[], None] = lambda: None,
+    ) -> None:
         self._listener = listener
         self._path = path
         self._lease = lease
@@ -88,6 +100,7 @@ class Agent:
         self._trial: RunningTrial | None = None
         self._events: list[Event] = []
         self._mark = mark
+        self._end_strays = end_strays
         self._daemons_begin_ns: int | None = None
         self._quits = False
         self._marks: list[m.ToStandIn] = []
@@ -263,7 +276,9 @@ class Agent:
                 with contextlib.suppress(KeyError, ValueError):  # not registered, closed
                     self._selector.unregister(stream)
             self._trial = None
-            self._happened(msgspec.structs.replace(trial.end(), engine_cpu_ns=self._daemons_used()))
+            ended = trial.end()
+            self._end_strays()
+            self._happened(msgspec.structs.replace(ended, engine_cpu_ns=self._daemons_used()))
 
     def _daemons_cpu_ns(self) -> int | None:
         """CPU time so far of what connects the hosts, this agent included; ``None`` if that has no
@@ -331,6 +346,7 @@ class Agent:
         """End the trial that runs, whatever its processes do."""
         if self._trial is not None:
             self._trial.end_at_once(END_SECONDS)
+            self._end_strays()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -352,7 +368,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _detach()
         # Ours, but not of the programs that are measured.
         lease = Lease(seconds, time.monotonic(), first)
-        agent = Agent(listener, path, lease, os.environ.pop(MARK_VARIABLE, ""))
+        agent = Agent(listener, path, lease, os.environ.pop(MARK_VARIABLE, ""), end_children)
         stack.callback(agent.close)
         return agent.serve()
 
@@ -370,18 +386,20 @@ def _listen(path: Path) -> socket.socket:
 
 
 def _detach() -> None:
-    """Go on in a process that has no parent here and no terminal; the one that was started ends,
-    and gives nothing back: what kills its descendants does not find ours."""
+    """Go on in a process that has no terminal and no parent here but its keeper; the one that was
+    started ends, and gives nothing back: what kills its descendants does not find ours."""
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     if os.fork():
         os._exit(0)
     os.setsid()
-    if os.fork():
-        os._exit(0)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nowhere, descriptor)
+    if not kept():
+        os._exit(1)
+    os.setsid()  # who signals the group of one does not signal the other
+    become_subreaper()
     signal.signal(signal.SIGTERM, _quit)
     take_all_cpus()
 

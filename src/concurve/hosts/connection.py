@@ -7,6 +7,7 @@ import socket
 from pathlib import Path
 from typing import Any, Protocol
 
+from concurve.engine import TrialLostError
 from concurve.errors import ConcurveError, RunError, error_of
 from concurve.hosts.messages import Clock, Done, Failed, Request, answer_of, packed, receive
 from concurve.secrets import KNOWN
@@ -19,8 +20,9 @@ QUICK_SECONDS = 4.0
 ANSWER_SECONDS = 30.0
 
 
-class HostLostError(RunError):
-    """A host, or the way to it, is gone. What was measured is stored; the trial that ran is not."""
+class HostLostError(TrialLostError):
+    """A host, or the way to it, is gone. What was measured is stored, and the trial that ran is
+    marked as lost."""
 
 
 class NamedHostLostError(HostLostError):

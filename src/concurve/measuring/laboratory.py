@@ -18,7 +18,7 @@ from concurve.definition.hiding import secrets_of
 from concurve.definition.study import FREE_PORT, RUN_PASSWORD, TRIAL_FOLDER, uses
 from concurve.definition.templates import render
 from concurve.definition.units import format_count, format_duration
-from concurve.engine import Engine
+from concurve.engine import Engine, TrialLostError
 from concurve.errors import (
     ConcurveError,
     HostError,
@@ -50,7 +50,7 @@ from concurve.planning.plan import (
     plan_of,
     trial_spec,
 )
-from concurve.planning.protocol import CUT, Stop, replay
+from concurve.planning.protocol import CUT, LOST, Stop, replay
 from concurve.planning.protocol import Protocol as TrialProtocol
 from concurve.readings.centres import indicator_centre
 from concurve.readings.extraction import printed_line
@@ -63,7 +63,8 @@ from concurve.store.run_head import RunHead
 from concurve.terms import Level
 from concurve.wire import decode_record
 from concurve.wire.record import HookRecord, TrialRecord
-from concurve.wire.spec import RoleSpec, TrialSpec
+from concurve.wire.record import Outcome as RecordedOutcome
+from concurve.wire.spec import FORMAT, RoleSpec, TrialSpec
 
 
 class Progress(Protocol):
@@ -136,11 +137,13 @@ class _Limit(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A finished trial on its way to the store."""
+    """A finished trial on its way to the store, or one that was lost; ``lost`` says why, and ends
+    the run."""
 
     outcome: Outcome
     figures: dict[str, float]
     record: bytes
+    lost: TrialLostError | None = None
 
 
 def check_plan(
@@ -413,13 +416,15 @@ class Runner:
                 protocol.may_grow(),
             )
             trial = self._trial(cell, key, self._limit(protocol), protocol.coming)
-            if self._is_resumed:
+            if self._is_resumed and trial.lost is None:
                 self._refuse_to_spoil(protocol, trial.outcome)
             with interruption.whole():
                 self.store.add_trial(
                     self.head.id, trial.outcome, encode_figures(trial.figures), trial.record
                 )
                 protocol.record(trial.outcome)
+            if trial.lost is not None:
+                raise trial.lost
             self._tell(protocol, cell, trial.outcome)
             self._tell_what_fits(protocol)
             self._refuse_only_failures(key.cell, trial)
@@ -447,9 +452,10 @@ class Runner:
         self._hook("prepare", cell)
         with self._watch("this trial", cell, limit.seconds, limit.remedy):
             if self._ahead is None:
-                with self._folder() as folder:
-                    spec = self._spec(key, folder, limit)
-                    raw = with_recordings(self.engine.run(spec), spec, folder)
+                try:
+                    raw = self._measured(key, limit)
+                except TrialLostError as error:
+                    return self._lost(key, error)
             else:
                 raw = self._ahead.record(
                     key, coming, lambda other: self._spec(other, "", limit), limit.seconds
@@ -473,6 +479,27 @@ class Runner:
         seconds = self._clock() - started
         return Trial(Outcome(key, verdict, value, seconds, cause, detail), figures, raw)
 
+    def _measured(self, key: TrialKey, limit: _Limit) -> bytes:
+        """The record of one trial, which runs alone."""
+        with self._folder() as folder:
+            spec = self._spec(key, folder, limit)
+            return with_recordings(self.engine.run(spec), spec, folder)
+
+    def _lost(self, key: TrialKey, error: TrialLostError) -> Trial:
+        """A trial of which a host was lost: it is marked with that and has no figure, not even of
+        the hosts that are left, and takes nothing of the time allowance."""
+        record = TrialRecord(
+            format=FORMAT,
+            trial=self._name(key),
+            outcome=RecordedOutcome(kind="interrupted", message=error.what),
+            roles=(),
+        )
+        outcome = Outcome(key, "program_error", None, 0.0, LOST, error.what)
+        return Trial(outcome, {}, msgspec.json.encode(record), error)
+
+    def _name(self, key: TrialKey) -> str:
+        return f"{self.head.id}/{key.cell}/{key.block}/{key.attempt}"
+
     @contextlib.contextmanager
     def _folder(self) -> Iterator[str]:
         """A folder for one trial, if the study uses one; else an empty text."""
@@ -492,7 +519,7 @@ class Runner:
         spec = trial_spec(
             self.plan,
             self.plan.cells[key.cell],
-            f"{self.head.id}/{key.cell}/{key.block}/{key.attempt}",
+            self._name(key),
             self._cpus,
             packaged.command,
             port,
@@ -549,11 +576,12 @@ class Runner:
         """
         if any(cell.used for cell in protocol.cells):
             return
-        causes = [cause for cause, _ in protocol.rejected.values()]
-        cells = {key.cell for key in protocol.rejected}
+        rejected = _not_lost(protocol)
+        causes = [cause for cause, _ in rejected.values()]
+        cells = {key.cell for key in rejected}
         if len(causes) < 2 or len(cells) < len(protocol.cells) or set(causes) != {NOT_READY}:
             return
-        key, (cause, detail) = next(iter(protocol.rejected.items()))
+        key, (cause, detail) = next(iter(rejected.items()))
         raise RunError(
             f"no cell became ready; the first, {describe(self.plan.cells[key.cell].parameters)}: "
             f"{words.why(cause, detail)}",
@@ -619,9 +647,10 @@ class Runner:
         """Fail if every cell failed and none was measured, or if the first trial took all time."""
         if any(cell.used for cell in protocol.cells):
             return
-        causes = [cause for cause, _ in protocol.rejected.values()]
+        rejected = _not_lost(protocol)
+        causes = [cause for cause, _ in rejected.values()]
         if causes and set(causes) == {CUT}:
-            key, (_, detail) = next(iter(protocol.rejected.items()))
+            key, (_, detail) = next(iter(rejected.items()))
             allowed = format_duration(self.plan.rules.time_allowed_seconds)
             raise RunError(
                 f"{describe(self.plan.cells[key.cell].parameters)}: the first trial did not end "
@@ -641,3 +670,8 @@ class Runner:
                 "[protocol] of a study; how long does the command take by hand?"
             )
         raise RunError(f"every cell failed; the first: {protocol.cells[0].skipped}", remedy)
+
+
+def _not_lost(protocol: TrialProtocol) -> dict[TrialKey, tuple[str, str]]:
+    """The rejected trials that say something of the programs: none whose host was lost."""
+    return {key: why for key, why in protocol.rejected.items() if why[0] != LOST}

@@ -39,8 +39,11 @@ from concurve.store.run_head import FIRST_PROTOCOL
 #: A value further from the median than this many median deviations is far off (10 σ if normal).
 FAR_DEVIATIONS = 14.826
 
-#: The cause of a trial that the time allowance cut short: nobody's error.
+#: Causes of trials that are nobody's error, so that each is run again at the end of its block: the
+#: time allowance cut it short, or a host that it ran on was lost.
 CUT = "time allowance"
+LOST = "host lost"
+_NOBODYS = (CUT, LOST)
 
 #: So many names of cells that were not measured are given.
 _NAMES_MOST = 12
@@ -211,7 +214,7 @@ class Protocol:
         self._is_begun = True
         self.done += 1
         self.elapsed += outcome.seconds
-        if outcome.cause == CUT:
+        if outcome.cause in _NOBODYS:
             self._reject(outcome)
             self._redo_later(outcome.key)
         elif outcome.verdict == "ok" and outcome.value is not None:

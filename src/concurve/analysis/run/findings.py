@@ -22,6 +22,7 @@ from concurve.analysis.doubt import (
     withheld_published,
 )
 from concurve.analysis.ground import ground_of, undirected
+from concurve.analysis.records import FirstRecord, read_records
 from concurve.analysis.run.best import best_of, withheld_best
 from concurve.analysis.run.cells import absent_of, cell_findings, speedup_among
 from concurve.analysis.run.doubted import Chosen, chosen
@@ -40,12 +41,11 @@ from concurve.figures import FigureTable, decode_figures
 from concurve.findings.cells import Dot, Reject
 from concurve.findings.run import Finding, Findings, RunInfo, TrialFindings
 from concurve.planning.plan import Plan, plan_of
-from concurve.planning.protocol import Protocol, replay
+from concurve.planning.protocol import LOST, Protocol, replay
 from concurve.store import Store
 from concurve.store.rows import DAMAGED_TRIAL_REMEDY, RunRow, TrialKey, Trials
 from concurve.store.run_head import RunHead, decode_head
 from concurve.terms import Factor, IndicatorInfo
-from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
 
 #: Sentences in the order in which they are said.
@@ -81,8 +81,10 @@ class StoredRun:
 
     @property
     def first_key(self) -> TrialKey | None:
-        """The trial that ran first."""
-        return self.trials.outcomes.key(0) if self.trials else None
+        """The trial that ran first and was not lost: the record of a lost one has no role."""
+        outcomes = self.trials.outcomes
+        found = (place for place, cause in enumerate(outcomes.causes) if cause != LOST)
+        return next((outcomes.key(place) for place in found), None)
 
     @cached_property
     def used(self) -> dict[int, list[TrialKey]]:
@@ -147,10 +149,9 @@ def trial_findings_of(store: Store, row: RunRow, best_by: str = "") -> TrialFind
 
 def first_record(store: Store, run: StoredRun) -> TrialRecord | None:
     """The record of the trial that ran first; ``None`` where none did."""
-    if run.first_key is None:
-        return None
-    first = store.first_record(run.row.id)
-    return None if first is None else decode_record(first, run.first_key.shown(run.row.id))
+    first = FirstRecord(run.first_key)
+    read_records(store, run.row.id, (first,))
+    return first.record
 
 
 def with_trials(findings: Findings, stored: StoredRun) -> TrialFindings:
