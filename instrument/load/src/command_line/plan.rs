@@ -71,7 +71,11 @@ impl Arguments {
         };
         let password = self.password_from.as_ref();
         let password = password.map(|it| format!(" --password-from {it}"));
-        format!("{} {server}{}", called::program(), password.unwrap_or_default())
+        format!(
+            "{} {server}{}",
+            called::program(),
+            password.unwrap_or_default()
+        )
     }
 
     /// Access to the server for marking the measured phase, if the phase is to be marked.
