@@ -8,7 +8,7 @@ use super::search::{Doubt, Outcome, WIDE};
 use crate::counts::tally::by_kind;
 use crate::error::Error;
 use crate::figures::{busy_client, lost_sessions};
-use crate::plan::Plan;
+use crate::plan::{Bad, Plan};
 use crate::units::{count, percent, time};
 
 /// Above this share of what the sessions reach without pauses, the sessions limit, not the
@@ -53,10 +53,17 @@ fn verdict(found: &SearchResult) -> String {
     }
 }
 
-/// Whether others had the CPUs while an answer was found. That there is none needs no doubt.
+/// Whether others had the CPUs while an answer was found, and it may be their doing. That there is
+/// none needs no doubt. They make answers late, and neither errors nor a server that says nothing.
 fn is_in_doubt(found: &SearchResult) -> bool {
-    let is_answered = !matches!(found.search.outcome, Outcome::Undecided { .. });
-    found.machine_busy.is_some() && is_answered
+    let is_their_doing = match found.search.outcome {
+        Outcome::Undecided { .. } => false,
+        Outcome::NeverKept { objective, .. } | Outcome::Missed { objective, .. } => {
+            found.objectives[objective].bad != Bad::Error && !found.answers.are_none()
+        }
+        _ => true,
+    };
+    found.machine_busy.is_some() && is_their_doing
 }
 
 fn answer(found: &SearchResult) -> String {
@@ -184,14 +191,14 @@ fn silence(answers: &Answers) -> Option<String> {
     Some(format!("nothing was answered after {}", time(ns as f64)))
 }
 
-/// The names of outcomes and of reasons in JSON, and the exit code.
-fn names(found: &SearchResult) -> (&'static str, Option<&'static str>, u8) {
+/// The names of outcomes and of reasons in JSON.
+fn names(found: &SearchResult) -> (&'static str, Option<&'static str>) {
     match found.search.outcome {
-        Outcome::Found { .. } => ("found", None, MET),
-        Outcome::AlwaysKept { .. } => ("kept_at_every_rate", None, MET),
-        Outcome::Kept { .. } => ("met", None, MET),
-        Outcome::NeverKept { .. } => ("kept_at_no_rate", None, NOT_MET),
-        Outcome::Missed { .. } => ("not_met", None, NOT_MET),
+        Outcome::Found { .. } => ("found", None),
+        Outcome::AlwaysKept { .. } => ("kept_at_every_rate", None),
+        Outcome::Kept { .. } => ("met", None),
+        Outcome::NeverKept { .. } => ("kept_at_no_rate", None),
+        Outcome::Missed { .. } => ("not_met", None),
         Outcome::Undecided { why, .. } => {
             let name = match why {
                 Doubt::TooFewWindows => "too_few_windows",
@@ -206,7 +213,7 @@ fn names(found: &SearchResult) -> (&'static str, Option<&'static str>, u8) {
                 Doubt::LongerThanWindows => "latency_longer_than_windows",
                 Doubt::MostlyErrors => "mostly_errors",
             };
-            ("undecided", Some(name), UNDECIDED)
+            ("undecided", Some(name))
         }
     }
 }
@@ -214,9 +221,11 @@ fn names(found: &SearchResult) -> (&'static str, Option<&'static str>, u8) {
 /// 0 if the objectives are met, 10 if not, 11 if that is undecided, as it is where they were missed
 /// while other programs had the CPUs: nobody knows whether the server or they are the reason.
 pub fn exit_code(found: &SearchResult) -> u8 {
-    match names(found).2 {
-        NOT_MET if is_in_doubt(found) => UNDECIDED,
-        code => code,
+    match found.search.outcome {
+        Outcome::Undecided { .. } => UNDECIDED,
+        Outcome::NeverKept { .. } | Outcome::Missed { .. } if is_in_doubt(found) => UNDECIDED,
+        Outcome::NeverKept { .. } | Outcome::Missed { .. } => NOT_MET,
+        Outcome::Found { .. } | Outcome::AlwaysKept { .. } | Outcome::Kept { .. } => MET,
     }
 }
 
@@ -264,14 +273,14 @@ fn unanswered(found: &SearchResult) -> Vec<String> {
 /// All that was measured.
 pub fn json(plan: &Plan, found: &SearchResult) -> Value {
     let search = &found.search;
-    let (outcome, reason, exit_code) = names(found);
+    let (outcome, reason) = names(found);
     let mut value = json!({
         "server": plan.target_name(),
         "sessions": plan.sessions,
         "objectives": texts(found),
         "outcome": outcome,
         "reason": reason,
-        "exit_code": exit_code,
+        "exit_code": exit_code(found),
         "verdict": verdict(found),
         "in_doubt": is_in_doubt(found),
         "checked_rate_per_second": found.checked_rate,
@@ -325,7 +334,7 @@ pub fn report(plan: &Plan, found: &SearchResult, reporter: &Reporter) -> Result<
     if let Some(rate) = closed_rate(found) {
         reporter.indicator("closed_rate_per_second", rate, None)?;
     }
-    let (outcome, reason, _) = names(found);
+    let (outcome, reason) = names(found);
     reporter.fact("slo_outcome", json!(outcome))?;
     reporter.fact("slo_reason", json!(reason))?;
     reporter.indicator("sessions_lost", found.sessions_lost() as f64, None)?;
@@ -397,8 +406,9 @@ mod tests {
                 ("undecided", Some("server_changed"), 11),
             ),
         ] {
-            assert_eq!(names(&ended_with(outcome)), expected);
-            assert_eq!(exit_code(&ended_with(outcome)), expected.2);
+            let (name, reason, code) = expected;
+            assert_eq!(names(&ended_with(outcome)), (name, reason));
+            assert_eq!(exit_code(&ended_with(outcome)), code);
         }
     }
 
@@ -440,6 +450,22 @@ mod tests {
             assert!(warnings(&plan(), &found).contains(&busy.to_owned()));
             assert_eq!(json(&plan(), &found)["in_doubt"], is_in_doubt(&found));
         }
+        // Nobody else makes a server answer with errors, or not at all.
+        let errors = SearchResult {
+            objectives: vec!["errors=1%".parse().unwrap()],
+            ..on_busy(missed)
+        };
+        let answers = Answers {
+            silent: 4,
+            ..Answers::default()
+        };
+        let silent = SearchResult {
+            answers,
+            ..on_busy(missed)
+        };
+        for found in [errors, silent] {
+            assert_eq!((is_in_doubt(&found), exit_code(&found)), (false, 10));
+        }
     }
 
     #[test]
@@ -476,7 +502,8 @@ mod tests {
         let said = verdict(&silent);
         assert!(said.contains("never answered"), "{said}");
         assert!(said.contains("nothing in 4.00 s"), "{said}");
-        assert_eq!(names(&silent), ("undecided", Some("never_answered"), 11));
+        assert_eq!(names(&silent), ("undecided", Some("never_answered")));
+        assert_eq!(exit_code(&silent), 11);
         let failing = SearchResult {
             answers: Answers {
                 answered: 10,
