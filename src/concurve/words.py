@@ -17,6 +17,7 @@ _CAUSES = {
     "low_priority": "processes of low priority used the CPUs",
     "run_queue": "threads waited for a CPU that others used",
     "late_reading": "the probes were read late",
+    "late_start": "a host started its roles late",
     "program_failed": "the program failed",
     "not_ready": "was not ready in time",
     "timed_out": "timed out",

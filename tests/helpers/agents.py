@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from concurve.definition.inventory import Cluster, Host, Inventory
+from concurve.host.temporary import remove_abandoned
 from concurve.hosts.connection import SocketConnection
 from concurve.hosts.engine import HostsEngine
 from concurve.hosts.lease import LEASE_SECONDS
 from concurve.hosts.starting import start_agent
-from tests.helpers.real import MARK, Lab
+from tests.helpers.real import MARK, PATIENCE, Lab
 
 
 def inventory_of(addresses: Mapping[str, str], **labels: tuple[str, ...]) -> Inventory:
@@ -83,10 +84,10 @@ class Agents:
             yield engine
 
     def end(self) -> None:
-        """End what is left, and remove the sockets' folders."""
+        """End what is left, and remove the folders of those that were killed."""
         self.lab.end()
-        for path in self.paths.values():
-            shutil.rmtree(path.parent, ignore_errors=True)
+        assert self.lab.wait_until_alone(PATIENCE) == {}
+        remove_abandoned()
 
 
 class Namespaces:

@@ -11,9 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from concurve.errors import HostError
+from concurve.errors import BusyError, HostError
 from concurve.host import lock
-from concurve.host.lock import lock_path, measurement_lock, measurement_under_way
+from concurve.host.lock import (
+    lock_path,
+    measurement_lock,
+    measurement_under_way,
+    taken_lock,
+)
 
 HOLD = """
 import subprocess, sys
@@ -202,3 +207,18 @@ def test_a_lock_that_is_named_may_be_a_link(
     monkeypatch.setenv("CONCURVE_LOCK", str(tmp_path / "link"))
     with measurement_lock("mine"):
         assert "mine" in measurement_under_way()
+
+
+def test_a_lock_that_was_taken_in_one_thread_is_given_back_by_another() -> None:
+    """As an agent does: what may take long has a thread of its own."""
+    taken: list[int] = []
+    thread = threading.Thread(target=lambda: taken.append(taken_lock("the first")))
+    thread.start()
+    thread.join()
+    with pytest.raises(BusyError, match="the first"), measurement_lock("the second"):
+        pass
+    with pytest.raises(BusyError, match="the first"):
+        taken_lock("the second")
+    os.close(taken[0])
+    with measurement_lock("the second"):
+        pass

@@ -17,6 +17,7 @@ from concurve.hosts.clocks import (
     combined,
     estimate,
     measured,
+    spanning,
 )
 
 MS = 1_000_000
@@ -117,3 +118,15 @@ def test_exchanges_are_measured_with_the_clocks_given() -> None:
     found = measured(lambda: next(theirs), lambda: next(ours), 2)
     assert found == [Exchange(0, 105, 10), Exchange(20, 125, 30)]
     assert estimate(found) == Offset(100, 5, 5)
+
+
+@given(TRUTH, WAYS, WAYS, st.integers(-(10**9), 10**9), st.floats(0, 1))
+def test_the_bound_of_a_trial_holds_while_a_clock_drifts_through_it(
+    truth: int, before: list[tuple[int, int]], after: list[tuple[int, int]], drift: int, when: float
+) -> None:
+    first = estimate([exchange(0, there, back, truth) for there, back in before])
+    last = estimate([exchange(10**12, there, back, truth + drift) for there, back in after])
+    found = spanning(first, last)
+    assert abs(found.ns - (truth + round(drift * when))) <= found.error_ns
+    assert spanning(first, first).ns == first.ns
+    assert spanning(first, first).error_ns == first.error_ns

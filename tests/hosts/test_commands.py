@@ -149,6 +149,53 @@ def test_hosts_of_unequal_versions_are_seen(
     assert "ray==2.60.0" in check.remedy and f"Python {python}" in check.remedy
 
 
+@pytest.mark.parametrize(
+    ("ray", "is_old"), [("2.51.2", True), ("2.52.0", False), ("3.0.0.dev0", False)]
+)
+def test_a_ray_that_knows_no_tokens_is_refused_on_all_hosts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ray: str, is_old: bool
+) -> None:
+    monkeypatch.setattr(commands, "ray_version", lambda: ray)
+    check = commands.up(lab())[0][0]
+    (tmp_path / "ray.py").write_text(f"__version__ = {ray!r}\n")
+    (tmp_path / "concurve").mkdir()
+    (tmp_path / "concurve" / "__init__.py").touch()
+    (tmp_path / "concurve" / "version.py").write_text(f"__version__ = {__version__!r}\n")
+    done = subprocess.run(
+        [sys.executable, *shlex.split(check.words[-1])[1:]],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == is_old, done.stderr
+    assert (f"Ray {ray}, which lets in whoever reaches it" in done.stderr) == is_old
+    assert ("Ray 2.52 or newer" in check.remedy) == is_old
+
+
+def test_a_machine_with_a_public_address_is_refused_before_ray_is_started(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file names one address of a host, or a name that may stand for any."""
+    hosts = tuple(
+        msgspec.structs.replace(host, public=host.name == "load1") for host in lab().hosts
+    )
+    stages = commands.up(msgspec.structs.replace(lab(), hosts=hosts))
+    checks = [it for it in stages[1] if "public" in it.says]
+    assert [it.host for it in checks] == ["server1", "load2"], "the owner of load1 knows it"
+    assert all(it.is_check and "public = true" in it.remedy for it in checks)
+    assert shlex.split(checks[0].words[-1])[1:] == ["-m", "concurve.hosts.daemons", "private"]
+    monkeypatch.setattr(daemons, "public_addresses", lambda: ())
+    assert daemons.main(["private"]) == 0
+    monkeypatch.setattr(daemons, "public_addresses", lambda: ("9.9.9.9",))
+    assert daemons.main(["private"]) == 1
+    assert capsys.readouterr().err.startswith("9.9.9.9 is a public address, and some ports of Ray")
+
+    def unknown() -> tuple[str, ...]:
+        raise FileNotFoundError(2, "No such file or directory", "/proc/net/fib_trie")
+
+    monkeypatch.setattr(daemons, "public_addresses", unknown)
+    assert daemons.main(["private"]) == 1
+    assert "its addresses are not known: /proc/net/fib_trie" in capsys.readouterr().err
+
+
 def step(*words: str) -> Step:
     return Step("a", "the start of Ray", words, "look at its log")
 
@@ -272,7 +319,7 @@ def test_a_dry_run_prints_every_command_and_runs_none(tmp_path: Path) -> None:
     assert done.exception is None, done.output
     lines = done.output.splitlines()
     commands_shown = [line for line in lines if line.startswith("  ssh ")]
-    assert len(commands_shown) == 16, "five for each host, and one for that whose CPUs are named"
+    assert len(commands_shown) == 19, "six for each host, and one for that whose CPUs are named"
     assert lines[0] == "server1: concurve " + lines[0].split()[2] + " with Ray and Python " + HERE
     done = CliRunner().invoke(app, ["hosts", "down", lab_file(tmp_path), "--dry-run"])
     assert done.output.count("  ssh ") == 3

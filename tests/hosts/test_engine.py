@@ -6,6 +6,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -18,9 +21,11 @@ from concurve.definition.study_file import parse_study
 from concurve.engine import Problem
 from concurve.engine.local import STOP_SECONDS, LocalEngine
 from concurve.errors import BusyError, HostError, RunError
+from concurve.host.temporary import offered_folder
 from concurve.hosts import messages as m
-from concurve.hosts.connection import QUICK_SECONDS, HostLostError, ask
+from concurve.hosts.connection import QUICK_SECONDS, HostLostError, SocketConnection, ask
 from concurve.hosts.engine import HostsEngine
+from concurve.hosts.starting import start_agent
 from concurve.hosts.trial import TrialOverHosts
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
@@ -129,6 +134,7 @@ def test_each_host_says_what_it_saw(engine: HostsEngine) -> None:
         assert abs(host.clock_offset_ns) <= host.clock_error_ns
     assert record.hosts[1].start_late_ns is not None and record.hosts[1].start_late_ns >= 0
     assert record.hosts[0].engine_cpu_ns is None, "no daemons with a mark are here"
+    assert "engine_cpu_ns" in record.hosts[0].absent
 
 
 def test_a_server_is_read_at_the_edges_that_its_load_marks_elsewhere(engine: HostsEngine) -> None:
@@ -470,3 +476,71 @@ def test_each_block_of_a_sweep_runs_on_one_host(engine: HostsEngine, tmp_path: P
         places.setdefault(key.block, set()).add(record.roles[0].host or "")
     assert places == {block: {runner.plan.host_of(block)} for block in range(4)}
     assert sorted(name for names in places.values() for name in names) == ["a", "a", "b", "b"]
+
+
+#: An agent that stays the child of whoever starts it, so that its exit code is seen.
+CHILD = """
+import signal, sys
+from concurve.hosts import agent
+
+def stay():
+    signal.signal(signal.SIGTERM, agent._quit)
+    print("ready", flush=True)
+
+agent._detach = stay
+sys.exit(agent.main())
+"""
+
+
+def child(tmp_path: Path, lease: float = 60.0) -> tuple[subprocess.Popen[str], Path]:
+    """An agent, and its socket."""
+    path = offered_folder() / "socket"
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", CHILD, str(path), str(lease), "60"],
+        env={**os.environ, "CONCURVE_LOCK": str(tmp_path / "lock-of-the-host")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert real.first_line(process) == "ready"
+    return process, path
+
+
+@pytest.mark.parametrize(("how", "code"), [("quit", 0), ("signal", 0), ("lease", 3)])
+def test_an_agent_that_ends_leaves_no_folder(tmp_path: Path, how: str, code: int) -> None:
+    """The lock of its host was taken in another thread than that which gives it back."""
+    process, path = child(tmp_path, 0.2 if how == "lease" else 60.0)
+    of_a_trial = offered_folder()
+    of_a_trial.parent.rmdir()
+    with contextlib.closing(SocketConnection(path)) as connection:
+        ask(connection, "a", m.Lock("a test"))
+        # One whose lease is shorter than the host is busy has ended by now.
+        with contextlib.suppress(HostLostError):
+            ask(connection, "a", m.MakeFolder(str(of_a_trial)))
+        if how == "quit":
+            ask(connection, "a", m.Quit())
+        elif how == "signal":
+            process.terminate()
+    _, said = process.communicate(timeout=real.PATIENCE)
+    assert (process.returncode, said) == (code, "")
+    assert not path.parent.parent.exists() and not of_a_trial.parent.exists()
+
+
+def test_the_folder_of_an_agent_that_was_killed_is_removed_by_the_next(tmp_path: Path) -> None:
+    killed, path = child(tmp_path)
+    killed.kill()
+    killed.communicate()
+    process, _ = child(tmp_path)
+    process.terminate()
+    process.communicate(timeout=real.PATIENCE)
+    assert not path.parent.parent.exists()
+
+
+def test_an_agent_that_does_not_start_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for before in (("sh", "-c", "echo it broke >&2; exit 3"), (str(tmp_path / "nowhere"),)):
+        with pytest.raises((HostError, OSError), match=r"it broke|No such file"):
+            start_agent(before=before)
+    assert list(tmp_path.iterdir()) == []

@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from concurve.definition.inventory import Host
+from concurve.definition.inventory import Host, Inventory
 from concurve.errors import HostError
 from concurve.hosts import leaving, ray_cluster
 from concurve.hosts.connection import QUICK_SECONDS, HostLostError, ask
@@ -70,6 +71,7 @@ class Ray(types.ModuleType):
 
     def __init__(self, nodes: list[dict[str, Any]] | None = None) -> None:
         super().__init__("ray")
+        self.__version__ = "2.60.0"
         self.exceptions = types.SimpleNamespace(
             RayError=RayError, GetTimeoutError=GetTimeoutError, RayTaskError=RayTaskError
         )
@@ -298,6 +300,49 @@ def test_without_ray_the_remedy_is_its_installation(monkeypatch: pytest.MonkeyPa
     ):
         pass
     assert refused.value.remedy == "pip install 'concurve[ray]'"
+
+
+def test_a_ray_that_knows_no_tokens_is_not_joined(fake_ray: Ray) -> None:
+    fake_ray.__version__ = "2.51.2"
+    with (
+        pytest.raises(HostError, match=r"Ray 2\.51\.2 here lets in whoever reaches it") as refused,
+        ray_cluster.connected(lab(), lab().hosts),
+    ):
+        pass
+    assert "Ray 2.52 or newer on all hosts" in refused.value.remedy
+    assert not fake_ray.given, "not joined"
+
+
+def test_a_host_with_a_public_address_of_which_its_owner_has_not_told(
+    fake_ray: Ray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As seen on the host itself: the address by which it is reached is a private one."""
+
+    class Engine(contextlib.nullcontext[None]):
+        def __init__(self, inventory: Inventory, *_: object) -> None:
+            super().__init__()
+            described = types.SimpleNamespace(public=("9.9.9.9",))
+            self.inventory = inventory
+            self.hosts = {"a": types.SimpleNamespace(description=described)}
+
+        def __enter__(self) -> Any:
+            return self
+
+    monkeypatch.setattr(ray_cluster, "HostsEngine", Engine)
+    monkeypatch.setattr(ray_cluster, "_placed", lambda *_: {})
+    fake_ray._nodes = [node("a")]
+    inventory = inventory_of({"a": "10.0.0.1"})
+    monkeypatch.setattr(ray_cluster, "check_nodes", lambda *_: None)
+    with (
+        pytest.raises(HostError, match=r"host a: 9\.9\.9\.9 is a public address") as refused,
+        ray_cluster.connected(inventory, inventory.hosts),
+    ):
+        raise AssertionError("a run would begin")
+    assert "public = true" in refused.value.remedy
+    told = msgspec.structs.replace(inventory.hosts[0], public=True)
+    inventory = msgspec.structs.replace(inventory, hosts=(told,))
+    with ray_cluster.connected(inventory, inventory.hosts) as engine:
+        assert engine.inventory == inventory
 
 
 def test_measured_programs_get_nothing_that_ray_set() -> None:

@@ -17,6 +17,7 @@ import pytest
 from concurve.definition.study import DEFAULT_RULES, EffortName, Rules
 from concurve.planning.plan import make_plan
 from concurve.planning.protocol import Protocol, Stop
+from concurve.readings.contamination import MACHINE_WIDE
 from concurve.stats.blocks import log_ratios
 from concurve.stats.centre import centre_estimate
 from concurve.store.rows import Outcome, TrialKey, Verdict
@@ -145,7 +146,7 @@ def disturbed(cause: str, seen: tuple[float, float], share: float = 0.15) -> Mac
 BIAS_MAX = 0.003
 
 
-@pytest.mark.parametrize("cause", ["steal", "foreign_cpu", "late_reading"])
+@pytest.mark.parametrize("cause", MACHINE_WIDE)
 @pytest.mark.parametrize("seen", [1.0, 0.5])
 def test_a_redo_for_a_cause_that_each_cell_shows_alike_biases_no_ratio(
     cause: str, seen: float

@@ -84,6 +84,20 @@ def test_a_host_has_its_own_cpus_and_programs() -> None:
     assert (second.argv[0], second.controls.cpus) == ("/here/load", (0, 1))
 
 
+def test_a_role_without_cpus_leaves_those_for_housekeeping_alone() -> None:
+    """The file names no others: all but these may be measured. The agent itself may run on any."""
+    hosts = tuple(
+        msgspec.structs.replace(host, cpus=(), housekeeping=(0,) if host.name == "load1" else ())
+        for host in lab().hosts
+    )
+    inventory = msgspec.structs.replace(lab(), hosts=hosts)
+    machines = {"load1": Machine((1, 2), find), "load2": Machine((0, 1, 2), find)}
+    target, first, second, _ = spec_of(STUDY, inventory, machines).roles
+    assert target.controls.cpus is None
+    assert first.controls.cpus == (1, 2)
+    assert second.controls.cpus is None, "nothing is kept on that host"
+
+
 def test_spare_cpus_are_those_of_the_host() -> None:
     text = STUDY.replace(
         'host = "server1"\n', 'host = "server1"\ncontrols = { cpus = "1" }\n'

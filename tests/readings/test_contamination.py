@@ -339,3 +339,33 @@ def test_the_worst_host_comes_first() -> None:
         on_hosts(a={"steal_ns": round(0.06 * SECOND)}, b={"steal_ns": round(0.6 * SECOND)})
     )
     assert [sign.detail.split(":")[0] for sign in signs] == ["host b", "host a"]
+
+
+@pytest.mark.parametrize(
+    ("late_ns", "load_ns", "is_told"),
+    [
+        (30_000_000, SECOND, True),
+        (30_000_000, 10 * SECOND, False),  # the time of the load counts, not that of its host
+        (20_000_000, SECOND, False),  # the limit itself
+        (900_000, SECOND // 100, False),  # no more than a start at an agreed time may be off
+        (None, SECOND, False),
+    ],
+)
+def test_a_host_that_started_late_puts_the_trial_in_doubt(
+    late_ns: int | None, load_ns: int, is_told: bool
+) -> None:
+    trial = on_hosts(a={}, b={})
+    first, second = trial.hosts
+    target, load = trial.roles
+    late = msgspec.structs.replace(
+        trial,
+        hosts=(first, msgspec.structs.replace(second, start_late_ns=late_ns, wall_ns=5 * SECOND)),
+        roles=(target, msgspec.structs.replace(load, wall_ns=load_ns)),
+    )
+    says = (
+        "host b: its roles started 30.0 ms after the agreed time, 3.0 % of the time that they took"
+    )
+    signs = judge(late)
+    assert [(sign.cause, sign.detail[: len(says)]) for sign in signs] == (
+        [("late_start", says)] if is_told else []
+    )

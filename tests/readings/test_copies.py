@@ -155,6 +155,22 @@ def test_a_load_that_reported_nothing_is_never_left_out_of_a_sum() -> None:
     assert found.absent["load.latency_ns"] == "load-2 reported no histogram 'latency'"
 
 
+def test_a_rate_that_each_load_keeps_is_kept_by_all_as_their_sum() -> None:
+    """Each sends its own while the others send theirs; if one does not keep it, all do not."""
+
+    def checked(name: str, indicator: str) -> RoleRecord:
+        line = IndicatorLine(indicator=indicator, value=1000.0)
+        one = load(name, [5], [1.0])
+        return msgspec.structs.replace(one, indicators=(*one.indicators, line))
+
+    kept, missed = "slo_rate_low_per_second", "slo_rate_high_per_second"
+    assert figures(checked("load-1", kept), checked("load-2", kept))[f"load.{kept}"] == 2000
+    study = parse_study(STUDY, 2, "mine.toml")
+    found = measure(record(checked("load-1", kept), checked("load-2", missed)), asked_of(study))
+    assert f"load.{kept}" not in found.values
+    assert found.absent[f"load.{kept}"] == "load-2 did not report it"
+
+
 def test_a_damaged_histogram_is_a_reason() -> None:
     broken = msgspec.structs.replace(
         load("load-2", [5], [1.0]),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from concurve.definition.inventory import ANY, EACH, Cluster, Host, Inventory
+from concurve.definition.inventory import ANY, EACH, PUBLIC_ADDRESS, Cluster, Host, Inventory
 from concurve.definition.templates import NAME
 from concurve.definition.toml_file import read_tables, read_text
 from concurve.errors import StudyError
@@ -138,8 +138,7 @@ def _check_address(table: HostTable, place: str) -> None:
         )
     if address.is_global and not table.public:
         raise StudyError(
-            f"{place}, address: {table.address} is a public address, and some ports of Ray listen "
-            "on all addresses",
+            f"{place}, address: {table.address} {PUBLIC_ADDRESS}",
             f"an address of a private network; or, behind a firewall ({_PAGE}), public = true",
         )
 

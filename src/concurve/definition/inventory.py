@@ -25,6 +25,13 @@ ANY = "any"
 #: The address of every host where all of them are this machine.
 LOOPBACK = "127.0.0.1"
 
+#: Why a public address is refused, and what to do.
+PUBLIC_ADDRESS = "is a public address, and some ports of Ray listen on all addresses"
+PUBLIC_REMEDY = (
+    "a host of a private network; or, behind a firewall, public = true for it in a file of hosts "
+    "(docs/many-hosts.md)"
+)
+
 #: The placeholder for the address of a host is ``{host.NAME}``.
 HOST_PREFIX = "host."
 
@@ -33,8 +40,8 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A machine that measurements may use.
 
     ``address``: where other hosts reach it. ``ssh``: what OpenSSH calls it. ``cpus`` are those that
-    may be measured, all that the host grants if empty; ``housekeeping`` those of Ray's daemons and
-    of our own processes. ``public``: its owner knows that Ray listens on all of its addresses.
+    may be measured, if empty all that the host grants but ``housekeeping``: those of Ray's daemons
+    and of our own processes. ``public``: its owner knows that Ray listens on all of its addresses.
     """
 
     name: str

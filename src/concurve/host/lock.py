@@ -62,6 +62,25 @@ def measurement_lock(what: str, *, for_runs: bool = False) -> Iterator[None]:
         _say(held, what)
         yield
         return
+    descriptor = taken_lock(what)
+    try:
+        token = _HELD.set(descriptor if for_runs else None)
+        try:
+            yield
+        finally:
+            _HELD.reset(token)
+    finally:
+        os.close(descriptor)
+
+
+def taken_lock(what: str) -> int:
+    """Take the machine's measurement lock: the descriptor with which it is given back, by whichever
+    thread closes it, or by the end of this process.
+
+    Raises:
+        BusyError: another measurement runs.
+        HostError: the file cannot be opened.
+    """
     path = lock_path()
     try:
         descriptor = _open(path)
@@ -81,13 +100,10 @@ def measurement_lock(what: str, *, for_runs: bool = False) -> Iterator[None]:
                 "would disturb each other",
             ) from error
         _say(descriptor, what)
-        token = _HELD.set(descriptor if for_runs else None)
-        try:
-            yield
-        finally:
-            _HELD.reset(token)
-    finally:
+    except BaseException:
         os.close(descriptor)
+        raise
+    return descriptor
 
 
 def measurement_under_way(root: Path = Path("/")) -> str:

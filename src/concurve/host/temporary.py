@@ -1,5 +1,5 @@
-"""Temporary folders and free ports of trials and servers. Making a folder first removes the folders
-of killed processes, with the shared memory of servers in them."""
+"""Temporary folders and free ports of trials, servers and agents. Making a folder first removes the
+folders of killed processes, with the shared memory of servers in them."""
 
 from __future__ import annotations
 
@@ -30,17 +30,8 @@ def temporary_folder() -> Iterator[Path]:
         OSError: the folder cannot be made.
     """
     remove_abandoned()
-    own = Path(tempfile.mkdtemp(prefix=PREFIX))
-    lock = os.open(own / _LOCK, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        own.chmod(0o711)
-        inner = own / "data"
-        inner.mkdir(mode=0o711)
-        yield inner
-    finally:
-        _remove(own)
-        os.close(lock)
+    with _owned(Path(tempfile.mkdtemp(prefix=PREFIX)), "data") as folder:
+        yield folder
 
 
 @contextlib.contextmanager
@@ -57,13 +48,45 @@ def folder_at(path: Path) -> Iterator[bool]:
     own = path.parent
     if not own.name.startswith(PREFIX):
         raise OSError(errno.EINVAL, "no folder of a trial", str(path))
+    remove_abandoned()
     own.mkdir(mode=0o700)
+    with _owned(own, path.name):
+        yield True
+
+
+def offered_folder() -> Path:
+    """The path of a folder that another process of this user is to make (:func:`taken_folder`)
+    inside of one that is there, so that nobody else makes it first."""
+    return Path(tempfile.mkdtemp(prefix=PREFIX)) / "data"
+
+
+@contextlib.contextmanager
+def taken_folder(path: Path) -> Iterator[None]:
+    """The folder that another process has offered; it is removed at the end.
+
+    Raises:
+        OSError: it cannot be made, or is not this user's.
+    """
+    os.close(_own_folder(path.parent))
+    remove_abandoned()
+    with _owned(path.parent, path.name):
+        yield
+
+
+@contextlib.contextmanager
+def _owned(own: Path, name: str) -> Iterator[Path]:
+    """A folder of this name inside of one that is locked by this process, and removed at the end.
+
+    Raises:
+        OSError: it cannot be made.
+    """
     lock = os.open(own / _LOCK, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         own.chmod(0o711)
-        path.mkdir(mode=0o711)
-        yield True
+        inner = own / name
+        inner.mkdir(mode=0o711)
+        yield inner
     finally:
         _remove(own)
         os.close(lock)

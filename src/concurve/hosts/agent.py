@@ -6,8 +6,9 @@ and to no parent of whoever started it, so that it outlives them; it lives by a 
 laboratory renews. Without a renewal it ends what it runs and itself. If it is killed, the kernel
 tells the runner, which then ends its trial.
 
-It prints ``ready`` once it listens on its socket, which only its own user may open. Exit codes: 0
-told to quit, 1 it could not listen, 2 wrong usage, 3 its lease has ended.
+It prints ``ready`` once it listens on its socket, which only its own user may open, in a folder
+that is removed at its end. Exit codes: 0 told to quit, 1 it could not listen, 2 wrong usage, 3 its
+lease has ended.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from pathlib import Path
 import msgspec
 
 from concurve.errors import ConcurveError, HostError
+from concurve.host.temporary import taken_folder
 from concurve.hosts import messages as m
 from concurve.hosts.commands import MARK_VARIABLE
 from concurve.hosts.connection import ANSWER_SECONDS
@@ -107,9 +109,6 @@ class Agent:
         """Give everything back."""
         self._duties.close()
         self._listener.close()
-        with contextlib.suppress(OSError):
-            self._path.unlink()
-            self._path.parent.rmdir()
 
     def _turn(self) -> None:
         """Wait for something to happen, and do what it asks for."""
@@ -342,38 +341,41 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (IndexError, ValueError):
         print(_USAGE, file=sys.stderr)
         return 2
-    try:
-        runner_command()  # it is missing for the first trial as well
-        listener = _listen(path)
-    except (OSError, ConcurveError) as error:
-        print(f"the agent of this host cannot listen on {path}: {error}", file=sys.stderr)
-        return 1
-    if not _detached():
-        return 0
-    # Ours, but not of the programs that are measured.
-    lease = Lease(seconds, time.monotonic(), first)
-    agent = Agent(listener, path, lease, os.environ.pop(MARK_VARIABLE, ""))
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            runner_command()  # it is missing for the first trial as well
+            stack.enter_context(taken_folder(path.parent))
+            listener = _listen(path)
+        except (OSError, ConcurveError) as error:
+            print(f"the agent of this host cannot listen on {path}: {error}", file=sys.stderr)
+            return 1
+        _detach()
+        # Ours, but not of the programs that are measured.
+        lease = Lease(seconds, time.monotonic(), first)
+        agent = Agent(listener, path, lease, os.environ.pop(MARK_VARIABLE, ""))
+        stack.callback(agent.close)
         return agent.serve()
-    finally:
-        agent.close()
 
 
 def _listen(path: Path) -> socket.socket:
+    """A socket that only this user may open, from the beginning."""
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(path))
-    path.chmod(0o600)
+    usual = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+    finally:
+        os.umask(usual)
     listener.listen(64)
     return listener
 
 
-def _detached() -> bool:
-    """Go on in a process that has no parent here and no terminal; ``False`` in the one that was
-    started, which then ends: what kills its descendants does not find ours."""
+def _detach() -> None:
+    """Go on in a process that has no parent here and no terminal; the one that was started ends,
+    and gives nothing back: what kills its descendants does not find ours."""
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     if os.fork():
-        return False
+        os._exit(0)
     os.setsid()
     if os.fork():
         os._exit(0)
@@ -382,7 +384,6 @@ def _detached() -> bool:
         os.dup2(nowhere, descriptor)
     signal.signal(signal.SIGTERM, _quit)
     take_all_cpus()
-    return True
 
 
 def _quit(*_: object) -> None:

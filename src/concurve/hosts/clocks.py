@@ -99,6 +99,15 @@ def combined(offsets: Iterable[Offset], now_ns: int, drift: float = DRIFT_MOST) 
     return Offset(middle, high - middle, now_ns)
 
 
+def spanning(before: Offset, after: Offset) -> Offset:
+    """The offset from one estimate to a later one: its bounds hold both, and so all between them
+    for clocks that drift one way meanwhile."""
+    low = min(offset.ns - offset.error_ns for offset in (before, after))
+    high = max(offset.ns + offset.error_ns for offset in (before, after))
+    middle = (low + high) // 2
+    return Offset(middle, high - middle, after.at_ns)
+
+
 def measured(
     ask: Callable[[], int], clock: Callable[[], int], exchanges: int = EXCHANGES
 ) -> list[Exchange]:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from concurve.definition.inventory import Host, Inventory
+from concurve.definition.inventory import PUBLIC_REMEDY, Host, Inventory
 from concurve.errors import HostError
 from concurve.version import __version__
 
@@ -62,6 +62,10 @@ _SETTINGS = {
     "RAY_worker_oom_score_adjustment": "0",
 }
 
+#: Ray asks for a token since this version.
+RAY_LEAST = (2, 52)
+RAY_LEAST_SAID = ".".join(map(str, RAY_LEAST))
+
 #: Seconds for OpenSSH to log in, and for a command to end. Towards a head that cannot be reached,
 #: ``ray start`` alone would take ten minutes.
 CONNECT_SECONDS = 10
@@ -107,6 +111,7 @@ def up(inventory: Inventory) -> list[list[Step]]:
         ],
         [
             *(_check_token(inventory, host) for host in inventory.hosts),
+            *(_check_private(inventory, host) for host in inventory.hosts if not host.public),
             *(_check_ports(inventory, host) for host in inventory.hosts),
         ],
         [_make_folder(inventory, host) for host in inventory.hosts],
@@ -187,6 +192,11 @@ def ssh(host: Host, line: str) -> tuple[str, ...]:
     return ("ssh", *options, host.login, line)
 
 
+def is_too_old(version: str) -> bool:
+    """Does a version of Ray let in whoever reaches it, since it ignores tokens?"""
+    return tuple(map(int, version.split(".")[:2])) < RAY_LEAST
+
+
 def ray_version() -> str | None:
     """The version of Ray that is installed here; ``None`` if none is."""
     try:
@@ -211,7 +221,11 @@ def _check_versions(inventory: Inventory, host: Host) -> Step:
             f"; assert ray.__version__ == {here!r}, "
             f"f'Ray {{ray.__version__}}, this machine has {here}'"
         )
-    of_ray = f"ray=={here}" if here else "Ray"
+    code += (
+        f"; assert tuple(map(int, ray.__version__.split('.')[:2])) >= {RAY_LEAST}, "
+        "f'Ray {ray.__version__}, which lets in whoever reaches it: it knows no tokens'"
+    )
+    of_ray = f"ray=={here}" if here and not is_too_old(here) else f"Ray {RAY_LEAST_SAID} or newer"
     line = shlex.join([inventory.cluster.python, "-c", code])
     return Step(
         host.name,
@@ -257,6 +271,18 @@ def _check_token(inventory: Inventory, host: Host) -> Step:
         ssh(host, line),
         f"ray get-auth-token --generate on one host, and its {inventory.cluster.token} on all, "
         "for its user alone",
+        is_check=True,
+    )
+
+
+def _check_private(inventory: Inventory, host: Host) -> Step:
+    """A host may have more addresses than the file names, and a name may stand for any."""
+    words = [inventory.cluster.python, "-m", "concurve.hosts.daemons", "private"]
+    return Step(
+        host.name,
+        "a machine without a public address",
+        ssh(host, shlex.join(words)),
+        PUBLIC_REMEDY,
         is_check=True,
     )
 

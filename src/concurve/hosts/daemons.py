@@ -1,6 +1,7 @@
 """The daemons that connect the hosts, as seen on one of them. ``python -m concurve.hosts.daemons
 stop MARK`` ends those with a mark in their environment; others of their kind are left alone.
-``folder PATH`` makes the folder in which they keep their sockets."""
+``folder PATH`` makes the folder in which they keep their sockets, and ``private`` fails where this
+machine has a public address."""
 
 from __future__ import annotations
 
@@ -11,10 +12,12 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from concurve.definition.inventory import PUBLIC_ADDRESS, PUBLIC_REMEDY
 from concurve.errors import HostError
+from concurve.host.addresses import public_addresses
 from concurve.host.processes import has_variable, signal_if
 from concurve.hosts.commands import MARK_VARIABLE
 
@@ -23,7 +26,7 @@ GRACE_SECONDS = 5.0
 
 _LOOK_SECONDS = 0.05
 
-_USAGE = "usage: python -m concurve.hosts.daemons stop MARK | folder PATH"
+_USAGE = "usage: python -m concurve.hosts.daemons stop MARK | folder PATH | private"
 
 #: The fields of /proc/PID/stat after the name: the parent, user and system time in ticks, and the
 #: moment of the start, which tells two processes of one number apart.
@@ -139,18 +142,41 @@ def make_folder(path: Path) -> None:
         ) from error
 
 
+def check_private() -> None:
+    """Refuse this machine if one of its own addresses is public.
+
+    Raises:
+        HostError: it is, or the kernel does not list them.
+    """
+    try:
+        found = public_addresses()
+    except OSError as error:
+        raise HostError(
+            f"its addresses are not known: {error.filename}: {error.strerror}", PUBLIC_REMEDY
+        ) from error
+    if found:
+        raise HostError(f"{found[0]} {PUBLIC_ADDRESS}", PUBLIC_REMEDY)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Stop what has a mark, or make a folder. Exit codes: 0 done, 1 the folder is not to be used, 2
-    wrong usage."""
+    """Stop what has a mark, make a folder, or look at the addresses. Exit codes: 0 done, 1 the
+    folder, or the machine, is not to be used, 2 wrong usage."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if words == ["private"]:
+        return _told(check_private)
     if len(words) != 2 or words[0] not in ("stop", "folder") or not words[1]:
         print(_USAGE, file=sys.stderr)
         return 2
     if words[0] == "stop":
         print(f"{stop(words[1])} processes ended")
         return 0
+    return _told(functools.partial(make_folder, Path(words[1])))
+
+
+def _told(do: Callable[[], None]) -> int:
+    """Do something, and say why it cannot be done."""
     try:
-        make_folder(Path(words[1]))
+        do()
     except HostError as error:
         print(error.what, file=sys.stderr)
         return 1

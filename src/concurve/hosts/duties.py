@@ -12,7 +12,8 @@ from typing import Any
 from concurve.engine.local import LocalEngine
 from concurve.errors import HostError
 from concurve.host import machine, native
-from concurve.host.lock import measurement_lock
+from concurve.host.addresses import public_addresses
+from concurve.host.lock import taken_lock
 from concurve.host.temporary import folder_at, free_port
 from concurve.hosts import messages as m
 from concurve.hosts.messages import Description, Request
@@ -65,14 +66,15 @@ class Duties:
         return answer
 
     def close(self) -> None:
-        """Give back what is held."""
-        for path in list(self._folders):
-            self._remove_folder(path)
-        self._held.close()
+        """Give back what is held: all of it, though some cannot be."""
+        with self._held:
+            for path in list(self._folders):
+                with contextlib.suppress(OSError):  # the next agent removes it
+                    self._remove_folder(path)
 
     def _lock(self, what: str) -> None:
         if not self._is_locked:
-            self._held.enter_context(measurement_lock(what))
+            self._held.callback(os.close, taken_lock(what))
             self._is_locked = True
 
     def _make_folder(self, path: str) -> bool:
@@ -97,7 +99,16 @@ def describe() -> Description:
         machine=machine.describe_machine(),
         probes=LocalEngine().probes(),
         nice=os.getpriority(os.PRIO_PROCESS, 0),
+        public=_public_addresses(),
     )
+
+
+def _public_addresses() -> tuple[str, ...]:
+    """Those of this host; none where the kernel does not tell them."""
+    try:
+        return public_addresses()
+    except OSError:
+        return ()
 
 
 def take_all_cpus() -> None:

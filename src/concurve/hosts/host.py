@@ -90,6 +90,7 @@ class ConnectedHost:
         self._events = events
         self._offsets: list[Offset] = []
         self.round_trip_ns = 0
+        self.usual_round_trip_ns = 0
         self.lost: HostLostError | None = None
         self._ends = threading.Event()
         self._thread = threading.Thread(
@@ -125,7 +126,9 @@ class ConnectedHost:
             exchanged = measured(self.connection.clock, time.monotonic_ns, exchanges)
         except HostLostError as error:
             raise self._lose(error) from error
-        self.round_trip_ns = min(exchange.round_trip_ns for exchange in exchanged)
+        round_trips = sorted(exchange.round_trip_ns for exchange in exchanged)
+        self.round_trip_ns = round_trips[0]
+        self.usual_round_trip_ns = round_trips[len(round_trips) // 2]
         try:
             # All of them bound the offset, so a jump among them is seen.
             found = combined(map(_of_one, exchanged), time.monotonic_ns())

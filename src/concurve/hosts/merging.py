@@ -26,6 +26,9 @@ from concurve.wire.record import (
 from concurve.wire.spec import FORMAT, TrialSpec
 
 _NO_CLOCK = "no stand-in of this host said where its trial lies on its clock"
+_ONE_HOST = "the trial ran on one host: no other clock matters"
+_NO_START = "no role of this host waited for an agreed start"
+_NO_MARK = "the daemons of this host are not marked as those that concurve hosts up starts"
 
 
 class Measured(NamedTuple):
@@ -169,7 +172,14 @@ def _wall_ns(spec: TrialSpec, roles: Mapping[str, RoleRecord]) -> int:
 
 def _host(one: Measured, begin_ns: int | None, shift_ns: int) -> HostRecord:
     record = one.record
-    unknown = begin_ns is None and one.offset is not None
+    late_ns = _late_ns(one)
+    absent = {
+        "begin_ns": _NO_CLOCK if begin_ns is None and one.offset is not None else "",
+        "clock_offset_ns": _ONE_HOST if one.offset is None else "",
+        "clock_error_ns": _ONE_HOST if one.offset is None else "",
+        "start_late_ns": _NO_START if late_ns is None else "",
+        "engine_cpu_ns": _NO_MARK if one.engine_cpu_ns is None else "",
+    }
     return HostRecord(
         name=one.host,
         machine=record.machine,
@@ -178,9 +188,9 @@ def _host(one: Measured, begin_ns: int | None, shift_ns: int) -> HostRecord:
         wall_ns=record.wall_ns,
         clock_offset_ns=None if one.offset is None else one.offset.ns,
         clock_error_ns=None if one.offset is None else one.offset.error_ns,
-        start_late_ns=_late_ns(one),
+        start_late_ns=late_ns,
         engine_cpu_ns=one.engine_cpu_ns,
-        absent={"begin_ns": _NO_CLOCK} if unknown else {},
+        absent={name: why for name, why in absent.items() if why},
     )
 
 

@@ -191,8 +191,8 @@ Answer = Done | Failed | ToStandIn
 
 class Description(msgspec.Struct, frozen=True):
     """A host, as the laboratory must know it: the versions there, the CPUs that the kernel grants,
-    what :mod:`concurve.host.machine` and the runner say of it, and the nice value of what starts
-    trials."""
+    what :mod:`concurve.host.machine` and the runner say of it, the nice value of what starts
+    trials, and its public addresses, as far as the kernel tells them."""
 
     version: str
     python: str
@@ -201,6 +201,7 @@ class Description(msgspec.Struct, frozen=True):
     machine: dict[str, Any]
     probes: dict[str, Any]
     nice: int
+    public: tuple[str, ...] = ()
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):

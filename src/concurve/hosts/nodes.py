@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from concurve.definition.inventory import ANY, EACH, Cluster, Host, Inventory
+from concurve.definition.inventory import (
+    ANY,
+    EACH,
+    PUBLIC_ADDRESS,
+    PUBLIC_REMEDY,
+    Cluster,
+    Host,
+    Inventory,
+)
 from concurve.definition.templates import NAME
 from concurve.errors import HostError
 from concurve.hosts.commands import RESOURCE
@@ -85,7 +94,7 @@ def _host(node: Mapping[str, Any], hostnames: Mapping[str, int]) -> Host:
         name = named[0]
     if not NAME.fullmatch(name) or name in (EACH, ANY):
         name = _NO_NAME.sub("-", f"node-{address}")
-    _refuse_public(name, address)
+    refuse_public(name, [address])
     labels = tuple(
         label
         for label in resources
@@ -94,15 +103,13 @@ def _host(node: Mapping[str, Any], hostnames: Mapping[str, int]) -> Host:
     return Host(name=name, address=address, labels=labels)
 
 
-def _refuse_public(name: str, address: str) -> None:
-    try:
-        is_public = ipaddress.ip_address(address).is_global
-    except ValueError:
-        return
-    if is_public:
-        raise HostError(
-            f"host {name}: {address} is a public address, and some ports of Ray listen on all "
-            "addresses",
-            "nodes of a private network; or, behind a firewall, a file of hosts with public = true "
-            "(docs/many-hosts.md)",
-        )
+def refuse_public(name: str, addresses: Sequence[str]) -> None:
+    """Refuse a host one of whose addresses is public.
+
+    Raises:
+        HostError: names the host, the address and the remedy.
+    """
+    for address in addresses:
+        with contextlib.suppress(ValueError):
+            if ipaddress.ip_address(address).is_global:
+                raise HostError(f"host {name}: {address} {PUBLIC_ADDRESS}", PUBLIC_REMEDY)

@@ -21,7 +21,7 @@ from concurve.definition.hosts_file import same_address
 from concurve.definition.inventory import Cluster, Host, Inventory
 from concurve.errors import HostError
 from concurve.hosts import leaving, listening
-from concurve.hosts.commands import RAYLET_PORT, mark_of
+from concurve.hosts.commands import RAY_LEAST_SAID, RAYLET_PORT, is_too_old, mark_of
 from concurve.hosts.connection import (
     QUICK_SECONDS,
     Connection,
@@ -35,7 +35,7 @@ from concurve.hosts.guard import REMEDY, guarded
 from concurve.hosts.host import HostEvent, HostEvents
 from concurve.hosts.lease import LEASE_SECONDS, RENEWAL_SECONDS
 from concurve.hosts.messages import Renew, packed
-from concurve.hosts.nodes import inventory_of_nodes, parse_address, resource_of
+from concurve.hosts.nodes import inventory_of_nodes, parse_address, refuse_public, resource_of
 from concurve.hosts.ray_tasks import RayTasks, asked, result_of
 from concurve.hosts.starting import start_agent
 
@@ -186,6 +186,7 @@ def connected(inventory: Inventory, used: Sequence[Host]) -> Iterator[HostsEngin
             with _renewed(ray, actors.values()):
                 connections = _there(ray, actors, inventory, used, vital)
                 engine = stack.enter_context(HostsEngine(inventory, connections, tasks, events))
+            check_private(engine)
         yield engine
 
 
@@ -373,6 +374,11 @@ def _ray(cluster: Cluster) -> Any:
         import ray
     except ImportError as error:
         raise HostError("Ray is not installed here", _INSTALL) from error
+    if is_too_old(ray.__version__):
+        raise HostError(
+            f"Ray {ray.__version__} here lets in whoever reaches it: it knows no tokens",
+            f"Ray {RAY_LEAST_SAID} or newer on all hosts, of one version: {_INSTALL}",
+        )
     logging.getLogger("ray._private.worker").addFilter(_is_to_be_said)
     return ray
 
@@ -547,6 +553,17 @@ def check_nodes(
                 else "concurve hosts down FILE, then up: is the host reached by SSH?",
             )
         _check_address(host, str(found[0].get("NodeManagerAddress", "")))
+
+
+def check_private(engine: HostsEngine) -> None:
+    """Refuse a host that has a public address beside that by which others reach it.
+
+    Raises:
+        HostError: names the host and the address.
+    """
+    for name, host in engine.hosts.items():
+        if not engine.inventory.host(name).public:
+            refuse_public(name, host.description.public)
 
 
 def _check_address(host: Host, known: str) -> None:

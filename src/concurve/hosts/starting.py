@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
+import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from concurve.errors import HostError
 from concurve.host.own_python import module
+from concurve.host.temporary import offered_folder
 from concurve.hosts.lease import LEASE_SECONDS
 
 #: Seconds for an agent to listen: it imports a part of the laboratory.
@@ -43,7 +45,22 @@ def start_agent(
     Raises:
         HostError: it does not listen.
     """
-    path = Path(tempfile.mkdtemp(prefix="concurve-agent-")) / "socket"
+    path = offered_folder() / "socket"
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, path.parent.parent, ignore_errors=True)
+        _start(path, lease_seconds, environment, before, first_seconds)
+        stack.pop_all()  # it is the agent's now
+    return path
+
+
+def _start(
+    path: Path,
+    lease_seconds: float,
+    environment: Mapping[str, str] | None,
+    before: tuple[str, ...],
+    first_seconds: float,
+) -> None:
+    """Start an agent and wait until it listens."""
     given = agent_environment(os.environ if environment is None else environment)
     words = [*before, *module("concurve.hosts.agent"), str(path)]
     words += [str(lease_seconds), str(first_seconds)]
@@ -60,7 +77,7 @@ def start_agent(
     said = process.stdout.readline() if readable else b""
     if said.strip() == b"ready":
         process.wait()
-        return path
+        return
     process.kill()
     _, errors = process.communicate()
     reason = errors.decode(errors="replace").strip() or f"it said nothing in {START_SECONDS:g} s"

@@ -13,7 +13,7 @@ from concurve.definition.inventory import Inventory
 from concurve.engine.local import STOP_SECONDS, revealed
 from concurve.errors import HostError, RunError
 from concurve.hosts import messages as m
-from concurve.hosts.clocks import Offset
+from concurve.hosts.clocks import Offset, spanning
 from concurve.hosts.connection import QUICK_SECONDS
 from concurve.hosts.host import ConnectedHost, HostEvent, HostEvents
 from concurve.hosts.merging import Measured, merge
@@ -24,9 +24,14 @@ from concurve.wire import decode_record, encode_spec
 from concurve.wire.record import TrialRecord
 from concurve.wire.spec import TrialSpec
 
-#: A gate opens so long after the laboratory has decided it, or after several round trips.
+#: A gate opens so long after the laboratory has decided it, and after so many times the round trips
+#: to all hosts that are told, one after the other: the last one is to know the time in time.
 LEAD_NS = 10_000_000
 LEAD_ROUND_TRIPS = 4
+
+#: Clocks are compared again before a gate opens if that was longer ago: 50 parts in a million of it
+#: are a quarter of a millisecond.
+OFFSET_NS = 5_000_000_000
 
 #: What a trial may take beyond its own limit: its start on all hosts, and its end.
 MARGIN_SECONDS = 60.0
@@ -58,6 +63,7 @@ class TrialOverHosts:
         self._stopped: set[str] = set()
         self._opened: dict[str, dict[str, tuple[int, tuple[str, ...]]]] = {}
         self._offsets: dict[str, Offset] = {}
+        self._spans: dict[str, Offset] = {}
         self._begun: list[str] = []
         self._lets_end = False
         limit = spec.time_limit_ns
@@ -68,8 +74,7 @@ class TrialOverHosts:
     def run(self) -> TrialRecord:
         """Start the parts, open the gates, and merge the records."""
         self._events.forget()
-        if len(self._parts) > 1:
-            self._offsets = {name: self._usable_offset(name) for name in self._parts}
+        self._read_clocks()
         for name, part in self._parts.items():
             self._ask(name, m.Begin(encode_spec(revealed(part.spec)), self._spec.trial))
             self._begun.append(name)
@@ -80,6 +85,7 @@ class TrialOverHosts:
         self._wait_for(self._own_roles_have_ended)
         self._let_servers_end()
         self._wait_for(self._all_have_recorded)
+        self._read_clocks()
         return merge(self._spec, self._measured(), frozenset(self._stopped))
 
     def abandon(self) -> None:
@@ -107,6 +113,15 @@ class TrialOverHosts:
         found = {gate for part in self._parts.values() for gate in part.gates}
         return sorted(found, key=lambda gate: int(gate.rpartition("-")[2]))
 
+    def _read_clocks(self) -> None:
+        """Compare the clocks of the hosts, if there are several. What was found before still bounds
+        the offset of the trial: clocks drift apart while it runs."""
+        if len(self._parts) > 1:
+            for name in self._parts:
+                found = self._usable_offset(name)
+                self._offsets[name] = found
+                self._spans[name] = spanning(self._spans.get(name, found), found)
+
     def _usable_offset(self, name: str) -> Offset:
         offset = self._host(name).offset()
         if offset.error_ns > CLOCK_ERROR_MOST_NS:
@@ -125,13 +140,20 @@ class TrialOverHosts:
 
     def _open(self, gate: str) -> None:
         """Open a gate on all hosts that have it, at one time."""
-        worst = max(self._host(name).round_trip_ns for name in self._parts)
-        at_ns = time.monotonic_ns() + max(LEAD_NS, LEAD_ROUND_TRIPS * worst)
-        for name, part in self._parts.items():
-            if gate in part.gates and name not in self._records:
-                local = self._offsets[name].remote(at_ns)
-                self._ask(name, m.Open(gate, local))
-                self._opened.setdefault(name, {})[gate] = (local, part.gates[gate])
+        told = [
+            part
+            for name, part in self._parts.items()
+            if gate in part.gates and name not in self._records
+        ]
+        old_ns = time.monotonic_ns() - OFFSET_NS
+        if any(self._offsets[part.host].at_ns < old_ns for part in told):
+            self._read_clocks()
+        telling = sum(self._host(part.host).usual_round_trip_ns for part in told)
+        at_ns = time.monotonic_ns() + LEAD_NS + LEAD_ROUND_TRIPS * telling
+        for part in told:
+            local = self._offsets[part.host].remote(at_ns)
+            self._ask(part.host, m.Open(gate, local))
+            self._opened.setdefault(part.host, {})[gate] = (local, part.gates[gate])
 
     def _own_roles_have_ended(self) -> bool:
         """Have the roles that end by themselves done so on each host?"""
@@ -212,7 +234,7 @@ class TrialOverHosts:
             Measured(
                 host=name,
                 record=self._records[name],
-                offset=self._offsets.get(name),
+                offset=self._spans.get(name),
                 opened=self._opened.get(name, {}),
                 engine_cpu_ns=self._engine_cpu_ns.get(name),
             )

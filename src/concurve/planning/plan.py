@@ -36,6 +36,7 @@ from concurve.definition.study import (
 from concurve.definition.templates import Value, expand, render
 from concurve.errors import HostError, StudyError
 from concurve.planning.placing import placed
+from concurve.planning.searches import check_searches, is_search
 from concurve.secrets import reference
 from concurve.store.run_head import PROTOCOL, RunHead
 from concurve.terms import Level
@@ -277,7 +278,7 @@ def trial_spec(
         machines: what the hosts grant, by name; what is not there is as on this machine.
 
     Raises:
-        StudyError: a rendered control is malformed.
+        StudyError: a rendered control is malformed, or several loads search for a rate at once.
         HostError: the machine lacks what a level requires, or there is no such host.
     """
     limit = plan.rules.timeout_seconds
@@ -285,11 +286,16 @@ def trial_spec(
     granted = _granted(plan, Machine(cpus, find_program), machines or {})
     where = f"{describe(cell.parameters)}: " if name_cell else ""
     copies: dict[str, tuple[RoleSpec, ...]] = {}
+    searching: dict[str, int] = {}
     for role in plan.study.roles:
         after = tuple(spec.name for other in role.after for spec in copies[other])
         copies[role.name] = _role_specs(
             plan, role, after, values, granted, f"{where}role {role.name}", plan.host_of(block)
         )
+        program = None if role.program is None else render(role.program, values)
+        if found := [spec for spec in copies[role.name] if is_search(program, spec.argv)]:
+            searching[role.name] = len(found)
+    check_searches(plan.study.roles, searching, where)
     return TrialSpec(
         trial=trial,
         roles=tuple(spec for specs in copies.values() for spec in specs),
@@ -330,7 +336,8 @@ def _granted(plan: Plan, here: Machine, machines: Mapping[str, Machine]) -> dict
     for host in plan.inventory.hosts:
         machine = machines.get(host.name) or Machine(host.cpus or here.cpus, here.find_program)
         spare = _spare_cpus(plan, machine.cpus, host.name)
-        found[host.name] = _Granted(*machine, spare, host.cpus or None)
+        usual = host.cpus or (tuple(machine.cpus) if host.housekeeping else None)
+        found[host.name] = _Granted(*machine, spare, usual)
     return found
 
 

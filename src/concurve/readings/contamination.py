@@ -5,11 +5,12 @@ CPU; threads waited for a CPU although there were no more workers than CPUs. Wor
 (nice above 0) runs where a CPU is left idle: it is judged by the wait that it caused, and by its
 share only where the wait cannot be judged. Coarse counters are only judged where they moved by
 several of their ticks. A further sign concerns the runner: it had no CPU when a phase began or
-ended, and so read the probes late.
+ended, and so read the probes late. Of several hosts, one may have started its roles late.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -27,14 +28,17 @@ WAIT_SHARE_MAX = 0.05
 TICKS_MIN = 3
 #: A tick as kernels show it, where a record does not say.
 TICK_NS = 10_000_000
-#: Share of a measured phase by which its probes may be read late, and from when it matters.
+#: Share of a measured phase by which its probes may be read late, or of the time of a host's roles
+#: by which these may start late, and from when it matters. A start at an agreed time is to be exact
+#: to a millisecond; of two hosts that load a server, one that is late by 2 % of its time takes 1 %
+#: off the sum, which is the least difference that counts between hosts.
 LATE_SHARE_MAX = 0.02
 LATE_NS_MIN = 1_000_000
 #: What the processes that are named leave of the CPU time of all others is told from this share on.
 _REST_SHARE_MIN = 0.01
 #: Signs of the whole machine, read alike in every cell: trials with them may be left out of a ratio
 #: without favouring one of its cells. The others can be seen in some cells only.
-MACHINE_WIDE = ("steal", "foreign_cpu", "late_reading")
+MACHINE_WIDE = ("steal", "foreign_cpu", "late_reading", "late_start")
 #: Signs that processes outside the trial cause.
 BY_PROCESSES = ("foreign_cpu", "low_priority", "run_queue")
 #: The cause of a late trial: its CPU times and counts are in doubt, its wall times are not.
@@ -66,6 +70,7 @@ def judge(
     for host in record.hosts:
         own = on_host(record, host)
         signs = _judge(own, workers if own.role(target) is not None else None, target)
+        signs += filter(None, [_late_start(own.roles, host.start_late_ns)])
         found += [sign._replace(detail=f"host {host.name}: {sign.detail}") for sign in signs]
     return sorted(found, key=lambda sign: sign.limit / sign.share)
 
@@ -260,6 +265,26 @@ def _late(record: TrialRecord, target: str) -> Contamination | None:
         LATE_SHARE_MAX,
         f"the probes of {target} were read {late_ns / 1e6:.1f} ms after an edge of the measured "
         f"phase, {share * 100:.1f} % of it (limit {LATE_SHARE_MAX * 100:.0f} %)",
+    )
+
+
+def _late_start(roles: Sequence[RoleRecord], late_ns: int | None) -> Contamination | None:
+    """Did the roles of a host start after the agreed time, while those of other hosts ran? What it
+    is a part of is the time of its longest role that ended by itself, such as its load."""
+    started = [role for role in roles if role.pid is not None]
+    own = [role.wall_ns for role in started if role.ended_by == "itself"]
+    wall_ns = max(own or [role.wall_ns for role in started], default=0)
+    if not late_ns or late_ns < LATE_NS_MIN or not wall_ns:
+        return None
+    share = late_ns / wall_ns
+    if share <= LATE_SHARE_MAX:
+        return None
+    return Contamination(
+        "late_start",
+        share,
+        LATE_SHARE_MAX,
+        f"its roles started {late_ns / 1e6:.1f} ms after the agreed time, {share * 100:.1f} % of "
+        f"the time that they took (limit {LATE_SHARE_MAX * 100:.0f} %)",
     )
 
 

@@ -743,7 +743,9 @@ class HostRecord(_Record, frozen=True):
         int | None,
         about("Its monotonic clock less that of the laboratory, as it was taken off the times."),
     ] = None
-    clock_error_ns: Annotated[Count | None, about("Bound of the error of that offset.")] = None
+    clock_error_ns: Annotated[
+        Count | None, about("Bound of the error of that offset, from before the trial to after it.")
+    ] = None
     start_late_ns: Annotated[
         Count | None,
         about(

@@ -31,6 +31,7 @@ from concurve.analysis.run.hosts import sentences as host_sentences
 from concurve.analysis.run.indicators import indicator_infos
 from concurve.analysis.run.run_samples import samples_of
 from concurve.analysis.run.shapes import InTime, in_time_of, with_shapes, with_widened
+from concurve.analysis.run.siblings import slower_siblings
 from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
 from concurve.analysis.sentences import sentences
 from concurve.analysis.shape_sentences import shape_sentences
@@ -211,6 +212,7 @@ def analyse(
         *ground.said,
         *shape_sentences(plan, cells, *in_time, indicators, primary),
         *host_sentences(hosts),
+        *slower_siblings(plan, tables),
     )
     block_seconds = _block_seconds(plan, protocol)
     claims = claims_in_doubt(head.study, samples, samples.quiet, block_seconds)

@@ -22,6 +22,7 @@ from concurve.planning.plan import Cell, Plan, describe
 from concurve.stats.blocks import Blocks, geometric_means, quotients
 from concurve.stats.moments import growth
 from concurve.stats.rank_sums import Shifted, shifted
+from concurve.stats.signed_ranks import Ranked
 from concurve.terms import IndicatorInfo
 
 #: Hosts that differ by less than this share are alike for all that is said of a run.
@@ -94,7 +95,7 @@ def compare_hosts(plan: Plan, tables: Sequence[Table], info: IndicatorInfo) -> C
         return Comparison(plan.alike, ())
     others = plan.alike[0] if len(plan.alike) == 2 else "the other hosts"
     differences = [
-        _difference((host, others, of), test, len(pairs))
+        difference((host, others, of), test, len(pairs))
         for of, host, test in pairs
         if test is not None
     ]
@@ -148,7 +149,8 @@ def _against_others(
         yield host, shifted(by_host[host], others)
 
 
-def _difference(names: tuple[str, str, str], test: Shifted, tests: int) -> Difference:
+def difference(names: tuple[str, str, str], test: Shifted | Ranked, tests: int) -> Difference:
+    """What a test, one of several, says: the names are those of :class:`Difference`."""
     level = _LEVEL / tests
     low, high = test.interval(1 - level)
     p = 2 * min(test.p_above(), test.p_below())
