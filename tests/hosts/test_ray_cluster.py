@@ -31,6 +31,12 @@ from tests.definition.test_hosts_file import lab
 from tests.helpers.agents import inventory_of
 
 
+@pytest.fixture(autouse=True)
+def _without_dns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hosts of a test have names that nobody knows."""
+    monkeypatch.setattr(ray_cluster, "check_names", lambda inventory: None)
+
+
 class RayError(Exception): ...
 
 
@@ -219,6 +225,22 @@ def test_ray_is_joined_with_its_token_and_without_its_dashboard(fake_ray: Ray) -
     assert fake_ray.ends == 1, "left again"
     assert os.environ["RAY_AUTH_MODE"] == "token"
     assert os.environ["RAY_AUTH_TOKEN_PATH"] == str(Path("~/.ray/auth_token").expanduser())
+
+
+def test_each_host_is_listed_though_one_is_not_there(
+    fake_ray: Ray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def placed(*_: object) -> None:
+        raise HostLostError("host server1 was lost")
+
+    monkeypatch.setattr(ray_cluster, "_placed", placed)
+    inventory = lab()
+    found = dict(ray_cluster.each_connected(inventory))
+    assert [*found] == ["server1", "load1", "load2"]
+    assert "host server1 was lost" in str(found["server1"])
+    assert "host load1 is not there" in str(found["load1"])
+    assert "host load2 is not there" in str(found["load2"])
+    assert fake_ray.ends == 1, "left again"
 
 
 def test_a_cluster_that_cannot_be_joined_is_an_error_of_the_host(

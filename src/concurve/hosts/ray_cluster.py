@@ -19,7 +19,7 @@ from typing import Any
 
 from concurve.definition.hosts_file import same_address
 from concurve.definition.inventory import Cluster, Host, Inventory
-from concurve.errors import HostError
+from concurve.errors import ConcurveError, HostError, RunError
 from concurve.hosts import leaving, listening
 from concurve.hosts.commands import RAY_LEAST_SAID, RAYLET_PORT, is_too_old, mark_of
 from concurve.hosts.connection import (
@@ -32,9 +32,10 @@ from concurve.hosts.connection import (
 )
 from concurve.hosts.engine import HostsEngine
 from concurve.hosts.guard import REMEDY, guarded
-from concurve.hosts.host import HostEvent, HostEvents
+from concurve.hosts.host import ConnectedHost, HostEvent, HostEvents
 from concurve.hosts.lease import LEASE_SECONDS, RENEWAL_SECONDS
 from concurve.hosts.messages import Renew, packed
+from concurve.hosts.names import check_names
 from concurve.hosts.nodes import inventory_of_nodes, parse_address, refuse_public, resource_of
 from concurve.hosts.ray_tasks import RayTasks, asked, result_of
 from concurve.hosts.starting import start_agent
@@ -176,17 +177,51 @@ def connected(inventory: Inventory, used: Sequence[Host]) -> Iterator[HostsEngin
     Raises:
         HostError: Ray is not installed or does not run, or a host is not there.
     """
+    check_names(inventory)
     events = HostEvents()
     with contextlib.ExitStack() as stack:
         with _before_the_run():
             ray, vital = stack.enter_context(_joined(inventory, events))
-            check_nodes(asked(ray.nodes, vital.check), inventory, used)
-            tasks = RayTasks(ray, vital.check, lambda: len(events.lost))
-            actors = _placed(ray, inventory, used, vital)
-            with _renewed(ray, actors.values()):
-                connections = _there(ray, actors, inventory, used, vital)
-                engine = stack.enter_context(HostsEngine(inventory, connections, tasks, events))
-            check_private(engine)
+            engine = stack.enter_context(_engine(ray, vital, inventory, used, events))
+        yield engine
+
+
+def each_connected(inventory: Inventory) -> Iterator[tuple[str, ConnectedHost | ConcurveError]]:
+    """Each host of an inventory, connected by itself, or why it is not: one that is lost is none of
+    the others' business.
+
+    Raises:
+        HostError: Ray is not installed or does not run.
+    """
+    check_names(inventory)
+    with contextlib.ExitStack() as stack:
+        with _before_the_run():
+            ray, vital = stack.enter_context(_joined(inventory, HostEvents()))
+        for host in inventory.hosts:
+            with contextlib.ExitStack() as own:
+                try:
+                    with _before_the_run():
+                        engine = _engine(ray, vital, inventory, [host], HostEvents())
+                        found = own.enter_context(engine).hosts[host.name]
+                except (HostError, RunError) as error:
+                    yield host.name, error
+                else:
+                    yield host.name, found
+
+
+@contextlib.contextmanager
+def _engine(
+    ray: Any, vital: Vital, inventory: Inventory, used: Sequence[Host], events: HostEvents
+) -> Iterator[HostsEngine]:
+    """An engine on hosts of a Ray that was joined."""
+    check_nodes(asked(ray.nodes, vital.check), inventory, used)
+    tasks = RayTasks(ray, vital.check, lambda: len(events.lost))
+    actors = _placed(ray, inventory, used, vital)
+    with _renewed(ray, actors.values()):
+        connections = _there(ray, actors, inventory, used, vital)
+        engine = HostsEngine(inventory, connections, tasks, events)
+    with engine:
+        check_private(engine)
         yield engine
 
 
