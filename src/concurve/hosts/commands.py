@@ -121,7 +121,7 @@ def up(inventory: Inventory) -> list[list[Step]]:
             *(_check_private(inventory, host) for host in inventory.hosts if not host.public),
             *(_check_ports(inventory, host) for host in inventory.hosts),
         ],
-        [_make_folder(inventory, host) for host in inventory.hosts],
+        [make_folder(inventory, host) for host in inventory.hosts],
         [_start(inventory, inventory.host(inventory.cluster.head), True)],
         [_start(inventory, host, False) for host in others],
     ]
@@ -387,12 +387,13 @@ def _own_folder(inventory: Inventory, host: Host) -> str:
     return f"{_folder(inventory)}/{inventory.hosts.index(host)}"
 
 
-def _make_folder(inventory: Inventory, host: Host) -> Step:
-    """For its user alone: any user may make a folder of this name first."""
+def make_folder(inventory: Inventory, host: Host) -> Step:
+    """For its user alone: any user may make a folder of this name first. It fails where the disk is
+    full, also once the folder is there."""
     words = [inventory.cluster.python, "-m", "concurve.hosts.daemons", "folder"]
     return Step(
         host.name,
-        "the folder of Ray",
+        "the making of Ray's folder",
         ssh(host, shlex.join([*words, _folder(inventory)])),
         f"whose is {_folder(inventory)} there? Another port of [ray] has another folder",
     )

@@ -35,8 +35,11 @@ _USAGE = (
     "busy MARK"
 )
 
+#: What is said of a full file system.
+IS_FULL = "is full"
+
 #: Ray's sockets, logs and object store are in its folder, and our agents and trials beside it.
-FREE_BYTES_LEAST = 256 << 20
+FREE_BYTES_LEAST = 64 << 20
 
 #: The fields of /proc/PID/stat after the name: the parent, user and system time in ticks, and the
 #: moment of the start, which tells two processes of one number apart.
@@ -162,7 +165,7 @@ def check_free(path: Path, file_system: os.statvfs_result) -> None:
     free = file_system.f_bavail * file_system.f_frsize
     if free < FREE_BYTES_LEAST:
         raise HostError(
-            f"the file system of {path} is full: {free >> 20} MiB are free",
+            f"the file system of {path} {IS_FULL}: {free >> 20} MiB are free",
             f"free {FREE_BYTES_LEAST >> 20} MiB there",
         )
 
