@@ -102,22 +102,34 @@ def verb(
     from concurve.errors import StudyError
     from concurve.host.granted import granted_cpus
 
-    cpus = granted_cpus()
-    found = _of_run(study, common["db"]) if study.startswith(_OF_RUN) else find(study, cpus)
+    def of_name(cpus: int) -> Study | Campaign:
+        return _of_run(study, common["db"]) if study.startswith(_OF_RUN) else find(study, cpus)
+
     beside = Beside(
         server=server, ready=ready, ready_within=ready_within, attach=attach, counters=counters
     )
     at = Pointing(levels=levels, target=target, beside=beside)
-    if isinstance(found, Campaign):
-        names = None if only is None else [name.strip() for name in only.split(",")]
-        if not at.is_empty:
-            chosen = at_effort(found, common["effort"]) if names is None else choose(found, names)
-            found = point_campaign(chosen, at, cpus)
-        measure_campaign(found, names, Choices(**common))
+    names = None if only is None else [name.strip() for name in only.split(",")]
+
+    def campaign_for(cpus: int) -> Campaign:
+        found = of_name(cpus)
+        assert isinstance(found, Campaign)
+        if at.is_empty:
+            return found
+        chosen = at_effort(found, common["effort"]) if names is None else choose(found, names)
+        return point_campaign(chosen, at, cpus)
+
+    def study_for(cpus: int) -> Study:
+        found = of_name(cpus)
+        assert not isinstance(found, Campaign)
+        return point(found, at, cpus)
+
+    if isinstance(of_name(granted_cpus()), Campaign):
+        measure_campaign(campaign_for, names, Choices(**common))
     elif only is not None:
         raise StudyError(f"--only is for campaigns, {study} is one study", "no --only")
     else:
-        measure_study(point(found, at, cpus), Choices(**common))
+        measure_study(study_for, Choices(**common))
 
 
 def _of_run(name: str, db: str | None) -> Study:

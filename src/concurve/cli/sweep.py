@@ -211,35 +211,41 @@ def verb(
     _refuse_words_apart(command, parameters, click.get_current_context().meta[_WORDS])
     names = [name for name, _ in parameters]
     counted, amount = study_line.split_work(work, names)
-    study = study_line.sweep_study(
-        command,
-        parameters,
-        granted_cpus(),
-        controls=ControlsTemplate(cpus=cpus, nice=nice, policy=policy),
-        env=study_line.parse_environment(env),
-        hooks=Hooks(setup=setup, prepare=prepare, conclude=conclude, cleanup=cleanup, check=check),
-        background=background,
-        beside=Beside(
-            server=server,
-            ready=ready,
-            ready_within=ready_within,
-            attach=attach,
-            counters=counters,
-        ),
-        extracts=extracts,
-        primary=primary,
-        work=counted,
-        work_amount=amount,
-        conditions=conditions,
-        base=base,
-        name=name,
-    )
+
+    def study_for(granted: int) -> Study:
+        return study_line.sweep_study(
+            command,
+            parameters,
+            granted,
+            controls=ControlsTemplate(cpus=cpus, nice=nice, policy=policy),
+            env=study_line.parse_environment(env),
+            hooks=Hooks(
+                setup=setup, prepare=prepare, conclude=conclude, cleanup=cleanup, check=check
+            ),
+            background=background,
+            beside=Beside(
+                server=server,
+                ready=ready,
+                ready_within=ready_within,
+                attach=attach,
+                counters=counters,
+            ),
+            extracts=extracts,
+            primary=primary,
+            work=counted,
+            work_amount=amount,
+            conditions=conditions,
+            base=base,
+            name=name,
+        )
+
+    study = study_for(granted_cpus())
     _tell_of_texts(parameters, cpus)
     _tell_of_options(command)
     _tell_of_tool(command, extracts)
     _tell_of_primary(primary, study)
     _tell(study, counted, conditions)
-    measure_study(study, Choices(**common))
+    measure_study(study_for, Choices(**common))
 
 
 def _refuse_one_word(parameters: Sequence[tuple[str, str]]) -> None:
