@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from concurve.cli import options
-from concurve.cli.showing import note
 from concurve.cli.streams import tell
 from concurve.errors import BusyError, ConcurveError, HostError, RunError
 from concurve.words import listed
@@ -99,6 +98,7 @@ def list_hosts(file: Path, offline: bool, ray: str | None) -> None:
 @_dry_run
 def up(file: Path, dry_run: bool) -> None:
     """Start Ray, in stages."""
+    from concurve.cli.showing import note
     from concurve.definition.hosts_file import load_hosts
     from concurve.hosts import commands
     from concurve.hosts.names import check_names
