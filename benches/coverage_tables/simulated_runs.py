@@ -59,8 +59,9 @@ class _Memory:
         """All trials."""
         return self._trials
 
-    def first_record(self, _: str) -> None:
+    def records(self, _run: str, _cell: int) -> tuple[()]:
         """No record was kept."""
+        return ()
 
 
 @lru_cache(maxsize=64)

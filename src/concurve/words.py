@@ -75,6 +75,14 @@ def listed(names: Sequence[str], last: str = "and") -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
+def sentence(text: str) -> str:
+    """A text as the beginning of a sentence; one that begins with the name of a figure keeps it:
+    ``load.unanswered``, ``wall_seconds``."""
+    first = text.partition(" ")[0]
+    is_name = "." in first or "_" in first
+    return text if is_name else text[:1].upper() + text[1:]
+
+
 def nearest(wanted: str, names: Iterable[str], cutoff: float = NEAR) -> str | None:
     """The name that is most alike; ``None`` where none is alike enough (``cutoff``, of 1)."""
     return next(iter(difflib.get_close_matches(wanted, list(names), n=1, cutoff=cutoff)), None)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import types
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from concurve.cli import app
+from concurve.cli import app, measuring
+from concurve.definition.hosts_file import load_hosts
+from concurve.definition.inventory import Inventory
+from concurve.definition.study import Study
+from concurve.errors import RunError
+from concurve.planning.plan import Machine
 from tests.definition.test_hosts_file import LAB
 
 STUDY = """
@@ -128,3 +136,57 @@ def test_without_ray_nothing_is_measured(
     study, lab = files
     assert "Ray is not installed here" in refused("run", study, "--hosts", lab)
     assert "Ray is not installed here" in refused("hosts", "list", lab)
+
+
+SWEEP = ["sweep", "-P", "threads", "1..", "--cpus", "{threads}"]
+
+
+def swept(lab: str, *more: str) -> str:
+    done = CliRunner().invoke(
+        app, [*SWEEP, "--hosts", lab, "--place", "*=load1", *more, "--", "true", "{threads}"]
+    )
+    assert done.exception is None, (done.exception, done.output)
+    return done.output
+
+
+def test_levels_by_cpus_are_those_of_the_host_as_its_file_names_them(
+    files: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not those of this machine, which does not run the role: here it has one CPU."""
+    lab = Path(files[1])
+    monkeypatch.setattr("concurve.host.granted.granted_cpus", lambda: 1)
+    monkeypatch.setattr(measuring, "granted_cpus", lambda: 1)
+    monkeypatch.setattr("concurve.cli.planning.allowed_cpus", lambda: (0,))
+    said = swept(str(lab), "--dry-run")
+    assert "those of load1 are not known before a run asks" in said
+    assert "threads=2" in said and "threads=4" not in said
+    assert "[2 CPUs]" in said
+    lab.write_text(lab.read_text().replace("[hosts.load1]\n", '[hosts.load1]\ncpus = "4,5"\n'))
+    refused_levels = refused(
+        *SWEEP, "--hosts", str(lab), "--place", "*=load1", "--dry-run", "--", "true", "{threads}"
+    )
+    assert "role target on load1 cpus: 4 CPUs asked for, 2 granted" in refused_levels
+
+
+def test_a_run_has_the_levels_that_the_host_grants(
+    files: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inventory = load_hosts(Path(files[1]))
+    planned: list[Study] = []
+
+    @contextlib.contextmanager
+    def connected(studies: Sequence[Study], asked: Inventory | None) -> Iterator[object]:
+        machines = {"load1": Machine((0, 1, 2, 3, 4, 5, 6, 7), lambda *_: ())}
+        yield types.SimpleNamespace(machines=machines, inventory=asked)
+
+    def head(study: Study, *_: object) -> None:
+        planned.append(study)
+        raise RunError("enough")
+
+    monkeypatch.setattr(measuring, "connected_hosts", connected)
+    monkeypatch.setattr(measuring, "new_head", head)
+    assert inventory.host("load1").cpus == ()
+    words = ["sweep", "-P", "threads", "1..", "--hosts", files[1], "--place", "*=load1"]
+    assert "enough" in refused(*words, "--", "true", "{threads}")
+    (threads,) = planned[0].factors
+    assert threads.levels == (1, 2, 4, 8, 16), "up to twice the CPUs of that host"

@@ -81,3 +81,9 @@ def test_the_help_texts_need_what_a_build_of_the_wheel_has() -> None:
     unwanted = {name.removesuffix("-python").replace("-", "_") for name in runs_with - built_with}
     assert len(unwanted) > 5
     assert loaded & unwanted == set()
+
+
+def test_the_package_is_run_as_a_module() -> None:
+    words = [sys.executable, "-P", "-m", "concurve", "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("concurve "), done.stderr

@@ -112,3 +112,9 @@ def test_a_name_that_is_none_has_the_ones_that_may_be_meant() -> None:
     assert words.meant("2026", ["20261127-1"]) == "did you mean '20261127-1'?"
     assert words.did_you_mean("a", "b") == "did you mean 'a' or 'b'?"
     assert words.did_you_mean(None) == ""
+
+
+def test_a_sentence_keeps_the_name_of_a_figure_that_it_begins_with() -> None:
+    assert words.sentence("trials differ") == "Trials differ"
+    assert words.sentence("load.unanswered differs") == "load.unanswered differs"
+    assert words.sentence("wall_seconds differs") == "wall_seconds differs"

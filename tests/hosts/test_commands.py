@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from concurve.cli import app
 from concurve.definition.inventory import Inventory
-from concurve.errors import HostError
+from concurve.errors import BusyError, HostError
 from concurve.hosts import commands, daemons
 from concurve.hosts.commands import MARK_VARIABLE, Step
 from concurve.version import __version__
@@ -181,7 +181,8 @@ def test_a_machine_with_a_public_address_is_refused_before_ray_is_started(
     checks = [it for it in stages[1] if "public" in it.says]
     assert [it.host for it in checks] == ["server1", "load2"], "the owner of load1 knows it"
     assert all(it.is_check and "public = true" in it.remedy for it in checks)
-    assert shlex.split(checks[0].words[-1])[1:] == ["-m", "concurve.hosts.daemons", "private"]
+    words = shlex.split(checks[0].words[-1])[1:]
+    assert words == ["-m", "concurve.hosts.daemons", "private", "load2.lab"], "names by each host"
     monkeypatch.setattr(daemons, "public_addresses", lambda: ())
     assert daemons.main(["private"]) == 0
     monkeypatch.setattr(daemons, "public_addresses", lambda: ("9.9.9.9",))
@@ -246,11 +247,150 @@ def test_a_token_that_others_may_read_or_nobody_is_refused(
         token.chmod(mode)
     inventory = lab()
     cluster = msgspec.structs.replace(inventory.cluster, token=str(token))
-    check = commands.up(msgspec.structs.replace(inventory, cluster=cluster))[1][0]
+    check = next(
+        it
+        for it in commands.up(msgspec.structs.replace(inventory, cluster=cluster))[1]
+        if it.says == "the token of Ray"
+    )
     words = ["sh", "-c", check.words[-1]]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == bool(says)
     assert done.stderr.startswith(says)
+    assert "x" not in done.stdout.split(), "nothing prints the token"
+
+
+def token_of(folder: Path, text: str) -> str:
+    """What the check of the token prints on a host with this one."""
+    token = folder / "token"
+    token.write_text(text)
+    token.chmod(0o600)
+    cluster = msgspec.structs.replace(lab().cluster, token=str(token))
+    check = next(
+        it
+        for it in commands.up(msgspec.structs.replace(lab(), cluster=cluster))[1]
+        if it.says == "the token of Ray"
+    )
+    words = ["sh", "-c", check.words[-1]]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+def test_tokens_that_differ_are_seen_before_ray_is_started(tmp_path: Path) -> None:
+    one, same, other = (token_of(tmp_path, text) for text in ("abc", "abc\n", "abd"))
+    steps = [step("echo", text.strip())._replace(host=name, is_equal=True)
+             for name, text in (("a", one), ("b", same), ("c", other))]  # fmt: skip
+    commands.run(steps[:2])
+    with pytest.raises(HostError) as refused:
+        commands.run(steps)
+    assert refused.value.what == "the token of Ray is not the same: one on a and b, another on c"
+
+
+def test_a_checkout_that_differs_is_seen_before_ray_is_started() -> None:
+    checks = [it for it in commands.up(lab())[1] if "the same files" in it.says]
+    assert [it.host for it in checks] == ["server1", "load1", "load2"]
+    assert all(it.is_equal and "same wheels" in it.remedy for it in checks)
+    assert shlex.split(checks[0].words[-1])[1:] == ["-m", "concurve.hosts.daemons", "files"]
+
+
+def test_our_files_are_printed_as_lines_that_are_compared(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {"the package": "1", "programs for x": "2"}
+    monkeypatch.setattr(daemons, "own_files", lambda: found)
+    assert daemons.main(["files"]) == 0
+    text = capsys.readouterr().out
+    assert text == "the package 1\nprograms for x 2\n"
+    other = "the package 1\nprograms for y 3\n"
+    a, b, c = (step("true")._replace(host=name) for name in "abc")
+    commands.check_equal([(a, text), (b, other)])
+    with pytest.raises(HostError, match="programs for y is not the same: one on b, another on c"):
+        commands.check_equal([(a, text), (b, other), (c, "programs for y 4\n")])
+
+
+def answered(monkeypatch: pytest.MonkeyPatch, answer: dict[tuple[str, str], str]) -> list[str]:
+    """Have steps answer by their host and what they are for: an error begins with ``!``; what was
+    run, in order."""
+    ran: list[str] = []
+
+    def run_one(asked: Step) -> str:
+        ran.append(f"{asked.host}: {asked.says}")
+        said = answer.get((asked.host, asked.says), "")
+        if said.startswith("!"):
+            raise HostError(f"host {asked.host}: {said[1:]}", asked.remedy)
+        return said
+
+    monkeypatch.setattr(commands, "_run_one", run_one)
+    monkeypatch.setattr("concurve.hosts.names.check_names", lambda inventory: None)
+    return ran
+
+
+STOP, LOOK, START = "the stop of Ray", "a look at what runs there", "the start of Ray"
+
+
+def test_a_host_that_is_not_reached_keeps_no_other_from_being_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = "!OpenSSH cannot log in: No route to host"
+    ran = answered(
+        monkeypatch,
+        {
+            ("load1", STOP): gone,
+            ("load1", LOOK): gone,
+            ("load2", STOP): "stopped; 4 processes have ended\n",
+            ("server1", STOP): "none of ours ran\n",
+        },
+    )
+    done = CliRunner().invoke(app, ["hosts", "down", lab_file(tmp_path)])
+    assert f"server1: {STOP}" in ran
+    assert done.output.splitlines() == [
+        "load1: OpenSSH cannot log in: No route to host",
+        "load2: Ray: stopped; 4 processes have ended",
+        "server1: Ray: none of ours ran",
+    ]
+    assert isinstance(done.exception, HostError)
+    assert done.exception.what == "Ray was not stopped on load1"
+
+
+def test_ray_is_not_stopped_under_a_measurement_unless_it_is_forced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = answered(monkeypatch, {("load2", LOOK): "pid 17, run scaling\n"})
+    done = CliRunner().invoke(app, ["hosts", "down", lab_file(tmp_path)])
+    assert isinstance(done.exception, BusyError)
+    assert done.exception.what == "host load2: a measurement runs there: pid 17, run scaling"
+    assert "--force" in done.exception.remedy and "resume" in done.exception.remedy
+    assert not any(STOP in it for it in ran)
+    done = CliRunner().invoke(app, ["hosts", "down", lab_file(tmp_path), "--force"])
+    assert done.exception is None
+    assert sum(STOP in it for it in ran) == 3
+
+
+def test_only_a_measurement_by_this_ray_is_ended_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daemons, "_family", lambda mark: {17: "1"} if mark == "m" else {})
+    monkeypatch.setattr(daemons, "measurement_under_way", lambda: "pid 17, run scaling")
+    assert daemons.measured_by("m") == "pid 17, run scaling"
+    assert daemons.measured_by("of another file") == ""
+    monkeypatch.setattr(daemons, "measurement_under_way", lambda: "")
+    assert daemons.measured_by("m") == ""
+
+
+def test_a_start_that_fails_says_where_ray_runs_by_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered(monkeypatch, {("load1", START): "!it has no memory"})
+    done = CliRunner().invoke(app, ["hosts", "up", lab_file(tmp_path)])
+    assert isinstance(done.exception, HostError)
+    said = "Ray may run on server1, load1 and load2 now: concurve hosts down "
+    assert said in done.output
+    answered(monkeypatch, {("load1", "the token of Ray"): "!it is missing"})
+    done = CliRunner().invoke(app, ["hosts", "up", lab_file(tmp_path)])
+    assert isinstance(done.exception, HostError) and "Ray may run" not in done.output
+
+
+def test_a_full_file_system_is_named(tmp_path: Path) -> None:
+    found = os.statvfs(tmp_path)
+    full = os.statvfs_result((found.f_bsize, 4096, 9, 9, 256, *tuple(found)[5:]))
+    with pytest.raises(HostError, match="is full: 1 MiB are free"):
+        daemons.check_free(tmp_path, full)
 
 
 def test_a_host_that_nobody_can_log_in_to() -> None:
@@ -319,10 +459,10 @@ def test_a_dry_run_prints_every_command_and_runs_none(tmp_path: Path) -> None:
     assert done.exception is None, done.output
     lines = done.output.splitlines()
     commands_shown = [line for line in lines if line.startswith("  ssh ")]
-    assert len(commands_shown) == 19, "six for each host, and one for that whose CPUs are named"
+    assert len(commands_shown) == 22, "seven for each host, and one for that whose CPUs are named"
     assert lines[0] == "server1: concurve " + lines[0].split()[2] + " with Ray and Python " + HERE
     done = CliRunner().invoke(app, ["hosts", "down", lab_file(tmp_path), "--dry-run"])
-    assert done.output.count("  ssh ") == 3
+    assert done.output.count("  ssh ") == 6, "a look and the stop of each"
 
 
 def test_a_list_of_hosts_without_asking_them(tmp_path: Path) -> None:

@@ -218,6 +218,7 @@ def test_a_folder_and_a_port_of_the_hosts(engine: HostsEngine) -> None:
 
 def test_a_host_describes_itself_and_finds_its_programs(engine: HostsEngine) -> None:
     assert set(engine.machine("a")["hosts"]) == {"b"}
+    assert engine.machine("a")["host"] == "a", "a report says whose facts these are"
     found = engine.machines["b"].find_program("targets", "role load", None, ())
     assert found[0].endswith("concurve-targets")
     with pytest.raises(HostError, match="host b: role load: no packaged program 'nothing'"):

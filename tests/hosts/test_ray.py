@@ -301,9 +301,7 @@ def test_a_wrong_token_is_refused_by_the_name_of_the_host(cluster: Cluster, tmp_
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"host {cluster.hosts[0]}: Ray at ")
     assert "refuses the token of this machine" in done.stdout
-    # Ray says it for each time that it tries.
-    assert 1 <= done.stderr.count("Authentication token is missing or incorrect") < 7
-    assert "SIGTERM" not in done.stderr
+    assert done.stderr == "", "Ray says it for each time that it tries"
 
 
 def agents(cluster: Cluster) -> dict[str, list[int]]:

@@ -20,7 +20,7 @@ import pytest
 
 from concurve.definition.inventory import Host, Inventory
 from concurve.errors import HostError
-from concurve.hosts import leaving, ray_cluster
+from concurve.hosts import commands, leaving, ray_cluster
 from concurve.hosts.connection import QUICK_SECONDS, HostLostError, ask
 from concurve.hosts.host import HostEvents
 from concurve.hosts.lease import RENEWAL_SECONDS
@@ -29,6 +29,12 @@ from concurve.hosts.ray_cluster import RayConnection, Vital, check_nodes
 from concurve.hosts.starting import agent_environment
 from tests.definition.test_hosts_file import lab
 from tests.helpers.agents import inventory_of
+
+
+@pytest.fixture(autouse=True)
+def _without_dns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hosts of a test have names that nobody knows."""
+    monkeypatch.setattr(ray_cluster, "check_names", lambda inventory: None)
 
 
 class RayError(Exception): ...
@@ -219,6 +225,22 @@ def test_ray_is_joined_with_its_token_and_without_its_dashboard(fake_ray: Ray) -
     assert fake_ray.ends == 1, "left again"
     assert os.environ["RAY_AUTH_MODE"] == "token"
     assert os.environ["RAY_AUTH_TOKEN_PATH"] == str(Path("~/.ray/auth_token").expanduser())
+
+
+def test_each_host_is_listed_though_one_is_not_there(
+    fake_ray: Ray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def placed(*_: object) -> None:
+        raise HostLostError("host server1 was lost")
+
+    monkeypatch.setattr(ray_cluster, "_placed", placed)
+    inventory = lab()
+    found = dict(ray_cluster.each_connected(inventory))
+    assert [*found] == ["server1", "load1", "load2"]
+    assert "host server1 was lost" in str(found["server1"])
+    assert "host load1 is not there" in str(found["load1"])
+    assert "host load2 is not there" in str(found["load2"])
+    assert fake_ray.ends == 1, "left again"
 
 
 def test_a_cluster_that_cannot_be_joined_is_an_error_of_the_host(
@@ -507,25 +529,6 @@ def test_a_raylet_of_this_machine_that_is_gone_is_told_for_what_it_is(
         pass
 
 
-def test_ray_does_not_warn_that_our_signals_stay_ours(
-    fake_ray: Ray, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It is joined in a thread, which may set no handlers: it would say so to the user."""
-    of_ray = logging.getLogger("ray._private.worker")
-    said = [
-        "SIGTERM handler is not set because current thread is not the main thread.",
-        "File descriptor limit 1024 is too low",
-    ]
-
-    def init(**_: Any) -> None:
-        for line in said:
-            of_ray.warning(line)
-
-    monkeypatch.setattr(fake_ray, "init", init)
-    with ray_cluster.tasks_at("10.0.0.7:6379", []):
-        assert caplog.messages == said[1:]
-
-
 def test_a_head_that_is_gone_while_it_is_joined_is_told(
     fake_ray: Ray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -594,3 +597,45 @@ def test_tasks_are_given_the_folders_from_which_their_functions_come(fake_ray: R
     with ray_cluster.tasks_at("10.0.0.7:6379", ["/a", "/b"]):
         assert fake_ray.given["runtime_env"] == {"env_vars": {"PYTHONPATH": "/a:/b"}}
     assert fake_ray.ends == 1
+
+
+def test_ray_prints_nothing_of_its_own(
+    fake_ray: Ray, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Of a raylet that was killed its log, of a wrong token a line for each try."""
+    worker = types.SimpleNamespace(print_to_stdstream=lambda *_, **__: print("45 lines of a log"))
+    monkeypatch.setattr(fake_ray, "_private", types.SimpleNamespace(worker=worker), raising=False)
+
+    def init(**_: Any) -> None:
+        os.write(2, b"gcs_client.cc: Failed to get cluster ID\n")
+        raise RuntimeError("RPC error: InvalidAuthToken: missing or incorrect")
+
+    monkeypatch.setattr(fake_ray, "init", init)
+    with (
+        pytest.raises(HostError, match="refuses the token"),
+        ray_cluster.connected(lab(), lab().hosts),
+    ):
+        pass
+    worker.print_to_stdstream({"lines": ["x"]}, ignore_prefix=False)
+    logging.getLogger("ray._private.worker").warning("SIGTERM handler is not set")
+    assert os.environ["RAY_BACKEND_LOG_LEVEL"] == "fatal"
+    os.write(2, b"ours\n")
+    said = capfd.readouterr()
+    assert (said.out, said.err) == ("", "ours\n")
+
+
+def test_a_host_that_ray_does_not_reach_is_told_in_our_words() -> None:
+    class ActorUnavailableError(RayError): ...
+
+    error = ActorUnavailableError("The actor 79de6cd2 is unavailable: RpcError: unix:/tmp/x")
+    assert ray_cluster._reason(error) == "Ray does not reach what runs there"
+
+
+def test_a_disk_that_is_full_is_the_reason_why_nothing_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ray takes it for a lack of memory."""
+    full = HostError("host a: the file system of /tmp is full: 0 MiB are free", "free some")
+    for found, is_told in ((full, True), (HostError("host a: OpenSSH cannot log in"), False)):
+        monkeypatch.setattr(commands, "run_each", lambda steps, found=found: [found])
+        assert (ray_cluster._disk_is_full(inventory_of({"a": "10.0.0.1"}), "a") is found) == is_told

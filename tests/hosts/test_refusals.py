@@ -14,6 +14,7 @@ import pytest
 
 from concurve.definition.inventory import Inventory
 from concurve.errors import HostError
+from concurve.host.own_files import PACKAGE, own_files
 from concurve.hosts import messages as m
 from concurve.hosts.engine import HostsEngine
 from concurve.version import __version__
@@ -27,6 +28,7 @@ DESCRIPTION = m.Description(
     machine={},
     probes={},
     nice=os.getpriority(os.PRIO_PROCESS, 0),
+    files=own_files(),
 )
 
 #: A second in ns: a jump.
@@ -116,3 +118,11 @@ def test_clocks_that_differ_and_do_not_jump_are_no_reason() -> None:
         offset = engine.hosts["b"].offset()
         assert abs(offset.ns - JUMP) <= offset.error_ns
     assert steady.locked == 1
+
+
+def test_a_host_whose_checkout_differs_is_refused_though_its_version_is_the_same() -> None:
+    other = {**own_files(), PACKAGE: "another"}
+    for files in (other, {}):
+        with pytest.raises(HostError, match=f"host b: {PACKAGE} is not the same") as refused:
+            HostsEngine(inventory(), {"a": Host(), "b": Host(files=files)})
+        assert "same wheels" in refused.value.remedy

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 import pytest
 
+from concurve.host.own_files import own_files
 from concurve.hosts import host as host_module
 from concurve.hosts import messages as m
 from concurve.hosts import trial as trial_module
@@ -34,6 +35,7 @@ DESCRIPTION = m.Description(
     machine={},
     probes={},
     nice=os.getpriority(os.PRIO_PROCESS, 0),
+    files=own_files(),
 )
 
 

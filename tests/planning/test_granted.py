@@ -47,7 +47,7 @@ def test_optional_levels_are_left_out_with_the_reason() -> None:
     assert levels == {"cpus": (1, 2), "server": ("ours",), "threads": (1, 2)}
     assert [(item.factor, item.level) for item in left_out] == [("server", "redis"), ("cpus", 4)]
     assert left_out[0].says == ("role target: redis is not installed; apt-get install redis-server")
-    assert "4 CPUs asked for, this machine grants 2" in left_out[1].why
+    assert "4 CPUs asked for, 2 granted" in left_out[1].why
 
 
 def test_a_base_that_is_left_out_leaves_the_usual_one() -> None:

@@ -10,9 +10,12 @@ import msgspec
 import pytest
 from rich.cells import cell_len
 
+from concurve.analysis.sentences.warnings import _not_quiet
+from concurve.findings.cells import Reject
 from concurve.findings.run import Report
 from concurve.report import terminal
 from concurve.report.document import Column, Document, Role, Table
+from concurve.report.sections import rejected
 from concurve.report.sections.limits import explanation_document
 from concurve.report.sections.run import brief_run_document
 from tests.report import samples
@@ -209,3 +212,41 @@ def test_the_speed_up_stays_where_a_latency_has_no_room() -> None:
         )
         assert "speed-up" in heading or "latency" not in heading, width
     assert heading.index("latency") < heading.index("speed-up")
+
+
+def test_what_a_study_asks_for_stands_before_what_one_copy_of_a_load_did() -> None:
+    found = samples.thread_scaling()
+    names = ("load-1.latency_ns_p50", "load-2.latency_ns_p50", "load.latency_ns_p50",
+             "load.latency_ns_p99")  # fmt: skip
+    cells = tuple(
+        msgspec.structs.replace(
+            cell,
+            indicators={**cell.indicators, **dict.fromkeys(names, cell.indicators["wall_seconds"])},
+        )
+        for cell in found.cells
+    )
+    found = msgspec.structs.replace(found, cells=cells)
+    assert found.names_in_order()[1] == "load.latency_ns_p50", "of all copies"
+    asked = msgspec.structs.replace(found, asked=("wall_seconds", "load.latency_ns_p99"))
+    assert asked.names_in_order()[:3] == ["wall_seconds", "load.latency_ns_p99", "speedup"]
+
+
+def test_a_trial_in_doubt_names_its_host_where_there_are_several() -> None:
+    def reject(detail: str) -> Reject:
+        return Reject(
+            cell=0, parameters={}, block=0, attempt=0, cause="foreign_cpu", detail=detail, used=True
+        )
+
+    found = samples.thread_scaling()
+    told = {
+        ("12 % of the CPUs",): "3 trials in doubt: other processes used the CPUs (3)",
+        ("host rk2: 12 %",): "3 trials in doubt: other processes used the CPUs on rk2 (3)",
+    }
+    for details, says in told.items():
+        rejects = tuple(reject(detail) for detail in details * 3)
+        assert rejected.summary(msgspec.structs.replace(found, rejects=rejects)) == says
+    assert _not_quiet([reject("12 % of the CPUs")]) == "the machine was not quiet"
+    assert _not_quiet([reject("host rk2: 12 %")]) == "it was not quiet on rk2"
+    both = (reject("host rk2: 12 %"), reject("host rk3: 9 %"))
+    said = rejected.summary(msgspec.structs.replace(found, rejects=both))
+    assert said == "2 trials in doubt: other processes used the CPUs on rk2 and rk3 (2)"

@@ -416,7 +416,7 @@ def _speed(
 
 
 def _switched(unequal: _Unequal, info: IndicatorInfo) -> Finding:
-    says = unequal.says[0].upper() + unequal.says[1:]
+    says = words.sentence(unequal.says)
     return Finding(
         kind="note", sentence=f"{says}, so settings are compared by {info.label}, not by wall time."
     )
@@ -456,7 +456,7 @@ def _remedy(
     head: RunHead, plan: Plan, unequal: _Unequal, known: Mapping[str, IndicatorInfo]
 ) -> Finding:
     """What to add, so that a setting can be recommended."""
-    says = unequal.says[0].upper() + unequal.says[1:]
+    says = words.sentence(unequal.says)
     if unequal.kind == "growing work":
         sentence = (
             f"{says}, so wall time does not compare the cells. If each of {plan.work} brings its "

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from concurve import words
-from concurve.cli.measuring import Choices, connected_hosts, hosts_of, quiet_as_asked
+from concurve.cli.measuring import (
+    Choices,
+    connected_hosts,
+    cpus_of_target,
+    hosts_of,
+    quiet_as_asked,
+)
 from concurve.cli.showing import note, show_campaign
 from concurve.definition.campaign import (
     Campaign,
@@ -20,11 +27,13 @@ from concurve.definition.campaign import (
     with_rules_everywhere,
 )
 from concurve.definition.hiding import check_marked, hidden
+from concurve.definition.study import Study
 from concurve.definition.study_line import rules_from_options
 from concurve.engine.local import LocalEngine
 from concurve.errors import CampaignError, ConcurveError, StoreError, StudyError
 from concurve.exports import Format, check_campaign_format, write_campaign
 from concurve.host import machine
+from concurve.host.granted import granted_cpus
 from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.measuring.heads import again_line, draw_seed, new_campaign_head
 from concurve.measuring.site import this_machine
@@ -33,23 +42,36 @@ from concurve.store import Store
 from concurve.store.campaign_head import CampaignHead, decode_campaign
 from concurve.store.rows import CampaignRow, MemberRow
 
+if TYPE_CHECKING:
+    from concurve.hosts.engine import HostsEngine
 
-def measure_campaign(campaign: Campaign, names: Sequence[str] | None, choices: Choices) -> None:
-    """Start a campaign, or print its plan."""
+
+def measure_campaign(
+    campaign_for: Callable[[int], Campaign], names: Sequence[str] | None, choices: Choices
+) -> None:
+    """Start a campaign, or print its plan. ``campaign_for`` makes it for a number of CPUs, which
+    are the least of the hosts of its measured roles."""
+    campaign = campaign_for(granted_cpus())
     if choices.places:
         raise StudyError(
             f"--place is for one study, {campaign.name} is a campaign",
             f"concurve run {campaign.name}/{campaign.studies[0].name} --place ROLE=HOST",
         )
     inventory = hosts_of(choices)
-    chosen = at_effort(campaign, choices.effort) if names is None else only(campaign, names)
     rules = rules_from_options(
         choices.repeats, choices.precision, choices.timeout, choices.max_time
     )
-    chosen = with_rules_everywhere(chosen, rules)
-    if choices.java is not None:
-        chosen = with_java_everywhere(chosen, choices.java)
-    chosen = with_secrets_hidden(chosen, choices.secrets)
+
+    def made(campaign: Campaign) -> Campaign:
+        chosen = at_effort(campaign, choices.effort) if names is None else only(campaign, names)
+        chosen = with_rules_everywhere(chosen, rules)
+        if choices.java is not None:
+            chosen = with_java_everywhere(chosen, choices.java)
+        return with_secrets_hidden(chosen, choices.secrets)
+
+    chosen = made(campaign)
+    if inventory is not None and (named := cpus_of_target(_studies(chosen), inventory)):
+        chosen = made(campaign_for(named))
     files = choices.files()
     for kind in files:
         check_campaign_format(kind)
@@ -61,14 +83,22 @@ def measure_campaign(campaign: Campaign, names: Sequence[str] | None, choices: C
         print_campaign_plan(chosen, choices.effort, seed, store, inventory)
         return
     version = machine.versions().get("concurve", "")
-    head = new_campaign_head(chosen, choices.effort, seed, again_line(seed), version, inventory)
     total, of_all = len(chosen.studies), len(campaign.studies)
     counted = words.count(total, "study")
     if total != of_all:
         counted = words.count_of(total, of_all, "study")
-    with quiet_as_asked(choices.wait_quiet, [member.study for member in chosen.studies]):
-        note(f"campaign {head.id}: {chosen.name}, {counted}, effort {head.effort}, seed {seed}")
-        _measure(head, store, files, resume=False)
+    with connected_hosts(_studies(chosen), inventory) as hosts:
+        if hosts is not None:
+            cpus = cpus_of_target(_studies(chosen), hosts.inventory, hosts.machines)
+            chosen = made(campaign_for(cpus or granted_cpus()))
+        head = new_campaign_head(chosen, choices.effort, seed, again_line(seed), version, inventory)
+        with quiet_as_asked(choices.wait_quiet, _studies(chosen)):
+            note(f"campaign {head.id}: {chosen.name}, {counted}, effort {head.effort}, seed {seed}")
+            _measure(head, store, files, hosts, resume=False)
+
+
+def _studies(campaign: Campaign) -> list[Study]:
+    return [member.study for member in campaign.studies]
 
 
 def with_secrets_hidden(campaign: Campaign, marked: Sequence[str]) -> Campaign:
@@ -90,7 +120,9 @@ def resume_campaign(
     """Measure what is missing of a campaign."""
     for kind in files:
         check_campaign_format(kind)
-    _measure(decode_campaign(row), store, files, resume=True, allowed=allowed)
+    head = decode_campaign(row)
+    with connected_hosts(_studies(head.campaign), head.hosts) as hosts:
+        _measure(head, store, files, hosts, resume=True, allowed=allowed)
 
 
 def campaign_to_resume(store: Store, name: str) -> CampaignRow | None:
@@ -109,21 +141,20 @@ def _measure(
     head: CampaignHead,
     store: Store,
     files: dict[Format, Path],
+    hosts: HostsEngine | None,
     resume: bool,
     allowed: float | None = None,
 ) -> None:
-    studies = [member.study for member in head.campaign.studies]
     try:
-        with connected_hosts(studies, head.hosts) as hosts:
-            runner = CampaignRunner(
-                head,
-                store,
-                hosts or LocalEngine(),
-                note,
-                lambda: Progress(sys.stderr),
-                site=hosts or this_machine(),
-            )
-            rows = runner.resume(allowed) if resume else runner.start()
+        runner = CampaignRunner(
+            head,
+            store,
+            hosts or LocalEngine(),
+            note,
+            lambda: Progress(sys.stderr),
+            site=hosts or this_machine(),
+        )
+        rows = runner.resume(allowed) if resume else runner.start()
     except ConcurveError:
         with contextlib.suppress(StoreError):  # the store may be what failed
             if any(store.has_trials(row.run) for row in store.members(head.id) if row.run):

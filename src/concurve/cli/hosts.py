@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from concurve.cli import options
+from concurve.cli.streams import tell
+from concurve.errors import BusyError, ConcurveError, HostError, RunError
+from concurve.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from concurve.definition.inventory import Inventory
     from concurve.hosts.commands import Step
-    from concurve.hosts.engine import HostsEngine
+    from concurve.hosts.host import ConnectedHost
 
 #: The file of hosts where none is named.
 FILE = Path("hosts.toml")
@@ -71,14 +74,23 @@ def verb() -> None:
 def list_hosts(file: Path, offline: bool, ray: str | None) -> None:
     """Print the hosts, and what they answer."""
     from concurve.cli.measuring import inventory_of
-    from concurve.hosts.ray_cluster import connected
+    from concurve.hosts.ray_cluster import each_connected
 
     inventory = inventory_of(file, ray)
     _print_file(inventory)
     if offline:
         return
-    with connected(inventory, inventory.hosts) as engine:
-        _print_answers(engine)
+    lost = []
+    for name, found in each_connected(inventory):
+        try:
+            if isinstance(found, ConcurveError):
+                raise found
+            _print_answers(name, found)
+        except (HostError, RunError) as error:
+            _tell_of_failure(name, error)
+            lost.append((name, error))
+    if lost:
+        raise HostError(f"no answer of {listed([name for name, _ in lost])}", lost[0][1].remedy)
 
 
 @verb.command("up", help=UP_HELP, short_help="Start Ray on the hosts.")
@@ -86,42 +98,86 @@ def list_hosts(file: Path, offline: bool, ray: str | None) -> None:
 @_dry_run
 def up(file: Path, dry_run: bool) -> None:
     """Start Ray, in stages."""
+    from concurve.cli.showing import note
     from concurve.definition.hosts_file import load_hosts
     from concurve.hosts import commands
+    from concurve.hosts.names import check_names
 
-    _run(commands.up(load_hosts(file)), dry_run)
+    inventory = load_hosts(file)
+    if dry_run:
+        _print_steps(commands.up(inventory))
+        return
+    check_names(inventory)
+    begun: list[str] = []
+    try:
+        for stage in commands.up(inventory):
+            begun += [step.host for step in stage if step.is_start]
+            commands.run(stage)
+            for step in stage:
+                if not step.is_check:
+                    tell(f"{step.host}: {step.says}: done")
+    except BaseException:
+        if begun:
+            note(f"Ray may run on {listed(begun)} now: concurve hosts down {file} stops it")
+        raise
 
 
 @verb.command("down", help=DOWN_HELP, short_help="Stop Ray on the hosts.")
 @_file
 @_dry_run
-def down(file: Path, dry_run: bool) -> None:
-    """Stop Ray, the head last."""
+@click.option("--force", is_flag=True, help="Also under a measurement that runs there: it fails.")
+def down(file: Path, dry_run: bool, force: bool) -> None:
+    """Stop Ray, the head last; where a host cannot be reached, that of the others."""
     from concurve.definition.hosts_file import load_hosts
     from concurve.hosts import commands
 
-    _run(commands.down(load_hosts(file)), dry_run)
+    inventory = load_hosts(file)
+    if dry_run:
+        looks = [] if force else [commands.looks(inventory)]
+        _print_steps([*looks, *commands.down(inventory)])
+        return
+    if not force:
+        _refuse_busy(commands.looks(inventory), file)
+    failed = []
+    for stage in commands.down(inventory):
+        for step, found in zip(stage, commands.run_each(stage), strict=True):
+            if isinstance(found, HostError):
+                _tell_of_failure(step.host, found)
+                failed.append((step.host, found))
+            else:
+                tell(f"{step.host}: Ray: {found.strip()}")
+    if failed:
+        names = listed([name for name, _ in failed])
+        raise HostError(f"Ray was not stopped on {names}", failed[0][1].remedy)
 
 
-def _run(stages: Sequence[Sequence[Step]], dry_run: bool) -> None:
-    """Run the stages, or print their commands."""
-    from concurve.cli.streams import tell
+def _refuse_busy(looks: Sequence[Step], file: Path) -> None:
+    """Refuse to stop a Ray by which something is measured. Whether a host can be reached is seen
+    when it is stopped."""
     from concurve.hosts import commands
 
+    for step, found in zip(looks, commands.run_each(looks), strict=True):
+        if not isinstance(found, HostError) and (who := found.strip()):
+            raise BusyError(
+                f"host {step.host}: a measurement runs there: {who}",
+                f"wait until it is done; concurve hosts down {file} --force ends it: the trial "
+                "that runs is lost, and concurve resume goes on after it",
+            )
+
+
+def _print_steps(stages: Sequence[Sequence[Step]]) -> None:
     for stage in stages:
-        if dry_run:
-            for step in stage:
-                tell(f"{step.host}: {step.says}\n  {step.line}")
-            continue
-        commands.run(stage)
         for step in stage:
-            if not step.is_check:
-                tell(f"{step.host}: {step.says}: done")
+            tell(f"{step.host}: {step.says}\n  {step.line}")
+
+
+def _tell_of_failure(name: str, error: ConcurveError) -> None:
+    """Name a host and why it did not answer, without the remedy, which is told once."""
+    what = error.what.removeprefix(f"host {name}: ")
+    tell(what if what.startswith(f"host {name}") else f"{name}: {what}")
 
 
 def _print_file(inventory: Inventory) -> None:
-    from concurve.cli.streams import tell
-
     cluster = inventory.cluster
     tell(f"Ray's head on {cluster.head}, port {cluster.port}")
     for host in inventory.hosts:
@@ -135,20 +191,22 @@ def _print_file(inventory: Inventory) -> None:
         tell(f"{host.name}: {'; '.join(facts)}")
 
 
-def _print_answers(engine: HostsEngine) -> None:
-    """What each host grants, as ``concurve machine check`` says it, and its clock."""
+def _print_answers(name: str, host: ConnectedHost) -> None:
+    """What a host grants, as ``concurve machine check`` says it, and its clock."""
     from concurve.cli.machine import print_items
-    from concurve.cli.streams import tell
     from concurve.host.machine_check import inspect
 
-    for name, host in engine.hosts.items():
-        found, offset = host.description, host.offset()
-        tell(f"{name}: concurve {found.version}, Python {found.python}")
+    found = host.description
+    tell(f"{name}: OK: concurve {found.version}, Python {found.python}")
+    if found.busy:
+        tell(f"  busy: a measurement runs there: {found.busy}; its clock is not compared meanwhile")
+    else:
+        offset = host.offset()
         tell(
             f"  clock: {offset.ns / 1e6:+.3f} ms from ours, ±{offset.error_ns / 1e6:.3f} ms "
             f"(shortest round trip {host.round_trip_ns / 1e6:.3f} ms)"
         )
-        print_items(inspect(found.machine, found.probes))
+    print_items(inspect(found.machine, found.probes))
 
 
 def _cpus(cpus: Sequence[int]) -> str:

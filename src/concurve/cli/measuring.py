@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,13 +23,14 @@ from concurve.definition.units import parse_duration
 from concurve.engine.local import LocalEngine
 from concurve.errors import ConcurveError, StoreError, StudyError
 from concurve.exports import Format, check_writable, write_run
+from concurve.host.granted import granted_cpus
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.heads import again_line, draw_seed, new_head
 from concurve.measuring.laboratory import Runner, check_plan
 from concurve.measuring.quiet import attached_in, quiet_machine
 from concurve.measuring.site import this_machine
 from concurve.planning.forecast import forecast, shortfall
-from concurve.planning.plan import plan_of
+from concurve.planning.plan import Machine, plan_of
 from concurve.report.progress import Progress
 from concurve.store import Store
 from concurve.store.run_head import RunHead
@@ -88,17 +89,24 @@ def quiet_as_asked(wait: str | None, studies: Sequence[Study]) -> AbstractContex
     return quiet_machine(seconds, note, attached=attached_in(studies))
 
 
-def measure_study(study: Study, choices: Choices) -> None:
-    """Start a run of a study, or print its plan."""
+def measure_study(study_for: Callable[[int], Study], choices: Choices) -> None:
+    """Start a run of a study, or print its plan. ``study_for`` makes it for a number of CPUs, which
+    are those of the host of its measured role."""
     rules = rules_from_options(
         choices.repeats, choices.precision, choices.timeout, choices.max_time
     )
-    study = placed_on(with_rules(study, rules), choices.places)
-    if choices.java is not None:
-        study = with_java(study, choices.java)
+
+    def made(cpus: int) -> Study:
+        study = placed_on(with_rules(study_for(cpus), rules), choices.places)
+        if choices.java is not None:
+            study = with_java(study, choices.java)
+        factors = [factor.name for factor in study.factors]
+        return hidden(study, check_marked(choices.secrets, factors))
+
+    study = made(granted_cpus())
     inventory = hosts_of(choices)
-    factors = [factor.name for factor in study.factors]
-    study = hidden(study, check_marked(choices.secrets, factors))
+    if inventory is not None and (named := cpus_of_target([study], inventory)):
+        study = made(named)
     files = choices.files()
     store = Store(choices.db)
     seed = draw_seed() if choices.seed is None else choices.seed
@@ -108,12 +116,35 @@ def measure_study(study: Study, choices: Choices) -> None:
         print_plan(study, choices.effort, seed, store, inventory)
         return
     with connected_hosts([study], inventory) as hosts:
+        if hosts is not None:
+            study = made(cpus_of_target([study], hosts.inventory, hosts.machines) or granted_cpus())
         head = new_head(study, choices.effort, seed, again_line(seed), inventory, hosts)
         if choices.wait_quiet is not None:
             # What cannot run is refused at once, and not after the wait.
             check_plan(plan_of(head), LocalEngine(), allowed_cpus())
         with quiet_as_asked(choices.wait_quiet, [head.study]):
             _measure(head, store, files, hosts, resume=False)
+
+
+def cpus_of_target(
+    studies: Sequence[Study],
+    inventory: Inventory,
+    machines: Mapping[str, Machine] | None = None,
+) -> int | None:
+    """How many CPUs may be measured on the hosts of the measured roles, the least of them: as the
+    hosts that are connected grant them, or as the file names them; ``None`` where it does not."""
+    hosts = {
+        host.name: host
+        for study in studies
+        for role in study.roles
+        if role.name == study.target
+        for host in inventory.meant_by(role.host, f"role {role.name}")
+    }
+    counts = [
+        len(machines[name].cpus if machines and name in machines else host.cpus)
+        for name, host in hosts.items()
+    ]
+    return min(counts, default=0) or None
 
 
 def hosts_of(choices: Choices) -> Inventory | None:

@@ -13,10 +13,13 @@ from concurve.measuring.heads import with_attached
 from concurve.measuring.packaged import command
 from concurve.planning.forecast import Forecast, forecast, shortfall, trials_that_fit
 from concurve.planning.granted import granted
-from concurve.planning.plan import Plan, describe, make_plan, shell_line, trial_spec
+from concurve.planning.plan import Machine, Plan, describe, make_plan, shell_line, trial_spec
 from concurve.planning.second_stage import precision_of
 from concurve.store import Store
-from concurve.wire.spec import Controls
+from concurve.wire.spec import Controls, TrialSpec
+
+#: More CPUs than a role asks for: of a host that was not asked.
+_CPUS_MOST = 8192
 
 #: The spread of trials that the dry run assumes, as the share of a standard deviation.
 ASSUMED_SPREAD = 0.02
@@ -26,13 +29,14 @@ def print_plan(
     study: Study, effort: str, seed: int, store: Store, inventory: Inventory | None = None
 ) -> None:
     """Print the cells, the trials, the time and the commands of the first block. No host is asked:
-    its programs are taken to be where those of this machine are."""
-    cpus = allowed_cpus()
-    study, left_out = granted(with_attached(study), effort, cpus, command, inventory)
+    its programs are taken to be where those of this machine are, and it is taken to grant what a
+    level asks for."""
+    cpus, unasked = allowed_cpus(), _unasked(inventory)
+    study, left_out = granted(with_attached(study), effort, cpus, command, inventory, unasked)
     plan = make_plan(study, effort, seed, inventory)
     expected = forecast(plan, store)
     specs = {
-        index: trial_spec(plan, plan.cells[index], "dry-run", cpus, command)
+        index: trial_spec(plan, plan.cells[index], "dry-run", cpus, command, machines=unasked)
         for index in plan.order(0)
     }
     tell(f"study   {study.name} (effort {effort}, seed {seed})")
@@ -45,11 +49,16 @@ def print_plan(
     tell(f"base    {'; '.join(_bases(plan))}")
     for item in left_out:
         tell(f"left out  {item.factor}={item.level}: {item.says}")
+    if names := [name for name in unasked if any(_runs_on(spec, name) for spec in specs.values())]:
+        tell(
+            f"CPUs    those of {words.listed(names)} are not known before a run asks: levels that "
+            "follow from CPUs, such as 1.. or 50%, are those of this machine here"
+        )
     tell("order of the first block:")
     for index, spec in specs.items():
         tell(f"  {describe(plan.cells[index].parameters)}")
         for role in spec.roles:
-            controls = _controls(role.controls)
+            controls = _controls(role.controls, is_asked=role.host not in unasked)
             where = f"{role.name} on {role.host}" if role.host else role.name
             tell(f"    {where}: {shell_line(role)}{f'  [{controls}]' if controls else ''}")
 
@@ -88,9 +97,23 @@ def _time_in_all(plans: list[Plan], store: Store) -> str:
     return f"{about}{apart}at most {words.duration(most)}"
 
 
-def _controls(controls: Controls) -> str:
+def _unasked(inventory: Inventory | None) -> dict[str, Machine]:
+    """The hosts whose CPUs no file names, with more than any machine has."""
+    hosts = () if inventory is None else inventory.hosts
+    return {it.name: Machine(range(_CPUS_MOST), command) for it in hosts if not it.cpus}
+
+
+def _runs_on(spec: TrialSpec, host: str) -> bool:
+    return any(role.host == host for role in spec.roles)
+
+
+def _controls(controls: Controls, is_asked: bool = True) -> str:
     shown = []
-    if controls.cpus is not None:
+    if controls.cpus is not None and not is_asked:
+        # Which ones these are is not known either.
+        count = len(controls.cpus)
+        shown.append(f"{words.count(count, 'CPU')}" if count < _CPUS_MOST // 2 else "its CPUs")
+    elif controls.cpus is not None:
         shown.append(f"cpus={','.join(map(str, controls.cpus))}")
     if controls.nice is not None:
         shown.append(f"nice={controls.nice}")

@@ -111,25 +111,44 @@ def verb(
 
     if password_from is not None:
         KNOWN.password_from(password_from)
-    cpus = granted_cpus()
-    found = _of_run(study, common["db"]) if study.startswith(_OF_RUN) else find(study, cpus)
+
+    def of_name(cpus: int) -> Study | Campaign:
+        return _of_run(study, common["db"]) if study.startswith(_OF_RUN) else find(study, cpus)
+
     beside = Beside(
         server=server, ready=ready, ready_within=ready_within, attach=attach, counters=counters
     )
     at = Pointing(levels=levels, target=target, beside=beside, password_from=password_from)
-    if isinstance(found, Campaign):
-        names = None if only is None else [name.strip() for name in only.split(",")]
-        if not at.is_empty:
-            chosen = at_effort(found, common["effort"]) if names is None else choose(found, names)
-            found = point_campaign(chosen, at, cpus)
+    names = None if only is None else [name.strip() for name in only.split(",")]
+
+    def tell_of_levels() -> None:
+        # Other hosts have CPUs of their own.
+        if not (common["hosts"] or common["ray"]):
             _tell_of_levels(levels)
-        measure_campaign(found, names, Choices(**common))
+
+    def campaign_for(cpus: int) -> Campaign:
+        found = of_name(cpus)
+        assert isinstance(found, Campaign)
+        if at.is_empty:
+            return found
+        chosen = at_effort(found, common["effort"]) if names is None else choose(found, names)
+        pointed = point_campaign(chosen, at, cpus)
+        tell_of_levels()
+        return pointed
+
+    def study_for(cpus: int) -> Study:
+        found = of_name(cpus)
+        assert not isinstance(found, Campaign)
+        pointed = point(found, at, cpus)
+        tell_of_levels()
+        return pointed
+
+    if isinstance(of_name(granted_cpus()), Campaign):
+        measure_campaign(campaign_for, names, Choices(**common))
     elif only is not None:
         raise StudyError(f"--only is for campaigns, {study} is one study", "no --only")
     else:
-        pointed = point(found, at, cpus)
-        _tell_of_levels(levels)
-        measure_study(pointed, Choices(**common))
+        measure_study(study_for, Choices(**common))
 
 
 def _tell_of_levels(given: tuple[str, ...]) -> None:

@@ -211,35 +211,42 @@ def verb(
     _refuse_words_apart(command, parameters, click.get_current_context().meta[_WORDS])
     names = [name for name, _ in parameters]
     counted, amount = study_line.split_work(work, names)
-    study = study_line.sweep_study(
-        command,
-        parameters,
-        granted_cpus(),
-        controls=ControlsTemplate(cpus=cpus, nice=nice, policy=policy),
-        env=study_line.parse_environment(env),
-        hooks=Hooks(setup=setup, prepare=prepare, conclude=conclude, cleanup=cleanup, check=check),
-        background=background,
-        beside=Beside(
-            server=server,
-            ready=ready,
-            ready_within=ready_within,
-            attach=attach,
-            counters=counters,
-        ),
-        extracts=extracts,
-        primary=primary,
-        work=counted,
-        work_amount=amount,
-        conditions=conditions,
-        base=base,
-        name=name,
-    )
-    _tell_of_texts(parameters, cpus)
+
+    def study_for(granted: int) -> Study:
+        return study_line.sweep_study(
+            command,
+            parameters,
+            granted,
+            controls=ControlsTemplate(cpus=cpus, nice=nice, policy=policy),
+            env=study_line.parse_environment(env),
+            hooks=Hooks(
+                setup=setup, prepare=prepare, conclude=conclude, cleanup=cleanup, check=check
+            ),
+            background=background,
+            beside=Beside(
+                server=server,
+                ready=ready,
+                ready_within=ready_within,
+                attach=attach,
+                counters=counters,
+            ),
+            extracts=extracts,
+            primary=primary,
+            work=counted,
+            work_amount=amount,
+            conditions=conditions,
+            base=base,
+            name=name,
+        )
+
+    study = study_for(granted_cpus())
+    is_here = not (common["hosts"] or common["ray"])  # others have CPUs of their own
+    _tell_of_texts(parameters, cpus, is_here)
     _tell_of_options(command)
     _tell_of_tool(command, extracts)
     _tell_of_primary(primary, study)
     _tell(study, counted, conditions)
-    measure_study(study, Choices(**common))
+    measure_study(study_for, Choices(**common))
 
 
 def _refuse_one_word(parameters: Sequence[tuple[str, str]]) -> None:
@@ -307,7 +314,7 @@ def _tell_of_options(command: Sequence[str]) -> None:
         )
 
 
-def _tell_of_texts(parameters: Sequence[tuple[str, str]], cpus: str | None) -> None:
+def _tell_of_texts(parameters: Sequence[tuple[str, str]], cpus: str | None, is_here: bool) -> None:
     """Say what was taken for one level and may be meant as several: ``1-4``, but not as CPUs; and
     what is one level here although it is written as several: ``50%,100%`` on one CPU."""
     from concurve.cli.showing import note, note_fallen
@@ -317,7 +324,8 @@ def _tell_of_texts(parameters: Sequence[tuple[str, str]], cpus: str | None) -> N
         meant = several_meant(levels)
         if meant and f"{{{name}}}" not in (cpus or ""):
             note(f"note: -P {name} {levels!r} is a single level; several are written {meant}")
-        note_fallen(f"-P {name}", levels)
+        if is_here:
+            note_fallen(f"-P {name}", levels)
 
 
 def _tell_of_tool(command: Sequence[str], extracts: Sequence[str]) -> None:

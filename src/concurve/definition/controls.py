@@ -81,7 +81,7 @@ def parse_cpus(text: str, allowed: Sequence[int], where: str) -> tuple[int, ...]
             raise StudyError(f"{where}: 0 CPUs", "a count from 1, or a list like 0,1 or 2-3")
         if count > len(allowed):
             raise HostError(
-                f"{where}: {count} CPUs asked for, this machine grants {len(allowed)}",
+                f"{where}: {count} CPUs asked for, {len(allowed)} granted",
                 f"at most {len(allowed)}, or a bigger machine",
             )
         return tuple(allowed[:count])

@@ -121,10 +121,15 @@ def _host(name: str, table: HostTable, where: str) -> Host:
 
 def _check_address(table: HostTable, place: str) -> None:
     """Refuse what is no address, one that other hosts cannot reach, and a public one."""
+    if ":" in table.address:
+        raise StudyError(
+            f"{place}, address: {table.address!r} is no IPv4 address",
+            "the IPv4 address by which the other hosts reach it: hosts are connected by IPv4",
+        )
     try:
-        address = ipaddress.ip_address(same_address(table.address))
+        address = ipaddress.ip_address(table.address)
     except ValueError:
-        is_number = re.fullmatch(r"[\d.]+|.*:.*", table.address)
+        is_number = re.fullmatch(r"[\d.]+", table.address)
         if is_number or not _HOSTNAME.fullmatch(table.address):
             raise StudyError(
                 f"{place}, address: {table.address!r} is neither an IP address nor a host's name",
@@ -184,6 +189,15 @@ def _check_together(hosts: tuple[Host, ...], where: str) -> None:
                     f"{where}: hosts, {host.name}, labels: {label!r} is the name of a host",
                     "another label: a role's host would mean two things",
                 )
+
+
+def is_name(address: str) -> bool:
+    """Is an address of the file a name, which each machine resolves by itself?"""
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        return True
+    return False
 
 
 def same_address(address: str) -> str:

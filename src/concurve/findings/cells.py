@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import msgspec
 
+from concurve import words
 from concurve.estimate import Estimate
 from concurve.terms import Level
 
@@ -95,8 +97,13 @@ class Dot(msgspec.Struct, frozen=True, kw_only=True):
         return self.used and name in self.values and name not in self.set_aside
 
 
+#: How the detail of a trial over several hosts begins (:mod:`concurve.readings.contamination`).
+_OF_HOST = re.compile(r"host ([A-Za-z0-9_-]+): ")
+
+
 class Reject(msgspec.Struct, frozen=True, kw_only=True):
-    """A trial that was not used, or was used with a doubt, and why."""
+    """A trial that was not used, or was used with a doubt, and why; of several hosts, the detail
+    begins with the one."""
 
     cell: int
     parameters: dict[str, Level]
@@ -105,6 +112,18 @@ class Reject(msgspec.Struct, frozen=True, kw_only=True):
     cause: str
     detail: str
     used: bool = False
+
+    @property
+    def host(self) -> str:
+        """The host of several that it was for; empty if it is not known."""
+        found = _OF_HOST.match(self.detail)
+        return found[1] if found else ""
+
+
+def on_hosts(rejects: Iterable[Reject]) -> str:
+    """`` on rk1 and rk2``: the hosts for which trials were not used; empty on one machine."""
+    hosts = dict.fromkeys(reject.host for reject in rejects if reject.host)
+    return f" on {words.listed([*hosts])}" if hosts else ""
 
 
 class FailureOutput(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Container
 from typing import Any, Literal
 
 import msgspec
@@ -35,6 +36,9 @@ _WANTED = (
 #: percentile, which is all that some tools print.
 _LATENCY = re.compile(r"(?:\b|_)latency_\w*p(50|99)$")
 _MEAN_LATENCY = re.compile(r"(?:\b|_)latency_(nano|micro|milli)?seconds$")
+
+#: The figure of a copy of a role, ``load-1.operations``.
+_COPY = re.compile(r"(.+)-\d+\.(.+)")
 
 #: What differs by no more than this factor among cells is the same in all.
 _CONSTANT = 1.05
@@ -94,6 +98,12 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     subject: str = ""
 
 
+def _is_of_copy(name: str, present: Container[str]) -> bool:
+    """Is it the figure of one of the copies of a role, whose figure of all is there, too?"""
+    copy = _COPY.match(name)
+    return copy is not None and f"{copy[1]}.{copy[2]}" in present
+
+
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """What the stored figures of a run say, cell by cell. ``asked`` names the indicators that the
     study or the command line asked for by name, the primary one included; ``extracted`` those that
@@ -136,7 +146,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
             present.update(dict.fromkeys(cell.indicators))
         for cell in self.cells:
             present.update(dict.fromkeys(cell.absent))
-        asked = (name for name in self.asked if name not in _WANTED)
+        asked = [name for name in self.asked if name not in _WANTED]
         latencies = [name for name in present if _LATENCY.search(name)]
         latencies += [name for name in present if _MEAN_LATENCY.search(name)]
         # What the machine did while it simulated is not what was asked.
@@ -144,6 +154,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         if self.ranked != "wall_seconds" and self._is_constant("wall_seconds"):
             machine = (*machine[1:], "wall_seconds")
         others = (info.name for info in self.indicators)
+        # What all copies of a load did is asked for, and what one of them did stands behind.
+        latencies.sort(key=lambda name: (name not in asked, _is_of_copy(name, present)))
         # A load is judged by its latency as well: the speed-up follows from the first column.
         first = [name for name in latencies if name != self.ranked][:1]
         wanted = (self.ranked, *first, "speedup", *asked, *latencies, *machine, *others)

@@ -15,9 +15,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+from concurve.definition.hosts_file import is_name
 from concurve.definition.inventory import PUBLIC_REMEDY, Host, Inventory
 from concurve.errors import HostError
+from concurve.host.own_files import SAME_WHEELS
 from concurve.version import __version__
+from concurve.words import listed
 
 #: Every process of a Ray that was started here has this variable, with the address of its head:
 #: ``down`` ends these, and no other Ray of the host.
@@ -81,13 +84,16 @@ _SSH_FAILED = 255
 
 class Step(NamedTuple):
     """A command on a host: what it is for, the words of OpenSSH, and what to try if it fails.
-    ``is_check``: it changes nothing."""
+    ``is_check``: it changes nothing. ``is_equal``: what it prints is to be the same on all hosts,
+    as :func:`check_equal` says. ``is_start``: Ray may run there once it has begun."""
 
     host: str
     says: str
     words: tuple[str, ...]
     remedy: str
     is_check: bool = False
+    is_equal: bool = False
+    is_start: bool = False
 
     @property
     def line(self) -> str:
@@ -110,11 +116,12 @@ def up(inventory: Inventory) -> list[list[Step]]:
             *(_check_cpus(inventory, host) for host in inventory.hosts if _cpus_of(host)),
         ],
         [
+            *(_check_files(inventory, host) for host in inventory.hosts),
             *(_check_token(inventory, host) for host in inventory.hosts),
             *(_check_private(inventory, host) for host in inventory.hosts if not host.public),
             *(_check_ports(inventory, host) for host in inventory.hosts),
         ],
-        [_make_folder(inventory, host) for host in inventory.hosts],
+        [make_folder(inventory, host) for host in inventory.hosts],
         [_start(inventory, inventory.host(inventory.cluster.head), True)],
         [_start(inventory, host, False) for host in others],
     ]
@@ -131,14 +138,57 @@ def down(inventory: Inventory) -> list[list[Step]]:
     return [stage for stage in stages if stage]
 
 
+def looks(inventory: Inventory) -> list[Step]:
+    """Which measurement would end with the Ray of each host? It prints who, or nothing."""
+    return [_look_for_a_run(inventory, host) for host in inventory.hosts]
+
+
 def run(steps: Sequence[Step]) -> list[str]:
     """Run the steps of a stage at once; what each printed.
 
     Raises:
-        HostError: the first that failed, with what it said.
+        HostError: the first that failed, with what it said; or hosts differ that are to be equal.
     """
+    printed = []
+    for found in run_each(steps):
+        if isinstance(found, HostError):
+            raise found
+        printed.append(found)
+    for says in dict.fromkeys(step.says for step in steps if step.is_equal):
+        check_equal(
+            [(step, text) for step, text in zip(steps, printed, strict=True) if step.says == says]
+        )
+    return printed
+
+
+def run_each(steps: Sequence[Step]) -> list[str | HostError]:
+    """Run steps at once; what each printed, or why it failed."""
     with ThreadPoolExecutor(max_workers=max(1, len(steps))) as pool:
-        return list(pool.map(_run_one, steps))
+        return list(pool.map(_run_or_fail, steps))
+
+
+def check_equal(printed: Sequence[tuple[Step, str]]) -> None:
+    """Refuse hosts of which one printed another last word on a line than others that begin alike.
+
+    Raises:
+        HostError: names what differs and the hosts.
+    """
+    found: dict[str, dict[str, list[str]]] = {}
+    for step, text in printed:
+        for line in text.splitlines():
+            what, _, value = line.strip().rpartition(" ")
+            found.setdefault(what, {}).setdefault(value, []).append(step.host)
+    for what, hosts in found.items():
+        if len(hosts) > 1:
+            sides = ", another on ".join(map(listed, hosts.values()))
+            raise HostError(f"{what} is not the same: one on {sides}", printed[0][0].remedy)
+
+
+def _run_or_fail(step: Step) -> str | HostError:
+    try:
+        return _run_one(step)
+    except HostError as error:
+        return error
 
 
 def _run_one(step: Step) -> str:
@@ -188,7 +238,9 @@ def _last_said(text: str) -> str:
 
 def ssh(host: Host, line: str) -> tuple[str, ...]:
     """The words by which OpenSSH runs a line of a shell on a host, without asking anything."""
-    options = ("-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_SECONDS}")
+    # Its warnings and banners would be taken for what the command says.
+    options = ("-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_SECONDS}",
+               "-o", "LogLevel=ERROR")  # fmt: skip
     return ("ssh", *options, host.login, line)
 
 
@@ -263,21 +315,39 @@ def _check_token(inventory: Inventory, host: Host) -> Step:
     line = (
         f"test -s {path} || {{ echo it is missing or empty >&2; exit 1; }}; "
         f'test -z "$(find -L {path} -perm /077)" || '
-        "{ echo other users may read it: chmod 600 >&2; exit 1; }"
+        "{ echo other users may read it: chmod 600 >&2; exit 1; }; "
+        # Ray ignores a line break at its end. Tokens are compared by this alone.
+        f"echo the token of Ray $(tr -d '[:space:]' < {path} | sha256sum | cut -c 1-64)"
     )
     return Step(
         host.name,
         "the token of Ray",
         ssh(host, line),
         f"ray get-auth-token --generate on one host, and its {inventory.cluster.token} on all, "
-        "for its user alone",
+        "for its user alone (docs/many-hosts.md has the commands)",
         is_check=True,
+        is_equal=True,
+    )
+
+
+def _check_files(inventory: Inventory, host: Host) -> Step:
+    """A checkout has the same version before a change and after it."""
+    words = [inventory.cluster.python, "-m", "concurve.hosts.daemons", "files"]
+    return Step(
+        host.name,
+        "the same files of concurve as on the others",
+        ssh(host, shlex.join(words)),
+        SAME_WHEELS,
+        is_check=True,
+        is_equal=True,
     )
 
 
 def _check_private(inventory: Inventory, host: Host) -> Step:
     """A host may have more addresses than the file names, and a name may stand for any."""
-    words = [inventory.cluster.python, "-m", "concurve.hosts.daemons", "private"]
+    # Each host may know another address by a name.
+    names = [it.address for it in inventory.hosts if not it.public and is_name(it.address)]
+    words = [inventory.cluster.python, "-m", "concurve.hosts.daemons", "private", *names]
     return Step(
         host.name,
         "a machine without a public address",
@@ -317,12 +387,13 @@ def _own_folder(inventory: Inventory, host: Host) -> str:
     return f"{_folder(inventory)}/{inventory.hosts.index(host)}"
 
 
-def _make_folder(inventory: Inventory, host: Host) -> Step:
-    """For its user alone: any user may make a folder of this name first."""
+def make_folder(inventory: Inventory, host: Host) -> Step:
+    """For its user alone: any user may make a folder of this name first. It fails where the disk is
+    full, also once the folder is there."""
     words = [inventory.cluster.python, "-m", "concurve.hosts.daemons", "folder"]
     return Step(
         host.name,
-        "the folder of Ray",
+        "the making of Ray's folder",
         ssh(host, shlex.join([*words, _folder(inventory)])),
         f"whose is {_folder(inventory)} there? Another port of [ray] has another folder",
     )
@@ -362,8 +433,9 @@ def _start(inventory: Inventory, host: Host, is_head: bool) -> Step:
         "the start of Ray",
         ssh(host, " ".join([*assignments, shlex.join(words)])),
         f"concurve hosts down FILE, then up; its log in {_own_folder(inventory, host)}"
-        f"/session_latest/logs there; is a port from {cluster.port} on taken, or closed by a "
-        "firewall?",
+        f"/session_latest/logs there; do the hosts reach each other at ports from {cluster.port} "
+        "on, or does a firewall close them?",
+        is_start=True,
     )
 
 
@@ -374,6 +446,17 @@ def _stop(inventory: Inventory, host: Host) -> Step:
         "the stop of Ray",
         ssh(host, shlex.join(words)),
         f"the processes there that have {MARK_VARIABLE}={mark_of(inventory)} in their environment",
+    )
+
+
+def _look_for_a_run(inventory: Inventory, host: Host) -> Step:
+    words = [inventory.cluster.python, "-m", "concurve.hosts.daemons", "busy", mark_of(inventory)]
+    return Step(
+        host.name,
+        "a look at what runs there",
+        ssh(host, shlex.join(words)),
+        "concurve hosts down FILE --force",
+        is_check=True,
     )
 
 

@@ -1,7 +1,8 @@
 """The daemons that connect the hosts, as seen on one of them. ``python -m concurve.hosts.daemons
 stop MARK`` ends those with a mark in their environment; others of their kind are left alone.
-``folder PATH`` makes the folder in which they keep their sockets, and ``private`` fails where this
-machine has a public address."""
+``folder PATH`` makes the folder in which they keep their sockets, ``private [NAME]...`` fails
+where this machine has a public address, or a name stands for one here; ``files`` prints digests of
+our own files, and ``busy MARK`` who measures by those with the mark."""
 
 from __future__ import annotations
 
@@ -18,15 +19,27 @@ from pathlib import Path
 from concurve.definition.inventory import PUBLIC_ADDRESS, PUBLIC_REMEDY
 from concurve.errors import HostError
 from concurve.host.addresses import public_addresses
+from concurve.host.lock import measurement_under_way
+from concurve.host.own_files import own_files
 from concurve.host.processes import has_variable, signal_if
 from concurve.hosts.commands import MARK_VARIABLE
+from concurve.hosts.names import check_private_names
 
 #: Seconds between SIGTERM and SIGKILL.
 GRACE_SECONDS = 5.0
 
 _LOOK_SECONDS = 0.05
 
-_USAGE = "usage: python -m concurve.hosts.daemons stop MARK | folder PATH | private"
+_USAGE = (
+    "usage: python -m concurve.hosts.daemons stop MARK | folder PATH | private [NAME]... | files | "
+    "busy MARK"
+)
+
+#: What is said of a full file system.
+IS_FULL = "is full"
+
+#: Ray's sockets, logs and object store are in its folder, and our agents and trials beside it.
+FREE_BYTES_LEAST = 64 << 20
 
 #: The fields of /proc/PID/stat after the name: the parent, user and system time in ticks, and the
 #: moment of the start, which tells two processes of one number apart.
@@ -134,6 +147,7 @@ def make_folder(path: Path) -> None:
                 raise HostError(f"{path} belongs to another user", "that user removes it")
             if stat.S_IMODE(status.st_mode) & 0o077:
                 os.fchmod(folder, 0o700)
+            check_free(path, os.fstatvfs(folder))
         finally:
             os.close(folder)
     except OSError as error:
@@ -142,8 +156,22 @@ def make_folder(path: Path) -> None:
         ) from error
 
 
-def check_private() -> None:
-    """Refuse this machine if one of its own addresses is public.
+def check_free(path: Path, file_system: os.statvfs_result) -> None:
+    """Refuse a file system without room for what Ray and trials write.
+
+    Raises:
+        HostError: names the path, and how much is free.
+    """
+    free = file_system.f_bavail * file_system.f_frsize
+    if free < FREE_BYTES_LEAST:
+        raise HostError(
+            f"the file system of {path} {IS_FULL}: {free >> 20} MiB are free",
+            f"free {FREE_BYTES_LEAST >> 20} MiB there",
+        )
+
+
+def check_private(names: Sequence[str] = ()) -> None:
+    """Refuse this machine if one of its own addresses is public, or if a name stands for one here.
 
     Raises:
         HostError: it is, or the kernel does not list them.
@@ -156,21 +184,41 @@ def check_private() -> None:
         ) from error
     if found:
         raise HostError(f"{found[0]} {PUBLIC_ADDRESS}", PUBLIC_REMEDY)
+    check_private_names(names)
+
+
+def measured_by(mark: str) -> str:
+    """Who measures here by what has the mark, in its own words; empty if nobody does."""
+    who = measurement_under_way()
+    pid = who.removeprefix("pid ").partition(",")[0]
+    return who if pid.isdecimal() and int(pid) in _family(mark) else ""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Stop what has a mark, make a folder, or look at the addresses. Exit codes: 0 done, 1 the
-    folder, or the machine, is not to be used, 2 wrong usage."""
+    """Do what the words ask for. Exit codes: 0 done, 1 the folder, or the machine, is not to be
+    used, 2 wrong usage."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if words == ["private"]:
-        return _told(check_private)
-    if len(words) != 2 or words[0] not in ("stop", "folder") or not words[1]:
-        print(_USAGE, file=sys.stderr)
-        return 2
-    if words[0] == "stop":
-        print(f"{stop(words[1])} processes ended")
-        return 0
-    return _told(functools.partial(make_folder, Path(words[1])))
+    match words:
+        case ["private", *names]:
+            return _told(functools.partial(check_private, names))
+        case ["files"]:
+            return _told(_print_files)
+        case ["busy", mark] if mark:
+            print(measured_by(mark))
+            return 0
+        case ["stop", mark] if mark:
+            count = stop(mark)
+            print(f"stopped; {count} processes have ended" if count else "none of ours ran")
+            return 0
+        case ["folder", path] if path:
+            return _told(functools.partial(make_folder, Path(path)))
+    print(_USAGE, file=sys.stderr)
+    return 2
+
+
+def _print_files() -> None:
+    for what, digest in own_files().items():
+        print(f"{what} {digest}")
 
 
 def _told(do: Callable[[], None]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from concurve.engine.local import LocalEngine
 from concurve.errors import HostError
 from concurve.host import machine, native
 from concurve.host.addresses import public_addresses
-from concurve.host.lock import taken_lock
+from concurve.host.lock import measurement_under_way, taken_lock
+from concurve.host.own_files import own_files
 from concurve.host.temporary import folder_at, free_port
 from concurve.hosts import messages as m
+from concurve.hosts.daemons import check_free
 from concurve.hosts.messages import Description, Request
 from concurve.measuring import packaged
 from concurve.wire import decode_spec
@@ -89,7 +92,13 @@ class Duties:
 
 
 def describe() -> Description:
-    """This host, as the laboratory must know it."""
+    """This host, as the laboratory must know it.
+
+    Raises:
+        HostError: its runner does not run, or no trial has room here.
+    """
+    folder = Path(tempfile.gettempdir())
+    check_free(folder, os.statvfs(folder))
     versions = machine.versions()
     return Description(
         version=versions["concurve"],
@@ -100,6 +109,8 @@ def describe() -> Description:
         probes=LocalEngine().probes(),
         nice=os.getpriority(os.PRIO_PROCESS, 0),
         public=_public_addresses(),
+        files=own_files(),
+        busy=measurement_under_way(),
     )
 
 

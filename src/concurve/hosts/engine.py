@@ -133,7 +133,9 @@ class HostsEngine:
         others = {
             name: other.description.machine for name, other in self.hosts.items() if name != host
         }
-        return {**self._host(host).description.machine, "hosts": others}
+        connected = self._host(host)
+        own = {"host": connected.name, **connected.description.machine}
+        return {**own, "hosts": others} if others else own
 
     def describe_program(
         self, host: str, name: str, where: str, packaged: bool, java: str | None, path: str | None

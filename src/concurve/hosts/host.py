@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from concurve.errors import ConcurveError, HostError, RunError
+from concurve.host.own_files import SAME_WHEELS, differing, own_files
 from concurve.hosts import messages as m
 from concurve.hosts.clocks import ClockJumpError, Exchange, Offset, combined, estimate, measured
 from concurve.hosts.connection import (
@@ -194,13 +195,20 @@ def check_alike(hosts: Iterable[ConnectedHost]) -> None:
         HostError: names the host, and both versions.
     """
     first: Description | None = None
+    ours = own_files()
     own_nice = os.getpriority(os.PRIO_PROCESS, 0)
     for host in hosts:
         found = host.description
         if found.version != __version__:
             raise HostError(
                 f"host {host.name} has concurve {found.version}, this machine has {__version__}",
-                "one version on all hosts: the same wheels of concurve and concurve-native",
+                f"one version on all hosts: {SAME_WHEELS}",
+            )
+        if what := differing(ours, found.files):
+            raise HostError(
+                f"host {host.name}: {what} is not the same there as on this machine, though both "
+                f"are {__version__}",
+                SAME_WHEELS,
             )
         if first is not None and found.runner != first.runner:
             raise HostError(

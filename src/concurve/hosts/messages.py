@@ -192,7 +192,8 @@ Answer = Done | Failed | ToStandIn
 class Description(msgspec.Struct, frozen=True):
     """A host, as the laboratory must know it: the versions there, the CPUs that the kernel grants,
     what :mod:`concurve.host.machine` and the runner say of it, the nice value of what starts
-    trials, and its public addresses, as far as the kernel tells them."""
+    trials, its public addresses, as far as the kernel tells them, digests of our files there
+    (:mod:`concurve.host.own_files`), and who measures there by now."""
 
     version: str
     python: str
@@ -202,6 +203,8 @@ class Description(msgspec.Struct, frozen=True):
     probes: dict[str, Any]
     nice: int
     public: tuple[str, ...] = ()
+    files: dict[str, str] = {}
+    busy: str = ""
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):

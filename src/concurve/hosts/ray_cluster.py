@@ -11,16 +11,19 @@ import ipaddress
 import logging
 import os
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from concurve.definition.hosts_file import same_address
 from concurve.definition.inventory import Cluster, Host, Inventory
-from concurve.errors import HostError
-from concurve.hosts import leaving, listening
+from concurve.errors import ConcurveError, HostError, RunError
+from concurve.hosts import commands, leaving, listening
 from concurve.hosts.commands import RAY_LEAST_SAID, RAYLET_PORT, is_too_old, mark_of
 from concurve.hosts.connection import (
     QUICK_SECONDS,
@@ -30,11 +33,13 @@ from concurve.hosts.connection import (
     SocketConnection,
     lost,
 )
+from concurve.hosts.daemons import IS_FULL
 from concurve.hosts.engine import HostsEngine
 from concurve.hosts.guard import REMEDY, guarded
-from concurve.hosts.host import HostEvent, HostEvents
+from concurve.hosts.host import ConnectedHost, HostEvent, HostEvents
 from concurve.hosts.lease import LEASE_SECONDS, RENEWAL_SECONDS
 from concurve.hosts.messages import Renew, packed
+from concurve.hosts.names import check_names
 from concurve.hosts.nodes import inventory_of_nodes, parse_address, refuse_public, resource_of
 from concurve.hosts.ray_tasks import RayTasks, asked, result_of
 from concurve.hosts.starting import start_agent
@@ -79,9 +84,6 @@ _NO_TOKEN = "cannot be opened or is empty"
 
 #: What Ray says where no living raylet has the address of this machine.
 _NO_RAYLET = "No node info found matching"
-
-#: What Ray warns of, and what we want: the signals that end this process stay ours.
-_NO_HANDLER = "SIGTERM handler is not set"
 
 #: What Ray says of an actor that it has ended because it takes this machine for dead.
 _WE_ARE_LOST = "its owner has died"
@@ -180,13 +182,46 @@ def connected(inventory: Inventory, used: Sequence[Host]) -> Iterator[HostsEngin
     with contextlib.ExitStack() as stack:
         with _before_the_run():
             ray, vital = stack.enter_context(_joined(inventory, events))
-            check_nodes(asked(ray.nodes, vital.check), inventory, used)
-            tasks = RayTasks(ray, vital.check, lambda: len(events.lost))
-            actors = _placed(ray, inventory, used, vital)
-            with _renewed(ray, actors.values()):
-                connections = _there(ray, actors, inventory, used, vital)
-                engine = stack.enter_context(HostsEngine(inventory, connections, tasks, events))
-            check_private(engine)
+            engine = stack.enter_context(_engine(ray, vital, inventory, used, events))
+        yield engine
+
+
+def each_connected(inventory: Inventory) -> Iterator[tuple[str, ConnectedHost | ConcurveError]]:
+    """Each host of an inventory, connected by itself, or why it is not: one that is lost is none of
+    the others' business.
+
+    Raises:
+        HostError: Ray is not installed or does not run.
+    """
+    with contextlib.ExitStack() as stack:
+        with _before_the_run():
+            ray, vital = stack.enter_context(_joined(inventory, HostEvents()))
+        for host in inventory.hosts:
+            with contextlib.ExitStack() as own:
+                try:
+                    with _before_the_run():
+                        engine = _engine(ray, vital, inventory, [host], HostEvents())
+                        found = own.enter_context(engine).hosts[host.name]
+                except (HostError, RunError) as error:
+                    yield host.name, error
+                else:
+                    yield host.name, found
+
+
+@contextlib.contextmanager
+def _engine(
+    ray: Any, vital: Vital, inventory: Inventory, used: Sequence[Host], events: HostEvents
+) -> Iterator[HostsEngine]:
+    """An engine on hosts of a Ray that was joined."""
+    check_names(msgspec.structs.replace(inventory, hosts=tuple(used)))
+    check_nodes(asked(ray.nodes, vital.check), inventory, used)
+    tasks = RayTasks(ray, vital.check, lambda: len(events.lost))
+    actors = _placed(ray, inventory, used, vital)
+    with _renewed(ray, actors.values()):
+        connections = _there(ray, actors, inventory, used, vital)
+        engine = HostsEngine(inventory, connections, tasks, events)
+    with engine:
+        check_private(engine)
         yield engine
 
 
@@ -365,6 +400,7 @@ def _ray(cluster: Cluster) -> Any:
     if "RAY_AUTH_TOKEN" not in os.environ:
         os.environ.setdefault("RAY_AUTH_TOKEN_PATH", str(Path(cluster.token).expanduser()))
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", str(WITHOUT_HEAD_SECONDS))
     # Without its head Ray would try for 5 s to report to it, before it lets this process end.
     os.environ.setdefault("RAY_task_events_shutdown_flush_timeout_ms", "300")
@@ -379,13 +415,17 @@ def _ray(cluster: Cluster) -> Any:
             f"Ray {ray.__version__} here lets in whoever reaches it: it knows no tokens",
             f"Ray {RAY_LEAST_SAID} or newer on all hosts, of one version: {_INSTALL}",
         )
-    logging.getLogger("ray._private.worker").addFilter(_is_to_be_said)
+    _silence(ray)
     return ray
 
 
-def _is_to_be_said(warning: logging.LogRecord) -> bool:
-    """Is a warning of Ray's of use?"""
-    return _NO_HANDLER not in str(warning.msg)
+def _silence(ray: Any) -> None:
+    """Have Ray print nothing: what failed is said in our words, and its own logs are in its folder.
+    Of a raylet that was killed it would print the log, of a wrong token a line for each try."""
+    logging.getLogger("ray").setLevel(logging.CRITICAL + 1)
+    worker: Any = getattr(getattr(ray, "_private", None), "worker", None)
+    if hasattr(worker, "print_to_stdstream"):  # it takes no other setting
+        worker.print_to_stdstream = lambda *_, **__: None
 
 
 def _looked_at(inventory: Inventory) -> tuple[str, dict[str, tuple[str, str]]]:
@@ -425,7 +465,7 @@ def _join(
         configure_logging=False,
         **options,
     )
-    with _naming(inventory), guarded(vital.places):
+    with _naming(inventory), guarded(vital.places), _unheard():
         try:
             asked(join, vital.check, leaving.THREAD)
         except (HostLostError, KeyboardInterrupt, SystemExit):
@@ -433,6 +473,22 @@ def _join(
             raise
         except Exception as error:  # Ray raises what it likes: of networks, of tokens, of versions
             raise _refusal(error, inventory) from error
+
+
+@contextlib.contextmanager
+def _unheard() -> Iterator[None]:
+    """Have nothing written to standard error: before Ray has joined it obeys no setting of its log,
+    and writes a line for each try. What ends this process meanwhile is told by the guard."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError, ValueError):  # there is none
+            sys.stderr.flush()
+            own = os.dup(2)
+            stack.callback(os.close, own)
+            stack.callback(os.dup2, own, 2)
+            null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+            stack.callback(os.close, null)
+            os.dup2(null, 2)
+        yield
 
 
 def _remedy(inventory: Inventory) -> str:
@@ -636,6 +692,8 @@ def _there(
             result_of(ray, actor.clock.remote(), PLACE_SECONDS, check)
         except ray.exceptions.RayError as error:
             vital.look(str(error))
+            if full := _disk_is_full(inventory, name):
+                raise full from error
             raise HostError(
                 f"host {name}: nothing can be started there: {_reason(error)}",
                 "concurve doctor on that host; its concurve and concurve-native; or "
@@ -643,6 +701,15 @@ def _there(
             ) from error
         connections[name] = RayConnection(ray, actor, vital.look)
     return connections
+
+
+def _disk_is_full(inventory: Inventory, name: str) -> HostError | None:
+    """Is that why nothing can be started on a host? Ray takes it for a lack of memory. A cluster of
+    others says nothing of how to log in."""
+    if inventory.cluster.address:
+        return None
+    (found,) = commands.run_each([commands.make_folder(inventory, inventory.host(name))])
+    return found if isinstance(found, HostError) and IS_FULL in found.what else None
 
 
 def _says(error: BaseException | None, what: str) -> bool:
@@ -663,6 +730,10 @@ def _in_one_line(error: BaseException) -> str:
 def _reason(error: BaseException) -> str:
     """Why an actor gives no answer: what Ray says of its death, else the first line."""
     said = str(error)
+    if isinstance(error.__cause__, HostError):
+        return error.__cause__.what
+    if type(error).__name__ == "ActorUnavailableError":
+        return "Ray does not reach what runs there"
     if found := _DIED.search(said):
         return f"Ray's actor there died because {found[1]}"
     lines = [line.strip() for line in said.splitlines() if line.strip()]

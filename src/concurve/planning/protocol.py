@@ -464,7 +464,10 @@ class Protocol:
         done = min((len(cell.used) for cell in self.cells if not cell.skipped), default=0)
         blocks = max(cell.target for cell in self.cells)
         allowed = format_duration(self.rules.time_allowed_seconds)
-        return f"time allowance of {allowed} used up after {done} of {blocks} blocks"
+        return (
+            f"time allowance of {allowed}: the next trial did not fit after {done} of {blocks} "
+            "blocks"
+        )
 
     def _not_measured(self) -> str:
         missing = self.unmeasured()

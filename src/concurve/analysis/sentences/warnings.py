@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from concurve import words
 from concurve.analysis.sentences.naming import name, subject
 from concurve.definition.study import unused_factors
-from concurve.findings.cells import CellFindings, Reject
+from concurve.findings.cells import CellFindings, Reject, on_hosts
 from concurve.findings.run import SKIPPED, Finding
 from concurve.planning.plan import Plan, describe
 from concurve.planning.protocol import Protocol, StopReason
@@ -172,7 +173,8 @@ def _doubtful(
         # A figure is that of the quiet trials, or a median that so few do not move.
         has_figures = any(head.study.primary in cell.indicators for cell in cells)
         moved = f" {words.verb(len(aside), 'It moves', 'They move')} no main figure."
-        found.append(f"{which} in doubt: the machine was not quiet.{moved if has_figures else ''}")
+        it_was = _not_quiet(aside)
+        found.append(f"{which} in doubt: {it_was}.{moved if has_figures else ''}")
     if in_doubt:
         worst = max(
             (cells[index] for index in in_doubt), key=lambda cell: cell.doubtful / cell.trials
@@ -186,8 +188,15 @@ def _doubtful(
         cause, number = causes.most_common(1)[0]
         trials = words.count(sum(cells[index].trials for index in in_doubt), "trial")
         again = words.run_again(plan.inventory is not None)
-        found.append(f"{begun}: {words.cause(cause)} in {number:,} of {trials}. {again}")
+        where = on_hosts(it for it in doubtful if it.cell in in_doubt and it.cause == cause)
+        found.append(f"{begun}: {words.cause(cause)}{where} in {number:,} of {trials}. {again}")
     return found
+
+
+def _not_quiet(doubtful: Sequence[Reject]) -> str:
+    """Which machine it was that was not quiet."""
+    where = on_hosts(doubtful)
+    return f"it was not quiet{where}" if where else "the machine was not quiet"
 
 
 def _refused(first: TrialRecord | None) -> list[str]:

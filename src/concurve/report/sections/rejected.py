@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from concurve import words
-from concurve.findings.cells import FailureOutput, Reject
+from concurve.findings.cells import FailureOutput, Reject, on_hosts
 from concurve.findings.run import Findings
 from concurve.report import format as fmt
 from concurve.report.document import (
@@ -78,12 +78,14 @@ def _blocks(findings: Findings) -> Iterator[Block]:
 
 def _counted(findings: Findings, with_doubts: bool = True) -> Iterator[str]:
     """``5 trials rejected: error (3), other processes used the CPUs (2)``."""
-    redone = Counter(item.cause for item in findings.rejects if not item.used)
-    doubted = Counter(item.cause for item in findings.rejects if item.used and with_doubts)
-    for counter, what in ((redone, "rejected"), (doubted, "in doubt")):
-        if counter:
+    redone = [item for item in findings.rejects if not item.used]
+    doubted = [item for item in findings.rejects if item.used and with_doubts]
+    for items, what in ((redone, "rejected"), (doubted, "in doubt")):
+        if counter := Counter(item.cause for item in items):
+            of_cause = {cause: [it for it in items if it.cause == cause] for cause in counter}
             causes = ", ".join(
-                f"{words.cause(cause)} ({number})" for cause, number in counter.most_common()
+                f"{words.cause(cause)}{on_hosts(of_cause[cause])} ({number})"
+                for cause, number in counter.most_common()
             )
             yield f"{fmt.count(counter.total(), 'trial')} {what}: {causes}"
 
