@@ -399,6 +399,13 @@ def test_a_host_that_nobody_can_log_in_to() -> None:
     assert "OpenSSH cannot log in: Permission denied" in refused.value.what
 
 
+def test_what_a_login_says_is_not_hidden_by_warnings_of_openssh() -> None:
+    """A shell that refuses prints why to standard output; OpenSSH would warn on the other."""
+    assert "LogLevel=ERROR" in commands.ssh(lab().hosts[0], "true")
+    with pytest.raises(HostError, match="This account is currently not available"):
+        commands.run([step("sh", "-c", "echo This account is currently not available.; exit 1")])
+
+
 def test_a_command_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "COMMAND_SECONDS", 0.1)
     with pytest.raises(HostError, match=r"no end after 0\.1 s"):
