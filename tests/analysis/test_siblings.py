@@ -112,7 +112,7 @@ def test_of_two_hosts_the_slower_one_is_told_with_its_ratio(
     told = said(tmp_path, speed=on(host, 0.8), host=where, copies=copies)
     other = "load1" if host == "load2" else "load2"
     assert re.search(SLOWER.format(host, other), told), told
-    assert told.startswith("The hosts of role load are not alike: ") and "leave it out" in told
+    assert told.startswith("The hosts of role load are not alike: ") and "leave them out" in told
     assert "percentile" not in told, "that is alike"
 
 

@@ -468,12 +468,12 @@ def test_a_range_in_another_notation_is_told_as_one_level(lab: Lab) -> None:
 
 
 def test_levels_that_fall_together_here_are_told(lab: Lab) -> None:
-    line = ("sweep", "-P", "n", "1%,2%,3,4", *QUICK, "--dry-run", "--", "echo", "{n}")
+    line = ("sweep", "-P", "n", "0.1%,0.2%,3,4", *QUICK, "--dry-run", "--", "echo", "{n}")
     done = lab.run(*line)
     assert done.returncode == 0, done.stderr
     assert "note: -P n: on " in done.stderr
-    assert "1% and 2% both give 1; each level is measured once" in done.stderr
-    done = lab.run("run", "thread-scaling", "--set", "threads=1%,2%,3", *QUICK, "--dry-run")
+    assert "0.1% and 0.2% both give 1; each level is measured once" in done.stderr
+    done = lab.run("run", "thread-scaling", "--set", "threads=0.1%,0.2%,3", *QUICK, "--dry-run")
     assert "note: --set threads: on " in done.stderr
 
 

@@ -357,16 +357,17 @@ def test_a_lock_that_others_may_have_made_is_in_doubt(store: Store, make: Make) 
     assert {cell.cause for cell in found.cells} <= {"in doubt", "contamination", "none"}
 
 
-def held_back(share: float) -> Make:
-    """Threads that wait for a CPU for half of their time; for so much of that their quota holds
-    them back, and others, which take a third of the machine, for the rest."""
+def held_back(share: float, quota: float = 0.5) -> Make:
+    """Threads that wait for a CPU for half of their time; for so much of that their quota, that of
+    so many CPUs for each, holds them back, and others, which take a third of the machine, for the
+    rest."""
 
     def make(threads: int) -> TrialRecord:
         if threads == 1:
             return record(role([thread(0.95, 0.05)], 1000), foreign=0.33)
         ns = round(0.5 * share * threads * WALL)
-        quota = CpuQuota(cpus=0.5 * threads, periods=10, throttled=9, throttled_ns=ns)
-        made = role([thread(0.5, 0.5)] * threads, 500 * threads, quota=quota)
+        given = CpuQuota(cpus=quota * threads, periods=10, throttled=9, throttled_ns=ns)
+        made = role([thread(0.5, 0.5)] * threads, 500 * threads, quota=given)
         return record(made, foreign=0.33)
 
     return make
@@ -378,8 +379,15 @@ def test_a_quota_is_named_with_its_doubt_where_it_is_most_of_the_waits(store: St
     assert "Others do not use up its quota; the machine was not quiet" in found.cells[2].evidence
 
 
-def test_a_quota_beside_others_that_had_the_cpus_is_in_doubt(store: Store) -> None:
-    found = explained(store, held_back(0.2), rules=NOT_AGAIN)
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(held_back(0.2), id="others had the CPUs"),
+        pytest.param(held_back(0.9, quota=1.0), id="others of the group used half of the quota"),
+    ],
+)
+def test_a_quota_that_others_may_have_used_up_is_in_doubt(store: Store, make: Make) -> None:
+    found = explained(store, make, rules=NOT_AGAIN)
     assert "quota" not in {cell.cause for cell in found.cells}
 
 

@@ -441,3 +441,16 @@ def test_who_marks_no_phase_beside_others_that_do_is_not_known() -> None:
     marks = role("client", 0.5, {"load": 0.5}, (0, 1))
     assert serving_of(trial(server, marks), "server", ["client"]) is None
     assert serving_of(trial(server, whole("a", {"x": 0.5})), "server", ["a", "gone"]) is None
+
+
+def test_equal_quotas_of_several_loads_are_one_that_they_share() -> None:
+    server = role("target", 0.3, {"worker": 0.3}, tuple(range(64)))
+    quota = CpuQuota(cpus=2.0, periods=20, throttled=9, throttled_ns=SECOND)
+    loads = [
+        msgspec.structs.replace(role(name, 0.95, {}, tuple(range(64))), quota=quota)
+        for name in ("one", "two")
+    ]
+    found = serving_of(trial(server, *loads, cpus=64), "target", ["one", "two"])
+    assert found is not None and found.client_quota == 2.0
+    limit = limit_of([found])
+    assert limit is not None and (limit.cause, limit.name) == ("client", "load")

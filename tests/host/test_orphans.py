@@ -69,8 +69,9 @@ def test_all_with_the_mark_are_ended_and_no_others() -> None:
         assert process.stdout.readline() == "left\n"
         process.wait()
         process.stdout.close()
+        # The environment cannot be read for a moment while a process becomes a program.
+        wait_until(lambda value=value: len(marked(value)) == 1, "the child that was left")
         started[value] = marked(value)
-        assert len(started[value]) == 1, "the child that was left"
     orphans.end_marked(VARIABLE, mine)
     wait_until(lambda: not marked(mine), "their end")
     assert marked(anothers) == started[anothers]

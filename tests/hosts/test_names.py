@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
+from typing import NoReturn
 
 import msgspec
 import pytest
@@ -53,8 +55,12 @@ def test_each_host_judges_the_names_as_it_knows_them() -> None:
         check_private_names(["here.lab", "public.lab"], resolve)
 
 
-def test_a_name_that_nobody_knows_is_named() -> None:
+def test_a_name_that_nobody_knows_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, **__: object) -> NoReturn:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    assert names.resolved("localhost") == ["127.0.0.1"]
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
     with pytest.raises(HostError, match=r"the name nobody\.invalid has no IPv4 address") as refused:
         check_names(named(a="nobody.invalid"))
     assert "/etc/hosts" in refused.value.remedy
-    assert names.resolved("localhost") == ["127.0.0.1"]

@@ -14,11 +14,15 @@ import pytest
 
 from concurve.definition.inventory import Inventory
 from concurve.errors import HostError
-from concurve.host.own_files import PACKAGE, own_files
+from concurve.host.own_files import PACKAGE
+from concurve.hosts import host as host_module
 from concurve.hosts import messages as m
 from concurve.hosts.engine import HostsEngine
 from concurve.version import __version__
 from tests.helpers.agents import inventory_of
+
+#: In the place of digests of what is installed here.
+FILES = {PACKAGE: "one", "concurve-native": "one"}
 
 DESCRIPTION = m.Description(
     version=__version__,
@@ -28,11 +32,16 @@ DESCRIPTION = m.Description(
     machine={},
     probes={},
     nice=os.getpriority(os.PRIO_PROCESS, 0),
-    files=own_files(),
+    files=FILES,
 )
 
 #: A second in ns: a jump.
 JUMP = 1_000_000_000
+
+
+@pytest.fixture(autouse=True)
+def own_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_module, "own_files", lambda: FILES)
 
 
 class Host:
@@ -121,7 +130,7 @@ def test_clocks_that_differ_and_do_not_jump_are_no_reason() -> None:
 
 
 def test_a_host_whose_checkout_differs_is_refused_though_its_version_is_the_same() -> None:
-    other = {**own_files(), PACKAGE: "another"}
+    other = {**FILES, PACKAGE: "another"}
     for files in (other, {}):
         with pytest.raises(HostError, match=f"host b: {PACKAGE} is not the same") as refused:
             HostsEngine(inventory(), {"a": Host(), "b": Host(files=files)})

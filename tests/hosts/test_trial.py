@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 import pytest
 
-from concurve.host.own_files import own_files
+from concurve.host.own_files import PACKAGE
 from concurve.hosts import host as host_module
 from concurve.hosts import messages as m
 from concurve.hosts import trial as trial_module
@@ -27,6 +27,9 @@ from tests.helpers.fakes import record_of
 MS = 1_000_000
 SECOND = 1_000 * MS
 
+#: In the place of digests of what is installed here.
+FILES = {PACKAGE: "one"}
+
 DESCRIPTION = m.Description(
     version=__version__,
     python="3.11",
@@ -35,7 +38,7 @@ DESCRIPTION = m.Description(
     machine={},
     probes={},
     nice=os.getpriority(os.PRIO_PROCESS, 0),
-    files=own_files(),
+    files=FILES,
 )
 
 
@@ -55,6 +58,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     found = Clock()
+    monkeypatch.setattr(host_module, "own_files", lambda: FILES)
     for module in (host_module, trial_module):
         monkeypatch.setattr(module, "time", found)
     yield found

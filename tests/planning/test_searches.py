@@ -12,6 +12,7 @@ from concurve.definition.study import Study
 from concurve.definition.study_file import parse_study
 from concurve.errors import StudyError
 from concurve.planning.plan import make_plan, trial_spec
+from concurve.planning.searches import is_search
 from concurve.wire.spec import TrialSpec
 from tests.definition.test_hosts_file import lab
 
@@ -48,6 +49,13 @@ after = []
 
 [[indicators]]
 """
+
+
+def test_a_load_that_is_named_by_its_command_searches_too() -> None:
+    words = ["redis://127.0.0.1:7000", "--slo", "p99=2ms"]
+    assert is_search(None, ["/opt/bin/concurve-load", *words])
+    assert not is_search(None, ["/opt/bin/concurve-load", *words, "--rate", "5"])
+    assert not is_search(None, ["./mine", *words])
 
 
 def find(*_: object) -> Sequence[str]:

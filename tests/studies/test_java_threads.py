@@ -426,9 +426,9 @@ time.sleep(0.5)
 seen = []
 
 def work():
+    seen.append(os.sched_getaffinity(0))
     with open(f"/proc/self/task/{threading.get_native_id()}/comm", "w") as file:
         file.write("Thread-2")
-    seen.append(os.sched_getaffinity(0))
     while os.sched_getaffinity(0) != {1}:
         pass
     seen.append(os.sched_getaffinity(0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,7 +121,9 @@ def resume_campaign(
     for kind in files:
         check_campaign_format(kind)
     head = decode_campaign(row)
-    with connected_hosts(_studies(head.campaign), head.hosts) as hosts:
+    with contextlib.ExitStack() as stack:
+        with _written_if_it_fails(head, store, files):
+            hosts = stack.enter_context(connected_hosts(_studies(head.campaign), head.hosts))
         _measure(head, store, files, hosts, resume=True, allowed=allowed)
 
 
@@ -145,7 +147,7 @@ def _measure(
     resume: bool,
     allowed: float | None = None,
 ) -> None:
-    try:
+    with _written_if_it_fails(head, store, files):
         runner = CampaignRunner(
             head,
             store,
@@ -155,14 +157,23 @@ def _measure(
             site=hosts or this_machine(),
         )
         rows = runner.resume(allowed) if resume else runner.start()
+    write_campaign(store, head.id, files)
+    show_campaign(store, head.id, files.get("html"))
+    _refuse_missing(head, rows)
+
+
+@contextlib.contextmanager
+def _written_if_it_fails(
+    head: CampaignHead, store: Store, files: dict[Format, Path]
+) -> Iterator[None]:
+    """Write what there is of a campaign if an error ends this."""
+    try:
+        yield
     except ConcurveError:
         with contextlib.suppress(StoreError):  # the store may be what failed
             if any(store.has_trials(row.run) for row in store.members(head.id) if row.run):
                 write_campaign(store, head.id, files)
         raise
-    write_campaign(store, head.id, files)
-    show_campaign(store, head.id, files.get("html"))
-    _refuse_missing(head, rows)
 
 
 def _refuse_missing(head: CampaignHead, rows: Sequence[MemberRow]) -> None:

@@ -108,6 +108,21 @@ def quota_words(cell: Breakdown) -> str:
     )
 
 
+#: A role that uses so much of a quota uses it up by itself: others of its group have little of it.
+QUOTA_OWN_MIN = 0.8
+
+
+def used_up_by_itself(cell: Breakdown) -> bool:
+    """Is the quota most of the waits for CPUs, and is it the role that uses it up? The control
+    group may hold others, too, such as a whole container."""
+    allowed = [account.quota.cpus for account in cell.accounts if account.quota is not None]
+    if not allowed:
+        return False
+    used = cell.per_operation("cpu_ns") / max(cell.per_operation("wall_ns"), 1.0)
+    held_back, waited = cell.per_operation("throttled_ns"), cell.mean("run_queue")
+    return used >= QUOTA_OWN_MIN * min(allowed) and held_back >= EXPLAINS * waited
+
+
 #: Threads that wait this long for a CPU for each time that they slept were not merely woken where
 #: another one ran: a balancing scheduler moves them to an idle CPU sooner.
 HELD_BACK_NS_MIN = 10_000_000.0

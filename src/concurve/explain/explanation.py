@@ -22,6 +22,7 @@ from concurve.estimate import Estimate
 from concurve.explain.accounts import Account, account
 from concurve.explain.breakdown import Breakdown, breakdown, excess
 from concurve.explain.causes import cause_of
+from concurve.explain.components import used_up_by_itself
 from concurve.explain.confirmation import confirm_run, confirmations_of
 from concurve.explain.experiments import may_be_tried
 from concurve.explain.locks import is_seen
@@ -30,7 +31,7 @@ from concurve.explain.others import did_not_answer, waits_for_who_is_not_held_up
 from concurve.explain.sentences import sentence
 from concurve.explain.sites import place_sentence, sites_of, stacks_of
 from concurve.explain.stacks import blocked_stacks
-from concurve.explain.verdict import EXPLAINS, Case, Verdict
+from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import KINDS
 from concurve.explain.weights import Weight, outweighed, weigh
 from concurve.findings.cells import CellFindings
@@ -302,12 +303,11 @@ def _cell(
 
 
 def _shown(own: Breakdown, base: Breakdown | None, verdict: Verdict) -> str:
-    """Why a cause stands whatever others did, or empty. A quota counts the CPU time of its own
-    group; it stands for the waits for CPUs if it is most of them. At a lock, threads were seen, and
-    waited for one another for longer than others can have held them up."""
+    """Why a cause stands whatever others did, or empty. A quota counts the CPU time of its control
+    group alone. At a lock, threads were seen, and waited for one another for longer than others can
+    have held them up."""
     if verdict.cause == "quota":
-        held_back, waited = own.per_operation("throttled_ns"), own.mean("run_queue")
-        return "Others do not use up its quota" if held_back >= EXPLAINS * waited else ""
+        return "Others do not use up its quota" if used_up_by_itself(own) else ""
     if base is None or verdict.cause != "lock" or not is_seen(own):
         return ""
     if not waits_for_who_is_not_held_up(own, base):

@@ -264,8 +264,10 @@ def throttled_ns(role: RoleRecord, wall: float) -> float:
 
 def _quota(roles: Sequence[RoleRecord], cpus: int) -> float | None:
     """The CPUs' worth of time that quotas allow the roles together; ``None`` where they allow no
-    less than the CPUs."""
-    allowed = sum(cpus if role.quota is None else role.quota.cpus for role in roles)
+    less than the CPUs. Equal ones are taken for one that the roles share: a record does not name
+    their control groups."""
+    quotas = [role.quota.cpus if role.quota is not None else float(cpus) for role in roles]
+    allowed = quotas[0] if len(set(quotas)) == 1 else sum(quotas)
     return allowed if allowed < cpus else None
 
 

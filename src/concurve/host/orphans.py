@@ -68,7 +68,8 @@ def wait_for_children(seconds: float) -> bool:
 
 def end_children() -> None:
     """Kill every child of the first thread, and what becomes its child by that: of a subreaper, all
-    that they have started. Children of other threads are left alone."""
+    that they have started. Children of other threads are left alone, where the kernel tells them
+    apart (``/proc/PID/task/TID/children``)."""
     until = time.monotonic() + _CHILDREN_SECONDS
     while (children := _children()) and time.monotonic() < until:
         for pid in children:  # each is ours until its end is taken, so the number is no other's

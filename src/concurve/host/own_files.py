@@ -9,6 +9,7 @@ import platform
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from concurve.errors import HostError
 from concurve.host import native
 
 #: What to do where hosts have unequal ones.
@@ -31,14 +32,19 @@ def own_files(package: Path = _PACKAGE, programs: Iterable[Path] | None = None) 
     runner, by what they are. Programs of another architecture are something else.
 
     Raises:
-        HostError: the runner is not installed.
-        OSError: a file cannot be read.
+        HostError: the runner is not installed, or a file cannot be read.
     """
     beside = _programs() if programs is None else programs
-    return {
-        PACKAGE: _digest(_files(package), package),
-        f"concurve-native for {platform.machine()}": _digest(sorted(beside), None),
-    }
+    try:
+        return {
+            PACKAGE: _digest(_files(package), package),
+            f"concurve-native for {platform.machine()}": _digest(sorted(beside), None),
+        }
+    except OSError as error:
+        raise HostError(
+            f"{error.filename}: {error.strerror}: it is compared with that of the other hosts",
+            "read permission for it, as pip gives it",
+        ) from error
 
 
 def differing(one: Mapping[str, str], other: Mapping[str, str]) -> str | None:
@@ -50,7 +56,12 @@ def differing(one: Mapping[str, str], other: Mapping[str, str]) -> str | None:
 
 def _programs() -> list[Path]:
     runner = native.runner()
-    return [path for path in runner.parent.glob("concurve-*") if path.is_file()]
+    # Beside programs that were just compiled the compiler leaves files of its own.
+    return [
+        path
+        for path in runner.parent.glob("concurve-*")
+        if path.is_file() and os.access(path, os.X_OK)
+    ]
 
 
 def _files(package: Path) -> list[Path]:

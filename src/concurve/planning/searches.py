@@ -5,6 +5,7 @@ hold for no load that is known. Pure."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 
 from concurve.definition.study import Role
 from concurve.errors import StudyError
@@ -12,6 +13,7 @@ from concurve.words import listed
 
 #: The program that searches, and the options by which it does: with a rate it checks that one.
 PROGRAM = "load"
+_COMMAND = "concurve-load"
 _OBJECTIVES, _RATE = "--slo", "--rate"
 
 _CHECK = (
@@ -21,8 +23,9 @@ _CHECK = (
 
 
 def is_search(program: str | None, argv: Sequence[str]) -> bool:
-    """Does a program of ours with this command line search for a rate?"""
-    return program == PROGRAM and _has(argv, _OBJECTIVES) and not _has(argv, _RATE)
+    """Does our program of loads, named as such or by its command, search for a rate?"""
+    is_ours = program == PROGRAM or (bool(argv) and PurePath(argv[0]).name == _COMMAND)
+    return is_ours and _has(argv, _OBJECTIVES) and not _has(argv, _RATE)
 
 
 def check_searches(roles: Sequence[Role], searching: Mapping[str, int], where: str) -> None:

@@ -58,7 +58,8 @@ def slower_siblings(plan: Plan, tables: Sequence[Table]) -> Iterator[Finding]:
         yield Finding(
             kind="warning",
             sentence=f"The hosts of role {role} are not alike: {'; '.join(differences)}. The "
-            "figures of all its copies hold the slower one: look at that host, or leave it out.",
+            "figures of all its copies mix hosts that differ: look at the slower ones, or leave "
+            "them out.",
         )
 
 
@@ -156,5 +157,5 @@ def _difference(figure: _Figure, host: str, tests: int) -> Difference:
         others=host,
         ratio=1 / found.ratio,
         low=1 / found.high,
-        high=1 / found.low,
+        high=1 / found.low if found.low > 0 else math.inf,
     )
