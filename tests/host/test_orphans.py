@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -57,6 +58,10 @@ def marked(value: str) -> list[int]:
     return found
 
 
+def is_one(value: str) -> bool:
+    return len(marked(value)) == 1
+
+
 def test_all_with_the_mark_are_ended_and_no_others() -> None:
     started = {}
     # Other tests may run at the same time.
@@ -70,7 +75,7 @@ def test_all_with_the_mark_are_ended_and_no_others() -> None:
         process.wait()
         process.stdout.close()
         # The environment cannot be read for a moment while a process becomes a program.
-        wait_until(lambda value=value: len(marked(value)) == 1, "the child that was left")
+        wait_until(functools.partial(is_one, value), "the child that was left")
         started[value] = marked(value)
     orphans.end_marked(VARIABLE, mine)
     wait_until(lambda: not marked(mine), "their end")
