@@ -4,14 +4,13 @@ are in doubt?"""
 from __future__ import annotations
 
 import random
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from measuring.figures import Bound, Figure
-from measuring.running import scratch
+from measuring.running import beside, scratch
 from measuring.showing import alone
 
 import concurve
@@ -155,20 +154,8 @@ def _verdicts(quiet: Run, disturbed: Run) -> Iterator[str]:
 def hogs(count: int, seed: int) -> Iterator[None]:
     """Processes that use half of a CPU each, in bursts of random length."""
     draw = random.Random(seed)
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", HOG, str(draw.randrange(1 << 30))], stdin=subprocess.PIPE
-        )
-        for _ in range(count)
-    ]
-    try:
+    with beside([HOG, str(draw.randrange(1 << 30))] for _ in range(count)):
         yield
-    finally:
-        for process in started:
-            assert process.stdin is not None
-            process.stdin.close()
-        for process in started:
-            process.wait()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -160,9 +160,17 @@ while not select.select([sys.stdin], [], [], 0)[0]:
 @contextmanager
 def busy_processes(count: int, nice: int = 0) -> Iterator[None]:
     """So many processes that each keep a CPU busy. They end with this one, however it ends."""
+    with beside([_BUSY, str(nice)] for _ in range(count)):
+        yield
+
+
+@contextmanager
+def beside(scripts: Iterable[Sequence[str]]) -> Iterator[None]:
+    """A process for each Python script with its arguments; each is to end when its standard input
+    does, as it does with this process."""
     started = [
-        subprocess.Popen([sys.executable, "-c", _BUSY, str(nice)], stdin=subprocess.PIPE)
-        for _ in range(count)
+        subprocess.Popen([sys.executable, "-c", *script], stdin=subprocess.PIPE)
+        for script in scripts
     ]
     try:
         yield

@@ -6,7 +6,6 @@ host lacks (``test_engine.py``), hosts that are not alike (``analysis/test_hosts
 
 from __future__ import annotations
 
-import os
 import time
 
 import msgspec
@@ -18,22 +17,8 @@ from concurve.host.own_files import PACKAGE
 from concurve.hosts import host as host_module
 from concurve.hosts import messages as m
 from concurve.hosts.engine import HostsEngine
-from concurve.version import __version__
 from tests.helpers.agents import inventory_of
-
-#: In the place of digests of what is installed here.
-FILES = {PACKAGE: "one", "concurve-native": "one"}
-
-DESCRIPTION = m.Description(
-    version=__version__,
-    python="3.11",
-    runner="0.1",
-    cpus=(0, 1),
-    machine={},
-    probes={},
-    nice=os.getpriority(os.PRIO_PROCESS, 0),
-    files=FILES,
-)
+from tests.helpers.described import DESCRIPTION, FILES
 
 #: A second in ns: a jump.
 JUMP = 1_000_000_000

@@ -3,7 +3,6 @@ so: starts at an agreed time, and what is stated of clocks that drift."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -11,35 +10,20 @@ from collections.abc import Callable, Iterator
 import msgspec
 import pytest
 
-from concurve.host.own_files import PACKAGE
 from concurve.hosts import host as host_module
 from concurve.hosts import messages as m
 from concurve.hosts import trial as trial_module
 from concurve.hosts.engine import HostsEngine
 from concurve.hosts.messages import Event
-from concurve.version import __version__
 from concurve.wire import decode_record, decode_spec
 from concurve.wire.record import TrialRecord
 from concurve.wire.spec import RoleSpec, TrialSpec
 from tests.helpers.agents import inventory_of
+from tests.helpers.described import DESCRIPTION, FILES
 from tests.helpers.fakes import record_of
 
 MS = 1_000_000
 SECOND = 1_000 * MS
-
-#: In the place of digests of what is installed here.
-FILES = {PACKAGE: "one"}
-
-DESCRIPTION = m.Description(
-    version=__version__,
-    python="3.11",
-    runner="0.1",
-    cpus=(0, 1),
-    machine={},
-    probes={},
-    nice=os.getpriority(os.PRIO_PROCESS, 0),
-    files=FILES,
-)
 
 
 class Clock:
