@@ -17,7 +17,7 @@ use concurve_probe::syscall::{Call, Doing, Kind, Wait};
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 
-use crate::cpython::{Interpreter, PythonFrame, Symbols};
+use crate::cpython::{Interpreter, Memory, PythonFrame, Symbols};
 use crate::maps::{MappedFile, Maps};
 
 /// Bytes of the stack that are copied: a few frames of the program above those of its libraries.
@@ -349,8 +349,7 @@ impl Watcher {
             let found = *self.symbols.entry(file.clone()).or_insert_with(look);
             if let Some(symbols) = found {
                 let moved_by = if symbols.is_relative { begin } else { 0 };
-                let read = |at, length| read_memory(pid, at, length);
-                let opened = Interpreter::open(symbols, moved_by, &read);
+                let opened = Interpreter::open(symbols, moved_by, &ProcessMemory(pid));
                 return Some((path.clone(), opened));
             }
         }
@@ -365,8 +364,7 @@ impl Watcher {
             Some((_, Err(reason))) => return Python::Unknown(reason.clone()),
             Some((path, Ok(interpreter))) => (path, interpreter),
         };
-        let read = |at, length| read_memory(pid, at, length);
-        let frames = interpreter.frames(&self.proc_fs, pid, tid, &read);
+        let frames = interpreter.frames(&self.proc_fs, pid, tid, &ProcessMemory(pid));
         if frames.is_empty() {
             return Python::None;
         }
@@ -417,6 +415,36 @@ impl Watcher {
     fn read(&mut self, pid: Pid, remote: &[RemoteIoVec], length: usize) -> nix::Result<usize> {
         let local = &mut [IoSliceMut::new(&mut self.buffer[..length])];
         process_vm_readv(pid, local, remote)
+    }
+}
+
+/// The memory of a process, by its number.
+struct ProcessMemory(u32);
+
+impl Memory for ProcessMemory {
+    fn read(&self, at: u64, length: usize) -> Option<Vec<u8>> {
+        read_memory(self.0, at, length)
+    }
+
+    fn read_each(&self, places: &[u64], length: usize) -> Vec<Option<Vec<u8>>> {
+        let pid = Pid::from_raw(self.0 as i32);
+        let mut found = Vec::with_capacity(places.len());
+        let mut bytes = vec![0; places.len() * length];
+        // What cannot be read ends a reading, so the next one begins behind it.
+        while let rest @ [_, ..] = &places[found.len()..] {
+            let pieces: Vec<_> = rest.iter().map(|at| piece(*at, length as u64)).collect();
+            let local = &mut [IoSliceMut::new(&mut bytes[..rest.len() * length])];
+            let copied = process_vm_readv(pid, local, &pieces).unwrap_or(0);
+            found.extend(
+                bytes[..copied]
+                    .chunks_exact(length)
+                    .map(|it| Some(it.to_vec())),
+            );
+            if found.len() < places.len() {
+                found.push(None);
+            }
+        }
+        found
     }
 }
 
@@ -496,6 +524,25 @@ mod tests {
         assert_eq!(lengths(0x7000, 8192), [4096, 4096]);
         assert_eq!(lengths(0x7ff8, 8192), [8, 4096, 4088]);
         assert_eq!(lengths(u64::MAX - 7, 8192), [7]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_none_among_what_can() {
+        let own = [7_u64, 8, 9];
+        let at = |index: usize| &raw const own[index] as u64;
+        let memory = ProcessMemory(std::process::id());
+        let read = |places: &[u64]| -> Vec<Option<u64>> {
+            let found = memory.read_each(places, 8);
+            let word = |it: Vec<u8>| u64::from_le_bytes(it.try_into().unwrap());
+            found.into_iter().map(|it| it.map(word)).collect()
+        };
+        assert_eq!(read(&[]), []);
+        assert_eq!(read(&[at(2), at(0)]), [Some(9), Some(7)]);
+        assert_eq!(
+            read(&[8, at(1), 16, 24, at(0), 8]),
+            [None, Some(8), None, None, Some(7), None]
+        );
+        assert!(ProcessMemory(0x7fff_fff0).read_each(&[at(0)], 8) == [None]);
     }
 
     #[test]

@@ -23,8 +23,15 @@ use concurve_probe::proc_fs::ProcFs;
 pub use code::Code;
 use layout::{Layout, TABLE_BYTES};
 
-/// Reads so many bytes of the memory of a process.
-pub type Read<'a> = &'a dyn Fn(u64, usize) -> Option<Vec<u8>>;
+/// The memory of a process.
+pub trait Memory {
+    /// So many bytes from an address on; none if they could not be read.
+    fn read(&self, at: u64, length: usize) -> Option<Vec<u8>>;
+
+    /// The same of several addresses. Each reading of another process is a system call: where it can, it reads
+    /// all of them in one.
+    fn read_each(&self, places: &[u64], length: usize) -> Vec<Option<Vec<u8>>>;
+}
 
 /// Most frames of a thread, threads of an interpreter, and interpreters of a process that are looked at.
 const FRAMES_MAX: usize = 16;
@@ -32,8 +39,6 @@ const THREADS_MAX: usize = 4096;
 const INTERPRETERS_MAX: usize = 16;
 /// Most code objects that are kept.
 const CODES_MAX: usize = 8192;
-/// Bytes before a frame that are read with it.
-const NEAR_BYTES: u64 = 1024;
 const PAGE_BYTES: u64 = 4096;
 /// Larger tables of lines are not read.
 const LINES_MAX: usize = 1 << 20;
@@ -115,14 +120,18 @@ struct Known {
 impl Interpreter {
     /// That of a process, by the symbols of its file and by how much addresses are greater than those; or why
     /// its frames are not known.
-    pub fn open(symbols: Symbols, moved_by: u64, read: Read<'_>) -> Result<Self, String> {
+    pub fn open(symbols: Symbols, moved_by: u64, memory: &dyn Memory) -> Result<Self, String> {
         if symbols.version == 0 {
             return Err(layout::unknown("before 3.11"));
         }
         let place = |address: u64| address.wrapping_add(moved_by);
-        let version = read(place(symbols.version), 8).ok_or("its version could not be read")?;
+        let version = memory
+            .read(place(symbols.version), 8)
+            .ok_or("its version could not be read")?;
         let begin = place(symbols.runtime.address);
-        let table = read(begin, TABLE_BYTES).ok_or("its state could not be read")?;
+        let table = memory
+            .read(begin, TABLE_BYTES)
+            .ok_or("its state could not be read")?;
         Ok(Self {
             layout: layout::layout_of(number(&version, 0, 4).unwrap_or(0) as u32, &table)?,
             runtime: begin..begin.saturating_add(symbols.runtime.bytes),
@@ -148,34 +157,40 @@ impl Interpreter {
         proc_fs: &ProcFs,
         pid: u32,
         tid: u32,
-        read: Read<'_>,
+        memory: &dyn Memory,
     ) -> Vec<PythonFrame> {
-        let Some(mut at) = self.innermost(proc_fs, pid, tid, read) else {
+        let Some(mut at) = self.innermost(proc_fs, pid, tid, memory) else {
             return Vec::new();
         };
         let near = Near::default();
-        let mut frames = Vec::new();
+        // Where the code of each frame stands, and its instruction.
+        let mut found = Vec::new();
         for _ in 0..FRAMES_MAX {
             if at == 0 {
                 break;
             }
-            let Some(bytes) = near.read(at, self.frame_bytes(), read) else {
+            let Some(bytes) = near.read(at, self.frame_bytes(), memory) else {
                 break;
             };
             let word = |at: usize| number(&bytes, at, 8).unwrap_or(0);
             let owner = self.layout.owner.and_then(|at| bytes.get(at).copied());
             if owner.is_none_or(|it| it < FIRST_OWNER_OF_NO_CODE) {
                 let address = word(self.layout.code) & !MARKS;
-                let instructions = address.wrapping_add(self.layout.instructions as u64);
-                let offset = word(self.layout.instruction).wrapping_sub(instructions);
-                let found = self.code(address, read);
-                // A frame that begins is before its first instruction.
-                let offset = u32::try_from(offset as i64 & !1).unwrap_or(0);
-                frames.extend(found.map(|code| PythonFrame { code, offset }));
+                found.push((address, word(self.layout.instruction)));
             }
             at = word(self.layout.caller);
         }
-        frames
+        let places: Vec<u64> = found.iter().map(|(address, _)| *address).collect();
+        let codes = memory.read_each(&places, self.code_bytes());
+        let frame = |((address, instruction), bytes): ((u64, u64), Option<Vec<u8>>)| {
+            let code = self.code(address, &bytes?, memory)?;
+            let instructions = address.wrapping_add(self.layout.instructions as u64);
+            let offset = instruction.wrapping_sub(instructions);
+            // A frame that begins is before its first instruction.
+            let offset = u32::try_from(offset as i64 & !1).unwrap_or(0);
+            Some(PythonFrame { code, offset })
+        };
+        found.into_iter().zip(codes).filter_map(frame).collect()
     }
 
     fn frame_bytes(&self) -> usize {
@@ -189,10 +204,28 @@ impl Interpreter {
             + 8
     }
 
+    /// What is read of a code object.
+    fn code_bytes(&self) -> usize {
+        let layout = &self.layout;
+        let words = [
+            layout.filename,
+            layout.qualified_name,
+            layout.line_table,
+            layout.first_line,
+        ];
+        words.into_iter().max().unwrap_or(0) + 8
+    }
+
     /// Where the innermost frame of a thread stands.
-    fn innermost(&mut self, proc_fs: &ProcFs, pid: u32, tid: u32, read: Read<'_>) -> Option<u64> {
+    fn innermost(
+        &mut self,
+        proc_fs: &ProcFs,
+        pid: u32,
+        tid: u32,
+        memory: &dyn Memory,
+    ) -> Option<u64> {
         if let Some(state) = self.threads.get(&tid)
-            && let Some(frame) = self.frame_of(*state, tid, read)
+            && let Some(frame) = self.frame_of(*state, tid, memory)
         {
             return Some(frame);
         }
@@ -204,12 +237,12 @@ impl Interpreter {
             return None;
         }
         self.listed_ns = now;
-        self.list(read);
+        self.list(memory);
         if tid == pid {
             self.adopt(proc_fs, pid);
         }
         let state = self.threads.get(&tid).copied();
-        let frame = state.and_then(|state| self.frame_of(state, tid, read));
+        let frame = state.and_then(|state| self.frame_of(state, tid, memory));
         if frame.is_none() {
             self.strangers.insert(tid);
         }
@@ -217,9 +250,9 @@ impl Interpreter {
     }
 
     /// The innermost frame by the state of a thread, if it is that of this thread.
-    fn frame_of(&self, state: u64, tid: u32, read: Read<'_>) -> Option<u64> {
+    fn frame_of(&self, state: u64, tid: u32, memory: &dyn Memory) -> Option<u64> {
         let layout = &self.layout;
-        let bytes = read(state, layout.frame.max(layout.native_thread) + 8)?;
+        let bytes = memory.read(state, layout.frame.max(layout.native_thread) + 8)?;
         let native = number(&bytes, layout.native_thread, 8)?;
         if native != u64::from(self.parent.unwrap_or(tid)) {
             return None;
@@ -227,17 +260,17 @@ impl Interpreter {
         let frame = number(&bytes, layout.frame, 8)?;
         match layout.frame_behind {
             None => Some(frame),
-            Some(behind) => number(&read(frame.checked_add(behind as u64)?, 8)?, 0, 8),
+            Some(behind) => number(&memory.read(frame.checked_add(behind as u64)?, 8)?, 0, 8),
         }
     }
 
     /// Lists the threads of all interpreters anew.
-    fn list(&mut self, read: Read<'_>) {
+    fn list(&mut self, memory: &dyn Memory) {
         self.parent = None;
         self.threads.clear();
         let layout = &self.layout;
         let word = |at: u64, offset: usize| {
-            let bytes = read(at.checked_add(offset as u64)?, 8)?;
+            let bytes = memory.read(at.checked_add(offset as u64)?, 8)?;
             number(&bytes, 0, 8).filter(|it| *it != 0)
         };
         let mut interpreter = word(self.runtime.start, layout.interpreters);
@@ -271,24 +304,17 @@ impl Interpreter {
         }
     }
 
-    /// The code object at an address.
-    fn code(&mut self, address: u64, read: Read<'_>) -> Option<Arc<Code>> {
+    /// The code object at an address, by what stands there.
+    fn code(&mut self, address: u64, bytes: &[u8], memory: &dyn Memory) -> Option<Arc<Code>> {
         let layout = &self.layout;
-        let ends = [
-            layout.filename,
-            layout.qualified_name,
-            layout.line_table,
-            layout.first_line,
-        ];
-        let bytes = read(address, ends.into_iter().max()? + 8)?;
-        if number(&bytes, TYPE_AT, 8)? != self.code_type {
+        if number(bytes, TYPE_AT, 8)? != self.code_type {
             return None;
         }
-        let first_line = number(&bytes, layout.first_line, 4)?;
+        let first_line = number(bytes, layout.first_line, 4)?;
         let names = [
-            number(&bytes, layout.filename, 8)?,
-            number(&bytes, layout.qualified_name, 8)?,
-            number(&bytes, layout.line_table, 8)?,
+            number(bytes, layout.filename, 8)?,
+            number(bytes, layout.qualified_name, 8)?,
+            number(bytes, layout.line_table, 8)?,
             first_line,
         ];
         if let Some(known) = self.codes.get(&address)
@@ -297,9 +323,9 @@ impl Interpreter {
             return Some(known.code.clone());
         }
         let code = Arc::new(Code {
-            file: self.text(names[0], read)?,
-            function: self.text(names[1], read)?,
-            lines: bytes_of(names[2], read).unwrap_or_default(),
+            file: self.text(names[0], memory)?,
+            function: self.text(names[1], memory)?,
+            lines: bytes_of(names[2], memory).unwrap_or_default(),
             first_line: u32::try_from(first_line).unwrap_or(0),
         });
         if self.codes.len() == CODES_MAX {
@@ -313,30 +339,30 @@ impl Interpreter {
         Some(code)
     }
 
-    fn text(&self, address: u64, read: Read<'_>) -> Option<String> {
-        let header = read(address, LENGTH_AT + 8)?;
+    fn text(&self, address: u64, memory: &dyn Memory) -> Option<String> {
+        let header = memory.read(address, LENGTH_AT + 8)?;
         let length = number(&header, LENGTH_AT, 8)? as usize;
         if length > code::NAME_MAX {
             return None;
         }
         let place = |at: usize| address.checked_add(at as u64);
-        let ascii = read(place(self.layout.ascii)?, length + 1)?;
+        let ascii = memory.read(place(self.layout.ascii)?, length + 1)?;
         if let Some(found) = code::text(length, &ascii, &[]) {
             return Some(found);
         }
         // Four bytes each at most: what is behind a string of narrower characters may not be mapped.
         let at = place(self.layout.characters)?;
         let mut widths = [4, 2, 1].into_iter();
-        widths.find_map(|width| code::text(length, &[], &read(at, width * (length + 1))?))
+        widths.find_map(|width| code::text(length, &[], &memory.read(at, width * (length + 1))?))
     }
 }
 
-/// The frame of a caller mostly stands a little before that of the function: both are read at once.
+/// The frame of a caller mostly stands a little before that of the function: all of a page are read at once.
 #[derive(Default)]
 struct Near(RefCell<(u64, Vec<u8>)>);
 
 impl Near {
-    fn read(&self, at: u64, length: usize, read: Read<'_>) -> Option<Vec<u8>> {
+    fn read(&self, at: u64, length: usize, memory: &dyn Memory) -> Option<Vec<u8>> {
         let mut known = self.0.borrow_mut();
         let inside = |known: &(u64, Vec<u8>)| {
             let from = usize::try_from(at.checked_sub(known.0)?).ok()?;
@@ -345,24 +371,26 @@ impl Near {
         if let Some(found) = inside(&known) {
             return Some(found);
         }
-        // Of this page alone: the one before may not be mapped.
-        let begin = at.saturating_sub(NEAR_BYTES).max(at & !(PAGE_BYTES - 1));
-        let bytes = read(begin, (at - begin) as usize + length)?;
+        // The page before may not be mapped.
+        let begin = at & !(PAGE_BYTES - 1);
+        let bytes = memory.read(begin, (at - begin) as usize + length)?;
         *known = (begin, bytes);
         inside(&known)
     }
 }
 
-fn bytes_of(address: u64, read: Read<'_>) -> Option<Vec<u8>> {
-    let length = number(&read(address, LENGTH_AT + 8)?, LENGTH_AT, 8)? as usize;
+fn bytes_of(address: u64, memory: &dyn Memory) -> Option<Vec<u8>> {
+    let length = number(&memory.read(address, LENGTH_AT + 8)?, LENGTH_AT, 8)? as usize;
     if length > LINES_MAX {
         return None;
     }
-    read(address.checked_add(BYTES_AT as u64)?, length)
+    memory.read(address.checked_add(BYTES_AT as u64)?, length)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     const BASE: u64 = 0x10_0000;
@@ -398,7 +426,8 @@ mod tests {
         put(field(THREAD + 0x800, layout.native_thread), 78);
         put(field(THREAD, layout.native_thread), TID.into());
         put(field(THREAD, layout.frame), BASE + THREAD + 0x200);
-        let frames = [0x6000, 0x6100, 0x6200];
+        // A frame stands behind that of its caller.
+        let frames = [0x6200, 0x6100, 0x6000];
         put(THREAD + 0x200, BASE + frames[0]);
         for (index, (frame, code)) in frames.into_iter().zip([0x7000, 0x7800, 0x8000]).enumerate() {
             let next = frames.get(index + 1).map_or(0, |it| BASE + it);
@@ -434,11 +463,34 @@ mod tests {
         bytes
     }
 
-    fn read_of(bytes: &[u8]) -> impl Fn(u64, usize) -> Option<Vec<u8>> {
-        move |at, length| {
+    /// The memory of a process that has these bytes, with the number of readings.
+    struct Bytes<'a>(&'a [u8], Cell<usize>);
+
+    impl Bytes<'_> {
+        fn at(&self, at: u64, length: usize) -> Option<Vec<u8>> {
             let at = usize::try_from(at.checked_sub(BASE)?).ok()?;
-            Some(bytes.get(at..at.checked_add(length)?)?.to_vec())
+            Some(self.0.get(at..at.checked_add(length)?)?.to_vec())
         }
+
+        fn readings(&self) -> usize {
+            self.1.take()
+        }
+    }
+
+    impl Memory for Bytes<'_> {
+        fn read(&self, at: u64, length: usize) -> Option<Vec<u8>> {
+            self.1.set(self.1.get() + 1);
+            self.at(at, length)
+        }
+
+        fn read_each(&self, places: &[u64], length: usize) -> Vec<Option<Vec<u8>>> {
+            self.1.set(self.1.get() + 1);
+            places.iter().map(|at| self.at(*at, length)).collect()
+        }
+    }
+
+    fn read_of(bytes: &[u8]) -> Bytes<'_> {
+        Bytes(bytes, Cell::new(0))
     }
 
     fn found(bytes: &[u8], tid: u32) -> Result<Vec<(String, Option<u32>)>, String> {
@@ -459,8 +511,33 @@ mod tests {
         ];
         assert_eq!(found(&memory(), TID).unwrap(), expected);
         assert_eq!(found(&memory(), 79).unwrap(), [], "no thread of Python");
-        let read = |_, _| None;
-        assert!(Interpreter::open(SYMBOLS, BASE, &read).is_err());
+        assert!(Interpreter::open(SYMBOLS, BASE, &read_of(&[])).is_err());
+    }
+
+    /// Each is a system call, while the thread may go on.
+    #[test]
+    fn the_functions_of_a_thread_that_is_known_take_four_readings() {
+        let bytes = memory();
+        let read = read_of(&bytes);
+        let mut interpreter = Interpreter::open(SYMBOLS, BASE, &read).unwrap();
+        interpreter.frames(&ProcFs::default(), TID, TID, &read);
+        read.readings();
+        let frames = interpreter.frames(&ProcFs::default(), TID, TID, &read);
+        // Its state, where that points to, its frames, and all of their code.
+        assert_eq!((frames.len(), read.readings()), (2, 4));
+    }
+
+    #[test]
+    fn code_that_cannot_be_read_is_left_out() {
+        let mut bytes = memory();
+        let at = 0x6200 + layout::layout_of(0x030c_0000, &[]).unwrap().code;
+        bytes[at..at + 8].copy_from_slice(&(BASE + 0xfff0).to_le_bytes());
+        let names: Vec<_> = found(&bytes, TID)
+            .unwrap()
+            .into_iter()
+            .map(|it| it.0)
+            .collect();
+        assert_eq!(names, ["outer"]);
     }
 
     #[test]
