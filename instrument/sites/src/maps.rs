@@ -5,10 +5,16 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The number of the next maps.
+static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// What is mapped in a process, as of one moment.
 #[derive(Debug, Default)]
 pub struct Maps {
+    /// No others have it; 0 where nothing is mapped.
+    number: u64,
     /// By address.
     mappings: Vec<Mapping>,
     files: HashMap<Arc<str>, MappedFile>,
@@ -75,12 +81,19 @@ impl Maps {
         let files = executable
             .filter_map(|it| Some((it.path.clone(), MappedFile::find(&it.path, root)?)))
             .collect();
-        Self { mappings, files }
+        Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            mappings,
+            files,
+        }
     }
 
     /// Mappings of program text, each with its file.
     pub fn of_texts(texts: impl IntoIterator<Item = (Mapping, MappedFile)>) -> Self {
-        let mut maps = Self::default();
+        let mut maps = Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            ..Self::default()
+        };
         for (mapping, file) in texts {
             maps.files.insert(mapping.path.clone(), file);
             maps.mappings.push(mapping);
@@ -89,11 +102,22 @@ impl Maps {
         maps
     }
 
+    /// What tells these maps from all others.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The mapping at an address, and its place among all.
+    pub fn find(&self, address: u64) -> Option<(usize, &Mapping)> {
+        let after = self.mappings.partition_point(|it| it.start <= address);
+        let index = after.checked_sub(1)?;
+        let found = self.mappings.get(index)?;
+        (address < found.end).then_some((index, found))
+    }
+
     /// The mapping at an address.
     pub fn at(&self, address: u64) -> Option<&Mapping> {
-        let after = self.mappings.partition_point(|it| it.start <= address);
-        let found = self.mappings[..after].last()?;
-        (address < found.end).then_some(found)
+        self.find(address).map(|(_, found)| found)
     }
 
     /// The program text at an address, and the file it is from.

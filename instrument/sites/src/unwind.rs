@@ -35,12 +35,19 @@ pub struct Frame {
     pub found: Found,
 }
 
-/// The files that samples are unwound by, each read once, and the calls that were looked at.
+/// The files that samples are unwound by, each read once, and what was found by them.
 #[derive(Debug, Default)]
-pub struct Files(
-    RefCell<HashMap<MappedFile, Option<Rc<Elf>>>>,
-    RefCell<HashMap<CallOf, Option<Found>>>,
-);
+pub struct Files {
+    opened: RefCell<HashMap<MappedFile, Option<Rc<Elf>>>>,
+    /// By the number of the maps, and the mapping's place there.
+    mapped: RefCell<HashMap<(u64, usize), Option<Mapped>>>,
+    calls: RefCell<HashMap<CallOf, Option<Found>>>,
+    /// By the number of the maps, and the address.
+    variables: RefCell<HashMap<(u64, u64), Option<String>>>,
+}
+
+/// The file of a mapping, and by how much its addresses are greater than those of the file.
+type Mapped = (Rc<Elf>, u64);
 
 /// An address of a file, and a function that may have been called before it.
 type CallOf = (*const Elf, u64, (*const Elf, u64));
@@ -56,19 +63,24 @@ struct Place {
 impl Files {
     /// A file that is still the one that was mapped.
     pub fn open(&self, file: &MappedFile) -> Option<Rc<Elf>> {
-        let known = self.0.borrow().get(file).cloned();
+        let known = self.opened.borrow().get(file).cloned();
         known.unwrap_or_else(|| {
             let elf = file.path().and_then(Elf::open).map(Rc::new);
-            self.0.borrow_mut().insert(file.clone(), elf.clone());
+            self.opened.borrow_mut().insert(file.clone(), elf.clone());
             elf
         })
     }
 
     /// The program text at an address of a process.
     fn place(&self, maps: &Maps, address: u64) -> Option<Place> {
-        let (mapping, file) = maps.text_at(address)?;
-        let elf = self.open(file)?;
-        let moved_by = elf.moved_by(mapping)?;
+        let (index, mapping) = maps.find(address)?;
+        let key = (maps.number(), index);
+        let known = self.mapped.borrow().get(&key).cloned();
+        let (elf, moved_by) = known.unwrap_or_else(|| {
+            let found = self.file_at(maps, address);
+            self.mapped.borrow_mut().insert(key, found.clone());
+            found
+        })?;
         Some(Place {
             elf,
             path: mapping.path.clone(),
@@ -76,8 +88,26 @@ impl Files {
         })
     }
 
+    /// What has program text at an address.
+    fn file_at(&self, maps: &Maps, address: u64) -> Option<Mapped> {
+        let (mapping, file) = maps.text_at(address)?;
+        let elf = self.open(file)?;
+        let moved_by = elf.moved_by(mapping)?;
+        Some((elf, moved_by))
+    }
+
     /// The name of the variable at an address of a process, of those that a file has.
     pub fn variable(&self, maps: &Maps, address: u64) -> Option<String> {
+        let key = (maps.number(), address);
+        let known = self.variables.borrow().get(&key).cloned();
+        known.unwrap_or_else(|| {
+            let found = self.variable_at(maps, address);
+            self.variables.borrow_mut().insert(key, found.clone());
+            found
+        })
+    }
+
+    fn variable_at(&self, maps: &Maps, address: u64) -> Option<String> {
         let (mapping, file) = maps.text_before(address)?;
         let elf = self.open(file)?;
         let own = address.wrapping_sub(elf.moved_by(mapping)?);
@@ -251,6 +281,10 @@ impl Unwinding<'_> {
             if is_better && (how == Found::ScanExact || reach == Reach::Root) {
                 best = Some((how, reach, *caller));
             }
+            // Nothing is better, and of equals the first one counts.
+            if matches!(best, Some((Found::ScanExact, Reach::Root, _))) {
+                break;
+            }
         }
         best.map(|(how, _, caller)| (caller, how))
     }
@@ -260,11 +294,11 @@ impl Unwinding<'_> {
         let caller = self.files.place(self.maps, value.checked_sub(1)?)?;
         let own = (Rc::as_ptr(&function.elf), row.start);
         let key = (Rc::as_ptr(&caller.elf), caller.address, own);
-        if let Some(known) = self.files.1.borrow().get(&key) {
+        if let Some(known) = self.files.calls.borrow().get(&key) {
             return *known;
         }
         let found = called(&caller, function, row);
-        self.files.1.borrow_mut().insert(key, found);
+        self.files.calls.borrow_mut().insert(key, found);
         found
     }
 
@@ -291,5 +325,50 @@ impl Unwinding<'_> {
     fn ends(&self, registers: &Registers) -> bool {
         let below = registers[STACK_POINTER].unwrap_or(0);
         below <= self.stack.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+    use crate::maps::Mapping;
+
+    const MOVED: u64 = 0x10_0000;
+
+    static OWN_VARIABLE: AtomicU64 = AtomicU64::new(0);
+
+    /// Two processes may have the same file at different addresses, and one that maps it anew, too.
+    #[test]
+    fn what_is_known_of_one_process_is_not_said_of_another() {
+        let text = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let all = Maps::new(&text, Path::new("/"));
+        let here = Files::place as *const () as u64;
+        let (mapping, file) = all.text_at(here).unwrap();
+        let moved = Mapping {
+            start: mapping.start + MOVED,
+            end: mapping.end + MOVED,
+            ..mapping.clone()
+        };
+        let first = Maps::of_texts([(mapping.clone(), file.clone())]);
+        let other = Maps::of_texts([(moved, file.clone())]);
+        let files = Files::default();
+        let place = |maps, address| files.place(maps, address).map(|it| it.address);
+        let variable = &raw const OWN_VARIABLE as u64;
+        let expected = place(&first, here);
+        assert!(expected.is_some());
+        for _ in 0..2 {
+            assert_eq!(place(&first, here), expected);
+            assert_eq!(place(&other, here + MOVED), expected);
+            let name = files.variable(&first, variable).unwrap();
+            assert!(name.ends_with("OWN_VARIABLE"), "{name}");
+            assert_eq!(files.variable(&other, variable + MOVED), Some(name));
+            assert_ne!(
+                files.variable(&first, variable),
+                files.variable(&other, variable)
+            );
+        }
     }
 }

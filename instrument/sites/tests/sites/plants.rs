@@ -139,6 +139,16 @@ fn a_mutex_of_cpp_is_found_in_its_method() {
     }
 }
 
+/// Its frame is found by a register that is not known.
+#[test]
+fn a_mutex_of_rust_is_found_at_its_line() {
+    let edition = ["--edition", "2021", "-O", "-g"];
+    if let Some(verdict) = judged_build("rustc", "rust/std_mutex.rs", &edition) {
+        assert_eq!(verdict.line, verdict.judged, "{verdict:?}");
+        assert_eq!(verdict.function, verdict.judged, "{verdict:?}");
+    }
+}
+
 #[test]
 fn a_function_of_python_waits_for_the_interpreters_lock() {
     if let Some(verdict) = judged_script("python/gil.py") {
