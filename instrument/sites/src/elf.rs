@@ -2,16 +2,18 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use addr2line::Loader;
-use object::read::elf::ElfFile64;
+use object::elf::FileHeader64;
+use object::read::elf::{ElfFile64, ElfSymbolIterator, Sym};
 use object::{
-    LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, ReadCache,
-    ReadRef, RelocationTarget, SegmentFlags, SymbolKind,
+    LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, ReadRef,
+    RelocationTarget, SectionIndex, SegmentFlags, SymbolKind,
 };
 
 use crate::calls::{self, CALL_BYTES_MAX, Target};
@@ -37,19 +39,19 @@ pub const EXECUTABLE: u32 = 1;
 const FILE_BYTES_MAX: u64 = 2 << 30;
 const CHECKSUM_BLOCK_BYTES: usize = 64 << 10;
 
-type Parsed<'a> = ElfFile64<'a, LittleEndian>;
+type Parsed<'a, R> = ElfFile64<'a, LittleEndian, R>;
 
-/// A file, by the addresses that it gives itself.
+/// A file, by the addresses that it gives itself. Of what it has, mostly debug information, only the parts that
+/// are needed are read.
 #[derive(Debug)]
 pub struct Elf {
     path: PathBuf,
     file: File,
     segments: Vec<Segment>,
     pub frames: Frames,
-    /// By address.
-    symbols: Vec<Symbol>,
+    symbols: Symbols,
     /// What stands in words that the loader fills in.
-    slots: HashMap<u64, Slot>,
+    slots: OnceCell<HashMap<u64, Slot>>,
     debug_path: Option<PathBuf>,
     lines: OnceCell<Lines>,
 }
@@ -63,12 +65,23 @@ struct Segment {
     is_executable: bool,
 }
 
+/// Functions and variables. A program may have hundreds of thousands, so a name is one only once it is asked for.
+#[derive(Debug, Default)]
+struct Symbols {
+    /// By address.
+    all: Vec<Symbol>,
+    /// Tables of names, each of which ends with a zero.
+    names: Vec<Vec<u8>>,
+}
+
 #[derive(Debug, PartialEq, Eq)]
 struct Symbol {
     address: u64,
     bytes: u64,
-    name: String,
     is_function: bool,
+    /// Which table of names, and where in it.
+    table: usize,
+    name: usize,
 }
 
 #[derive(Debug)]
@@ -107,21 +120,26 @@ impl Elf {
     /// Reads a file; none if it is no program for this machine.
     pub fn open(path: &Path) -> Option<Self> {
         let file = File::open(path).ok()?;
-        let bytes = contents(&file)?;
-        let parsed = Parsed::parse(&*bytes).ok()?;
+        if file.metadata().ok()?.len() > FILE_BYTES_MAX {
+            return None;
+        }
+        let cache = ReadCache::new(&file);
+        let parsed = Parsed::parse(&cache).ok()?;
         let debug_path = debug_path(&parsed, path);
-        let mut symbols = symbols(&parsed);
+        let mut symbols = Symbols::default();
+        symbols.add(&parsed);
         let mut sections = sections(&parsed);
         if let Some(found) = &debug_path {
             read_debug_file(found, &mut symbols, &mut sections);
         }
-        symbols.sort_by(|a, b| (a.address, b.bytes).cmp(&(b.address, a.bytes)));
+        symbols.sort();
+        let segments = segments(&parsed);
         Some(Self {
             path: path.to_owned(),
-            segments: segments(&parsed),
+            segments,
             frames: Frames::new(sections),
             symbols,
-            slots: slots(&parsed),
+            slots: OnceCell::new(),
             debug_path,
             lines: OnceCell::new(),
             file,
@@ -219,7 +237,12 @@ impl Elf {
     }
 
     fn slot(&self, address: u64) -> Callee<'_> {
-        match self.slots.get(&address) {
+        let slots = self.slots.get_or_init(|| {
+            let cache = ReadCache::new(&self.file);
+            let parsed = Parsed::parse(&cache);
+            parsed.map_or_else(|_| HashMap::new(), |parsed| slots(&parsed))
+        });
+        match slots.get(&address) {
             Some(Slot::Name(name)) => Callee::Name(name),
             Some(Slot::Address(address)) => Callee::Address(*address),
             // The file itself says it, where no loader changes it.
@@ -248,16 +271,18 @@ impl Elf {
 
     /// The names of the function that begins at an address.
     pub fn names_at(&self, address: u64) -> impl Iterator<Item = &str> {
-        let begin = self.symbols.partition_point(|it| it.address < address);
-        let here = self.symbols[begin..]
-            .iter()
-            .take_while(move |it| it.address == address);
-        here.filter(|it| it.is_function).map(|it| it.name.as_str())
+        let symbols = &self.symbols;
+        let begin = symbols.all.partition_point(|it| it.address < address);
+        let here = symbols.all[begin..].iter();
+        let here = here.take_while(move |it| it.address == address);
+        here.filter(|it| it.is_function)
+            .filter_map(|it| symbols.name(it))
     }
 
     /// The name of the variable that an address is in.
     pub fn variable_at(&self, address: u64) -> Option<String> {
-        self.symbol_at(address, false).map(|it| demangled(&it.name))
+        let found = self.symbol_at(address, false)?;
+        self.symbols.name(found).map(demangled)
     }
 
     /// The name of the function that an address is in, by symbols. A library has several for most; the
@@ -266,12 +291,13 @@ impl Elf {
         let found = self.symbol_at(address, true)?;
         let names = self.names_at(found.address);
         let known = names.reduce(|a, b| if is_better_name(b, a) { b } else { a });
-        Some(demangled(known.unwrap_or(&found.name)))
+        known.map(demangled)
     }
 
     fn symbol_at(&self, address: u64, is_function: bool) -> Option<&Symbol> {
-        let after = self.symbols.partition_point(|it| it.address <= address);
-        let before = self.symbols[..after]
+        let symbols = &self.symbols.all;
+        let after = symbols.partition_point(|it| it.address <= address);
+        let before = symbols[..after]
             .iter()
             .rev()
             .filter(|it| it.is_function == is_function);
@@ -333,17 +359,6 @@ pub fn is_better_name(name: &str, other: &str) -> bool {
     (rank(name), name) < (rank(other), other)
 }
 
-/// A whole file. Its names alone would be thousands of readings.
-fn contents(file: &File) -> Option<Vec<u8>> {
-    let length = file.metadata().ok()?.len();
-    if length > FILE_BYTES_MAX {
-        return None;
-    }
-    let mut bytes = Vec::with_capacity(length as usize);
-    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
-}
-
 /// A name as its source has it. Only what a compiler mangled is demangled: as a part of a mangled name `b`, a
 /// function of C, would be `bool`.
 pub fn demangled(name: &str) -> String {
@@ -355,7 +370,7 @@ pub fn demangled(name: &str) -> String {
     }
 }
 
-fn segments(parsed: &Parsed<'_>) -> Vec<Segment> {
+fn segments<'a, R: ReadRef<'a>>(parsed: &Parsed<'a, R>) -> Vec<Segment> {
     let mut found = Vec::new();
     for segment in parsed.segments() {
         let (file_offset, file_bytes) = segment.file_range();
@@ -374,38 +389,72 @@ fn segments(parsed: &Parsed<'_>) -> Vec<Segment> {
     found
 }
 
-fn symbols(parsed: &Parsed<'_>) -> Vec<Symbol> {
-    let mut found = Vec::new();
-    for symbol in parsed.symbols().chain(parsed.dynamic_symbols()) {
-        let is_function = match symbol.kind() {
-            SymbolKind::Text => true,
-            SymbolKind::Data => false,
-            _ => continue,
-        };
-        let is_here = !symbol.is_undefined() && symbol.address() != 0;
-        if let Ok(name) = symbol.name()
-            && is_here
-            && !name.is_empty()
-        {
-            found.push(Symbol {
-                address: symbol.address(),
-                bytes: symbol.size(),
-                name: name.to_owned(),
-                is_function,
-            });
-        }
+impl Symbols {
+    /// Adds those of a file.
+    fn add<'a, R: ReadRef<'a>>(&mut self, parsed: &Parsed<'a, R>) {
+        let names = parsed.elf_symbol_table().string_section();
+        self.add_table(parsed, names, parsed.symbols());
+        let dynamic = parsed.elf_dynamic_symbol_table().string_section();
+        self.add_table(parsed, dynamic, parsed.dynamic_symbols());
     }
-    found
+
+    fn add_table<'a, R: ReadRef<'a>>(
+        &mut self,
+        parsed: &Parsed<'a, R>,
+        names: SectionIndex,
+        symbols: ElfSymbolIterator<'a, '_, FileHeader64<LittleEndian>, R>,
+    ) {
+        let names = parsed.section_by_index(names).and_then(|it| it.data());
+        let Ok(names) = names else { return };
+        for symbol in symbols {
+            let is_function = match symbol.kind() {
+                SymbolKind::Text => true,
+                SymbolKind::Data => false,
+                _ => continue,
+            };
+            let name = symbol.elf_symbol().st_name(LittleEndian) as usize;
+            let is_here = !symbol.is_undefined() && symbol.address() != 0;
+            if is_here && names.get(name).is_some_and(|first| *first != 0) {
+                self.all.push(Symbol {
+                    address: symbol.address(),
+                    bytes: symbol.size(),
+                    is_function,
+                    table: self.names.len(),
+                    name,
+                });
+            }
+        }
+        self.names.push(names.to_vec());
+    }
+
+    /// By address; of several at one address, the longest first.
+    fn sort(&mut self) {
+        self.all
+            .sort_by(|a, b| (a.address, b.bytes).cmp(&(b.address, a.bytes)));
+    }
+
+    fn name(&self, symbol: &Symbol) -> Option<&str> {
+        text(self.names.get(symbol.table)?, symbol.name)
+    }
 }
 
-fn slots(parsed: &Parsed<'_>) -> HashMap<u64, Slot> {
-    let names = parsed.dynamic_symbol_table();
+/// The text that begins at a place of a table and ends with a zero.
+fn text(table: &[u8], at: usize) -> Option<&str> {
+    let found = CStr::from_bytes_until_nul(table.get(at..)?).ok()?;
+    found.to_str().ok()
+}
+
+fn slots<'a, R: ReadRef<'a>>(parsed: &Parsed<'a, R>) -> HashMap<u64, Slot> {
+    let symbols = parsed.elf_dynamic_symbol_table();
+    let names = parsed.section_by_index(symbols.string_section());
+    let names = names.and_then(|it| it.data()).unwrap_or_default();
     let relocations = parsed.dynamic_relocations().into_iter().flatten();
     let slot = |(address, relocation): (u64, object::Relocation)| {
         let slot = match relocation.target() {
             RelocationTarget::Symbol(index) => {
-                let symbol = names.as_ref()?.symbol_by_index(index).ok()?;
-                Slot::Name(symbol.name().ok()?.to_owned())
+                let symbol = symbols.symbol(index).ok()?;
+                let name = text(names, symbol.st_name(LittleEndian) as usize)?;
+                Slot::Name(name.to_owned())
             }
             RelocationTarget::Absolute => Slot::Address(relocation.addend() as u64),
             _ => return None,
@@ -415,7 +464,7 @@ fn slots(parsed: &Parsed<'_>) -> HashMap<u64, Slot> {
     relocations.filter_map(slot).collect()
 }
 
-fn sections(parsed: &Parsed<'_>) -> Sections {
+fn sections<'a, R: ReadRef<'a>>(parsed: &Parsed<'a, R>) -> Sections {
     let address = |name| parsed.section_by_name(name).map_or(0, |it| it.address());
     Sections {
         text_address: address(".text"),
@@ -426,7 +475,7 @@ fn sections(parsed: &Parsed<'_>) -> Sections {
     }
 }
 
-fn section(parsed: &Parsed<'_>, name: &str) -> Option<Section> {
+fn section<'a, R: ReadRef<'a>>(parsed: &Parsed<'a, R>, name: &str) -> Option<Section> {
     let found = parsed.section_by_name(name)?;
     let bytes = found.uncompressed_data().ok()?.into_owned();
     let address = found.address();
@@ -511,14 +560,13 @@ fn common_path(path: &Path) -> Option<PathBuf> {
 }
 
 /// Adds what a stripped program lacks.
-fn read_debug_file(path: &Path, all: &mut Vec<Symbol>, sections: &mut Sections) {
-    let Some(bytes) = File::open(path).ok().and_then(|file| contents(&file)) else {
+fn read_debug_file(path: &Path, symbols: &mut Symbols, sections: &mut Sections) {
+    let Ok(file) = File::open(path) else { return };
+    let cache = ReadCache::new(file);
+    let Ok(parsed) = Parsed::parse(&cache) else {
         return;
     };
-    let Ok(parsed) = Parsed::parse(&*bytes) else {
-        return;
-    };
-    all.extend(symbols(&parsed));
+    symbols.add(&parsed);
     if sections.debug_frame.is_none() {
         sections.debug_frame = section(&parsed, ".debug_frame");
     }
@@ -557,6 +605,58 @@ mod tests {
         assert_eq!(row.start, address);
         assert!(elf.frames.row(1).is_none());
         assert!(elf.covers(address) && !elf.covers(u64::MAX));
+    }
+
+    #[test]
+    fn without_a_table_every_function_has_the_same_row() {
+        let (elf, _) = own();
+        let cache = ReadCache::new(&elf.file);
+        let parsed = Parsed::parse(&cache).unwrap();
+        let without = Frames::new(Sections {
+            eh_frame_hdr: None,
+            ..sections(&parsed)
+        });
+        let symbols = elf.symbols.all.iter().filter(|it| it.is_function);
+        let addresses = symbols.flat_map(|it| [it.address, it.address + it.bytes / 2]);
+        let mut found = 0;
+        for address in addresses {
+            let said = |frames: &Frames| format!("{:?}", frames.row(address));
+            found += u32::from(elf.frames.row(address).is_some());
+            assert_eq!(said(&without), said(&elf.frames), "{address:#x}");
+        }
+        assert!(found > 100, "{found}");
+    }
+
+    /// Bytes that this thread has read so far, where the kernel counts them.
+    fn read_so_far() -> Option<u64> {
+        let counts = std::fs::read_to_string("/proc/thread-self/io").ok()?;
+        let mut lines = counts.lines();
+        lines.find_map(|it| it.strip_prefix("rchar: ")?.parse().ok())
+    }
+
+    #[test]
+    fn of_a_program_no_more_is_read_than_is_needed() {
+        const MORE: usize = 8 << 20;
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        std::fs::write(at.join("more"), vec![1; MORE]).unwrap();
+        let add = ["--add-section", ".debug_more=more", "program"];
+        if !built(at, "program", &source(10), &[]) || !ran("objcopy", &add, at) {
+            return;
+        }
+        let before = read_so_far();
+        let elf = Elf::open(&at.join("program")).unwrap();
+        let Some((before, after)) = before.zip(read_so_far()) else {
+            eprintln!("left out: this kernel does not count what is read");
+            return;
+        };
+        assert!(after - before < MORE as u64 / 4, "{}", after - before);
+        let main = elf
+            .symbols
+            .all
+            .iter()
+            .find(|it| elf.symbols.name(it) == Some("main"));
+        assert!(elf.frames.row(main.unwrap().address).is_some());
     }
 
     #[test]
@@ -633,7 +733,8 @@ int main(int count, char **words) {
     /// What stands in a function, with the greatest line.
     fn found_in(program: &Path, function: &str) -> (Vec<String>, u32) {
         let elf = Elf::open(program).unwrap();
-        let symbol = elf.symbols.iter().find(|it| it.name == function).unwrap();
+        let is_this = |it: &&Symbol| elf.symbols.name(it) == Some(function);
+        let symbol = elf.symbols.all.iter().find(is_this).unwrap();
         let addresses = symbol.address..symbol.address + symbol.bytes;
         let named: Vec<_> = addresses.flat_map(|it| elf.named(it)).collect();
         let line = named.iter().filter_map(|it| it.line).max();
