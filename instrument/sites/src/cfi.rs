@@ -1,13 +1,13 @@
 //! Call frame information: how the registers of a caller are found from those of a function.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use gimli::{
-    BaseAddresses, CfaRule, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, Evaluation,
-    EvaluationResult, LittleEndian, RegisterRule, UnwindContext, UnwindExpression, UnwindSection,
-    Value,
+    BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, Evaluation,
+    EvaluationResult, FrameDescriptionEntry, LittleEndian, RegisterRule, UnwindContext,
+    UnwindExpression, UnwindSection, Value,
 };
 
 /// Registers of x86-64 that call frame information names: 16 is the return address.
@@ -17,6 +17,8 @@ pub const STACK_POINTER: usize = 7;
 pub const RETURN_ADDRESS: usize = 16;
 /// Those that a function leaves as they were, unless a rule says otherwise: rbx, rbp, r12 to r15.
 const PRESERVED: [usize; 6] = [3, FRAME_POINTER, 12, 13, 14, 15];
+/// Entries that begin before an address and may be for it: only those of code that is not there overlap.
+const NEAR_ENTRIES: usize = 16;
 /// Operations of an expression, so that it ends.
 const OPERATIONS_MAX: u32 = 1000;
 
@@ -35,6 +37,9 @@ pub struct Section {
 pub struct Frames {
     sections: Sections,
     rows: RefCell<HashMap<u64, Option<Rc<Row>>>>,
+    /// Of `.eh_frame` without a table, and of `.debug_frame`.
+    eh_index: OnceCell<Index>,
+    debug_index: OnceCell<Index>,
 }
 
 /// Where it stands.
@@ -190,6 +195,8 @@ impl Frames {
         Self {
             sections,
             rows: RefCell::default(),
+            eh_index: OnceCell::new(),
+            debug_index: OnceCell::new(),
         }
     }
 
@@ -239,9 +246,10 @@ impl Frames {
             Some(entry) => entry,
             // The table lists every function, where there is one.
             None if header.as_ref().is_some_and(|it| it.table().is_some()) => return None,
-            None => section
-                .fde_for_address(&bases, address, EhFrame::cie_from_offset)
-                .ok()?,
+            None => {
+                let index = self.eh_index.get_or_init(|| Index::of(&section, &bases));
+                index.entry(&section, &bases, address)?
+            }
         };
         row(&section, &entry, &bases, address)
     }
@@ -251,16 +259,54 @@ impl Frames {
         let bytes = &self.sections.debug_frame.as_ref()?.bytes;
         let mut section = DebugFrame::new(bytes, LittleEndian);
         section.set_address_size(8);
-        let entry = section
-            .fde_for_address(&bases, address, DebugFrame::cie_from_offset)
-            .ok()?;
+        let index = self.debug_index.get_or_init(|| Index::of(&section, &bases));
+        let entry = index.entry(&section, &bases, address)?;
         row(&section, &entry, &bases, address)
+    }
+}
+
+/// Where the entries of a section stand: it is read once, and not for each address.
+#[derive(Debug, Default)]
+struct Index {
+    /// The addresses that each is for, from the first to before the last, and its place in the section.
+    entries: Vec<(u64, u64, usize)>,
+}
+
+impl Index {
+    fn of<'a, S: UnwindSection<Slice<'a>>>(section: &S, bases: &BaseAddresses) -> Self {
+        let mut found = Vec::new();
+        let mut entries = section.entries(bases);
+        // Where one is not understood, nothing behind it is.
+        while let Ok(Some(entry)) = entries.next() {
+            let CieOrFde::Fde(partial) = entry else {
+                continue;
+            };
+            let Ok(entry) = partial.parse(S::cie_from_offset) else {
+                break;
+            };
+            found.push((entry.initial_address(), entry.end_address(), entry.offset()));
+        }
+        found.sort_unstable();
+        Self { entries: found }
+    }
+
+    fn entry<'a, S: UnwindSection<Slice<'a>>>(
+        &self,
+        section: &S,
+        bases: &BaseAddresses,
+        address: u64,
+    ) -> Option<FrameDescriptionEntry<Slice<'a>>> {
+        let after = self.entries.partition_point(|it| it.0 <= address);
+        let mut near = self.entries[..after].iter().rev().take(NEAR_ENTRIES);
+        let (_, _, place) = near.find(|it| address < it.1)?;
+        let found = section.fde_from_offset(bases, S::Offset::from(*place), S::cie_from_offset);
+        found.ok()
     }
 }
 
 fn row<'a, S: UnwindSection<Slice<'a>>>(
     section: &S,
-    entry: &gimli::FrameDescriptionEntry<Slice<'a>>,
+    entry: &FrameDescriptionEntry<Slice<'a>>,
     bases: &BaseAddresses,
     address: u64,
 ) -> Option<Row> {
