@@ -133,7 +133,49 @@ impl Barriers {
     }
 }
 
-type Names = HashMap<(*const Elf, u64), Rc<Vec<Named>>>;
+type Names = HashMap<(*const Elf, u64), Rc<FrameNames>>;
+
+/// The functions of a frame, the innermost one first, and what they say.
+#[derive(Debug)]
+struct FrameNames {
+    /// The file is a library of the system.
+    is_of_system: bool,
+    functions: Vec<FrameName>,
+}
+
+#[derive(Debug)]
+struct FrameName {
+    named: Named,
+    is_library: bool,
+    /// Of a library: what is waited at, if it says that.
+    primitive: Option<Primitive>,
+}
+
+impl FrameNames {
+    fn of(frame: &Frame) -> Self {
+        let is_of_system = names::is_system_file(&frame.path);
+        let named = match is_of_system {
+            true => vec![Named {
+                function: frame.elf.function_at(frame.address),
+                ..Named::default()
+            }],
+            false => frame.elf.named(frame.address),
+        };
+        let said = |named: Named| {
+            let is_library = is_of_system || names::is_of_library(&named);
+            let primitive = is_library.then(|| Primitive::of_function(&named)).flatten();
+            FrameName {
+                named,
+                is_library,
+                primitive,
+            }
+        };
+        Self {
+            is_of_system,
+            functions: named.into_iter().map(said).collect(),
+        }
+    }
+}
 
 impl Resolver {
     /// The sites of samples.
@@ -242,20 +284,23 @@ impl Resolver {
         // For who called the site, no stack is searched.
         'frames: while let Some(frame) = walk.next(found.is_none()) {
             let frame = &frame;
-            let names = names_of(&mut self.names, frame);
-            if names.is_empty() && !names::is_system_file(&frame.path) && found.is_none() {
+            let key = (Rc::as_ptr(&frame.elf), frame.address);
+            let names = self.names.entry(key);
+            let names = names.or_insert_with(|| Rc::new(FrameNames::of(frame)));
+            let names = Rc::clone(names);
+            if names.functions.is_empty() && found.is_none() {
                 found = Some(wait(frame, Named::default(), &below, primitive, says_owner));
                 continue;
             }
-            for named in names.iter() {
-                let is_library = names::is_system_file(&frame.path) || names::is_of_library(named);
+            for name in &names.functions {
+                let named = &name.named;
                 match &mut found {
-                    None if is_library => {
+                    None if name.is_library => {
                         let function = named.function.clone().unwrap_or_default();
                         // The outermost one that says it: a condition takes its mutex again inside.
-                        primitive = Primitive::of_function(named).or(primitive);
+                        primitive = name.primitive.or(primitive);
                         // By the function of the C library that its caller named, whatever that called.
-                        if names::is_system_file(&frame.path) {
+                        if names.is_of_system {
                             says_owner = names::takes_glibc_mutex(&frame.path, &function);
                         } else {
                             fallback.get_or_insert_with(|| (frame.clone(), named.clone()));
@@ -323,22 +368,6 @@ fn python_wait(
             .collect(),
         says_owner: false,
     })
-}
-
-/// The functions of a frame, each address of which is looked up once.
-fn names_of(known: &mut Names, frame: &Frame) -> Rc<Vec<Named>> {
-    let key = (Rc::as_ptr(&frame.elf), frame.address);
-    let named = known.entry(key).or_insert_with(|| {
-        if names::is_system_file(&frame.path) {
-            let function = frame.elf.function_at(frame.address);
-            return Rc::new(vec![Named {
-                function,
-                ..Named::default()
-            }]);
-        }
-        Rc::new(frame.elf.named(frame.address))
-    });
-    named.clone()
 }
 
 fn add(found: &mut HashMap<Key, Site>, site: Site) {
