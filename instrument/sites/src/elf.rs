@@ -288,10 +288,13 @@ impl Elf {
     /// The name of the function that an address is in, by symbols. A library has several for most; the
     /// one without underscores is the one that programs know.
     pub fn function_at(&self, address: u64) -> Option<String> {
+        self.function_symbol_at(address).map(demangled)
+    }
+
+    fn function_symbol_at(&self, address: u64) -> Option<&str> {
         let found = self.symbol_at(address, true)?;
         let names = self.names_at(found.address);
-        let known = names.reduce(|a, b| if is_better_name(b, a) { b } else { a });
-        known.map(demangled)
+        names.reduce(|a, b| if is_better_name(b, a) { b } else { a })
     }
 
     fn symbol_at(&self, address: u64, is_function: bool) -> Option<&Symbol> {
@@ -304,6 +307,13 @@ impl Elf {
         // Symbols of assembly may have no length: they last until the next one.
         let mut near = before.take(16);
         near.find(|it| it.bytes == 0 && is_function || address - it.address < it.bytes)
+    }
+
+    /// The function at an address, if all of it is of a library of locks. The debug information of such a library is
+    /// larger than that of most programs, and says nothing more.
+    pub fn closed_at(&self, address: u64) -> Option<String> {
+        let symbol = self.function_symbol_at(address)?;
+        Some(demangled(symbol)).filter(|it| names::is_closed(symbol, it))
     }
 
     /// The functions at an address, the innermost inlined one first, with their lines where there is debug

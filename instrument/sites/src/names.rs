@@ -48,6 +48,19 @@ const LIBRARY_NAMES: [&str; 21] = [
     "internal/sync.",
     "internal/runtime/",
 ];
+/// Modules of Rust's library that call nothing of a program, or only by an address that another thread left: its
+/// locks, and where threads start.
+const RUST_CLOSED: [&str; 7] = [
+    "std::sys::sync::mutex::",
+    "std::sys::sync::rwlock::",
+    "std::sys::sync::condvar::",
+    "std::sys::sync::thread_parking::",
+    "std::sys::pal::unix::futex::",
+    "std::sys::thread::",
+    "std::sys::pal::unix::thread::",
+];
+/// Packages of Go's library that have locks. They are compiled before those of a program, and know none of them.
+const GO_CLOSED: [&str; 4] = ["sync.", "runtime.", "internal/sync.", "internal/runtime/"];
 /// Functions of a C library that a statically linked program has, too.
 const LIBRARY_FUNCTIONS: [&str; 16] = [
     "syscall",
@@ -217,6 +230,18 @@ pub fn is_of_library(named: &Named) -> bool {
     of_source || named.function.as_deref().is_some_and(is_name_of_library)
 }
 
+/// Whether a function of a library of locks has nothing of a program inside, neither inlined nor by a type
+/// parameter, by its symbol and by the name that this is.
+pub fn is_closed(symbol: &str, function: &str) -> bool {
+    let begins = |name: &str, names: &[&str]| names.iter().any(|it| name.starts_with(it));
+    // Only symbols of this kind say type parameters: `std::f::<T>`, `<std::Type<T>>::f`.
+    let of_rust = symbol.starts_with("_R") && {
+        let bare = function.strip_prefix('<').unwrap_or(function);
+        begins(bare, &RUST_CLOSED) && !bare.contains('<') && !bare.contains(" as ")
+    };
+    of_rust || begins(symbol, &GO_CLOSED) && !symbol.contains('[')
+}
+
 fn is_name_of_library(function: &str) -> bool {
     // `<std::sync::Mutex<T>>::lock`, `<&T as core::…>::…`, `void std::__invoke…`.
     let bare = function
@@ -247,6 +272,39 @@ mod tests {
             function: (!function.is_empty()).then(|| function.into()),
             file: (!file.is_empty()).then(|| file.into()),
             line: Some(1),
+        }
+    }
+
+    #[test]
+    fn a_function_is_closed_that_has_nothing_of_a_program() {
+        let is_closed = |symbol| is_closed(symbol, &crate::elf::demangled(symbol));
+        for closed in [
+            "_RNvMNtNtNtNtCsjrHSEGnQ3l9_3std3sys4sync5mutex5futexNtB2_5Mutex14lock_contended",
+            "_RNvNvMs0_NtNtNtCsjrHSEGnQ3l9_3std3sys6thread4unixNtB7_6Thread3new12thread_start",
+            "runtime.gopark",
+            "internal/sync.(*Mutex).lockSlow",
+            "sync.runtime_SemacquireRWMutexR",
+        ] {
+            assert!(is_closed(closed), "{closed}");
+        }
+        for open in [
+            // The name says no type parameters, and may have some.
+            "_ZN3std3sys4sync5mutex5futex5Mutex14lock_contended17h0123456789abcdefE",
+            // It calls a function of the program.
+            "_RNvNtCsjrHSEGnQ3l9_3std2rt19lang_start_internal",
+            // With a type of the program: its lock, a function, a trait.
+            "_RNvMNtNtNtCs1_3std3sys4sync5mutexINtB2_5MutexNtCs2_3app4ItemE4lock",
+            "_RINvNtNtNtCs1_3std3sys4sync5mutex4withNtCs2_3app4ItemEB0_",
+            "_RNvXNtNtNtCs1_3std3sys4sync5mutexNtB2_5MutexNtCs2_3app5Trait3act",
+            "_RNvNtCs1_3app5mutex4lock",
+            "sync.OnceValue[go.shape.int].func1",
+            "main.(*Table).Lock",
+            "syncer.Run",
+            "pthread_mutex_lock",
+        ] {
+            let name = crate::elf::demangled(open);
+            assert!(!name.starts_with("_"), "{name}");
+            assert!(!is_closed(open), "{open}: {name}");
         }
     }
 

@@ -154,12 +154,16 @@ struct FrameName {
 impl FrameNames {
     fn of(frame: &Frame) -> Self {
         let is_of_system = names::is_system_file(&frame.path);
-        let named = match is_of_system {
-            true => vec![Named {
-                function: frame.elf.function_at(frame.address),
+        let by_symbol = |function| {
+            vec![Named {
+                function,
                 ..Named::default()
-            }],
-            false => frame.elf.named(frame.address),
+            }]
+        };
+        let named = match frame.elf.closed_at(frame.address) {
+            _ if is_of_system => by_symbol(frame.elf.function_at(frame.address)),
+            Some(function) => by_symbol(Some(function)),
+            None => frame.elf.named(frame.address),
         };
         let said = |named: Named| {
             let is_library = is_of_system || names::is_of_library(&named);
@@ -265,7 +269,7 @@ impl Resolver {
         let mut primitive = None;
         let mut says_owner = false;
         let mut found: Option<Wait> = None;
-        let mut fallback: Option<(Frame, Named)> = None;
+        let mut fallback: Option<Frame> = None;
         let wait = |frame: &Frame, named, below: &[String], primitive: Option<_>, says_owner| {
             let known = |it: &&String| !it.is_empty();
             Wait {
@@ -303,7 +307,7 @@ impl Resolver {
                         if names.is_of_system {
                             says_owner = names::takes_glibc_mutex(&frame.path, &function);
                         } else {
-                            fallback.get_or_insert_with(|| (frame.clone(), named.clone()));
+                            fallback.get_or_insert_with(|| frame.clone());
                         }
                         below.push(function);
                     }
@@ -321,7 +325,9 @@ impl Resolver {
         let found = found.or_else(|| {
             // Its functions of Python are known.
             let is_python = sample.python.interpreter().is_some();
-            let (frame, named) = fallback.filter(|_| !is_python)?;
+            let frame = fallback.filter(|_| !is_python)?;
+            let named = frame.elf.named(frame.address).into_iter().next();
+            let named = named.unwrap_or_default();
             Some(wait(&frame, named, &below, primitive, says_owner))
         });
         NativeWait { found, primitive }
