@@ -32,6 +32,8 @@ const PAGE_BYTES: u64 = 4096;
 const BODY_BYTES_MAX: u64 = 64 << 10;
 /// In the names of functions that wake all threads that wait at a condition.
 const WAKES_ALL: [&str; 4] = ["cond_broadcast", "cnd_broadcast", "notify_all", "notifyAll"];
+/// Ends the symbol of a function of Go that is written in assembly.
+const GO_ASSEMBLY: &str = ".abi0";
 /// Permission bits of a segment.
 pub const EXECUTABLE: u32 = 1;
 
@@ -370,13 +372,13 @@ pub fn is_better_name(name: &str, other: &str) -> bool {
 }
 
 /// A name as its source has it. Only what a compiler mangled is demangled: as a part of a mangled name `b`, a
-/// function of C, would be `bool`.
+/// function of C, would be `bool`. Go marks functions in assembly by how they are called.
 pub fn demangled(name: &str) -> String {
     match ["_Z", "_R"].iter().any(|it| name.starts_with(it)) {
         // A variable of C++ has no parameters, so its name may as well be one of Rust's, where this is a module.
         true => addr2line::demangle_auto(name.into(), None)
             .replace("_GLOBAL__N_1", "(anonymous namespace)"),
-        false => name.to_owned(),
+        false => name.strip_suffix(GO_ASSEMBLY).unwrap_or(name).to_owned(),
     }
 }
 
@@ -675,6 +677,7 @@ mod tests {
             assert_eq!(demangled(name), name);
         }
         assert_eq!(demangled("_ZN5Table3addEi"), "Table::add(int)");
+        assert_eq!(demangled("runtime.goexit.abi0"), "runtime.goexit");
         assert_eq!(
             demangled("_ZN12_GLOBAL__N_15plainE"),
             "(anonymous namespace)::plain"
