@@ -141,6 +141,8 @@ pub struct Watched {
     schedstat: SchedstatFile,
     /// How often it had been put on a CPU when it was sampled last, and the number of that sample.
     last: Option<(u64, u64)>,
+    /// The number of the maps that it was sampled with.
+    maps: u64,
 }
 
 impl Watched {
@@ -152,6 +154,7 @@ impl Watched {
             tid,
             schedstat,
             last: None,
+            maps: 0,
         })
     }
 
@@ -169,6 +172,7 @@ pub struct Watcher {
     /// Files that were looked at for an interpreter.
     symbols: HashMap<MappedFile, Option<Symbols>>,
     taken: u64,
+    turn: u64,
     opening_cpu_ns: u64,
     buffer: Box<[u8; STACK_BYTES + WORD_BYTES]>,
 }
@@ -180,6 +184,8 @@ struct Process {
     python: Option<(Arc<str>, Result<Interpreter, String>)>,
     read_ns: u64,
     valid_ns: u64,
+    /// The last turn in which it was seen to execute its program still.
+    turn: u64,
 }
 
 impl Watcher {
@@ -189,20 +195,18 @@ impl Watcher {
             processes: HashMap::new(),
             symbols: HashMap::new(),
             taken: 0,
+            turn: 0,
             opening_cpu_ns: 0,
             buffer: Box::new([0; STACK_BYTES + WORD_BYTES]),
         }
     }
 
-    /// Forgets what was mapped in those of these processes that execute another program now. To be called
-    /// before their threads are sampled.
+    /// Begins a turn, in which threads of these processes may be sampled: each may execute another program by now.
     pub fn begin(&mut self, pids: &[u32]) {
-        let has_room = self.processes.len() < PROCESSES_MAX;
-        self.processes
-            .retain(|pid, process| match pids.contains(pid) {
-                true => process.program == self.proc_fs.program_path(*pid),
-                false => has_room,
-            });
+        self.turn += 1;
+        if self.processes.len() >= PROCESSES_MAX {
+            self.processes.retain(|pid, _| pids.contains(pid));
+        }
     }
 
     /// Samples a thread that was seen blocked in a call for a lock, if it still is; none if it has ended.
@@ -227,7 +231,14 @@ impl Watcher {
         let Some((name, word)) = lock_of(&call) else {
             return Some(Captured::Torn);
         };
+        // Who executes another program ends all threads but the first: this one cannot be read any more then.
+        let is_first = thread.tid == thread.pid;
+        let known = self.processes.get(&thread.pid);
+        if is_first || known.is_some_and(|it| it.maps.number() != thread.maps) {
+            self.forget_if_it_changed(thread.pid);
+        }
         let maps = self.maps(thread.pid, call.instruction_pointer())?;
+        thread.maps = maps.number();
         let python = self.python(thread.pid, thread.tid, word);
         let copied = match python.is_global_lock() {
             // Where its stack leads is known.
@@ -275,6 +286,7 @@ impl Watcher {
     /// Samples a goroutine that was seen waiting at a lock, if it still does; none if its process has ended. It has no
     /// account that says whether it ran meanwhile: so its stack is copied twice, and both copies must be the same.
     pub fn capture_goroutine(&mut self, pid: u32, parked: &Parked) -> Option<Captured> {
+        self.forget_if_it_changed(pid);
         let maps = self.maps(pid, parked.instruction)?;
         let length = parked.stack_end.saturating_sub(parked.stack_pointer);
         let length = length.min(GOROUTINE_STACK_BYTES) as usize;
@@ -327,10 +339,27 @@ impl Watcher {
             python,
             read_ns: now,
             valid_ns,
+            turn: self.turn,
         };
         self.processes.insert(pid, process);
         self.opening_cpu_ns += clock::thread_cpu_ns() - cpu_before;
         Some(maps)
+    }
+
+    /// Forgets what was mapped in a process that executes another program now. It is asked at most once in a turn, and
+    /// only where something is to be copied: where threads wait for long, nothing is.
+    fn forget_if_it_changed(&mut self, pid: u32) {
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        if process.turn == self.turn {
+            return;
+        }
+        if process.program == self.proc_fs.program_path(pid) {
+            process.turn = self.turn;
+        } else {
+            self.processes.remove(&pid);
+        }
     }
 
     /// The interpreter of Python that a process has, with its file.
@@ -514,6 +543,10 @@ fn advice(errno: i32) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -543,6 +576,39 @@ mod tests {
             [None, Some(8), None, None, Some(7), None]
         );
         assert!(ProcessMemory(0x7fff_fff0).read_each(&[at(0)], 8) == [None]);
+    }
+
+    #[test]
+    fn what_is_mapped_is_read_again_once_another_program_is_executed() {
+        let folder = tempfile::tempdir().unwrap();
+        let another = folder.path().canonicalize().unwrap().join("sh");
+        let proc_fs = ProcFs::default();
+        let mut child = Command::new("sh")
+            .args(["-c", "read path; exec \"$path\" -c 'read line'"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = child.id();
+        std::fs::copy(proc_fs.program_path(pid).unwrap(), &another).unwrap();
+        let mut watcher = Watcher::new(proc_fs.clone());
+        let mut has = |another: &Path| {
+            watcher.begin(&[pid]);
+            watcher.forget_if_it_changed(pid);
+            let maps = watcher.maps(pid, 0).unwrap();
+            let mut programs = maps.programs();
+            programs.any(|(path, ..)| Path::new(&**path) == another)
+        };
+        assert!(!has(&another));
+        let mut input = child.stdin.take().unwrap();
+        writeln!(input, "{}", another.display()).unwrap();
+        let is_text = |it: &str| it.contains(" r-xp ") && it.ends_with(another.to_str().unwrap());
+        while !proc_fs.maps(pid).unwrap().lines().any(is_text) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let found = has(&another);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(found);
     }
 
     #[test]

@@ -1,8 +1,12 @@
 //! Planted programs in C and C++, compiled here.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use concurve_probe::proc_fs::ProcFs;
+use concurve_sites::{Captured, Watched, Watcher};
 
 use crate::plant::{Plant, Verdict, judge, true_sites};
 
@@ -213,4 +217,73 @@ fn a_function_that_wakes_all_elsewhere_is_none() {
             );
         }
     }
+}
+
+/// A thread that waits for ever, until another one executes the program again.
+const EXECUTES: &str = "
+#include <pthread.h>
+#include <semaphore.h>
+#include <unistd.h>
+static sem_t never;
+static void *waits(void *unused) {
+    sem_wait(&never);
+    return unused;
+}
+int main(int count, char **words) {
+    pthread_t thread;
+    char byte;
+    if (count > 1) {
+        alarm(60);
+        return pause();
+    }
+    pthread_create(&thread, 0, waits, 0);
+    while (read(0, &byte, 1) < 0) {}
+    return execl(words[0], words[0], \"again\", (char *)0);
+}
+";
+
+/// Whoever samples it need not ask whether what is mapped is that of another program.
+#[test]
+fn a_thread_ends_when_its_process_executes_another_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("it.c"), folder.path().join("it"));
+    std::fs::write(&source, EXECUTES).unwrap();
+    let mut build = Command::new("gcc");
+    build.arg("-pthread").arg("-o").arg(&program).arg(&source);
+    match build.status() {
+        Ok(status) => assert!(status.success(), "{build:?}"),
+        Err(error) => return eprintln!("left out: gcc: {error}"),
+    }
+    let mut child = Command::new(&program)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (proc_fs, pid) = (ProcFs::default(), child.id());
+    let begin = Instant::now();
+    let until = |is_so: &mut dyn FnMut() -> bool| {
+        while !is_so() {
+            assert!(begin.elapsed() < LIMIT);
+            thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let mut tid = pid;
+    until(&mut || {
+        let threads = proc_fs.threads(pid).unwrap();
+        tid = threads.into_iter().find(|it| *it != pid).unwrap_or(pid);
+        tid != pid
+    });
+    let mut watcher = Watcher::new(proc_fs.clone());
+    let mut watched = Watched::open(&proc_fs, pid, tid).unwrap();
+    let call = proc_fs.open_syscall(pid, tid).unwrap();
+    let mut captured = || {
+        watcher.begin(&[pid]);
+        watcher.capture(&mut watched, &call)
+    };
+    until(&mut || matches!(captured(), Some(Captured::Wait(_))));
+    assert!(matches!(captured(), Some(Captured::SameWait(_))));
+    drop(child.stdin.take());
+    until(&mut || captured().is_none());
+    assert!(proc_fs.threads(pid).is_ok());
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
