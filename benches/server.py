@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from measuring.estimates import SEED, Samples, median, ratio_of_medians
+from measuring.estimates import SEED, Samples, median, median_of_ratios
 from measuring.figures import Bound, Figure, MissingToolError, unless_missing
 from measuring.running import ROOT, interleaved
 from measuring.showing import alone
@@ -59,7 +59,7 @@ def figures(quick: bool) -> Iterator[Figure]:
     yield from engine(3 if quick else 15, held, generic)
     yield from costs(2 if quick else 9, held, generic)
     yield from throughput(2 if quick else 21, 0.2 if quick else 2.0)
-    yield from beside_redis(2 if quick else 9, 0.2 if quick else 1.5, (1, 50) if quick else COUNTS)
+    yield from beside_redis(2 if quick else 27, 0.2 if quick else 0.5, (1, 50) if quick else COUNTS)
 
 
 # -- without the network ----------------------------------------------------------------------
@@ -107,7 +107,7 @@ def engine(rounds: int, locks: int, generic: int) -> Iterator[Figure]:
         "many_patterns": f"… {generic:,} generic, up to 298 patterns",
     }
     for name, title in names.items():
-        yield Figure(title, how, ratio_of_medians(found[name], small))
+        yield Figure(title, how, median_of_ratios(found[name], small))
 
 
 # -- over the network -------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def costs(rounds: int, locks: int, generic: int) -> Iterator[Figure]:
         "many": (f"… {generic:,} generic, 56 patterns", 3.0),
     }
     for name, (title, most) in names.items():
-        estimate = ratio_of_medians(found[f"{name} s"], small)
+        estimate = median_of_ratios(found[f"{name} s"], small)
         yield Figure(title, how, estimate, Bound(high=most))
 
 
@@ -340,6 +340,8 @@ def at_sessions(place: Place, sessions: int, rounds: int, seconds: float) -> Ite
         found = interleaved(rounds, sides)
     where = f"{place.name}, {sessions:,}"
     yield Figure(f"Redis, {where}: requests a second", how, median(doubled(found["redis rate"])))
+    yield Figure(f"… {where}: server CPU a request", how, median(found["redis cpu"], "µs"))
+    yield Figure(f"… {where}: p99", how, median(found["redis p99"], "µs"))
     pairs = [("inline", "redis"), ("worker", "redis")]
     pairs += [("spinning", "redis, polled")] if spins else []
     for name, other in pairs:
@@ -351,7 +353,7 @@ def at_sessions(place: Place, sessions: int, rounds: int, seconds: float) -> Ite
             ("cpu", f"… {title}, server CPU a request", None),
             ("p99", f"… {title}, p99", None if is_apart else Bound(high=SHARING_P99)),
         ):
-            estimate = ratio_of_medians(found[f"{name} {what}"], found[f"{other} {what}"])
+            estimate = median_of_ratios(found[f"{name} {what}"], found[f"{other} {what}"])
             yield Figure(words, how, estimate, bound)
 
 
@@ -394,7 +396,7 @@ def throughput(rounds: int, seconds: float) -> Iterator[Figure]:
     yield Figure(
         f"mean time per lock / {PUBLISHED_US / 1000} ms",
         f"{how}: elapsed time over locks, as the document reckons; each lock is given back",
-        ratio_of_medians([1e6 / it for it in found["worker rate"]], [PUBLISHED_US] * rounds),
+        median_of_ratios([1e6 / it for it in found["worker rate"]], [PUBLISHED_US] * rounds),
         Bound(high=0.1),
     )
     yield from inline_beside_worker(found, how)
@@ -407,7 +409,7 @@ def against_redis(found: Samples, how: str) -> Iterator[Figure]:
         ("… p99", "p99", Bound(high=1.0)),
         ("… server CPU per request", "cpu", None),
     ):
-        estimate = ratio_of_medians(found[f"worker {what}"], found[f"redis {what}"])
+        estimate = median_of_ratios(found[f"worker {what}"], found[f"redis {what}"])
         yield Figure(name, how, estimate, bound)
 
 
@@ -426,12 +428,12 @@ def inline_beside_worker(found: Samples, how: str) -> Iterator[Figure]:
         yield Figure(
             f"lock+unlock, {name}",
             f"{how}, or 2; the client shares the CPUs",
-            ratio_of_medians(found[f"{side} rate"], found["worker rate"]),
+            median_of_ratios(found[f"{side} rate"], found["worker rate"]),
         )
     yield Figure(
         "… on two CPUs, the client elsewhere",
         "bound by the CPU time of a request: of the busiest thread, and of all on two CPUs",
-        ratio_of_medians(found["inline2 bound"], found["worker bound"]),
+        median_of_ratios(found["inline2 bound"], found["worker bound"]),
         Bound(low=1.5),
     )
 

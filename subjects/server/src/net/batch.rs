@@ -4,10 +4,10 @@
 //! again, so that nothing is allocated in the long run. A batch contains the sessions of the
 //! connections with their requests, so only one thread owns a session at a time.
 
-use std::io::Write;
 use std::net::TcpStream;
 use std::sync::Arc;
 
+use crate::net::transfer::transmit;
 use crate::request::{Arguments, Flow};
 use crate::resp::parser::Span;
 use crate::session::Session;
@@ -110,7 +110,7 @@ impl Chunk {
             // On an error nothing is written here: the I/O thread gets the same error when it
             // writes.
             let bytes = if is_open {
-                (&*socket).write(part).unwrap_or(0)
+                transmit(&socket, part).unwrap_or(0)
             } else {
                 0
             };

@@ -1,6 +1,6 @@
 //! The connection of one client: its buffers and its state.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::net::batch::{Batch, Returned};
 use crate::net::incidents::Incident;
 use crate::net::poller::Ready;
+use crate::net::transfer::{receive, transmit};
 use crate::options::{ConnectionLimits, Replies, ServerOptions};
 use crate::request::Flow;
 use crate::resp::parser::{Parser, ProtocolError};
@@ -143,7 +144,7 @@ impl ClientConnection {
 
     /// Whether its client has logged in, also while its session has not come back yet.
     fn has_logged_in(&self) -> bool {
-        self.login.load(Relaxed)
+        self.is_logged_in || self.login.load(Relaxed)
     }
 
     /// Whether it could make room for another client: it has not logged in, and is not ending.
@@ -193,7 +194,7 @@ impl ClientConnection {
         };
         let can_write = self.has_session() && self.is_writable && self.unwritten() == 0;
         if can_write && !why.is_empty() {
-            let _ = (&*self.stream).write(why);
+            let _ = transmit(&self.stream, why);
         }
         self.set_broken();
     }
@@ -221,7 +222,7 @@ impl ClientConnection {
         }
         let most = limits.read_bytes_max.min(scratch.len());
         let scratch = &mut scratch[..most];
-        match (&*self.stream).read(scratch) {
+        match receive(&self.stream, scratch) {
             Ok(0) => {
                 self.incoming = Incoming::Ended;
                 if self.retry_at.is_some() {
@@ -376,11 +377,7 @@ impl ClientConnection {
             SessionPlace::Here(_) => (false, false),
         };
         self.is_logged_in |= self.session_mut().is_some_and(|it| it.authenticated);
-        if self.phase != Phase::Broken {
-            for replies in returned.unwritten {
-                self.output.extend_from_slice(replies);
-            }
-        }
+        self.answer(returned.unwritten, now);
         let progress = returned.progress;
         self.input.drain(..progress.consumed);
         if progress.consumed < self.submitted {
@@ -442,12 +439,44 @@ impl ClientConnection {
         self.output.len() - self.written
     }
 
-    /// Writes replies until the socket accepts no more.
+    /// Writes replies that have just come, if no earlier ones are left and one write is enough; keeps
+    /// the others, and what the socket does not accept.
+    fn answer(&mut self, replies: [&[u8]; 2], now: Instant) {
+        let sent = match replies {
+            [only, []] | [[], only] if self.unwritten() == 0 => self.send(only, now),
+            _ => 0,
+        };
+        if self.phase != Phase::Broken {
+            for part in replies {
+                self.output.extend_from_slice(&part[sent.min(part.len())..]);
+            }
+        }
+    }
+
+    /// Writes replies that are left until the socket accepts no more.
     pub fn write(&mut self, now: Instant) {
-        while self.is_writable && self.phase != Phase::Broken && self.unwritten() > 0 {
-            match (&*self.stream).write(&self.output[self.written..]) {
-                Ok(bytes) => {
-                    self.written += bytes;
+        if self.unwritten() > 0 {
+            let output = std::mem::take(&mut self.output);
+            let sent = self.send(&output[self.written..], now);
+            if self.phase != Phase::Broken {
+                self.output = output;
+                self.written += sent;
+            }
+        }
+        if self.unwritten() == 0 {
+            self.output.clear();
+            self.output.shrink_to(KEPT_BYTES_MAX);
+            self.written = 0;
+        }
+    }
+
+    /// Writes until the socket accepts no more; returns how many bytes it took.
+    fn send(&mut self, bytes: &[u8], now: Instant) -> usize {
+        let mut sent = 0;
+        while self.is_writable && self.phase != Phase::Broken && sent < bytes.len() {
+            match transmit(&self.stream, &bytes[sent..]) {
+                Ok(more) => {
+                    sent += more;
                     self.progress = now;
                 }
                 Err(error) => match error.kind() {
@@ -457,11 +486,7 @@ impl ClientConnection {
                 },
             }
         }
-        if self.unwritten() == 0 {
-            self.output.clear();
-            self.output.shrink_to(KEPT_BYTES_MAX);
-            self.written = 0;
-        }
+        sent
     }
 
     /// Whether another turn would have work to do.
@@ -496,5 +521,120 @@ impl ClientConnection {
         let half = !self.input.is_empty() && self.has_session() && self.retry_at.is_none();
         let unread = self.unwritten() > 0;
         (half || unread) && now.duration_since(self.progress) > limits.stalled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::TcpListener;
+
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::net::batch::Progress;
+    use crate::options::ServerArgs;
+    use crate::services::Services;
+
+    const WRITABLE: Ready = Ready {
+        number: 0,
+        readable: false,
+        ended: false,
+        writable: true,
+    };
+
+    /// A connection without buffered bytes, and its client, which never waits.
+    fn connected() -> (ClientConnection, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        for end in [&client, &stream] {
+            end.set_nonblocking(true).unwrap();
+        }
+        let options = ServerArgs::try_parse_from(["concurve-server"]).unwrap();
+        let services = Services::open(&options.options().unwrap()).unwrap();
+        let session = Box::new(Session::new(1, 0, Source::UNKNOWN, &services));
+        (
+            ClientConnection::new(stream, session, Instant::now()),
+            client,
+        )
+    }
+
+    /// The session comes back with these replies and confirmations.
+    fn come_back(connection: &mut ClientConnection, unwritten: [&[u8]; 2]) {
+        let session = connection.send_session().expect("it is here");
+        let progress = Progress {
+            consumed: 0,
+            executed: 0,
+            flow: Flow::Done,
+        };
+        let returned = Returned {
+            connection: 0,
+            session,
+            progress,
+            unwritten,
+        };
+        connection.take_back(returned, Instant::now());
+    }
+
+    /// What the client can read now.
+    fn read(client: &mut TcpStream) -> Vec<u8> {
+        let mut found = Vec::new();
+        match client.read_to_end(&mut found) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => found,
+            other => panic!("the connection is open: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn replies_that_need_one_write_are_written_as_they_come() {
+        for replies in [[&b":1\r\n"[..], b""], [b"", b":1\r\n"]] {
+            let (mut connection, mut client) = connected();
+            come_back(&mut connection, replies);
+            assert_eq!(read(&mut client), b":1\r\n");
+            assert_eq!(connection.buffered(), 0);
+        }
+    }
+
+    #[test]
+    fn replies_that_need_two_writes_are_kept_for_one() {
+        let (mut connection, mut client) = connected();
+        come_back(&mut connection, [b"+A\r\n", b"+B\r\n"]);
+        assert_eq!(read(&mut client), b"");
+        connection.write(Instant::now());
+        assert_eq!(read(&mut client), b"+A\r\n+B\r\n");
+        assert_eq!(connection.buffered(), 0);
+    }
+
+    #[test]
+    fn what_a_socket_does_not_accept_comes_before_later_replies() {
+        const LONG: usize = 64 << 20; // more than the buffers of two sockets
+        let (mut connection, mut client) = connected();
+        let long: Vec<u8> = (0..LONG).map(|at| (at % 251) as u8).collect();
+        come_back(&mut connection, [&long, b""]);
+        assert!((1..LONG).contains(&connection.buffered()));
+        let mut found = read(&mut client);
+        connection.note(WRITABLE);
+        come_back(&mut connection, [b"next", b""]);
+        while found.len() < LONG + b"next".len() {
+            connection.note(WRITABLE);
+            connection.write(Instant::now());
+            found.extend(read(&mut client));
+        }
+        assert!(found == [&long[..], b"next"].concat(), "in order");
+        assert_eq!(connection.buffered(), 0);
+    }
+
+    #[test]
+    fn nothing_is_kept_for_a_client_that_has_gone() {
+        let (mut connection, client) = connected();
+        drop(client);
+        // The first write is refused by the client's host, the second fails.
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !connection.is_broken() && Instant::now() < deadline {
+            come_back(&mut connection, [b":1\r\n", b""]);
+        }
+        assert!(connection.is_broken());
+        assert_eq!(connection.buffered(), 0);
     }
 }

@@ -1,7 +1,7 @@
 //! How clients are accepted: by a thread that assigns each to the next I/O thread, or by engine
 //! processes.
 
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use crate::net::incidents::Incident;
 use crate::net::network::Network;
 use crate::net::poller::{Events, Poller};
 use crate::net::threads::StopSignal;
+use crate::net::transfer::transmit;
 
 /// Pause when no client can be accepted, because no descriptor or memory is left.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -48,7 +49,7 @@ pub fn run(network: &Network, listener: &TcpListener, stop: &StopSignal) -> Resu
 pub fn accept(network: &Network, listener: &TcpListener) -> Option<(TcpStream, u64)> {
     loop {
         match listener.accept() {
-            Ok((mut stream, address)) => {
+            Ok((stream, address)) => {
                 if stream.set_nonblocking(true).is_err() {
                     continue;
                 }
@@ -57,7 +58,8 @@ pub fn accept(network: &Network, listener: &TcpListener) -> Option<(TcpStream, u
                 }
                 let source = address.ip().into();
                 network.clients.incidents.add(Incident::Refused, source);
-                let _ = stream.write(b"-ERR max number of clients reached (--clients-max)\r\n");
+                let why = b"-ERR max number of clients reached (--clients-max)\r\n";
+                let _ = transmit(&stream, why);
             }
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock => return None,

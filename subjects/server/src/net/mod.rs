@@ -20,3 +20,4 @@ pub mod poller;
 pub mod run_queue;
 pub mod sockets;
 pub mod threads;
+mod transfer;
