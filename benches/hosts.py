@@ -71,7 +71,7 @@ ALIKE = Bound(low=0.98, high=1.02, parity=True)
 IDLE_MB_MOST, IDLE_PERCENT_MOST, OURS_PERCENT_MOST = 250.0, 1.0, 0.5
 UP_SECONDS_MOST = 15.0
 SIMULATED_MIN = 1.75
-SIMULATED_AT_ONCE, SIMULATED_SCALE = 16, "0.4"
+SIMULATED_AT_ONCE, SIMULATED_SCALE, SIMULATED_ROUNDS = 16, "0.4", 15
 TASK_MS_MOST, TASKS = 5.0, 50
 STARTS = 100
 
@@ -137,7 +137,7 @@ def sockets(rounds: int, quick: bool) -> Iterator[Figure]:
 
 def processes(rounds: int, quick: bool) -> Iterator[Figure]:
     """Simulations on this machine."""
-    yield simulations("processes of this machine", Processes, 2 if quick else 7)
+    yield simulations("processes of this machine", Processes, 2 if quick else SIMULATED_ROUNDS)
 
 
 @contextlib.contextmanager
@@ -453,19 +453,27 @@ def of_ray(rounds: int, quick: bool) -> Iterator[Figure]:
                     },
                     min(rounds, MEASURED), cluster.beside,
                 )  # fmt: skip
-                count = 2 if quick else 7
-                yield Figure(
-                    "simulations: 2 workers / 1, Ray",
-                    f"{count} rounds of {SIMULATED_AT_ONCE} simulations, equal results",
-                    there.estimate("simulated_there", count), Bound(low=SIMULATED_MIN),
-                )  # fmt: skip
-                yield Figure(
-                    "added to a trial as a task, Ray (ms)",
-                    f"{count} rounds of {TASKS} trials of `true`",
-                    there.estimate("overhead_there", count), Bound(high=TASK_MS_MOST),
-                )  # fmt: skip
     except MissingToolError as error:
         yield Figure("Ray over three hosts", "three hosts", missing=str(error))
+
+
+def tasks_of_ray(rounds: int, quick: bool) -> Iterator[Figure]:
+    """Simulations and trials as tasks of Ray."""
+    count = 2 if quick else SIMULATED_ROUNDS
+    try:
+        with running() as cluster, measuring(cluster) as there:
+            yield Figure(
+                "simulations: 2 workers / 1, Ray",
+                f"{count} rounds of {SIMULATED_AT_ONCE} simulations, equal results",
+                there.estimate("simulated_there", count), Bound(low=SIMULATED_MIN),
+            )  # fmt: skip
+            yield Figure(
+                "added to a trial as a task, Ray (ms)",
+                f"{count} rounds of {TASKS} trials of `true`",
+                there.estimate("overhead_there", count), Bound(high=TASK_MS_MOST),
+            )  # fmt: skip
+    except MissingToolError as error:
+        yield Figure("tasks of Ray", "three hosts", missing=str(error))
 
 
 def simulated_there(engine: HostsEngine, rounds: int) -> Any:
@@ -726,7 +734,7 @@ def latency(run: Run, roles: tuple[RoleSpec, ...]) -> dict[str, float]:
 
 OF_THIS_MACHINE = {
     "sockets": "its agents are processes of one machine, whose clock says the truth",
-    "simulations": "its workers are processes of this machine; those of Ray are in `ray`",
+    "simulations": "its workers are processes of this machine; those of Ray are in `tasks`",
 }
 """Parts that are of no use with a file of hosts, and why."""
 
@@ -734,6 +742,7 @@ PARTS: dict[str, Callable[[int, bool], Iterator[Figure]]] = {
     "sockets": sockets,
     "simulations": processes,
     "ray": of_ray,
+    "tasks": tasks_of_ray,
     "redis": redis,
     "p99": p99,
     "studies": hosts_studies.figures,
