@@ -71,7 +71,7 @@ ALIKE = Bound(low=0.98, high=1.02, parity=True)
 IDLE_MB_MOST, IDLE_PERCENT_MOST, OURS_PERCENT_MOST = 250.0, 1.0, 0.5
 UP_SECONDS_MOST = 15.0
 SIMULATED_MIN = 1.75
-SIMULATED_AT_ONCE, SIMULATED_SCALE = 16, "0.4"
+SIMULATED_AT_ONCE, SIMULATED_SCALE, SIMULATED_ROUNDS = 16, "0.4", 15
 TASK_MS_MOST, TASKS = 5.0, 50
 STARTS = 100
 
@@ -88,9 +88,16 @@ UNEQUAL = Way(2.0, 8.0, DELAY_SPREAD_MS)
 ROUNDS = 60
 """In which engines, or hosts, are compared in turns."""
 
-OURS = ("concurve.hosts.", "ray::HostActor")
-"""What the command lines of our processes on a host have: agents and their keepers, and the actor,
-which is a process of Ray's that runs our code."""
+OURS, ACTOR = "concurve.hosts.", "ray::HostActor"
+"""What the command lines of our processes on a host have, agents and their keepers; and those of
+the actor, a process of Ray's that passes messages on to the agent."""
+
+MEASURED_MS = 2000
+"""The length of the program during which our own CPU time is taken: as long as a trial of a study.
+What a trial costs, whatever its length, is said beside it."""
+
+MEASURED = 15
+"""So many trials are taken for it."""
 
 PORTS = itertools.count(20_000)
 """Of servers, another one in each trial: below those that the kernel gives to clients."""
@@ -130,7 +137,7 @@ def sockets(rounds: int, quick: bool) -> Iterator[Figure]:
 
 def processes(rounds: int, quick: bool) -> Iterator[Figure]:
     """Simulations on this machine."""
-    yield simulations("processes of this machine", Processes, 2 if quick else 7)
+    yield simulations("processes of this machine", Processes, 2 if quick else SIMULATED_ROUNDS)
 
 
 @contextlib.contextmanager
@@ -267,56 +274,62 @@ def timed(run: Run, role: RoleSpec) -> dict[str, float]:
     return {"program": own * 1e3, "beyond": (ran.seconds - own) * 1e3}
 
 
-def busy() -> RoleSpec:
+def busy(milliseconds: int = CPU_MS) -> RoleSpec:
     """A program of fixed work."""
-    work = busy_iterations(CPU_MS)
+    work = busy_iterations(milliseconds)
     argv = target("busy", "--iterations", str(work))
     return RoleSpec(name="target", argv=tuple(argv))
 
 
-class Ours:
-    """The CPU time of processes of ours, in the trials of one side alone: the others do not have
-    them, and would only make their share smaller."""
+def own_cpu(
+    run: Run, processes: Mapping[str, Sequence[int]], trials: int, host: str
+) -> Iterator[Figure]:
+    """The CPU time of processes of ours on the host that measures: those of the first name, and of
+    all names together, as a share of a core while trials run, each from its start to its record;
+    and what a trial costs."""
+    role = msgspec.structs.replace(busy(MEASURED_MS), host=host)
+    short = msgspec.structs.replace(busy(1), host=host)
+    taken, of_short = dict[str, Estimate](), dict[str, Estimate]()
+    for found, one in ((of_short, short), (taken, role)):
+        before, begin = {it: cpu_ns(pids) for it, pids in processes.items()}, time.monotonic_ns()
+        for _ in range(trials):
+            timed(run, one)
+        passed = time.monotonic_ns() - begin
+        for name, pids in processes.items():
+            used = cpu_ns(pids) - before[name]
+            is_share = found is taken
+            value = 100 * used / passed if is_share else used / trials / 1e6
+            found[name] = Estimate(value=value, n=trials, unit="%" if is_share else "ms")
+    how = f"{trials} trials of {MEASURED_MS} ms, each from its start to its record"
+    names = list(processes)
+    for count in range(1, len(names) + 1):
+        what = " and ".join(names[:count])
+        share = sum(taken[name].value for name in names[:count])
+        yield Figure(
+            f"CPU time while measuring, {what} (% of a core)", how,
+            Estimate(value=share, n=trials, unit="%"), Bound(high=OURS_PERCENT_MOST),
+        )  # fmt: skip
+    for name, cost in of_short.items():
+        yield Figure(f"CPU time of a trial of 1 ms, {name} (ms)", f"{trials} trials", cost)
 
-    def __init__(self, pids: Sequence[int]) -> None:
-        self._pids = pids
-        self._used_ns = self._taken_ns = 0
 
-    def timed(self, run: Run, role: RoleSpec) -> dict[str, float]:
-        """See :func:`timed`."""
-        before, begin = self._cpu_ns(), time.perf_counter_ns()
-        found = timed(run, role)
-        self._taken_ns += time.perf_counter_ns() - begin
-        self._used_ns += self._cpu_ns() - before
-        return found
-
-    def figure(self, what: str, rounds: int) -> Figure:
-        """Their share of a core."""
-        return Figure(
-            f"CPU time while measuring, {what} (% of a core)",
-            f"{rounds} trials of {CPU_MS} ms; on the host that measures: {len(self._pids)} of ours",
-            Estimate(value=100 * self._used_ns / self._taken_ns, n=rounds, unit="%"),
-            Bound(high=OURS_PERCENT_MOST),
-        )
-
-    def _cpu_ns(self) -> int:
-        """By the clock that the kernel has of each process (clock_getcpuclockid(3)): what stands in
-        /proc has the resolution of a tick, as long as all of it takes in ten trials."""
-        return sum(time.clock_gettime_ns((~pid << 3) | 2) for pid in self._pids)
+def cpu_ns(pids: Sequence[int]) -> int:
+    """By the clock that the kernel has of each process (clock_getcpuclockid(3)): what stands in
+    /proc has the resolution of a tick, as long as all of it takes in ten trials."""
+    return sum(time.clock_gettime_ns((~pid << 3) | 2) for pid in pids)
 
 
 def engines(found: Agents, engine: HostsEngine, rounds: int) -> Iterator[Figure]:
     """A program on this machine by the local engine, twice, and by that of hosts."""
     role, local, over = busy(), by(LocalEngine()), by(engine)
     there = RoleSpec(name=role.name, argv=role.argv, host="b")
-    ours = Ours([found.pid("b")])
     sides: dict[str, Timed] = {
         "local": lambda: timed(local, role),
         "again": lambda: timed(local, role),
-        "hosts": lambda: ours.timed(over, there),
+        "hosts": lambda: timed(over, there),
     }
     yield from compared("agents by sockets", "hosts", interleaved(rounds, sides), rounds)
-    yield ours.figure("an agent", rounds)
+    yield from own_cpu(over, {"an agent": [found.pid("b")]}, min(rounds, MEASURED), "b")
 
 
 def compared(
@@ -426,27 +439,41 @@ def of_ray(rounds: int, quick: bool) -> Iterator[Figure]:
                 )  # fmt: skip
                 role, local = busy(), by(LocalEngine())
                 beside = RoleSpec(name=role.name, argv=role.argv, host=cluster.beside)
-                ours = Ours(cluster.pids(cluster.beside, OURS))
                 sides: dict[str, Timed] = {
                     "local": lambda: timed(local, role),
                     "again": lambda: timed(local, role),
-                    "ray": lambda: ours.timed(there.run, beside),
+                    "ray": lambda: timed(there.run, beside),
                 }
                 yield from compared("Ray", "ray", interleaved(rounds, sides), rounds)
-                yield ours.figure("an agent and its actor, Ray", rounds)
-                count = 2 if quick else 7
-                yield Figure(
-                    "simulations: 2 workers / 1, Ray",
-                    f"{count} rounds of {SIMULATED_AT_ONCE} simulations, equal results",
-                    there.estimate("simulated_there", count), Bound(low=SIMULATED_MIN),
-                )  # fmt: skip
-                yield Figure(
-                    "added to a trial as a task, Ray (ms)",
-                    f"{count} rounds of {TASKS} trials of `true`",
-                    there.estimate("overhead_there", count), Bound(high=TASK_MS_MOST),
+                yield from own_cpu(
+                    there.run,
+                    {
+                        "an agent with its keeper": cluster.pids(cluster.beside, [OURS]),
+                        "its actor, a process of Ray's": cluster.pids(cluster.beside, [ACTOR]),
+                    },
+                    min(rounds, MEASURED), cluster.beside,
                 )  # fmt: skip
     except MissingToolError as error:
         yield Figure("Ray over three hosts", "three hosts", missing=str(error))
+
+
+def tasks_of_ray(rounds: int, quick: bool) -> Iterator[Figure]:
+    """Simulations and trials as tasks of Ray."""
+    count = 2 if quick else SIMULATED_ROUNDS
+    try:
+        with running() as cluster, measuring(cluster) as there:
+            yield Figure(
+                "simulations: 2 workers / 1, Ray",
+                f"{count} rounds of {SIMULATED_AT_ONCE} simulations, equal results",
+                there.estimate("simulated_there", count), Bound(low=SIMULATED_MIN),
+            )  # fmt: skip
+            yield Figure(
+                "added to a trial as a task, Ray (ms)",
+                f"{count} rounds of {TASKS} trials of `true`",
+                there.estimate("overhead_there", count), Bound(high=TASK_MS_MOST),
+            )  # fmt: skip
+    except MissingToolError as error:
+        yield Figure("tasks of Ray", "three hosts", missing=str(error))
 
 
 def simulated_there(engine: HostsEngine, rounds: int) -> Any:
@@ -494,7 +521,7 @@ def idle(cluster: Cluster, seconds: float) -> Figure:
 def memory(cluster: Cluster) -> Iterator[Figure]:
     """What a host that only takes part has of its memory in Ray's processes, the actor among them,
     and in ours."""
-    found = cluster.memory(cluster.hosts[-1], OURS[0])
+    found = cluster.memory(cluster.hosts[-1], OURS)
     count = "each page once" if found["is_exact"] else "pages of several processes several times"
     how = f"a host that is not the head, with the actor of a laboratory: {count}"
     for what, key, bound in (
@@ -707,7 +734,7 @@ def latency(run: Run, roles: tuple[RoleSpec, ...]) -> dict[str, float]:
 
 OF_THIS_MACHINE = {
     "sockets": "its agents are processes of one machine, whose clock says the truth",
-    "simulations": "its workers are processes of this machine; those of Ray are in `ray`",
+    "simulations": "its workers are processes of this machine; those of Ray are in `tasks`",
 }
 """Parts that are of no use with a file of hosts, and why."""
 
@@ -715,6 +742,7 @@ PARTS: dict[str, Callable[[int, bool], Iterator[Figure]]] = {
     "sockets": sockets,
     "simulations": processes,
     "ray": of_ray,
+    "tasks": tasks_of_ray,
     "redis": redis,
     "p99": p99,
     "studies": hosts_studies.figures,

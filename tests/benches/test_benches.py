@@ -144,20 +144,28 @@ def test_rounds_follow_until_there_are_enough() -> None:
 OF_HOSTS = """
 import os, time, types
 import hosts
-first = hosts.Ours([os.getpid()])._cpu_ns()
-print(0 < first <= time.process_time_ns() <= hosts.Ours([os.getpid()])._cpu_ns())
-clock, cpu, ours = iter([0, 100, 1000, 1300]), iter([0, 10, 500, 530]), hosts.Ours([])
-hosts.timed = lambda run, role: {}
-hosts.time = types.SimpleNamespace(perf_counter_ns=lambda: next(clock))
-ours._cpu_ns = lambda: next(cpu)
-ours.timed(None, None), ours.timed(None, None)
-print(ours.figure("x", 2).estimate.value)
+first = hosts.cpu_ns([os.getpid()])
+print(0 < first <= time.process_time_ns() <= hosts.cpu_ns([os.getpid()]))
+# Two trials of 1 ms in 100 ms, then two of 2 s in 4 s.
+clock = iter([0, 100e6, 1e9, 5e9])
+cpu = {7: iter([0, 6e6, 8e6, 18e6]), 8: iter([0, 2e6, 2e6, 32e6])}
+hosts.timed, hosts.busy = lambda run, role: {}, lambda ms: hosts.RoleSpec(name="target")
+hosts.time = types.SimpleNamespace(monotonic_ns=lambda: next(clock))
+hosts.cpu_ns = lambda pids: next(cpu[pids[0]])
+for figure in hosts.own_cpu(None, {"agent": [7], "actor": [8]}, 2, "b"):
+    print(figure.name, figure.estimate.value, figure.bound is not None, sep=": ")
 """
 
 
 def test_the_cpu_time_of_an_agent_is_that_of_its_own_trials() -> None:
-    """Of 40 ns in 400: what it used and what passed between them is not counted."""
-    assert helpers(OF_HOSTS).split() == ["True", "10.0"]
+    """Of the agent alone, and with its actor; what they used between is not counted."""
+    assert helpers(OF_HOSTS).splitlines() == [
+        "True",
+        "CPU time while measuring, agent (% of a core): 0.25: True",
+        "CPU time while measuring, agent and actor (% of a core): 1.0: True",
+        "CPU time of a trial of 1 ms, agent (ms): 3.0: False",
+        "CPU time of a trial of 1 ms, actor (ms): 1.0: False",
+    ]
 
 
 KEPT = """

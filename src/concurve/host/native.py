@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import sysconfig
@@ -28,7 +29,7 @@ def binary(name: str) -> Path:
     """
     folders = [
         *filter(None, [os.environ.get("CONCURVE_NATIVE")]),
-        sysconfig.get_path("scripts"),
+        _scripts(),
     ]
     for folder in folders:
         candidate = Path(folder) / name
@@ -41,6 +42,12 @@ def binary(name: str) -> Path:
         f"the program {name} is not installed (looked in {', '.join(folders)} and on PATH)",
         "make build in a checkout, or pip install the wheel of concurve-native",
     )
+
+
+@functools.cache
+def _scripts() -> str:
+    """The scripts folder of this environment, which takes Python long to say."""
+    return sysconfig.get_path("scripts")
 
 
 def runner() -> Path:

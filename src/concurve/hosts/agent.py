@@ -31,12 +31,13 @@ import msgspec
 
 from concurve.errors import ConcurveError, HostError
 from concurve.host.orphans import become_subreaper, end_children
+from concurve.host.own_cpus import take_all_cpus
 from concurve.host.temporary import taken_folder
 from concurve.hosts import messages as m
 from concurve.hosts.commands import MARK_VARIABLE
 from concurve.hosts.connection import ANSWER_SECONDS
-from concurve.hosts.daemons import cpu_ns, marked
-from concurve.hosts.duties import Duties, take_all_cpus
+from concurve.hosts.daemons import CpuOfDaemons
+from concurve.hosts.duties import Duties
 from concurve.hosts.keeper import kept
 from concurve.hosts.lease import END_SECONDS, Lease
 from concurve.hosts.messages import Answer, Buffer, Event, Request, packed, request_of
@@ -99,9 +100,9 @@ class Agent:
         self._is_watched = False
         self._trial: RunningTrial | None = None
         self._events: list[Event] = []
-        self._mark = mark
+        #: Of what connects the hosts, this agent included, if that has a mark.
+        self._daemons = CpuOfDaemons(mark) if mark else None
         self._end_strays = end_strays
-        self._daemons_begin_ns: int | None = None
         self._quits = False
         self._marks: list[m.ToStandIn] = []
         self._is_finished = False
@@ -253,7 +254,8 @@ class Agent:
         self._events.clear()
         self._marks.clear()
         self._is_finished = False
-        self._daemons_begin_ns = self._daemons_cpu_ns()
+        if self._daemons is not None:
+            self._daemons.begin()
         self._trial = RunningTrial(spec, trial, self._path)
         for stream in self._trial.streams():
             self._selector.register(stream, selectors.EVENT_READ, stream)
@@ -278,18 +280,8 @@ class Agent:
             self._trial = None
             ended = trial.end()
             self._end_strays()
-            self._happened(msgspec.structs.replace(ended, engine_cpu_ns=self._daemons_used()))
-
-    def _daemons_cpu_ns(self) -> int | None:
-        """CPU time so far of what connects the hosts, this agent included; ``None`` if that has no
-        mark."""
-        return cpu_ns(marked(self._mark)) if self._mark else None
-
-    def _daemons_used(self) -> int | None:
-        end_ns = self._daemons_cpu_ns()
-        if end_ns is None or self._daemons_begin_ns is None:
-            return None
-        return max(0, end_ns - self._daemons_begin_ns)
+            used_ns = None if self._daemons is None else self._daemons.used_ns()
+            self._happened(msgspec.structs.replace(ended, engine_cpu_ns=used_ns))
 
     def _arrived(self, client: _Client, request: m.Arrive) -> None:
         """A stand-in is there: it is told what it has missed, on a busy host."""

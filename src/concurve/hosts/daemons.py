@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 import signal
 import stat
@@ -41,21 +42,25 @@ IS_FULL = "is full"
 #: Ray's sockets, logs and object store are in its folder, and our agents and trials beside it.
 FREE_BYTES_LEAST = 64 << 20
 
-#: The fields of /proc/PID/stat after the name: the parent, user and system time in ticks, and the
-#: moment of the start, which tells two processes of one number apart.
-_PARENT, _USER, _SYSTEM, _STARTED = 1, 11, 12, 19
+#: The fields of /proc/PID/stat after the name: the parent, and the moment of the start, which tells
+#: two processes of one number apart.
+_PARENT, _STARTED = 1, 19
+
+#: Of the number of a process's clock: the CPU time of all of its threads, at the scheduler's
+#: resolution (``CPUCLOCK_SCHED`` of the kernel).
+_ALL_THREADS = 2
+
+#: Seconds until the daemons are looked for again. What they start meanwhile counts among the
+#: strangers of a trial, and is doubted like those.
+LOOKED_FOR_SECONDS = 20.0
 
 _PROC = Path("/proc")
 
 
-def marked(mark: str, proc: Path = _PROC) -> list[int]:
+def marked(mark: str, proc: Path = _PROC) -> dict[int, str]:
     """The processes with the mark in the environment that they were started with, and those that
-    they started: one that gives itself a title, as Ray's do, writes it over its environment."""
-    return sorted(_family(mark, proc))
-
-
-def _family(mark: str, proc: Path = _PROC) -> dict[int, str]:
-    """The processes with the mark and their descendants, and when each was started."""
+    they started, with when each was: one that gives itself a title, as Ray's do, writes it over its
+    environment."""
     wanted = f"{MARK_VARIABLE}={mark}".encode()
     started: dict[int, str] = {}
     children: dict[int, list[int]] = {}
@@ -86,19 +91,44 @@ def _fields(folder: Path) -> list[str]:
     return stat.rpartition(")")[2].split()
 
 
-def cpu_ns(pids: Sequence[int], proc: Path = _PROC) -> int:
-    """The CPU time so far of living processes; a resolution of ticks."""
-    ticks = 0
-    for pid in pids:
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = _fields(proc / str(pid))
-            ticks += int(fields[_USER]) + int(fields[_SYSTEM])
-    return ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+class CpuOfDaemons:
+    """The CPU time of the processes with a mark and of those that they started, over one trial
+    after the other. To look for them takes some 10 ms of CPU time, on a host that is being
+    measured; so those are read that the last look found."""
+
+    def __init__(self, mark: str, proc: Path = _PROC) -> None:
+        self._mark = mark
+        self._proc = proc
+        self._found: dict[int, str] = {}
+        self._looked_at = -math.inf
+        self._begun: dict[int, int] = {}
+
+    def begin(self) -> None:
+        """Note what they have used until now."""
+        now = time.monotonic()
+        if now - self._looked_at >= LOOKED_FOR_SECONDS:
+            self._found, self._looked_at = marked(self._mark, self._proc), now
+        self._begun = self._each_ns()
+
+    def used_ns(self) -> int:
+        """What those have used since that still live."""
+        used = (ns - self._begun[pid] for pid, ns in self._each_ns().items() if pid in self._begun)
+        return sum(used)
+
+    def _each_ns(self) -> dict[int, int]:
+        """The CPU time so far of each one that lives, by the clock that the kernel has of it
+        (clock_getcpuclockid(3)): what stands in ``/proc`` is counted in ticks."""
+        found = {}
+        for pid, started in self._found.items():
+            with contextlib.suppress(OSError, IndexError):  # it has ended
+                if _fields(self._proc / str(pid))[_STARTED] == started:
+                    found[pid] = time.clock_gettime_ns((~pid << 3) | _ALL_THREADS)
+        return found
 
 
 def stop(mark: str) -> int:
     """End the processes with a mark and those that they started; how many there were."""
-    found = _family(mark)
+    found = marked(mark)
     found.pop(os.getpid(), None)
     for pid, started in found.items():
         _signal(pid, started, signal.SIGTERM)
@@ -107,7 +137,7 @@ def stop(mark: str) -> int:
     while (left := [it for it in found.items() if _lives(*it)]) and time.monotonic() < until:
         time.sleep(_LOOK_SECONDS)
         # One that ends may have started another before it knew.
-        for pid, started in _family(mark).items():
+        for pid, started in marked(mark).items():
             if pid not in found and pid != os.getpid():
                 found[pid] = started
                 _signal(pid, started, signal.SIGTERM)
@@ -191,7 +221,7 @@ def measured_by(mark: str) -> str:
     """Who measures here by what has the mark, in its own words; empty if nobody does."""
     who = measurement_under_way()
     pid = who.removeprefix("pid ").partition(",")[0]
-    return who if pid.isdecimal() and int(pid) in _family(mark) else ""
+    return who if pid.isdecimal() and int(pid) in marked(mark) else ""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

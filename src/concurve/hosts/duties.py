@@ -26,9 +26,6 @@ from concurve.wire import decode_spec
 #: Seconds that the runner may take to say its version.
 _VERSION_SECONDS = 10
 
-#: No kernel has CPUs of greater numbers.
-_CPUS_MOST = 8192
-
 
 class Duties:
     """The duties, and what is held for them until the agent ends."""
@@ -120,13 +117,6 @@ def _public_addresses() -> tuple[str, ...]:
         return public_addresses()
     except OSError:
         return ()
-
-
-def take_all_cpus() -> None:
-    """Run on every CPU that the kernel grants: who starts an agent is bound to the CPUs of daemons,
-    and roles without a list of CPUs of their own inherit those of the agent."""
-    with contextlib.suppress(OSError):
-        os.sched_setaffinity(0, range(_CPUS_MOST))
 
 
 def _runner_version() -> str:

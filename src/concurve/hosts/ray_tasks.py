@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from concurve.errors import RunError
-from concurve.hosts.duties import take_all_cpus
+from concurve.host.own_cpus import take_all_cpus
 
 T = TypeVar("T")
 R = TypeVar("R")

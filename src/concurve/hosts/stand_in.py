@@ -9,11 +9,14 @@ wrong usage.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
+from concurve.host.own_cpus import take_all_cpus
 from concurve.hosts.messages import Arrive, Failed, ToStandIn, answer_of, packed, receive
 from concurve.hosts.parts import ENDED, HOLD, PASS
 from concurve.wire.report_channel import report
@@ -22,9 +25,16 @@ from concurve.wire.report_channel import report
 #: host, with the fact that has the time of its edges.
 CLOCK = "@clock"
 
-#: A gate waits for its time without sleeping for so long: a sleep ends late by a timer's slack and
-#: by a wake-up.
-SPIN_NS = 300_000
+#: A gate waits for its time without sleeping for so long, since a sleep ends late by a wake-up; no
+#: longer, since gates of hosts that share a CPU would keep each other from it.
+SPIN_NS = 50_000
+
+#: A gate that was passed ends so much later: the end of a process takes some ms of a CPU, which the
+#: gate of another host may wait for, or the roles that begin now.
+LEAVE_SECONDS = 0.05
+
+#: How late the kernel may end a sleep of this process, in ns: 50,000 if nobody says otherwise.
+_TIMER_SLACK = Path("/proc/self/timerslack_ns")
 
 _USAGE = "usage: python -m concurve.hosts.stand_in SOCKET GATE pass|hold"
 
@@ -36,6 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(_USAGE, file=sys.stderr)
         return 2
     path, gate, kind = words
+    take_all_cpus()  # those of the daemons, where it was started, may be busy when a gate opens
+    with contextlib.suppress(OSError):  # an older kernel, which lets a sleep end 50 µs late
+        _TIMER_SLACK.write_text("1")
     try:
         with socket.socket(socket.AF_UNIX) as stream:
             stream.connect(path)
@@ -58,6 +71,7 @@ def _stand(stream: socket.socket, passes: bool) -> int:
         if told.open_at_ns is not None:
             _open(told.open_at_ns)
             if passes:
+                time.sleep(LEAVE_SECONDS)
                 return 0
         if told.line is not None:
             report(told.line)
