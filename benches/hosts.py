@@ -2,9 +2,9 @@
 
 Two agents of this machine are hosts, connected by sockets; they share the monotonic clock, so the
 true offset is 0. What is Ray's own is measured over network namespaces, where Ray is installed:
-``--only ray`` (start, daemons, a program, simulations), ``redis`` (a Redis load beside the local
-engine), ``p99`` (the load of document 000 from two hosts beside one), ``studies`` (packaged studies
-with their load on another host; not part of ``make bench``).
+``--only ray`` (start, daemons, a program), ``tasks`` (simulations, and trials as tasks), ``redis``
+(a Redis load beside the local engine), ``p99`` (the load of document 000 from two hosts beside
+one), ``studies`` (packaged studies with their load on another host; not part of ``make bench``).
 
 With ``CONCURVE_TEST_HOSTS=FILE`` these are measured over the hosts of a file, which OpenSSH reaches
 (:mod:`tests.helpers.clusters`).

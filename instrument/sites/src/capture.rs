@@ -602,7 +602,11 @@ mod tests {
         let mut input = child.stdin.take().unwrap();
         writeln!(input, "{}", another.display()).unwrap();
         let is_text = |it: &str| it.contains(" r-xp ") && it.ends_with(another.to_str().unwrap());
-        while !proc_fs.maps(pid).unwrap().lines().any(is_text) {
+        let executes = || {
+            let maps = proc_fs.maps(pid);
+            maps.is_ok_and(|it| it.lines().any(is_text))
+        };
+        while !executes() && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }
         let found = has(&another);

@@ -266,7 +266,7 @@ impl Frames {
 }
 
 /// Where the entries of a section stand: it is read once, and not for each address.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Index {
     /// The addresses that each is for, from the first to before the last, and its place in the section.
     entries: Vec<(u64, u64, usize)>,

@@ -118,13 +118,16 @@ impl std::fmt::Debug for Lines {
     }
 }
 
+/// A file that is not too large to be read.
+fn opened(path: &Path) -> Option<File> {
+    let file = File::open(path).ok()?;
+    (file.metadata().ok()?.len() <= FILE_BYTES_MAX).then_some(file)
+}
+
 impl Elf {
     /// Reads a file; none if it is no program for this machine.
     pub fn open(path: &Path) -> Option<Self> {
-        let file = File::open(path).ok()?;
-        if file.metadata().ok()?.len() > FILE_BYTES_MAX {
-            return None;
-        }
+        let file = opened(path)?;
         let cache = ReadCache::new(&file);
         let parsed = Parsed::parse(&cache).ok()?;
         let debug_path = debug_path(&parsed, path);
@@ -573,7 +576,7 @@ fn common_path(path: &Path) -> Option<PathBuf> {
 
 /// Adds what a stripped program lacks.
 fn read_debug_file(path: &Path, symbols: &mut Symbols, sections: &mut Sections) {
-    let Ok(file) = File::open(path) else { return };
+    let Some(file) = opened(path) else { return };
     let cache = ReadCache::new(file);
     let Ok(parsed) = Parsed::parse(&cache) else {
         return;

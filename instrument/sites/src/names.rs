@@ -61,6 +61,8 @@ const RUST_CLOSED: [&str; 7] = [
 ];
 /// Packages of Go's library that have locks. They are compiled before those of a program, and know none of them.
 const GO_CLOSED: [&str; 4] = ["sync.", "runtime.", "internal/sync.", "internal/runtime/"];
+/// What a compiler of C adds to the name of a function that it makes another one of: `sync.part.0` is not Go's.
+const CLONES: [&str; 6] = ["part", "constprop", "isra", "cold", "lto_priv", "llvm"];
 /// Functions of a C library that a statically linked program has, too.
 const LIBRARY_FUNCTIONS: [&str; 16] = [
     "syscall",
@@ -239,7 +241,14 @@ pub fn is_closed(symbol: &str, function: &str) -> bool {
         let bare = function.strip_prefix('<').unwrap_or(function);
         begins(bare, &RUST_CLOSED) && !bare.contains('<') && !bare.contains(" as ")
     };
-    of_rust || begins(symbol, &GO_CLOSED) && !symbol.contains('[')
+    of_rust || begins(symbol, &GO_CLOSED) && !symbol.contains('[') && !is_of_c(symbol)
+}
+
+/// Whether a function that has a name like those of Go's packages is one that a compiler of C made of another one.
+fn is_of_c(function: &str) -> bool {
+    let is_like_go = GO_CLOSED.iter().any(|it| function.starts_with(it));
+    let mut parts = function.split('.');
+    is_like_go && parts.nth(1).is_some_and(|it| CLONES.contains(&it))
 }
 
 fn is_name_of_library(function: &str) -> bool {
@@ -249,7 +258,8 @@ fn is_name_of_library(function: &str) -> bool {
         .trim_start_matches("dyn ");
     let names = LIBRARY_NAMES.iter().chain(&SERVER_NAMES);
     let functions = LIBRARY_FUNCTIONS.iter().chain(&SERVER_FUNCTIONS);
-    names.into_iter().any(|it| bare.starts_with(it)) || functions.into_iter().any(|it| *it == bare)
+    names.into_iter().any(|it| bare.starts_with(it)) && !is_of_c(bare)
+        || functions.into_iter().any(|it| *it == bare)
 }
 
 /// Whether a function takes a mutex as glibc makes them: behind the futex word stands who has it.
@@ -300,6 +310,10 @@ mod tests {
             "sync.OnceValue[go.shape.int].func1",
             "main.(*Table).Lock",
             "syncer.Run",
+            // A compiler of C made them of `sync` and `runtime`, functions of a program.
+            "sync.part.0",
+            "sync.cold",
+            "runtime.constprop.0.isra.0",
             "pthread_mutex_lock",
         ] {
             let name = crate::elf::demangled(open);
@@ -330,6 +344,7 @@ mod tests {
             ("runtime.gopark", ""),
             ("LWLockAcquire", ""),
             ("ssux_lock_impl<true>::wait(unsigned int)", ""),
+            ("std::mutex::lock() [clone .part.0]", ""),
             ("MDL_wait::timed_wait(MDL_context_owner*)", ""),
         ] {
             assert!(is_of_library(&named(function, file)), "{function}");
@@ -342,6 +357,7 @@ mod tests {
             ("my::core::take", ""),
             ("main.(*shelf).addRight", "/home/me/shelf.go"),
             ("LWLockAcquireTable", ""),
+            ("sync.part.0", ""),
             ("", "/home/me/lock.c"),
         ] {
             assert!(!is_of_library(&named(function, file)), "{function}");

@@ -160,10 +160,12 @@ impl FrameNames {
                 ..Named::default()
             }]
         };
-        let named = match frame.elf.closed_at(frame.address) {
-            _ if is_of_system => by_symbol(frame.elf.function_at(frame.address)),
-            Some(function) => by_symbol(Some(function)),
-            None => frame.elf.named(frame.address),
+        let named = if is_of_system {
+            by_symbol(frame.elf.function_at(frame.address))
+        } else if let Some(function) = frame.elf.closed_at(frame.address) {
+            by_symbol(Some(function))
+        } else {
+            frame.elf.named(frame.address)
         };
         let said = |named: Named| {
             let is_library = is_of_system || names::is_of_library(&named);

@@ -50,8 +50,8 @@ _PARENT, _STARTED = 1, 19
 #: resolution (``CPUCLOCK_SCHED`` of the kernel).
 _ALL_THREADS = 2
 
-#: Seconds until the daemons are looked for again. What they start meanwhile counts among the
-#: strangers of a trial, and is doubted like those.
+#: Seconds until the daemons are looked for again, when a trial begins. What they start meanwhile
+#: counts among the strangers of a trial, and is doubted like those.
 LOOKED_FOR_SECONDS = 20.0
 
 _PROC = Path("/proc")

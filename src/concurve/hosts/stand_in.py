@@ -10,6 +10,7 @@ wrong usage.
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import sys
 import time
@@ -31,7 +32,7 @@ SPIN_NS = 50_000
 
 #: A gate that was passed ends so much later: the end of a process takes some ms of a CPU, which the
 #: gate of another host may wait for, or the roles that begin now.
-LEAVE_SECONDS = 0.05
+LEAVE_SECONDS = 0.02
 
 #: How late the kernel may end a sleep of this process, in ns: 50,000 if nobody says otherwise.
 _TIMER_SLACK = Path("/proc/self/timerslack_ns")
@@ -46,6 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(_USAGE, file=sys.stderr)
         return 2
     path, gate, kind = words
+    own = os.sched_getaffinity(0)
     take_all_cpus()  # those of the daemons, where it was started, may be busy when a gate opens
     with contextlib.suppress(OSError):  # an older kernel, which lets a sleep end 50 µs late
         _TIMER_SLACK.write_text("1")
@@ -53,14 +55,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         with socket.socket(socket.AF_UNIX) as stream:
             stream.connect(path)
             stream.sendall(packed(Arrive(gate, kind == HOLD and gate != ENDED)))
-            return _stand(stream, kind == PASS)
+            return _stand(stream, kind == PASS, own)
     except (OSError, EOFError, ValueError) as error:
         print(f"the agent of this host is gone: {error}", file=sys.stderr)
         return 1
 
 
-def _stand(stream: socket.socket, passes: bool) -> int:
-    """Do what the agent says; a gate that is passed ends it."""
+def _stand(stream: socket.socket, passes: bool, own: set[int]) -> int:
+    """Do what the agent says; a gate that is passed ends it. From its opening on it is on its
+    ``own`` CPUs again: others are measured."""
     while True:
         told = answer_of(receive(stream))
         if isinstance(told, Failed):
@@ -70,6 +73,8 @@ def _stand(stream: socket.socket, passes: bool) -> int:
             continue
         if told.open_at_ns is not None:
             _open(told.open_at_ns)
+            with contextlib.suppress(OSError):  # the host has lost them meanwhile
+                os.sched_setaffinity(0, own)
             if passes:
                 time.sleep(LEAVE_SECONDS)
                 return 0

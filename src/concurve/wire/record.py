@@ -753,7 +753,12 @@ class HostRecord(_Record, frozen=True):
         ),
     ] = None
     engine_cpu_ns: Annotated[
-        Count | None, about("CPU time of the daemons there that connect the hosts.")
+        Count | None,
+        about(
+            "CPU time of what connects the hosts there: Ray's daemons and actor, our agent and its "
+            "keeper, as far as they were there from the trial's begin, or up to 20 s before, to "
+            "its end."
+        ),
     ] = None
     absent: Absent = {}
 
