@@ -39,6 +39,7 @@ from concurve.wire.spec import RoleSpec, TrialSpec
 from tests.helpers import real
 from tests.helpers.agents import Agents, inventory_of
 from tests.helpers.fakes import FakeClock
+from tests.helpers.real import PATIENCE
 
 pytestmark = [
     pytest.mark.real,
@@ -90,7 +91,7 @@ def run(engine: HostsEngine, *roles: RoleSpec) -> TrialRecord:
 def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
     found = Agents(tmp_path_factory.mktemp("agents"), inventory_of(TWO))
     try:
-        found.start()
+        found.start(PATIENCE)  # a busy machine may keep the laboratory from renewing a usual lease
         yield found
     finally:
         found.end()
