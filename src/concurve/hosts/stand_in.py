@@ -62,8 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _stand(stream: socket.socket, passes: bool, own: set[int]) -> int:
-    """Do what the agent says; a gate that is passed ends it. From its opening on it is on its
-    ``own`` CPUs again: others are measured."""
+    """Do what the agent says; a gate that is passed ends it, on its ``own`` CPUs: others are
+    measured."""
     while True:
         told = answer_of(receive(stream))
         if isinstance(told, Failed):
@@ -73,10 +73,11 @@ def _stand(stream: socket.socket, passes: bool, own: set[int]) -> int:
             continue
         if told.open_at_ns is not None:
             _open(told.open_at_ns)
+            if passes:
+                time.sleep(LEAVE_SECONDS)
             with contextlib.suppress(OSError):  # the host has lost them meanwhile
                 os.sched_setaffinity(0, own)
             if passes:
-                time.sleep(LEAVE_SECONDS)
                 return 0
         if told.line is not None:
             report(told.line)
