@@ -501,10 +501,11 @@ def resumed(rig: Rig, kind: str, outcome: Outcome) -> None:
 
 
 def said_of(store: Store, run: str) -> list[tuple[object, ...]]:
-    """What the simulations of a run say."""
+    """What the simulations of a run say; one that was killed says nothing, and was run again."""
     dots = trial_findings_of(store, store.find_run(run)).dots
     names = ("simulated_seconds", "read_mean_ms")
-    return [(dot.cell, dot.block, *(dot.values[name] for name in names)) for dot in dots]
+    said = [(dot.cell, dot.block, *map(dot.values.get, names)) for dot in dots]
+    return [one for one in said if None not in one]
 
 
 @functools.cache
