@@ -52,6 +52,7 @@ from concurve.errors import ConcurveError
 from concurve.estimate import Estimate
 from concurve.host import native
 from concurve.host.machine import describe_machine
+from concurve.host.processes import cpu_ns
 from concurve.hosts.clocks import combined, estimate, measured
 from concurve.hosts.connection import SocketConnection
 from concurve.hosts.engine import HostsEngine
@@ -289,34 +290,38 @@ def own_cpu(
     and what a trial costs."""
     role = msgspec.structs.replace(busy(MEASURED_MS), host=host)
     short = msgspec.structs.replace(busy(1), host=host)
-    taken, of_short = dict[str, Estimate](), dict[str, Estimate]()
-    for found, one in ((of_short, short), (taken, role)):
-        before, begin = {it: cpu_ns(pids) for it, pids in processes.items()}, time.monotonic_ns()
-        for _ in range(trials):
-            timed(run, one)
-        passed = time.monotonic_ns() - begin
-        for name, pids in processes.items():
-            used = cpu_ns(pids) - before[name]
-            is_share = found is taken
-            value = 100 * used / passed if is_share else used / trials / 1e6
-            found[name] = Estimate(value=value, n=trials, unit="%" if is_share else "ms")
+    of_short, _ = cpu_while(run, short, trials, processes)
+    used, passed_ns = cpu_while(run, role, trials, processes)
     how = f"{trials} trials of {MEASURED_MS} ms, each from its start to its record"
     names = list(processes)
     for count in range(1, len(names) + 1):
         what = " and ".join(names[:count])
-        share = sum(taken[name].value for name in names[:count])
+        share = 100 * sum(used[name] for name in names[:count]) / passed_ns
         yield Figure(
             f"CPU time while measuring, {what} (% of a core)", how,
             Estimate(value=share, n=trials, unit="%"), Bound(high=OURS_PERCENT_MOST),
         )  # fmt: skip
-    for name, cost in of_short.items():
-        yield Figure(f"CPU time of a trial of 1 ms, {name} (ms)", f"{trials} trials", cost)
+    for name, used_ns in of_short.items():
+        yield Figure(
+            f"CPU time of a trial of 1 ms, {name} (ms)", f"{trials} trials",
+            Estimate(value=used_ns / trials / 1e6, n=trials, unit="ms"),
+        )  # fmt: skip
 
 
-def cpu_ns(pids: Sequence[int]) -> int:
-    """By the clock that the kernel has of each process (clock_getcpuclockid(3)): what stands in
-    /proc has the resolution of a tick, as long as all of it takes in ten trials."""
-    return sum(time.clock_gettime_ns((~pid << 3) | 2) for pid in pids)
+def cpu_while(
+    run: Run, role: RoleSpec, trials: int, processes: Mapping[str, Sequence[int]]
+) -> tuple[dict[str, int], int]:
+    """The CPU time of named processes while trials of a role run one after the other, and how long
+    those took, in ns."""
+
+    def so_far() -> dict[str, int]:
+        return {name: sum(map(cpu_ns, pids)) for name, pids in processes.items()}
+
+    before, begin = so_far(), time.monotonic_ns()
+    for _ in range(trials):
+        timed(run, role)
+    passed_ns, after = time.monotonic_ns() - begin, so_far()
+    return {name: after[name] - before[name] for name in processes}, passed_ns
 
 
 def engines(found: Agents, engine: HostsEngine, rounds: int) -> Iterator[Figure]:

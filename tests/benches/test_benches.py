@@ -144,14 +144,14 @@ def test_rounds_follow_until_there_are_enough() -> None:
 OF_HOSTS = """
 import os, time, types
 import hosts
-first = hosts.cpu_ns([os.getpid()])
-print(0 < first <= time.process_time_ns() <= hosts.cpu_ns([os.getpid()]))
+first = hosts.cpu_ns(os.getpid())
+print(0 < first <= time.process_time_ns() <= hosts.cpu_ns(os.getpid()))
 # Two trials of 1 ms in 100 ms, then two of 2 s in 4 s.
 clock = iter([0, 100e6, 1e9, 5e9])
 cpu = {7: iter([0, 6e6, 8e6, 18e6]), 8: iter([0, 2e6, 2e6, 32e6])}
 hosts.timed, hosts.busy = lambda run, role: {}, lambda ms: hosts.RoleSpec(name="target")
 hosts.time = types.SimpleNamespace(monotonic_ns=lambda: next(clock))
-hosts.cpu_ns = lambda pids: next(cpu[pids[0]])
+hosts.cpu_ns = lambda pid: next(cpu[pid])
 for figure in hosts.own_cpu(None, {"agent": [7], "actor": [8]}, 2, "b"):
     print(figure.name, figure.estimate.value, figure.bound is not None, sep=": ")
 """

@@ -22,7 +22,7 @@ from concurve.errors import HostError
 from concurve.host.addresses import public_addresses
 from concurve.host.lock import measurement_under_way
 from concurve.host.own_files import own_files
-from concurve.host.processes import has_variable, signal_if
+from concurve.host.processes import cpu_ns, has_variable, signal_if
 from concurve.hosts.commands import MARK_VARIABLE
 from concurve.hosts.names import check_private_names
 
@@ -45,10 +45,6 @@ FREE_BYTES_LEAST = 64 << 20
 #: The fields of /proc/PID/stat after the name: the parent, and the moment of the start, which tells
 #: two processes of one number apart.
 _PARENT, _STARTED = 1, 19
-
-#: Of the number of a process's clock: the CPU time of all of its threads, at the scheduler's
-#: resolution (``CPUCLOCK_SCHED`` of the kernel).
-_ALL_THREADS = 2
 
 #: Seconds until the daemons are looked for again, when a trial begins. What they start meanwhile
 #: counts among the strangers of a trial, and is doubted like those.
@@ -110,19 +106,20 @@ class CpuOfDaemons:
             self._found, self._looked_at = marked(self._mark, self._proc), now
         self._begun = self._each_ns()
 
-    def used_ns(self) -> int:
-        """What those have used since that still live."""
+    def used_ns(self) -> int | None:
+        """What those have used since that still live; ``None`` if there were none to be read."""
+        if not self._begun:
+            return None
         used = (ns - self._begun[pid] for pid, ns in self._each_ns().items() if pid in self._begun)
         return sum(used)
 
     def _each_ns(self) -> dict[int, int]:
-        """The CPU time so far of each one that lives, by the clock that the kernel has of it
-        (clock_getcpuclockid(3)): what stands in ``/proc`` is counted in ticks."""
+        """The CPU time so far of each one that lives."""
         found = {}
         for pid, started in self._found.items():
             with contextlib.suppress(OSError, IndexError):  # it has ended
                 if _fields(self._proc / str(pid))[_STARTED] == started:
-                    found[pid] = time.clock_gettime_ns((~pid << 3) | _ALL_THREADS)
+                    found[pid] = cpu_ns(pid)
         return found
 
 

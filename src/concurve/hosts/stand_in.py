@@ -48,22 +48,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     path, gate, kind = words
     own = os.sched_getaffinity(0)
-    take_all_cpus()  # those of the daemons, where it was started, may be busy when a gate opens
+    if kind == PASS:
+        take_all_cpus()  # those of the daemons may be busy when roles behind this gate start
     with contextlib.suppress(OSError):  # an older kernel, which lets a sleep end 50 µs late
         _TIMER_SLACK.write_text("1")
     try:
         with socket.socket(socket.AF_UNIX) as stream:
             stream.connect(path)
             stream.sendall(packed(Arrive(gate, kind == HOLD and gate != ENDED)))
-            return _stand(stream, kind == PASS, own)
+            return _stand(stream, kind == PASS)
     except (OSError, EOFError, ValueError) as error:
         print(f"the agent of this host is gone: {error}", file=sys.stderr)
         return 1
+    finally:
+        with contextlib.suppress(OSError):  # the host has lost them meanwhile
+            os.sched_setaffinity(0, own)  # the end takes some ms, and others are measured
 
 
-def _stand(stream: socket.socket, passes: bool, own: set[int]) -> int:
-    """Do what the agent says; a gate that is passed ends it, on its ``own`` CPUs: others are
-    measured."""
+def _stand(stream: socket.socket, passes: bool) -> int:
+    """Do what the agent says; a gate that is passed ends it."""
     while True:
         told = answer_of(receive(stream))
         if isinstance(told, Failed):
@@ -75,9 +78,6 @@ def _stand(stream: socket.socket, passes: bool, own: set[int]) -> int:
             _open(told.open_at_ns)
             if passes:
                 time.sleep(LEAVE_SECONDS)
-            with contextlib.suppress(OSError):  # the host has lost them meanwhile
-                os.sched_setaffinity(0, own)
-            if passes:
                 return 0
         if told.line is not None:
             report(told.line)
