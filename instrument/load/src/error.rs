@@ -9,6 +9,7 @@ use crate::admin::AdminError;
 use crate::dataset::DatasetError;
 use crate::engine::EngineError;
 use crate::protocol::ProtocolError;
+use crate::together::TogetherError;
 use crate::workload::WorkloadError;
 
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +76,8 @@ pub enum Error {
     #[error(transparent)]
     Engine(#[from] EngineError),
     #[error(transparent)]
+    Together(#[from] TogetherError),
+    #[error(transparent)]
     Report(#[from] ReporterError),
 }
 
@@ -87,6 +90,7 @@ impl Error {
             Self::Dataset(DatasetError::Refused(..)) => 2,
             Self::Unanswered { .. } => 4,
             Self::Stopped
+            | Self::Together(TogetherError::Stopped)
             | Self::Admin(AdminError::Stopped)
             | Self::Dataset(DatasetError::Admin(AdminError::Stopped)) => 130,
             _ => 1,

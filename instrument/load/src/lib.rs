@@ -19,6 +19,7 @@ use crate::figures::machine::MachineBefore;
 use crate::figures::{Figures, fail_if_all_lost, json, report, text};
 use crate::plan::{Goal, Load, Plan, RateSearch};
 use crate::stop::Stop;
+use crate::together::{Leader, Meeting};
 
 mod address;
 mod admin;
@@ -36,6 +37,7 @@ mod protocol;
 mod slo;
 mod stop;
 mod terminal_line;
+mod together;
 mod units;
 mod workload;
 
@@ -54,11 +56,11 @@ pub fn main() -> ExitCode {
 
 fn load(arguments: &Arguments) -> Result<ExitCode, Error> {
     concurve_files::keep_new_files_private().map_err(|it| Error::Usage(it.to_string()))?;
-    let plan = Arc::new(arguments.plan()?);
+    let plan = arguments.plan()?;
     raise_open_file_limit(&plan)?;
     let stop = Stop::new().map_err(Error::Signals)?;
     if let Some(number) = arguments.part {
-        return match run_child(&plan, number, &stop) {
+        return match run_child(&Arc::new(plan), number, &stop) {
             // The parent reports that it was stopped.
             Ok(()) | Err(Error::Stopped) => Ok(ExitCode::SUCCESS),
             Err(error) => Err(error),
@@ -66,10 +68,18 @@ fn load(arguments: &Arguments) -> Result<ExitCode, Error> {
     }
     stop.on_signals().map_err(Error::Signals)?;
     let reporter = Reporter::from_environment()?;
+    if let Some(meeting) = arguments.followed()? {
+        return follow(plan, &meeting, arguments, &reporter, &stop);
+    }
+    let plan = Arc::new(plan);
     if arguments.dataset.verify_only {
         verify_only(&plan, arguments, &reporter, &stop)?;
         return Ok(ExitCode::SUCCESS);
     }
+    // They find this load at once, and wait while it makes its data.
+    let led = arguments.led()?;
+    let leader = led.map(|(meeting, followers)| Leader::listen(meeting, followers));
+    let leader = leader.transpose()?;
     let dataset = plan.dataset.as_ref();
     let mut dataset = dataset
         .map(|it| it.prepare(&arguments.dataset, &stop))
@@ -84,7 +94,7 @@ fn load(arguments: &Arguments) -> Result<ExitCode, Error> {
             measure(&plan, load, arguments, dataset, &reporter, &stop)?;
         }
         Goal::Search(asked) => {
-            code = search(&plan, asked, arguments, &reporter, &stop)?;
+            code = search(&plan, asked, leader, arguments, &reporter, &stop)?;
         }
     }
     Ok(match stop.signal() {
@@ -118,7 +128,7 @@ fn measure(
     let figures = Figures::of(plan, load.pace, tallies, machine_busy);
     report::write(plan, &figures, reporter)?;
     let answered = figures.all.acknowledged > 0 || !figures.latency.answered().is_empty();
-    let lost = fail_if_all_lost(plan, &figures.all.lost, answered);
+    let lost = fail_if_all_lost(plan, plan.sessions, &figures.all.lost, answered);
     match arguments.json {
         true => println!("{:#}", json::figures(plan, &figures)),
         // Of a server that never answered a table would say how long it did not.
@@ -146,21 +156,40 @@ fn measure(
 fn search(
     plan: &Arc<Plan>,
     asked: &RateSearch,
+    leader: Option<Leader>,
     arguments: &Arguments,
     reporter: &Reporter,
     stop: &Stop,
 ) -> Result<ExitCode, Error> {
-    let found = slo::seek_rate(plan, asked, reporter, stop)?;
+    let found = slo::seek_rate(plan, asked, leader, reporter, stop)?;
     slo::report(plan, &found, reporter)?;
     match arguments.json {
         true => println!("{:#}", slo::json(plan, &found)),
         false => print!("{}", slo::text(plan, &found)),
     }
-    fail_if_all_lost(plan, &found.lost, true)?;
+    fail_if_all_lost(plan, found.sessions, &found.lost, true)?;
     Ok(match reporter.is_connected() {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(slo::exit_code(&found)),
     })
+}
+
+/// Takes part in the search of another load, which says what was found.
+fn follow(
+    plan: Plan,
+    meeting: &Meeting,
+    arguments: &Arguments,
+    reporter: &Reporter,
+    stop: &Stop,
+) -> Result<ExitCode, Error> {
+    let (plan, followed) = together::follow(plan, meeting, reporter, stop)?;
+    slo::report_part(&followed, reporter)?;
+    match arguments.json {
+        true => println!("{:#}", slo::part_json(&plan, &followed)),
+        false => print!("{}", slo::part_text(&plan, &followed)),
+    }
+    fail_if_all_lost(&plan, plan.sessions, &followed.lost, true)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Verifies the data by the ledger of an earlier load, without any load.

@@ -28,6 +28,14 @@ pub mod line;
 /// Name of the environment variable that holds the number of a role's report descriptor.
 pub const REPORT_VARIABLE: &str = "CONCURVE_REPORT";
 
+/// Name of the environment variable that holds the name of a role.
+pub const ROLE_VARIABLE: &str = "CONCURVE_ROLE";
+
+/// The name of this program's role, in a trial.
+pub fn role() -> Option<String> {
+    std::env::var(ROLE_VARIABLE).ok()
+}
+
 /// Why a report could not be written.
 #[derive(Debug, Error)]
 pub enum ReporterError {

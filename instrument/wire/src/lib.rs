@@ -16,5 +16,5 @@ pub const FORMAT: u32 = 1;
 /// Name of the environment variable that marks every process of a trial with the trial's id.
 pub const TRIAL_VARIABLE: &str = "CONCURVE_TRIAL";
 
-/// Name of the environment variable that marks every process of a role with the role's name.
-pub const ROLE_VARIABLE: &str = "CONCURVE_ROLE";
+/// It marks every process of a role with the role's name.
+pub use concurve_reporter::ROLE_VARIABLE;

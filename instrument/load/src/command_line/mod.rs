@@ -4,7 +4,7 @@ mod plan;
 
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{ArgGroup, Parser};
 
 use crate::dataset::DatasetOptions;
 use crate::plan::{Objective, Spread};
@@ -14,12 +14,15 @@ use crate::workload::WorkloadOptions;
 /// Put load on a server or an embedded engine, and measure its throughput and latencies
 #[derive(Debug, Parser)]
 #[command(name = "concurve-load", version, max_term_width = 100)]
+#[command(group(ArgGroup::new("together").args(["lead", "follow"])))]
 #[command(after_help = "Examples:
   concurve-load redis://127.0.0.1:6379 --sessions 50 --duration 10s
   concurve-load redis://127.0.0.1:6379 --workload set-nx-del --sessions 100 --transactions 10000
   concurve-load redis://127.0.0.1:6379 --mix get=80,set=20 --rate 20000 --arrivals poisson
   concurve-load redis://127.0.0.1:6379 --slo p99=2ms,errors=0.1%
   concurve-load redis://127.0.0.1:6379 --slo p99=2ms --rate 20000
+  concurve-load redis://10.0.0.5 --slo p99=2ms --lead 1 --listen 10.0.0.6:7100 --token-from TOKEN
+  concurve-load redis://10.0.0.5 --follow 10.0.0.6:7100 --token-from TOKEN
   concurve-load redis://127.0.0.1:6379 --command 'SET {key} {value} PX 5000' --keys zipf:100000:0.99
   concurve-load postgresql://me@127.0.0.1/bank --workload tpcb-strict --scale 10 --init --verify
 
@@ -75,6 +78,22 @@ pub struct Arguments {
     #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',')]
     #[arg(conflicts_with_all = ["transactions", "pipeline", "ramp", "think", "spin", "hdr", "log_requests", "unanswered_max"])]
     slo: Vec<Objective>,
+    /// Lead so many other loads in the search: each sends its part of every rate, by its sessions, and all
+    /// are judged together. Start them with --follow
+    #[arg(long, value_name = "N", requires = "slo", requires = "listen")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1000))]
+    lead: Option<u64>,
+    /// Where the loads that follow find this one
+    #[arg(long, value_name = "HOST:PORT", requires = "lead")]
+    listen: Option<String>,
+    /// Take part in the search of the load that leads there. It chooses the rates; the options of the
+    /// workload and of the sessions are this load's own
+    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(conflicts_with_all = ["lead", "transactions", "pipeline", "ramp", "think", "spin", "hdr", "log_requests", "unanswered_max", "mark_phase", "init_only", "verify_only"])]
+    follow: Option<String>,
+    /// With --lead or --follow: name of the environment variable with a secret that all these loads have
+    #[arg(long, value_name = "VARIABLE", requires = "together")]
+    token_from: Option<String>,
     /// Open loop: distribution of the times between arrivals [default: constant; with --slo
     /// poisson]
     #[arg(long, value_enum)]
@@ -88,8 +107,8 @@ pub struct Arguments {
     /// Time limit for each session to connect and log in
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_positive_time)]
     connect_timeout: u64,
-    /// Seed of all random numbers
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// Seed of all random numbers; each role of a trial, and each load of a search, has its own of it
+    #[arg(long, value_name = "N", default_value_t = 1, overrides_with = "seed")]
     seed: u64,
     /// Send concurve-server the begin and the end of the measured phase, so that it reports its
     /// counters for that time

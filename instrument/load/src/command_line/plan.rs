@@ -11,12 +11,16 @@ use crate::engine::EmbeddedEngine;
 use crate::error::Error;
 use crate::plan::{End, Goal, Load, Pace, Plan, RateSearch, Runners, Spread, Target};
 use crate::protocol::Password;
+use crate::together::{Meeting, Token};
 use crate::workload::Selection;
 
 /// Rates of an open loop, in transactions a second: a due time is a number of nanoseconds, and no
 /// thread counts more of them than it has time for.
 const RATE_MIN: f64 = 1e-6;
 const RATE_MAX: f64 = 1e7;
+
+/// Of the hash of Fowler, Noll and Vo.
+const FNV_PRIME: u64 = 0x0100_0000_01b3;
 
 /// More processes than this are refused as a mistake.
 const PROCESSES_MAX: u64 = 2000;
@@ -57,7 +61,7 @@ impl Arguments {
             pipeline: self.pipeline,
             spin_ns: self.spin_ns()?,
             goal: self.goal()?,
-            seed: self.seed,
+            seed: self.own_seed(),
             logs_requests: self.log_requests.is_some(),
         })
     }
@@ -160,6 +164,18 @@ impl Arguments {
         }
     }
 
+    /// The seed of this process. Loads that run at once, as copies of a role do, must not send the same at
+    /// the same times. A worker process has got the seed of its parent.
+    fn own_seed(&self) -> u64 {
+        let role = match self.part {
+            None => concurve_reporter::role().unwrap_or_default(),
+            Some(_) => String::new(),
+        };
+        role.bytes().fold(self.seed, |seed, it| {
+            (seed ^ u64::from(it)).wrapping_mul(FNV_PRIME)
+        })
+    }
+
     fn goal(&self) -> Result<Goal, Error> {
         if !self.slo.is_empty() {
             return Ok(Goal::Search(RateSearch {
@@ -180,6 +196,40 @@ impl Arguments {
             warm_up_ns: self.warm_up,
             ramp_ns: self.ramp,
         }))
+    }
+
+    /// Where this load follows another one, if it does.
+    pub fn followed(&self) -> Result<Option<Meeting>, Error> {
+        let Some(text) = &self.follow else {
+            return Ok(None);
+        };
+        Meeting::at("--follow", text, self.token()?, self.connect_timeout).map(Some)
+    }
+
+    /// Where other loads follow this one, and how many, if any do.
+    pub fn led(&self) -> Result<Option<(Meeting, u64)>, Error> {
+        let (Some(followers), Some(text)) = (self.lead, &self.listen) else {
+            return Ok(None);
+        };
+        let meeting = Meeting::at("--listen", text, self.token()?, self.connect_timeout)?;
+        Ok(Some((meeting, followers)))
+    }
+
+    /// The token of the loads that search together, if it is named.
+    fn token(&self) -> Result<Option<Token>, Error> {
+        let Some(variable) = &self.token_from else {
+            return Ok(None);
+        };
+        match std::env::var(variable) {
+            Ok(token) => Token::new(token).map(Some),
+            Err(_) if is_variable(variable) => Err(Error::Usage(format!(
+                "--token-from {variable}: this environment variable is not set"
+            ))),
+            Err(_) => Err(Error::Usage(
+                "--token-from takes the name of an environment variable, and not the token itself"
+                    .to_owned(),
+            )),
+        }
     }
 
     /// The rate of the open loop, if one is given.
@@ -209,6 +259,7 @@ impl Arguments {
             rate_per_second,
             spread: self.arrivals.unwrap_or(Spread::Constant),
             backlog_max: self.backlog,
+            first_ns: None,
         })
     }
 }

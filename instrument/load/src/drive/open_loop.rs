@@ -101,6 +101,7 @@ impl OpenLoop {
             rate_per_second,
             spread,
             backlog_max,
+            first_ns,
         } = pace
         else {
             return None;
@@ -109,7 +110,9 @@ impl OpenLoop {
         let mut schedule = Schedule::new(rate, spread, begin_ns, random);
         if spread == Spread::Constant {
             // The threads take turns: the first transaction of all is due after one interval.
-            schedule.next_ns = begin_ns as f64 + 1e9 / rate_per_second * (thread + 1) as f64;
+            let interval_ns = 1e9 / rate_per_second;
+            let first_ns = first_ns.map_or(interval_ns, |it| it as f64);
+            schedule.next_ns = begin_ns as f64 + first_ns + interval_ns * thread as f64;
         }
         let waiting_max = (backlog_max as f64 * own).ceil() as usize;
         Some(Self::new(schedule, waiting_max, idle))
@@ -212,6 +215,7 @@ mod tests {
             rate_per_second: 1e3,
             spread: Spread::Constant,
             backlog_max: 1,
+            first_ns: None,
         };
         for threads in [1, 2, 5] {
             let mut random = SmallRng::seed_from_u64(1);

@@ -109,6 +109,7 @@ impl Simulated {
                 rate_per_second: self.rate,
                 spread: self.spread,
                 backlog_max: self.backlog_max,
+                first_ns: None,
             },
             end: self.end,
             interval_ns: Some(SECOND_NS / 3),
@@ -273,6 +274,7 @@ impl Outcome {
             rate_per_second: 1.0,
             spread: Spread::Constant,
             backlog_max: 0,
+            first_ns: None,
         };
         let total = self.tally.total();
         unanswered::distributions(pace, &mut self.tally, &total).latency

@@ -80,7 +80,7 @@ impl Worker {
     ) -> Result<Self, Error> {
         match plan.runners {
             Runners::Threads(_) => start_thread(plan, number, stop, target, messages),
-            Runners::Processes => Ok(Self::Process(WorkerProcess::start(number, messages)?)),
+            Runners::Processes => Ok(Self::Process(WorkerProcess::start(plan, number, messages)?)),
         }
     }
 
@@ -147,12 +147,21 @@ pub struct WorkerProcess {
 }
 
 impl WorkerProcess {
-    fn start(number: u64, messages: Sender<(usize, WorkerMessage)>) -> Result<Self, Error> {
+    fn start(
+        plan: &Plan,
+        number: u64,
+        messages: Sender<(usize, WorkerMessage)>,
+    ) -> Result<Self, Error> {
         let failed = |error| Error::Process(number, error);
         let program = std::env::current_exe().map_err(failed)?;
         let mut child = Command::new(program)
             .args(std::env::args_os().skip(1))
-            .args(["--part", &number.to_string()])
+            .args([
+                "--part",
+                &number.to_string(),
+                "--seed",
+                &plan.seed.to_string(),
+            ])
             .env_remove(concurve_reporter::REPORT_VARIABLE)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -231,7 +231,7 @@ impl Figures {
 
     fn find_warnings(&self, plan: &Plan, machine_busy: Option<String>) -> Vec<String> {
         let is_busy = machine_busy.is_some();
-        let mut found = Vec::from_iter(lost_sessions(plan, &self.all.lost));
+        let mut found = Vec::from_iter(lost_sessions(plan.sessions, &self.all.lost));
         found.extend(machine_busy);
         if self.all.not_begun > 0 {
             found.push(format!(
@@ -274,12 +274,11 @@ pub fn busy_client(plan: &Plan, share: f64) -> Option<String> {
 }
 
 /// A warning if sessions lost their connection.
-pub fn lost_sessions(plan: &Plan, lost: &BTreeMap<String, u64>) -> Option<String> {
+pub fn lost_sessions(sessions: u64, lost: &BTreeMap<String, u64>) -> Option<String> {
     let count: u64 = lost.values().sum();
     (count > 0).then(|| {
         format!(
-            "{count} of {} sessions lost their connection and did no more ({})",
-            plan.sessions,
+            "{count} of {sessions} sessions lost their connection and did no more ({})",
             by_kind(lost)
         )
     })
@@ -288,14 +287,15 @@ pub fn lost_sessions(plan: &Plan, lost: &BTreeMap<String, u64>) -> Option<String
 /// An error if no session is left. Without an answer there are no figures until then.
 pub fn fail_if_all_lost(
     plan: &Plan,
+    sessions: u64,
     lost: &BTreeMap<String, u64>,
     answered: bool,
 ) -> Result<(), Error> {
-    if lost.values().sum::<u64>() < plan.sessions {
+    if lost.values().sum::<u64>() < sessions {
         return Ok(());
     }
     Err(Error::AllLost {
-        sessions: plan.sessions,
+        sessions,
         server: plan.target_name(),
         why: by_kind(lost),
         figures: match answered {

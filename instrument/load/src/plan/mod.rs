@@ -91,6 +91,7 @@ impl RateSearch {
             rate_per_second,
             spread: self.spread,
             backlog_max: self.backlog_max,
+            first_ns: None,
         }
     }
 }
@@ -146,6 +147,12 @@ impl Plan {
             Target::Server(server) => server.endpoint.name(),
             Target::Engine(engine) => engine.name(),
         }
+    }
+
+    /// The names of the kinds of transactions.
+    pub fn kind_names(&self) -> Vec<String> {
+        let kinds = self.workload.kinds().iter();
+        kinds.map(|it| it.name.clone()).collect()
     }
 
     /// Threads or processes that share the sessions.

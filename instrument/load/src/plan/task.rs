@@ -38,6 +38,9 @@ pub enum Pace {
         spread: Spread,
         /// Due transactions that may wait for a free session, over all threads.
         backlog_max: usize,
+        /// Constant arrivals: the first transaction is due so long after the beginning. `None`: after one
+        /// interval.
+        first_ns: Option<u64>,
     },
 }
 

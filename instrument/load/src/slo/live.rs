@@ -8,15 +8,18 @@ use concurve_clock::monotonic_ns;
 use concurve_reporter::Reporter;
 use concurve_reporter::line::Edge;
 
+use super::loads::Loads;
+use super::part::LoadPart;
 use super::search::{self, Doubt, Outcome, Search, SystemUnderTest, Window, settle};
 use crate::counts::tally::{CONNECTION_LOST, Tally, add_counts};
-use crate::drive::{HEAD_START_NS, Workers, report_edge};
+use crate::drive::{Workers, report_edge};
 use crate::error::Error;
+use crate::figures::busy_client;
 use crate::figures::machine::MachineBefore;
 use crate::figures::progress::Progress;
-use crate::figures::{busiest_share, busy_client};
 use crate::plan::{Bad, End, Objective, Pace, Plan, RateSearch, Task};
 use crate::stop::Stop;
+use crate::together::{Counted, Leader, Part};
 use crate::units::{count, time};
 
 /// Number of windows in the time of a search, unless the limits require longer windows.
@@ -39,6 +42,10 @@ const SUSTAINED: f64 = 0.9;
 pub struct SearchResult {
     pub objectives: Vec<Objective>,
     pub search: Search,
+    /// Number of sessions of all loads.
+    pub sessions: u64,
+    /// The loads that searched together; none if it was one alone.
+    pub loads: Vec<LoadPart>,
     pub window_ns: u64,
     /// Share of a CPU that the busiest client thread used at the rates up to the one found.
     pub busiest_thread_share: f64,
@@ -128,23 +135,27 @@ impl SearchResult {
 }
 
 /// Connects all sessions and tries rates, or checks one, until the time is over or until it is
-/// stopped.
+/// stopped; with other loads, if it leads any.
 pub fn seek_rate(
     plan: &Arc<Plan>,
     asked: &RateSearch,
+    leader: Option<Leader>,
     reporter: &Reporter,
     stop: &Stop,
 ) -> Result<SearchResult, Error> {
     let length_ns = window_ns(asked)?;
     let workers = Workers::connect(plan, stop)?;
+    // Before the others come: who starts them may wait for this one.
     reporter.ready()?;
+    let loads = Loads::gather(workers, leader, plan, stop)?;
     let machine = MachineBefore::outside_trials(reporter);
     let begin_ns = monotonic_ns();
     report_edge(reporter, "measure", Edge::Begin, Some(begin_ns))?;
     let mut live = Live {
-        plan,
         asked,
-        workers,
+        sessions: loads.sessions(),
+        parts: loads.parts(),
+        loads,
         stop,
         progress: Progress::on_terminal(
             End::After {
@@ -168,16 +179,21 @@ pub fn seek_rate(
     report_edge(reporter, "measure", Edge::End, Some(monotonic_ns()))?;
     let busiest_thread_share = live.busiest_up_to(search.rate());
     live.answers.asked_ns = monotonic_ns() - begin_ns;
-    live.workers.end()?;
+    let parts = Vec::from_iter(live.parts.iter().map(LoadPart::all));
+    let busy_elsewhere = live.loads.end(&parts)?;
+    let busy_here = machine.and_then(|it| it.busy_since(plan.target.is_server_here()));
+    let busy = Vec::from_iter(busy_here.into_iter().chain(busy_elsewhere));
     let found = SearchResult {
         objectives: asked.objectives.clone(),
         busiest_thread_share,
         search,
+        sessions: live.sessions,
+        loads: live.parts,
         window_ns: length_ns,
         lost: live.lost,
         checked_rate: asked.rate,
         answers: live.answers,
-        machine_busy: machine.and_then(|it| it.busy_since(plan.target.is_server_here())),
+        machine_busy: (!busy.is_empty()).then(|| busy.join("; ")),
     };
     Ok(doubted(plan, found))
 }
@@ -231,9 +247,12 @@ fn window_ns(asked: &RateSearch) -> Result<u64, Error> {
 }
 
 struct Live<'a> {
-    plan: &'a Plan,
     asked: &'a RateSearch,
-    workers: Workers,
+    loads: Loads,
+    /// Number of sessions of all loads.
+    sessions: u64,
+    /// What each load sent; empty if there is one alone.
+    parts: Vec<LoadPart>,
     stop: &'a Stop,
     progress: Option<Progress>,
     window_ns: u64,
@@ -252,7 +271,7 @@ impl Live<'_> {
     /// Measures one window; `None` if there is no time for it, or no session left.
     fn measure(&mut self, pace: Pace, warm_up_ns: u64) -> Result<Option<Tally>, Error> {
         let task = Task {
-            begin_ns: monotonic_ns() + HEAD_START_NS,
+            begin_ns: self.loads.earliest_ns()?,
             ramp_ns: 0,
             warm_up_ns: warm_up_ns + (self.window_ns as f64 * settle(self.windows)) as u64,
             pace,
@@ -263,21 +282,31 @@ impl Live<'_> {
             return Ok(None);
         }
         self.windows += 1;
-        self.workers.begin(&task)?;
-        let tallies = self.workers.finish(&mut |_, _| {})?;
-        if self.stop.is_set() {
+        let Some(counted) = self.loads.measure(&task)? else {
             return Ok(None);
-        }
+        };
         if let Pace::Open {
             rate_per_second, ..
         } = pace
         {
-            self.busy.push((rate_per_second, busiest_share(&tallies)));
+            let busiest = counted.iter().map(|it| it.busiest_share);
+            self.busy
+                .push((rate_per_second, busiest.fold(0.0, f64::max)));
+            self.note_parts(rate_per_second, &counted);
         }
-        let tally = Tally::merged(tallies);
+        let tally = Tally::merged(counted.into_iter().map(|it| it.tally).collect());
         add_counts(&mut self.lost, &tally.lost);
         self.answers.add(&tally, self.begin_ns);
-        Ok(Some(tally).filter(|_| self.sessions_lost() < self.plan.sessions))
+        Ok(Some(tally).filter(|_| self.sessions_lost() < self.sessions))
+    }
+
+    /// Keeps what each load sent in a window.
+    fn note_parts(&mut self, rate: f64, counted: &[Counted]) {
+        for (part, counted) in self.parts.iter_mut().zip(counted) {
+            let Window { requests, bad, .. } = judged(rate, &counted.tally, &self.asked.objectives);
+            part.windows.push(Part { requests, bad });
+            part.busiest_share = part.busiest_share.max(counted.busiest_share);
+        }
     }
 
     fn sessions_lost(&self) -> u64 {

@@ -4,6 +4,7 @@ use concurve_reporter::Reporter;
 use serde_json::{Value, json};
 
 use super::live::{Answers, SearchResult};
+use super::part;
 use super::search::{Doubt, Outcome, WIDE};
 use crate::counts::tally::by_kind;
 use crate::error::Error;
@@ -33,11 +34,12 @@ pub fn text(plan: &Plan, found: &SearchResult) -> String {
     if let Some(rate) = closed_rate(found) {
         text.push_str(&format!(
             "{} sessions reach {} per second without pauses; ",
-            plan.sessions,
+            found.sessions,
             count(rate)
         ));
     }
     text.push_str(&windows);
+    text.push_str(&part::text(&found.loads));
     for warning in warnings(plan, found) {
         text.push_str(&format!("warning: {warning}\n"));
     }
@@ -231,9 +233,10 @@ pub fn exit_code(found: &SearchResult) -> u8 {
 
 fn warnings(plan: &Plan, found: &SearchResult) -> Vec<String> {
     let (search, mut warnings) = (&found.search, Vec::new());
-    warnings.extend(lost_sessions(plan, &found.lost));
+    warnings.extend(lost_sessions(found.sessions, &found.lost));
     warnings.extend(found.machine_busy.clone());
     warnings.extend(busy_client(plan, found.busiest_thread_share));
+    warnings.extend(part::slower(&found.loads));
     warnings.extend(unanswered(found));
     if let Outcome::Found { rate, .. } = search.outcome
         && rate > AT_CAPACITY * search.capacity
@@ -276,7 +279,8 @@ pub fn json(plan: &Plan, found: &SearchResult) -> Value {
     let (outcome, reason) = names(found);
     let mut value = json!({
         "server": plan.target_name(),
-        "sessions": plan.sessions,
+        "sessions": found.sessions,
+        "loads": part::json(&found.loads),
         "objectives": texts(found),
         "outcome": outcome,
         "reason": reason,
@@ -340,6 +344,9 @@ pub fn report(plan: &Plan, found: &SearchResult, reporter: &Reporter) -> Result<
     reporter.indicator("sessions_lost", found.sessions_lost() as f64, None)?;
     let busy = found.busiest_thread_share;
     reporter.indicator("client_threads_busy_share_max", busy, None)?;
+    if let Some(own) = found.loads.first() {
+        part::report_requests(&own.all(), reporter)?;
+    }
     reporter.fact("slo", json(plan, found))?;
     Ok(())
 }
@@ -362,6 +369,8 @@ mod tests {
                 windows: Vec::new(),
                 outcome,
             },
+            sessions: 50,
+            loads: Vec::new(),
             window_ns: 1_000_000,
             busiest_thread_share: 0.0,
             lost: BTreeMap::new(),

@@ -14,4 +14,5 @@ mod objectives;
 mod postgres;
 mod program;
 mod refusals;
+mod together;
 mod unanswered;
