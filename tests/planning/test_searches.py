@@ -1,5 +1,5 @@
-"""One search for a rate at a time in a trial; who checks a rate that is given may do so beside
-others."""
+"""The copies of a load search for a rate together; two roles do not search at once. Who checks a
+rate that is given may do so beside others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from concurve.definition.study import Study
 from concurve.definition.study_file import parse_study
 from concurve.errors import StudyError
 from concurve.planning.plan import make_plan, trial_spec
-from concurve.planning.searches import is_search
+from concurve.planning.searches import TOKEN_VARIABLE, is_by_several, is_search
 from concurve.wire.spec import TrialSpec
 from tests.definition.test_hosts_file import lab
 
@@ -55,7 +55,10 @@ def test_a_load_that_is_named_by_its_command_searches_too() -> None:
     words = ["redis://127.0.0.1:7000", "--slo", "p99=2ms"]
     assert is_search(None, ["/opt/bin/concurve-load", *words])
     assert not is_search(None, ["/opt/bin/concurve-load", *words, "--rate", "5"])
+    assert is_search(None, ["taskset", "-c", "1", "concurve-load", *words])
+    assert is_search(None, ["/usr/bin/concurve", "load", *words])
     assert not is_search(None, ["./mine", *words])
+    assert not is_search(None, ["concurve", "monitor", "load", *words])
 
 
 def find(*_: object) -> Sequence[str]:
@@ -68,7 +71,7 @@ def study(text: str) -> Study:
 
 def spec_of(text: str, over_hosts: bool = False) -> TrialSpec:
     plan = make_plan(study(text), "quick", 1, lab() if over_hosts else None)
-    return trial_spec(plan, plan.cells[0], "t", (0, 1), find)
+    return trial_spec(plan, plan.cells[0], "t", (0, 1), find, search_port=7100)
 
 
 def test_one_load_searches() -> None:
@@ -76,24 +79,40 @@ def test_one_load_searches() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "over_hosts", "copies"),
+    ("change", "over_hosts", "hosts", "address"),
     [
-        ("copies = 2", False, 2),
-        ("copies = 3\nhost = 'load'", True, 3),
-        ("copies = 1\nhost = 'each:load'", True, 2),
-        ("copies = '{workers}'", False, 2),
+        ("copies = 2", False, [None, None], "127.0.0.1"),
+        ("copies = 3\nhost = 'load'", True, ["load1", "load2", "load1"], "10.77.0.2"),
+        ("copies = 1\nhost = 'each:load'", True, ["load1", "load2"], "10.77.0.2"),
     ],
 )
-def test_several_copies_that_search_are_refused_before_the_first_trial(
-    change: str, over_hosts: bool, copies: int
+def test_copies_search_together(
+    change: str, over_hosts: bool, hosts: list[str | None], address: str
 ) -> None:
-    text = TEXT.replace("copies = 1", change)
-    plan = make_plan(study(text), "quick", 1, lab() if over_hosts else None)
-    with pytest.raises(StudyError) as refused:
-        for cell in plan.cells:
-            trial_spec(plan, cell, "t", (0, 1), find)
-    assert f"role load: {copies} copies would each search" in refused.value.what
-    assert "copies = 1" in refused.value.remedy and "--rate R" in refused.value.remedy
+    spec = spec_of(TEXT.replace("copies = 1", change), over_hosts)
+    first, *others = [role for role in spec.roles if role.name != "target"]
+    assert [role.host for role in (first, *others)] == hosts
+    meeting = f"{address}:7100"
+    token = ("--token-from", TOKEN_VARIABLE)
+    leads = ("--slo", "p99=2ms", "--lead", str(len(others)), "--listen", meeting, *token)
+    assert first.argv[-8:] == leads
+    for other in others:
+        assert other.argv[-6:] == ("--slo", "p99=2ms", "--follow", meeting, *token)
+    # The spec is stored: it has the name of the secret alone.
+    assert {role.env[TOKEN_VARIABLE] for role in (first, *others)} == {"{secret:RUN_PASSWORD}"}
+    assert is_by_several(spec)
+
+
+def test_as_many_copies_search_together_as_a_cell_has() -> None:
+    plan = make_plan(study(TEXT.replace("copies = 1", "copies = '{workers}'")), "quick", 1)
+    specs = [trial_spec(plan, cell, "t", (0, 1), find) for cell in plan.cells]
+    assert [is_by_several(spec) for spec in specs] == [False, True]
+    assert "SEARCH_PORT" in " ".join(specs[1].roles[-1].argv), "a plan that is shown has no port"
+
+
+def test_loads_that_meet_by_themselves_are_left_alone() -> None:
+    text = TEXT.replace('"p99=2ms"]', '"p99=2ms", "--lead", "1", "--listen", "127.0.0.1:7100"]')
+    assert not is_by_several(spec_of(text.replace("copies = 1", "copies = 2")))
 
 
 @pytest.mark.parametrize("rate", ['"--rate", "1000"', '"--rate=1000"'])
@@ -107,6 +126,7 @@ def test_two_roles_search_one_after_the_other_alone() -> None:
     with pytest.raises(StudyError, match="roles load and other would both search") as refused:
         spec_of(both)
     assert 'after = ["load"] for other' in refused.value.remedy
+    assert "copies of one role" in refused.value.remedy and "--rate R" in refused.value.remedy
     spec_of(both.replace("after = []", 'after = ["load"]'))
 
 

@@ -213,3 +213,44 @@ def test_a_role_named_like_a_copy_is_none() -> None:
         {},
     )
     assert merged_ones.values == {}
+
+
+def followed(name: str, **more: float) -> RoleRecord:
+    return msgspec.structs.replace(
+        load(name, [1], [1.0], **more), facts={"slo_outcome": "followed"}
+    )
+
+
+def merged_of(*copies: RoleRecord) -> tuple[dict[str, float], dict[str, str]]:
+    """The figures of copies of a load together, and why others are absent."""
+    figures = {
+        f"{copy.name}.{line.indicator}": line.value
+        for copy in copies
+        for line in copy.indicators
+        if line.worker is None
+    }
+    rules = program("load").copies  # type: ignore[union-attr]
+    found = merged_figures(record(*copies), [Copied("load", rules)], figures)
+    return found.values, found.absent
+
+
+def test_the_load_that_leads_a_search_has_its_answer() -> None:
+    leads = load("load-1", [1], [1.0], slo_rate_per_second=900.0, closed_rate_per_second=2000.0,
+                 slo_rate_low_per_second=800.0, slo_requests=70.0)  # fmt: skip
+    values, absent = merged_of(leads, followed("load-2", slo_requests=30.0))
+    assert values["load.slo_rate_per_second"] == 900.0
+    assert values["load.slo_rate_low_per_second"] == 800.0, "a bound is no sum"
+    assert values["load.closed_rate_per_second"] == 2000.0
+    assert values["load.slo_requests"] == 100.0
+    assert "load.slo_rate_high_per_second" not in values, "the search found none"
+    assert not any("slo_rate" in name for name in absent)
+
+
+def test_loads_of_which_none_leads_have_no_common_answer() -> None:
+    """One keeps the rate that it checks, and the other misses its own."""
+    kept = load("load-1", [1], [1.0], slo_rate_low_per_second=800.0)
+    values, absent = merged_of(kept, load("load-2", [1], [1.0], slo_rate_high_per_second=800.0))
+    assert "load.slo_rate_low_per_second" not in values
+    assert absent["load.slo_rate_low_per_second"] == "load-2 did not report it"
+    values, _ = merged_of(kept, load("load-2", [1], [1.0], slo_rate_low_per_second=800.0))
+    assert values["load.slo_rate_low_per_second"] == 1600.0

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from shlex import quote
 from typing import Any, NamedTuple, Protocol
 
@@ -52,6 +53,7 @@ from concurve.planning.plan import (
 )
 from concurve.planning.protocol import CUT, LOST, Stop, replay
 from concurve.planning.protocol import Protocol as TrialProtocol
+from concurve.planning.searches import is_by_several
 from concurve.readings.centres import indicator_centre
 from concurve.readings.extraction import printed_line
 from concurve.readings.hook_outputs import telling_line
@@ -516,7 +518,8 @@ class Runner:
 
     def _spec(self, key: TrialKey, folder: str, limit: _Limit) -> TrialSpec:
         port: Level = self._site.port() if self._wants_port else ""
-        spec = trial_spec(
+        make = partial(
+            trial_spec,
             self.plan,
             self.plan.cells[key.cell],
             self._name(key),
@@ -527,7 +530,17 @@ class Runner:
             folder,
             machines=self._site.machines,
         )
+        spec = make()
+        if is_by_several(spec):
+            KNOWN.draw(RUN_PASSWORD_SECRET)
+            spec = make(search_port=self._other_port(port))
         return msgspec.structs.replace(spec, time_limit_ns=round(limit.seconds * 1e9))
+
+    def _other_port(self, taken: Level) -> int:
+        """A free port that is not the one that the study has."""
+        while (port := self._site.port()) == taken:
+            pass
+        return port
 
     def _tell(self, protocol: TrialProtocol, cell: Cell, outcome: Outcome) -> None:
         values = protocol.cells[cell.index].values()

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from concurve.definition.controls import SPARE, parse_cpus
-from concurve.definition.inventory import Inventory, addresses, alike_hosts
+from concurve.definition.inventory import LOOPBACK, Inventory, addresses, alike_hosts
 from concurve.definition.level_parts import part_values
 from concurve.definition.measured import asks_for_cache_misses
 from concurve.definition.readiness import check_address, check_line
@@ -36,7 +36,7 @@ from concurve.definition.study import (
 from concurve.definition.templates import Value, expand, render
 from concurve.errors import HostError, StudyError
 from concurve.planning.placing import placed
-from concurve.planning.searches import check_searches, is_search
+from concurve.planning.searches import check_searches, is_search, together
 from concurve.secrets import reference
 from concurve.store.run_head import PROTOCOL, RunHead
 from concurve.terms import Level
@@ -52,7 +52,10 @@ COPIES_MAX = 1024
 #: The value of ``{free_port}`` in a plan that is shown, not run.
 PORT = "PORT"
 
-#: The secret that ``{run_password}`` stands for.
+#: The same of the port where the copies of a load meet that search together.
+SEARCH_PORT = "SEARCH_PORT"
+
+#: The secret that ``{run_password}`` stands for, and by which those copies know each other.
 RUN_PASSWORD_SECRET = "RUN_PASSWORD"
 
 CELLS_MAX = 100_000
@@ -265,6 +268,7 @@ def trial_spec(
     folder: str = "FOLDER",
     name_cell: bool = True,
     machines: Mapping[str, Machine] | None = None,
+    search_port: Level = SEARCH_PORT,
 ) -> TrialSpec:
     """The spec of one trial of a cell in a block.
 
@@ -276,9 +280,10 @@ def trial_spec(
         folder: the value of ``{trial_folder}``.
         name_cell: whether errors name the cell beside the role.
         machines: what the hosts grant, by name; what is not there is as on this machine.
+        search_port: where the copies of a load meet that search for a rate together.
 
     Raises:
-        StudyError: a rendered control is malformed, or several loads search for a rate at once.
+        StudyError: a rendered control is malformed, or several roles search for a rate at once.
         HostError: the machine lacks what a level requires, or there is no such host.
     """
     limit = plan.rules.timeout_seconds
@@ -286,15 +291,19 @@ def trial_spec(
     granted = _granted(plan, Machine(cpus, find_program), machines or {})
     where = f"{describe(cell.parameters)}: " if name_cell else ""
     copies: dict[str, tuple[RoleSpec, ...]] = {}
-    searching: dict[str, int] = {}
+    searching: list[str] = []
     for role in plan.study.roles:
         after = tuple(spec.name for other in role.after for spec in copies[other])
         copies[role.name] = _role_specs(
             plan, role, after, values, granted, f"{where}role {role.name}", plan.host_of(block)
         )
         program = None if role.program is None else render(role.program, values)
-        if found := [spec for spec in copies[role.name] if is_search(program, spec.argv)]:
-            searching[role.name] = len(found)
+        if any(is_search(program, spec.argv) for spec in copies[role.name]):
+            searching.append(role.name)
+            token = reference(RUN_PASSWORD_SECRET)
+            copies[role.name] = together(
+                copies[role.name], _addresses(plan.inventory), search_port, token
+            )
     check_searches(plan.study.roles, searching, where)
     return TrialSpec(
         trial=trial,
@@ -310,6 +319,14 @@ def _sampling(study: Study, block: int) -> Sampling:
     if study.simulation or block >= _TIMELINE_BLOCKS:
         return Sampling()
     return Sampling(thread_timelines=True)
+
+
+def _addresses(inventory: Inventory | None) -> dict[str, str]:
+    """The addresses of hosts by name; that of this machine, where there is no other, has an empty
+    name."""
+    if inventory is None:
+        return {"": LOOPBACK}
+    return {host.name: host.address for host in inventory.hosts}
 
 
 class Machine(NamedTuple):

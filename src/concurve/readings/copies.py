@@ -2,7 +2,8 @@
 
 Counts are added, greatest values are the greatest of all, and percentiles are those of the added
 histograms, bin by bin: a mean of percentiles is no percentile. The figures of each copy stay beside
-them. A figure that one of the copies did not report is absent, never that of the others alone.
+them. A figure that one of the copies did not report is absent, never that of the others alone;
+but where one copy leads the others, it reports some figures for all of them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from concurve.definition.inventory import EACH
-from concurve.definition.programs import Copies, program
+from concurve.definition.programs import Copies, Led, program
 from concurve.definition.study import Role, Study
 from concurve.histogram import Histogram, decode, merged
 from concurve.readings.fairness_measures import fairness_figures
@@ -94,12 +95,15 @@ def _merge(
     role: Copied, copies: list[RoleRecord], figures: Mapping[str, float], result: MergedFigures
 ) -> None:
     names = [copy.name for copy in copies]
+    leader = _leader(role.rules.led, copies)
     for rule, wanted in (
         (math.fsum, (*_SUMS, *role.rules.sum)),
         (max, (*_GREATEST, *role.rules.greatest)),
     ):
         for name in wanted:
             _combine(role.role, name, names, rule, figures, result)
+    if role.rules.led is not None and leader is not None:
+        _take(role.role, role.rules.led.figures, leader, figures, result)
     for base, parts in role.rules.histograms.items():
         _distribution(role.role, base, parts, copies, result)
     fair, unfair = fairness_figures(_all_workers(role.role, copies))
@@ -109,6 +113,28 @@ def _merge(
     for name, unit in units.items():
         if f"{role.role}.{name}" in result.values:
             result.units[f"{role.role}.{name}"] = unit
+
+
+def _leader(led: Led | None, copies: list[RoleRecord]) -> str | None:
+    """The copy that reports for all, if all others say that one does."""
+    if led is None:
+        return None
+    leads = [copy.name for copy in copies if copy.facts.get(led.fact) != led.value]
+    return leads[0] if len(leads) == 1 else None
+
+
+def _take(
+    role: str,
+    names: Iterable[str],
+    leader: str,
+    figures: Mapping[str, float],
+    result: MergedFigures,
+) -> None:
+    """The figures that one copy reported for all, as far as it has them."""
+    for name in names:
+        result.absent.pop(f"{role}.{name}", None)
+        if f"{leader}.{name}" in figures:
+            result.values[f"{role}.{name}"] = figures[f"{leader}.{name}"]
 
 
 def _combine(

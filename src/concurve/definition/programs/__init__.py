@@ -30,14 +30,24 @@ class IndicatorText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     failures: str = ""
 
 
+class Led(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The ``figures`` that one copy reports for all of them, where each other copy has a ``fact`` of
+    this ``value``."""
+
+    fact: str
+    value: str
+    figures: tuple[str, ...]
+
+
 class Copies(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the figures of several copies of a program are together: the ``sum`` of these
     indicators, or the ``greatest`` of them; and which ``histograms``, added, give the percentiles
     that begin with a name. The first histogram is that of each copy; the others are not always
-    reported."""
+    reported. ``led``: where one of the copies leads the others."""
 
     sum: tuple[str, ...] = ("operations",)
     greatest: tuple[str, ...] = ()
+    led: Led | None = None
     histograms: dict[str, tuple[str, ...]] = {}
 
 
@@ -52,7 +62,7 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"
     copies: Copies = Copies()
 
 
-_KEYS: dict[str, type[msgspec.Struct]] = {"": Program, "copies": Copies}
+_KEYS: dict[str, type[msgspec.Struct]] = {"": Program, "copies": Copies, "led": Led}
 
 
 @cache
