@@ -4,7 +4,8 @@ Two agents of this machine are hosts, connected by sockets; they share the monot
 true offset is 0. What is Ray's own is measured over network namespaces, where Ray is installed:
 ``--only ray`` (start, daemons, a program), ``tasks`` (simulations, and trials as tasks), ``redis``
 (a Redis load beside the local engine), ``p99`` (the load of document 000 from two hosts beside
-one), ``studies`` (packaged studies with their load on another host; not part of ``make bench``).
+one), ``searches`` (for the rate that keeps an objective, by loads on two hosts beside one),
+``studies`` (packaged studies with their load on another host; not part of ``make bench``).
 
 With ``CONCURVE_TEST_HOSTS=FILE`` these are measured over the hosts of a file, which OpenSSH reaches
 (:mod:`tests.helpers.clusters`).
@@ -48,7 +49,7 @@ from concurve.attendants.servers import command as server_command
 from concurve.definition.programs import program
 from concurve.engine.local import LocalEngine, run_packed
 from concurve.engine.tasks import Processes, Tasks
-from concurve.errors import ConcurveError
+from concurve.errors import ConcurveError, RunError
 from concurve.estimate import Estimate
 from concurve.host import native
 from concurve.host.machine import describe_machine
@@ -56,10 +57,11 @@ from concurve.host.processes import cpu_ns
 from concurve.hosts.clocks import combined, estimate, measured
 from concurve.hosts.connection import SocketConnection
 from concurve.hosts.engine import HostsEngine
+from concurve.planning.searches import together
 from concurve.readings.copies import Copied, merged_figures
 from concurve.wire import decode_record, encode_spec
 from concurve.wire.record import RoleRecord, TrialRecord
-from concurve.wire.spec import RoleSpec, TrialSpec
+from concurve.wire.spec import ReadyProbe, RoleSpec, TrialSpec
 
 TWO = {"a": "127.0.0.1", "b": "127.0.0.2"}
 
@@ -735,6 +737,108 @@ def latency(run: Run, roles: tuple[RoleSpec, ...]) -> dict[str, float]:
     }
 
 
+# -- searches for a rate ----------------------------------------------------------------------
+
+SEARCH_SECONDS, SEARCH_SESSIONS = 20, 16
+"""Of a search, and of all of its loads together."""
+
+SEARCH_OBJECTIVE = "p90=8ms"
+
+_QUEUE = """
+import socketserver, sys, threading, time
+
+at_work = threading.Lock()
+
+class Answers(socketserver.StreamRequestHandler):
+    def handle(self):
+        while line := self.rfile.readline():
+            for _ in range(2 * int(line[1:])):
+                self.rfile.readline()
+            with at_work:
+                time.sleep(0.001)
+            self.wfile.write(b"+PONG\\r\\n")
+
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = daemon_threads = True
+
+Server((sys.argv[1], int(sys.argv[2])), Answers).serve_forever()
+"""
+"""A server with one worker that sleeps for a millisecond: one queue, and hardly any CPU time."""
+
+
+def searches(rounds: int, quick: bool) -> Iterator[Figure]:
+    """The rate that a search finds by two loads on two hosts, beside one load with as many
+    sessions."""
+    rounds = 2 if quick else SEARCH_ROUNDS
+    how = f"{rounds} interleaved rounds: {SEARCH_SESSIONS} sessions, {SEARCH_OBJECTIVE}, 1 server"
+    try:
+        with running() as cluster, measuring(cluster) as there:
+            server, *others = cluster.hosts
+            place, seconds = (
+                (server, cluster.address(server)),
+                SEARCH_SECONDS / 2 if quick else SEARCH_SECONDS,
+            )
+
+            def side(*hosts: str) -> Timed:
+                return lambda: sought(there.run, search_roles(cluster, place, seconds, hosts))
+
+            sides = {
+                "one": side(others[0]),
+                "again": side(others[0]),
+                "two": side(*others[:2]),
+            }
+            taken = interleaved(rounds, sides)
+        base = taken["one rate"]
+        for name, words in (
+            ("again", "one load / one load"),
+            ("two", "two loads on two hosts / one load"),
+        ):
+            ratio = median_of_ratios(taken[f"{name} rate"], base)
+            yield Figure(f"rate that keeps {SEARCH_OBJECTIVE}: {words}", how, ratio)
+        yield Figure("rate that keeps it: one load (1/s)", how, median(base, "1/s"))
+    except MissingToolError as error:
+        yield Figure(f"rate that keeps {SEARCH_OBJECTIVE}: two loads", how, missing=str(error))
+
+
+SEARCH_ROUNDS = 15
+"""Of searches, each with three sides: some 15 min."""
+
+
+def search_roles(
+    cluster: Cluster, place: tuple[str, str], seconds: float, hosts: Sequence[str]
+) -> tuple[RoleSpec, ...]:
+    """The server on a host, and a load on each of some hosts with its part of the sessions."""
+    server, port = place[0], next(PORTS)
+    serving = RoleSpec(
+        name="target", argv=(sys.executable, "-c", _QUEUE, place[1], str(port)), end="serve",
+        host=server, ready_probe=ReadyProbe(tcp=f"{place[1]}:{port}"),
+    )  # fmt: skip
+    argv = (
+        str(native.binary("concurve-load")), f"redis://{place[1]}:{port}", "--workload", "ping",
+        "--slo", SEARCH_OBJECTIVE, "--duration", f"{seconds:g}s",
+        "--sessions", str(SEARCH_SESSIONS // len(hosts)),
+    )  # fmt: skip
+    loads = tuple(
+        RoleSpec(name=f"load-{number}", host=host, argv=argv)
+        for number, host in enumerate(hosts, 1)
+    )
+    addresses = {host: cluster.address(host) for host in hosts}
+    return (serving, *together(loads, addresses, next(PORTS), "a token of this bench"))
+
+
+def sought(run: Run, roles: tuple[RoleSpec, ...]) -> dict[str, float]:
+    """The rate that a search found. One without an answer is taken again, whichever side it is."""
+    said = []
+    for _ in range(5):
+        record = run(TrialSpec(trial=f"bench-{time.monotonic_ns()}", roles=roles)).record
+        leads = record.roles[1]
+        said.append(str(leads.facts.get("slo", {}).get("verdict", record.outcome.message)))
+        for line in leads.indicators:
+            if line.indicator == "slo_rate_per_second":
+                return {"rate": line.value}
+    raise RunError(f"five searches had no answer; the last: {said[-1]}", "a quiet machine")
+
+
 # -- the command line -------------------------------------------------------------------------
 
 OF_THIS_MACHINE = {
@@ -750,6 +854,7 @@ PARTS: dict[str, Callable[[int, bool], Iterator[Figure]]] = {
     "tasks": tasks_of_ray,
     "redis": redis,
     "p99": p99,
+    "searches": searches,
     "studies": hosts_studies.figures,
 }
 

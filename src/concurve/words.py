@@ -21,6 +21,7 @@ _CAUSES = {
     "program_failed": "the program failed",
     "not_ready": "was not ready in time",
     "timed_out": "timed out",
+    "undecided": "the search for a rate gave none",
     "timed_out, machine busy": "timed out on a busy machine",
 }
 

@@ -249,6 +249,44 @@ def test_a_primary_indicator_that_nobody_reports_stops_at_once(store: Store) -> 
         runner_of(store, indicators=(Indicator(name="wall_second"),)).start()
 
 
+class Searching(FakeEngine):
+    """Searches for a rate; those of these numbers have no answer."""
+
+    def __init__(self, *undecided: int) -> None:
+        super().__init__()
+        self.undecided = undecided
+
+    def run(self, spec: TrialSpec) -> bytes:
+        record = decode_record(super().run(spec))
+        has_none = len(self.specs) in self.undecided
+        verdict = "it cannot be said what rate keeps p99=2ms, because it ended too early"
+        rate = IndicatorLine(indicator="slo_rate_per_second", value=100.0 + len(self.specs) % 3)
+        role = msgspec.structs.replace(
+            record.roles[0],
+            indicators=() if has_none else (rate,),
+            facts={"slo": {"verdict": verdict if has_none else "p99=2ms kept"}},
+        )
+        return msgspec.json.encode(msgspec.structs.replace(record, roles=(role,)))
+
+
+SOUGHT = (Indicator(name="slo_rate_per_second", unit="1/s", better="higher"),)
+
+
+def test_a_search_without_an_answer_says_why(store: Store) -> None:
+    with pytest.raises(RunError, match="because it ended too early") as refused:
+        runner_of(store, Searching(1), indicators=SOUGHT).start()
+    assert "did you mean" not in refused.value.remedy
+
+
+def test_a_search_without_an_answer_is_done_again_once_one_had_one(store: Store) -> None:
+    runner = runner_of(store, Searching(3), indicators=SOUGHT)
+    runner.start()
+    rows = list(store.trials(runner.head.id))
+    assert [row.outcome.cause for row in rows].count("undecided") == 1
+    assert len(rows) == 7
+    assert any("it ended too early" in (row.outcome.detail or "") for row in rows)
+
+
 def test_a_program_that_always_fails_fails_the_run_after_two_trials_a_cell(store: Store) -> None:
     with pytest.raises(RunError, match=r"every cell failed; the first: .*fake program_failed"):
         runner_of(store, FakeEngine(kind_of=lambda spec: "program_failed")).start()

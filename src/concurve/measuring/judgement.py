@@ -16,6 +16,7 @@ from concurve.readings.extraction import MissedExtractError
 from concurve.readings.hook_outputs import hooks_said
 from concurve.readings.measures import NOTHING_DONE, is_probed, measure
 from concurve.readings.operations import asked_of
+from concurve.readings.rate_searches import why_no_rate
 from concurve.store.rows import Verdict
 from concurve.wire.record import TrialRecord
 from concurve.words import meant
@@ -23,6 +24,9 @@ from concurve.words import meant
 #: Causes of program errors, as a record names them.
 NOT_READY = "not_ready"
 TIMED_OUT = "timed_out"
+
+#: The cause where a search for a rate gave none.
+UNDECIDED = "undecided"
 
 #: The cause of a time-out that other processes brought about: they used the machine, and the roles
 #: waited for a CPU for at least this share of the trial, while their own CPU time was below that
@@ -51,12 +55,14 @@ class Judge:
     """Judges the trials of one run.
 
     ``matched`` names the extracts that have matched in this run: a pattern that never did is a
-    mistake in the study and stops the run, one that misses later is an error of that trial.
+    mistake in the study and stops the run, one that misses later is an error of that trial. So is a
+    search for a rate that gives none, once another one gave one.
     """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.matched: set[str] = set()
+        self._has_had_rate = False
         self._asked = asked_of(plan.study)
 
     def judge(self, cell: Cell, record: TrialRecord) -> Judgement:
@@ -82,7 +88,10 @@ class Judge:
             return self._missed(cell, record, missed)
         value = figures.get(self.plan.study.primary)
         if value is None:
-            return Judgement("program_error", None, "nothing done", NOTHING_DONE, figures)
+            undecided = why_no_rate(record, self.plan.study.primary)
+            cause = "nothing done" if undecided is None else UNDECIDED
+            return Judgement("program_error", None, cause, undecided or NOTHING_DONE, figures)
+        self._has_had_rate = True
         refused = lost_sessions(record) or self._check(cell, record, value)
         if refused is not None:
             return refused._replace(figures=figures)
@@ -150,6 +159,16 @@ class Judge:
         measures = measure(record, self._asked, self.plan.workers(cell))
         self.matched.update(extract.name for extract in study.extracts)
         absent = study.primary not in measures.values
+        undecided = why_no_rate(record, study.primary)
+        if absent and undecided is not None:
+            if self._has_had_rate:
+                return measures.values
+            raise self._error(
+                cell,
+                f"the primary indicator {study.primary} is absent: {undecided}",
+                "a search that has an answer in a trial; concurve load with the same options shows "
+                "one by itself",
+            )
         if absent and measures.absent.get(study.primary) != NOTHING_DONE:
             reason = measures.absent.get(study.primary, "the program did not report it")
             reason = "; ".join([reason, *hooks_said(record)])

@@ -31,8 +31,8 @@ class IndicatorText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Led(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The ``figures`` that one copy reports for all of them, where each other copy has a ``fact`` of
-    this ``value``."""
+    """The ``figures`` that one copy reports for all of them, where each other copy has a ``fact``
+    of this ``value``."""
 
     fact: str
     value: str

@@ -1,0 +1,23 @@
+"""Why a search for the rate that keeps an objective (``concurve-load --slo``) gave none. Pure."""
+
+from __future__ import annotations
+
+from concurve.wire.record import TrialRecord
+
+#: How the indicators begin that a search reports.
+PREFIX = "slo_"
+
+#: The fact with all that a search found, and its key of the answer as a sentence.
+_FACT, _VERDICT = "slo", "verdict"
+
+
+def why_no_rate(record: TrialRecord, indicator: str) -> str | None:
+    """What the search said that did not report this indicator; ``None`` if no search is meant."""
+    wanted, _, name = indicator.rpartition(".")
+    if not name.startswith(PREFIX):
+        return None
+    for role in record.roles:
+        found = role.facts.get(_FACT)
+        if wanted in ("", role.name, role.name.rpartition("-")[0]) and isinstance(found, dict):
+            return str(found.get(_VERDICT, "")) or None
+    return None
