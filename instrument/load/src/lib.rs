@@ -78,7 +78,7 @@ fn load(arguments: &Arguments) -> Result<ExitCode, Error> {
     }
     // They find this load at once, and wait while it makes its data.
     let led = arguments.led()?;
-    let leader = led.map(|(meeting, followers)| Leader::listen(meeting, followers));
+    let leader = led.map(|(meeting, followers)| Leader::listen(meeting, followers, &stop));
     let leader = leader.transpose()?;
     let dataset = plan.dataset.as_ref();
     let mut dataset = dataset

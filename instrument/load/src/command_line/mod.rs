@@ -48,6 +48,8 @@ pub struct Arguments {
     processes: bool,
     #[arg(long, hide = true, requires = "processes")]
     pub part: Option<u64>,
+    #[arg(long, hide = true, requires = "part", default_value_t = 0)]
+    first_session: u64,
     /// Transactions that each session has in flight at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pipeline: u32,

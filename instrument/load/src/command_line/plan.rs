@@ -9,15 +9,12 @@ use crate::called;
 use crate::dataset::DatasetInDatabase;
 use crate::engine::EmbeddedEngine;
 use crate::error::Error;
-use crate::plan::{End, Goal, Load, Pace, Plan, RateSearch, Runners, Spread, Target};
+use crate::plan::{
+    End, Goal, Load, Pace, Plan, RATE_MAX, RATE_MIN, RateSearch, Runners, Spread, Target,
+};
 use crate::protocol::Password;
 use crate::together::{Meeting, Token};
 use crate::workload::Selection;
-
-/// Rates of an open loop, in transactions a second: a due time is a number of nanoseconds, and no
-/// thread counts more of them than it has time for.
-const RATE_MIN: f64 = 1e-6;
-const RATE_MAX: f64 = 1e7;
 
 /// Of the hash of Fowler, Noll and Vo.
 const FNV_PRIME: u64 = 0x0100_0000_01b3;
@@ -62,6 +59,7 @@ impl Arguments {
             spin_ns: self.spin_ns()?,
             goal: self.goal()?,
             seed: self.own_seed(),
+            first_session: self.first_session,
             logs_requests: self.log_requests.is_some(),
         })
     }
@@ -259,7 +257,6 @@ impl Arguments {
             rate_per_second,
             spread: self.arrivals.unwrap_or(Spread::Constant),
             backlog_max: self.backlog,
-            first_ns: None,
         })
     }
 }

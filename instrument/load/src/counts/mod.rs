@@ -5,3 +5,4 @@ pub mod histogram;
 pub mod requests;
 pub mod tally;
 pub mod timeline;
+pub mod window;

@@ -192,12 +192,6 @@ impl Tally {
         all
     }
 
-    /// Transactions that were due, and lost, unanswered or skipped, and older than this at the end.
-    pub fn unanswered_over(&self, ns: u64) -> u64 {
-        let of = |ages: &Ages| ages.0.len() - ages.0.count_between(0, ns);
-        self.ages.iter().map(of).sum()
-    }
-
     /// The sum of all kinds.
     pub fn total(&self) -> KindTally {
         let mut total = KindTally::default();

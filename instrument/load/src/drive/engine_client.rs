@@ -30,7 +30,7 @@ pub fn run(
             number,
             stop,
             session,
-            generator: plan.workload.generator(number),
+            generator: plan.workload.generator(plan.first_session + number),
             random: SmallRng::seed_from_u64(plan.seed ^ (number << 32)),
             recorder: Recorder::new(plan, number, &[monotonic_ns() - begin_ns]),
         };
@@ -107,15 +107,9 @@ impl EngineClient<'_> {
     }
 
     fn first(&mut self, task: &Task) -> NextTransaction {
-        let own = 1.0 / self.plan.sessions as f64;
-        let open = OpenLoop::of(
-            task.pace,
-            task.begin_ns,
-            self.number,
-            own,
-            [0].into(),
-            &mut self.random,
-        );
+        let own = task.part(self.number..self.number + 1, self.plan.sessions);
+        let random = &mut self.random;
+        let open = OpenLoop::of(task.pace, task.begin_ns, &own, [0].into(), random);
         match (open, task.pace) {
             (Some(open_loop), _) => NextTransaction::Open {
                 open_loop,

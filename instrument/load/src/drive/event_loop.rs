@@ -134,15 +134,9 @@ impl<'a> EventLoop<'a> {
             }
             Pace::Open { .. } => {
                 let idle = free.map(|(index, _)| index).collect();
-                let own = self.sessions.len() as f64 / plan.sessions as f64;
-                self.open = OpenLoop::of(
-                    task.pace,
-                    task.begin_ns,
-                    self.thread,
-                    own,
-                    idle,
-                    &mut self.random,
-                );
+                let own = task.part(plan.sessions_of(self.thread), plan.sessions);
+                let random = &mut self.random;
+                self.open = OpenLoop::of(task.pace, task.begin_ns, &own, idle, random);
             }
         }
     }

@@ -7,23 +7,98 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 use rand_distr::Exp1;
 
-use crate::plan::{Pace, Spread};
+use crate::plan::{Pace, Part, Spread};
 
 /// The due times of a thread's transactions, one after the other.
 #[derive(Debug)]
 pub struct Schedule {
-    spread: Spread,
-    interval_ns: f64,
+    arrivals: Arrivals,
     /// Kept as a float, so that rounding does not add up.
     next_ns: f64,
 }
 
-impl Schedule {
-    /// `rate` transactions a second, the first one interval after `start_ns`.
-    pub fn new(rate: f64, spread: Spread, start_ns: u64, random: &mut SmallRng) -> Self {
-        let mut schedule = Self {
-            spread,
+#[derive(Debug)]
+enum Arrivals {
+    /// At random, so far apart on average.
+    Poisson {
+        interval_ns: f64,
+    },
+    Turns(Turns),
+}
+
+/// Constant arrivals of all sessions of a load, and which of them are this thread's. Each turn is that of
+/// one session, and all know which one: so the arrivals of all threads, and of all processes, are one
+/// constant rate, however the sessions are divided.
+#[derive(Debug)]
+struct Turns {
+    start_ns: f64,
+    interval_ns: f64,
+    own: Part,
+    /// The turns so far of all sessions, and the session of the next one.
+    count: u64,
+    session: u64,
+    /// From the session of a turn to that of the next one, so that those of any part are spread evenly.
+    step: u64,
+}
+
+impl Turns {
+    fn new(rate: f64, own: &Part, start_ns: u64) -> Self {
+        Self {
+            start_ns: start_ns as f64,
             interval_ns: 1e9 / rate,
+            own: own.clone(),
+            count: 0,
+            session: 0,
+            step: step(own.all),
+        }
+    }
+
+    /// When the next turn of this thread is.
+    fn next_ns(&mut self) -> f64 {
+        loop {
+            let is_own = self.own.sessions.contains(&self.session);
+            self.session = (self.session + self.step) % self.own.all;
+            self.count += 1;
+            if is_own {
+                return self.start_ns + self.interval_ns * self.count as f64;
+            }
+        }
+    }
+}
+
+/// A step through so many sessions that comes to each once and leaves no part of them for long: near to
+/// the golden section, and without a common divisor.
+fn step(all: u64) -> u64 {
+    let golden = (all as f64 * 0.618_033_988_749_894_9).round() as u64;
+    let fits = |step: &u64| gcd(*step, all) == 1;
+    (golden.max(1)..=all).find(fits).unwrap_or(1)
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    match b {
+        0 => a,
+        _ => gcd(b, a % b),
+    }
+}
+
+impl Schedule {
+    /// The part of some sessions in `rate` transactions a second of all; the first of all is due one
+    /// interval after `start_ns`.
+    pub fn new(
+        rate: f64,
+        spread: Spread,
+        own: &Part,
+        start_ns: u64,
+        random: &mut SmallRng,
+    ) -> Self {
+        let arrivals = match spread {
+            Spread::Poisson => Arrivals::Poisson {
+                interval_ns: 1e9 / (rate * own.share()),
+            },
+            Spread::Constant => Arrivals::Turns(Turns::new(rate, own, start_ns)),
+        };
+        let mut schedule = Self {
+            arrivals,
             next_ns: start_ns as f64,
         };
         schedule.advance(random);
@@ -46,11 +121,12 @@ impl Schedule {
     }
 
     fn advance(&mut self, random: &mut SmallRng) {
-        self.next_ns += self.interval_ns
-            * match self.spread {
-                Spread::Constant => 1.0,
-                Spread::Poisson => random.sample::<f64, _>(Exp1),
-            };
+        match &mut self.arrivals {
+            Arrivals::Poisson { interval_ns } => {
+                self.next_ns += *interval_ns * random.sample::<f64, _>(Exp1);
+            }
+            Arrivals::Turns(turns) => self.next_ns = turns.next_ns(),
+        }
     }
 }
 
@@ -87,13 +163,12 @@ impl Due {
 }
 
 impl OpenLoop {
-    /// A thread's part of an open loop that begins at `begin_ns`; `None` for a closed loop. `own` is
-    /// the thread's share of all sessions.
+    /// A thread's part of an open loop that begins at `begin_ns`, by its `own` sessions among all; `None`
+    /// for a closed loop.
     pub fn of(
         pace: Pace,
         begin_ns: u64,
-        thread: u64,
-        own: f64,
+        own: &Part,
         idle: VecDeque<usize>,
         random: &mut SmallRng,
     ) -> Option<Self> {
@@ -101,20 +176,12 @@ impl OpenLoop {
             rate_per_second,
             spread,
             backlog_max,
-            first_ns,
         } = pace
         else {
             return None;
         };
-        let rate = rate_per_second * own;
-        let mut schedule = Schedule::new(rate, spread, begin_ns, random);
-        if spread == Spread::Constant {
-            // The threads take turns: the first transaction of all is due after one interval.
-            let interval_ns = 1e9 / rate_per_second;
-            let first_ns = first_ns.map_or(interval_ns, |it| it as f64);
-            schedule.next_ns = begin_ns as f64 + first_ns + interval_ns * thread as f64;
-        }
-        let waiting_max = (backlog_max as f64 * own).ceil() as usize;
+        let schedule = Schedule::new(rate_per_second, spread, own, begin_ns, random);
+        let waiting_max = (backlog_max as f64 * own.share()).ceil() as usize;
         Some(Self::new(schedule, waiting_max, idle))
     }
 
@@ -172,10 +239,18 @@ mod tests {
 
     use super::*;
 
+    /// One session that is all of a load.
+    fn alone() -> Part {
+        Part {
+            sessions: 0..1,
+            all: 1,
+        }
+    }
+
     #[test]
     fn due_transactions_begin_wait_or_are_skipped() {
         let mut random = SmallRng::seed_from_u64(1);
-        let schedule = Schedule::new(1e9, Spread::Constant, 0, &mut random);
+        let schedule = Schedule::new(1e9, Spread::Constant, &alone(), 0, &mut random);
         let mut open = OpenLoop::new(schedule, 1, [7].into());
         let session = 7;
         let begin = Due::Begin { session, due_ns: 1 };
@@ -195,7 +270,7 @@ mod tests {
     #[test]
     fn free_sessions_take_turns() {
         let mut random = SmallRng::seed_from_u64(1);
-        let schedule = Schedule::new(1e9, Spread::Constant, 0, &mut random);
+        let schedule = Schedule::new(1e9, Spread::Constant, &alone(), 0, &mut random);
         let mut open = OpenLoop::new(schedule, 1, [4, 5, 6].into());
         let mut begun = Vec::new();
         for now in 1..=6 {
@@ -209,35 +284,69 @@ mod tests {
         assert_eq!(begun, [4, 5, 6, 4, 5, 6]);
     }
 
-    #[test]
-    fn threads_share_a_constant_rate_without_a_gap_at_the_beginning() {
+    /// The due times of all parts of 1000 transactions a second from 50 ns on, in 20 ms.
+    fn dues(parts: &[Part]) -> Vec<u64> {
         let pace = Pace::Open {
             rate_per_second: 1e3,
             spread: Spread::Constant,
             backlog_max: 1,
-            first_ns: None,
         };
-        for threads in [1, 2, 5] {
-            let mut random = SmallRng::seed_from_u64(1);
-            let own = 1.0 / threads as f64;
-            let of = |thread| OpenLoop::of(pace, 50, thread, own, [].into(), &mut random).unwrap();
-            let mut loops: Vec<OpenLoop> = (0..threads).map(of).collect();
-            let mut dues = Vec::new();
-            for open in &mut loops {
-                while let Some(due_ns) = open.schedule.take(10_000_050, &mut random) {
-                    dues.push(due_ns);
-                }
+        let mut random = SmallRng::seed_from_u64(1);
+        let mut dues = Vec::new();
+        for own in parts {
+            let mut open = OpenLoop::of(pace, 50, own, [].into(), &mut random).unwrap();
+            while let Some(due_ns) = open.schedule.take(20_000_050, &mut random) {
+                dues.push(due_ns);
             }
-            dues.sort_unstable();
-            let expected: Vec<u64> = (1..=10).map(|it| 50 + it * 1_000_000).collect();
-            assert_eq!(dues, expected);
+        }
+        dues.sort_unstable();
+        dues
+    }
+
+    #[test]
+    fn threads_and_loads_share_a_constant_rate_however_they_are_divided() {
+        let expected: Vec<u64> = (1..=20).map(|it| 50 + it * 1_000_000).collect();
+        for bounds in [
+            vec![0, 1],
+            vec![0, 1, 2],
+            vec![0, 8, 12, 16],
+            vec![0, 3, 5],
+            vec![0, 1, 64, 65, 100],
+            vec![0, 999_999, 1_000_000],
+        ] {
+            let all = bounds[bounds.len() - 1];
+            let part = |it: &[u64]| Part {
+                sessions: it[0]..it[1],
+                all,
+            };
+            let parts: Vec<Part> = bounds.windows(2).map(part).collect();
+            assert_eq!(dues(&parts), expected, "{bounds:?}");
+        }
+    }
+
+    #[test]
+    fn the_turns_of_a_part_are_spread_evenly() {
+        for all in 1..200 {
+            assert_eq!(gcd(step(all), all), 1, "{all}");
+            // Of half of the sessions, no more than a few of their turns follow each other.
+            let own = Part {
+                sessions: 0..all.div_ceil(2),
+                all,
+            };
+            let mut turns = Turns::new(1e9, &own, 0);
+            let mut last = turns.next_ns();
+            for _ in 0..3 * all {
+                let next = turns.next_ns();
+                assert!(next - last <= 8.0, "{all}: {}", next - last);
+                last = next;
+            }
         }
     }
 
     #[test]
     fn a_constant_rate_does_not_drift() {
         let mut random = SmallRng::seed_from_u64(1);
-        let mut schedule = Schedule::new(3.0, Spread::Constant, 0, &mut random);
+        let mut schedule = Schedule::new(3.0, Spread::Constant, &alone(), 0, &mut random);
         let dues: Vec<u64> = (0..3_000_000)
             .map(|_| schedule.take(u64::MAX, &mut random).unwrap())
             .collect();
@@ -248,7 +357,7 @@ mod tests {
     #[test]
     fn poisson_arrivals_have_the_mean_and_spread_of_the_exponential() {
         let mut random = SmallRng::seed_from_u64(2);
-        let mut schedule = Schedule::new(1000.0, Spread::Poisson, 0, &mut random);
+        let mut schedule = Schedule::new(1000.0, Spread::Poisson, &alone(), 0, &mut random);
         let dues: Vec<f64> = (0..200_000)
             .map(|_| schedule.take(u64::MAX, &mut random).unwrap() as f64)
             .collect();
@@ -262,7 +371,7 @@ mod tests {
     #[test]
     fn nothing_is_due_before_its_time() {
         let mut random = SmallRng::seed_from_u64(3);
-        let mut schedule = Schedule::new(1000.0, Spread::Constant, 5, &mut random);
+        let mut schedule = Schedule::new(1000.0, Spread::Constant, &alone(), 5, &mut random);
         assert_eq!(schedule.take(1_000_004, &mut random), None);
         assert_eq!(schedule.take(1_000_005, &mut random), Some(1_000_005));
         assert_eq!(schedule.due_ns(), 2_000_005);

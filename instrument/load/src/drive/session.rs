@@ -52,7 +52,11 @@ impl Session {
         stop: &Stop,
     ) -> Result<Self, Error> {
         let deadline = Deadline::after_ns(server.connect_timeout_ns, stop);
-        let opened = connect(&server.endpoint, server.protocol(number), deadline);
+        let opened = connect(
+            &server.endpoint,
+            server.protocol(plan.first_session + number),
+            deadline,
+        );
         let (socket, conversation) = opened.map_err(|error| match error {
             _ if stop.is_set() => Error::Stopped,
             ConnectionError::Io(source) => Error::Connect {
@@ -71,7 +75,7 @@ impl Session {
             number,
             socket,
             conversation,
-            generator: plan.workload.generator(number),
+            generator: plan.workload.generator(plan.first_session + number),
             under_way: VecDeque::new(),
             remaining: 0,
             blocked: false,

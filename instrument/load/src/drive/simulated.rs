@@ -109,17 +109,23 @@ impl Simulated {
                 rate_per_second: self.rate,
                 spread: self.spread,
                 backlog_max: self.backlog_max,
-                first_ns: None,
             },
             end: self.end,
             interval_ns: Some(SECOND_NS / 3),
+            among: None,
         }
     }
 
     /// All due times up to the end, by a schedule of their own.
     fn dues(&self, end_ns: u64) -> Vec<u64> {
         let mut random = SmallRng::seed_from_u64(self.seed);
-        let mut schedule = Schedule::new(self.rate, self.spread, 0, &mut random);
+        let mut schedule = Schedule::new(
+            self.rate,
+            self.spread,
+            &self.task().part(0..1, 1),
+            0,
+            &mut random,
+        );
         let next = || schedule.take(u64::MAX, &mut random);
         std::iter::from_fn(next)
             .take_while(|it| *it < end_ns)
@@ -147,7 +153,7 @@ impl Simulated {
         let idle = (0..self.sessions)
             .filter(|it| self.share(*it) > 0)
             .collect();
-        let mut open = OpenLoop::of(task.pace, 0, 0, 1.0, idle, &mut random).unwrap();
+        let mut open = OpenLoop::of(task.pace, 0, &task.part(0..1, 1), idle, &mut random).unwrap();
         let mut sums: Option<crate::counts::tally::Interval> = None;
         let mut send = |message: WorkerMessage| {
             if let WorkerMessage::Interval(interval) = message {
@@ -274,7 +280,6 @@ impl Outcome {
             rate_per_second: 1.0,
             spread: Spread::Constant,
             backlog_max: 0,
-            first_ns: None,
         };
         let total = self.tally.total();
         unanswered::distributions(pace, &mut self.tally, &total).latency

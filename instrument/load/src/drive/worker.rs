@@ -161,6 +161,8 @@ impl WorkerProcess {
                 &number.to_string(),
                 "--seed",
                 &plan.seed.to_string(),
+                "--first-session",
+                &plan.first_session.to_string(),
             ])
             .env_remove(concurve_reporter::REPORT_VARIABLE)
             .stdin(Stdio::piped())

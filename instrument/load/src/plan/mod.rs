@@ -12,7 +12,7 @@ use crate::protocol::{Endpoint, Protocol};
 use crate::workload::Workload;
 
 pub use objective::{Bad, Objective};
-pub use task::{End, Pace, Spread, Task};
+pub use task::{Among, End, Pace, Part, RATE_MAX, RATE_MIN, Spread, Task};
 
 /// One run of the load.
 #[derive(Debug)]
@@ -31,6 +31,9 @@ pub struct Plan {
     pub spin_ns: u64,
     pub goal: Goal,
     pub seed: u64,
+    /// The number of the first session, by which workloads tell sessions apart: of loads that search
+    /// together each has others.
+    pub first_session: u64,
     /// Whether the times of each request are logged.
     pub logs_requests: bool,
 }
@@ -65,6 +68,7 @@ impl Load {
             pace: self.pace,
             end: self.end,
             interval_ns: None,
+            among: None,
         }
     }
 }
@@ -91,7 +95,6 @@ impl RateSearch {
             rate_per_second,
             spread: self.spread,
             backlog_max: self.backlog_max,
-            first_ns: None,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! A task: a period of load for all workers.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 /// A period of load, given to all workers together. Times are those of CLOCK_MONOTONIC.
@@ -14,6 +16,37 @@ pub struct Task {
     pub end: End,
     /// Workers report their counts after each such interval, and not only at the end.
     pub interval_ns: Option<u64>,
+    /// Whose sessions the load is for; `None`: those of this process alone.
+    pub among: Option<Among>,
+}
+
+/// Rates of an open loop, in transactions a second: a due time is a number of nanoseconds, and no
+/// thread counts more of them than it has time for.
+pub const RATE_MIN: f64 = 1e-6;
+pub const RATE_MAX: f64 = 1e7;
+
+/// The place of the sessions of a process among those of all processes that put on one load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Among {
+    /// The number of its first session.
+    pub first: u64,
+    /// Number of all sessions.
+    pub all: u64,
+}
+
+/// Some of the sessions of a load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    pub sessions: Range<u64>,
+    /// Number of all sessions.
+    pub all: u64,
+}
+
+impl Part {
+    /// Of all sessions.
+    pub fn share(&self) -> f64 {
+        (self.sessions.end - self.sessions.start) as f64 / self.all as f64
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,9 +71,6 @@ pub enum Pace {
         spread: Spread,
         /// Due transactions that may wait for a free session, over all threads.
         backlog_max: usize,
-        /// Constant arrivals: the first transaction is due so long after the beginning. `None`: after one
-        /// interval.
-        first_ns: Option<u64>,
     },
 }
 
@@ -63,7 +93,17 @@ impl Task {
         pace: Pace::Closed { think_ns: 0 },
         end: End::Transactions(0),
         interval_ns: None,
+        among: None,
     };
+
+    /// Some of the `own` sessions of a process, among all that the load is for.
+    pub fn part(&self, some: Range<u64>, own: u64) -> Part {
+        let Among { first, all } = self.among.unwrap_or(Among { first: 0, all: own });
+        Part {
+            sessions: first + some.start..first + some.end,
+            all,
+        }
+    }
 
     /// When measuring begins.
     pub fn measure_ns(&self) -> u64 {

@@ -8,10 +8,11 @@ use concurve_clock::monotonic_ns;
 use concurve_reporter::Reporter;
 use concurve_reporter::line::Edge;
 
-use super::loads::Loads;
-use super::part::LoadPart;
+use super::loads::{Loads, Measured};
+use super::part::{self, LoadPart};
 use super::search::{self, Doubt, Outcome, Search, SystemUnderTest, Window, settle};
-use crate::counts::tally::{CONNECTION_LOST, Tally, add_counts};
+use crate::counts::tally::{CONNECTION_LOST, add_counts};
+use crate::counts::window::WindowCounts;
 use crate::drive::{Workers, report_edge};
 use crate::error::Error;
 use crate::figures::busy_client;
@@ -19,7 +20,7 @@ use crate::figures::machine::MachineBefore;
 use crate::figures::progress::Progress;
 use crate::plan::{Bad, End, Objective, Pace, Plan, RateSearch, Task};
 use crate::stop::Stop;
-use crate::together::{Counted, Leader, Part};
+use crate::together::{Leader, TogetherError};
 use crate::units::{count, time};
 
 /// Number of windows in the time of a search, unless the limits require longer windows.
@@ -30,6 +31,8 @@ const SETTLE: u64 = 4;
 /// would not be seen.
 const LIMITS_IN_WINDOW: u64 = 20;
 const WINDOWS_MIN: u64 = 15;
+/// So often in a row a load may hear too late of a window.
+const LATE_MAX: usize = 4;
 /// In so many windows at the end nothing is answered by a server that hangs.
 const SILENT: usize = 3;
 /// With more errors among the answers, latencies are not those of what was asked for.
@@ -99,28 +102,25 @@ impl Answers {
         errors as f64 / self.answered.max(1) as f64
     }
 
-    /// Adds a window that began at a time.
-    fn add(&mut self, tally: &Tally, begin_ns: u64) {
-        let total = tally.total();
-        self.answered += total.answered();
-        let answered = total
+    /// Adds the window of a task of a search that began at a time.
+    fn add(&mut self, counts: &WindowCounts, task: &Task, begin_ns: u64) {
+        let ended = &counts.ended;
+        self.answered += ended.answered();
+        let answered = ended
             .errors
             .iter()
             .filter(|it| !it.0.starts_with(CONNECTION_LOST));
         for (kind, count) in answered {
             *self.errors.entry(kind.clone()).or_default() += count;
         }
-        let at_ns = match total.answered() {
+        let at_ns = match ended.answered() {
             // A server that is behind answers what was due before the window.
-            0 if tally.acknowledged > 0 => tally.end_ns,
+            0 if counts.acknowledged > 0 => task.end_ns(),
             0 => {
                 self.silent += 1;
                 return;
             }
-            _ => {
-                let last_ns = tally.sessions.iter().map(|it| it.last_ns).max();
-                tally.begin_ns + last_ns.unwrap_or(0)
-            }
+            _ => task.measure_ns() + counts.last_ns,
         };
         self.last_ns = Some(at_ns.saturating_sub(begin_ns));
         self.silent = 0;
@@ -168,6 +168,7 @@ pub fn seek_rate(
         busy: Vec::new(),
         lost: BTreeMap::new(),
         windows: 0,
+        task: Task::NONE,
         begin_ns,
         answers: Answers::default(),
     };
@@ -179,8 +180,7 @@ pub fn seek_rate(
     report_edge(reporter, "measure", Edge::End, Some(monotonic_ns()))?;
     let busiest_thread_share = live.busiest_up_to(search.rate());
     live.answers.asked_ns = monotonic_ns() - begin_ns;
-    let parts = Vec::from_iter(live.parts.iter().map(LoadPart::all));
-    let busy_elsewhere = live.loads.end(&parts)?;
+    let busy_elsewhere = live.loads.end(&part::shares(&live.parts))?;
     let busy_here = machine.and_then(|it| it.busy_since(plan.target.is_server_here()));
     let busy = Vec::from_iter(busy_here.into_iter().chain(busy_elsewhere));
     let found = SearchResult {
@@ -261,52 +261,70 @@ struct Live<'a> {
     busy: Vec<(f64, f64)>,
     /// Sessions that lost their connection so far, by reason.
     lost: BTreeMap<String, u64>,
-    /// Number of windows so far.
+    /// Number of windows so far, and the task of the last one.
     windows: usize,
+    task: Task,
     begin_ns: u64,
     answers: Answers,
 }
 
 impl Live<'_> {
     /// Measures one window; `None` if there is no time for it, or no session left.
-    fn measure(&mut self, pace: Pace, warm_up_ns: u64) -> Result<Option<Tally>, Error> {
+    fn measure(&mut self, pace: Pace, warm_up_ns: u64) -> Result<Option<WindowCounts>, Error> {
+        for times in 1.. {
+            match self.try_measure(pace, warm_up_ns)? {
+                Some(Measured::Counts(counts)) => return Ok(self.noted(pace, counts)),
+                // It is not the server's doing, so the window is measured again.
+                Some(Measured::Late { name, late_ns }) if times == LATE_MAX => {
+                    let late = time(late_ns as f64);
+                    return Err(TogetherError::Late { name, late, times }.into());
+                }
+                Some(Measured::Late { .. }) => {}
+                Some(Measured::Stopped) | None => return Ok(None),
+            }
+        }
+        unreachable!("it is late so often at most")
+    }
+
+    /// Measures a window with all loads; `None` if there is no time for it.
+    fn try_measure(&mut self, pace: Pace, warm_up_ns: u64) -> Result<Option<Measured>, Error> {
+        let Some(begin_ns) = self.loads.earliest_ns(self.window_ns)? else {
+            return Ok(None);
+        };
         let task = Task {
-            begin_ns: self.loads.earliest_ns()?,
+            begin_ns,
             ramp_ns: 0,
             warm_up_ns: warm_up_ns + (self.window_ns as f64 * settle(self.windows)) as u64,
             pace,
             end: End::After { ns: self.window_ns },
             interval_ns: None,
+            among: None,
         };
         if task.end_ns() > self.end_ns + self.window_ns / 2 || self.stop.is_set() {
             return Ok(None);
         }
         self.windows += 1;
-        let Some(counted) = self.loads.measure(&task)? else {
-            return Ok(None);
-        };
-        if let Pace::Open {
-            rate_per_second, ..
-        } = pace
-        {
-            let busiest = counted.iter().map(|it| it.busiest_share);
-            self.busy
-                .push((rate_per_second, busiest.fold(0.0, f64::max)));
-            self.note_parts(rate_per_second, &counted);
-        }
-        let tally = Tally::merged(counted.into_iter().map(|it| it.tally).collect());
-        add_counts(&mut self.lost, &tally.lost);
-        self.answers.add(&tally, self.begin_ns);
-        Ok(Some(tally).filter(|_| self.sessions_lost() < self.sessions))
+        self.task = task;
+        self.loads.measure(&task).map(Some)
     }
 
-    /// Keeps what each load sent in a window.
-    fn note_parts(&mut self, rate: f64, counted: &[Counted]) {
-        for (part, counted) in self.parts.iter_mut().zip(counted) {
-            let Window { requests, bad, .. } = judged(rate, &counted.tally, &self.asked.objectives);
-            part.windows.push(Part { requests, bad });
-            part.busiest_share = part.busiest_share.max(counted.busiest_share);
+    /// Keeps what each load counted in a window. Returns the sum, unless no session is left.
+    fn noted(&mut self, pace: Pace, counts: Vec<WindowCounts>) -> Option<WindowCounts> {
+        let rate = match pace {
+            Pace::Open {
+                rate_per_second, ..
+            } => Some(rate_per_second),
+            Pace::Closed { .. } => None,
+        };
+        for (part, counts) in self.parts.iter_mut().zip(&counts) {
+            let window = rate.map(|it| judged(it, counts, &self.asked.objectives));
+            part.add(window, counts);
         }
+        let sum = WindowCounts::sum(counts);
+        self.busy.extend(rate.map(|it| (it, sum.busiest_share)));
+        add_counts(&mut self.lost, &sum.lost);
+        self.answers.add(&sum, &self.task, self.begin_ns);
+        Some(sum).filter(|_| self.sessions_lost() < self.sessions)
     }
 
     fn sessions_lost(&self) -> u64 {
@@ -340,19 +358,19 @@ impl SystemUnderTest for Live<'_> {
         self.show("closed loop without pauses");
         let pace = Pace::Closed { think_ns: 0 };
         let tally = self.measure(pace, self.warm_up_ns())?;
-        Ok(tally.map(|it| it.total().answered() as f64 / (self.window_ns as f64 / 1e9)))
+        Ok(tally.map(|it| it.ended.answered() as f64 / (self.window_ns as f64 / 1e9)))
     }
 
     fn window(&mut self, rate: f64) -> Result<Option<Window>, Error> {
-        let Some(mut tally) = self.measure(self.asked.pace(rate), self.warm_up_ns())? else {
+        let Some(mut counts) = self.measure(self.asked.pace(rate), self.warm_up_ns())? else {
             return Ok(None);
         };
         if self.sessions_lost() > 0 {
             // A worker that has lost its sessions no longer counts what becomes due.
             let asked = rate * self.window_ns as f64 / 1e9;
-            tally.due = tally.due.max(asked as u64);
+            counts.due = counts.due.max(asked as u64);
         }
-        let window = judged(rate, &tally, &self.asked.objectives);
+        let window = judged(rate, &counts, &self.asked.objectives);
         let shares: Vec<f64> = self.asked.objectives.iter().map(|it| it.share).collect();
         let verdict = match window.missed(&shares) {
             None => "kept".to_owned(),
@@ -366,16 +384,16 @@ impl SystemUnderTest for Live<'_> {
 }
 
 /// The requests of a window that are bad by each objective.
-fn judged(rate: f64, tally: &Tally, objectives: &[Objective]) -> Window {
-    let total = tally.total();
+fn judged(rate: f64, counts: &WindowCounts, objectives: &[Objective]) -> Window {
+    let ended = &counts.ended;
     // What is younger than the limits at the end of the window may still keep them.
     let longest_ns = objectives.iter().filter_map(Objective::limit_ns).max();
-    let hanging = tally.unanswered_over(longest_ns.unwrap_or(u64::MAX));
-    let missing = tally.skipped.max(hanging);
-    let requests = total.ended() + missing;
-    let sustained = total.answered() as f64 >= SUSTAINED * tally.due as f64;
+    let hanging = counts.unanswered_over(longest_ns.unwrap_or(u64::MAX));
+    let missing = counts.skipped.max(hanging);
+    let requests = ended.ended() + missing;
+    let sustained = ended.answered() as f64 >= SUSTAINED * counts.due as f64;
     let bad = |it: &Objective| match sustained {
-        true => it.bad(&total) + missing,
+        true => it.bad(ended) + missing,
         false => requests,
     };
     Window {
@@ -388,7 +406,16 @@ fn judged(rate: f64, tally: &Tally, objectives: &[Objective]) -> Window {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counts::tally::Tally;
     use crate::workload::Ending;
+
+    fn judged_alone(tally: &Tally, objectives: &[Objective]) -> Window {
+        judged(
+            50.0,
+            &WindowCounts::of(vec![tally.clone()], 0.0),
+            objectives,
+        )
+    }
 
     #[test]
     fn skipped_requests_and_rates_that_are_not_reached_are_bad() {
@@ -399,17 +426,17 @@ mod tests {
         }
         tally.end(0, 0, 9_000_000, Ending::Ok);
         (tally.due, tally.skipped) = (100, 4);
-        let window = judged(50.0, &tally, &objectives);
+        let window = judged_alone(&tally, &objectives);
         assert_eq!((window.requests, &window.bad[..]), (100, &[5][..]));
         // Four more have no answer, and one of them is younger than 2 ms.
         tally.due = 104;
         tally.add_age(0, 9_000_000, 4);
         tally.add_age(0, 5_000_000, 3);
         tally.add_age(0, 1_000_000, 1);
-        let window = judged(50.0, &tally, &objectives);
+        let window = judged_alone(&tally, &objectives);
         assert_eq!((window.requests, &window.bad[..]), (103, &[8][..]));
         tally.due = 200;
-        let window = judged(50.0, &tally, &objectives);
+        let window = judged_alone(&tally, &objectives);
         assert_eq!(window.bad, [window.requests]);
     }
 }

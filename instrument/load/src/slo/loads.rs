@@ -5,13 +5,13 @@ use std::sync::Arc;
 use concurve_clock::monotonic_ns;
 
 use super::part::LoadPart;
-use crate::counts::tally::Tally;
+use crate::counts::window::WindowCounts;
 use crate::drive::{HEAD_START_NS, Workers};
 use crate::error::Error;
 use crate::figures::busiest_share;
 use crate::plan::{Plan, Task};
 use crate::stop::Stop;
-use crate::together::{Counted, Followers, Leader, Part};
+use crate::together::{Counted, Followers, Leader, Share};
 
 /// This load in a search of several, outside a trial.
 const OWN_NAME: &str = "this load";
@@ -22,6 +22,16 @@ pub struct Loads {
     own_sessions: u64,
     followers: Followers,
     stop: Stop,
+}
+
+/// What came of a window.
+pub enum Measured {
+    /// The counts of each load, those of this process first.
+    Counts(Vec<WindowCounts>),
+    /// A load heard of it too late, by so much.
+    Late { name: String, late_ns: u64 },
+    /// The run was stopped meanwhile.
+    Stopped,
 }
 
 impl Loads {
@@ -37,7 +47,7 @@ impl Loads {
             own_sessions: plan.sessions,
             followers: match leader {
                 Some(leader) => leader.gather(plan, stop)?,
-                None => Followers::none(stop),
+                None => Followers::none(plan.sessions, stop),
             },
             stop: stop.clone(),
         })
@@ -45,7 +55,7 @@ impl Loads {
 
     /// Number of sessions of all loads.
     pub fn sessions(&self) -> u64 {
-        self.own_sessions + self.followers.sessions()
+        self.followers.all_sessions()
     }
 
     /// Each load, without a part so far; none if there is only this one.
@@ -60,33 +70,48 @@ impl Loads {
         }
     }
 
-    /// When a task can begin that is given now: all loads hear of it before.
-    pub fn earliest_ns(&mut self) -> Result<u64, Error> {
-        let lead_ns = self.followers.lead_ns()?;
-        Ok(monotonic_ns() + HEAD_START_NS + lead_ns)
+    /// When a task with a window of this length can begin that is given now: all loads hear of it before.
+    /// `None` if the run is stopped.
+    pub fn earliest_ns(&mut self, window_ns: u64) -> Result<Option<u64>, Error> {
+        match self.followers.lead_ns(window_ns) {
+            Ok(lead_ns) => Ok(Some(monotonic_ns() + HEAD_START_NS + lead_ns)),
+            Err(Error::Stopped) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
-    /// Does a task with all loads, each with its share; the counts of each, those of this process first.
-    /// `None` if the run was stopped meanwhile.
-    pub fn measure(&mut self, task: &Task) -> Result<Option<Vec<Counted>>, Error> {
-        let own_part = self.followers.begin(task, self.own_sessions)?;
-        self.own.begin(&own_part)?;
+    /// Does a task with all loads, each with its share.
+    pub fn measure(&mut self, task: &Task) -> Result<Measured, Error> {
+        let part = self.followers.begin(task)?;
+        let late_ns = monotonic_ns().saturating_sub(task.begin_ns);
+        self.own.begin(&part)?;
         let tallies = self.own.finish(&mut |_, _| {})?;
         if self.stop.is_set() {
-            return Ok(None);
+            return Ok(Measured::Stopped);
         }
-        let mut all = vec![Counted {
-            busiest_share: busiest_share(&tallies),
-            tally: Tally::merged(tallies),
-        }];
-        all.extend(self.followers.finish(task)?);
-        Ok(Some(all))
+        let busiest = busiest_share(&tallies);
+        let mut all = vec![WindowCounts::of(tallies, busiest)];
+        let mut late = (late_ns > task.measure_ns() - task.begin_ns).then(|| Measured::Late {
+            name: OWN_NAME.to_owned(),
+            late_ns,
+        });
+        let followers = match self.followers.finish(task) {
+            Err(Error::Stopped) => return Ok(Measured::Stopped),
+            counted => counted?,
+        };
+        for counted in followers {
+            match counted {
+                Counted::Window(window) => all.push(*window),
+                Counted::Late { name, late_ns } => late = Some(Measured::Late { name, late_ns }),
+            }
+        }
+        Ok(late.unwrap_or(Measured::Counts(all)))
     }
 
-    /// Ends all of them; `parts` are theirs in the search, in the same order. Returns who had the CPUs of the
-    /// other machines, if they were busy.
-    pub fn end(self, parts: &[Part]) -> Result<Vec<String>, Error> {
-        let busy = self.followers.end(parts.get(1..).unwrap_or(&[]))?;
+    /// Ends all of them; `shares` are theirs in the search, in the same order. Returns who had the CPUs of
+    /// the other machines, if they were busy.
+    pub fn end(self, shares: &[Share]) -> Result<Vec<String>, Error> {
+        let busy = self.followers.end(shares.get(1..).unwrap_or(&[]));
         self.own.end()?;
         Ok(busy)
     }

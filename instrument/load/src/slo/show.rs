@@ -307,7 +307,7 @@ pub fn json(plan: &Plan, found: &SearchResult) -> Value {
 
 /// The rate of the closed loop; a check has none.
 fn closed_rate(found: &SearchResult) -> Option<f64> {
-    let is_search = found.checked_rate.is_none();
+    let is_search = found.checked_rate.is_none() && found.search.capacity > 0.0;
     is_search.then_some(found.search.capacity)
 }
 
@@ -341,11 +341,16 @@ pub fn report(plan: &Plan, found: &SearchResult, reporter: &Reporter) -> Result<
     let (outcome, reason) = names(found);
     reporter.fact("slo_outcome", json!(outcome))?;
     reporter.fact("slo_reason", json!(reason))?;
-    reporter.indicator("sessions_lost", found.sessions_lost() as f64, None)?;
-    let busy = found.busiest_thread_share;
-    reporter.indicator("client_threads_busy_share_max", busy, None)?;
-    if let Some(own) = found.loads.first() {
-        part::report_requests(&own.all(), reporter)?;
+    match (found.loads.first(), part::shares(&found.loads).first()) {
+        // The others report their own.
+        (Some(own), Some(share)) => {
+            part::report_share(share, own.sessions_lost(), own.busiest_share, reporter)?;
+        }
+        _ => {
+            reporter.indicator("sessions_lost", found.sessions_lost() as f64, None)?;
+            let busy = found.busiest_thread_share;
+            reporter.indicator("client_threads_busy_share_max", busy, None)?;
+        }
     }
     reporter.fact("slo", json(plan, found))?;
     Ok(())

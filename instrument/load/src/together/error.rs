@@ -37,9 +37,23 @@ pub enum TogetherError {
     #[error("{name} failed: {why}")]
     Failed { name: String, why: String },
     #[error(
-        "{name} got its task {late} after the load had begun, so the loads did not send together; hosts on one network, or a longer --duration"
+        "{name} got its task {late} after the load had begun, {times} times: the loads do not send together; hosts on one network that are less busy, or a longer --duration"
     )]
-    Late { name: String, late: String },
+    Late {
+        name: String,
+        late: String,
+        times: usize,
+    },
+    #[error(
+        "{name}: a round trip takes {round_trip}, so its clock is known to half of that alone, and windows of {window} would not be at the same time; hosts on one network, or a longer --duration"
+    )]
+    Far {
+        name: String,
+        round_trip: String,
+        window: String,
+    },
+    #[error("{name}: its clock jumped by {by}; a clock that runs evenly")]
+    Jumped { name: String, by: String },
 }
 
 /// Why a process is none of those that search together.
@@ -55,6 +69,8 @@ pub enum Refusal {
     Version { theirs: String, ours: String },
     #[error("other transactions ({theirs}; here {ours}); the same options for all of them")]
     Transactions { theirs: String, ours: String },
+    #[error("the search has its {0} loads already")]
+    Full(u64),
     /// What the leader said.
     #[error("refused: {0}")]
     Told(String),

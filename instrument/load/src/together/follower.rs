@@ -14,8 +14,9 @@ use concurve_reporter::{Reporter, role};
 use super::error::{Refusal, TogetherError};
 use super::link::{Introduction, Link, LinkError};
 use super::meeting::Meeting;
-use super::messages::{FromFollower, FromLeader, Part, TaskCounts};
-use crate::counts::tally::{Tally, add_counts};
+use super::messages::{FromFollower, FromLeader, Share, TaskCounts, plain};
+use crate::counts::tally::add_counts;
+use crate::counts::window::WindowCounts;
 use crate::drive::{Workers, report_edge};
 use crate::error::Error;
 use crate::figures::busiest_share;
@@ -33,9 +34,10 @@ const SEED_SHIFT: u32 = 48;
 pub struct Followed {
     /// Where it found the load that led.
     pub leader: String,
-    pub windows: u64,
-    /// Its part in them, as the leader counted it.
-    pub part: Part,
+    /// Its share in the search, as the leader counted it.
+    pub share: Share,
+    /// Whether it was given a task at all.
+    has_begun: bool,
     pub busiest_share: f64,
     /// Its sessions that lost their connection, by reason.
     pub lost: BTreeMap<String, u64>,
@@ -60,12 +62,17 @@ pub fn follow(
         link,
         name: format!("the load that leads at {}", meeting.text),
     };
-    let number = match leader.receive(stop)? {
-        FromLeader::Connect { number } => number,
-        FromLeader::Refused { why } => return Err(Refusal::Told(why).into()),
+    match leader.receive(stop)? {
+        FromLeader::Connect {
+            number,
+            first_session,
+        } => {
+            plan.seed ^= number << SEED_SHIFT;
+            plan.first_session = first_session;
+        }
+        FromLeader::Refused { why } => return Err(Refusal::Told(plain(&why)).into()),
         _ => return Err(leader.lost(&LinkError::Malformed)),
-    };
-    plan.seed ^= number << SEED_SHIFT;
+    }
     let plan = Arc::new(plan);
     let mut followed = connected(&plan, &mut leader, reporter, stop).map_err(|error| {
         let (error, why) = match error {
@@ -159,22 +166,22 @@ fn connected(
                 let now_ns = monotonic_ns();
                 leader.send(&FromFollower::Clock { now_ns })?;
             }
-            FromLeader::Begin(task) => {
-                if followed.windows == 0 {
+            FromLeader::Begin(task) if task.is_sound(plan.sessions) => {
+                if !followed.has_begun {
                     report_edge(reporter, "measure", Edge::Begin, Some(task.begin_ns))?;
                 }
                 let counts = counted(&task, &mut workers)?;
                 if stop.is_set() {
                     return Err(Error::Stopped);
                 }
-                followed.add(&counts);
+                followed.add(&counts.window);
                 leader.send(&FromFollower::Ended(Box::new(counts)))?;
             }
-            FromLeader::End(part) => {
-                if followed.windows > 0 {
+            FromLeader::End(share) => {
+                if followed.has_begun {
                     report_edge(reporter, "measure", Edge::End, Some(monotonic_ns()))?;
                 }
-                followed.part = part;
+                followed.share = share;
                 workers.end()?;
                 let has_server = plan.target.is_server_here();
                 let machine_busy = machine.and_then(|it| it.busy_since(has_server));
@@ -190,17 +197,17 @@ fn counted(task: &Task, workers: &mut Workers) -> Result<TaskCounts, Error> {
     let late_ns = monotonic_ns().saturating_sub(task.begin_ns);
     workers.begin(task)?;
     let tallies = workers.finish(&mut |_, _| {})?;
+    let busiest = busiest_share(&tallies);
     Ok(TaskCounts {
-        busiest_share: busiest_share(&tallies),
-        tally: Tally::merged(tallies),
+        window: WindowCounts::of(tallies, busiest),
         late_ns,
     })
 }
 
 impl Followed {
-    fn add(&mut self, counts: &TaskCounts) {
-        self.windows += 1;
+    fn add(&mut self, counts: &WindowCounts) {
+        self.has_begun = true;
         self.busiest_share = self.busiest_share.max(counts.busiest_share);
-        add_counts(&mut self.lost, &counts.tally.lost);
+        add_counts(&mut self.lost, &counts.lost);
     }
 }

@@ -1,59 +1,90 @@
 //! The loads that follow, as the one sees them that leads.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 use concurve_clock::monotonic_ns;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::error::{Refusal, TogetherError};
 use super::link::{Introduction, Link, LinkError};
 use super::meeting::{Meeting, Token};
-use super::messages::{FromFollower, FromLeader, Part, TaskCounts};
-use crate::counts::tally::Tally;
+use super::messages::{FromFollower, FromLeader, Share, TaskCounts, plain};
+use crate::counts::window::WindowCounts;
 use crate::error::Error;
-use crate::plan::{Pace, Plan, Task};
+use crate::plan::{Among, Plan, Task};
 use crate::stop::Stop;
 use crate::units::time;
 
-/// So long a process may take that has connected to show that it is a load.
-const ADMISSION_NS: u64 = 5_000_000_000;
 /// A load that is at work answers within this time: after the end of a task, or at once.
 const ANSWER_NS: u64 = 30_000_000_000;
-/// How often the clocks are compared before a task; the shortest round trip counts.
+/// The sessions of a load are connected within this time, each with a limit of its own.
+const CONNECT_NS: u64 = 300_000_000_000;
+/// So long a load may take to end, when all is measured.
+const END_NS: u64 = 2_000_000_000;
+/// How often the clocks are compared before a task; the shortest round trip counts. More often if that is too
+/// long.
 const COMPARISONS: usize = 5;
+const MORE_COMPARISONS: usize = 20;
+/// Half of a round trip may be this share of a window: by so much the begin of the loads may differ.
+const CLOCK_SHARE_MAX: f64 = 0.02;
+/// Clocks that both run evenly differ by less than this from one window to the next.
+const JUMP_NS: u64 = 10_000_000;
 /// A task is sent so many round trips before its begin.
 const LEAD_ROUND_TRIPS: u64 = 4;
-/// So many strangers are named.
+/// So many strangers are named, and so many kinds of transactions.
 const NAMED_MAX: usize = 3;
+const KINDS_NAMED_MAX: usize = 8;
+/// How often a wait looks whether to stop.
+const MOMENT: Duration = Duration::from_millis(100);
 
 /// A load that waits for those that follow it.
 #[derive(Debug)]
 pub struct Leader {
-    listener: TcpListener,
+    arrivals: Receiver<Arrival>,
     meeting: Meeting,
     awaited: u64,
+    /// Nobody else is let in.
+    is_full: Arc<AtomicBool>,
 }
 
 /// A process that has connected: a load of this search, or why it is none.
 type Arrival = (SocketAddr, Result<(Link, Introduction), Error>);
 
 impl Leader {
-    /// Listens for so many loads.
-    pub fn listen(meeting: Meeting, awaited: u64) -> Result<Self, Error> {
-        let bound = TcpListener::bind(&meeting.addresses[..]).and_then(|listener| {
-            listener.set_nonblocking(true)?;
-            Ok(listener)
-        });
+    /// Listens for so many loads, until the process ends. Each is admitted by itself and at once: one that
+    /// says nothing keeps nobody waiting, and one that comes too late is told.
+    pub fn listen(meeting: Meeting, awaited: u64, stop: &Stop) -> Result<Self, Error> {
+        let bound = TcpListener::bind(&meeting.addresses[..]);
         let listener = bound.map_err(|source| TogetherError::Listen {
             address: meeting.text.clone(),
             source,
         })?;
+        let (sender, arrivals) = channel();
+        let is_full = Arc::new(AtomicBool::new(false));
+        let admission = Admission {
+            token: meeting.token.clone(),
+            stop: stop.clone(),
+            awaited,
+            is_full: is_full.clone(),
+            arrivals: sender,
+        };
+        thread::Builder::new()
+            .name("admission".to_owned())
+            .spawn(move || {
+                for stream in listener.incoming().map_while(Result::ok) {
+                    admission.begin(stream);
+                }
+            })
+            .map_err(|error| Error::Thread(0, error))?;
         Ok(Self {
-            listener,
+            arrivals,
             meeting,
             awaited,
+            is_full,
         })
     }
 
@@ -61,62 +92,41 @@ impl Leader {
     /// search is sent away, and does not end the wait.
     pub fn gather(self, plan: &Plan, stop: &Stop) -> Result<Followers, Error> {
         let until_ns = monotonic_ns() + self.meeting.limit_ns;
-        let (sender, arrivals) = channel();
         let (mut found, mut strangers) = (Vec::new(), Vec::new());
         while (found.len() as u64) < self.awaited {
-            self.accept(&sender, stop)?;
-            while let Ok((from, arrived)) = arrivals.try_recv() {
-                match arrived {
-                    Ok((link, introduction)) => {
-                        found.push(Follower::new(from, link, introduction, plan)?);
-                    }
-                    Err(Error::Together(TogetherError::Unmet(why))) => {
-                        strangers.push(format!("{} is {why}", from.ip()));
-                    }
-                    Err(error) => return Err(error),
+            match self.arrivals.recv_timeout(MOMENT) {
+                Ok((from, Ok((link, introduction)))) => {
+                    found.push(Follower::new(from, link, introduction, plan)?);
                 }
+                Ok((from, Err(Error::Together(TogetherError::Unmet(why))))) => {
+                    strangers.push(format!("{} is {why}", from.ip()));
+                }
+                Ok((_, Err(error))) => return Err(error),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(Error::ThreadFailed),
             }
-            if monotonic_ns() >= until_ns {
+            if stop.is_set() {
+                return Err(Error::Stopped);
+            }
+            if (found.len() as u64) < self.awaited && monotonic_ns() >= until_ns {
                 return Err(self.too_few(found.len() as u64, &strangers).into());
+            }
+        }
+        self.is_full.store(true, Ordering::SeqCst);
+        for (_, surplus) in self.arrivals.try_iter() {
+            if let Ok((mut link, _)) = surplus {
+                link.refuse(&Refusal::Full(self.awaited + 1));
             }
         }
         // The same order in each trial, in whatever order they came.
         found.sort_by(|a, b| a.name.cmp(&b.name));
         let mut all = Followers {
             all: found,
+            own_sessions: plan.sessions,
             stop: stop.clone(),
         };
         all.connect()?;
         Ok(all)
-    }
-
-    /// Waits a moment for the next process, and has it admitted meanwhile: one that says nothing keeps
-    /// nobody waiting.
-    fn accept(&self, arrivals: &Sender<Arrival>, stop: &Stop) -> Result<(), Error> {
-        let moment = Timespec {
-            tv_sec: 0,
-            tv_nsec: 20_000_000,
-        };
-        let mut waits = [
-            PollFd::new(&self.listener, PollFlags::IN),
-            PollFd::new(stop, PollFlags::IN),
-        ];
-        // A wait that is interrupted is a short one.
-        let _ = poll(&mut waits, Some(&moment));
-        if stop.is_set() {
-            return Err(Error::Stopped);
-        }
-        let Ok((stream, from)) = self.listener.accept() else {
-            return Ok(());
-        };
-        let (token, stop, arrivals) = (self.meeting.token.clone(), stop.clone(), arrivals.clone());
-        thread::Builder::new()
-            .name("admission".to_owned())
-            .spawn(move || {
-                let _ = arrivals.send((from, admitted(stream, &token, &stop)));
-            })
-            .map_err(|error| Error::Thread(0, error))?;
-        Ok(())
     }
 
     fn too_few(&self, came: u64, strangers: &[String]) -> TogetherError {
@@ -135,12 +145,46 @@ impl Leader {
     }
 }
 
+/// Lets in the processes that connect to a leader.
+struct Admission {
+    token: Token,
+    stop: Stop,
+    awaited: u64,
+    is_full: Arc<AtomicBool>,
+    arrivals: Sender<Arrival>,
+}
+
+impl Admission {
+    /// Has a process admitted in a thread of its own. Where there are too many of them it is left.
+    fn begin(&self, stream: TcpStream) {
+        let Ok(from) = stream.peer_addr() else {
+            return;
+        };
+        let (token, stop, arrivals) =
+            (self.token.clone(), self.stop.clone(), self.arrivals.clone());
+        let (is_full, full) = (self.is_full.clone(), Refusal::Full(self.awaited + 1));
+        let admission = move || {
+            if is_full.load(Ordering::SeqCst) {
+                let _ = Link::new(stream).map(|mut it| it.refuse(&full));
+                return;
+            }
+            let arrived = admitted(stream, &token, &stop);
+            // Of the last ones that were let in, some come too late.
+            if let Err(unread) = arrivals.send((from, arrived))
+                && let Ok((mut link, _)) = unread.0.1
+            {
+                link.refuse(&full);
+            }
+        };
+        let named = thread::Builder::new().name("admission".to_owned());
+        let _ = named.spawn(admission);
+    }
+}
+
 fn admitted(stream: TcpStream, token: &Token, stop: &Stop) -> Result<(Link, Introduction), Error> {
-    // Of the listener a connection may inherit that it does not wait.
-    let blocks = stream.set_nonblocking(false);
-    let opened = blocks.and_then(|()| Link::new(stream));
+    let opened = Link::new(stream);
     let mut link = opened.map_err(|error| Refusal::Stranger(error.to_string()))?;
-    let introduction = link.admit(token, monotonic_ns() + ADMISSION_NS, stop)?;
+    let introduction = link.admit(token, stop)?;
     Ok((link, introduction))
 }
 
@@ -148,6 +192,7 @@ fn admitted(stream: TcpStream, token: &Token, stop: &Stop) -> Result<(Link, Intr
 #[derive(Debug)]
 pub struct Followers {
     all: Vec<Follower>,
+    own_sessions: u64,
     stop: Stop,
 }
 
@@ -156,22 +201,23 @@ struct Follower {
     name: String,
     link: Link,
     sessions: u64,
-    /// Its CLOCK_MONOTONIC less ours.
-    offset_ns: i64,
+    /// Its CLOCK_MONOTONIC less ours; `None` before they were compared.
+    offset_ns: Option<i64>,
 }
 
-/// What a load counted in a task, by the clock of the leader.
+/// What a load counted in a task; or that it heard of it too late, and how much.
 #[derive(Debug)]
-pub struct Counted {
-    pub tally: Tally,
-    pub busiest_share: f64,
+pub enum Counted {
+    Window(Box<WindowCounts>),
+    Late { name: String, late_ns: u64 },
 }
 
 impl Followers {
-    /// None: a search by one process.
-    pub fn none(stop: &Stop) -> Self {
+    /// None: a search by one process with so many sessions.
+    pub fn none(own_sessions: u64, stop: &Stop) -> Self {
         Self {
             all: Vec::new(),
+            own_sessions,
             stop: stop.clone(),
         }
     }
@@ -181,44 +227,56 @@ impl Followers {
         self.all.iter().map(|it| (it.name.as_str(), it.sessions))
     }
 
-    /// Number of sessions of all of them.
-    pub fn sessions(&self) -> u64 {
-        self.all.iter().map(|it| it.sessions).sum()
+    /// Number of sessions of all loads, that of the leader among them.
+    pub fn all_sessions(&self) -> u64 {
+        self.own_sessions + self.all.iter().map(|it| it.sessions).sum::<u64>()
     }
 
     fn connect(&mut self) -> Result<(), Error> {
+        let mut first_session = self.own_sessions;
         for (number, follower) in (1..).zip(&mut self.all) {
-            follower.send(&FromLeader::Connect { number })?;
+            follower.send(&FromLeader::Connect {
+                number,
+                first_session,
+            })?;
+            first_session += follower.sessions;
         }
+        let until_ns = monotonic_ns() + CONNECT_NS;
         for follower in &mut self.all {
-            // Each session has a time limit of its own.
-            match follower.receive(u64::MAX, Some(&self.stop))? {
+            match follower.receive(until_ns, Some(&self.stop))? {
                 FromFollower::Connected => (),
-                other => return Err(follower.unexpected(other)),
+                _ => return Err(follower.lost(&LinkError::Malformed)),
             }
         }
         Ok(())
     }
 
-    /// Compares the clocks, and tells how long before its begin a task has to be sent.
-    pub fn lead_ns(&mut self) -> Result<u64, Error> {
+    /// Compares the clocks, and tells how long before its begin a task has to be sent that has a window of
+    /// this length.
+    pub fn lead_ns(&mut self, window_ns: u64) -> Result<u64, Error> {
         let mut longest_ns = 0;
         for follower in &mut self.all {
-            longest_ns = longest_ns.max(follower.compare_clocks(&self.stop)?);
+            longest_ns = longest_ns.max(follower.compare_clocks(window_ns, &self.stop)?);
         }
         Ok(LEAD_ROUND_TRIPS * longest_ns)
     }
 
-    /// Gives each its share of a load, by its sessions among all; `own` are those of the leader. Returns
-    /// the leader's share.
-    pub fn begin(&mut self, task: &Task, own: u64) -> Result<Task, Error> {
-        let all = (own + self.sessions()) as f64;
-        for (turn, follower) in (1..).zip(&mut self.all) {
-            let mut part = part_of(task, follower.sessions as f64 / all, turn);
-            part.begin_ns = follower.there(part.begin_ns);
+    /// Gives each a load, of which it sends its share by its sessions. Returns the task of the leader.
+    pub fn begin(&mut self, task: &Task) -> Result<Task, Error> {
+        let (mut first, all) = (self.own_sessions, self.all_sessions());
+        for follower in &mut self.all {
+            let part = Task {
+                begin_ns: follower.there(task.begin_ns),
+                among: Some(Among { first, all }),
+                ..*task
+            };
             follower.send(&FromLeader::Begin(part))?;
+            first += follower.sessions;
         }
-        Ok(part_of(task, own as f64 / all, 0))
+        Ok(Task {
+            among: Some(Among { first: 0, all }),
+            ..*task
+        })
     }
 
     /// Waits until all have ended a task; what each counted.
@@ -232,46 +290,27 @@ impl Followers {
         counted.collect()
     }
 
-    /// Ends them, with the part that each had in the search. Returns who had the CPUs of their machines, if
-    /// they were busy.
-    pub fn end(mut self, parts: &[Part]) -> Result<Vec<String>, Error> {
-        let mut busy = Vec::new();
-        for (follower, part) in self.all.iter_mut().zip(parts) {
-            follower.send(&FromLeader::End(part.clone()))?;
-            // What has been measured is told also where the run was stopped.
-            let mut answer = follower.receive(monotonic_ns() + ANSWER_NS, None)?;
-            if let FromFollower::Ended(_) = answer {
-                // Of the task in which the run was stopped.
-                answer = follower.receive(monotonic_ns() + ANSWER_NS, None)?;
-            }
-            match answer {
-                FromFollower::Left { machine_busy } => {
-                    busy.extend(machine_busy.map(|it| format!("{}: {it}", follower.name)));
-                }
-                other => return Err(follower.unexpected(other)),
-            }
+    /// Ends them, with the share that each had in the search. Returns who had the CPUs of their machines, if
+    /// they were busy. All is measured by now, so a load that is gone takes nothing away.
+    pub fn end(mut self, shares: &[Share]) -> Vec<String> {
+        for (follower, share) in self.all.iter_mut().zip(shares) {
+            let _ = follower.send(&FromLeader::End(*share));
         }
-        Ok(busy)
+        let until_ns = monotonic_ns() + END_NS;
+        let busy = self.all.iter_mut().filter_map(|follower| {
+            loop {
+                match follower.receive(until_ns, None) {
+                    // Of the task in which the run was stopped.
+                    Ok(FromFollower::Ended(_) | FromFollower::Clock { .. }) => (),
+                    Ok(FromFollower::Left { machine_busy }) => {
+                        return machine_busy.map(|it| format!("{}: {}", follower.name, plain(&it)));
+                    }
+                    _ => return None,
+                }
+            }
+        });
+        busy.collect()
     }
-}
-
-/// A load's part of a task. Where transactions are due at constant intervals, the loads take turns.
-fn part_of(task: &Task, share: f64, turn: u64) -> Task {
-    let pace = match task.pace {
-        Pace::Open {
-            rate_per_second,
-            spread,
-            backlog_max,
-            ..
-        } => Pace::Open {
-            rate_per_second: rate_per_second * share,
-            spread,
-            backlog_max: (backlog_max as f64 * share).ceil() as usize,
-            first_ns: Some(((turn + 1) as f64 * 1e9 / rate_per_second) as u64),
-        },
-        closed => closed,
-    };
-    Task { pace, ..*task }
 }
 
 impl Follower {
@@ -282,12 +321,13 @@ impl Follower {
         introduction: Introduction,
         plan: &Plan,
     ) -> Result<Self, Error> {
-        let name = introduction.role.unwrap_or_else(|| from.to_string());
+        let role = introduction.role.map(|it| plain(&it));
+        let name = role.unwrap_or_else(|| from.to_string());
         let own = plan.kind_names();
         if introduction.kinds != own {
             let why = Refusal::Transactions {
-                theirs: introduction.kinds.join(", "),
-                ours: own.join(", "),
+                theirs: listed(&introduction.kinds),
+                ours: listed(&own),
             };
             link.refuse(&why);
             return Err(TogetherError::Refused { with: name, why }.into());
@@ -296,7 +336,7 @@ impl Follower {
             name,
             link,
             sessions: introduction.sessions,
-            offset_ns: 0,
+            offset_ns: None,
         })
     }
 
@@ -309,7 +349,7 @@ impl Follower {
         match self.link.receive(until_ns, stop) {
             Ok(FromFollower::Failed { why }) => Err(TogetherError::Failed {
                 name: self.name.clone(),
-                why,
+                why: plain(&why),
             }
             .into()),
             Ok(message) => Ok(message),
@@ -323,101 +363,296 @@ impl Follower {
         TogetherError::Lost { name, why }.into()
     }
 
-    fn unexpected(&self, _: FromFollower) -> Error {
-        self.lost(&LinkError::Malformed)
-    }
-
     /// Reads its clock in the middle of a round trip, several times. Returns the shortest round trip.
-    fn compare_clocks(&mut self, stop: &Stop) -> Result<u64, Error> {
-        let mut shortest_ns = u64::MAX;
-        for _ in 0..COMPARISONS {
+    fn compare_clocks(&mut self, window_ns: u64, stop: &Stop) -> Result<u64, Error> {
+        let most_ns = (2.0 * CLOCK_SHARE_MAX * window_ns as f64) as u64;
+        let (mut shortest_ns, mut offset_ns) = (u64::MAX, 0);
+        for count in 0..MORE_COMPARISONS {
+            if count >= COMPARISONS && shortest_ns <= most_ns {
+                break;
+            }
             let asked_ns = monotonic_ns();
             self.send(&FromLeader::Clock)?;
             let answer = self.receive(asked_ns + ANSWER_NS, Some(stop))?;
             let FromFollower::Clock { now_ns } = answer else {
-                return Err(self.unexpected(answer));
+                return Err(self.lost(&LinkError::Malformed));
             };
-            let answered_ns = monotonic_ns();
-            if answered_ns - asked_ns < shortest_ns {
-                shortest_ns = answered_ns - asked_ns;
-                self.offset_ns = now_ns as i64 - (asked_ns + shortest_ns / 2) as i64;
+            let round_trip_ns = monotonic_ns() - asked_ns;
+            if round_trip_ns < shortest_ns {
+                shortest_ns = round_trip_ns;
+                offset_ns = now_ns.wrapping_sub(asked_ns + shortest_ns / 2) as i64;
             }
         }
+        if shortest_ns > most_ns {
+            return Err(TogetherError::Far {
+                name: self.name.clone(),
+                round_trip: time(shortest_ns as f64),
+                window: time(window_ns as f64),
+            }
+            .into());
+        }
+        let by_ns = offset_ns.abs_diff(self.offset_ns.unwrap_or(offset_ns));
+        if by_ns > JUMP_NS + most_ns {
+            return Err(TogetherError::Jumped {
+                name: self.name.clone(),
+                by: time(by_ns as f64),
+            }
+            .into());
+        }
+        self.offset_ns = Some(offset_ns);
         Ok(shortest_ns)
     }
 
     /// A time on our clock, on its clock.
     fn there(&self, ns: u64) -> u64 {
-        ns.saturating_add_signed(self.offset_ns)
+        ns.saturating_add_signed(self.offset_ns.unwrap_or(0))
     }
 
     fn finish(&mut self, task: &Task, until_ns: u64, stop: &Stop) -> Result<Counted, Error> {
         let answer = self.receive(until_ns, Some(stop))?;
         let FromFollower::Ended(counts) = answer else {
-            return Err(self.unexpected(answer));
+            return Err(self.lost(&LinkError::Malformed));
         };
         let TaskCounts {
-            mut tally,
-            busiest_share,
+            mut window,
             late_ns,
         } = *counts;
+        if !window.is_sound(self.sessions) {
+            return Err(self.lost(&LinkError::Malformed));
+        }
         if late_ns > task.measure_ns() - task.begin_ns {
-            return Err(TogetherError::Late {
-                name: self.name.clone(),
-                late: time(late_ns as f64),
-            }
-            .into());
+            let name = self.name.clone();
+            return Ok(Counted::Late { name, late_ns });
         }
-        for at_ns in [&mut tally.begin_ns, &mut tally.end_ns] {
-            *at_ns = at_ns.saturating_add_signed(-self.offset_ns);
+        for texts in [&mut window.lost, &mut window.ended.errors] {
+            *texts = std::mem::take(texts)
+                .into_iter()
+                .map(|(text, count)| (plain(&text), count))
+                .collect();
         }
-        Ok(Counted {
-            tally,
-            busiest_share,
-        })
+        Ok(Counted::Window(Box::new(window)))
     }
+}
+
+/// Names, as far as they fit into a message.
+fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(KINDS_NAMED_MAX).map(|it| plain(it));
+    let mut shown = Vec::from_iter(shown);
+    if names.len() > KINDS_NAMED_MAX {
+        shown.push(format!("and {} more", names.len() - KINDS_NAMED_MAX));
+    }
+    shown.join(", ")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::plan::{End, Spread};
+    use clap::Parser;
 
-    #[test]
-    fn the_parts_of_a_load_are_the_load() {
-        let task = Task {
-            begin_ns: 50,
+    use super::*;
+    use crate::command_line::Arguments;
+    use crate::counts::tally::Tally;
+    use crate::plan::{End, Pace, Spread};
+
+    const WINDOW_NS: u64 = 1_000_000_000;
+
+    fn plan() -> Plan {
+        let called = ["concurve-load", "redis://127.0.0.1:1", "--workload", "ping"];
+        Arguments::parse_from([&called[..], &["--sessions", "2"]].concat())
+            .plan()
+            .unwrap()
+    }
+
+    fn task() -> Task {
+        Task {
+            begin_ns: monotonic_ns() + 20_000_000,
+            warm_up_ns: 1_000_000_000,
             pace: Pace::Open {
-                rate_per_second: 1e3,
-                spread: Spread::Constant,
-                backlog_max: 10,
-                first_ns: None,
+                rate_per_second: 10.0,
+                spread: Spread::Poisson,
+                backlog_max: 1,
             },
             end: End::After { ns: 1_000_000 },
             ..Task::NONE
-        };
-        let parts = [(0, 0.5), (1, 0.25), (2, 0.25)].map(|(turn, it)| part_of(&task, it, turn));
-        let (mut rate, mut firsts) = (0.0, Vec::new());
-        for part in parts {
-            let Pace::Open {
-                rate_per_second,
-                first_ns,
-                ..
-            } = part.pace
-            else {
-                panic!("an open loop stays one");
-            };
-            rate += rate_per_second;
-            firsts.push(first_ns.unwrap());
-            assert_eq!((part.begin_ns, part.end), (task.begin_ns, task.end));
         }
-        assert_eq!(rate, 1e3);
-        // They take turns: none sends at the same time as another.
-        assert_eq!(firsts, [1_000_000, 2_000_000, 3_000_000]);
-        let closed = Task {
-            pace: Pace::Closed { think_ns: 0 },
-            ..task
+    }
+
+    fn window() -> Box<TaskCounts> {
+        Box::new(TaskCounts {
+            window: WindowCounts::of(vec![Tally::new(1, 2)], 0.1),
+            late_ns: 0,
+        })
+    }
+
+    /// A leader with as many followers as scripts: each gets the messages of the leader, from `Connect` on,
+    /// and answers.
+    fn gathered<const N: usize>(
+        scripts: [fn(&mut Link, FromLeader); N],
+    ) -> Result<Followers, Error> {
+        let meeting = Meeting::at("--listen", "127.0.0.1:1", None, 10_000_000_000).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let meeting = Meeting {
+            addresses: vec![address],
+            ..meeting
         };
-        assert_eq!(part_of(&closed, 0.5, 1), closed);
+        let stop = Stop::new().unwrap();
+        let leader = Leader::listen(meeting, N as u64, &stop).unwrap();
+        let plan = plan();
+        for (number, script) in scripts.into_iter().enumerate() {
+            let introduction = Introduction {
+                role: Some(format!("load-{number}\n")),
+                sessions: 2,
+                kinds: plan.kind_names(),
+            };
+            thread::spawn(move || {
+                let stop = Stop::new().unwrap();
+                let mut link = Link::new(TcpStream::connect(address).unwrap()).unwrap();
+                link.join(&Token::default(), &introduction, &stop).unwrap();
+                while let Ok(message) = link.receive(u64::MAX, None) {
+                    script(&mut link, message);
+                }
+            });
+        }
+        leader.gather(&plan, &stop)
+    }
+
+    fn answer(link: &mut Link, asked: FromLeader) {
+        let answer = match asked {
+            FromLeader::Connect { .. } => FromFollower::Connected,
+            FromLeader::Clock => FromFollower::Clock {
+                now_ns: monotonic_ns(),
+            },
+            FromLeader::Begin(_) => FromFollower::Ended(window()),
+            FromLeader::End(_) => FromFollower::Left { machine_busy: None },
+            _ => return,
+        };
+        let _ = link.send(&answer);
+    }
+
+    /// What a leader says of a follower that answers as it should, but for one message.
+    fn said_of(script: fn(&mut Link, FromLeader)) -> String {
+        let measured = || -> Result<(), Error> {
+            let mut followers = gathered([script])?;
+            for _ in 0..2 {
+                followers.lead_ns(WINDOW_NS)?;
+                let task = task();
+                followers.begin(&task)?;
+                followers.finish(&task)?;
+            }
+            Ok(())
+        };
+        match measured() {
+            Ok(()) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn each_load_has_sessions_of_its_own_among_all() {
+        let mut followers = gathered([answer, answer]).unwrap();
+        assert_eq!(followers.all_sessions(), 6);
+        // A name is a line, whatever the other process says.
+        let names = Vec::from_iter(followers.each().map(|it| it.0.to_owned()));
+        assert_eq!(names, ["load-0\u{fffd}", "load-1\u{fffd}"]);
+        followers.lead_ns(WINDOW_NS).unwrap();
+        let task = task();
+        let own = followers.begin(&task).unwrap();
+        assert_eq!(own.among, Some(Among { first: 0, all: 6 }));
+        let counted = followers.finish(&task).unwrap();
+        assert!(matches!(
+            counted[..],
+            [Counted::Window(_), Counted::Window(_)]
+        ));
+        assert!(followers.end(&[Share::default(); 2]).is_empty());
+    }
+
+    #[test]
+    fn a_follower_that_breaks_the_rules_is_named() {
+        assert_eq!(said_of(answer), "");
+        let said = said_of(|link, asked| match asked {
+            FromLeader::Begin(_) => {
+                let mut counts = window();
+                counts.window.ended.ok = u64::MAX;
+                let _ = link.send(&FromFollower::Ended(counts));
+            }
+            other => answer(link, other),
+        });
+        assert!(
+            said.contains("load-0\u{fffd} was lost: it sent what no load sends"),
+            "{said}"
+        );
+        let said = said_of(|link, asked| match asked {
+            FromLeader::Clock => {
+                let _ = link.send(&FromFollower::Connected);
+            }
+            other => answer(link, other),
+        });
+        assert!(said.contains("what no load sends"), "{said}");
+        let said = said_of(|link, asked| match asked {
+            FromLeader::Begin(_) => {
+                let why = "no\u{1b}[31m disk".to_owned();
+                let _ = link.send(&FromFollower::Failed { why });
+            }
+            other => answer(link, other),
+        });
+        assert!(said.contains("failed: no\u{fffd}[31m disk"), "{said}");
+    }
+
+    #[test]
+    fn clocks_that_jump_and_ways_that_are_long_are_named() {
+        let said = said_of(|link, asked| match asked {
+            FromLeader::Clock => {
+                use std::sync::atomic::AtomicU64;
+                static ASKED: AtomicU64 = AtomicU64::new(0);
+                let jumped = ASKED.fetch_add(1, Ordering::SeqCst) >= COMPARISONS as u64;
+                let now_ns = monotonic_ns() + 1_000_000_000_000 * u64::from(jumped);
+                let _ = link.send(&FromFollower::Clock { now_ns });
+            }
+            other => answer(link, other),
+        });
+        assert!(said.contains("its clock jumped by"), "{said}");
+        let said = said_of(|link, asked| {
+            if matches!(asked, FromLeader::Clock) {
+                thread::sleep(Duration::from_millis(60));
+            }
+            answer(link, asked);
+        });
+        assert!(said.contains("a round trip takes 6"), "{said}");
+    }
+
+    #[test]
+    fn a_load_that_is_gone_at_the_end_takes_nothing_away() {
+        let mut followers = gathered([answer, |link, asked| match asked {
+            FromLeader::End(_) => {}
+            other => answer(link, other),
+        }])
+        .unwrap();
+        followers.lead_ns(WINDOW_NS).unwrap();
+        assert!(followers.end(&[Share::default(); 2]).is_empty());
+    }
+
+    #[test]
+    fn a_late_load_says_how_late() {
+        let mut followers = gathered([|link, asked| match asked {
+            FromLeader::Begin(task) => {
+                let mut counts = window();
+                counts.late_ns = task.measure_ns() - task.begin_ns + 1;
+                let _ = link.send(&FromFollower::Ended(counts));
+            }
+            other => answer(link, other),
+        }])
+        .unwrap();
+        followers.lead_ns(WINDOW_NS).unwrap();
+        let task = task();
+        followers.begin(&task).unwrap();
+        let counted = followers.finish(&task).unwrap();
+        assert!(matches!(
+            counted[..],
+            [Counted::Late {
+                late_ns: 1_000_000_001,
+                ..
+            }]
+        ));
     }
 }

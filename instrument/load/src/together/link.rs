@@ -12,10 +12,14 @@ use serde::de::DeserializeOwned;
 
 use super::error::Refusal;
 use super::meeting::{Token, nonce};
-use super::messages::{FromFollower, FromLeader};
+use super::messages::{FromFollower, FromLeader, plain};
 use crate::error::Error;
 use crate::stop::Stop;
 
+/// So long a process may take to show that it is a load.
+const ADMISSION_NS: u64 = 10_000_000_000;
+/// As many as the option takes.
+const SESSIONS_MAX: u64 = 1_000_000;
 /// How often a wait for a message looks whether to stop.
 const STOP_CHECK: Duration = Duration::from_millis(200);
 /// A message that cannot be sent for so long has no receiver any more.
@@ -96,20 +100,18 @@ impl Link {
     ) -> Result<T, LinkError> {
         self.line.clear();
         loop {
+            // In each turn: who sends a byte now and then does not keep this waiting.
+            if stop.is_some_and(Stop::is_set) {
+                return Err(LinkError::Stopped);
+            }
             let found = match self.stream.fill_buf() {
                 Ok([]) => return Err(LinkError::Closed),
                 Ok(found) => found,
-                Err(error) if is_wait(&error) => {
-                    if stop.is_some_and(Stop::is_set) {
-                        return Err(LinkError::Stopped);
-                    }
-                    if monotonic_ns() >= until_ns {
-                        return Err(LinkError::TimedOut);
-                    }
-                    continue;
-                }
+                Err(error) if is_wait(&error) && monotonic_ns() < until_ns => continue,
+                Err(error) if is_wait(&error) => return Err(LinkError::TimedOut),
                 Err(error) => return Err(lost(error)),
             };
+            let is_late = monotonic_ns() >= until_ns;
             let end = found.iter().position(|it| *it == b'\n');
             let length = end.map_or(found.len(), |it| it + 1);
             if self.line.len() + length > self.bytes_max {
@@ -120,11 +122,18 @@ impl Link {
             if end.is_some() {
                 return serde_json::from_slice(&self.line).map_err(|_| LinkError::Malformed);
             }
+            if is_late {
+                return Err(LinkError::TimedOut);
+            }
         }
     }
 
     /// Lets a process that has connected show that it is a load with the token, and shows it the same.
-    pub fn admit(
+    pub fn admit(&mut self, token: &Token, stop: &Stop) -> Result<Introduction, Error> {
+        self.admit_until(token, monotonic_ns() + ADMISSION_NS, stop)
+    }
+
+    fn admit_until(
         &mut self,
         token: &Token,
         until_ns: u64,
@@ -151,9 +160,12 @@ impl Link {
         let nonces = [own.as_str(), nonce.as_str()];
         let refusal = if version != VERSION {
             Some(Refusal::Version {
-                theirs: version,
+                theirs: plain(&version),
                 ours: VERSION.to_owned(),
             })
+        } else if !(1..=SESSIONS_MAX).contains(&sessions) {
+            let why = format!("{sessions} sessions");
+            Some(Refusal::Stranger(why))
         } else if !token.is_proven(FOLLOWER, nonces, &proof) {
             Some(Refusal::Token)
         } else {
@@ -180,16 +192,17 @@ impl Link {
         let _ = self.send(&FromLeader::Refused { why });
     }
 
-    /// Shows the leader that this is a load with the token, and lets it show the same. The leader may take
-    /// long for its first word: it makes its data before.
+    /// Shows the leader that this is a load with the token, and lets it show the same.
     pub fn join(&mut self, token: &Token, own: &Introduction, stop: &Stop) -> Result<(), Error> {
-        let (version, theirs) = match self.receive(u64::MAX, Some(stop)).map_err(stranger)? {
+        let until_ns = monotonic_ns() + ADMISSION_NS;
+        let (version, theirs) = match self.receive(until_ns, Some(stop)).map_err(stranger)? {
             FromLeader::Challenge { version, nonce } => (version, nonce),
+            FromLeader::Refused { why } => return Err(Refusal::Told(plain(&why)).into()),
             _ => return Err(stranger(LinkError::Malformed)),
         };
         if version != VERSION {
             let ours = VERSION.to_owned();
-            let theirs = version;
+            let theirs = plain(&version);
             return Err(Refusal::Version { theirs, ours }.into());
         }
         let ours = nonce()?;
@@ -203,13 +216,13 @@ impl Link {
             proof: token.proof(FOLLOWER, nonces),
         })
         .map_err(stranger)?;
-        match self.receive(u64::MAX, Some(stop)).map_err(stranger)? {
+        match self.receive(until_ns, Some(stop)).map_err(stranger)? {
             FromLeader::Welcome { proof } if token.is_proven(LEADER, nonces, &proof) => {
                 self.bytes_max = BYTES_MAX;
                 Ok(())
             }
             FromLeader::Welcome { .. } => Err(Refusal::Token.into()),
-            FromLeader::Refused { why } => Err(Refusal::Told(why).into()),
+            FromLeader::Refused { why } => Err(Refusal::Told(plain(&why)).into()),
             _ => Err(stranger(LinkError::Malformed)),
         }
     }
@@ -272,7 +285,7 @@ mod tests {
                 .unwrap()
                 .join(&follows, &introduction(), &told)
         });
-        let admitted = Link::new(one).unwrap().admit(&leads, u64::MAX, &stop);
+        let admitted = Link::new(one).unwrap().admit(&leads, &stop);
         (admitted, follower.join().unwrap())
     }
 
@@ -307,7 +320,7 @@ mod tests {
             let stop = Stop::new().unwrap();
             other.write_all(sent.as_bytes()).unwrap();
             other.shutdown(std::net::Shutdown::Write).unwrap();
-            let error = Link::new(one).unwrap().admit(&token("a"), u64::MAX, &stop);
+            let error = Link::new(one).unwrap().admit(&token("a"), &stop);
             let said = error.unwrap_err().to_string();
             assert!(said.contains("no load that searches"), "{sent:?}: {said}");
         }
@@ -321,7 +334,7 @@ mod tests {
             let mut other = other;
             while other.write_all(&[b'x'; 4096]).is_ok() {}
         });
-        let error = Link::new(one).unwrap().admit(&token("a"), u64::MAX, &stop);
+        let error = Link::new(one).unwrap().admit(&token("a"), &stop);
         assert!(
             error
                 .unwrap_err()
@@ -330,8 +343,28 @@ mod tests {
         );
         flood.join().unwrap();
         let (one, _silent) = pair();
-        let error = Link::new(one).unwrap().admit(&token("a"), 0, &stop);
+        let error = Link::new(one).unwrap().admit_until(&token("a"), 0, &stop);
         assert!(error.unwrap_err().to_string().contains("nothing in time"));
+    }
+
+    #[test]
+    fn a_byte_now_and_then_keeps_nobody_waiting() {
+        let (one, mut other) = pair();
+        let drips = thread::spawn(move || {
+            while other.write_all(b"x").is_ok() {
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let stop = Stop::new().unwrap();
+        let mut link = Link::new(one).unwrap();
+        let until_ns = monotonic_ns() + 100_000_000;
+        let found = link.receive::<FromFollower>(until_ns, Some(&stop));
+        assert!(matches!(found, Err(LinkError::TimedOut)), "{found:?}");
+        stop.now();
+        let found = link.receive::<FromFollower>(u64::MAX, Some(&stop));
+        assert!(matches!(found, Err(LinkError::Stopped)), "{found:?}");
+        drop(link);
+        drips.join().unwrap();
     }
 
     #[test]
@@ -339,7 +372,7 @@ mod tests {
         let (one, _silent) = pair();
         let stop = Stop::new().unwrap();
         stop.now();
-        let error = Link::new(one).unwrap().admit(&token("a"), u64::MAX, &stop);
+        let error = Link::new(one).unwrap().admit(&token("a"), &stop);
         assert!(matches!(error, Err(Error::Stopped)));
     }
 }

@@ -95,6 +95,9 @@ impl Meeting {
     ) -> Result<Self, Error> {
         let found = text.to_socket_addrs().map(Vec::from_iter);
         let addresses = match found {
+            Ok(addresses) if addresses.iter().any(|it| it.port() == 0) => {
+                return Err(refused(option, text, "no port"));
+            }
             Ok(addresses) if !addresses.is_empty() => addresses,
             Ok(_) => return Err(refused(option, text, "no address of that name")),
             Err(error) => return Err(refused(option, text, &error.to_string())),
@@ -168,7 +171,14 @@ mod tests {
             "{error}"
         );
         assert!(Meeting::at("--listen", "10.0.0.1:7100", Some(token("a")), 1).is_ok());
-        for text in ["7100", "10.0.0.1", "10.0.0.1:x", "10.0.0.1:99999", ""] {
+        for text in [
+            "7100",
+            "10.0.0.1",
+            "10.0.0.1:x",
+            "10.0.0.1:99999",
+            "127.0.0.1:0",
+            "",
+        ] {
             let error = Meeting::at("--follow", text, None, 1)
                 .unwrap_err()
                 .to_string();

@@ -1,9 +1,13 @@
-//! What loads that search together say to each other: a line of JSON each.
+//! What loads that search together say to each other: a line of JSON each. What comes from another process
+//! is checked before it is used or shown.
 
+use concurve_clock::monotonic_ns;
+use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::counts::tally::Tally;
-use crate::plan::Task;
+use crate::counts::histogram::histogram;
+use crate::counts::window::WindowCounts;
+use crate::plan::{End, Pace, RATE_MAX, RATE_MIN, Task};
 
 /// Of the leader, in this order; those from `Clock` on as often as it needs them.
 #[derive(Debug, Serialize, Deserialize)]
@@ -20,15 +24,17 @@ pub enum FromLeader {
     Refused {
         why: String,
     },
-    /// Connect the sessions, as the load with this number, from 1 on.
+    /// Connect the sessions, as the load with this number, from 1 on; its first session has this number
+    /// among those of all loads.
     Connect {
         number: u64,
+        first_session: u64,
     },
     /// What does your clock say?
     Clock,
     Begin(Task),
-    /// The search is over; what it counted of this load.
-    End(Part),
+    /// The search is over.
+    End(Share),
 }
 
 /// Of a follower: an answer to each of those.
@@ -60,35 +66,189 @@ pub enum FromFollower {
     },
 }
 
-/// The counts of a load in one task, by its own clock.
+/// The counts of a load in one task.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct TaskCounts {
-    pub tally: Tally,
-    /// Share of a CPU that its busiest client thread used.
-    pub busiest_share: f64,
+    pub window: WindowCounts,
     /// How long after the begin of the task it heard of it; 0 if that was before.
     pub late_ns: u64,
 }
 
-/// A load's part in the windows of a search.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+/// What a load sent in the windows of a search, as the leader counted it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Share {
+    pub windows: u64,
     pub requests: u64,
-    /// Bad requests by objective.
-    pub bad: Vec<u64>,
+    /// How much of that was bad by the objective with the most, in windows without overload; `None` without
+    /// any.
+    pub bad_share: Option<f64>,
 }
 
-impl Part {
-    pub fn add(&mut self, other: &Self) {
-        self.requests += other.requests;
-        self.bad.resize(other.bad.len().max(self.bad.len()), 0);
-        let pairs = self.bad.iter_mut().zip(&other.bad);
-        pairs.for_each(|(own, other)| *own += other);
+/// Larger counts are none of a window.
+const COUNT_MAX: u64 = 1 << 48;
+/// So many kinds of errors, and so many reasons, at most.
+const REASONS_MAX: usize = 10_000;
+/// A task begins and ends within this time of now.
+const TASK_NS_MAX: u64 = 7 * 24 * 3600 * 1_000_000_000;
+const SESSIONS_MAX: u64 = 1_000_000_000;
+const TEXT_CHARS_MAX: usize = 200;
+
+impl WindowCounts {
+    /// Whether a load with so many sessions can have counted this.
+    pub fn is_sound(&self, sessions: u64) -> bool {
+        let ended = &self.ended;
+        let texts = ended.errors.len().max(self.lost.len());
+        let numbers = ended.errors.values().chain(self.lost.values()).copied();
+        let counts = [
+            ended.ok,
+            ended.refused,
+            self.due,
+            self.skipped,
+            self.acknowledged,
+        ];
+        if texts > REASONS_MAX || numbers.chain(counts).any(|it| it > COUNT_MAX / 100_000) {
+            return false;
+        }
+        let histograms = [&ended.latency_ns, &self.ages.0];
+        let answered = ended.latency_ns.len();
+        histograms.into_iter().all(is_of_our_scale)
+            && histograms.into_iter().all(|it| it.len() <= COUNT_MAX)
+            && (ended.ok + ended.refused..=ended.ended()).contains(&answered)
+            && self.lost.values().sum::<u64>() <= sessions
+            && (0.0..=1e6).contains(&self.busiest_share)
+            && self.last_ns <= TASK_NS_MAX
+    }
+}
+
+fn is_of_our_scale(histogram: &Histogram<u64>) -> bool {
+    let own = self::histogram();
+    let scale = |it: &Histogram<u64>| (it.low(), it.high(), it.sigfig());
+    scale(histogram) == scale(&own)
+}
+
+impl Task {
+    /// Whether it can be a task of a search for a load with so many sessions.
+    pub fn is_sound(&self, sessions: u64) -> bool {
+        let now = monotonic_ns();
+        let is_near = |ns: u64| ns.abs_diff(now) <= TASK_NS_MAX;
+        let End::After { ns } = self.end else {
+            return false;
+        };
+        let paces = match self.pace {
+            Pace::Closed { think_ns } => think_ns <= TASK_NS_MAX,
+            Pace::Open {
+                rate_per_second, ..
+            } => (RATE_MIN / 1e3..=RATE_MAX * 2.0).contains(&rate_per_second),
+        };
+        let times = [self.ramp_ns, self.warm_up_ns, ns];
+        let among = self.among.is_some_and(|it| {
+            it.all <= SESSIONS_MAX && it.first <= SESSIONS_MAX && it.first + sessions <= it.all
+        });
+        paces
+            && among
+            && ns > 0
+            && times.iter().all(|it| *it <= TASK_NS_MAX)
+            && is_near(self.begin_ns)
+            && self.interval_ns.is_none()
+    }
+}
+
+/// The text of another process as it may be shown: a line without control characters, and not too long.
+pub fn plain(text: &str) -> String {
+    let shown = |it: char| if it.is_control() { '\u{fffd}' } else { it };
+    let mut plain: String = text.chars().take(TEXT_CHARS_MAX).map(shown).collect();
+    if text.chars().nth(TEXT_CHARS_MAX).is_some() {
+        plain.push('…');
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counts::tally::Tally;
+    use crate::plan::{Among, Spread};
+    use crate::workload::Ending;
+
+    fn window() -> WindowCounts {
+        let mut tally = Tally::new(1, 2);
+        tally.end(0, 0, 1_000, Ending::Ok);
+        tally.end(0, 1, 2_000, Ending::Error("ERR".to_owned()));
+        tally.lose(0, "connection lost: reset".to_owned());
+        tally.lost.insert("reset".to_owned(), 1);
+        WindowCounts::of(vec![tally], 0.3)
     }
 
-    /// The largest share of bad requests by any objective; `None` without requests.
-    pub fn bad_share(&self) -> Option<f64> {
-        let worst = self.bad.iter().copied().max().unwrap_or(0);
-        (self.requests > 0).then(|| worst as f64 / self.requests as f64)
+    #[test]
+    fn counts_that_no_load_has_are_known() {
+        assert!(window().is_sound(2));
+        let broken: [fn(&mut WindowCounts); 9] = [
+            |it| it.ended.ok = u64::MAX,
+            |it| it.ended.ok = 5,
+            |it| it.due = u64::MAX,
+            |it| it.lost.values_mut().for_each(|it| *it = 3),
+            |it| it.ended.errors.values_mut().for_each(|it| *it = u64::MAX),
+            |it| it.busiest_share = f64::NAN,
+            |it| it.busiest_share = -5.0,
+            |it| it.last_ns = u64::MAX,
+            |it| it.ages.0 = Histogram::new_with_bounds(1, 1_000_000, 5).unwrap(),
+        ];
+        for (number, break_it) in broken.into_iter().enumerate() {
+            let mut counts = window();
+            break_it(&mut counts);
+            assert!(!counts.is_sound(2), "{number}");
+        }
+    }
+
+    #[test]
+    fn tasks_that_no_search_has_are_known() {
+        let task = |pace| Task {
+            begin_ns: monotonic_ns(),
+            warm_up_ns: 1_000,
+            pace,
+            end: End::After { ns: 1_000_000 },
+            among: Some(Among { first: 2, all: 4 }),
+            ..Task::NONE
+        };
+        let open = |rate_per_second| Pace::Open {
+            rate_per_second,
+            spread: Spread::Poisson,
+            backlog_max: 10,
+        };
+        let sound = task(open(100.0));
+        assert!(sound.is_sound(2) && !sound.is_sound(3));
+        assert!(task(Pace::Closed { think_ns: 0 }).is_sound(2));
+        for rate in [-5.0, 0.0, 1e12, 1e300, f64::NAN, f64::INFINITY] {
+            assert!(!task(open(rate)).is_sound(2), "{rate}");
+        }
+        let broken: [fn(&mut Task); 7] = [
+            |it| it.end = End::Transactions(0),
+            |it| it.end = End::After { ns: 0 },
+            |it| it.warm_up_ns = 1 << 63,
+            |it| it.begin_ns = u64::MAX,
+            |it| it.interval_ns = Some(0),
+            |it| it.among = None,
+            |it| {
+                it.among = Some(Among {
+                    first: u64::MAX,
+                    all: u64::MAX,
+                })
+            },
+        ];
+        for (number, break_it) in broken.into_iter().enumerate() {
+            let mut task = sound;
+            break_it(&mut task);
+            assert!(!task.is_sound(2), "{number}");
+        }
+    }
+
+    #[test]
+    fn a_text_of_another_process_is_one_short_line() {
+        assert_eq!(plain("load-2"), "load-2");
+        assert_eq!(plain("a\x1b[31mb\nc"), "a\u{fffd}[31mb\u{fffd}c");
+        assert_eq!(
+            plain(&"x".repeat(60_000)).chars().count(),
+            TEXT_CHARS_MAX + 1
+        );
     }
 }

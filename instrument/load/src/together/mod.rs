@@ -18,4 +18,4 @@ pub use error::TogetherError;
 pub use follower::{Followed, follow};
 pub use leader::{Counted, Followers, Leader};
 pub use meeting::{Meeting, Token};
-pub use messages::Part;
+pub use messages::Share;

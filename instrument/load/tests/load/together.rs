@@ -218,6 +218,66 @@ fn connected(at: &str) -> TcpStream {
 }
 
 #[test]
+fn a_load_that_comes_too_late_is_told() {
+    let (server, at) = (server(), meeting());
+    let lead =
+        format!("--slo p99=10ms --rate 50 --sessions 2 --duration 60s --lead 1 --listen {at}");
+    let leader = spawn(&server, &lead, TOKEN);
+    let other = spawn(&server, &format!("--follow {at} --sessions 2"), TOKEN);
+    begun(&server);
+    let (code, _, errors) = ended(spawn(
+        &server,
+        &format!("--follow {at} --sessions 2"),
+        TOKEN,
+    ));
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(
+        errors.contains("the search has its 2 loads already"),
+        "{errors}"
+    );
+    stop(&leader);
+    assert_eq!(ended(leader).0, Some(130));
+    assert_eq!(ended(other).0, Some(0));
+}
+
+#[test]
+fn what_leads_no_search_is_not_followed_for_long() {
+    let server = server();
+    let redis = format!("--follow {} --sessions 2", server.address);
+    let (code, _, errors) = ended(spawn(&server, &redis, TOKEN));
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(errors.contains("no load that searches"), "{errors}");
+}
+
+#[test]
+fn loads_of_a_search_have_keys_of_their_own() {
+    // A lock that a session takes while another one has it would be refused.
+    let (server, at) = (Server::start(locks), meeting());
+    let own = "--workload set-nx-del --keys session --sessions 2";
+    let other = spawn(&server, &format!("--follow {at} {own}"), TOKEN);
+    let lead =
+        format!("--slo errors=1% --rate 200 {own} --duration 3s --json --lead 1 --listen {at}");
+    let (_, said, errors) = ended(spawn(&server, &lead, TOKEN));
+    assert_eq!(ended(other).0, Some(0), "{errors}");
+    assert!(said.contains("requests"), "{said}");
+    let mut keys = KEYS.lock().unwrap().clone();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!(keys.len(), 4, "{keys:?}");
+}
+
+static KEYS: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
+
+/// Grants every lock, and notes its key.
+fn locks(_: u64, words: &[String]) -> Option<String> {
+    if words[0] == "SET" {
+        KEYS.lock().unwrap().push(words[1].clone());
+    }
+    thread::sleep(Duration::from_millis(1));
+    Some("+OK\r\n".to_owned())
+}
+
+#[test]
 fn loads_that_send_something_else_are_refused() {
     let (server, at) = (server(), meeting());
     let other = spawn(&server, &format!("--follow {at} --workload ping"), TOKEN);
