@@ -235,13 +235,22 @@ def merged_of(*copies: RoleRecord) -> tuple[dict[str, float], dict[str, str]]:
 
 
 def test_the_load_that_leads_a_search_has_its_answer() -> None:
-    leads = load("load-1", [1], [1.0], slo_rate_per_second=900.0, closed_rate_per_second=2000.0,
-                 slo_rate_low_per_second=800.0, slo_requests=70.0)  # fmt: skip
-    values, absent = merged_of(leads, followed("load-2", slo_requests=30.0))
+    leads = load(
+        "load-1",
+        [1],
+        [1.0],
+        slo_rate_per_second=900.0,
+        slo_rate_low_per_second=800.0,
+        closed_rate_per_second=2000.0,
+        slo_requests=70.0,
+        slo_bad_share=0.02,
+    )
+    values, absent = merged_of(leads, followed("load-2", slo_requests=30.0, slo_bad_share=0.05))
     assert values["load.slo_rate_per_second"] == 900.0
     assert values["load.slo_rate_low_per_second"] == 800.0, "a bound is no sum"
     assert values["load.closed_rate_per_second"] == 2000.0
     assert values["load.slo_requests"] == 100.0
+    assert values["load.slo_bad_share"] == 0.05, "that of the slowest"
     assert "load.slo_rate_high_per_second" not in values, "the search found none"
     assert not any("slo_rate" in name for name in absent)
 

@@ -88,9 +88,7 @@ class Judge:
             return self._missed(cell, record, missed)
         value = figures.get(self.plan.study.primary)
         if value is None:
-            undecided = why_no_rate(record, self.plan.study.primary)
-            cause = "nothing done" if undecided is None else UNDECIDED
-            return Judgement("program_error", None, cause, undecided or NOTHING_DONE, figures)
+            return self._without_value(record)._replace(figures=figures)
         self._has_had_rate = True
         refused = lost_sessions(record) or self._check(cell, record, value)
         if refused is not None:
@@ -103,6 +101,14 @@ class Judge:
             cause = (wide or signs)[0].cause
             return Judgement("contaminated", value, cause, detail, figures)
         return Judgement("ok", value, "", "", figures)
+
+    def _without_value(self, record: TrialRecord) -> Judgement:
+        """Of a trial that ended in order and has no primary figure."""
+        if refused := lost_sessions(record):
+            return refused
+        undecided = why_no_rate(record, self.plan.study.primary, self.plan.study.target)
+        cause = "nothing done" if undecided is None else UNDECIDED
+        return Judgement("program_error", None, cause, undecided or NOTHING_DONE, {})
 
     def _is_attached(self, role: str | None) -> bool:
         """Is this a role that was not started, so that nothing starts it again?"""
@@ -159,9 +165,9 @@ class Judge:
         measures = measure(record, self._asked, self.plan.workers(cell))
         self.matched.update(extract.name for extract in study.extracts)
         absent = study.primary not in measures.values
-        undecided = why_no_rate(record, study.primary)
+        undecided = why_no_rate(record, study.primary, study.target)
         if absent and undecided is not None:
-            if self._has_had_rate:
+            if self._has_had_rate or lost_sessions(record) is not None:
                 return measures.values
             raise self._error(
                 cell,

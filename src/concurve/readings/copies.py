@@ -50,11 +50,18 @@ class Copied(NamedTuple):
     def of(self, record: TrialRecord) -> list[RoleRecord]:
         """The copies in a record; none if the trial has one process of the role, which then has
         the role's own name."""
-        return [role for role in record.roles if self._has(role.name)]
+        return [role for role in record.roles if is_copy(role.name, self.role)]
 
-    def _has(self, name: str) -> bool:
-        role, dash, number = name.rpartition("-")
-        return bool(dash) and role == self.role and number.isdecimal()
+
+def is_copy(name: str, role: str) -> bool:
+    """Is it the name of one of several copies of a role?"""
+    base, dash, number = name.rpartition("-")
+    return bool(dash) and base == role and number.isdecimal()
+
+
+def is_of(name: str, role: str) -> bool:
+    """Is it the name of a role, or of one of its copies?"""
+    return name == role or is_copy(name, role)
 
 
 class MergedFigures(NamedTuple):

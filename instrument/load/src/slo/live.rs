@@ -14,13 +14,13 @@ use super::search::{self, Doubt, Outcome, Search, SystemUnderTest, Window, settl
 use crate::counts::tally::{CONNECTION_LOST, add_counts};
 use crate::counts::window::WindowCounts;
 use crate::drive::{Workers, report_edge};
-use crate::error::Error;
+use crate::error::{Error, TogetherError};
 use crate::figures::busy_client;
 use crate::figures::machine::MachineBefore;
 use crate::figures::progress::Progress;
 use crate::plan::{Bad, End, Objective, Pace, Plan, RateSearch, Task};
 use crate::stop::Stop;
-use crate::together::{Leader, TogetherError};
+use crate::together::Leader;
 use crate::units::{count, time};
 
 /// Number of windows in the time of a search, unless the limits require longer windows.

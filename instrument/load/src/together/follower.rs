@@ -11,14 +11,13 @@ use concurve_clock::monotonic_ns;
 use concurve_reporter::line::Edge;
 use concurve_reporter::{Reporter, role};
 
-use super::error::{Refusal, TogetherError};
 use super::link::{Introduction, Link, LinkError};
 use super::meeting::Meeting;
 use super::messages::{FromFollower, FromLeader, Share, TaskCounts, plain};
 use crate::counts::tally::add_counts;
 use crate::counts::window::WindowCounts;
 use crate::drive::{Workers, report_edge};
-use crate::error::Error;
+use crate::error::{Error, Refusal, TogetherError};
 use crate::figures::busiest_share;
 use crate::figures::machine::MachineBefore;
 use crate::plan::{Plan, Task};

@@ -9,12 +9,11 @@ use std::time::Duration;
 
 use concurve_clock::monotonic_ns;
 
-use super::error::{Refusal, TogetherError};
 use super::link::{Introduction, Link, LinkError};
 use super::meeting::{Meeting, Token};
 use super::messages::{FromFollower, FromLeader, Share, TaskCounts, plain};
 use crate::counts::window::WindowCounts;
-use crate::error::Error;
+use crate::error::{Error, Refusal, TogetherError};
 use crate::plan::{Among, Plan, Task};
 use crate::stop::Stop;
 use crate::units::time;

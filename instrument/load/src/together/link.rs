@@ -10,10 +10,9 @@ use rustix::net::sockopt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::error::Refusal;
 use super::meeting::{Token, nonce};
 use super::messages::{FromFollower, FromLeader, plain};
-use crate::error::Error;
+use crate::error::{Error, Refusal};
 use crate::stop::Stop;
 
 /// So long a process may take to show that it is a load.

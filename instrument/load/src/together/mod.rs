@@ -7,14 +7,12 @@
 //! messages and the proofs. `leader.rs`: the followers, as the leader sees them. `follower.rs`: the rest of
 //! the life of a process that follows.
 
-mod error;
 mod follower;
 mod leader;
 mod link;
 mod meeting;
 mod messages;
 
-pub use error::TogetherError;
 pub use follower::{Followed, follow};
 pub use leader::{Counted, Followers, Leader};
 pub use meeting::{Meeting, Token};

@@ -3,7 +3,8 @@
 Copies of a role run at once on several hosts, and their figures are added up: a host that is slower
 than the others is to be told, and not only to make the sum smaller. Each host is held against the
 others trial by trial, so what slows a whole trial drops out: the rate of its copies and the 99th
-percentile of their latencies, or the wall time of roles that count no operations. The test is that
+percentile of their latencies, of a search for a rate the share of its requests that were bad, or
+the wall time of roles that count no operations. The test is that
 of ratios (:mod:`concurve.stats.blocks`), with the error and the least relevant difference of hosts
 that are to be alike (:mod:`~concurve.analysis.run.hosts`). Where hosts have unequal numbers of
 copies they are not compared: copies on one host share it.
@@ -69,10 +70,12 @@ def _figures(plan: Plan, tables: Sequence[Table]) -> Iterator[_Figure]:
     for copied in copied_roles(plan.study):
         cells = _comparable(plan, roles[copied.role], tables)
         rate = _tests(cells, _rate)
+        bad = _tests(cells, _named("slo_bad_share"))
         for of, is_low_if_slow, tests in (
             ("its rate", True, rate),
             ("its 99th percentile of latency", False, _tests(cells, _named("latency_ns_p99"))),
-            ("its wall time", False, {} if rate else _tests(cells, _named("wall_seconds"))),
+            ("its share of bad requests", False, bad),
+            ("its wall time", False, {} if rate or bad else _tests(cells, _named("wall_seconds"))),
         ):
             if tests:
                 yield _Figure(copied.role, of, is_low_if_slow, tuple(cells[0][1]), tests)

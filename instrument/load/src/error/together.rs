@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::error::Error;
+use super::Error;
 
 /// Between a load that leads and those that follow it.
 #[derive(Debug, thiserror::Error)]

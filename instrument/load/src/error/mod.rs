@@ -1,5 +1,7 @@
 //! The errors of the load generator, as the user reads them.
 
+mod together;
+
 use std::io;
 use std::path::PathBuf;
 
@@ -9,8 +11,9 @@ use crate::admin::AdminError;
 use crate::dataset::DatasetError;
 use crate::engine::EngineError;
 use crate::protocol::ProtocolError;
-use crate::together::TogetherError;
 use crate::workload::WorkloadError;
+
+pub use together::{Refusal, TogetherError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
