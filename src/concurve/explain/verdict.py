@@ -82,6 +82,16 @@ def is_crowded(cell: Breakdown) -> bool:
     return ready > READY_MIN * cell.cpus
 
 
+def may_be_staged(case: Case) -> bool:
+    """May one part of the program keep the others from work? Not the only worker that was asked
+    for, which nothing is compared with; and not where more workers than CPUs wait for these."""
+    cell = case.cell
+    if cell.level is None:
+        return True
+    is_alone = case.base is None and cell.level == 1
+    return not is_alone and not (cell.level > (cell.cpus or cell.level) and is_crowded(cell))
+
+
 def cost_words(case: Case) -> str:
     """The increase of CPU time, which costs throughput; waiting while other threads run does
     not."""
