@@ -17,6 +17,7 @@ from concurve.explain.others import (
     taken_by_others,
     taken_by_roles,
 )
+from concurve.explain.room import may_be_staged
 from concurve.explain.verdict import (
     EXPLAINS,
     RUNNING_MIN,
@@ -26,7 +27,6 @@ from concurve.explain.verdict import (
     Verdict,
     cost_words,
     is_crowded,
-    may_be_staged,
     number,
     times,
 )

@@ -28,7 +28,8 @@ class Verdict(NamedTuple):
     ``limit`` is what is used up where a server was loaded: CPUs, a thread, or the load; of a stage
     its thread. ``station``: threads of a server for which others wait, by the ``parts``; the time
     for which they run, or wait for a CPU, is a part, too. ``is_loss``: the words say how wall time
-    was lost, not where thread time went."""
+    was lost, not where thread time went. ``is_uncounted``: the base uses the CPUs already, as the
+    number of workers does not count what runs."""
 
     cause: Cause
     words: str
@@ -39,6 +40,7 @@ class Verdict(NamedTuple):
     parts: tuple[str, ...] = ()
     either: Cause | None = None
     station: str = ""
+    is_uncounted: bool = False
 
 
 class Case(NamedTuple):
@@ -80,16 +82,6 @@ def is_crowded(cell: Breakdown) -> bool:
         return False
     ready = mean([(a.cpu_ns + (a.run_queue_ns or 0.0)) / a.wall_ns for a in cell.accounts])
     return ready > READY_MIN * cell.cpus
-
-
-def may_be_staged(case: Case) -> bool:
-    """May one part of the program keep the others from work? Not the only worker that was asked
-    for, which nothing is compared with; and not where more workers than CPUs wait for these."""
-    cell = case.cell
-    if cell.level is None:
-        return True
-    is_alone = case.base is None and cell.level == 1
-    return not is_alone and not (cell.level > (cell.cpus or cell.level) and is_crowded(cell))
 
 
 def cost_words(case: Case) -> str:
