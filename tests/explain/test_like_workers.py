@@ -125,9 +125,7 @@ def test_who_starts_a_pool_behind_a_shell_is_no_worker() -> None:
     for lucky in (0, 1, 1, 0):
         shell = thread(0.0, 0.0, "sh", tid=FIRST, child=1.0, switches=2)
         starter = thread(0.06, 0.02, "python3", tid=150, pid=150, futex=0.92, switches=300)
-        workers = [
-            process(n, *((0.96, 0.0) if n == lucky else (0.6, 0.02))) for n in range(2)
-        ]
+        workers = [process(n, *((0.96, 0.0) if n == lucky else (0.6, 0.02))) for n in range(2)]
         trials.append([shell, starter, *workers])
     assert cell(2, trials, wall=0.62).stage is None
 

@@ -479,7 +479,9 @@ def one_worker(cpu: float, queue: float) -> RoleRecord:
             made.threads.listed, (1, 2), (0, int(queue * SECOND)), (3, 9000), strict=True
         )
     )
-    return msgspec.structs.replace(made, threads=msgspec.structs.replace(made.threads, listed=listed))
+    return msgspec.structs.replace(
+        made, threads=msgspec.structs.replace(made.threads, listed=listed)
+    )
 
 
 def beside(server: RoleRecord, load: float, foreign: float, low: float = 0.0) -> Breakdown:
@@ -569,7 +571,7 @@ def compared(
         for threads, done in zip((own, base), operations, strict=True)
     ]
     case = Case(sides[0], sides[1], True)
-    said = outweighed(case, cause_of(*sides, True))
+    said = outweighed(case, cause_of(sides[0], sides[1], True))
     return said, weigh(case, said)
 
 

@@ -1,4 +1,4 @@
-"""A pool of like processes that hold one lock for a tenth of each task; nothing else is a part of it."""
+"""A pool of like processes that hold one lock for a tenth of each task."""
 
 import multiprocessing
 import sys

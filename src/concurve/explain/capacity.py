@@ -306,7 +306,9 @@ def _trial_of(
         is_go=is_go,
         go=go if go is not None and go.is_known else None,
         # A goroutine runs on any thread, so those of Go are no stages and no workers.
-        limit=None if is_go or _fills(others, wall, level, cpus) else _stage(role, others, wall, level),
+        limit=None
+        if is_go or _fills(others, wall, level, cpus)
+        else _stage(role, others, wall, level),
     )
 
 

@@ -45,9 +45,7 @@ def sentence(
     return f"{said}{_ending(own, base, verdict)}."
 
 
-def _uncounted(
-    cell: CellFindings, base_cell: CellFindings, own: Breakdown, base: Breakdown
-) -> str:
+def _uncounted(cell: CellFindings, base_cell: CellFindings, own: Breakdown, base: Breakdown) -> str:
     """That a factor does not count what runs, and what to vary in its place."""
     loss = loss_of(own, base)
     assert loss is not None, "it is said only where the loss is known"

@@ -219,10 +219,21 @@ def idle_threads(
     )
 
 
+def resting_threads(listed: Sequence[ThreadRecord]) -> list[ThreadRecord]:
+    """Those that hardly ran, and were hardly ever woken."""
+    most_ns = max((it.usage.cpu_ns or 0 for it in listed), default=0)
+    most_woken = max(map(switches_of, listed), default=0)
+    return [
+        thread
+        for thread in listed
+        if (thread.usage.cpu_ns or 0) < IDLE_SHARE * most_ns
+        and switches_of(thread) < IDLE_SHARE * most_woken
+    ]
+
+
 def _rests(thread: ThreadRecord, listed: Sequence[ThreadRecord]) -> bool:
     """Did it hardly run, and was it hardly ever woken?"""
-    most_woken = max(map(switches_of, listed), default=0)
-    return _hardly_runs(thread, listed) and switches_of(thread) < IDLE_SHARE * most_woken
+    return thread in resting_threads(listed)
 
 
 def _hardly_runs(thread: ThreadRecord, listed: Sequence[ThreadRecord]) -> bool:

@@ -70,8 +70,8 @@ def weigh(case: Case, verdict: Verdict) -> Weight:
 def outweighed(case: Case, verdict: Verdict) -> Verdict:
     """The verdict with the greatest share of the loss, if that of this one is clearly less: its
     thread time grew more, but that time cost little; ``none`` if all of them explain little. Too
-    many threads for the CPUs cost nothing in any case, and are the limit; so is what of a server is used
-    up."""
+    many threads for the CPUs cost nothing in any case, and are the limit; so is what of a server is
+    used up."""
     if case.base is None or verdict.cause == "none" or (case.serving and verdict.limit):
         return verdict
     if not case.serving and is_crowded(case.cell) and verdict.cause not in _OF_CPU_TIME:
