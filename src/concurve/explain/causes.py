@@ -139,6 +139,8 @@ def _serving(case: Case) -> Verdict | None:
     limit = case.cell.limit
     if limit is None:
         return None
+    if limit.cause == "contamination":
+        return Verdict("contamination", limit.words, parts=("run_queue",))
     base = case.base
     cost = f", at {times(case.cell, base)} the CPU time" if base and base.mean("cpu") else ""
     are_others = is_doubtful(case.cell) and others_share(case.cell) >= EXPLAINS * limit.waits

@@ -214,9 +214,9 @@ def _beside_others(used: Serving) -> Limit | None:
         return None
     said = (
         f"the {_cpus(used.together)} used up, by the server ({_who(used.stations)}), its load "
-        f"({client:.2f}) and others ({others:.2f})"
+        f"({client:.2f}) and processes outside the trial ({others:.2f})"
     )
-    return Limit("contamination", "", said, others / used.together)
+    return Limit("contamination", "", said)
 
 
 def used_words(trials: Sequence[Serving]) -> str:
