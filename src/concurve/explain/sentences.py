@@ -49,13 +49,14 @@ def _uncounted(cell: CellFindings, base_cell: CellFindings, own: Breakdown, base
     """That a factor does not count what runs, and what to vary in its place."""
     loss = loss_of(own, base)
     assert loss is not None, "it is said only where the loss is known"
-    names = listed([name for name, level in cell.parameters.items()
-                    if base_cell.parameters.get(name) != level])  # fmt: skip
+    names = [name for name, level in cell.parameters.items()
+             if base_cell.parameters.get(name) != level]  # fmt: skip
+    what = f"the parameter {names[0]} does" if len(names) == 1 else f"{listed(names)} do"
     others = others_share(base)
     had = f", and other processes {others * own.cpus:.2f}" if own.cpus and others >= 0.01 else ""
     return (
         f"{_named(base_cell, cell)} already uses {cpus_at_once(base):.2f} of "
-        f"{count(own.cpus or 0, 'CPU')}{had}: {names} does not count what runs. No more than "
+        f"{count(own.cpus or 0, 'CPU')}{had}: {what} not count all that runs. No more than "
         f"{loss.possible:.2f} × is possible, and {_named(cell, base_cell)} gets {loss.speedup:.2f} "
         "×. To see how it scales, vary the CPUs: concurve sweep -P cpus 1,2 --cpus {cpus}."
     )
