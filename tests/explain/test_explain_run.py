@@ -107,6 +107,28 @@ def test_each_cell_has_its_cause_and_a_sentence(store: Store) -> None:
     assert found.missing == {"hot": "the record is older than samples of where threads run"}
 
 
+def test_a_parameter_that_does_not_count_what_runs_is_said_first(store: Store) -> None:
+    """The thread that asks computes, too, and each of the others less, the more there are."""
+
+    def make(threads: int) -> TrialRecord:
+        share = 0.87 / threads
+        others = [thread(share, futex=1 - share, name=f"pool-{n}", switches=90)
+                  for n in range(threads)]  # fmt: skip
+        first = thread(0.0, futex=1.0, name="java", tid=100, switches=2)
+        caller = thread(0.87, futex=0.13, name="java", tid=99, switches=90)
+        return record(msgspec.structs.replace(role([first, caller, *others], None), pid=100))
+
+    found = explained(store, make)
+    assert [cell.cause for cell in found.cells] == ["none", "cpu", "cpu"]
+    assert found.cells[1].evidence == (
+        "threads=1 already uses 1.74 of 2 CPUs: the parameter threads does not count all that "
+        "runs. No more than 1.15 × is possible, and threads=2 gets 1.00 ×. To see how it scales, "
+        "vary the CPUs: concurve sweep -P cpus 1,2 --cpus {cpus}."
+    )
+    assert found.cells[2].speedup_lost.get("stage", 0.0) == 0.0
+    assert limit_line(found.cells[2]).text.startswith("the CPUs. threads=1 already uses 1.74 of 2")
+
+
 def test_components_sum_to_the_whole(store: Store) -> None:
     for cell in explained(store).cells:
         parts = cell.per_operation

@@ -13,7 +13,7 @@ from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of
 from concurve.explain.stations import Limit, Serving, Station, limit_of, serving_of, used_words
 from concurve.explain.verdict import Case, Verdict
-from concurve.explain.weights import Weight, weigh
+from concurve.explain.weights import Weight, outweighed, weigh
 from concurve.readings.operations import Asked
 from concurve.wire.record import (
     CpuQuota,
@@ -22,6 +22,7 @@ from concurve.wire.record import (
     Outcome,
     PhaseRecord,
     RoleRecord,
+    Runtime,
     ThreadRecord,
     ThreadsRecord,
     TrialRecord,
@@ -454,3 +455,148 @@ def test_equal_quotas_of_several_loads_are_one_that_they_share() -> None:
     assert found is not None and found.client_quota == 2.0
     limit = limit_of([found])
     assert limit is not None and (limit.cause, limit.name) == ("client", "load")
+
+
+# -- servers of one thread beside strangers, and of Go ------------------------------------------
+
+
+def one_worker(cpu: float, queue: float) -> RoleRecord:
+    """nginx with one worker: the process that started it only waits, and has the same name."""
+    made = ready(role("target", cpu, {"nginx": 0.001, "nginx-": cpu}, (0, 1)), queue)
+    listed = tuple(
+        msgspec.structs.replace(
+            it,
+            name="nginx",
+            tid=pid,
+            pid=pid,
+            usage=Usage(
+                cpu_ns=it.usage.cpu_ns,
+                run_queue_ns=waited,
+                voluntary_switches=switches,
+            ),
+        )
+        for it, pid, waited, switches in zip(
+            made.threads.listed, (1, 2), (0, int(queue * SECOND)), (3, 9000), strict=True
+        )
+    )
+    return msgspec.structs.replace(
+        made, threads=msgspec.structs.replace(made.threads, listed=listed)
+    )
+
+
+def beside(server: RoleRecord, load: float, foreign: float, low: float = 0.0) -> Breakdown:
+    """A cell of such a server and its load on two CPUs, beside others that use so many of them."""
+    done = IndicatorLine(indicator="operations", value=1000.0)
+    client = msgspec.structs.replace(role("load", load, {"load": load}, (0, 1)), indicators=(done,))
+    taken = int(foreign * SECOND)
+    busy = int((0.69 + load) * SECOND) + taken
+    made = msgspec.structs.replace(
+        trial(server, client),
+        wall_ns=SECOND,
+        machine=MachineRecord(
+            cpus=2, busy_ns=busy, steal_ns=0, foreign_cpu_ns=taken,
+            foreign_low_priority_ns=int(low * SECOND), tick_ns=10_000_000,
+        ),
+    )  # fmt: skip
+    found = account(made, ASKED)
+    assert found is not None
+    whole = breakdown([found, found])
+    assert whole is not None
+    return whole
+
+
+def test_the_only_thread_of_a_server_that_works_is_used_up() -> None:
+    """It runs 60 % of the time and waits for a CPU 36 %, which strangers have."""
+    disturbed = beside(one_worker(0.6, 0.36), 0.59, 0.58)
+    said = cause_of(disturbed, None, True)
+    assert said.cause == "contamination"
+    assert "the thread nginx runs 60 % of the time and waits for a CPU 36 % of it" in said.words
+    assert "processes outside the trial used 29 %" in said.words
+    quiet = cause_of(beside(one_worker(0.6, 0.36), 0.59, 0.0), None, True)
+    assert (quiet.cause, quiet.limit) == ("cpu", "nginx")
+
+
+def test_a_second_thread_that_works_could_take_more() -> None:
+    two = role("target", 1.0, {"io-1": 0.95, "io-2": 0.05}, (0, 1))
+    found = serving_of(trial(ready(two, 0.0), role("load", 0.3, {}, (0, 1))), "target", ["load"])
+    assert found is not None and limit_of([found]) is None
+
+
+def test_cpus_that_strangers_fill_beside_server_and_load_are_used_up() -> None:
+    """Each of two threads has time left, and no CPU has."""
+    server = ready(role("target", 0.69, {"io-1": 0.35, "io-2": 0.34}, (0, 1)), 0.4)
+    said = cause_of(beside(server, 0.59, 0.58), None, True)
+    assert (said.cause, said.limit) == ("contamination", "")
+    assert "the 2 CPUs are used up, by the server (2 × io 0.69), its load (0.59)" in said.words
+    assert "0.58" in said.words and "no resource is used up" not in said.words
+    assert cause_of(beside(server, 0.59, 0.1), None, True).cause != "contamination"
+    # Work of low priority gives way to them.
+    polite = beside(server, 0.59, 0.58, low=0.58)
+    assert "CPUs are used up" not in cause_of(polite, None, True).words
+
+
+def go_server(cpu: float, at_once: int | None, pids: Sequence[int] = (1, 1, 1)) -> RoleRecord:
+    """Goroutines that run on any of three threads."""
+    shares = {f"server-{n}": cpu * part for n, part in enumerate((0.5, 0.3, 0.2))}
+    made = ready(role("target", cpu, shares, (0, 1)), 0.02)
+    listed = tuple(
+        msgspec.structs.replace(it, pid=pid)
+        for it, pid in zip(made.threads.listed, pids, strict=True)
+    )
+    threads = msgspec.structs.replace(made.threads, listed=listed)
+    return msgspec.structs.replace(
+        made, threads=threads, runtime=Runtime(readings=50, running=60, at_once=at_once)
+    )
+
+
+def test_the_only_processor_of_a_go_server_is_used_up() -> None:
+    said = cause_of(measured(go_server(0.98, 1)), None, True)
+    assert (said.cause, said.limit) == ("cpu", "GOMAXPROCS")
+    assert said.words.startswith("GOMAXPROCS lets 1 goroutine run at a time, and 0.98 CPUs of that")
+    for at_once in (2, None):
+        assert cause_of(measured(go_server(0.98, at_once)), None, True).limit == ""
+    assert cause_of(measured(go_server(0.6, 1)), None, True).limit == ""
+    # Each of several processes has processors of its own.
+    assert cause_of(measured(go_server(0.98, 1, (1, 2, 2))), None, True).limit == ""
+
+
+# -- a headline of which the text says the contrary -----------------------------------------------
+
+
+def compared(
+    own: Sequence[Thread], base: Sequence[Thread], operations: tuple[float, float], load: float
+) -> tuple[Verdict, Weight]:
+    sides = [
+        under_load(threads, done, load)
+        for threads, done in zip((own, base), operations, strict=True)
+    ]
+    case = Case(sides[0], sides[1], True)
+    said = outweighed(case, cause_of(sides[0], sides[1], True))
+    return said, weigh(case, said)
+
+
+def test_a_small_wait_for_the_client_is_no_cause_of_a_great_loss() -> None:
+    """The thread time of an operation is 2.5 times as long, mostly for no work of a thread; what is
+    waited for the client is 4 % of it."""
+    base = [made_thread(0.1, poll=0.02, futex=0.88)]
+    own = [made_thread(0.05, poll=0.04, futex=0.91)] * 5
+    said, _ = compared(own, base, (2000, 1000), 0.3)
+    assert said.cause != "client", said.words
+
+
+def test_of_two_causes_of_a_server_the_greater_share_is_named() -> None:
+    """More threads than CPUs wait a little for one, and much for the client; no CPU is used up."""
+    base = [made_thread(0.8, 0.0, poll=0.2)]
+    own = [made_thread(0.3, 0.2, poll=0.5)] * 5
+    said, weight = compared(own, base, (1900, 1000), 0.1)
+    assert (said.cause, said.either) == ("client", "lock"), said.words
+    assert weight.share is not None and weight.share.value > 0.5
+
+
+def test_who_waits_for_a_load_does_so_as_something_else_is_used_up() -> None:
+    """The CPUs are, by both: no more is lost to the client."""
+    base = [made_thread(0.8, poll=0.2)]
+    own = [made_thread(0.2, 0.05, poll=0.75)] * 8
+    said, weight = compared(own, base, (1600, 1000), 0.4)
+    assert (said.cause, said.limit) == ("cpu", "CPUs")
+    assert weight.runner_up is None or weight.runner_up.cause != "client"

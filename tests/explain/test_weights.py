@@ -76,7 +76,8 @@ def test_a_cause_that_cost_little_gives_way_to_the_one_that_cost_most() -> None:
     assert outweighed(own, cpu).cause == "imbalance"
     same = cause_of(own.cell, own.base)
     assert outweighed(own, same) == same
-    assert outweighed(own._replace(serving=True), cpu) == cpu
+    used_up = cpu._replace(limit="CPUs")
+    assert outweighed(own._replace(serving=True), used_up) == used_up
 
 
 def test_little_more_cpu_time_of_many_threads_is_not_what_others_took() -> None:

@@ -229,6 +229,15 @@ def test_a_line_says_how_sure_a_cause_is() -> None:
     assert said.text == short
 
 
+def test_a_client_that_has_time_left_is_not_said_to_limit() -> None:
+    """The text says that it has CPU time left, or that a lock inside may be why."""
+    second = RunnerUp(cause="lock", is_indistinct=True)
+    line = limit_line(explained("client", "40 % of it waiting for the client", runner_up=second))
+    assert line.text.startswith("too few requests at once, or locks inside the server. With n=2")
+    alone = limit_line(explained("client", "40 % of it waiting for the client"))
+    assert alone.text.startswith("the load generator. With n=2")
+
+
 def test_a_line_says_that_no_limit_was_found() -> None:
     alone = limit_line(explained("none", "on the CPU; there is no loss to explain"))
     assert alone.text == (

@@ -24,10 +24,11 @@ const REASONS_MAX: u64 = 128;
 
 /// A program has one of these if it is written in Go.
 const GO_SECTIONS: [&str; 2] = [".go.buildinfo", ".gopclntab"];
-const SYMBOLS: [&str; 3] = [
+const SYMBOLS: [&str; 4] = [
     "runtime.allgs",
     "runtime.gcBlackenEnabled",
     "runtime.waitReasonStrings",
+    "runtime.gomaxprocs",
 ];
 
 const RUNNABLE: u32 = 1;
@@ -62,6 +63,8 @@ pub struct Goroutines {
     pub waiting: BTreeMap<String, u64>,
     /// Those of them that wait at a lock.
     pub parked: Vec<Parked>,
+    /// How many may run at once (`GOMAXPROCS`), where that is known.
+    pub at_once: Option<u32>,
 }
 
 /// A goroutine that waits at a lock.
@@ -104,6 +107,7 @@ struct Runtime {
     memory: File,
     all: u64,
     collecting: u64,
+    at_once: Option<u64>,
     reasons: Vec<String>,
 }
 
@@ -112,6 +116,8 @@ struct Runtime {
 struct Symbols {
     all: u64,
     collecting: u64,
+    /// 0 where a version has none of this name.
+    at_once: u64,
     reasons: u64,
     reasons_bytes: u64,
     /// The program is loaded anywhere, and addresses are relative to that.
@@ -151,6 +157,7 @@ impl GoProgram {
             memory,
             all,
             collecting,
+            at_once,
             reasons,
         } = self.runtime.as_ref()?;
         let is_collecting = number(&read(memory, *collecting, 4)?, 0, 4)? != 0;
@@ -170,6 +177,8 @@ impl GoProgram {
         };
         let mut goroutines = counted(&found, status_at, reasons);
         goroutines.is_collecting = is_collecting;
+        let at_once = at_once.and_then(|at| number(&read(memory, at, 4)?, 0, 4));
+        goroutines.at_once = at_once.map(|it| it as u32).filter(|it| *it > 0);
         let each = places.iter().zip(&found);
         goroutines.parked = each
             .filter_map(|(place, bytes)| parked(*place, bytes, status_at, reasons))
@@ -195,6 +204,7 @@ impl Runtime {
             memory,
             all: base + symbols.all,
             collecting: base + symbols.collecting,
+            at_once: (symbols.at_once > 0).then_some(base + symbols.at_once),
             reasons,
         })
     }
@@ -298,10 +308,12 @@ fn symbols_of(
     if !sections.has(".symtab") {
         return Some(Err("the Go program has no symbols (it was stripped)".into()));
     }
-    let [all, collecting, reasons] = sections.symbols(".symtab", &SYMBOLS)?.try_into().ok()?;
+    let [all, collecting, reasons, at_once] =
+        sections.symbols(".symtab", &SYMBOLS)?.try_into().ok()?;
     let found = Symbols {
         all: all.address,
         collecting: collecting.address,
+        at_once: at_once.address,
         reasons: reasons.address,
         reasons_bytes: reasons.bytes,
         is_relative: sections.is_relative(),
@@ -461,6 +473,7 @@ mod tests {
         let found = symbols(&whole).unwrap().unwrap();
         assert_eq!((found.all, found.collecting), (0x40, 0x41));
         assert_eq!((found.reasons, found.reasons_bytes), (0x42, 0x30));
+        assert_eq!(found.at_once, 0x43);
         assert!(!found.is_relative);
         let stripped = symbols(&program(&[go])).unwrap();
         assert!(stripped.unwrap_err().contains("stripped"));

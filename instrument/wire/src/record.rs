@@ -142,6 +142,9 @@ pub struct RuntimeRecord {
     /// Goroutines that waited, by the runtime's words for the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub waiting: BTreeMap<String, u64>,
+    /// The most that may run at once in a process (`GOMAXPROCS`); absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u32>,
 }
 
 /// Where in a program its threads were seen waiting for locks: by the tops of their stacks, which were copied

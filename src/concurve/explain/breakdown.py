@@ -183,20 +183,18 @@ class Breakdown(NamedTuple):
         found = [account.dispatcher for account in self.accounts if account.dispatcher is not None]
         if 2 * len(found) <= len(self.accounts):
             return None
-        workers_full = 2 * sum(dispatcher.waits_for_workers for dispatcher in found) > len(found)
-        return Dispatcher(
-            found[0].name, mean([dispatcher.ran for dispatcher in found]), workers_full
+        is_full, is_used_up = (
+            2 * sum(each) > len(found)
+            for each in zip(*((one.waits_for_workers, one.used_up) for one in found), strict=True)
         )
+        ran = mean([dispatcher.ran for dispatcher in found])
+        return Dispatcher(found[0].name, ran, is_full, is_used_up)
 
     @property
     def stage(self) -> Stage | None:
-        """The thread that was busy throughout while others waited for it, where most trials have
+        """The thread that was busy throughout while others waited for it, where the trials have
         one."""
-        found = [a.capacity.limit for a in self.accounts if a.capacity and a.capacity.limit]
-        if 2 * len(found) <= len(self.accounts):
-            return None
-        many = _usual([stage.threads for stage in found])
-        return Stage(found[0].name, mean([stage.ran for stage in found]), many)
+        return _stage_of(self.accounts)
 
     def of_capacity(self, name: str) -> float:
         """The mean of a figure of the capacity over the trials."""
@@ -218,6 +216,8 @@ def breakdown(accounts: Sequence[Account], is_staged: bool = False) -> Breakdown
     counted = [account for account in accounts if account.operations > 0]
     if not counted:
         return None
+    if _stage_of(counted) is None:
+        counted = [_without_stage(account) for account in counted]
     readings: Counter[str] = Counter()
     for account in counted:
         readings.update(account.readings)
@@ -243,6 +243,21 @@ def breakdown(accounts: Sequence[Account], is_staged: bool = False) -> Breakdown
         for account, one, waited in zip(counted, spinning, columns["spin_waits"], strict=True)
     ]
     return Breakdown(columns, tuple(counted), is_staged, dict(readings), _capacity(counted))
+
+
+def _stage_of(accounts: Sequence[Account]) -> Stage | None:
+    """The stage that most trials have, if it is the same part of the program in each of these."""
+    found = [a.capacity.limit for a in accounts if a.capacity and a.capacity.limit]
+    if 2 * len(found) <= len(accounts) or len({stage.part for stage in found}) > 1:
+        return None
+    many = _usual([stage.threads for stage in found])
+    return found[0]._replace(ran=mean([stage.ran for stage in found]), threads=many)
+
+
+def _without_stage(account: Account) -> Account:
+    """The account whose capacity is divided as if no thread were a stage."""
+    divided = account.capacity.unstaged if account.capacity else None
+    return account._replace(capacity=divided) if divided else account
 
 
 def _delay(account: Account) -> float:

@@ -18,6 +18,7 @@ Thread time alone does not show this: a worker that has ended, or does not exist
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -46,6 +47,12 @@ STAGE_LIFE = 0.75
 STAGE_SWITCHES_MIN = 10
 STAGE_OTHERS_LIFE = 0.5
 STAGE_OTHERS_CPU = 0.01
+#: Of these as many are alike as workers were asked for: of one kind, and each uses this share of
+#: the CPU time of the busiest one of them. What starts a pool, or hands out its tasks, uses less.
+STAGE_LIKE_CPU = 1 / 3
+#: Threads are too many for the CPUs if so many more are ready at a time. Then no stage keeps them
+#: from work, if more workers than CPUs were asked for: the CPUs do.
+STAGE_READY_MAX = 1.1
 #: Threads of a process run one at a time, as those that share an interpreter's lock do, if together
 #: they run for no more than so many times its life: what they do without the lock comes on top.
 ONE_AT_A_TIME_MAX = 1.25
@@ -77,11 +84,15 @@ _COLLECTOR = re.compile(
 
 class Stage(NamedTuple):
     """A thread that ran throughout while others waited for it: its name, and the share of its life
-    that it ran; or the ``threads`` of a process together, of which one runs at a time."""
+    that it ran; or the ``threads`` of a process together, of which one runs at a time. ``part`` is
+    the part of the program that it is: its kind, whether it is of the first process, and the how
+    many-th of these it was created. It is the same in each trial, where it is the one for which the
+    others wait, and not one of several like workers that by chance ran most."""
 
     name: str
     ran: float
     threads: int = 1
+    part: tuple[str, bool, bool, int] = ("", False, False, 0)
 
     @property
     def words(self) -> str:
@@ -103,6 +114,7 @@ class Capacity(NamedTuple):
     which workers waited at futexes whose words are not known to be those of barriers. ``merging``
     is time in which one goroutine worked, and none waited for its end: either it puts together
     what the others have done (serial), or it is a worker itself (imbalance); the base tells.
+    ``unstaged`` is the same without the stage, where there is one: all trials tell together.
     """
 
     workers: float
@@ -122,6 +134,7 @@ class Capacity(NamedTuple):
     limit: Stage | None = None
     pauses: float = 0.0
     merging: float = 0.0
+    unstaged: Capacity | None = None
 
     def with_barriers(self, share: float) -> Capacity:
         """The same, if this share of the pauses was at barriers: uneven work, and no waiting."""
@@ -170,6 +183,14 @@ def capacity_of(
     trial = _trial_of(role, level, cpus, taken_ns)
     if trial is None:
         return None
+    divided = _divided(trial, taken_ns)
+    if trial.limit is None:
+        return divided
+    return divided._replace(unstaged=_divided(trial._replace(limit=None), taken_ns))
+
+
+def _divided(trial: _Trial, taken_ns: float) -> Capacity:
+    """What the capacity of a trial went to."""
     wall, workers, used = trial.wall, trial.workers, trial.used
     alone = _nobody_worked(trial)
     idle = _Idle(workers * wall - used)
@@ -285,7 +306,9 @@ def _trial_of(
         is_go=is_go,
         go=go if go is not None and go.is_known else None,
         # A goroutine runs on any thread, so those of Go are no stages and no workers.
-        limit=None if is_go else _stage(role, others, wall, level),
+        limit=None
+        if is_go or _fills(others, wall, level, cpus)
+        else _stage(role, others, wall, level),
     )
 
 
@@ -469,12 +492,17 @@ def _only_one(threads: Sequence[ThreadRecord], wall: float) -> float:
     return min(wall, _ran(busiest)) if others < ACTIVE_SHARE * _worked(busiest) else 0.0
 
 
+def _fills(threads: Sequence[ThreadRecord], wall: float, level: float, cpus: int) -> bool:
+    """Were more workers asked for than there are CPUs, and are these too few for what is ready?"""
+    return level > cpus and sum(map(_ran, threads)) > STAGE_READY_MAX * cpus * wall
+
+
 def _stage(
     role: RoleRecord, threads: Sequence[ThreadRecord], wall: float, level: float
 ) -> Stage | None:
     """The one thread that is busy throughout while others, which work as well, wait again and
-    again. It is none of the workers that were asked for: there are more threads than that, without
-    the program's ``first`` one, which may only have started them and take their results."""
+    again. It is none of the workers that were asked for: beside it as many are alike, without the
+    program's first thread, which may only have started them and take their results."""
     busy = [thread for thread in threads if _is_busy(thread, wall)]
     if len(busy) != 1:
         return _process(role, threads, wall, level)
@@ -482,8 +510,29 @@ def _stage(
     others = [t for t in threads if t is not one and _waits_for(t, one, wall)]
     if sum(t.usage.cpu_ns or 0 for t in others) < ACTIVE_SHARE * (one.usage.cpu_ns or 0):
         return None
-    working = 1 + sum(thread.tid != role.pid for thread in others)
-    return Stage(one.name, _busy(one, wall)) if working > level else None
+    if _alike([thread for thread in others if thread.tid != role.pid]) < level:
+        return None
+    return Stage(one.name, _busy(one, wall), part=_part(one, role, threads, wall))
+
+
+def _alike(threads: Sequence[ThreadRecord]) -> int:
+    """How many of them are of one kind and do as much work, within a factor."""
+    busiest = max(map(_worked, threads), default=0.0)
+    working = [thread for thread in threads if _worked(thread) >= STAGE_LIKE_CPU * busiest]
+    return max(Counter(map(kind_of, working)).values(), default=0)
+
+
+def _part(
+    one: ThreadRecord, role: RoleRecord, threads: Sequence[ThreadRecord], wall: float
+) -> tuple[str, bool, bool, int]:
+    """Which part of the program a thread is, as far as the record says it."""
+    name, is_first = kind_of(one)
+    before = sum(
+        thread.tid < one.tid and _lives(thread, wall, STAGE_OTHERS_LIFE)
+        for thread in threads
+        if kind_of(thread) == (name, is_first)
+    )
+    return name, is_first, one.pid == role.pid, before
 
 
 def _process(
@@ -514,13 +563,14 @@ def _process(
         if first in (thread.pid, None) or thread.tid == thread.pid
         if thread.tid != first and _waits_for(thread, busiest, life)
     ]
-    is_served = len(others) >= level and _cpu(others) >= ACTIVE_SHARE * _cpu(own)
+    is_served = _alike(others) >= level and _cpu(others) >= ACTIVE_SHARE * _cpu(own)
     # Where each has a thread of its own to ask, one of the two always runs or could run.
     ready = ran * life + sum(map(_ran, others))
     are_paired = ready >= PAIRED_MIN * level * life and not _is_python(role)
     if not is_served or are_paired or _cpu(own) > ONE_AT_A_TIME_MAX * life:
         return None
-    return Stage(busiest.name, min(1.0, ran), many)
+    leading = min(own, key=lambda thread: thread.tid)
+    return Stage(busiest.name, min(1.0, ran), many, _part(leading, role, threads, wall))
 
 
 def _is_python(role: RoleRecord) -> bool:

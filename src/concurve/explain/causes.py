@@ -33,7 +33,7 @@ from concurve.explain.computing import (
 )
 from concurve.explain.goroutine_limits import by_goroutines
 from concurve.explain.locks import is_seen, wait_often
-from concurve.explain.losses import by_capacity, capacity_verdicts, lost_share
+from concurve.explain.losses import by_capacity, capacity_verdicts, lost_share, uncounted
 from concurve.explain.others import is_doubtful, may_explain_all, others_share, outside_processes
 from concurve.explain.verdict import (
     EXPLAINS,
@@ -109,7 +109,7 @@ def further_verdicts(case: Case) -> list[Verdict]:
 
 def _by_time(case: Case, base: Breakdown | None) -> Verdict:
     """The cause by goroutines, by wall time without workers, else by where the thread time goes."""
-    direct = by_goroutines(case) or by_capacity(case) or starting(case.cell)
+    direct = uncounted(case) or by_goroutines(case) or by_capacity(case) or starting(case.cell)
     if direct is not None:
         return direct
     by_itself = _by_composition(case)
@@ -139,6 +139,8 @@ def _serving(case: Case) -> Verdict | None:
     limit = case.cell.limit
     if limit is None:
         return None
+    if limit.cause == "contamination":
+        return Verdict("contamination", limit.words, parts=("run_queue",))
     base = case.base
     cost = f", at {times(case.cell, base)} the CPU time" if base and base.mean("cpu") else ""
     are_others = is_doubtful(case.cell) and others_share(case.cell) >= EXPLAINS * limit.waits

@@ -17,6 +17,7 @@ from concurve.explain.others import (
     taken_by_others,
     taken_by_roles,
 )
+from concurve.explain.room import may_be_staged
 from concurve.explain.verdict import (
     EXPLAINS,
     RUNNING_MIN,
@@ -161,14 +162,14 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
     """Blocked on futexes: a lock, or no work."""
     cell = case.cell
     words = f"{percent(cell.share('futex'))} of it blocked on futexes"
-    if cell.stage is not None:
+    if cell.stage is not None and may_be_staged(case):
         ran = f"{words}: {cell.stage.words}, and others wait for it"
         return Verdict("stage", ran, limit=cell.stage.name)
     lock = lock_of(case, words, "futex")
     if lock is not None:
         return lock
     dispatcher = cell.dispatcher
-    if dispatcher and dispatcher.ran >= SATURATED:
+    if dispatcher and dispatcher.used_up and may_be_staged(case):
         runs = f"the thread {dispatcher.name} runs {percent(dispatcher.ran)} of the time"
         waiting = f"{words}: {runs} and the others wait for it"
         return Verdict("stage", waiting, limit=dispatcher.name)

@@ -15,6 +15,7 @@ from concurve.explain.breakdown import Breakdown, capacity_excess
 from concurve.explain.capacity import PARTS
 from concurve.explain.components import quota_words
 from concurve.explain.computing import spinning_words
+from concurve.explain.room import cpus_at_once, is_full, is_helped
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import waits_share
 from concurve.findings.explanation import Cause
@@ -27,6 +28,9 @@ CAPACITY_LOSS_MIN = 0.05
 LOST_MIN = 0.02
 #: More workers get no more from a pipeline if the wall time, and the CPU time, changes by less.
 SAME = 0.15
+#: Less help than this share of the workers is a part of the loss; with more of it, who helps is a
+#: worker, too.
+HELP_MIN = 0.05
 
 #: With less between the busiest worker and the mean, the work of all was even.
 UNEVEN_MIN = 1.1
@@ -58,19 +62,40 @@ class Loss(NamedTuple):
 
 
 def loss_of(cell: Breakdown, base: Breakdown) -> Loss | None:
-    """The speed-up that a cell lost; ``None`` where the capacity of a side is not known."""
+    """The speed-up that a cell lost; ``None`` where the capacity of a side is not known. No more is
+    possible than the CPUs over those that the base used."""
     if not cell.capacity or not base.capacity:
         return None
+    parts = _parts(cell, base)
     wall = cell.per_operation("wall_ns")
     before = base.per_operation("wall_ns")
-    unit = wall * base.of_capacity("workers")
+    workers = _workers(base, parts)
+    unit = wall * workers
     if not unit:
         return None
-    parts = {
-        name: capacity_excess(cell, base, *columns).value / unit
-        for name, columns in _parts(cell, base).items()
+    lost = {
+        name: capacity_excess(cell, base, *columns).value / unit for name, columns in parts.items()
     }
-    return Loss(before / wall, cell.of_capacity("workers") / base.of_capacity("workers"), parts)
+    return Loss(before / wall, _workers(cell, parts) / workers, lost)
+
+
+def _workers(side: Breakdown, parts: dict[str, tuple[str, ...]]) -> float:
+    """The workers that could run at once. Threads that helped them by more than that are workers,
+    too, unless their help is a part of what is lost."""
+    if any("helping" in columns for columns in parts.values()):
+        return side.of_capacity("workers")
+    return cpus_at_once(side)
+
+
+def whole_excess(cell: Breakdown, base: Breakdown) -> Estimate:
+    """By how much the capacity of an operation exceeds that of the base, in nanoseconds."""
+    columns = {column for part in _parts(cell, base).values() for column in part}
+    return capacity_excess(cell, base, *(part for part in PARTS if part in columns))
+
+
+def _base_capacity(cell: Breakdown, base: Breakdown) -> float:
+    """The base's capacity per operation, in nanoseconds."""
+    return base.per_operation("wall_ns") * _workers(base, _parts(cell, base))
 
 
 def lost_share(cell: Breakdown, base: Breakdown) -> Estimate | None:
@@ -78,8 +103,8 @@ def lost_share(cell: Breakdown, base: Breakdown) -> Estimate | None:
     where the capacity of a side is not known."""
     if not cell.capacity or not base.capacity:
         return None
-    capacity = base.per_operation("wall_ns") * base.of_capacity("workers")
-    excess = capacity_excess(cell, base, *PARTS)
+    capacity = _base_capacity(cell, base)
+    excess = whole_excess(cell, base)
     value, low, high = (
         None if figure is None else figure / capacity
         for figure in (excess.value, excess.low, excess.high)
@@ -122,8 +147,7 @@ def _excesses(case: Case) -> dict[str, Estimate]:
     cell, base = case.cell, case.base
     if base is None or not cell.capacity or not base.capacity:
         return {}
-    capacity = base.per_operation("wall_ns") * base.of_capacity("workers")
-    if capacity_excess(cell, base, *PARTS).value < LOST_MIN * capacity:
+    if whole_excess(cell, base).value < LOST_MIN * _base_capacity(cell, base):
         return {}
     parts = _parts(cell, base)
     found = {name: capacity_excess(cell, base, *columns) for name, columns in parts.items()}
@@ -134,22 +158,25 @@ def _excesses(case: Case) -> dict[str, Estimate]:
 def _parts(cell: Breakdown, base: Breakdown) -> dict[str, tuple[str, ...]]:
     """The parts that are told apart, each with its columns. Where a stage is the limit, the base
     may have had help by threads of other stages: that more workers get no more is its loss, too."""
-    every: dict[str, tuple[str, ...]] = {part: (part,) for part in PARTS if part != "merging"}
+    beside = ("merging", "helping")
+    every: dict[str, tuple[str, ...]] = {part: (part,) for part in PARTS if part not in beside}
     uneven = "serial" if _waits_for_workers(base) else "imbalance"
     every[uneven] = (uneven, "merging")
+    if is_full(cell, base):
+        del every["stage"]  # the CPUs keep the others from work
+        return every | {"waiting": ("waiting", "stage")}
     if cell.stage is not None:
-        del every["helping"]
         return every | {"stage": ("stage", "helping")}
     if cell.goroutines is not None and cell.goroutines.marking >= MARKING_MIN:
-        del every["helping"], every["cpu"]
+        del every["cpu"]
         return every | {"collector": ("collector", "helping", "cpu")}
     if _collects_beside(base):
-        del every["helping"]
         return every | {"collector": ("collector", "helping")}
     if _is_held_up(cell, base):
-        del every["helping"], every["waiting"]
+        del every["waiting"]
         return every | {"stage": ("stage", "helping", "waiting")}
-    return every
+    is_little = cpus_at_once(base) < (1 + HELP_MIN) * base.of_capacity("workers")
+    return every | {"helping": ("helping",)} if is_little else every
 
 
 def _waits_for_workers(base: Breakdown) -> bool:
@@ -168,18 +195,29 @@ def _collects_beside(base: Breakdown) -> bool:
 
 
 def _is_held_up(cell: Breakdown, base: Breakdown) -> bool:
-    """Do more workers change nothing, although threads beside the one of the base helped it? Then
-    another part of the program is the limit, even if no thread of its own shows it (a goroutine
-    runs on any)."""
-    capacity = base.per_operation("wall_ns") * base.of_capacity("workers")
-    helped = base.of_capacity("helped") / base.per_trial("operations")
+    """Do more workers change nothing, although threads beside the one of the base helped it, and
+    CPUs are left? Then another part of the program is the limit, even if no thread of its own shows
+    it (a goroutine runs on any)."""
+    return is_helped(base) and _is_same(cell, base) and not is_full(cell, base)
+
+
+def _is_same(cell: Breakdown, base: Breakdown) -> bool:
+    """Does an operation take as long as in the base, and as much CPU time?"""
     wall, before = cell.per_operation("wall_ns"), base.per_operation("wall_ns")
     computed, was = cell.mean("cpu"), base.mean("cpu")
-    return (
-        helped >= SAME * capacity
-        and abs(wall - before) < SAME * before
-        and abs(computed - was) < SAME * was
-    )
+    return abs(wall - before) < SAME * before and abs(computed - was) < SAME * was
+
+
+def uncounted(case: Case) -> Verdict | None:
+    """That the base uses the CPUs already, and more workers change nothing: their number does not
+    count all that runs. ``None`` where it is not so."""
+    cell, base = case.cell, case.base
+    if base is None or not cell.capacity or not base.capacity or min(cell.trials, base.trials) < 2:
+        return None
+    is_more = (cell.level or 0.0) > (base.level or 0.0)
+    if is_more and is_full(cell, base) and _is_same(cell, base):
+        return Verdict("cpu", "the number of workers does not count what runs", is_uncounted=True)
+    return None
 
 
 def _counts(excess: Estimate, base: Breakdown) -> bool:

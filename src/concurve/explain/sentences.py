@@ -5,9 +5,12 @@ from __future__ import annotations
 from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.causes import LOSS_MIN
 from concurve.explain.losses import loss_of
+from concurve.explain.others import others_share
+from concurve.explain.room import cpus_at_once
 from concurve.explain.verdict import Verdict
 from concurve.findings.cells import CellFindings
 from concurve.terms import Level
+from concurve.words import count, listed
 
 #: What is lost to a cause.
 _LOST = {
@@ -30,6 +33,8 @@ def sentence(
     """One sentence of evidence, with its numbers."""
     where = _setting({name: cell.parameters[name] for name in varying})
     start = f"With {where} an operation" if where else "An operation"
+    if base is not None and verdict.is_uncounted:
+        return _uncounted(cell, base_cell, own, base)
     if base is None or not base.mean("total"):
         return f"{start} takes {_time(own.mean('total'))} of thread time: {verdict.words}."
     if verdict.is_loss:
@@ -38,6 +43,23 @@ def sentence(
     times = f"{ratio:.2f}" if ratio < 1.95 else f"{ratio:.1f}"
     said = f"{start} takes {times} × the thread time of {_named(base_cell, cell)}: {verdict.words}"
     return f"{said}{_ending(own, base, verdict)}."
+
+
+def _uncounted(cell: CellFindings, base_cell: CellFindings, own: Breakdown, base: Breakdown) -> str:
+    """That a factor does not count what runs, and what to vary in its place."""
+    loss = loss_of(own, base)
+    assert loss is not None, "it is said only where the loss is known"
+    names = [name for name, level in cell.parameters.items()
+             if base_cell.parameters.get(name) != level]  # fmt: skip
+    what = f"the parameter {names[0]} does" if len(names) == 1 else f"{listed(names)} do"
+    others = others_share(base)
+    had = f", and other processes {others * own.cpus:.2f}" if own.cpus and others >= 0.01 else ""
+    return (
+        f"{_named(base_cell, cell)} already uses {cpus_at_once(base):.2f} of "
+        f"{count(own.cpus or 0, 'CPU')}{had}: {what} not count all that runs. No more than "
+        f"{loss.possible:.2f} × is possible, and {_named(cell, base_cell)} gets {loss.speedup:.2f} "
+        "×. To see how it scales, vary the CPUs: concurve sweep -P cpus 1,2 --cpus {cpus}."
+    )
 
 
 def _ending(own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
@@ -82,7 +104,7 @@ def _lost(where: str, base_name: str, own: Breakdown, base: Breakdown, verdict: 
     loss = loss_of(own, base)
     assert loss is not None, "a loss has a cause only where it is known"
     start = f"With {where} the speed-up" if where else "The speed-up"
-    start = f"{start} over {base_name} is {loss.speedup:.2f} of {loss.possible:g}"
+    start = f"{start} over {base_name} is {loss.speedup:.2f} of {loss.possible:.3g}"
     if verdict.cause == "none":  # its parts explain too little
         return f"{start}: {verdict.words}{_too_short(own)}."
     of = f"{loss.possible - loss.speedup:.2f}"

@@ -9,10 +9,11 @@ Buzen 1978): throughput is bounded by the station that is busy all the time.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from concurve.explain.threads import ACTIVE_SHARE, name_of_kind
+from concurve.explain.threads import ACTIVE_SHARE, name_of_kind, resting_threads
 from concurve.findings.explanation import Cause
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.stats.moments import mean
@@ -27,6 +28,8 @@ THREAD_READY = 0.93
 THREAD_READY_RUNS = 0.5
 #: The same for CPUs; the runner and the kernel use a little of their time.
 CPUS_USED_UP = 0.9
+#: Others that used less than this many CPUs fill nothing.
+OTHERS_MIN = 0.1
 #: Fewer samples of where a thread ran do not say that it spins.
 SAMPLES_MIN = 10
 #: Stations that used a smaller share of a CPU are not named.
@@ -51,7 +54,10 @@ class Serving(NamedTuple):
     """A server and its clients in the measured phase, or in the whole run where nobody marks one:
     the CPUs that they used and were granted, and how many those are ``together``; ``loads`` are the
     threads of the clients that work. ``quota`` and ``client_quota`` are the CPUs' worth of time
-    that control groups allow them, where these allow less."""
+    that control groups allow them, where these allow less. ``others`` are the CPUs that processes
+    outside the trial used (not those of low priority) and the hypervisor took, where server and
+    load have all CPUs of the machine. ``at_once`` is the number of goroutines that may run at once
+    in the process of a server in Go that works most, and ``in_go`` the CPUs that it used."""
 
     stations: tuple[Station, ...]
     server: float
@@ -62,6 +68,9 @@ class Serving(NamedTuple):
     loads: tuple[Station, ...] = ()
     quota: float | None = None
     client_quota: float | None = None
+    others: float = 0.0
+    at_once: int | None = None
+    in_go: float = 0.0
 
 
 class Limit(NamedTuple):
@@ -107,7 +116,25 @@ def serving_of(record: TrialRecord, server: str, clients: Sequence[str]) -> Serv
         ),
         quota=_quota([role], len(granted)),
         client_quota=_quota(sides, len(client_granted)),
+        others=_taken_by_others(record) if granted | client_granted == every else 0.0,
+        at_once=None if role.runtime is None else role.runtime.at_once,
+        in_go=0.0 if role.runtime is None else _of_one_process(role) * own.used / own.wall,
     )
+
+
+def _taken_by_others(record: TrialRecord) -> float:
+    """The CPUs that others had, on the average: work of low priority gives them back."""
+    machine = record.machine
+    foreign = (machine.foreign_cpu_ns or 0) - (machine.foreign_low_priority_ns or 0)
+    return (foreign + (machine.steal_ns or 0)) / max(record.wall_ns, 1)
+
+
+def _of_one_process(role: RoleRecord) -> float:
+    """The share of the CPU time of a role that its process with most of it has."""
+    used: Counter[int] = Counter()
+    for thread in role.threads.listed:
+        used[thread.pid] += thread.usage.cpu_ns or 0
+    return max(used.values(), default=0) / max(used.total(), 1)
 
 
 def limit_of(trials: Sequence[Serving]) -> Limit | None:
@@ -119,15 +146,23 @@ def limit_of(trials: Sequence[Serving]) -> Limit | None:
         loads=tuple(_means([trial.loads for trial in trials])),
         server=server,
         client=client,
+        others=mean([trial.others for trial in trials]),
+        at_once=max((trial.at_once for trial in trials if trial.at_once), default=None),
+        in_go=mean([trial.in_go for trial in trials]),
     )
-    return _of_server(used) or _of_load(used) or _without_time(used)
+    return _of_server(used) or _of_load(used) or _without_time(used) or _beside_others(used)
 
 
 def _of_server(used: Serving) -> Limit | None:
-    """The CPUs, a thread, or the quota of the server itself."""
+    """The CPUs, a thread, what Go's runtime allows, or the quota of the server itself."""
     server, who = used.server, _who(used.stations)
     if server >= CPUS_USED_UP * used.granted:
         return Limit("cpu", "CPUs", f"the server's {_cpus(used.granted)} used up ({who})")
+    if used.at_once is not None and used.in_go >= CPUS_USED_UP * used.at_once:
+        many = "1 goroutine" if used.at_once == 1 else f"{used.at_once} goroutines"
+        said = f"GOMAXPROCS lets {many} run at a time, and {used.in_go:.2f} CPUs of that are used"
+        said = f"{said} (CPUs used: {who}, load {used.client:.2f})"
+        return Limit("cpu", "GOMAXPROCS", said, is_thread=True)
     for station in used.stations:
         if station.least >= THREAD_USED_UP:
             said = f"{_busy(station)} (CPUs used: {who}, load {used.client:.2f})"
@@ -169,6 +204,19 @@ def _without_time(used: Serving) -> Limit | None:
             part = station.threads * waits / 100 / used.together
             return Limit("cpu", station.name, said, part, is_thread=True)
     return None
+
+
+def _beside_others(used: Serving) -> Limit | None:
+    """The CPUs, where server, load and others use them up together. What others use does not
+    matter where server and load do so by themselves."""
+    server, client, others = used.server, used.client, used.others
+    if others < OTHERS_MIN or server + client + others < CPUS_USED_UP * used.together:
+        return None
+    said = (
+        f"the {_cpus(used.together)} used up, by the server ({_who(used.stations)}), its load "
+        f"({client:.2f}) and processes outside the trial ({others:.2f})"
+    )
+    return Limit("contamination", "", said)
 
 
 def used_words(trials: Sequence[Serving]) -> str:
@@ -218,12 +266,16 @@ def _stations(role: RoleRecord, time: _Time, working: bool = False) -> tuple[Sta
     """The CPU time of a role in the phase, divided in proportion to that of its threads over their
     lives: outside the phase they do the same work, or none. So is the wait for CPUs. Without
     the attendant, whose CPU time is mostly that of its own start; and only of those ``working``, if
-    asked for: a load may have a thread that waits for the others."""
+    asked for: a load may have a thread that waits for the others. Threads that hardly ran, and were
+    hardly ever woken, as those that only start others, are none of their kind: they take nothing
+    off it."""
     kinds: dict[str, list[ThreadRecord]] = {}
     busiest = max((thread.usage.cpu_ns or 0 for thread in role.threads.listed), default=0)
     least = ACTIVE_SHARE * busiest if working else 0
+    resting = {(it.pid, it.tid) for it in resting_threads(role.threads.listed)}
     for thread in role.threads.listed:
-        if thread.name != ATTENDANT and (thread.usage.cpu_ns or 0) >= least:
+        is_station = thread.name != ATTENDANT and (thread.pid, thread.tid) not in resting
+        if is_station and (thread.usage.cpu_ns or 0) >= least:
             kinds.setdefault(name_of_kind(thread.name), []).append(thread)
     threads = [thread for each in kinds.values() for thread in each]
     whole = sum(thread.usage.cpu_ns or 0 for thread in threads)

@@ -42,6 +42,8 @@ BYSTANDER_SHARE = 0.25
 DISPATCHER_SWITCHES_MIN = 50
 DISPATCHER_SHARE = 0.25
 DISPATCHER_BUSY = 0.5
+#: One that runs this share of the time is what the others wait for.
+DISPATCHER_USED_UP = 0.85
 #: A thread may wake the active ones if it is switched so often, and this share of how often they
 #: are: who waits for a task with a timeout is switched more often than it gets one.
 FEEDER_SWITCHES_MIN = 30
@@ -62,11 +64,14 @@ _JVM_COMPILER = re.compile(r"C[12] Compiler|JVMCI")
 
 class Dispatcher(NamedTuple):
     """A thread that hands out work to the active ones: the share of the time that it ran, and
-    whether it mostly waits for them to take it (at a futex: their queue is full)."""
+    whether it mostly waits for them to take it (at a futex: their queue is full). ``used_up``: it
+    may be what they wait for, as it runs nearly always, and seldom waits for a CPU meanwhile. One
+    of several of its kind that work is a worker itself."""
 
     name: str
     ran: float
     waits_for_workers: bool
+    used_up: bool = False
 
 
 def present(
@@ -214,10 +219,21 @@ def idle_threads(
     )
 
 
+def resting_threads(listed: Sequence[ThreadRecord]) -> list[ThreadRecord]:
+    """Those that hardly ran, and were hardly ever woken."""
+    most_ns = max((it.usage.cpu_ns or 0 for it in listed), default=0)
+    most_woken = max(map(switches_of, listed), default=0)
+    return [
+        thread
+        for thread in listed
+        if (thread.usage.cpu_ns or 0) < IDLE_SHARE * most_ns
+        and switches_of(thread) < IDLE_SHARE * most_woken
+    ]
+
+
 def _rests(thread: ThreadRecord, listed: Sequence[ThreadRecord]) -> bool:
     """Did it hardly run, and was it hardly ever woken?"""
-    most_woken = max(map(switches_of, listed), default=0)
-    return _hardly_runs(thread, listed) and switches_of(thread) < IDLE_SHARE * most_woken
+    return thread in resting_threads(listed)
 
 
 def _hardly_runs(thread: ThreadRecord, listed: Sequence[ThreadRecord]) -> bool:
@@ -279,7 +295,15 @@ def dispatcher_of(
     share, chosen = max(found, key=lambda pair: pair[0])
     waits = chosen.waits or Waits()
     blocked = waits.readings - waits.running
-    return Dispatcher(chosen.name, share, blocked > 0 and waits.futex >= 0.5 * blocked)
+    is_full = blocked > 0 and waits.futex >= 0.5 * blocked
+    alike = [thread for thread in active if kind_of(thread) == kind_of(chosen)]
+    used_up = share >= DISPATCHER_USED_UP and _runs(chosen) and alike in ([], [chosen])
+    return Dispatcher(chosen.name, share, is_full, used_up)
+
+
+def _runs(thread: ThreadRecord) -> bool:
+    """Does it run for longer than it waits for a CPU?"""
+    return (thread.usage.cpu_ns or 0) >= (thread.usage.run_queue_ns or 0)
 
 
 def is_fed(

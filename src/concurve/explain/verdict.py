@@ -28,7 +28,8 @@ class Verdict(NamedTuple):
     ``limit`` is what is used up where a server was loaded: CPUs, a thread, or the load; of a stage
     its thread. ``station``: threads of a server for which others wait, by the ``parts``; the time
     for which they run, or wait for a CPU, is a part, too. ``is_loss``: the words say how wall time
-    was lost, not where thread time went."""
+    was lost, not where thread time went. ``is_uncounted``: the base uses the CPUs already, as the
+    number of workers does not count what runs."""
 
     cause: Cause
     words: str
@@ -39,6 +40,7 @@ class Verdict(NamedTuple):
     parts: tuple[str, ...] = ()
     either: Cause | None = None
     station: str = ""
+    is_uncounted: bool = False
 
 
 class Case(NamedTuple):

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from concurve.estimate import Estimate
 from concurve.explain.breakdown import Breakdown, capacity_excess, excess
-from concurve.explain.capacity import PARTS
 from concurve.explain.causes import further_verdicts
 from concurve.explain.locks import is_seen
+from concurve.explain.losses import whole_excess
 from concurve.explain.verdict import Case, Verdict, is_crowded
 from concurve.findings.explanation import Cause, RunnerUp
 from concurve.words import percent
@@ -44,7 +44,7 @@ def weigh(case: Case, verdict: Verdict) -> Weight:
     """The share of a verdict, and the cause with the next greatest share. A cause that cannot be
     told apart from it comes first: it has the same share. Where others had the CPUs, who waited
     for whom is their doing, too: only a lock that threads were seen waiting for is named."""
-    if case.base is None or verdict.cause == "none":
+    if case.base is None or verdict.cause == "none" or verdict.is_uncounted:
         return Weight()
     share = _share(case.cell, case.base, verdict)
     if verdict.either is not None:
@@ -57,6 +57,8 @@ def weigh(case: Case, verdict: Verdict) -> Weight:
         is_shown = verdict.cause != "contamination" or (
             other.cause == "lock" and is_seen(case.cell)
         )
+        # Who waits for the load does so as something else is used up.
+        is_shown = is_shown and not (verdict.limit and other.cause == "client")
         if its is not None and its.value >= NAMED_MIN and is_apart and is_shown:
             found.setdefault(other.cause, its)
     if not found:
@@ -68,10 +70,11 @@ def weigh(case: Case, verdict: Verdict) -> Weight:
 def outweighed(case: Case, verdict: Verdict) -> Verdict:
     """The verdict with the greatest share of the loss, if that of this one is clearly less: its
     thread time grew more, but that time cost little; ``none`` if all of them explain little. Too
-    many threads for the CPUs cost nothing in any case, and are the limit."""
-    if case.base is None or verdict.cause == "none" or case.serving:
+    many threads for the CPUs cost nothing in any case, and are the limit; so is what of a server is
+    used up."""
+    if case.base is None or verdict.cause == "none" or (case.serving and verdict.limit):
         return verdict
-    if is_crowded(case.cell) and verdict.cause not in _OF_CPU_TIME:
+    if not case.serving and is_crowded(case.cell) and verdict.cause not in _OF_CPU_TIME:
         return verdict
     share = _share(case.cell, case.base, verdict)
     if share is None or share.high is None:
@@ -103,7 +106,7 @@ def _share(cell: Breakdown, base: Breakdown, verdict: Verdict) -> Estimate | Non
         return None
     if cell.capacity and base.capacity:
         part = capacity_excess(cell, base, *_columns(verdict))
-        whole = capacity_excess(cell, base, *PARTS).value
+        whole = whole_excess(cell, base).value
     elif not all(part in side.columns for side in (cell, base) for part in verdict.parts):
         return None
     else:

@@ -448,6 +448,10 @@ class Runtime(_Record, frozen=True):
         dict[str, Count],
         about("Goroutines that waited, by the runtime's words for the reason."),
     ] = {}
+    at_once: Annotated[
+        Positive | None,
+        about("The most that may run at once in a process (GOMAXPROCS); absent if not known."),
+    ] = None
 
 
 class Exit(_Record, frozen=True):

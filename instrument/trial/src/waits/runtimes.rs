@@ -107,6 +107,7 @@ pub struct RuntimeTally {
     running: u64,
     in_calls: u64,
     waiting: BTreeMap<String, u64>,
+    at_once: Option<u32>,
     refusal: Option<String>,
 }
 
@@ -124,6 +125,7 @@ impl RuntimeTally {
                 self.collecting += u64::from(found.is_collecting);
                 self.running += found.running;
                 self.in_calls += found.in_calls;
+                self.at_once = self.at_once.max(found.at_once);
                 for (reason, goroutines) in found.waiting {
                     *self.waiting.entry(reason).or_default() += goroutines;
                 }
@@ -143,6 +145,7 @@ impl RuntimeTally {
             running: self.running,
             in_calls: self.in_calls,
             waiting: self.waiting.clone(),
+            at_once: self.at_once,
         })
     }
 
@@ -171,11 +174,13 @@ mod tests {
                 in_calls: 1,
                 waiting: BTreeMap::from([("sync.Mutex.Lock".into(), 3)]),
                 parked: Vec::new(),
+                at_once: is_collecting.then_some(2),
             }));
             tally.add(GoReading::NotYet);
         }
         let found = tally.finish().unwrap();
         assert_eq!((found.readings, found.collecting, found.running), (2, 1, 4));
+        assert_eq!(found.at_once, Some(2));
         assert_eq!(found.waiting["sync.Mutex.Lock"], 6);
         assert_eq!(tally.refusal(), None);
     }

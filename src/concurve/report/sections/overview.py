@@ -48,6 +48,9 @@ _LIMITS = {
 }
 
 
+_TOO_LITTLE_ASKED = "Too few requests at once, or locks inside the server."
+
+
 def paragraph(item: Finding) -> Paragraph:
     """A sentence with its tone."""
     return Paragraph(item.sentence, _TONES[item.kind])
@@ -191,7 +194,11 @@ def _not_looked_for(findings: Findings) -> Paragraph | None:
 
 
 def _cause(cell: CellExplanation) -> str:
-    """``Locks.``, or ``The CPUs (2 of 2 busy).``"""
+    """``Locks.``, or ``The CPUs (2 of 2 busy).`` A client that cannot be told from a lock has CPU
+    time left: it does not limit, but it may ask for too little at once."""
+    second = cell.runner_up
+    if cell.cause == "client" and second is not None and second.is_indistinct:
+        return _TOO_LITTLE_ASKED
     cause = _LIMITS[cell.cause]
     return f"{cause} ({cell.limit})." if cell.limit else f"{cause}."
 

@@ -1,0 +1,45 @@
+"""Do the CPUs leave room for more workers, and may one part of the program keep them from work?
+Pure."""
+
+from __future__ import annotations
+
+from concurve.explain.breakdown import Breakdown
+from concurve.explain.others import others_share
+from concurve.explain.verdict import Case, is_crowded
+
+#: Threads beside the workers help them by so much of what the workers could do, or more.
+HELPED_MIN = 0.15
+#: A base that uses this share of the CPUs that others leave uses them all.
+FULL_MIN = 0.85
+
+
+def cpus_at_once(side: Breakdown) -> float:
+    """The workers that could run at once, or the CPUs that the program used, if they are more."""
+    return side.of_capacity("workers") - side.of_capacity("helping") / side.per_trial("wall_ns")
+
+
+def is_helped(base: Breakdown) -> bool:
+    """Did threads of the program use CPUs beyond those of the workers that were asked for?"""
+    capacity = base.per_trial("wall_ns") * base.of_capacity("workers")
+    return base.of_capacity("helped") >= HELPED_MIN * capacity
+
+
+def is_full(cell: Breakdown, base: Breakdown) -> bool:
+    """Did the base, by such threads, use nearly all CPUs that the cell can have: those that others
+    leave?"""
+    left = (cell.cpus or 0) * (1 - others_share(base))
+    return is_helped(base) and cpus_at_once(base) >= FULL_MIN * left
+
+
+def may_be_staged(case: Case) -> bool:
+    """May one part of the program keep the others from work? Not the only worker that was asked
+    for, which nothing is compared with; and not where it is the CPUs that do: more workers than
+    CPUs are ready, or the base uses all of them already."""
+    cell, base = case.cell, case.base
+    if cell.level is None:
+        return True
+    if base is None:
+        return cell.level > 1
+    if cell.capacity and base.capacity and is_full(cell, base):
+        return False
+    return cell.level <= (cell.cpus or cell.level) or not is_crowded(cell)
