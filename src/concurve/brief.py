@@ -10,7 +10,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from concurve import words
-from concurve.analysis.run import StoredRun, analyse, first_record, stored_run, with_trials
+from concurve.analysis.run import (
+    StoredRun,
+    analyse,
+    first_record,
+    stored_run,
+    warned_of,
+    with_trials,
+)
 from concurve.findings.cells import FailureOutput
 from concurve.findings.explanation import REPORT_TRIALS, CellExplanation
 from concurve.findings.run import Findings, Report, TrialFindings
@@ -60,7 +67,8 @@ def figures_of(
         RunError: no trial has the indicator ``best_by``.
     """
     run = stored_run(store, row, trials)
-    findings: Findings = analyse(run, first_record(store, run), best_by, advised=not brief)
+    first, warned = first_record(store, run), warned_of(store, run)
+    findings: Findings = analyse(run, first, best_by, advised=not brief, warned=warned)
     scaling: tuple[ScalingFinding, ...] = ()
     if models:
         from concurve.analysis.granted import granted_cpus
@@ -77,7 +85,8 @@ def glance_of(store: Store, row: RunRow) -> tuple[Report, CellExplanation | None
     trial, and what limits the cell that a reader is told of first. It takes the records of that
     cell, and no scaling models."""
     run = stored_run(store, row)
-    findings = with_trials(analyse(run, first_record(store, run), advised=False), run)
+    first, warned = first_record(store, run), warned_of(store, run)
+    findings = with_trials(analyse(run, first, advised=False, warned=warned), run)
     return Report.of_figures(findings), _limit(store, run, findings)
 
 

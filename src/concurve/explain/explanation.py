@@ -16,7 +16,7 @@ import msgspec
 
 from concurve import words
 from concurve.analysis.records import FirstRecord, StoredRecord, read_records
-from concurve.analysis.run import StoredRun, analyse, stored_run
+from concurve.analysis.run import ReportedWarnings, StoredRun, analyse, stored_run
 from concurve.errors import RunError, StoreError
 from concurve.estimate import Estimate
 from concurve.explain.accounts import Account, account
@@ -41,7 +41,7 @@ from concurve.findings.explanation import (
     Explanation,
     WaitSite,
 )
-from concurve.findings.run import Findings
+from concurve.findings.run import REPORTED, Findings
 from concurve.findings.stacks import BlockedStack
 from concurve.planning.plan import describe
 from concurve.readings.operations import Asked, Counted, asked_of
@@ -75,8 +75,10 @@ def explain_run(store: Store, row: RunRow) -> Explanation:
     """
     run = stored_run(store, row)
     first, accounts = FirstRecord(run.first_key), AccountReader(run)
-    read_records(store, row.id, (first, accounts))
-    return with_experiments(store, row, explain(analyse(run, first.record), run.head, accounts))
+    warnings = ReportedWarnings(run.used)
+    read_records(store, row.id, (first, accounts, warnings))
+    findings = analyse(run, first.record, warned=warnings.found(run.plan))
+    return with_experiments(store, row, explain(findings, run.head, accounts))
 
 
 def with_experiments(store: Store, row: RunRow, explanation: Explanation) -> Explanation:
@@ -180,6 +182,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         cells=cells,
         missing=missing,
         notes=tuple(_notes(findings, breakdowns, asked, counted, read.set_aside)),
+        warnings=tuple(item.sentence for item in findings.sentences if item.subject == REPORTED),
         over_hosts=findings.run.over_hosts,
     )
 

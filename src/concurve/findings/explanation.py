@@ -188,7 +188,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """What limits each cell of a run. ``factors`` are those that vary; ``operation`` says what
     counts as one; ``missing`` and ``notes`` hold for all cells. ``confirmations`` are what
-    experiments on the run say, the newest last. ``over_hosts``: it did not run on this machine."""
+    experiments on the run say, the newest last. ``over_hosts``: it did not run on this machine.
+    ``warnings`` are what programs of the trials warned of."""
 
     run: str
     study: str
@@ -200,3 +201,4 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     confirmations: tuple[Confirmation, ...] = ()
     over_hosts: bool = False
+    warnings: tuple[str, ...] = ()

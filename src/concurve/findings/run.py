@@ -87,6 +87,9 @@ LEVELS_OF_A_CURVE = 3
 #: The subject of a warning that a cell was skipped.
 SKIPPED = "skipped"
 
+#: The subject of a warning that a program of the trials reported.
+REPORTED = "reported"
+
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One sentence of the answer. ``kind`` groups them: answer, warning, or note. Those with the

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from concurve.findings.explanation import REPORT_TRIALS, CellExplanation, Explanation
-from concurve.findings.run import SKIPPED, Finding, Findings, Report
+from concurve.findings.run import REPORTED, SKIPPED, Finding, Findings, Report
 from concurve.report import format as fmt
 from concurve.report.document import (
     Block,
@@ -103,12 +103,16 @@ def answers(findings: Findings, limit: CellExplanation | None, room: Room) -> Se
 
 
 def warnings(findings: Findings, room: Room, *, all_of_them: bool = False) -> Iterator[Block]:
-    """The warnings that matter most (trials in doubt have one, uneven trials another), what became
-    of a run that is not complete, and how many trials were rejected; ``all_of_them`` has all
-    warnings, and the notes. That cells were skipped is said below the table."""
+    """What programs of the trials warned of, and the other warnings that matter most (trials in
+    doubt have one, uneven trials another), what became of a run that is not complete, and how many
+    trials were rejected; ``all_of_them`` has all warnings, and the notes. That cells were skipped
+    is said below the table."""
     every = _those(findings.sentences, "warning")
     found = [item for item in every if item.subject != SKIPPED]
-    kept = found if all_of_them else _first_of_each(found)[: room.warnings]
+    reported = [item for item in found if item.subject == REPORTED]
+    others = [item for item in found if item.subject != REPORTED]
+    kept = [*reported[: room.warnings], *_first_of_each(others)[: room.warnings]]
+    kept = found if all_of_them else kept
     shown = [paragraph(item) for item in kept]
     run = findings.run
     if run.state != "complete" and run.reason:
@@ -191,9 +195,11 @@ def _not_looked_for(findings: Findings) -> Paragraph | None:
 
 
 def _cause(cell: CellExplanation) -> str:
-    """``Locks.``, or ``The CPUs (2 of 2 busy).``"""
+    """``Locks.``, or ``One stage for which the others wait (flush).``; a resource that the cause
+    names is not named again."""
     cause = _LIMITS[cell.cause]
-    return f"{cause} ({cell.limit})." if cell.limit else f"{cause}."
+    is_new = bool(cell.limit) and cell.limit.lower() not in cause.lower()
+    return f"{cause} ({cell.limit})." if is_new else f"{cause}."
 
 
 def _how_sure(report: Report) -> Section:
