@@ -130,9 +130,23 @@ def _words() -> Said:
     return made_run(Store(), lambda k: 1.0, k=("a", "b"))
 
 
-@kind("only-other-is-slower", "k=b is slower")
+@kind("only-other-is-slower", r"k=b is \S+ % slower than k=a by wall time")
 def _slower() -> Said:
     return made_run(Store(), lambda k: 1.0 if k == "a" else 1.06, k=("a", "b"))
+
+
+@kind("version-by-another-figure", r"build=new is \S+ % slower than build=old by CPU time")
+def _by_cpu_time() -> Said:
+    return made_run(
+        Store(), lambda k: 1.0 if k == "old" else 1.04, primary="cpu_seconds",
+        build=("old", "new"),
+    )  # fmt: skip
+
+
+@kind("version-among-others", "k=b is as fast as k=a by wall time")
+def _versions() -> Said:
+    seconds = {"a": 1.0, "b": 1.0, "c": 0.9}
+    return made_run(Store(), lambda k: seconds[k], cv=0.002, k=("a", "b", "c"))
 
 
 @kind("best-of-all-cells", r"Use cpus=\d threads=\d")

@@ -396,12 +396,12 @@ def test_no_limit_is_named_of_a_cell_that_explain_says_is_in_doubt() -> None:
     Runner(head, store, engine, clock=FakeClock(0.001)).start()
     row = store.find_run(head.id)
     found = figures_of(store, row, brief=True)
-    assert found.limit is not None
+    ((_, limit),) = found.limits
     (same,) = (
-        cell for cell in explain_run(store, row).cells if cell.parameters == found.limit.parameters
+        cell for cell in explain_run(store, row).cells if cell.parameters == limit.parameters
     )
-    assert found.limit == same
+    assert limit == same
     assert same.cause == "in doubt"
-    line = limit_line(found.limit).text
+    line = limit_line(limit).text
     assert line.startswith("no cause is named: the machine was not quiet during 5 of 6 trials of ")
     assert "threads=4" in line

@@ -18,7 +18,7 @@ from concurve.assemble import report_of
 from concurve.brief import figures_of
 from concurve.definition.study import Indicator, Role, Rules
 from concurve.estimate import Estimate
-from concurve.explain import explain_run, explained_cell
+from concurve.explain import explain_run, explained_limits
 from concurve.findings.explanation import Cause, CellExplanation, RunnerUp
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
@@ -113,16 +113,16 @@ def test_a_terminal_names_the_limit_from_the_records_of_two_cells(store: Countin
     assert report.explanation is not None
     run = stored_run(store, store.find_run("last"))
     store.read.clear()
-    limit = explained_cell(store, run, report)
-    assert limit == report.explanation.cells[-1]
+    ((under, limit),) = explained_limits(store, run, report)
+    assert not under and limit == report.explanation.cells[-1]
     assert {key.cell for key in store.read} == {0, 2}
-    assert figures_of(store, run.row, brief=True).limit == limit
+    assert figures_of(store, run.row, brief=True).limits == ((under, limit),)
     (beside,) = (
         block for block in walk(run_document(report).blocks)
         if isinstance(block, Section) and block.title == "What limits it"
     )  # fmt: skip
     (page,) = beside.blocks
-    assert isinstance(page, Paragraph) and limit is not None
+    assert isinstance(page, Paragraph)
     line = limit_line(limit)
     assert line.lead == "What limits it"
     cause = f"{page.lead[0].lower()}{page.lead[1:]} "
@@ -130,6 +130,34 @@ def test_a_terminal_names_the_limit_from_the_records_of_two_cells(store: Countin
     sure = certainty(limit)
     short = line.text.removeprefix(cause).removesuffix(sure).rstrip(".")
     assert page.text.startswith(f"{short}: ") and page.text.endswith(sure)
+
+
+@pytest.mark.usefixtures("empty_charts")
+def test_what_limits_it_is_told_for_each_condition(tmp_path: Path) -> None:
+    store = CountingStore(str(tmp_path / "by-condition.db"))
+    study = small_study(TRIALS, threads=(1, 2), sync=("none", "lock"))
+    study = msgspec.structs.replace(study, conditions=("sync",))
+
+    class Locked(FakeEngine):
+        def run(self, spec: TrialSpec) -> bytes:
+            n, sync = int(spec.roles[0].argv[1]), spec.roles[0].argv[2]
+            waits = 1 - 1 / n if sync == "lock" else 0.0
+            made = role([thread(1 - waits, futex=waits)] * n)
+            return msgspec.json.encode(msgspec.structs.replace(record(made), trial=spec.trial))
+
+    Runner(new_head(study, "normal", 1, "concurve run …"), store, Locked(),
+           clock=FakeClock(0.001)).start()  # fmt: skip
+    found = figures_of(store, store.find_run("last"), brief=True)
+    assert [limit.under for limit in found.limits] == [{"sync": "none"}, {"sync": "lock"}]
+    document = brief_run_document(found.findings, limits=found.limits)
+    shown = "\n".join(line.plain for line in lines(document, 200))
+    assert "What limits sync=none: " in shown and "What limits sync=lock: " in shown
+    (beside,) = (
+        block for block in walk(run_document(report_of(store, store.find_run("last"))).blocks)
+        if isinstance(block, Section) and block.title == "What limits it"
+    )  # fmt: skip
+    leads = [item.lead for item in beside.blocks if isinstance(item, Paragraph)]
+    assert [lead.partition(":")[0] for lead in leads] == ["sync=none", "sync=lock"]
 
 
 def test_a_warning_of_the_program_is_told_once_in_every_view(tmp_path: Path) -> None:
@@ -174,7 +202,7 @@ def test_a_damaged_record_leaves_the_figures_to_be_shown(store: CountingStore) -
             no=b"no record", run=run.id,
         )  # fmt: skip
     found = figures_of(store, run, brief=True)
-    assert found.limit is None
+    assert found.limits == ()
     assert len(found.findings.cells) == 3
 
 
@@ -214,7 +242,7 @@ def test_a_level_that_fails_is_told_once_and_another_is_explained() -> None:
     Runner(head, store, fails, clock=FakeClock(0.001)).start()
     found = figures_of(store, store.find_run("last"), brief=True)
     assert found.findings.cell_to_explain == found.findings.cells[1]
-    document = brief_run_document(found.findings, limit=found.limit)
+    document = brief_run_document(found.findings, limits=found.limits)
     shown = "\n".join(line.plain for line in lines(document, 200))
     assert shown.count("fake program_failed") == 1, shown
     assert "(threads=4)" in shown and "it cannot be said: it was skipped" not in shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import fsum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -183,6 +183,14 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     def blocked_ns(self) -> float:
         """The blocked time of an operation, as the ``stacks`` have it."""
         return fsum(stack.ns for stack in self.stacks)
+
+
+class Limit(NamedTuple):
+    """What limits the cell that a reader is told of first, ``under`` these levels of the
+    conditions; empty where none differ."""
+
+    under: dict[str, Level]
+    cell: CellExplanation
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
