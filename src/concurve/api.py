@@ -253,7 +253,9 @@ class Run:
 
     def __str__(self) -> str:
         found = figures_of(self._store, self._store.find_run(self.id), brief=True)
-        return text_of(brief_run_document(found.findings, limit=found.limit, outputs=found.outputs))
+        return text_of(
+            brief_run_document(found.findings, limits=found.limits, outputs=found.outputs)
+        )
 
     def _repr_html_(self) -> str:
         return html_of(glance_document(*glance_of(self._store, self._store.find_run(self.id))))

@@ -10,9 +10,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from concurve import words
-from concurve.analysis.run import StoredRun, analyse, first_record, stored_run, with_trials
+from concurve.analysis.run import (
+    StoredRun,
+    analyse,
+    first_record,
+    stored_run,
+    warned_of,
+    with_trials,
+)
 from concurve.findings.cells import FailureOutput
-from concurve.findings.explanation import REPORT_TRIALS, CellExplanation
+from concurve.findings.explanation import REPORT_TRIALS, Limit
 from concurve.findings.run import Findings, Report, TrialFindings
 from concurve.findings.scaling import ScalingFinding
 from concurve.store import Store
@@ -25,13 +32,14 @@ if TYPE_CHECKING:
 
 class Figures(NamedTuple):
     """What the stored figures of a run say. ``scaling`` are the models fitted to them; empty where
-    they were not asked for, too. ``limit`` says what limits the cell that a reader is told of
-    first, where it was asked for and the records of that cell say it. ``outputs`` has what programs
+    they were not asked for, too. ``limits`` say what limits the cell that a reader is told of
+    first, or that of each condition, where it was asked for and the records of that cell say it.
+    ``outputs`` has what programs
     had written that failed."""
 
     findings: Findings
     scaling: tuple[ScalingFinding, ...] = ()
-    limit: CellExplanation | None = None
+    limits: tuple[Limit, ...] = ()
     outputs: tuple[FailureOutput, ...] = ()
 
 
@@ -60,7 +68,8 @@ def figures_of(
         RunError: no trial has the indicator ``best_by``.
     """
     run = stored_run(store, row, trials)
-    findings: Findings = analyse(run, first_record(store, run), best_by, advised=not brief)
+    first, warned = first_record(store, run), warned_of(store, run)
+    findings: Findings = analyse(run, first, best_by, advised=not brief, warned=warned)
     scaling: tuple[ScalingFinding, ...] = ()
     if models:
         from concurve.analysis.granted import granted_cpus
@@ -68,26 +77,27 @@ def figures_of(
 
         scaling = scaling_of(with_trials(findings, run), granted_cpus(run))
     outputs = tuple(_failure_outputs(store, run)) if brief else ()
-    limit = _limit(store, run, findings) if brief else None
-    return Figures(findings, scaling, limit, outputs)
+    limits = _limits(store, run, findings) if brief else ()
+    return Figures(findings, scaling, limits, outputs)
 
 
-def glance_of(store: Store, row: RunRow) -> tuple[Report, CellExplanation | None]:
+def glance_of(store: Store, row: RunRow) -> tuple[Report, tuple[Limit, ...]]:
     """A run for a view of its answer, its first chart and its table: its figures with those of each
-    trial, and what limits the cell that a reader is told of first. It takes the records of that
-    cell, and no scaling models."""
+    trial, and what limits the cell that a reader is told of first, or that of each condition. It
+    takes the records of these cells, and no scaling models."""
     run = stored_run(store, row)
-    findings = with_trials(analyse(run, first_record(store, run), advised=False), run)
-    return Report.of_figures(findings), _limit(store, run, findings)
+    first, warned = first_record(store, run), warned_of(store, run)
+    findings = with_trials(analyse(run, first, advised=False, warned=warned), run)
+    return Report.of_figures(findings), _limits(store, run, findings)
 
 
-def _limit(store: Store, run: StoredRun, findings: Findings) -> CellExplanation | None:
-    """What limits the cell that a reader is told of first; not of a run of very many trials."""
+def _limits(store: Store, run: StoredRun, findings: Findings) -> tuple[Limit, ...]:
+    """What limits the cells that a reader is told of first; not of a run of very many trials."""
     if run.protocol.done > REPORT_TRIALS:
-        return None
-    from concurve.explain import explained_cell
+        return ()
+    from concurve.explain import explained_limits
 
-    return explained_cell(store, run, findings)
+    return explained_limits(store, run, findings)
 
 
 def _failure_outputs(store: Store, run: StoredRun) -> Iterator[FailureOutput]:
@@ -125,15 +135,15 @@ def _last_lines(text: str) -> tuple[str, ...]:
     return tuple(line[:_LINE_CHARS] for line in lines[-_LINES:])
 
 
-def limit_of_campaign(
+def limits_of_campaign(
     store: Store, findings: CampaignFindings[TrialFindings]
-) -> CellExplanation | None:
-    """What limits the cell that a reader is told of first, in the study that answers the question
-    of a campaign; ``None`` as in :func:`~concurve.explain.explained_cell`."""
-    from concurve.explain import explained_cell
+) -> tuple[Limit, ...]:
+    """What limits the cells that a reader is told of first, in the study that answers the question
+    of a campaign; none as in :func:`~concurve.explain.explained_limits`."""
+    from concurve.explain import explained_limits
 
     for study in findings.studies:
         if study.name == findings.answered_by and study.run is not None:
             run = stored_run(store, store.run(study.run.run.id))
-            return explained_cell(store, run, study.run)
-    return None
+            return explained_limits(store, run, study.run)
+    return ()

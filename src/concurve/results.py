@@ -192,7 +192,7 @@ class RunFindings(Shown, run.TrialFindings, frozen=True, kw_only=True):
 
         if detail is Detail.BRIEF:
             return brief_run_document(self)
-        return glance_document(run.Report.of_figures(self), None)
+        return glance_document(run.Report.of_figures(self), ())
 
     def _rows(self) -> csv.Rows:
         return csv.cell_rows(self)

@@ -18,7 +18,7 @@ from concurve.analysis.dependence import sentences as dependence_sentences
 from concurve.analysis.ground import undirected_before
 from concurve.analysis.run import trial_findings_of
 from concurve.analysis.run.failures import FailedLoad, failure_sentences
-from concurve.definition.study import Indicator, Rules, Study
+from concurve.definition.study import Indicator, Role, Rules, Study
 from concurve.definition.study_file import parse_study
 from concurve.definition.study_line import sweep_study
 from concurve.errors import RunError, RunInterruptedError
@@ -130,9 +130,23 @@ def _words() -> Said:
     return made_run(Store(), lambda k: 1.0, k=("a", "b"))
 
 
-@kind("only-other-is-slower", "k=b is slower")
+@kind("only-other-is-slower", r"k=b is \S+ % slower than k=a by wall time")
 def _slower() -> Said:
     return made_run(Store(), lambda k: 1.0 if k == "a" else 1.06, k=("a", "b"))
+
+
+@kind("version-by-another-figure", r"build=new is \S+ % slower than build=old by CPU time")
+def _by_cpu_time() -> Said:
+    return made_run(
+        Store(), lambda k: 1.0 if k == "old" else 1.04, primary="cpu_seconds",
+        build=("old", "new"),
+    )  # fmt: skip
+
+
+@kind("version-among-others", "k=b is as fast as k=a by wall time")
+def _versions() -> Said:
+    seconds = {"a": 1.0, "b": 1.0, "c": 0.9}
+    return made_run(Store(), lambda k: seconds[k], cv=0.002, k=("a", "b", "c"))
 
 
 @kind("best-of-all-cells", r"Use cpus=\d threads=\d")
@@ -602,6 +616,48 @@ def _hook() -> Said:
     return stored(small_study(THREE, threads=(1, 2)), Recording(change))
 
 
+def _warning(
+    warned: Callable[[str], Sequence[str]], more: tuple[str, ...] = (), **factors: tuple[int, ...]
+) -> Said:
+    """A run whose program warns, by the level of its first factor."""
+
+    def change(spec: TrialSpec, record: dict[str, Any]) -> None:
+        level = spec.roles[0].argv[1]
+        record["roles"][0]["facts"] = {"warnings": list(warned(level))}
+        record["roles"] += [dict(record["roles"][0], name=name, facts={}) for name in more]
+
+    study = small_study(THREE, **(factors or {"threads": (1, 2)}))
+    extra = tuple(Role(name=name, command=("true",)) for name in more)
+    return stored(msgspec.structs.replace(study, roles=(*study.roles, *extra)), Recording(change))
+
+
+def _warned_once() -> Said:
+    def change(spec: TrialSpec, record: dict[str, Any]) -> None:
+        search = {"outcome": "found", "warnings": ["a client thread used 97 % of a CPU"]}
+        record["roles"][0]["facts"] = {"slo": search}
+
+    once = Rules(repeats_min=1, repeats_max=1)
+    return stored(small_study(once, threads=(1,)), Recording(change))
+
+
+kind("warned-everywhere", "The program warns in all 6 trials: ")(
+    lambda: _warning(lambda n: ["the clock is coarse."])
+)
+kind("warned-in-a-cell", r"The program warns in 3 of 6 trials \(threads=2\): ")(
+    lambda: _warning(lambda n: ["the clock is coarse"] if n == "2" else [])
+)
+kind("warned-in-many-cells", r"The program warns in 12 of 15 trials \(4 of 5 cells\): ")(
+    lambda: _warning(lambda n: ["the clock is coarse"] if n != "1" else [], threads=(1, 2, 3, 4, 5))
+)
+kind("warned-with-other-numbers", "The program warns in all 6 trials, for example: .*--scale 2")(
+    lambda: _warning(lambda n: [f"more sessions than branches: --scale {n} has one for each"])
+)
+kind("a-role-warned", "Role target warns in all 6 trials: ")(
+    lambda: _warning(lambda n: ["the clock is coarse"], ("server",))
+)
+kind("warned-in-the-only-trial", "The program warns in its only trial: ")(_warned_once)
+
+
 @kind("imprecise-without-an-interval", r"\d of \d cells missed the precision.*want of trials")
 def _no_interval() -> Said:
     rules = Rules(repeats_min=3, repeats_max=8, precision=0.02, time_allowed_seconds=1.2)
@@ -623,10 +679,10 @@ kind("two-levels", r"threads=4 \(‡\) has two levels: ")(
 kind("shapes-by-chance", "Two levels or trials far off")(
     lambda: shaped(lambda n, block: 1.15 if n == 4 and block * 7 % 25 < 12 else 1.0)
 )
-kind("far-worse", r"threads=1 \(‡\) has 2 trials far worse")(
+kind("far-worse", r"threads=1 \(‡\) has 2 outliers that are worse")(
     lambda: shaped(lambda n, block: {5: 1.5, 17: 2.5}.get(block, 1.0) if n == 1 else 1.0)
 )
-kind("far-better", r"threads=1 \(‡\) has 2 trials far better")(
+kind("far-better", r"threads=1 \(‡\) has 2 outliers that are better")(
     lambda: shaped(lambda n, block: {5: 0.5, 17: 0.55}.get(block, 1.0) if n == 1 else 1.0)
 )
 kind("speed-up-that-drifts", r"The speed-up of threads=4 \(‡\) drifts")(

@@ -259,3 +259,14 @@ def test_a_figure_without_a_direction_says_what_is_missing(store: Store) -> None
     assert told.best_overall is not None
     assert not any("is not known" in item.sentence for item in told.sentences)
     assert undirected_before(decode_head(store.find_run(told.run.id))) == ""
+
+
+def test_that_no_setting_is_faster_is_said_once() -> None:
+    """A rate that no level moves: that none is faster, and that none is better, is the same."""
+    case = Case("a rate that no level moves", lambda n: 1.0,
+                lambda n, wall, noise: f"rate {1000 / wall:.1f}\n",
+                {"extracts": (r"r=rate (\S+):1/s:higher",), "primary": "r"}, levels="1,2",
+                wall_cv=0.01)  # fmt: skip
+    (answer,) = (it.sentence for it in run_of(case, Store()).sentences if it.kind == "answer")
+    assert answer.startswith("No setting is significantly faster than n=1. Use n=1")
+    assert "not significantly better" not in answer

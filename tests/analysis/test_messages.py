@@ -32,7 +32,10 @@ ANALYSIS = Path(concurve.analysis.__file__).parent
 SOURCES = (
     *sorted((ANALYSIS / "sentences").glob("*.py")),
     *(ANALYSIS / name for name in ("against_base.py", "dependence.py", "ground.py")),
-    *(ANALYSIS / name for name in ("run/failures.py", "run/hosts.py", "shape_sentences.py")),
+    *(
+        ANALYSIS / name
+        for name in ("run/failures.py", "run/hosts.py", "run/reported.py", "shape_sentences.py")
+    ),
 )
 
 

@@ -13,12 +13,16 @@ import pytest
 from concurve.analysis.comparison import compare_levels
 from concurve.analysis.run import trial_findings_of
 from concurve.analysis.run.doubted import is_enough
+from concurve.analysis.sentences.answers import answers_of
+from concurve.analysis.sentences.gains import greatest
 from concurve.brief import figures_of
 from concurve.definition.study import Claim, Rules
+from concurve.estimate import Estimate
 from concurve.explain import explain_run
 from concurve.findings.run import Report
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
+from concurve.planning.plan import plan_of
 from concurve.report.html import to_html
 from concurve.report.json.export import figures_to_json
 from concurve.report.markdown import to_markdown
@@ -270,6 +274,33 @@ def test_that_no_cell_is_faster_is_not_said_of_figures_in_doubt() -> None:
     assert "threads=1. 2 threads seem 0.71× as fast as 1 [" in answer
 
 
+def test_the_ratio_in_doubt_is_that_of_the_setting_that_seems_best() -> None:
+    """The medians and the ratios within blocks need not agree on which one is best."""
+    rules = Rules(repeats_min=9, repeats_max=9, redo_max=0, redo_share=0.0)
+    head = new_head(small_study(rules, threads=(1, 8, 16)), "normal", 1, "concurve run …")
+    plan = plan_of(head)
+    report = busy((1, 8, 16), lambda block, n: True, "steal", repeats=9)
+    (best,) = report.best
+    assert best.is_tentative
+    best = msgspec.structs.replace(
+        best, leader={"threads": 8}, as_good=({"threads": 16},), disagreement=None
+    )
+    times = Estimate(value=4.0, low=3.0, high=5.0, n=9).doubted((4.0,))
+    cells = tuple(
+        msgspec.structs.replace(
+            cell,
+            indicators={
+                **cell.indicators,
+                "speedup": msgspec.structs.replace(times, value=float(cell.parameters["threads"])),
+            },
+        )
+        for cell in report.cells
+    )
+    found = list(greatest(plan, cells, lambda *_: None, "", (best,)))
+    said = " ".join(answers_of(plan, found, (best,))[0])
+    assert "8 threads seem best, 8.00× as fast as 1" in said and "16 threads seem" not in said
+
+
 def test_the_best_figure_in_doubt_is_named_and_not_the_smallest_that_may_be_as_good() -> None:
     report = busy((4, 2, 1), lambda block, n: True, "steal")
     assert report.best[0].leader != {"threads": 1}, "or this tests nothing"
@@ -365,12 +396,12 @@ def test_no_limit_is_named_of_a_cell_that_explain_says_is_in_doubt() -> None:
     Runner(head, store, engine, clock=FakeClock(0.001)).start()
     row = store.find_run(head.id)
     found = figures_of(store, row, brief=True)
-    assert found.limit is not None
+    ((_, limit),) = found.limits
     (same,) = (
-        cell for cell in explain_run(store, row).cells if cell.parameters == found.limit.parameters
+        cell for cell in explain_run(store, row).cells if cell.parameters == limit.parameters
     )
-    assert found.limit == same
+    assert limit == same
     assert same.cause == "in doubt"
-    line = limit_line(found.limit).text
+    line = limit_line(limit).text
     assert line.startswith("no cause is named: the machine was not quiet during 5 of 6 trials of ")
     assert "threads=4" in line

@@ -76,7 +76,7 @@ def test_a_tail_is_said_with_its_trials() -> None:
     tail = report.cells[0].slow_tail
     assert tail is not None
     assert tail.trials == 2
-    assert "threads=1 (‡) has 2 trials far worse: 1.94× the others" in warnings(report)
+    assert "threads=1 (‡) has 2 outliers that are worse: 1.94× the other trials" in warnings(report)
     assert json.loads(figures_to_json(report))["cells"][0]["slow_tail"]["trials"] == 2
     assert all("‡" in view for view in views(report))
     high = report.cells[0].indicators["wall_seconds"].high
@@ -90,7 +90,7 @@ def test_trials_that_end_early_are_said() -> None:
     assert tail is not None and report.cells[0].slow_tail is None
     assert tail.trials == 2
     assert tail.best == pytest.approx(0.5, rel=0.05)
-    assert "threads=1 (‡) has 2 trials far better: 0.5" in warnings(report)
+    assert "threads=1 (‡) has 2 outliers that are better: 0.5" in warnings(report)
     assert "Check that they did all of their work." in warnings(report)
     assert json.loads(figures_to_json(report))["cells"][0]["fast_tail"]["trials"] == 2
     assert all("‡" in view for view in views(report))

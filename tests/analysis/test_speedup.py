@@ -15,7 +15,7 @@ import pytest
 from concurve.analysis.run import trial_findings_of
 from concurve.analysis.sentences.answers import answers_of
 from concurve.analysis.sentences.gains import Greatest
-from concurve.definition.study import Claim, Rules
+from concurve.definition.study import Claim, Indicator, Rules
 from concurve.estimate import Estimate
 from concurve.findings.run import Report
 from concurve.measuring.heads import new_head
@@ -165,3 +165,27 @@ def test_an_upper_end_that_tells_nothing_is_not_said(
     speedup = Estimate(value=10.2, low=interval[0], high=interval[1], n=3)
     gain = Greatest("", two, one, is_gain=True, by="", speedup=speedup)
     assert answers_of(plan, [gain], ()) == ([said], [])
+
+
+def test_versions_are_compared_by_the_time_that_was_asked_for() -> None:
+    """The new one takes less wall time and more CPU time, and CPU time is primary."""
+    store = Store()
+    study = small_study(Rules(repeats_min=9, repeats_max=9), build=("old", "new"))
+    study = msgspec.structs.replace(study, indicators=(Indicator(name="cpu_seconds"),))
+    head = new_head(study, "normal", 1, "concurve sweep …")
+
+    class Parallel(FakeEngine):
+        def run(self, spec: TrialSpec) -> bytes:
+            record = json.loads(super().run(spec))
+            noise = random.Random(spec.trial).lognormvariate(0, 0.002)
+            times = 1.04 if spec.roles[0].argv[1] == "new" else 1.0
+            record["roles"][0]["usage"]["cpu_ns"] = round(1e9 * times * noise)
+            return json.dumps(record).encode()
+
+    engine = Parallel(lambda spec, _: 0.9 if spec.roles[0].argv[1] == "new" else 1.0)
+    Runner(head, store, engine, clock=FakeClock(0.001)).start()
+    report = trial_findings_of(store, store.find_run(head.id))
+    assert report.cells[1].indicators["speedup"].value == pytest.approx(1 / 1.04, rel=0.01)
+    first, second, *_ = (item.sentence for item in report.sentences)
+    assert re.match(r"build=new is [34]\.\d % slower than build=old by CPU time \[", first)
+    assert second == "Use build=old (by CPU time)."

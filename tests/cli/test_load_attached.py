@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -15,11 +16,13 @@ import msgspec
 import pytest
 
 from concurve.cli.load import _attached, take_attach
+from concurve.engine.local import LocalEngine
 from concurve.errors import StudyError
 from concurve.host.native import binary
 from concurve.host.temporary import free_port
-from concurve.measuring.attached_load import Loaded, server_lines
+from concurve.measuring.attached_load import Loaded, server_lines, with_server
 from concurve.wire import decode_record
+from concurve.wire.spec import RoleSpec, TrialSpec
 from tests.helpers.real import Lab, wait_until
 
 GOLDEN = Path(__file__).parents[2] / "schema" / "golden" / "trial-record-1-attached.json"
@@ -165,3 +168,56 @@ def test_only_figures_that_are_there_are_doubted(
     monkeypatch.setattr("concurve.measuring.attached_load.load_attached", lambda *_: done)
     assert _attached("concurve-load", ["url"], "1") == done.code
     assert ("so doubt the figures: python" in capsys.readouterr().out) is is_measured
+
+
+def test_figures_as_json_stay_json_beside_an_attached_server(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = decode_record(GOLDEN.read_bytes()).roles[0]
+    figures = '{\n  "sessions": 4,\n  "warnings": []\n}\n'
+    done = Loaded(figures, "", 0, server, disturbed="python used 90 %")
+    monkeypatch.setattr("concurve.engine.local.LocalEngine", object)
+    monkeypatch.setattr("concurve.measuring.attached_load.load_attached", lambda *_: done)
+    assert _attached("concurve-load", ["url", "--json"], "1") == 0
+    said = capsys.readouterr()
+    written = json.loads(said.out)
+    attached = written.pop("attached")
+    assert written == json.loads(figures)
+    (phase,) = server.phases
+    assert (attached["pid"], attached["when"]) == (server.pid, "measured")
+    assert attached["cpu_ns"] == phase.usage.cpu_ns
+    assert attached["wall_ns"] == phase.wall_ns
+    assert attached["threads_peak"] == server.threads.peak
+    assert attached["machine_busy"] == "python used 90 %"
+    assert "so doubt the figures: python" in said.err and "server: process" not in said.err
+
+
+def test_figures_that_were_cut_are_left_as_they_are() -> None:
+    server = decode_record(GOLDEN.read_bytes()).roles[0]
+    assert with_server('{"sessions": 4, "warn', server, "") is None
+
+
+def test_a_load_that_runs_writes_json_with_the_cpu_time_of_its_server(lab: Lab) -> None:
+    with a_server() as (url, server):
+        port = int(url.rpartition(":")[2])
+        wait_until(lambda: is_listening(port), "the server")
+        words = ("load", url, "--duration", "0.3", "--sessions", "2", "--json")
+        done = lab.run(*words, "--attach", str(server.pid))
+        assert done.returncode == 0, done.stderr
+        figures = json.loads(done.stdout)
+        assert figures["server"] in url and figures["attached"]["pid"] == server.pid
+        assert figures["attached"]["cpu_ns"] > 0
+
+
+def test_messages_name_the_command_that_the_user_has(lab: Lab) -> None:
+    """Where a server is attached, a secret is hidden, or a trial runs it, the program is started by
+    its file."""
+    with a_server() as (_, server):
+        for more in ([], ["--attach", str(server.pid)], ["--secret", "S=hidden"]):
+            refused = lab.run("load", "nowhere", *more)
+            assert refused.stderr.startswith("concurve load: "), refused.stderr
+            unknown = lab.run("load", "redis://127.0.0.1:1", "--no-such-option", *more)
+            assert "Usage: concurve load" in unknown.stderr, unknown.stderr
+    load = RoleSpec(name="load", argv=(str(binary("concurve-load")), "nowhere"))
+    record = decode_record(LocalEngine().run(TrialSpec(trial="named", roles=(load,))))
+    assert record.roles[0].stderr.text().startswith("concurve load: ")

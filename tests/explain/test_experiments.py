@@ -317,6 +317,16 @@ def test_what_no_experiment_confirms_is_refused(store: Store) -> None:
     found = explain_run(store, store.find_run(head.id))
     with pytest.raises(RunError, match="has a cause that an experiment can confirm"):
         cell_to_confirm(found, {})
+    with pytest.raises(RunError, match=r"^no cell of run \S+ has a cause that"):
+        cell_to_confirm(found, {})
+    with pytest.raises(RunError, match=r"^the cell with threads=2 of run \S+ has no cause that"):
+        cell_to_confirm(found, {"threads": 2})
+    withheld = tuple(
+        msgspec.structs.replace(cell, cause="in doubt", doubt="busy") for cell in found.cells
+    )
+    doubtful = msgspec.structs.replace(found, cells=withheld)
+    with pytest.raises(RunError, match=r"\(threads=2: in doubt\)"):
+        cell_to_confirm(doubtful, {"threads": 2})
     with pytest.raises(RunError, match="no cell with threads=7"):
         cell_to_confirm(found, {"threads": 7})
 

@@ -22,7 +22,7 @@ from concurve.definition.campaign_file import load_campaign
 from concurve.errors import ConcurveError
 from concurve.exports import export_campaign, render_campaign
 from concurve.findings.campaign import CampaignReport
-from concurve.findings.explanation import CellExplanation
+from concurve.findings.explanation import CellExplanation, Limit
 from concurve.findings.published import PublishedTable
 from concurve.findings.run import Report
 from concurve.measuring.campaign_laboratory import CampaignRunner
@@ -299,6 +299,8 @@ def test_the_entries_of_a_campaign_answer_it(findings: CampaignReport, row: Camp
 def test_a_terminal_names_what_limits_the_study_that_answers(findings: CampaignReport) -> None:
     evidence = "With threads=2 an operation takes 1.7 × the thread time: 40 % of it waiting."
     limit = CellExplanation(parameters={}, cause="lock", evidence=evidence, trials=5)
-    text = [line.plain for line in lines(brief_campaign_document(findings, limit), 200)]
+    text = [
+        line.plain for line in lines(brief_campaign_document(findings, [Limit({}, limit)]), 200)
+    ]
     begin = f"What limits {findings.answered_by}: locks. With threads=2 an operation takes 1.7 ×"
     assert any(line.startswith(begin) for line in text)

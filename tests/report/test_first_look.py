@@ -47,7 +47,7 @@ def sweep(name: str) -> Report:
 
 
 def shown(report: Report, width: int) -> list[str]:
-    document = brief_run_document(report, limit=limited(report, report.explanation))
+    document = brief_run_document(report, limits=limited(report, report.explanation))
     found = [*lines(document, width), *report_line("report.html")]
     return [line.plain for line in found]
 
@@ -128,7 +128,7 @@ def test_the_demonstration_fits_on_a_screen_whatever_befalls_it(befalls: str, se
 
 def test_what_does_not_fit_on_a_screen_is_counted() -> None:
     report = of_the_demonstration("always stolen", 0)
-    whole = brief_run_document(report, limit=limited(report, report.explanation))
+    whole = brief_run_document(report, limits=limited(report, report.explanation))
     kept = "\n".join(line.plain for line in lines(whole, 79))
     every = msgspec.structs.replace(whole, shorter=None)
     assert len(lines(every, 79)) > SCREEN >= len(lines(whole, 79)), "or this tests nothing"

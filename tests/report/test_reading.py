@@ -13,18 +13,20 @@ import msgspec
 import pytest
 
 from concurve import exports
+from concurve.analysis.run import stored_run
 from concurve.assemble import report_of
 from concurve.brief import figures_of
 from concurve.definition.study import Indicator, Role, Rules
 from concurve.estimate import Estimate
-from concurve.explain import explain_run
+from concurve.explain import explain_run, explained_limits
 from concurve.findings.explanation import Cause, CellExplanation, RunnerUp
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
-from concurve.report.document import Paragraph, Section, walk
+from concurve.report.document import List, Paragraph, Section, walk
+from concurve.report.json.explanation import to_json as explanation_json
 from concurve.report.sections.figures import every
-from concurve.report.sections.limits import certainty
-from concurve.report.sections.overview import limit_line
+from concurve.report.sections.limits import certainty, explanation_document
+from concurve.report.sections.overview import ROOMS, limit_line, warnings
 from concurve.report.sections.run import Topic, brief_run_document, run_document
 from concurve.report.terminal import lines
 from concurve.store import Store
@@ -109,16 +111,18 @@ def test_a_terminal_names_the_limit_from_the_records_of_two_cells(store: Countin
     """The one that a reader is told of, and its base; as the page says it."""
     report = report_of(store, store.find_run("last"))
     assert report.explanation is not None
+    run = stored_run(store, store.find_run("last"))
     store.read.clear()
-    limit = figures_of(store, store.find_run("last"), brief=True).limit
-    assert limit == report.explanation.cells[-1]
+    ((under, limit),) = explained_limits(store, run, report)
+    assert not under and limit == report.explanation.cells[-1]
     assert {key.cell for key in store.read} == {0, 2}
+    assert figures_of(store, run.row, brief=True).limits == ((under, limit),)
     (beside,) = (
         block for block in walk(run_document(report).blocks)
         if isinstance(block, Section) and block.title == "What limits it"
     )  # fmt: skip
     (page,) = beside.blocks
-    assert isinstance(page, Paragraph) and limit is not None
+    assert isinstance(page, Paragraph)
     line = limit_line(limit)
     assert line.lead == "What limits it"
     cause = f"{page.lead[0].lower()}{page.lead[1:]} "
@@ -126,6 +130,67 @@ def test_a_terminal_names_the_limit_from_the_records_of_two_cells(store: Countin
     sure = certainty(limit)
     short = line.text.removeprefix(cause).removesuffix(sure).rstrip(".")
     assert page.text.startswith(f"{short}: ") and page.text.endswith(sure)
+
+
+@pytest.mark.usefixtures("empty_charts")
+def test_what_limits_it_is_told_for_each_condition(tmp_path: Path) -> None:
+    store = CountingStore(str(tmp_path / "by-condition.db"))
+    study = small_study(TRIALS, threads=(1, 2), sync=("none", "lock"))
+    study = msgspec.structs.replace(study, conditions=("sync",))
+
+    class Locked(FakeEngine):
+        def run(self, spec: TrialSpec) -> bytes:
+            n, sync = int(spec.roles[0].argv[1]), spec.roles[0].argv[2]
+            waits = 1 - 1 / n if sync == "lock" else 0.0
+            made = role([thread(1 - waits, futex=waits)] * n)
+            return msgspec.json.encode(msgspec.structs.replace(record(made), trial=spec.trial))
+
+    Runner(new_head(study, "normal", 1, "concurve run …"), store, Locked(),
+           clock=FakeClock(0.001)).start()  # fmt: skip
+    found = figures_of(store, store.find_run("last"), brief=True)
+    assert [limit.under for limit in found.limits] == [{"sync": "none"}, {"sync": "lock"}]
+    document = brief_run_document(found.findings, limits=found.limits)
+    shown = "\n".join(line.plain for line in lines(document, 200))
+    assert "What limits sync=none: " in shown and "What limits sync=lock: " in shown
+    (beside,) = (
+        block for block in walk(run_document(report_of(store, store.find_run("last"))).blocks)
+        if isinstance(block, Section) and block.title == "What limits it"
+    )  # fmt: skip
+    leads = [item.lead for item in beside.blocks if isinstance(item, Paragraph)]
+    assert [lead.partition(":")[0] for lead in leads] == ["sync=none", "sync=lock"]
+
+
+def test_a_warning_of_the_program_is_told_once_in_every_view(tmp_path: Path) -> None:
+    """It may be the very cause that the reader looks for."""
+    store, warned = Store(), "more sessions than branches: they wait for each other"
+
+    class Warns(FakeEngine):
+        def run(self, spec: TrialSpec) -> bytes:
+            record = json.loads(super().run(spec))
+            record["roles"][0]["facts"] = {"warnings": [warned]}
+            return json.dumps(record).encode()
+
+    head = new_head(small_study(TRIALS, threads=(1, 2, 4)), "normal", 1, "concurve sweep …")
+    Runner(head, store, Warns(), clock=FakeClock(0.001)).start()
+    row = store.find_run("last")
+    told = f"The program warns in all 12 trials: {warned}."
+    found = figures_of(store, row, brief=True)
+    for room in ROOMS:
+        (shown,) = warnings(found.findings, room)
+        assert isinstance(shown, List)
+        assert sum(item.text == told for item in shown.items if isinstance(item, Paragraph)) == 1
+    explanation = explain_run(store, row)
+    assert explanation.warnings == (told,)
+    text = "\n".join(line.plain for line in lines(explanation_document(explanation), 200))
+    assert text.count(told) == 1
+    assert json.loads(explanation_json(explanation))["warnings"] == [told]
+    exports.write_run(store, "last", {"json": tmp_path / "r.json", "markdown": tmp_path / "r.md"})
+    exported = json.loads((tmp_path / "r.json").read_bytes())
+    assert [item["sentence"] for item in exported["findings"] if warned in item["sentence"]] == [
+        told
+    ]
+    page = (tmp_path / "r.md").read_text(encoding="utf-8")
+    assert page.index(told) < page.index("Where the time goes")
 
 
 def test_a_damaged_record_leaves_the_figures_to_be_shown(store: CountingStore) -> None:
@@ -137,7 +202,7 @@ def test_a_damaged_record_leaves_the_figures_to_be_shown(store: CountingStore) -
             no=b"no record", run=run.id,
         )  # fmt: skip
     found = figures_of(store, run, brief=True)
-    assert found.limit is None
+    assert found.limits == ()
     assert len(found.findings.cells) == 3
 
 
@@ -148,6 +213,18 @@ def test_no_cause_is_named_on_a_busy_machine() -> None:
     )  # fmt: skip
     short = f"no cause is named: {doubt}."
     assert limit_line(unsure).text == short
+
+
+def test_a_resource_that_the_cause_names_is_not_named_again() -> None:
+    cases: tuple[tuple[Cause, str, str], ...] = (
+        ("cpu", "CPUs", "the CPUs. "),
+        ("cpu", "io", "the CPUs (io). "),
+        ("client", "load", "the load generator. "),
+        ("stage", "flush", "one stage for which the others wait (flush). "),
+    )
+    for cause, limit, begins in cases:
+        text = limit_line(explained(cause, "all of them busy", limit=limit)).text
+        assert text.startswith(begins), text
 
 
 def explained(cause: Cause, words: str, **more: Any) -> CellExplanation:
@@ -165,7 +242,7 @@ def test_a_level_that_fails_is_told_once_and_another_is_explained() -> None:
     Runner(head, store, fails, clock=FakeClock(0.001)).start()
     found = figures_of(store, store.find_run("last"), brief=True)
     assert found.findings.cell_to_explain == found.findings.cells[1]
-    document = brief_run_document(found.findings, limit=found.limit)
+    document = brief_run_document(found.findings, limits=found.limits)
     shown = "\n".join(line.plain for line in lines(document, 200))
     assert shown.count("fake program_failed") == 1, shown
     assert "(threads=4)" in shown and "it cannot be said: it was skipped" not in shown

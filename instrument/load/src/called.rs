@@ -1,11 +1,41 @@
 //! The name by which the user called this program: messages begin with it, and what they propose to
 //! type does.
 
-/// `concurve load`, which becomes this program, or `concurve-load`.
+/// Set by `concurve`, which starts this program by its file: what its user would type.
+const CALLED_VARIABLE: &str = "CONCURVE_CALLED";
+
+/// `concurve load`, which starts this program, or `concurve-load`.
 pub fn program() -> String {
-    let called = std::env::args().next().unwrap_or_default();
-    match called.as_str() {
-        "concurve load" => called,
-        _ => "concurve-load".to_owned(),
+    name_of(
+        std::env::args().next().as_deref(),
+        std::env::var(CALLED_VARIABLE).ok(),
+    )
+}
+
+/// A name without a folder is what was typed. A file may have been started by `concurve`, in a trial
+/// too, and then its user need not have this program on the path.
+fn name_of(first_word: Option<&str>, started_as: Option<String>) -> String {
+    match first_word {
+        Some(typed @ ("concurve load" | "concurve-load")) => typed.to_owned(),
+        _ => started_as.unwrap_or_else(|| "concurve-load".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name_of;
+
+    #[test]
+    fn messages_have_the_name_that_the_user_has() {
+        let by_concurve = || Some("concurve load".to_owned());
+        for (first_word, started_as, name) in [
+            ("concurve load", None, "concurve load"),
+            ("concurve-load", None, "concurve-load"),
+            ("concurve-load", by_concurve(), "concurve-load"),
+            ("/venv/bin/concurve-load", by_concurve(), "concurve load"),
+            ("./target/release/concurve-load", None, "concurve-load"),
+        ] {
+            assert_eq!(name_of(Some(first_word), started_as), name);
+        }
     }
 }

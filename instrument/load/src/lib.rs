@@ -8,7 +8,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use concurve_reporter::Reporter;
 
 use crate::command_line::Arguments;
@@ -45,7 +45,10 @@ pub use error::Error;
 
 /// Entry point of the binary.
 pub fn main() -> ExitCode {
-    match load(&Arguments::parse()) {
+    let command = Arguments::command().bin_name(called::program());
+    let matches = command.get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|it| it.exit());
+    match load(&arguments) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("{}: {error}", called::program());

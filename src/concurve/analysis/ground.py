@@ -113,7 +113,9 @@ def ground_of(
     counted = bool(measured) and all(EACH in table.used for table in measured)
     unequal = _unequal(head, plan, tables, known)
     directed = _directed(head, measured, known)
-    speed = _speed(head, known, counted, unequal, directed)
+    speed = _of_versions(head, plan, measured, known, unequal is not None) or _speed(
+        head, known, counted, unequal, directed
+    )
     if unequal is None:
         said = (*_scaled(head, plan), *_unread(head, plan, measured, known))
         return Ground(asked, "", speed, said)
@@ -389,6 +391,34 @@ def _directed(
 
 def _is_throughput(info: IndicatorInfo) -> bool:
     return info.better == "higher" and is_rate(info.name, info.unit)
+
+
+#: Units of a time.
+_TIMES = ("s", "ms", "µs", "us", "ns")
+
+
+def _of_versions(
+    head: RunHead,
+    plan: Plan,
+    measured: Sequence[Table],
+    known: Mapping[str, IndicatorInfo],
+    is_unequal: bool,
+) -> Speed | None:
+    """The time or rate that is asked for in place of the wall time, where nothing counts as
+    concurrency: versions are compared, and that one is faster by another figure is no answer.
+    ``None`` where none is asked for, or where it grows with work that differs."""
+    asked = known.get(head.study.primary)
+    if plan.work is not None or asked is None or asked.name in (*_OF_WALL, EACH):
+        return None
+    if is_unequal and asked.name in MEASURED:
+        return None
+    is_time = asked.better == "lower" and asked.unit in _TIMES
+    if not (is_time or _is_throughput(asked)):
+        return None
+    has_all = all(
+        table.used.get(asked.name) and min(table.used[asked.name]) > 0 for table in measured
+    )
+    return Speed(asked, is_rate=not is_time) if has_all else None
 
 
 def _speed(

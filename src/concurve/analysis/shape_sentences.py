@@ -120,10 +120,19 @@ def _tails(plan: Plan, cells: Sequence[CellFindings], info: IndicatorInfo) -> It
         tail = cell.slow_tail
         assert tail is not None
         yield (
-            f"{name(plan, cell.parameters)} (‡) has {words.count(tail.trials, 'trial')} far worse: "
-            f"{tail.factor:.3g}× the others, {words.quantity(tail.worst, info.unit)} at worst."
+            f"{name(plan, cell.parameters)} (‡) has {_outliers(tail.trials, 'worse')}: "
+            f"{tail.factor:.3g}× the other trials, {words.quantity(tail.worst, info.unit)} at "
+            f"worst. {_OUTSIDE}"
         )
-    yield from _more(len(found), "trials far worse than their others")
+    yield from _more(len(found), "outliers that are worse")
+
+
+#: What an outlier is.
+_OUTSIDE = "The noise of the others does not reach so far."
+
+
+def _outliers(number: int, better: str) -> str:
+    return f"{words.count(number, 'outlier')} that {words.verb(number)} {better}"
 
 
 def _fast(plan: Plan, cells: Sequence[CellFindings], info: IndicatorInfo) -> Iterator[str]:
@@ -132,11 +141,11 @@ def _fast(plan: Plan, cells: Sequence[CellFindings], info: IndicatorInfo) -> Ite
         tail = cell.fast_tail
         assert tail is not None
         yield (
-            f"{name(plan, cell.parameters)} (‡) has {words.count(tail.trials, 'trial')} far "
-            f"better: {tail.factor:.3g}× the others, {words.quantity(tail.best, info.unit)} at "
-            "best. Check that they did all of their work."
+            f"{name(plan, cell.parameters)} (‡) has {_outliers(tail.trials, 'better')}: "
+            f"{tail.factor:.3g}× the other trials, {words.quantity(tail.best, info.unit)} at "
+            f"best. {_OUTSIDE} Check that they did all of their work."
         )
-    yield from _more(len(found), "trials far better than their others")
+    yield from _more(len(found), "outliers that are better")
 
 
 def _widened(plan: Plan, cells: Sequence[CellFindings]) -> Iterator[str]:

@@ -27,6 +27,8 @@ program concurve-load, which studies use as well: concurve load --help shows all
 
 
 _ATTACH = "--attach"
+#: The option of the load generator with which standard output is JSON.
+_JSON = "--json"
 
 #: What ``concurve load --help`` says beside what its program says of its own options.
 _OWN_HELP = """
@@ -53,7 +55,7 @@ def verb(arguments: tuple[str, ...]) -> None:
     from concurve.definition.hiding import check_marked
     from concurve.host.native import binary
     from concurve.measuring.packaged import PROGRAMS
-    from concurve.secrets import KNOWN, NAMING_OPTIONS
+    from concurve.secrets import CALLED, KNOWN, NAMING_OPTIONS
 
     program = binary(PROGRAMS["load"])
     (secret,) = NAMING_OPTIONS
@@ -69,7 +71,7 @@ def verb(arguments: tuple[str, ...]) -> None:
     if secrets or revealed != list(rest):
         sys.exit(load_hidden(str(program), revealed))
     sys.stdout.flush()
-    os.execv(program, ["concurve load", *revealed])
+    os.execve(program, ["concurve load", *revealed], {**os.environ, **CALLED})
 
 
 #: The options of the program that print its help.
@@ -116,24 +118,27 @@ def _take(option: str, arguments: Sequence[str]) -> tuple[list[str], tuple[str, 
 
 def _attached(program: str, arguments: Sequence[str], attach: str) -> int:
     """Load the server, print what the load wrote and what the server used, and give the exit code
-    of the load.
+    of the load. Standard output that is JSON stays so: what the server used is a key of it.
 
     Raises:
         HostError: there is no such process, or it ended meanwhile.
         StudyError: the text names no process.
     """
-    from concurve.cli.streams import tell
+    from concurve.cli.streams import say, tell
     from concurve.engine.local import LocalEngine
     from concurve.errors import HostError
-    from concurve.measuring.attached_load import load_attached, server_lines
+    from concurve.measuring.attached_load import load_attached, server_lines, with_server
 
     done = load_attached(LocalEngine(), program, arguments, attach, _ATTACH)
-    sys.stdout.write(done.stdout)
+    is_json = _JSON in arguments
+    whole = with_server(done.stdout, done.server, done.disturbed) if is_json and done.server else ""
+    sys.stdout.write(whole or done.stdout)
     sys.stderr.write(done.stderr)
     if done.server_ended:
         raise HostError(f"{_ATTACH} {attach}: {done.server_ended}", "the process that runs now")
-    for line in server_lines(done.server) if done.server else ():
-        tell(line)
+    note = say if is_json else tell
+    for line in server_lines(done.server) if done.server and not whole else ():
+        note(line)
     if done.disturbed and done.server:  # else nothing was measured
-        tell(f"the machine was busy, so doubt the figures: {done.disturbed}")
+        note(f"the machine was busy, so doubt the figures: {done.disturbed}")
     return done.code

@@ -3,6 +3,7 @@ hides them."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import IO, TextIO
 
 from concurve.errors import HostError
 from concurve.host.orphans import ending_with_parent
+from concurve.secrets import CALLED
 
 #: Signals that end the load generator.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -47,6 +49,7 @@ def _started(program: str, arguments: Sequence[str]) -> subprocess.Popen[str]:
         # A process group of its own: ^C reaches us alone, and we pass it on once.
         process = subprocess.Popen(
             [program, *arguments],
+            env={**os.environ, **CALLED},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -93,7 +93,7 @@ def _run_document(
         found.findings,
         found.scaling,
         topics=topics,
-        limit=found.limit,
+        limits=found.limits,
         outputs=found.outputs,
     )
 
@@ -114,11 +114,11 @@ def show_campaign(store: Store, campaign: str, report: Path | None = None) -> No
     """Print a stored campaign."""
     from concurve.analysis.campaign import campaign_findings
     from concurve.analysis.run import trial_findings_of
-    from concurve.brief import limit_of_campaign
+    from concurve.brief import limits_of_campaign
     from concurve.report.sections.campaign import brief_campaign_document
 
     row = store.find_campaign(campaign)
     assert row is not None
     findings = campaign_findings(store, row, lambda run: trial_findings_of(store, run))
-    limit = limit_of_campaign(store, findings)
-    print_document(brief_campaign_document(findings, limit), report)
+    limits = limits_of_campaign(store, findings)
+    print_document(brief_campaign_document(findings, limits), report)

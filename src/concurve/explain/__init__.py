@@ -6,7 +6,7 @@ from concurve.explain.explanation import (
     AccountReader,
     explain_run,
     explained,
-    explained_cell,
+    explained_limits,
     may_explain,
     with_experiments,
 )
@@ -17,7 +17,7 @@ __all__ = [
     "ThreadTimelineReader",
     "explain_run",
     "explained",
-    "explained_cell",
+    "explained_limits",
     "may_explain",
     "with_experiments",
 ]

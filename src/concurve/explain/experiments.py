@@ -128,9 +128,16 @@ def cell_to_confirm(explanation: Explanation, wanted: Mapping[str, Level]) -> Ce
     if found:
         return found[-1]
     last = alike[-1]
-    said = f"{describe(last.parameters)}: {last.cause}" + (", in doubt" if last.doubt else "")
+    is_said = not last.doubt or last.cause == "in doubt"
+    said = f"{describe(last.parameters)}: {last.cause}" + ("" if is_said else ", in doubt")
+    of = f"of run {explanation.run}"
+    if wanted:
+        of = f"with {describe(dict(wanted))} {of}"
+    which = f"no cell {of} has a cause"
+    if wanted and len(alike) == 1:
+        which = f"the cell {of} has no cause"
     raise RunError(
-        f"no cell of run {explanation.run} has a cause that an experiment can confirm ({said})",
+        f"{which} that an experiment can confirm ({said})",
         f"a run where the cause is {words.listed(list(TESTABLE), 'or')}; concurve explain "
         f"{explanation.run} says what limits each cell",
     )

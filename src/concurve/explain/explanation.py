@@ -16,7 +16,7 @@ import msgspec
 
 from concurve import words
 from concurve.analysis.records import FirstRecord, StoredRecord, read_records
-from concurve.analysis.run import StoredRun, analyse, stored_run
+from concurve.analysis.run import ReportedWarnings, StoredRun, analyse, stored_run
 from concurve.errors import RunError, StoreError
 from concurve.estimate import Estimate
 from concurve.explain.accounts import Account, account
@@ -39,9 +39,10 @@ from concurve.findings.explanation import (
     REPORT_TRIALS,
     CellExplanation,
     Explanation,
+    Limit,
     WaitSite,
 )
-from concurve.findings.run import Findings
+from concurve.findings.run import REPORTED, Findings
 from concurve.findings.stacks import BlockedStack
 from concurve.planning.plan import describe
 from concurve.readings.operations import Asked, Counted, asked_of
@@ -75,8 +76,10 @@ def explain_run(store: Store, row: RunRow) -> Explanation:
     """
     run = stored_run(store, row)
     first, accounts = FirstRecord(run.first_key), AccountReader(run)
-    read_records(store, row.id, (first, accounts))
-    return with_experiments(store, row, explain(analyse(run, first.record), run.head, accounts))
+    warnings = ReportedWarnings(run.used)
+    read_records(store, row.id, (first, accounts, warnings))
+    findings = analyse(run, first.record, warned=warnings.found(run.plan))
+    return with_experiments(store, row, explain(findings, run.head, accounts))
 
 
 def with_experiments(store: Store, row: RunRow, explanation: Explanation) -> Explanation:
@@ -180,6 +183,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         cells=cells,
         missing=missing,
         notes=tuple(_notes(findings, breakdowns, asked, counted, read.set_aside)),
+        warnings=tuple(item.sentence for item in findings.sentences if item.subject == REPORTED),
         over_hosts=findings.run.over_hosts,
     )
 
@@ -201,26 +205,31 @@ def explained(findings: Findings, head: RunHead, read: AccountReader | None) -> 
         return None
 
 
-def explained_cell(store: Store, run: StoredRun, findings: Findings) -> CellExplanation | None:
-    """What limits the cell that a reader is told of first, as the report of the run says it, from
-    the records of that cell and its base alone. ``None`` where the report does not say it either,
-    and where a record is damaged: figures are shown without them.
+def explained_limits(store: Store, run: StoredRun, findings: Findings) -> tuple[Limit, ...]:
+    """What limits the cell that a reader is told of first, or that of each condition, as the report
+    of the run says it, from the records of these cells and their bases alone. None where the report
+    does not say it either, and where a record is damaged: figures are shown without them.
     """
-    cell = findings.cell_to_explain
+    wanted = findings.limits_by
     is_asked = findings.indicator(findings.primary).better != "neither"
-    if cell is None or not is_asked or not may_explain(run):
-        return None
-    base = cell.index if cell.base is None else cell.base
-    read = AccountReader(run, (cell.index, base))
+    if not wanted or not is_asked or not may_explain(run):
+        return ()
+    cells = [cell for _, cell in wanted]
+    bases = [cell.index if cell.base is None else cell.base for cell in cells]
+    read = AccountReader(run, {*(cell.index for cell in cells), *bases})
     try:
         read_records(store, run.row.id, (read,))
     except StoreError:
-        return None
+        return ()
     breakdowns, quiet = (
         _breakdowns(accounts, findings.run.is_staged) for accounts in (read.accounts, read.quiet)
     )
     serving = asked_of(run.head.study).roles.serving
-    return _cell(cell, findings, breakdowns, quiet, serving) if breakdowns else None
+    if not breakdowns:
+        return ()
+    return tuple(
+        Limit(group, _cell(cell, findings, breakdowns, quiet, serving)) for group, cell in wanted
+    )
 
 
 def _breakdowns(accounts: dict[int, list[Account]], is_staged: bool) -> dict[int, Breakdown]:

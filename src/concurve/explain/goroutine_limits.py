@@ -23,7 +23,7 @@ def by_goroutines(case: Case) -> Verdict | None:
         return None
     workers = case.cell.level or case.cell.threads
     if is_seen(case.cell):
-        many = f"{number(found.locked)} of {workers:g} goroutines"
+        many = f"{number(found.locked)} goroutines"
         return Verdict("lock", f"{many} wait for a sync.Mutex or RWMutex at a time")
     return _by_channels(found, base, workers)
 
@@ -31,7 +31,7 @@ def by_goroutines(case: Case) -> Verdict | None:
 def _by_channels(found: Goroutines, base: Breakdown, workers: float) -> Verdict | None:
     """What is at the other end of a channel: another goroutine, or those that wait themselves."""
     if found.sending >= CHANNEL_MIN * workers and _is_semaphore(found, base, workers):
-        many = f"{number(found.sending)} of {workers:g} goroutines"
+        many = f"{number(found.sending)} goroutines"
         words = (
             f"{many} wait to send to a channel at a time, and no other goroutine receives from it"
         )
@@ -40,7 +40,7 @@ def _by_channels(found: Goroutines, base: Breakdown, workers: float) -> Verdict 
         words = f"{number(found.sending)} goroutines wait to send to a channel at a time"
         return Verdict("stage", f"{words}: what receives from it is the limit")
     if found.receiving >= CHANNEL_MIN * workers and _is_pool(found, base, workers):
-        many = f"{number(found.receiving)} of {workers:g} goroutines"
+        many = f"{number(found.receiving)} goroutines"
         words = f"{many} wait to receive from a channel at a time, to which they send themselves"
         return Verdict("lock", f"{words}: the channel is a pool with too little in it")
     if found.receiving >= 1 + CHANNEL_MIN * workers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import fsum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -185,10 +185,19 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
         return fsum(stack.ns for stack in self.stacks)
 
 
+class Limit(NamedTuple):
+    """What limits the cell that a reader is told of first, ``under`` these levels of the
+    conditions; empty where none differ."""
+
+    under: dict[str, Level]
+    cell: CellExplanation
+
+
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """What limits each cell of a run. ``factors`` are those that vary; ``operation`` says what
     counts as one; ``missing`` and ``notes`` hold for all cells. ``confirmations`` are what
-    experiments on the run say, the newest last. ``over_hosts``: it did not run on this machine."""
+    experiments on the run say, the newest last. ``over_hosts``: it did not run on this machine.
+    ``warnings`` are what programs of the trials warned of."""
 
     run: str
     study: str
@@ -200,3 +209,4 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     confirmations: tuple[Confirmation, ...] = ()
     over_hosts: bool = False
+    warnings: tuple[str, ...] = ()

@@ -84,8 +84,14 @@ class LevelChange(msgspec.Struct, frozen=True, kw_only=True):
 #: that takes half a second.
 LEVELS_OF_A_CURVE = 3
 
+#: What limits a run is said for each of its conditions, up to so many.
+CONDITIONS_EXPLAINED = 4
+
 #: The subject of a warning that a cell was skipped.
 SKIPPED = "skipped"
+
+#: The subject of a warning that a program of the trials reported.
+REPORTED = "reported"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -183,10 +189,24 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         """The cell whose limit a reader is told: the one with the most concurrency among those like
         the recommended setting, of those that were measured if there are such, and of those whose
         load did not fail; ``None`` where there is none."""
-        wanted: dict[str, Level] = {}
-        if self.best:
-            best = self.best_overall or self.best[-1]
-            wanted = {**best.group, **best.named}
+        best = self.best_overall or self.best[-1] if self.best else None
+        return self._to_explain(best)
+
+    @property
+    def limits_by(self) -> tuple[tuple[dict[str, Level], CellFindings], ...]:
+        """The same for each of a few conditions that differ among the cells, with its levels; with
+        none, that of the whole run, where there is one."""
+        whole = self.best_overall or not self.best
+        most = max((len(item.factors) for item in self.best), default=0)
+        groups = [] if whole else [item for item in self.best if len(item.factors) == most]
+        if 1 < len(groups) <= CONDITIONS_EXPLAINED:
+            found = [(item.group, self._to_explain(item)) for item in groups]
+        else:
+            found = [({}, self.cell_to_explain)]
+        return tuple((group, cell) for group, cell in found if cell is not None)
+
+    def _to_explain(self, best: BestFinding | None) -> CellFindings | None:
+        wanted = {**best.group, **best.named} if best else {}
         work = self.work.name if self.work else ""
         alike = [
             cell

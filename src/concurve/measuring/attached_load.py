@@ -8,7 +8,9 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from concurve.definition.units import format_count
 from concurve.engine import Engine
@@ -19,7 +21,7 @@ from concurve.readings.contamination import judge as judge_machine
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.secrets import KNOWN
 from concurve.wire import decode_record
-from concurve.wire.record import RoleRecord, Usage
+from concurve.wire.record import RoleRecord, ThreadRecord, Usage
 from concurve.wire.spec import RoleSpec, TrialSpec
 from concurve.words import IDLE_SERVER
 
@@ -101,11 +103,87 @@ def _signals_passed_on(trial: str) -> Iterator[None]:
             signal.signal(number, before[number])
 
 
+class BusyThread(msgspec.Struct, frozen=True, kw_only=True):
+    """A thread of the server, and the CPUs that it used on average over the whole run."""
+
+    name: str
+    pid: int
+    cpus: float
+
+
+class AttachedServer(msgspec.Struct, frozen=True, kw_only=True):
+    """What an attached server used while the load measured: the key ``attached`` of ``concurve load
+    --json``.
+
+    ``when``: in the measured time, or in the whole run where the load marked no such phase. Times
+    of CPUs and run queues are those of all threads together. A figure that could not be read is
+    null, with the reason in ``absent``. ``machine_busy``: who disturbed the load, or null.
+    """
+
+    pid: int | None
+    when: str
+    wall_ns: int
+    cpu_ns: int | None
+    run_queue_ns: int | None
+    voluntary_switches: int | None
+    involuntary_switches: int | None
+    threads_peak: int | None
+    threads: tuple[BusyThread, ...]
+    absent: dict[str, str]
+    machine_busy: str | None
+
+
+def with_server(figures: str, served: RoleRecord, disturbed: str) -> str | None:
+    """The figures that the load wrote as JSON, with what the server used under the key
+    ``attached``; ``None`` if they are no JSON object: more was written than is kept."""
+    try:
+        known = msgspec.json.decode(figures, type=dict[str, Any])
+    except msgspec.MsgspecError:
+        return None
+    known["attached"] = _attached_server(served, disturbed)
+    return msgspec.json.format(msgspec.json.encode(known), indent=2).decode() + "\n"
+
+
+def _attached_server(served: RoleRecord, disturbed: str) -> AttachedServer:
+    when, usage, wall = _measured(served)
+    return AttachedServer(
+        pid=served.pid,
+        when=when,
+        wall_ns=wall,
+        cpu_ns=usage.cpu_ns,
+        run_queue_ns=usage.run_queue_ns,
+        voluntary_switches=usage.voluntary_switches,
+        involuntary_switches=usage.involuntary_switches,
+        threads_peak=served.threads.peak,
+        threads=tuple(
+            BusyThread(name=thread.name, pid=thread.pid, cpus=cpus)
+            for thread, cpus in _busy_threads(served)
+        ),
+        absent=usage.absent,
+        machine_busy=disturbed or None,
+    )
+
+
+def _measured(served: RoleRecord) -> tuple[str, Usage, int]:
+    """What the server used in the measured time, and its length in nanoseconds; of the whole run
+    where no phase was marked."""
+    phases = [phase for phase in served.phases if phase.name == MEASURE_PHASE]
+    if phases:
+        return "measured", phases[0].usage, phases[0].wall_ns
+    return "whole", served.usage, served.wall_ns
+
+
+def _busy_threads(served: RoleRecord) -> Iterator[tuple[ThreadRecord, float]]:
+    """The first threads that ran, each with the CPUs that it used over the whole run."""
+    life = max(served.wall_ns, 1)
+    for thread in served.threads.listed[:_THREADS_NAMED]:
+        if thread.usage.cpu_ns:
+            yield thread, thread.usage.cpu_ns / life
+
+
 def server_lines(served: RoleRecord) -> Iterator[str]:
     """What an attached server used while the load measured, as text."""
-    phases = [phase for phase in served.phases if phase.name == MEASURE_PHASE]
-    usage, wall = (phases[0].usage, phases[0].wall_ns) if phases else (served.usage, served.wall_ns)
-    when = "measured" if phases else "whole"
+    when, usage, wall = _measured(served)
     seconds = wall / 1e9
     yield f"server: process {served.pid}, in the {when} time of {seconds:.2f} s"
     if usage.cpu_ns is None or wall == 0:
@@ -121,12 +199,10 @@ def server_lines(served: RoleRecord) -> Iterator[str]:
     threads = served.threads
     if threads.peak is not None:
         yield f"  threads           {format_count(threads.peak, 'thread')} seen at once"
-    life = max(served.wall_ns, 1)
     several = len({thread.pid for thread in threads.listed}) > 1
-    for thread in threads.listed[:_THREADS_NAMED]:
-        if thread.usage.cpu_ns:
-            name = f"{thread.name:<16}" + (f"pid {thread.pid:<9}" if several else "")
-            yield f"    {name}{thread.usage.cpu_ns / life:.2f} CPUs over the whole run"
+    for thread, cpus in _busy_threads(served):
+        name = f"{thread.name:<16}" + (f"pid {thread.pid:<9}" if several else "")
+        yield f"    {name}{cpus:.2f} CPUs over the whole run"
 
 
 def _switches(usage: Usage) -> Iterator[str]:

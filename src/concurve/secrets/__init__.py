@@ -7,13 +7,14 @@ connection reveals it at the last moment; everything else sees the reference alo
 from __future__ import annotations
 
 from concurve.secrets.known import KNOWN, Secrets
-from concurve.secrets.password import PASSWORD_VARIABLE, environment_of_trials
+from concurve.secrets.password import CALLED, PASSWORD_VARIABLE, environment_of_trials
 from concurve.secrets.secret import MASK, Secret, reference, references
 
 #: The options of the command line whose values are the names of secrets.
 NAMING_OPTIONS = ("--secret",)
 
 __all__ = [
+    "CALLED",
     "KNOWN",
     "MASK",
     "NAMING_OPTIONS",

@@ -12,6 +12,12 @@ import os
 PASSWORD_VARIABLE = "CONCURVE_PASSWORD"
 
 
+#: What the user types to start the load generator, for its messages: who has ``concurve`` need not
+#: have ``concurve-load`` on the path.
+CALLED = {"CONCURVE_CALLED": "concurve load"}
+
+
 def environment_of_trials() -> dict[str, str]:
-    """What the programs of trials inherit of this process."""
-    return {name: value for name, value in os.environ.items() if name != PASSWORD_VARIABLE}
+    """What the programs of trials inherit of this process, and the name of the load generator."""
+    kept = {name: value for name, value in os.environ.items() if name != PASSWORD_VARIABLE}
+    return {**kept, **CALLED}

@@ -25,7 +25,8 @@ pub enum Refusal {
     #[error("there is no data yet ({0}): --init makes it, for {1}")]
     Missing(&'static str, String),
     #[error(
-        "the data there ({0}) was not made by concurve-load, and --init does not replace it; name another database or file in the address, or rename it"
+        "the data there ({0}) was not made by {program}, and --init does not replace it; name another database or file in the address, or rename it",
+        program = crate::called::program()
     )]
     Foreign(&'static str),
     #[error("the data ({0}) was made by another version (format {1}): --init makes it anew")]

@@ -9,15 +9,19 @@ from concurve.analysis.run.findings import (
     first_record,
     stored_run,
     trial_findings_of,
+    warned_of,
     with_trials,
 )
+from concurve.analysis.run.reported import ReportedWarnings
 
 __all__ = [
+    "ReportedWarnings",
     "StoredRun",
     "analyse",
     "findings_of",
     "first_record",
     "stored_run",
     "trial_findings_of",
+    "warned_of",
     "with_trials",
 ]

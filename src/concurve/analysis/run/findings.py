@@ -30,6 +30,7 @@ from concurve.analysis.run.failures import failed_loads, failure_sentences, not_
 from concurve.analysis.run.hosts import compare_hosts
 from concurve.analysis.run.hosts import sentences as host_sentences
 from concurve.analysis.run.indicators import indicator_infos
+from concurve.analysis.run.reported import reported_warnings
 from concurve.analysis.run.run_samples import samples_of
 from concurve.analysis.run.shapes import InTime, in_time_of, with_shapes, with_widened
 from concurve.analysis.run.siblings import slower_siblings
@@ -142,9 +143,11 @@ def findings_of(store: Store, row: RunRow, best_by: str = "") -> Findings:
 
 
 def trial_findings_of(store: Store, row: RunRow, best_by: str = "") -> TrialFindings:
-    """The same with the figures of each trial, for what shows or counts single trials."""
+    """The same with the figures of each trial, for what shows or counts single trials, and with
+    what the programs warned of."""
     run = stored_run(store, row)
-    return with_trials(analyse(run, first_record(store, run), best_by), run)
+    warned = warned_of(store, run)
+    return with_trials(analyse(run, first_record(store, run), best_by, warned=warned), run)
 
 
 def first_record(store: Store, run: StoredRun) -> TrialRecord | None:
@@ -154,16 +157,29 @@ def first_record(store: Store, run: StoredRun) -> TrialRecord | None:
     return first.record
 
 
+def warned_of(store: Store, run: StoredRun) -> tuple[Finding, ...]:
+    """What programs of a run warned of, from the records of its trials; none of a simulation."""
+    if run.head.study.simulation:
+        return ()
+    return reported_warnings(store, run.row.id, run.used, run.plan)
+
+
 def with_trials(findings: Findings, stored: StoredRun) -> TrialFindings:
     """The findings of a stored run with the figures of each of its trials."""
     return TrialFindings.of(findings, _dots(stored))
 
 
 def analyse(
-    stored: StoredRun, first: TrialRecord | None, best_by: str = "", *, advised: bool = True
+    stored: StoredRun,
+    first: TrialRecord | None,
+    best_by: str = "",
+    *,
+    advised: bool = True,
+    warned: tuple[Finding, ...] = (),
 ) -> Findings:
     """Findings of a stored run. The record of its first trial says what is absent and why.
-    ``advised``: best settings say what would decide between them."""
+    ``advised``: best settings say what would decide between them. ``warned``: what the programs
+    warned of, which comes before the other warnings."""
     head, plan, protocol = stored.head, stored.plan, stored.protocol
     indicators = indicator_infos(head, plan, first, stored.tables)
     picked = stored.chosen
@@ -195,6 +211,7 @@ def analyse(
             cells = with_widened(plan, cells, tables, ground.speed.indicator.name)
     depends = dependences(head.study, samples)
     said = (
+        *warned,
         *failure_sentences(plan, loads, indicators),
         *(undirected(head, ground) if any(table.used for table in tables) else ()),
         *sentences(

@@ -36,14 +36,19 @@ def sentences(
     ``speed`` what speed-ups are measured by."""
     plan = protocol.plan
     by = (speed.by(head.study.primary) or speed.by(asked.name)) if speed else ""
-    answers, further = answers_of(
-        plan,
-        list(greatest(plan, cells, among, by, best)),
-        best,
-        speed.indicator.name if speed else "",
-    )
+    versions: dict[int, str] = {}
+    if speed:
+        versions = against_base.versions(plan, cells, among, speed.indicator.label, speed.is_rate)
+    gains = [
+        item
+        for item in greatest(plan, cells, among, by, best)
+        if (item.slower or item.cell).index not in versions
+    ]
+    answers, further = answers_of(plan, gains, best, speed.indicator.name if speed else "")
     # A speed-up by wall time says nothing where the study asks for another figure.
-    if speed and (not by or speed.indicator.name != WALL):
+    if versions:
+        answers = [*versions.values(), *answers]
+    elif speed and (not by or speed.indicator.name != WALL):
         compared = list(against_base.sentences(plan, cells, among, by))
         answers = [*answers, *compared] if len(compared) > 1 else [*compared, *answers]
     if not answers:

@@ -301,7 +301,7 @@ def _use(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None
     noun = f" {plan.work}" if gain is None and not name.count("=") else ""
     advice = f"Use {name}{noun}{by}"
     # That no other setting is faster than this one was said.
-    is_said = gain is not None and not gain.is_gain and item.indicator in _TIMES
+    is_said = gain is not None and not gain.is_gain
     is_base = gain is not None and item.recommended.items() <= gain.base.parameters.items()
     said = []
     if item.passed:

@@ -55,8 +55,9 @@ def greatest(
         gains = (cell for cell in chain(preferred, ranking) if _is_gain(cell, compared, among))
         gain = next(gains, None)
         # That none is faster is not said either where one of them is in doubt.
-        doubted = (cell for cell in ranking if cell.indicators["speedup"].in_doubt)
-        others = (cell for cell in preferred if cell.index != cell.base)
+        others = [cell for cell in preferred if cell.index != cell.base]
+        ranked = chain(others, ranking)
+        doubted = (cell for cell in ranked if cell.indicators["speedup"].in_doubt)
         most = gain or next(chain(doubted, others, ranking))
         base = cells[most.index if most.base is None else most.base]
         slower = _only_slower(measured, compared, among)
@@ -70,11 +71,12 @@ def speedups_compared(cells: tuple[CellFindings, ...]) -> int:
 
 
 def _named(cells: tuple[CellFindings, ...], best: tuple[BestFinding, ...]) -> set[int]:
-    """The cells that are recommended settings, or seem best where the trials do not decide."""
+    """The cells that are recommended settings, or seem best where the trials do not decide or the
+    machine was not quiet."""
     whole = {frozenset(cell.parameters.items()): cell.index for cell in cells}
     found: set[int] = set()
     for item in best:
-        if item.recommended is None and not item.is_open:
+        if item.recommended is None and not (item.is_open or item.is_tentative):
             continue
         wanted = {**item.group, **item.named}
         index = whole.get(frozenset(wanted.items()))

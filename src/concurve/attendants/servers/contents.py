@@ -79,7 +79,7 @@ def run_loader(argv: Sequence[str]) -> None:
         sys.stderr.write(done.stderr)
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         raise AttendantError(
-            f"concurve-load could not make its data (exit code {done.returncode}): {last}. It was "
+            f"concurve load could not make its data (exit code {done.returncode}): {last}. It was "
             f"asked: {shlex.join(argv)}"
         )
 

@@ -55,11 +55,11 @@ class Cell(msgspec.Struct, frozen=True):
     ]
     slow_tail: Annotated[
         SlowTail | msgspec.UnsetType,
-        about("Trials far worse than the others by the primary indicator; left out if none."),
+        about("Outliers that are worse by the primary indicator; left out if none."),
     ]
     fast_tail: Annotated[
         FastTail | msgspec.UnsetType,
-        about("Trials far better than the others by the primary indicator; left out if none."),
+        about("Outliers that are better by the primary indicator; left out if none."),
     ]
     widened: Annotated[
         float | msgspec.UnsetType,

@@ -271,6 +271,10 @@ class Explained(msgspec.Struct, frozen=True, omit_defaults=True):
         tuple[ConfirmedCell, ...],
         about("What experiments on the run say, the newest last; left out without any."),
     ] = ()
+    warnings: Annotated[
+        tuple[str, ...],
+        about("What programs of the trials warned of, and where; left out if of nothing."),
+    ] = ()
 
 
 def to_json(explanation: Explanation) -> bytes:
@@ -285,6 +289,7 @@ def to_json(explanation: Explanation) -> bytes:
             missing=explanation.missing,
             notes=explanation.notes,
             confirmations=tuple(map(confirmed_cell, explanation.confirmations)),
+            warnings=explanation.warnings,
         )
     )
 

@@ -6,14 +6,14 @@ Tables and figures of the source keep the source's numbers; new ones are numbere
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
 from concurve import words
 from concurve.findings.campaign import CampaignFindings, CampaignReport, StudyFindings
-from concurve.findings.explanation import CellExplanation
+from concurve.findings.explanation import Limit
 from concurve.findings.run import Report, TrialFindings
 from concurve.report import format as fmt
 from concurve.report.charts import hero
@@ -125,11 +125,11 @@ def campaign_document(findings: CampaignReport) -> Document:
 
 
 def brief_campaign_document(
-    findings: CampaignFindings[TrialFindings], limit: CellExplanation | None = None
+    findings: CampaignFindings[TrialFindings], limits: Sequence[Limit] = ()
 ) -> Document:
-    """The answer to the question of a campaign, and what became of its studies. ``limit`` explains
+    """The answer to the question of a campaign, and what became of its studies. ``limits`` explain
     the cell of the study that answers first that a reader is told of."""
-    return _document(findings, _brief(findings, limit), Detail.BRIEF)
+    return _document(findings, _brief(findings, limits), Detail.BRIEF)
 
 
 def _document(
@@ -167,14 +167,12 @@ def _head(findings: CampaignFindings[TrialFindings]) -> Iterator[Block]:
         yield Paragraph(campaign.reason, Tone.WARNING, lead=lead, detail=Detail.FULL)
 
 
-def _brief(
-    findings: CampaignFindings[TrialFindings], limit: CellExplanation | None
-) -> Iterator[Section]:
+def _brief(findings: CampaignFindings[TrialFindings], limits: Sequence[Limit]) -> Iterator[Section]:
     said = list(map(paragraph, findings.answers))
-    if limit is not None:
-        said.append(
-            msgspec.structs.replace(limit_line(limit), lead=f"What limits {findings.answered_by}")
-        )
+    for limit in limits:
+        where = f" with {fmt.setting(limit.under)}" if limit.under else ""
+        lead = f"What limits {findings.answered_by}{where}"
+        said.append(msgspec.structs.replace(limit_line(limit.cell), lead=lead))
     yield Section("", (List(tuple(said)),))
     for study in findings.studies:
         yield Section("", tuple(_study(study)))

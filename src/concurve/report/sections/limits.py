@@ -110,7 +110,7 @@ def explanation_document(explanation: Explanation, detail: Detail = Detail.BRIEF
         facts=(Fact(explanation.run), Fact(operation)),
         blocks=(
             *(Section("", (table,)) for table in tables),
-            Section("", (sentences,)),
+            Section("", (sentences, *_warned(explanation))),
             Section("", tuple(_remarks(explanation))),
             *filter(None, [confirmation_section(explanation.confirmations)]),
         ),
@@ -134,6 +134,12 @@ def _cells(explanation: Explanation) -> Iterator[Block]:
         yield sites
     withheld = _withheld(explanation)
     yield List((*([withheld] if withheld else []), *_sentences(explanation)))
+
+
+def _warned(explanation: Explanation) -> Iterator[Block]:
+    """What programs of the trials warned of: it may be the cause itself."""
+    if explanation.warnings:
+        yield List(tuple(Paragraph(text, Tone.WARNING) for text in explanation.warnings))
 
 
 def _sentences(explanation: Explanation) -> Iterator[Paragraph]:

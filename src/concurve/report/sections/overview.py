@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from concurve.findings.explanation import REPORT_TRIALS, CellExplanation, Explanation
-from concurve.findings.run import SKIPPED, Finding, Findings, Report
+from concurve.findings.explanation import REPORT_TRIALS, CellExplanation, Explanation, Limit
+from concurve.findings.run import REPORTED, SKIPPED, Finding, Findings, Report
 from concurve.report import format as fmt
 from concurve.report.document import (
     Block,
@@ -21,6 +21,7 @@ from concurve.report.document import (
 from concurve.report.sections import rejected
 from concurve.report.sections.figures import confidence
 from concurve.report.sections.limits import certainty
+from concurve.terms import Level
 
 _TONES = {"answer": Tone.STRONG, "warning": Tone.WARNING, "note": Tone.SOFT}
 # So many warnings are shown; the reader opens or asks for the others.
@@ -58,14 +59,14 @@ def paragraph(item: Finding) -> Paragraph:
 
 def section(report: Report) -> Section:
     """The first section of a full report."""
-    return with_limit(report, limited(report, report.explanation))
+    return with_limits(report, limited(report, report.explanation))
 
 
-def with_limit(report: Report, cell: CellExplanation | None) -> Section:
-    """The same with what limits this ``cell``."""
+def with_limits(report: Report, limits: Sequence[Limit]) -> Section:
+    """The same with what limits these cells."""
     from concurve.report.charts import hero  # who looks at a table needs none
 
-    beside = (_limit_of(cell), _how_sure(report))
+    beside = (_limits_of(limits), _how_sure(report))
     overview = Overview(
         answers=tuple(_of_kind(report, "answer")),
         chart=hero(report),
@@ -94,24 +95,28 @@ ROOMS = (
 )
 
 
-def answers(findings: Findings, limit: CellExplanation | None, room: Room) -> Section | None:
-    """The answers alone, and on a line what limits the recommended setting: the cause and how sure
-    it is, or why none is named."""
+def answers(findings: Findings, limits: Sequence[Limit], room: Room) -> Section | None:
+    """The answers alone, and on a line what limits the recommended setting, or that of each
+    condition: the cause and how sure it is, or why none is named."""
     found = list(_of_kind(findings, "answer"))[: room.answers]
-    line = _not_looked_for(findings) if limit is None else limit_line(limit)
-    is_doubt = limit is not None and limit.cause == "in doubt"
-    if line is not None and (room.doubts or not is_doubt):
+    shown = [it for it in limits if room.doubts or it.cell.cause != "in doubt"]
+    found += [limit_line(it.cell, it.under) for it in shown]
+    if not limits and (line := _not_looked_for(findings)):
         found.append(line)
     return Section("", (List(tuple(found)),)) if found else None
 
 
 def warnings(findings: Findings, room: Room, *, all_of_them: bool = False) -> Iterator[Block]:
-    """The warnings that matter most (trials in doubt have one, uneven trials another), what became
-    of a run that is not complete, and how many trials were rejected; ``all_of_them`` has all
-    warnings, and the notes. That cells were skipped is said below the table."""
+    """What programs of the trials warned of, and the other warnings that matter most (trials in
+    doubt have one, uneven trials another), what became of a run that is not complete, and how many
+    trials were rejected; ``all_of_them`` has all warnings, and the notes. That cells were skipped
+    is said below the table."""
     every = _those(findings.sentences, "warning")
     found = [item for item in every if item.subject != SKIPPED]
-    kept = found if all_of_them else _first_of_each(found)[: room.warnings]
+    reported = [item for item in found if item.subject == REPORTED]
+    others = [item for item in found if item.subject != REPORTED]
+    kept = [*reported[: room.warnings], *_first_of_each(others)[: room.warnings]]
+    kept = found if all_of_them else kept
     shown = [paragraph(item) for item in kept]
     run = findings.run
     if run.state != "complete" and run.reason:
@@ -142,44 +147,51 @@ def _left_out(findings: Findings, room: Room, warnings: int) -> str:
 
 
 def limit(report: Report) -> Section | None:
-    """What limits the cell that is explained to a reader."""
-    return _limit_of(limited(report, report.explanation))
+    """What limits the cells that are explained to a reader."""
+    return _limits_of(limited(report, report.explanation))
 
 
-def _limit_of(cell: CellExplanation | None) -> Section | None:
-    if cell is None:
-        return None
+def _limits_of(limits: Sequence[Limit]) -> Section | None:
+    return Section(_LIMIT, tuple(map(_limit_of, limits))) if limits else None
+
+
+def _limit_of(limit: Limit) -> Paragraph:
+    cell, where = limit.cell, f"{fmt.setting(limit.under)}: " if limit.under else ""
     if not cell.trials:
-        return Section(_LIMIT, (Paragraph(cell.evidence),))
+        return Paragraph(cell.evidence, lead=where.rstrip())
     said = " ".join(filter(None, (f"{cell.evidence}{certainty(cell)}", cell.place)))
-    return Section(_LIMIT, (Paragraph(said, lead=_cause(cell)),))
+    return Paragraph(said, lead=f"{where}{_cause(cell)}")
 
 
-def limited(findings: Findings, explanation: Explanation | None) -> CellExplanation | None:
-    """The explanation of the cell that is explained to a reader."""
-    wanted = findings.cell_to_explain
-    if wanted is None or explanation is None:
-        return None
-    alike = (cell for cell in explanation.cells if cell.parameters == wanted.parameters)
-    return next(alike, None)
+def limited(findings: Findings, explanation: Explanation | None) -> tuple[Limit, ...]:
+    """The explanations of the cells that are explained to a reader."""
+    if explanation is None:
+        return ()
+    return tuple(
+        Limit(group, cell)
+        for group, wanted in findings.limits_by
+        for cell in explanation.cells
+        if cell.parameters == wanted.parameters
+    )
 
 
-def limit_line(cell: CellExplanation) -> Paragraph:
+def limit_line(cell: CellExplanation, under: dict[str, Level] | None = None) -> Paragraph:
     """The same on a line: the cause, by how much it costs and how sure it is; or why none is
-    named."""
+    named. ``under``: the levels of the conditions, where they differ."""
+    lead = f"What limits {fmt.setting(under)}" if under else _LIMIT
     before, _, after = cell.evidence.partition(": ")
     if cell.cause == "in doubt":
         text = f"no cause is named: {cell.doubt}."
     elif cell.cause != "none":
         cause = _cause(cell)
         text = f"{cause[:1].lower()}{cause[1:]} {before.rstrip('.')}.{certainty(cell)}"
-        return Paragraph(f"{text} {cell.place}".rstrip(), lead=_LIMIT)
+        return Paragraph(f"{text} {cell.place}".rstrip(), lead=lead)
     elif not cell.trials:
         text = f"it cannot be said: {after}"
     else:
         used = f" {cell.used[:1].upper()}{cell.used[1:]}." if cell.used else ""
         text = f"no limit was found. {before.rstrip('.')}.{used}"
-    return Paragraph(text, Tone.SOFT, lead=_LIMIT)
+    return Paragraph(text, Tone.SOFT, lead=lead)
 
 
 def _not_looked_for(findings: Findings) -> Paragraph | None:
@@ -194,13 +206,15 @@ def _not_looked_for(findings: Findings) -> Paragraph | None:
 
 
 def _cause(cell: CellExplanation) -> str:
-    """``Locks.``, or ``The CPUs (2 of 2 busy).`` A client that cannot be told from a lock has CPU
-    time left: it does not limit, but it may ask for too little at once."""
+    """``Locks.``, or ``One stage for which the others wait (flush).``; a resource that the cause
+    names is not named again. A client that cannot be told from a lock has CPU time left: it does
+    not limit, but it may ask for too little at once."""
     second = cell.runner_up
     if cell.cause == "client" and second is not None and second.is_indistinct:
         return _TOO_LITTLE_ASKED
     cause = _LIMITS[cell.cause]
-    return f"{cause} ({cell.limit})." if cell.limit else f"{cause}."
+    is_new = bool(cell.limit) and cell.limit.lower() not in cause.lower()
+    return f"{cause} ({cell.limit})." if is_new else f"{cause}."
 
 
 def _how_sure(report: Report) -> Section:

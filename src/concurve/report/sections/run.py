@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from concurve.findings.cells import FailureOutput
-from concurve.findings.explanation import CellExplanation, Explanation
+from concurve.findings.explanation import Explanation, Limit
 from concurve.findings.run import Findings, Report
 from concurve.findings.scaling import ScalingFinding
 from concurve.report import format as fmt
@@ -100,13 +100,13 @@ def brief_sections(
     models: Sequence[ScalingFinding],
     explanation: Explanation | None,
     topics: Collection[Topic],
-    limit: CellExplanation | None,
+    limits: Sequence[Limit],
     outputs: Sequence[FailureOutput] = (),
     room: overview.Room = overview.ROOMS[0],
 ) -> Iterator[Section | None]:
     """The sections of a brief report in their order. They take the figures of the cells: nothing
     else is read for them, unless it was asked for. ``room`` is that for answers and warnings."""
-    yield overview.answers(findings, limit, room)
+    yield overview.answers(findings, limits, room)
     table = figures.brief(findings, terse=not room.doubts)
     said = overview.warnings(findings, room, all_of_them=set(topics) >= ALL_TOPICS)
     yield msgspec.structs.replace(table, blocks=(*table.blocks, *said))
@@ -161,17 +161,17 @@ def brief_run_document(
     models: Sequence[ScalingFinding] = (),
     explanation: Explanation | None = None,
     topics: Collection[Topic] = (),
-    limit: CellExplanation | None = None,
+    limits: Sequence[Limit] = (),
     outputs: Sequence[FailureOutput] = (),
 ) -> Document:
     """The brief report of a run, with the topics that were asked for; for these the scaling models
-    and what limits the cells of its claims. ``limit`` explains the cell that a reader is told of
-    first; where it is not given, ``explanation`` does. ``outputs`` has what programs had written
+    and what limits the cells of its claims. ``limits`` explain the cells that a reader is told of
+    first; where they are not given, ``explanation`` does. ``outputs`` has what programs had written
     that failed."""
-    limit = limit or overview.limited(findings, explanation)
+    limits = limits or overview.limited(findings, explanation)
 
     def made(room: overview.Room) -> Document:
-        found = brief_sections(findings, models, explanation, topics, limit, outputs, room)
+        found = brief_sections(findings, models, explanation, topics, limits, outputs, room)
         return _document(findings, found, Detail.BRIEF)
 
     # More cells do not fit anyway.
@@ -183,10 +183,10 @@ def brief_run_document(
     return shorter
 
 
-def glance_document(report: Report, limit: CellExplanation | None) -> Document:
+def glance_document(report: Report, limits: Sequence[Limit]) -> Document:
     """What a notebook shows of a run: the answer, its chart, what limits it, how sure it is, and
     the first figures."""
-    found = overview.with_limit(report, limit), figures.first(report)
+    found = overview.with_limits(report, limits), figures.first(report)
     return _document(report, found, Detail.BRIEF)
 
 

@@ -1,0 +1,147 @@
+"""The warnings that programs of a trial reported: records → each once, with its trials and cells.
+
+A program reports them as the fact ``warnings``, a list of texts, or as that key of another fact: a
+search for a rate has a fact of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from concurve import words
+from concurve.analysis.records import StoredRecord, read_records
+from concurve.analysis.sentences.naming import name
+from concurve.errors import StoreError
+from concurve.findings.run import REPORTED, Finding
+from concurve.planning.plan import Plan
+from concurve.store import Store
+from concurve.store.rows import TrialKey
+
+_FACT = "warnings"
+_MARK = b'"warnings"'
+
+#: So many records are read at most, the same number of each cell: a view waits for them.
+RECORDS_MAX = 1_000
+
+#: So many cells are named; of more their number is said.
+_CELLS_NAMED = 3
+
+#: What differs between trials that report the same warning.
+_NUMBER = re.compile(r"\d[\d,.]*")
+
+
+class _Role(msgspec.Struct):
+    name: str = ""
+    facts: dict[str, Any] = {}
+
+
+class _Record(msgspec.Struct):
+    """The part of a record that is read."""
+
+    roles: list[_Role] = []
+
+
+class ReportedWarnings:
+    """The warnings in the trials in use of a run, ``used`` by cell."""
+
+    def __init__(self, used: Mapping[int, Sequence[TrialKey]]) -> None:
+        each = RECORDS_MAX // max(len(used), 1)
+        self._wanted = {cell: set(keys[:each]) for cell, keys in used.items() if each}
+        self._left = {cell: len(keys) for cell, keys in self._wanted.items()}
+        #: Trials that were read of each cell.
+        self._read: Counter[int] = Counter()
+        #: Role and warning without its numbers → the trials of each cell, and the last text.
+        self._trials: dict[tuple[str, str], Counter[int]] = {}
+        self._texts: dict[tuple[str, str], dict[str, None]] = {}
+
+    def cells(self) -> Collection[int]:
+        """The cells that have a trial in use."""
+        return self._wanted
+
+    def wants(self, key: TrialKey) -> bool:
+        """Is it in use, and among the first of its cell?"""
+        return key in self._wanted.get(key.cell, ())
+
+    def take(self, stored: StoredRecord) -> None:
+        """Keep what its programs warned of. A damaged record is another reader's matter."""
+        cell = stored.key.cell
+        self._left[cell] -= 1
+        self._read[cell] += 1
+        for which, text in dict(_warnings(stored.raw)).items():
+            self._trials.setdefault(which, Counter())[cell] += 1
+            texts = self._texts.setdefault(which, {})
+            texts.pop(text, None)
+            texts[text] = None
+
+    def has_all(self, cell: int) -> bool:
+        """Are enough trials of the cell read?"""
+        return not self._left.get(cell)
+
+    def found(self, plan: Plan) -> tuple[Finding, ...]:
+        """A sentence for each warning, those of most trials first."""
+        ranking = sorted(self._trials.items(), key=lambda item: -item[1].total())
+        return tuple(
+            Finding(
+                kind="warning",
+                sentence=self._sentence(plan, which, trials),
+                subject=REPORTED,
+            )
+            for which, trials in ranking
+        )
+
+    def _sentence(self, plan: Plan, which: tuple[str, str], trials: Counter[int]) -> str:
+        role, _ = which
+        total, among = trials.total(), self._read.total()
+        many = "its only trial" if among == 1 else words.all_of(among, "trial")
+        if total < among:
+            many = words.count_of(total, among, "trial")
+        who = "The program" if len(plan.study.roles) == 1 else f"Role {role}"
+        *_, last = texts = list(self._texts[which])
+        example = ", for example" if len(texts) > 1 else ""
+        return f"{who} warns in {many}{self._where(plan, trials)}{example}: {last}."
+
+    def _where(self, plan: Plan, trials: Counter[int]) -> str:
+        """The cells of a warning that not all of them have."""
+        if len(trials) == len(self._read):
+            return ""
+        if len(trials) > _CELLS_NAMED:
+            return f" ({len(trials)} of {words.count(len(self._read), 'cell')})"
+        cells = [name(plan, plan.cells[cell].parameters) for cell in sorted(trials)]
+        return f" ({words.listed(cells)})"
+
+
+def reported_warnings(
+    store: Store, run: str, used: Mapping[int, Sequence[TrialKey]], plan: Plan
+) -> tuple[Finding, ...]:
+    """The same of a stored run; none where a record is damaged: figures are shown without them."""
+    reader = ReportedWarnings(used)
+    try:
+        read_records(store, run, (reader,))
+    except StoreError:
+        return ()
+    return reader.found(plan)
+
+
+def _warnings(record: bytes) -> Iterator[tuple[tuple[str, str], str]]:
+    """Each warning of a record, with its role and the text without numbers."""
+    if _MARK not in record:
+        return
+    try:
+        roles = msgspec.json.decode(record, type=_Record).roles
+    except msgspec.MsgspecError:
+        return
+    for role in roles:
+        for text in _texts(role.facts):
+            yield (role.name, _NUMBER.sub("#", text)), text
+
+
+def _texts(facts: Mapping[str, Any]) -> Iterator[str]:
+    within = [fact[_FACT] for fact in facts.values() if isinstance(fact, dict) and _FACT in fact]
+    for found in (facts.get(_FACT), *within):
+        if isinstance(found, list):
+            yield from (text.rstrip(".") for text in found if isinstance(text, str) and text)
