@@ -65,7 +65,7 @@ pub enum Refusal {
         "another token; the same secret in the variable that --token-from names, for all of them"
     )]
     Token,
-    #[error("concurve-load {theirs}, and this one is {ours}; the same version for all of them")]
+    #[error("version {theirs}, and this one is {ours}; the same version for all of them")]
     Version { theirs: String, ours: String },
     #[error("other transactions ({theirs}; here {ours}); the same options for all of them")]
     Transactions { theirs: String, ours: String },
