@@ -18,6 +18,39 @@ class Factor(msgspec.Struct, frozen=True, kw_only=True):
     work: bool = False
 
 
+class Waiting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``--wait-quiet`` of a run, in seconds: it waits at most ``seconds`` for a quiet machine, and
+    has waited ``before_seconds`` before its first trial and ``during_seconds`` since, so many
+    ``times``. ``busy_with`` are the programs that kept the machine busy, with the CPU time that
+    each was seen to take."""
+
+    seconds: float
+    before_seconds: float = 0.0
+    during_seconds: float = 0.0
+    times: int = 0
+    busy_with: dict[str, float] = {}
+
+    @property
+    def waited_seconds(self) -> float:
+        """How long it has waited in all."""
+        return self.before_seconds + self.during_seconds
+
+    @property
+    def left_seconds(self) -> float:
+        """How long it may wait yet."""
+        return max(0.0, self.seconds - self.waited_seconds)
+
+    @property
+    def is_over(self) -> bool:
+        """Has it waited for as long as it may? What is left of less than a second is nothing."""
+        return self.left_seconds < 1.0
+
+    @property
+    def busiest(self) -> tuple[str, ...]:
+        """The programs that kept the machine busy most, at most three."""
+        return tuple(sorted(self.busy_with, key=lambda name: -self.busy_with[name])[:3])
+
+
 class IndicatorInfo(msgspec.Struct, frozen=True, kw_only=True):
     """An indicator: its unit, its better direction and its label. ``is_reported``: the program
     printed or reported it, and nothing else describes it."""

@@ -52,11 +52,11 @@ class NoisyMachine:
     """A machine, its clock and the noise on it. ``slower``: so many times as long a trial takes
     while there is noise."""
 
-    def __init__(self, noise: Iterator[Burst] = iter(()), slower: float = 1.5) -> None:
+    def __init__(self, noise: Iterator[Burst] | None = None, slower: float = 1.5) -> None:
         self.now = 0.0
         self.slower = slower
         self.looked_seconds = 0.0
-        self._noise = noise
+        self._noise = noise if noise is not None else iter(())
         self._bursts: list[Burst] = []
         self._is_all_known = False
         #: When each trial began, by its name.
@@ -98,4 +98,4 @@ class NoisyMachine:
             self.now += wall
             return wall
 
-        return FakeEngine(wall, steal_of=lambda spec: round(took[spec.trial] * 4 * 1e9))
+        return FakeEngine(wall, steal_of=lambda spec: round(took[spec.trial] * 2 * 1e9))

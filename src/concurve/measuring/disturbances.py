@@ -21,8 +21,9 @@ GROWN = 2.0
 #: Fewer CPUs than this are nobody's.
 SEEN_MIN = 0.05
 
-_HYPERVISOR = "the hypervisor"
-_OTHERS = "short-lived processes"
+#: Who takes CPU time and is no process that is seen.
+HYPERVISOR = "the hypervisor"
+OTHERS = "short-lived processes"
 
 
 class Disturbances:
@@ -94,8 +95,8 @@ def _takers(record: TrialRecord) -> Iterator[tuple[str, int]]:
 
 
 def _of_machine(machine: MachineRecord) -> Iterator[tuple[str, int]]:
-    yield _HYPERVISOR, machine.steal_ns or 0
+    yield HYPERVISOR, machine.steal_ns or 0
     for process in machine.foreign_processes:
         yield process.name, process.cpu_ns
     named = sum(process.cpu_ns for process in machine.foreign_processes)
-    yield _OTHERS, max(0, (machine.foreign_cpu_ns or 0) - named)
+    yield OTHERS, max(0, (machine.foreign_cpu_ns or 0) - named)
