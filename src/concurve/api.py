@@ -367,7 +367,8 @@ def sweep(
     ``"container:NAME"``. ``extracts`` are texts as for ``--extract``: ``"pgbench"``,
     ``"server.rss=(\\d+)::lower"``. ``wait_quiet``, ``measure_anyway``, ``progress`` and
     ``secrets`` are as for :func:`run`. ``work_amount`` is ``"scales"`` where each worker brings its
-    own work, ``"fixed"`` where all cells do the same. ``base`` are levels of the cell that others are compared with.
+    own work, ``"fixed"`` where all cells do the same. ``base`` are levels of the cell that others
+    are compared with.
 
     Raises:
         ConcurveError: the command or the machine does not allow it, or the run failed.

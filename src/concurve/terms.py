@@ -18,16 +18,23 @@ class Factor(msgspec.Struct, frozen=True, kw_only=True):
     work: bool = False
 
 
+#: Who takes CPU time and is no program that is seen.
+HYPERVISOR = "the hypervisor"
+OTHERS = "short-lived processes"
+
+
 class Waiting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``--wait-quiet`` of a run, in seconds: it waits at most ``seconds`` for a quiet machine, and
     has waited ``before_seconds`` before its first trial and ``during_seconds`` since, so many
-    ``times``. ``busy_with`` are the programs that kept the machine busy, with the CPU time that
-    each was seen to take."""
+    ``times``. ``is_cut``: a wait ended for the time allowance of the run. ``busy_with`` are the
+    programs and others that kept the machine busy, with the share of the machine's CPU time that
+    each was seen to take, times seconds."""
 
     seconds: float
     before_seconds: float = 0.0
     during_seconds: float = 0.0
     times: int = 0
+    is_cut: bool = False
     busy_with: dict[str, float] = {}
 
     @property
@@ -47,8 +54,14 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def busiest(self) -> tuple[str, ...]:
-        """The programs that kept the machine busy most, at most three."""
-        return tuple(sorted(self.busy_with, key=lambda name: -self.busy_with[name])[:3])
+        """Who kept the machine busy, those who took most first."""
+        return tuple(sorted(self.busy_with, key=lambda name: -self.busy_with[name]))
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """The programs among them that took most, at most three: who ends them has a quieter
+        machine."""
+        return tuple(name for name in self.busiest if name not in (HYPERVISOR, OTHERS))[:3]
 
 
 class IndicatorInfo(msgspec.Struct, frozen=True, kw_only=True):

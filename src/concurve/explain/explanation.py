@@ -181,6 +181,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         missing=missing,
         notes=tuple(_notes(findings, breakdowns, asked, counted, read.set_aside)),
         over_hosts=findings.run.over_hosts,
+        waiting=findings.run.waiting,
     )
 
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from concurve import words
+from concurve.terms import HYPERVISOR, OTHERS
 from concurve.wire.record import MachineRecord, TrialRecord
 
 #: So many disturbed trials are no accident, if they are this share of those so far.
@@ -20,10 +21,6 @@ DISTURBED_SHARE_MIN = 0.5
 GROWN = 2.0
 #: Fewer CPUs than this are nobody's.
 SEEN_MIN = 0.05
-
-#: Who takes CPU time and is no process that is seen.
-HYPERVISOR = "the hypervisor"
-OTHERS = "short-lived processes"
 
 
 class Disturbances:

@@ -20,9 +20,8 @@ from concurve.errors import BusyError, HostError, StudyError
 from concurve.host.attaching import find
 from concurve.host.load import Load, load_over
 from concurve.host.lock import measurement_lock
-from concurve.measuring.disturbances import HYPERVISOR, OTHERS
 from concurve.readings.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX
-from concurve.terms import Waiting
+from concurve.terms import HYPERVISOR, OTHERS, Waiting
 from concurve.wire.spec import Attach
 
 #: Looks at the load for so many seconds.
@@ -218,6 +217,8 @@ class Waits:
         finally:
             self._glanced_at = self._clock()
             self._add(min(self._glanced_at - begun, room), is_before, seen)
+        if quiet < needed and not self.now.is_over:
+            self.now = msgspec.structs.replace(self.now, is_cut=True)
 
     def _add(self, waited: float, is_before: bool, seen: dict[str, float]) -> None:
         now = self.now
