@@ -59,9 +59,11 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """The programs among them that took most, at most three: who ends them has a quieter
-        machine."""
-        return tuple(name for name in self.busiest if name not in (HYPERVISOR, OTHERS))[:3]
+        """The programs among them that took most, at most three, and none that took little beside
+        the others: who ends them has a quieter machine."""
+        least = 0.1 * max(self.busy_with.values(), default=0.0)
+        found = [name for name in self.busiest if self.busy_with[name] >= least]
+        return tuple(name for name in found if name not in (HYPERVISOR, OTHERS))[:3]
 
 
 class IndicatorInfo(msgspec.Struct, frozen=True, kw_only=True):

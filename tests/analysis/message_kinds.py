@@ -186,7 +186,11 @@ def _waited(**state: Any) -> Said:
     return trial_findings_of(store, store.find_run(head.id))
 
 
-WAITED = {"before_seconds": 20.0, "times": 3, "busy_with": {"firefox": 9.0, "cc1plus": 60.0}}
+WAITED = {
+    "before_seconds": 20.0,
+    "times": 3,
+    "busy_with": {"firefox": 9.0, "cc1plus": 60.0, "init": 0.5},
+}
 
 
 @kind("in-doubt-after-all-waits", "(All|Both) .*cells are in doubt .* all it was given")
