@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
+import msgspec
+
 from concurve import exports, words
 from concurve.analysis.comparison import compare_levels, compare_runs
 from concurve.analysis.comparison.options import Options
@@ -281,6 +283,7 @@ def run(
     timeout: str | None = None,
     max_time: str | None = None,
     wait_quiet: str | None = None,
+    measure_anyway: bool = False,
     progress: bool = False,
     secrets: Sequence[str] = (),
     db: str | None = None,
@@ -292,14 +295,17 @@ def run(
     environment variable with its password, ``counters`` where one elsewhere shows its figures.
     ``secrets`` are what ``--secret`` takes: names of variables of the environment or of factors, or
     ``"NAME=TEXT"``; what they name is hidden in all that is stored and shown. ``wait_quiet``
-    (``"5m"``) waits at most so long for a quiet machine before the first trial. ``progress`` shows
-    on standard error how the run goes on, as the command line does.
+    (``"5m"``) waits at most so long, in all, while other processes use the machine: before the
+    first trial, and before each that follows. ``measure_anyway`` measures also where the machine is
+    not quiet by then. ``progress`` shows on standard error how the run goes on, as the command line
+    does.
 
     Raises:
         ConcurveError: the study or the machine does not allow it, or the run failed.
     """
     with _in_python(secrets):
         _mark_levels(secrets, levels or {})
+        asked = quiet.asked_quiet(wait_quiet, measure_anyway)
         target, server, counters = map(_hidden_command, (target, server, counters))
         if password_from is not None:
             KNOWN.password_from(password_from)
@@ -316,7 +322,7 @@ def run(
         rules = rules_from_options(_text(repeats), precision, timeout, max_time)
         found = with_rules(found, rules)
         chosen = found if java is None else with_java(found, java)
-        return _measure(chosen, "from Python", effort, seed, wait_quiet, progress, secrets, db)
+        return _measure(chosen, "from Python", effort, seed, asked, progress, secrets, db)
 
 
 @_known_keywords
@@ -349,6 +355,7 @@ def sweep(
     timeout: str | None = None,
     max_time: str | None = None,
     wait_quiet: str | None = None,
+    measure_anyway: bool = False,
     progress: bool = False,
     secrets: Sequence[str] = (),
     db: str | None = None,
@@ -360,9 +367,10 @@ def sweep(
     the URL of one elsewhere, with ``counters`` for where it shows its figures: a URL, or a command.
     ``attach`` names a server that runs already: the number of its process, ``"unit:NAME"`` or
     ``"container:NAME"``. ``extracts`` are texts as for ``--extract``: ``"pgbench"``,
-    ``"server.rss=(\\d+)::lower"``. ``wait_quiet``, ``progress`` and ``secrets`` are as for
-    :func:`run`. ``work_amount`` is ``"scales"`` where each worker brings its own work, ``"fixed"``
-    where all cells do the same. ``base`` are levels of the cell that others are compared with.
+    ``"server.rss=(\\d+)::lower"``. ``wait_quiet``, ``measure_anyway``, ``progress`` and
+    ``secrets`` are as for :func:`run`. ``work_amount`` is ``"scales"`` where each worker brings its
+    own work, ``"fixed"`` where all cells do the same. ``base`` are levels of the cell that others
+    are compared with.
 
     Raises:
         ConcurveError: the command or the machine does not allow it, or the run failed.
@@ -376,6 +384,7 @@ def sweep(
         if not command:
             raise StudyError("command: it is empty", '["./mine", "--threads", "{threads}"]')
         _mark_levels(secrets, parameters)
+        asked = quiet.asked_quiet(wait_quiet, measure_anyway)
         server, counters = map(_hidden_command, (server, counters))
         study = sweep_study(
             KNOWN.hide_words(command),
@@ -395,7 +404,7 @@ def sweep(
             rules=rules_from_options(_text(repeats), precision, timeout, max_time),
             name=name,
         )
-        return _measure(study, "sweep from Python", effort, seed, wait_quiet, progress, secrets, db)
+        return _measure(study, "sweep from Python", effort, seed, asked, progress, secrets, db)
 
 
 @_known_keywords
@@ -499,7 +508,7 @@ def _measure(
     again: str,
     effort: str,
     seed: int | None,
-    wait: str | None,
+    wait: quiet.Asked | None,
     progress: bool,
     secrets: Sequence[str],
     db: str | None,
@@ -514,10 +523,10 @@ def _measure(
         if wait is not None:
             # What cannot run is refused at once, and not after the wait.
             check_plan(plan_of(head), LocalEngine(), allowed_cpus())
-            seconds = parse_duration(wait, "--wait-quiet")
             say = told.note if told else lambda text: None
             attached = quiet.attached_in([head.study])
-            held.enter_context(quiet.quiet_machine(seconds, say, attached=attached))
+            waiting = held.enter_context(quiet.quiet_machine(wait, say, attached=attached))
+            head = msgspec.structs.replace(head, waiting=waiting)
         Runner(head, store, LocalEngine(), progress=told, site=this_machine()).start()
     return Run(store, head.id)
 

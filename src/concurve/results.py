@@ -14,6 +14,7 @@ from concurve import exports
 from concurve.errors import ConcurveError
 from concurve.estimate import Estimate
 from concurve.findings import best, comparison, explanation, fit, history, run, scaling
+from concurve.findings.again import run_again
 from concurve.report import console, csv, document, terminal
 from concurve.report.document import Detail, Document
 from concurve.report.format import clean
@@ -115,7 +116,8 @@ class BestFinding(Shown, best.BestFinding, frozen=True, kw_only=True):
             return None if cell is None else cell.indicators.get(found.indicator)
 
         figures = tuple(map(figure_of, found.settings))
-        doubt = doubt_sentences(found, figure_of(found.leader), findings.run.over_hosts)
+        again = run_again(findings.run.over_hosts, findings.run.waiting)
+        doubt = doubt_sentences(found, figure_of(found.leader), again)
         said = {**_fields(found), "doubt": python_words(doubt)}
         return cls(**said, figures=figures)
 

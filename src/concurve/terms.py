@@ -18,6 +18,54 @@ class Factor(msgspec.Struct, frozen=True, kw_only=True):
     work: bool = False
 
 
+#: Who takes CPU time and is no program that is seen.
+HYPERVISOR = "the hypervisor"
+OTHERS = "short-lived processes"
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``--wait-quiet`` of a run, in seconds: it waits at most ``seconds`` for a quiet machine, and
+    has waited ``before_seconds`` before its first trial and ``during_seconds`` since, so many
+    ``times``. ``is_cut``: a wait ended for the time allowance of the run. ``busy_with`` are the
+    programs and others that kept the machine busy, with the share of the machine's CPU time that
+    each was seen to take, times seconds."""
+
+    seconds: float
+    before_seconds: float = 0.0
+    during_seconds: float = 0.0
+    times: int = 0
+    is_cut: bool = False
+    busy_with: dict[str, float] = {}
+
+    @property
+    def waited_seconds(self) -> float:
+        """How long it has waited in all."""
+        return self.before_seconds + self.during_seconds
+
+    @property
+    def left_seconds(self) -> float:
+        """How long it may wait yet."""
+        return max(0.0, self.seconds - self.waited_seconds)
+
+    @property
+    def is_over(self) -> bool:
+        """Has it waited for as long as it may? What is left of less than a second is nothing."""
+        return self.left_seconds < 1.0
+
+    @property
+    def busiest(self) -> tuple[str, ...]:
+        """Who kept the machine busy, those who took most first."""
+        return tuple(sorted(self.busy_with, key=lambda name: -self.busy_with[name]))
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """The programs among them that took most, at most three, and none that took little beside
+        the others: who ends them has a quieter machine."""
+        least = 0.1 * max(self.busy_with.values(), default=0.0)
+        found = [name for name in self.busiest if self.busy_with[name] >= least]
+        return tuple(name for name in found if name not in (HYPERVISOR, OTHERS))[:3]
+
+
 class IndicatorInfo(msgspec.Struct, frozen=True, kw_only=True):
     """An indicator: its unit, its better direction and its label. ``is_reported``: the program
     printed or reported it, and nothing else describes it."""

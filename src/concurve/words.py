@@ -111,14 +111,6 @@ def did_you_mean(*names: str | None) -> str:
     return f"did you mean {listed(shown, 'or')}?" if shown else ""
 
 
-def run_again(over_hosts: bool) -> str:
-    """What to do about figures in doubt, in words that the next run can follow: one waits for this
-    machine only where it is the one that measures."""
-    if over_hosts:
-        return "Run again when the hosts are quiet; concurve doctor on each says why."
-    return "Run again: --wait-quiet 5m; concurve doctor says why."
-
-
 def is_number(text: str) -> bool:
     """Whether Python reads it as a number, ``inf`` and ``nan`` included."""
     try:

@@ -28,6 +28,7 @@ from concurve.measuring.laboratory import Runner
 from concurve.planning.plan import make_plan
 from concurve.store import Store
 from concurve.store.run_head import LeftOut, RunHead
+from concurve.terms import Waiting
 from concurve.wire.record import HookRecord, Output, PhaseRecord, ReportError
 from concurve.wire.spec import TrialSpec
 from tests.analysis.test_dependence import found as found_dependences
@@ -185,6 +186,45 @@ def _doubt() -> Said:
 @kind("cell-in-doubt", "threads=.* is in doubt")
 def _cell_in_doubt() -> Said:
     return run_with({"1": 22})
+
+
+def _waited(**state: Any) -> Said:
+    """A run that is in doubt although it waited for a quiet machine."""
+    rules = Rules(repeats_min=4, repeats_max=4, redo_max=0, redo_share=0.0)
+    waiting = Waiting(seconds=300, **state)
+    engine = FakeEngine(steal_of=lambda _: 10**9)
+    store = Store()
+    head = new_head(small_study(rules, threads=(1, 2)), "normal", 1, "concurve sweep …")
+    Runner(head, store, engine, clock=FakeClock(0.001)).start()
+    store.set_head(head.id, msgspec.structs.replace(head, waiting=waiting).row().head)
+    return trial_findings_of(store, store.find_run(head.id))
+
+
+WAITED = {
+    "before_seconds": 20.0,
+    "times": 3,
+    "busy_with": {"firefox": 9.0, "cc1plus": 60.0, "init": 0.5},
+}
+
+
+@kind("in-doubt-after-all-waits", "(All|Both) .*cells are in doubt .* all it was given")
+def _all_waits() -> Said:
+    return _waited(**WAITED, during_seconds=280.0)
+
+
+@kind("in-doubt-after-waits", "(All|Both) .*cells are in doubt .* does not help")
+def _some_waits() -> Said:
+    return _waited(**{**WAITED, "busy_with": {"the hypervisor": 3.0}}, during_seconds=40.0)
+
+
+@kind("in-doubt-after-waits-cut-short", "(All|Both) .*cells are in doubt .* all it had time for")
+def _cut_waits() -> Said:
+    return _waited(**WAITED, during_seconds=40.0, is_cut=True)
+
+
+@kind("in-doubt-without-a-wait", "(All|Both) .*cells are in doubt .* was quiet before the trials")
+def _no_waits() -> Said:
+    return _waited()
 
 
 @kind("trials-in-doubt", r"\d trials are in doubt")

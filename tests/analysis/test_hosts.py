@@ -19,6 +19,7 @@ from concurve.definition.inventory import Inventory
 from concurve.definition.study import Claim, Rules, Study
 from concurve.errors import HostError
 from concurve.explain import explain_run
+from concurve.findings.again import run_again
 from concurve.findings.run import TrialFindings
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
@@ -116,7 +117,7 @@ def test_a_run_over_hosts_is_not_to_wait_for_this_machine(
     found = trial_findings_of(store, row)
     documents = brief_run_document(found), explanation_document(explain_run(store, row))
     shown = ["\n".join(line.plain for line in lines(document, 500)) for document in documents]
-    shown.append(doubt_sentences(found.best[0], None, found.run.over_hosts))
+    shown.append(doubt_sentences(found.best[0], None, run_again(found.run.over_hosts)))
     shown.append(compare_levels(found, "threads", ("1", "2")).advice[-1])
     for text in shown:
         assert ("--wait-quiet 5m" in text) is (hosts is None), text

@@ -19,7 +19,7 @@ from concurve.brief import figures_of
 from concurve.definition.study import Claim, Rules
 from concurve.estimate import Estimate
 from concurve.explain import explain_run
-from concurve.findings.run import Report
+from concurve.findings.run import Finding, Report
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.planning.plan import plan_of
@@ -31,6 +31,7 @@ from concurve.report.sections.run import ALL_TOPICS, brief_run_document, run_doc
 from concurve.report.terminal import lines
 from concurve.stats.centre import centre
 from concurve.store import Store
+from concurve.terms import Waiting
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.made import figures_alone
@@ -51,6 +52,7 @@ def run_with(
     slower: float = 1.5,
     conditions: tuple[str, ...] = (),
     threads: tuple[int, ...] = (1, 2),
+    waiting: Waiting | None = None,
 ) -> Report:
     """A run whose last trials of a cell are disturbed: so many by its threads."""
     rules = Rules(repeats_min=TRIALS, repeats_max=TRIALS, redo_max=0, redo_share=0.0)
@@ -69,6 +71,7 @@ def run_with(
     engine = FakeEngine(seconds, steal_of=lambda spec: 10**9 if is_disturbed(spec) else 0)
     store = Store()
     head = new_head(study, "normal", 1, "concurve run …")
+    head = msgspec.structs.replace(head, waiting=waiting)
     Runner(head, store, engine, clock=FakeClock(0.001)).start()
     return figures_alone(trial_findings_of(store, store.find_run(head.id)))
 
@@ -146,6 +149,31 @@ def test_a_finding_that_only_disturbed_trials_bear_is_withheld() -> None:
     assert "not quiet" in report.claims[0].doubt
     answers = sentences(report, "answer")
     assert answers.startswith("No setting is recommended: the machine was not quiet. ")
+
+
+def test_what_to_do_is_said_once_in_a_report() -> None:
+    """The answers of many conditions, the warning, and what limits each cell give it each."""
+    again = "Run again: --wait-quiet 5m; concurve doctor says why."
+    report = run_with({"1": TRIALS - 1, "2": TRIALS - 1})
+    said = (Finding(kind="answer", sentence=f"Under {n}: in doubt. {again}") for n in "abc")
+    more = msgspec.structs.replace(report, sentences=(*said, *report.sentences))
+    assert sum(again in item.sentence for item in more.sentences) == 4
+    for view, text in shown(more).items():
+        plain = " ".join(text.split())
+        assert plain.count("--wait-quiet 5m") == 1, (view, plain)
+        assert "Under c: in doubt." in plain
+
+
+def test_a_run_that_waited_is_not_told_to_wait_as_long_again() -> None:
+    waiting = Waiting(seconds=300, before_seconds=300, times=1, busy_with={"cc1plus": 90.0})
+    report = run_with({"1": TRIALS - 1, "2": TRIALS - 1}, waiting=waiting)
+    for view, text in shown(report).items():
+        plain = " ".join(text.split())
+        assert "--wait-quiet 5m" not in plain, view
+        assert plain.count("End what kept it busy (cc1plus)") == 1, (view, plain)
+        assert "waited 5 min for a quiet machine" in plain, view
+    exported = json.loads(figures_to_json(report))["run"]["waiting"]
+    assert (exported["seconds"], exported["before_seconds"]) == (300, 300)
 
 
 def test_a_quiet_run_has_no_doubts() -> None:

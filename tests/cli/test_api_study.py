@@ -17,8 +17,10 @@ from click.testing import CliRunner
 import concurve
 from concurve.cli import app
 from concurve.definition.study import Hooks, Study
+from concurve.measuring.quiet import Asked
 from concurve.store import Store
 from concurve.store.run_head import RunHead, decode_head
+from concurve.terms import Waiting
 from concurve.wire.spec import Attach, TrialSpec
 from tests.helpers.fakes import FakeEngine
 
@@ -328,19 +330,24 @@ def test_the_other_verbs(tmp_path: Path) -> None:
 
 
 def test_a_quiet_machine_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    waited: list[float] = []
+    waited: list[Asked] = []
 
     @contextlib.contextmanager
     def waits(
-        most: float, say: Callable[[str], None], attached: Sequence[Attach]
-    ) -> Iterator[None]:
-        waited.append(most)
-        yield
+        asked: Asked, say: Callable[[str], None], attached: Sequence[Attach]
+    ) -> Iterator[Waiting]:
+        waited.append(asked)
+        # All of it is over: no trial looks at the real machine.
+        yield Waiting(seconds=asked.seconds, before_seconds=asked.seconds, times=1)
 
     monkeypatch.setattr("concurve.measuring.quiet.quiet_machine", waits)
     concurve.sweep(["true", "{n}"], {"n": [1, 2]}, repeats=1, seed=1, wait_quiet="5m")
-    concurve.run("own.toml", repeats=1, seed=1, wait_quiet="10s")
-    assert waited == [300.0, 10.0]
+    concurve.run("own.toml", repeats=1, seed=1, wait_quiet="10s", measure_anyway=True)
+    assert waited == [Asked(300.0), Asked(10.0, measure_anyway=True)]
+    stored = concurve.load("last").findings.run.waiting
+    assert stored is not None and (stored.seconds, stored.before_seconds) == (10, 10)
+    with pytest.raises(concurve.ConcurveError, match="measure_anyway=True says"):
+        concurve.run("own.toml", measure_anyway=True)
     with pytest.raises(concurve.ConcurveError, match="wait_quiet"):
         concurve.sweep(["true", "{n}"], {"n": [1, 2]}, repeats=1, seed=1, wait_quiet="soon")
 

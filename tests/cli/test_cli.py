@@ -409,6 +409,8 @@ REFUSALS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
         ("no figure 'thr'", "did you mean 'thrr'?")),
     "a bad time to wait": (
         2, ("--wait-quiet", "soon", "--", "true"), ("--wait-quiet: 'soon'", "4m")),
+    "measuring anyway, and no wait": (
+        2, ("--measure-anyway", "--", "true"), ("this run does not wait", "--wait-quiet 5m")),
     "a command in quotes": (
         2, ("--", "sleep 0.1"),
         ('"sleep 0.1" was not found', "each word by itself: sleep 0.1", "sh -c 'sleep 0.1'")),

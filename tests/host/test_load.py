@@ -68,6 +68,49 @@ def test_a_reused_pid_is_another_process(tmp_path: Path) -> None:
     assert (process.name, process.share) == ("new", 0.3)
 
 
+def seen(root: Path, own: int, **found: tuple[int, int, int]) -> Load:
+    """The load of processes that each have a name, a number, a parent and ticks."""
+    tree(root, {"proc/stat": machine(0, 0)})
+    for used in (0, 1):
+        tree(root, {f"proc/{pid}/stat": stat(pid, name.replace("_", "-"), ticks * used,
+                                             parent=parent)
+                    for name, (pid, parent, ticks) in found.items()})  # fmt: skip
+        if not used:
+            before = read(root)
+    busy = sum(ticks for _, _, ticks in found.values())
+    tree(root, {"proc/stat": machine(1000 - busy, busy)})
+    return between(before, read(root), own=own)
+
+
+def test_threads_of_the_kernel_are_no_strangers(tmp_path: Path) -> None:
+    """They write what a trial wrote that has just ended."""
+    load = seen(tmp_path, 40, kthreadd=(2, 0, 10), kworker=(9, 2, 300), cc1=(30, 1, 50))
+    assert load.foreign == pytest.approx(0.05)
+    assert [process.name for process in load.processes] == ["cc1"]
+
+
+def test_in_a_container_any_process_may_be_the_second(tmp_path: Path) -> None:
+    load = seen(tmp_path, 40, bash=(2, 1, 10), cc1=(30, 2, 300))
+    assert load.foreign == pytest.approx(0.31)
+
+
+def test_another_run_of_concurve_is_named(tmp_path: Path) -> None:
+    """Its programs are known by who has started them, whatever its lock is; ours are not another
+    run, also if they were started by the same page of a browser."""
+    load = seen(
+        tmp_path, 41, web=(5, 1, 0), concurve=(40, 5, 0), ours=(41, 40, 0), child=(42, 40, 20),
+        bash=(10, 1, 0), concurve_trial=(11, 12, 40), own_server=(13, 11, 100),
+    )  # fmt: skip
+    assert all(process.run in (None, 11) for process in load.processes)
+    run = {process.name: process for process in load.processes}
+    assert run["own-server"].run == run["concurve-trial"].run == 11
+    assert run["child"].run is None
+    assert str(run["own-server"]) == (
+        "own-server (pid 13, nice 0, of another concurve run, pid 11) 10 %"
+    )
+    assert (run["own-server"].whose, run["child"].whose) == ("another concurve run", "child")
+
+
 SERVER = Attach(process=AttachedProcess(20, 7))
 
 

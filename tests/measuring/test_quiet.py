@@ -10,17 +10,20 @@ import pytest
 
 from concurve.definition.beside_line import Beside
 from concurve.definition.study_line import sweep_study
-from concurve.errors import HostError
+from concurve.errors import BusyError, HostError, StudyError
 from concurve.host.load import Load, Process
 from concurve.host.lock import measurement_lock, measurement_under_way
 from concurve.measuring.heads import with_attached
 from concurve.measuring.quiet import (
     QUIET_LOOKS,
+    Asked,
+    asked_quiet,
     attached_in,
     disturbance,
     is_quiet,
     quiet_machine,
 )
+from concurve.terms import Waiting
 from concurve.wire.spec import Attach
 
 QUIET = Load(0.01, 0.0)
@@ -37,13 +40,15 @@ class Machine:
         self.said: list[str] = []
         self.holder = ""
 
-    def look(self) -> Load:
-        self.now += 1.0
+    def look(self, seconds: float) -> Load:
+        self.now += seconds
         return next(self.loads, self.last)
 
-    def wait(self, seconds: float) -> None:
-        with quiet_machine(seconds, self.said.append, self.look, lambda: self.now):
+    def wait(self, seconds: float, *, measure_anyway: bool = False) -> Waiting:
+        asked = Asked(seconds, measure_anyway)
+        with quiet_machine(asked, self.said.append, self.look, lambda: self.now) as waited:
             self.holder = measurement_under_way()
+        return waited
 
 
 def test_a_quiet_machine_is_waited_for_no_longer_than_it_takes_to_see() -> None:
@@ -72,8 +77,39 @@ def test_a_machine_that_does_not_become_quiet_ends_the_wait() -> None:
     machine = Machine(BUSY)
     with pytest.raises(HostError, match=r"was not quiet within 30 s: .*cc1plus") as refused:
         machine.wait(30)
-    assert "--wait-quiet" in refused.value.remedy
+    assert "--measure-anyway" in refused.value.remedy
     assert machine.now <= 31
+
+
+def test_a_machine_that_does_not_become_quiet_is_measured_on_where_that_was_asked() -> None:
+    machine = Machine(BUSY)
+    waited = machine.wait(30, measure_anyway=True)
+    assert machine.holder, "it has the machine"
+    assert (waited.before_seconds, waited.is_over) == (30, True)
+    assert waited.busiest[0] == "cc1plus"
+    assert machine.said[-1].startswith("the machine was not quiet within 30 s: ")
+    assert machine.said[-1].endswith("; it is measured on all the same")
+
+
+def test_no_two_measure_at_once_where_the_machine_need_not_be_quiet() -> None:
+    machine = Measured(looks=1000)
+    with pytest.raises(BusyError):
+        machine.wait(30, measure_anyway=True)
+
+
+def test_what_was_waited_at_the_start_is_gone() -> None:
+    machine = Machine(*[BUSY] * 17, QUIET)
+    waited = machine.wait(300)
+    assert (waited.before_seconds, waited.left_seconds, waited.times) == (20, 280, 1)
+    assert Machine(QUIET).wait(300).waited_seconds == 0, "to look is not to wait"
+
+
+def test_to_measure_anyway_is_no_wish_of_who_does_not_wait() -> None:
+    with pytest.raises(StudyError) as refused:
+        asked_quiet(None, True)
+    assert "--wait-quiet 5m" in refused.value.remedy
+    assert asked_quiet("90s", True) == Asked(90, True)
+    assert asked_quiet(None, False) is None
 
 
 def test_steal_disturbs_too() -> None:
@@ -96,7 +132,7 @@ def test_what_a_study_attaches_disturbs_no_more_than_in_a_trial(
         return QUIET
 
     monkeypatch.setattr("concurve.measuring.quiet.load_over", load_over)
-    with quiet_machine(9, lambda _: None, attached=attached):
+    with quiet_machine(Asked(9), lambda _: None, attached=attached):
         assert looked == [attached] * QUIET_LOOKS
 
 
@@ -108,15 +144,15 @@ class Measured(Machine):
         self.until = looks
         self.other = contextlib.ExitStack()
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, seconds: float, *, measure_anyway: bool = False) -> Waiting:
         with self.other:
             self.other.enter_context(measurement_lock("concurve run 1 (another)"))
-            super().wait(seconds)
+            return super().wait(seconds, measure_anyway=measure_anyway)
 
-    def look(self) -> Load:
+    def look(self, seconds: float) -> Load:
         if self.now == self.until:
             self.other.close()
-        return super().look()
+        return super().look(seconds)
 
 
 def test_another_measurement_is_waited_for_although_it_uses_no_cpu_time() -> None:
@@ -136,7 +172,7 @@ def test_another_measurement_that_goes_on_ends_the_wait() -> None:
 
 def test_who_waited_keeps_the_machine_for_a_run_of_its_own() -> None:
     machine = Machine(QUIET)
-    with quiet_machine(9, machine.said.append, machine.look, lambda: machine.now):
+    with quiet_machine(Asked(9), machine.said.append, machine.look, lambda: machine.now):
         with measurement_lock("concurve run 7 (mine)"):
             assert measurement_under_way().endswith("concurve run 7 (mine)")
         assert measurement_under_way(), "a campaign has more studies"

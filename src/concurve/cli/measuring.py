@@ -19,7 +19,6 @@ from concurve.definition.placing import placed_on
 from concurve.definition.study import Study, with_java
 from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import rules_from_options
-from concurve.definition.units import parse_duration
 from concurve.engine.local import LocalEngine
 from concurve.errors import ConcurveError, StoreError, StudyError
 from concurve.exports import Format, check_writable, write_run
@@ -27,13 +26,14 @@ from concurve.host.granted import granted_cpus
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.heads import again_line, draw_seed, new_head
 from concurve.measuring.laboratory import Runner, check_plan
-from concurve.measuring.quiet import attached_in, quiet_machine
+from concurve.measuring.quiet import asked_quiet, attached_in, quiet_machine
 from concurve.measuring.site import this_machine
 from concurve.planning.forecast import forecast, shortfall
 from concurve.planning.plan import Machine, plan_of
 from concurve.report.progress import Progress
 from concurve.store import Store
 from concurve.store.run_head import RunHead
+from concurve.terms import Waiting
 
 if TYPE_CHECKING:
     from concurve.hosts.engine import HostsEngine
@@ -70,6 +70,7 @@ class Choices(Exports, frozen=True, kw_only=True):
     timeout: str | None = None
     max_time: str | None = None
     wait_quiet: str | None = None
+    measure_anyway: bool = False
     hosts: Path | None = None
     ray: str | None = None
     places: tuple[str, ...] = ()
@@ -80,13 +81,15 @@ class Choices(Exports, frozen=True, kw_only=True):
     db: str | None = None
 
 
-def quiet_as_asked(wait: str | None, studies: Sequence[Study]) -> AbstractContextManager[None]:
-    """Wait for a quiet machine and have it, if ``--wait-quiet`` asks for it. What the studies
-    attach is no stranger."""
-    if wait is None:
+def quiet_as_asked(
+    choices: Choices, studies: Sequence[Study]
+) -> AbstractContextManager[Waiting | None]:
+    """Wait for a quiet machine and have it, if ``--wait-quiet`` asks for it: what was waited. What
+    the studies attach is no stranger."""
+    asked = asked_quiet(choices.wait_quiet, choices.measure_anyway)
+    if asked is None:
         return contextlib.nullcontext()
-    seconds = parse_duration(wait, "--wait-quiet")
-    return quiet_machine(seconds, note, attached=attached_in(studies))
+    return quiet_machine(asked, note, attached=attached_in(studies))
 
 
 def measure_study(study_for: Callable[[int], Study], choices: Choices) -> None:
@@ -105,6 +108,7 @@ def measure_study(study_for: Callable[[int], Study], choices: Choices) -> None:
 
     study = made(granted_cpus())
     inventory = hosts_of(choices)
+    asked_quiet(choices.wait_quiet, choices.measure_anyway)
     if inventory is not None and (named := cpus_of_target([study], inventory)):
         study = made(named)
     files = choices.files()
@@ -122,7 +126,8 @@ def measure_study(study_for: Callable[[int], Study], choices: Choices) -> None:
         if choices.wait_quiet is not None:
             # What cannot run is refused at once, and not after the wait.
             check_plan(plan_of(head), LocalEngine(), allowed_cpus())
-        with quiet_as_asked(choices.wait_quiet, [head.study]):
+        with quiet_as_asked(choices, [head.study]) as waiting:
+            head = msgspec.structs.replace(head, waiting=waiting)
             _measure(head, store, files, hosts, resume=False)
 
 

@@ -83,8 +83,15 @@ protocol: Callable[[F], F] = together(
     click.option(
         "--wait-quiet",
         metavar="TIME",
-        help="Wait at most so long for a quiet machine before the first trial, e.g. 5m; end "
-        "without a trial if it does not become quiet.",
+        help="Wait at most so long, in all, while other processes use the machine: before the "
+        "first trial, and before each that follows. End without a trial if it is not quiet by "
+        "then.",
+    ),
+    click.option(
+        "--measure-anyway",
+        is_flag=True,
+        help="Where --wait-quiet ends and the machine is not quiet: measure all the same, and mark "
+        "the trials that others disturb.",
     ),
     click.option(
         "--seed",

@@ -12,6 +12,7 @@ from concurve.cli import options
 
 if TYPE_CHECKING:
     from concurve.store import Store
+    from concurve.store.run_head import RunHead
 
 HELP = """Go on with a run or a campaign that was stopped or killed.
 
@@ -27,7 +28,7 @@ the environment.
 """
 
 
-def check_time_left(run: str, store: Store, allowed: float) -> None:
+def check_time_left(head: RunHead, store: Store, allowed: float) -> None:
     """Refuse an allowance of the whole run that its stored trials have used up.
 
     Raises:
@@ -36,7 +37,9 @@ def check_time_left(run: str, store: Store, allowed: float) -> None:
     from concurve.definition.units import format_duration
     from concurve.errors import StudyError
 
-    used = sum(store.trials(run).outcomes.seconds)
+    run = head.id
+    waited = 0.0 if head.waiting is None else head.waiting.during_seconds
+    used = sum(store.trials(run).outcomes.seconds) + waited
     if used and used >= allowed:
         more = math.ceil(used + allowed)
         raise StudyError(
@@ -78,6 +81,6 @@ def verb(
         return
     head = decode_head(store.find_run(run))
     if allowed is not None:
-        check_time_left(head.id, store, allowed)
+        check_time_left(head, store, allowed)
         head = with_allowance(head, allowed)
     resume_run(head, store, asked)

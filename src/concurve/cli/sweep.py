@@ -298,8 +298,9 @@ def _refuse_words_apart(
 
 
 #: Options of ours that few programs have.
-_OF_OURS = ("--dry-run", "--effort", "--wait-quiet", "--max-time", "--repeats", "--precision",
-            "--extract", "--primary", "--export-html", "--export-csv", "--export-json")  # fmt: skip
+_OF_OURS = ("--dry-run", "--effort", "--wait-quiet", "--measure-anyway", "--max-time", "--repeats",
+            "--precision", "--extract", "--primary", "--export-html", "--export-csv",
+            "--export-json")  # fmt: skip
 
 
 def _tell_of_options(command: Sequence[str]) -> None:

@@ -185,6 +185,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         notes=tuple(_notes(findings, breakdowns, asked, counted, read.set_aside)),
         warnings=tuple(item.sentence for item in findings.sentences if item.subject == REPORTED),
         over_hosts=findings.run.over_hosts,
+        waiting=findings.run.waiting,
     )
 
 

@@ -10,7 +10,7 @@ import msgspec
 from concurve.estimate import Estimate
 from concurve.findings.confirmation import Confirmation
 from concurve.findings.stacks import BlockedStack
-from concurve.terms import Level
+from concurve.terms import Level, Waiting
 
 #: Reports of runs with more trials do not say what limits a cell; ``concurve explain`` still does.
 REPORT_TRIALS = 5_000
@@ -196,8 +196,9 @@ class Limit(NamedTuple):
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """What limits each cell of a run. ``factors`` are those that vary; ``operation`` says what
     counts as one; ``missing`` and ``notes`` hold for all cells. ``confirmations`` are what
-    experiments on the run say, the newest last. ``over_hosts``: it did not run on this machine.
-    ``warnings`` are what programs of the trials warned of."""
+    experiments on the run say, the newest last. ``over_hosts``: it did not run on this machine;
+    ``waiting``: how it waited for a quiet one. ``warnings`` are what programs of the trials warned
+    of."""
 
     run: str
     study: str
@@ -210,3 +211,4 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     confirmations: tuple[Confirmation, ...] = ()
     over_hosts: bool = False
     warnings: tuple[str, ...] = ()
+    waiting: Waiting | None = None

@@ -17,7 +17,7 @@ from concurve.findings.published import PublishedTable
 from concurve.findings.scaling import ScalingFinding
 from concurve.findings.timelines import CpuTimelines, ThreadTimelines
 from concurve.findings.workers import ProgramFact, WorkerShares
-from concurve.terms import Factor, IndicatorInfo, Level, TestCase
+from concurve.terms import Factor, IndicatorInfo, Level, TestCase, Waiting
 
 # What comes after the primary indicator, a latency, the speed-up, what was asked for and other
 # latencies; others in the order of the indicators.
@@ -50,7 +50,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     ``pilot``: the first trials of a cell; ``is_staged``: their spread may have set how many more it
     got. ``simulation``: the figures come from a clock of the program's own, so the state of the
     machine does not affect them. ``over_hosts``: on the hosts of a file or of a cluster, and not on
-    this machine. ``is_sweep``: options said what to measure, and no file.
+    this machine. ``is_sweep``: options said what to measure, and no file. ``waiting``: how it
+    waited for a quiet machine, if it was asked to.
     """
 
     id: str
@@ -70,6 +71,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     simulation: bool = False
     over_hosts: bool = False
     is_sweep: bool = False
+    waiting: Waiting | None = None
 
 
 class LevelChange(msgspec.Struct, frozen=True, kw_only=True):

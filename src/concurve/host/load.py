@@ -13,6 +13,11 @@ from concurve.wire.spec import Attach
 #: Places in the line ``cpu`` of ``/proc/stat``, which begins with user, nice and system.
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7
 
+#: What makes the threads of the kernel, under this number.
+_KERNEL, _KERNEL_PID = "kthreadd", 2
+#: The programs of a run of concurve, all others of a run are below them.
+_RUNS = ("concurve", "concurve-trial")
+
 #: So many processes are named.
 NAMED_MAX = 3
 #: What they leave of the CPU time of all others is told from this share of the machine's on.
@@ -20,15 +25,25 @@ REST_MIN = 0.01
 
 
 class Process(NamedTuple):
-    """A process that used CPU time: its ``share`` of the machine's."""
+    """A process that used CPU time: its ``share`` of the machine's. ``run`` is the process of
+    another run of concurve that it belongs to, if there is one."""
 
     name: str
     pid: int
     nice: int
     share: float
+    run: int | None = None
+
+    @property
+    def whose(self) -> str:
+        """Its name, or that it is of another run of concurve."""
+        return self.name if self.run is None else "another concurve run"
 
     def __str__(self) -> str:
-        return f"{self.name} (pid {self.pid}, nice {self.nice}) {self.share * 100:.0f} %"
+        said = f"pid {self.pid}, nice {self.nice}"
+        if self.run is not None:
+            said = f"{said}, of another concurve run, pid {self.run}"
+        return f"{self.name} ({said}) {self.share * 100:.0f} %"
 
 
 class Load(NamedTuple):
@@ -91,13 +106,14 @@ def read(root: Path = Path("/")) -> Reading:
 def between(
     before: Reading, after: Reading, own: int | None = None, attached: Sequence[Attach] = ()
 ) -> Load:
-    """The load between two readings, without the process ``own`` (this one if not given), and
-    without the processes that are attached."""
+    """The load between two readings, without the process ``own`` (this one if not given), without
+    threads of the kernel, and without the processes that are attached. Threads of the kernel are no
+    strangers in a trial either: they write what its programs wrote, also after these have ended."""
     total = after.total - before.total
     if total <= 0:
         return Load(0.0, 0.0)
     own = os.getpid() if own is None else own
-    ours = {own} | {pid for each in attached for pid in _attached(each, after)}
+    ours = {own, *_of_kernel(after)} | {pid for each in attached for pid in _attached(each, after)}
     used = {
         key: now.ticks - (before.processes[key].ticks if key in before.processes else 0)
         for key, now in after.processes.items()
@@ -105,12 +121,19 @@ def between(
     our_ticks = sum(ticks for (pid, _), ticks in used.items() if pid in ours)
     steal = after.steal - before.steal
     busy = total - (after.idle - before.idle) - steal
+    run_of = _other_runs(after, own)
     most = sorted((item for item in used.items() if item[0][0] not in ours), key=lambda it: -it[1])
     return Load(
         foreign=max(0.0, (busy - our_ticks) / total),
         steal=max(0.0, steal / total),
         processes=tuple(
-            Process(after.processes[key].name, key[0], after.processes[key].nice, ticks / total)
+            Process(
+                after.processes[key].name,
+                key[0],
+                after.processes[key].nice,
+                ticks / total,
+                run_of(key[0]),
+            )
             for key, ticks in most[:NAMED_MAX]
             if ticks > 0
         ),
@@ -127,6 +150,38 @@ def load_over(
     before = read(root)
     sleep(seconds)
     return between(before, read(root), attached=attached)
+
+
+def _of_kernel(now: Reading) -> set[int]:
+    """The numbers of the threads of the kernel, where they are seen: not in a container."""
+    found = {
+        pid
+        for (pid, _), process in now.processes.items()
+        if process.parent == _KERNEL_PID or (pid, process.name) == (_KERNEL_PID, _KERNEL)
+    }
+    return found if _KERNEL_PID in found else set()
+
+
+def _other_runs(now: Reading, own: int) -> Callable[[int], int | None]:
+    """Says of a process to which run of concurve it belongs, other than that of the process
+    ``own``: the number of the first process of that run."""
+    known = {pid: process for (pid, _), process in now.processes.items()}
+
+    def line_of(pid: int) -> list[int]:
+        """A process and those above it; a number may come again while the tree changes."""
+        line: list[int] = []
+        while pid in known and pid not in line:
+            line.append(pid)
+            pid = known[pid].parent
+        return line
+
+    mine = {own, *line_of(own)}
+
+    def run_of(pid: int) -> int | None:
+        found = [one for one in line_of(pid) if known[one].name in _RUNS and one not in mine]
+        return found[-1] if found else None
+
+    return run_of
 
 
 def _attached(attach: Attach, now: Reading) -> set[int]:

@@ -9,6 +9,8 @@ import functools
 import time
 from collections.abc import Callable
 
+import msgspec
+
 from concurve import interruption, words
 from concurve.definition.campaign import Member
 from concurve.definition.study import Study
@@ -24,19 +26,22 @@ from concurve.errors import (
 from concurve.measuring.folder import inside
 from concurve.measuring.heads import new_head, with_allowance
 from concurve.measuring.laboratory import Progress, Runner, Silence
+from concurve.measuring.quiet import Look
 from concurve.measuring.site import Site
 from concurve.planning.forecast import forecast, shortfall
 from concurve.store import Store
 from concurve.store.campaign_head import CampaignHead
 from concurve.store.rows import MemberRow, RunRow
 from concurve.store.run_head import RunHead, decode_head
+from concurve.terms import Waiting
 
 ENDED = ("complete", "failed", "not run")
 
 
 class CampaignRunner:
-    """Runs a campaign, or what is missing of it. Store, engine, progress, clock and site are given;
-    ``tell`` shows a line when a study begins and when one goes wrong."""
+    """Runs a campaign, or what is missing of it. Store, engine, progress, clock and site are given,
+    and ``look`` for runs that wait for a quiet machine; ``tell`` shows a line when a study begins
+    and when one goes wrong."""
 
     def __init__(
         self,
@@ -47,6 +52,7 @@ class CampaignRunner:
         progress: Callable[[], Progress] = Silence,
         clock: Callable[[], float] = time.monotonic,
         site: Site | None = None,
+        look: Look | None = None,
     ) -> None:
         self.head = head
         self.store = store
@@ -55,6 +61,7 @@ class CampaignRunner:
         self._progress = progress
         self._clock = clock
         self._site = site
+        self._look = look
 
     def start(self) -> list[MemberRow]:
         """Store the campaign and run its studies; return the state of each.
@@ -123,7 +130,9 @@ class CampaignRunner:
         return head.id
 
     def _runner(self, head: RunHead) -> Runner:
-        return Runner(head, self.store, self.engine, self._progress(), self._clock, self._site)
+        return Runner(
+            head, self.store, self.engine, self._progress(), self._clock, self._site, self._look
+        )
 
     def _begun(self, row: MemberRow, allowed: float | None) -> RunHead | None:
         """The head of the study's run, if it was stored."""
@@ -141,7 +150,11 @@ class CampaignRunner:
         if allowed is not None:
             study = with_rules(study, {"time_allowed_seconds": allowed})
         again = self.head.again_alone(member.name)
-        return new_head(study, self.head.effort, self.head.seed, again, self.head.hosts, self._site)
+        head = new_head(study, self.head.effort, self.head.seed, again, self.head.hosts, self._site)
+        asked = self.head.waiting
+        # The wait before the campaign is none of a study.
+        waiting = None if asked is None else Waiting(seconds=asked.seconds)
+        return msgspec.structs.replace(head, waiting=waiting)
 
     def _went_wrong(self, row: MemberRow, error: ConcurveError) -> None:
         """Store the failure: a run that began keeps its trials; one that did not has only a

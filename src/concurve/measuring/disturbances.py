@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from concurve import words
+from concurve.terms import HYPERVISOR, OTHERS
 from concurve.wire.record import MachineRecord, TrialRecord
 
 #: So many disturbed trials are no accident, if they are this share of those so far.
@@ -20,9 +21,6 @@ DISTURBED_SHARE_MIN = 0.5
 GROWN = 2.0
 #: Fewer CPUs than this are nobody's.
 SEEN_MIN = 0.05
-
-_HYPERVISOR = "the hypervisor"
-_OTHERS = "short-lived processes"
 
 
 class Disturbances:
@@ -94,8 +92,8 @@ def _takers(record: TrialRecord) -> Iterator[tuple[str, int]]:
 
 
 def _of_machine(machine: MachineRecord) -> Iterator[tuple[str, int]]:
-    yield _HYPERVISOR, machine.steal_ns or 0
+    yield HYPERVISOR, machine.steal_ns or 0
     for process in machine.foreign_processes:
         yield process.name, process.cpu_ns
     named = sum(process.cpu_ns for process in machine.foreign_processes)
-    yield _OTHERS, max(0, (machine.foreign_cpu_ns or 0) - named)
+    yield OTHERS, max(0, (machine.foreign_cpu_ns or 0) - named)

@@ -41,6 +41,7 @@ from concurve.measuring.folder import inside
 from concurve.measuring.hooks import hook_seconds, run_hook, with_hooks
 from concurve.measuring.judgement import NOT_READY, TIMED_OUT, TIMED_OUT_BUSY, Judge
 from concurve.measuring.patience import Patience
+from concurve.measuring.quiet import Look, Waits, attached_in, looking
 from concurve.measuring.site import Site, ThisMachine
 from concurve.planning.plan import (
     RUN_PASSWORD_SECRET,
@@ -83,7 +84,10 @@ class Progress(Protocol):
         planned: int,
         seconds_left: float | None,
         may_grow: bool = False,
+        waited_seconds: float = 0.0,
     ) -> None: ...
+
+    def waits(self, seconds: float, most_seconds: float, disturbs: str) -> None: ...
 
     def trial_ended(
         self, parameters: dict[str, Level], estimate: Estimate | None, status: str, cause: str
@@ -100,6 +104,8 @@ class Silence:
     def begin(self, *_: Any) -> None: ...
 
     def trial_starts(self, *_: Any) -> None: ...
+
+    def waits(self, *_: Any) -> None: ...
 
     def trial_ended(self, *_: Any) -> None: ...
 
@@ -223,7 +229,8 @@ _VOLUME_LEFT = (
 
 
 class Runner:
-    """Runs or resumes one run. Store, engine, clock, progress and site are given."""
+    """Runs or resumes one run. Store, engine, clock, progress and site are given; ``look`` looks at
+    the load of this machine, if the run waits for a quiet one."""
 
     def __init__(
         self,
@@ -233,6 +240,7 @@ class Runner:
         progress: Progress | None = None,
         clock: Callable[[], float] = time.monotonic,
         site: Site | None = None,
+        look: Look | None = None,
     ) -> None:
         self.head = head
         self.plan = plan_of(head)
@@ -260,6 +268,11 @@ class Runner:
         tasks = self._site.tasks
         at_once = tasks is not None and can_run_at_once(head.study)
         self._ahead = Ahead(tasks) if tasks is not None and at_once else None
+        self._waits: Waits | None = None
+        # The clock of a simulation is its program's own.
+        if head.waiting is not None and not head.study.simulation:
+            seen = look or looking(attached_in([head.study]))
+            self._waits = Waits(head.waiting, seen, self._clock)
 
     def start(self) -> Stop:
         """Check, store the run's head, and run it to its end."""
@@ -408,6 +421,7 @@ class Runner:
             if protocol.done > stored:  # who resumes a run has perhaps mended what was the matter
                 self._refuse_never_ready(protocol)
             cell = self.plan.cells[key.cell]
+            glanced = self._wait_for_quiet(protocol, key)
             self.progress.trial_starts(
                 cell.parameters,
                 key.block,
@@ -416,8 +430,9 @@ class Runner:
                 max(protocol.in_all(), protocol.done + 1),
                 protocol.seconds_left(),
                 protocol.may_grow(),
+                self.head.waiting.waited_seconds if self.head.waiting else 0.0,
             )
-            trial = self._trial(cell, key, self._limit(protocol), protocol.coming)
+            trial = self._trial(cell, key, self._limit(protocol), protocol.coming, glanced)
             if self._is_resumed and trial.lost is None:
                 self._refuse_to_spoil(protocol, trial.outcome)
             with interruption.whole():
@@ -432,11 +447,36 @@ class Runner:
             self._refuse_only_failures(key.cell, trial)
         return key
 
+    def _wait_for_quiet(self, protocol: TrialProtocol, key: TrialKey) -> float:
+        """Wait while others disturb, if the run was asked to. What it takes is stored at once, also
+        where it is interrupted; the seconds of the glance are time of the trial."""
+        waits, most_seconds = self._waits, protocol.seconds_to_wait()
+        if waits is None or most_seconds <= 0:
+            return 0.0
+        begun = self._clock()
+        is_busy = waits.is_busy(is_redo=key.attempt > 0)
+        glanced = self._clock() - begun
+        if not is_busy:
+            return glanced
+        try:
+            waits.wait(most_seconds, protocol.done == 0, self.progress.waits)
+        finally:
+            protocol.waited = waits.now.during_seconds
+            self.head = msgspec.structs.replace(self.head, waiting=waits.now)
+            with interruption.whole():
+                self.store.set_head(self.head.id, self.head.row().head)
+        if waits.now.is_over:
+            self._note(
+                f"note: the run has waited {format_duration(waits.now.seconds)} in all for a quiet "
+                "machine, as long as it may: from now on disturbed trials are measured, and marked"
+            )
+        return glanced
+
     def _limit(self, protocol: TrialProtocol) -> _Limit:
         """When a trial is stopped: at its own limit, and at the end of the allowance at the
         latest."""
         rules = self.plan.rules
-        left = rules.time_allowed_seconds - protocol.elapsed
+        left = protocol.allowance_left()
         if rules.timeout_seconds is not None and rules.timeout_seconds <= left:
             return _Limit(rules.timeout_seconds, False)
         return _Limit(max(left, LIMIT_SECONDS_MIN), True)
@@ -447,10 +487,11 @@ class Runner:
         key: TrialKey,
         limit: _Limit,
         coming: Callable[[], Sequence[TrialKey]],
+        glanced: float = 0.0,
     ) -> Trial:
         """One trial from its preparation to its judgement; ``coming`` are those that may run with
-        it."""
-        started = self._clock()
+        it. Before it the machine was ``glanced`` at for so many seconds."""
+        started = self._clock() - glanced
         self._hook("prepare", cell)
         with self._watch("this trial", cell, limit.seconds, limit.remedy):
             if self._ahead is None:

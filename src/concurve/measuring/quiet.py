@@ -1,25 +1,41 @@
 """Waits until other processes and other measurements leave the machine alone, by the limits of a
-clean trial."""
+clean trial: before a run, and before each trial in its course.
+
+No wait depends on what a trial measured, and none changes which trial comes next. What runs before
+a look has ended, and threads of the kernel that write for it are no strangers.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
 
 from concurve.definition.study import Study
-from concurve.definition.units import format_duration
-from concurve.errors import BusyError, HostError
+from concurve.definition.units import format_duration, parse_duration
+from concurve.errors import BusyError, HostError, StudyError
 from concurve.host.attaching import find
 from concurve.host.load import Load, load_over
 from concurve.host.lock import measurement_lock
 from concurve.readings.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX
+from concurve.terms import HYPERVISOR, OTHERS, Waiting
 from concurve.wire.spec import Attach
+
+#: Looks at the load for so many seconds.
+Look = Callable[[float], Load]
 
 #: The machine is looked at for so long each time,
 WINDOW_SECONDS = 1.0
 #: and is quiet after so many quiet looks in a row.
 QUIET_LOOKS = 3
+#: Before a trial a glance is enough: it is a part of the time of the trial. Only where it shows a
+#: busy machine, is this looked at.
+GLANCE_SECONDS = 0.25
+#: Short trials share a glance, so that glances take a tenth of a run at most.
+GLANCE_EACH_SECONDS = 10 * GLANCE_SECONDS
 #: What disturbs is said again after so long.
 SAY_SECONDS = 10.0
 
@@ -57,46 +73,175 @@ def attached_in(studies: Iterable[Study]) -> list[Attach]:
     ]
 
 
-@contextlib.contextmanager
-def quiet_machine(
-    seconds: float,
-    say: Callable[[str], None],
-    look: Callable[[], Load] | None = None,
-    clock: Callable[[], float] = time.monotonic,
-    attached: Sequence[Attach] = (),
-) -> Iterator[None]:
-    """Have the machine for one's own measurements once it is quiet and no other measurement runs:
-    of several that wait, one gets it, and the others wait on. ``say`` hears what disturbs
-    meanwhile, and the result. The processes that are ``attached`` disturb no more than they do in
-    a trial.
+def looking(attached: Sequence[Attach]) -> Look:
+    """Looks at this machine. The processes that are ``attached`` disturb no more than they do in a
+    trial."""
+    return lambda seconds: load_over(seconds, time.sleep, attached=attached)
+
+
+class Asked(NamedTuple):
+    """``--wait-quiet``: at most so many seconds; ``measure_anyway``: then measure also where the
+    machine did not become quiet."""
+
+    seconds: float
+    measure_anyway: bool = False
+
+
+def asked_quiet(wait: str | None, measure_anyway: bool) -> Asked | None:
+    """What ``--wait-quiet`` and ``--measure-anyway`` ask for; ``None`` if nothing.
 
     Raises:
-        HostError: it was not quiet within so many seconds; names what disturbed last.
+        StudyError: the time is none, or it is not said.
     """
-    look = look or (lambda: load_over(WINDOW_SECONDS, time.sleep, attached=attached))
-    begun, said, quiet = clock(), -SAY_SECONDS, 0
+    if wait is not None:
+        return Asked(parse_duration(wait, "--wait-quiet"), measure_anyway)
+    if measure_anyway:
+        raise StudyError(
+            "--measure-anyway says what to do where a wait for a quiet machine was in vain, and "
+            "this run does not wait",
+            "--wait-quiet 5m beside it, or neither: trials that others disturb are marked",
+        )
+    return None
+
+
+@contextlib.contextmanager
+def quiet_machine(
+    asked: Asked,
+    say: Callable[[str], None],
+    look: Look | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    attached: Sequence[Attach] = (),
+) -> Iterator[Waiting]:
+    """Have the machine for one's own measurements once it is quiet and no other measurement runs:
+    of several that wait, one gets it, and the others wait on. ``say`` hears what disturbs
+    meanwhile, and the result. Gives what was waited, and what may be waited yet.
+
+    Raises:
+        HostError: it was not quiet within the time, and is not to be measured on then; names what
+            disturbed last.
+        BusyError: another measurement runs after that time.
+    """
+    look = look or looking(attached)
+    seen: dict[str, float] = {}
+    begun, said, quiet, has_waited = clock(), -SAY_SECONDS, 0, False
     with contextlib.ExitStack() as held:
         while True:
-            load = look()
+            load = look(WINDOW_SECONDS)
             disturbs = disturbance(load)
             quiet = 0 if disturbs else quiet + 1
+            if disturbs:
+                _count(load, WINDOW_SECONDS, seen)
             if quiet >= QUIET_LOOKS:
                 try:
-                    held.enter_context(
-                        measurement_lock("concurve, on a quiet machine", for_runs=True)
-                    )
+                    held.enter_context(_had())
                     break
                 except BusyError as error:
                     disturbs, quiet = error.what, 0
+            has_waited = has_waited or bool(disturbs)
             waited = clock() - begun
-            if disturbs and waited >= seconds:
-                raise HostError(
-                    f"the machine was not quiet within {format_duration(seconds)}: {disturbs}",
-                    "end these processes, wait longer, or run without --wait-quiet: trials that "
-                    "they disturb are marked",
+            if disturbs and waited >= asked.seconds:
+                what = (
+                    f"the machine was not quiet within {format_duration(asked.seconds)}: {disturbs}"
                 )
+                if not asked.measure_anyway:
+                    raise HostError(
+                        what,
+                        "end these processes, wait longer, or add --measure-anyway: trials that "
+                        "they disturb are marked",
+                    )
+                held.enter_context(_had())
+                say(f"{what}; it is measured on all the same")
+                break
             if disturbs and waited - said >= SAY_SECONDS:
                 said = waited
                 say(f"waiting for a quiet machine: {disturbs}")
-        say(f"the machine is quiet, after {format_duration(max(clock() - begun, 0.0))}")
-        yield
+        waited = max(clock() - begun, 0.0)
+        if quiet:
+            say(f"the machine is quiet, after {format_duration(waited)}")
+        yield Waiting(
+            seconds=asked.seconds,
+            before_seconds=min(waited, asked.seconds) if has_waited else 0.0,
+            times=int(has_waited),
+            busy_with=seen,
+        )
+
+
+class Waits:
+    """The waits in the course of a run. ``now`` says what was waited so far; its ``seconds`` bound
+    them all together."""
+
+    def __init__(
+        self,
+        now: Waiting,
+        look: Look,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.now = now
+        self._look = look
+        self._clock = clock
+        self._glanced_at: float | None = None
+
+    def is_busy(self, *, is_redo: bool) -> bool:
+        """Does the machine look busy? A glance, if a wait is left, and if the last look is some
+        time ago, or a trial is to be redone."""
+        if self.now.is_over:
+            return False
+        at = self._glanced_at
+        if at is not None and not is_redo and self._clock() - at < GLANCE_EACH_SECONDS:
+            return False
+        load = self._look(GLANCE_SECONDS)
+        self._glanced_at = self._clock()
+        return not is_quiet(load)
+
+    def wait(
+        self, seconds: float, is_before: bool, tell: Callable[[float, float, str], None]
+    ) -> None:
+        """Wait until the machine is quiet, at most so many seconds, and as long as a wait is left.
+        ``is_before``: no trial was run. ``tell`` hears how long it has been, the most that it may
+        become, and what disturbs. If the first whole look is quiet, the glance saw a moment, and
+        that was all."""
+        room = min(seconds, self.now.left_seconds)
+        seen: dict[str, float] = {}
+        begun, quiet, needed = self._clock(), 0, 1
+        try:
+            while quiet < needed and (left := room - (self._clock() - begun)) > 0:
+                window = min(WINDOW_SECONDS, left)
+                load = self._look(window)
+                disturbs = disturbance(load)
+                if not disturbs:
+                    quiet += 1
+                    continue
+                quiet, needed = 0, QUIET_LOOKS
+                _count(load, window, seen)
+                tell(self._clock() - begun, room, disturbs)
+        finally:
+            self._glanced_at = self._clock()
+            self._add(min(self._glanced_at - begun, room), is_before, seen)
+        if quiet < needed and not self.now.is_over:
+            self.now = msgspec.structs.replace(self.now, is_cut=True)
+
+    def _add(self, waited: float, is_before: bool, seen: dict[str, float]) -> None:
+        now = self.now
+        self.now = msgspec.structs.replace(
+            now,
+            before_seconds=now.before_seconds + (waited if is_before else 0.0),
+            during_seconds=now.during_seconds + (0.0 if is_before else waited),
+            times=now.times + bool(seen),
+            busy_with={
+                name: now.busy_with.get(name, 0.0) + seen.get(name, 0.0)
+                for name in (*now.busy_with, *seen)
+            },
+        )
+
+
+def _had() -> contextlib.AbstractContextManager[None]:
+    return measurement_lock("concurve, on a quiet machine", for_runs=True)
+
+
+def _count(load: Load, seconds: float, seen: dict[str, float]) -> None:
+    """Add who took CPU time in a look at a busy machine, in seconds of the whole machine."""
+    named = sum(process.share for process in load.processes)
+    took = [(process.whose, process.share) for process in load.processes]
+    for who, share in (*took, (OTHERS, load.foreign - named), (HYPERVISOR, load.steal)):
+        if share > 0:
+            seen[who] = seen.get(who, 0.0) + share * seconds

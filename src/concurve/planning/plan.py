@@ -39,7 +39,7 @@ from concurve.planning.placing import placed
 from concurve.planning.searches import check_searches, is_search, together
 from concurve.secrets import reference
 from concurve.store.run_head import PROTOCOL, RunHead
-from concurve.terms import Level
+from concurve.terms import Level, Waiting
 from concurve.wire.spec import ReadyProbe, RoleSpec, Sampling, TrialSpec
 from concurve.words import meant
 
@@ -78,7 +78,8 @@ class Plan(msgspec.Struct, frozen=True):
     ``allowed_at_start`` is the time allowance in seconds that the run began with, before any
     other one; ``protocol`` the number of the protocol that it follows; ``inventory`` the hosts that
     it runs on, ``None`` for this machine alone; ``alike`` names those over which blocks are dealt
-    out, if a role asks for any of several.
+    out, if a role asks for any of several. ``waiting``: how its run waits for a quiet machine, if
+    it does; the time that it waited since its first trial is none for further trials.
     """
 
     study: Study
@@ -91,6 +92,7 @@ class Plan(msgspec.Struct, frozen=True):
     protocol: int = PROTOCOL
     inventory: Inventory | None = None
     alike: tuple[str, ...] = ()
+    waiting: Waiting | None = None
 
     @property
     def work_grows(self) -> bool:
@@ -220,6 +222,7 @@ def plan_of(head: RunHead) -> Plan:
         rules=head.rules,
         allowed_at_start=head.rules.time_allowed_seconds if at_start is None else at_start,
         protocol=head.protocol,
+        waiting=head.waiting,
     )
 
 

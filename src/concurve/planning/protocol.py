@@ -21,6 +21,7 @@ version 0.1.0 go on by its rules (``FIRST_PROTOCOL``).
 from __future__ import annotations
 
 import itertools
+import math
 from collections import deque
 from collections.abc import Iterable, Iterator
 from enum import Enum
@@ -107,6 +108,9 @@ class Protocol:
         self.rejected: dict[TrialKey, tuple[str, str]] = {}
         self.doubtful: dict[TrialKey, tuple[str, str]] = {}
         self.elapsed = 0.0
+        #: Seconds for which the run waited for a quiet machine between its trials: no time for
+        #: further ones. What orders the trials goes by the time of trials alone.
+        self.waited = 0.0 if plan.waiting is None else plan.waiting.during_seconds
         self.done = 0
         self.redos = 0
         self.stop: Stop | None = None
@@ -188,7 +192,20 @@ class Protocol:
         for cell in self.cells:
             open_trials = 0 if cell.skipped else max(0, cell.target - len(cell.used))
             left += open_trials * (cell.seconds / len(cell.used) if cell.used else overall)
-        return min(left, max(0.0, self.rules.time_allowed_seconds - self.elapsed))
+        return min(left, max(0.0, self.allowance_left()))
+
+    def allowance_left(self) -> float:
+        """What is left of the time allowance, in seconds; negative where more was taken."""
+        return self.rules.time_allowed_seconds - self.elapsed - self.waited
+
+    def seconds_to_wait(self) -> float:
+        """How long may be waited before the next trial: what the pilot and this block leave of the
+        time allowance. The wait before the first trial takes nothing of it."""
+        if not self.done:
+            return math.inf
+        block = [*self._slots, *(key.cell for key in self._redo)]
+        needed = max(self.seconds_of(self.left_of_pilot()), sum(map(self._expected, block)))
+        return max(0.0, self.allowance_left() - needed)
 
     def seconds_for_all(self) -> float:
         """A time allowance with room for the pilot of all cells, by the trials so far; half as much
@@ -421,7 +438,7 @@ class Protocol:
         trial always runs: a result late is more than none."""
         if not self.done:
             return False
-        left = self.rules.time_allowed_seconds - self.elapsed
+        left = self.allowance_left()
         if self._is_begun or key.block == 0:
             return self._expected(key.cell) > left
         return sum(map(self._expected, self._slots)) > left

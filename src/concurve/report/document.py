@@ -12,7 +12,7 @@ all of them. :func:`at_detail` leaves the others out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import Enum, auto
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -395,6 +395,26 @@ def reworded(document: Document, words: Callable[[str], str]) -> Document:
         blocks=_all_reworded(document.blocks, words),
         shorter=document.shorter and reworded(document.shorter, words),
     )
+
+
+def once(document: Document, advice: Collection[str]) -> Document:
+    """The document with the first of these sentences that is read, and without the others: several
+    paragraphs give the same advice, each for readers who read it alone."""
+    shorter = document.shorter and once(document.shorter, advice)
+    is_said = False
+
+    def words(text: str) -> str:
+        nonlocal is_said
+        for sentence in advice:
+            before, found, after = text.partition(sentence)
+            if found:
+                kept = before.rstrip() if is_said else f"{before}{sentence}"
+                text = f"{kept}{after.replace(f' {sentence}', '')}"
+                is_said = True
+        return text
+
+    alone = reworded(msgspec.structs.replace(document, shorter=None), words)
+    return msgspec.structs.replace(alone, shorter=shorter)
 
 
 def _all_reworded(blocks: Iterable[Block], words: Callable[[str], str]) -> tuple[Block, ...]:

@@ -35,8 +35,9 @@ _SHOWN_OF_A_CAUSE = 3
 #: A longer cause is shown by its first clauses.
 _CAUSE_CHARS = 200
 
-# A narrower terminal gets no bar.
+# A narrower terminal gets no bar, and where it says for how long it waited that needs more.
 _WIDTH_OF_BAR = 60
+_WIDTH_OF_WAITED = 40
 _BAR = 16
 
 # What became of a trial that is not used as it is.
@@ -100,23 +101,37 @@ class Progress:
         planned: int,
         seconds_left: float | None,
         may_grow: bool = False,
+        waited_seconds: float = 0.0,
     ) -> None:
-        """A trial is about to run. Only this method draws the line. ``may_grow``: these are the
-        first trials of each cell, and their spread says how many follow."""
+        """A trial is about to run. This method draws the line, and :meth:`waits` before it.
+        ``may_grow``: these are the first trials of each cell, and their spread says how many
+        follow. ``waited_seconds``: so long the run has waited for a quiet machine."""
         cell = tuple(parameters.items())
         again = f", attempt {attempt + 1}" if attempt else ""
-        bar = f"{_bar(done, planned)} " if self._live and self._width() >= _WIDTH_OF_BAR else ""
+        width = _WIDTH_OF_BAR + (_WIDTH_OF_WAITED if waited_seconds else 0)
+        bar = f"{_bar(done, planned)} " if self._live and self._width() >= width else ""
         parts = [
             f"{bar}[{done + 1:>{self._digits}}/{planned}{'+' if may_grow else ''}]",
             fmt.setting(parameters),
             f"trial {block + 1}{again}",
             self._estimates.get(cell, ""),
             _left(seconds_left, may_grow),
+            f"waited {fmt.duration(waited_seconds)}" if waited_seconds else "",
         ]
         if self._live:
             self._draw(parts)
         elif self._due(block):
             self._write_line("  ".join(part for part in parts if part))
+
+    def waits(self, seconds: float, most_seconds: float, disturbs: str) -> None:
+        """The next trial waits for a quiet machine, for so long by now, and at most for so long.
+        Where the output is no terminal, that is said no more often than trials are."""
+        waited = f"{fmt.duration(seconds)} of at most {fmt.duration(most_seconds)}"
+        parts = [f"waiting for a quiet machine ({waited}):", disturbs]
+        if self._live:
+            self._draw(parts)
+        elif self._due(self._plain_block):
+            self._write_line(" ".join(parts))
 
     def trial_ended(
         self,
@@ -164,7 +179,7 @@ class Progress:
         """Leave the terminal as it was found."""
         self._wipe()
 
-    def _due(self, block: int) -> bool:
+    def _due(self, block: int | None) -> bool:
         now = self._clock()
         since = now - self._plain_at
         if since >= _PLAIN_SECONDS_MAX or (

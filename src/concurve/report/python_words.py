@@ -16,8 +16,9 @@ HOOKS = ("setup", "prepare", "conclude", "cleanup", "check")
 _SAME = ("cpus", "nice", "policy", "env", "background", "server", "ready", "ready-within", "attach",
          "password-from", "counters", "primary", "work", "base", "name", "effort", "precision",
          "repeats", "timeout", "max-time", "wait-quiet", "seed", "db", "target", "java", "effect",
-         "across-machines", "predict", "factor", "levels", "better", "in-doubt")  # fmt: skip
-_FLAGS = ("across-machines", "in-doubt")
+         "across-machines", "measure-anyway", "predict", "factor", "levels", "better",
+         "in-doubt")  # fmt: skip
+_FLAGS = ("across-machines", "in-doubt", "measure-anyway")
 #: What shows in Python what an option shows.
 _SHOWN = {"json": "frame()", "claims": "run.findings.claims", "published": "run.findings.published",
           "models": "run.models()", "all": 'run.write("report.html")'}  # fmt: skip

@@ -19,6 +19,7 @@ from concurve.secrets import NAMING_OPTIONS
 from concurve.secrets.likely import masked_line
 from concurve.store.consistency import check_study
 from concurve.store.rows import CampaignRow, MemberRow
+from concurve.terms import Waiting
 
 
 class CampaignHead(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +28,8 @@ class CampaignHead(msgspec.Struct, frozen=True, kw_only=True):
     ``started`` is an ISO 8601 time in UTC, to the millisecond, ``version`` that of the concurve
     that began it. ``hosts`` are those that its studies run on, if there are others than this
     machine. ``folder`` is the working folder that it began in; older campaigns have none.
+    ``waiting``: how long it waited for a quiet machine before its first study, and how long each
+    study may wait.
     """
 
     format: int
@@ -39,6 +42,7 @@ class CampaignHead(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     hosts: Inventory | None = None
     folder: str | None = None
+    waiting: Waiting | None = None
 
     def row(self) -> CampaignRow:
         """The campaign as it is stored when it begins."""

@@ -21,7 +21,7 @@ from concurve.secrets import NAMING_OPTIONS
 from concurve.secrets.likely import masked_line
 from concurve.store.consistency import check_study
 from concurve.store.rows import RunRow
-from concurve.terms import Level
+from concurve.terms import Level, Waiting
 
 #: The protocol that new runs follow (:mod:`concurve.planning.protocol`), and that of version 0.1.0.
 PROTOCOL = 2
@@ -70,6 +70,7 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     ``hosts`` are those that it runs on, if there are others than this machine.
     ``confirms`` is there if its trials are experiments on another run.
     ``folder`` is the working folder that the run began in, and goes on in; older runs have none.
+    ``waiting`` is there if it waits for a quiet machine, and says how long it has.
     """
 
     format: int
@@ -89,6 +90,7 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     hosts: Inventory | None = None
     confirms: Confirms | None = None
     folder: str | None = None
+    waiting: Waiting | None = None
 
     @property
     def is_sweep(self) -> bool:

@@ -9,6 +9,7 @@ from concurve import words
 from concurve.analysis.comparison.options import Options
 from concurve.analysis.comparison.sides import Side
 from concurve.estimate import Estimate
+from concurve.findings.again import run_again
 from concurve.findings.comparison import CellComparison
 from concurve.stats.power import TOO_COARSE, TRIALS_MAX
 from concurve.terms import Level
@@ -47,8 +48,12 @@ def advice(
     said = _coarse(beyond, len(open_), effect) if beyond else ()
     plan = _plan(undecided, sides, effect) if undecided else ()
     is_doubted = any(cell.verdict == "undecided" and cell.is_doubted for cell in cells)
-    over_hosts = any(run.run.over_hosts for side in sides for run in side.sessions)
-    quiet = _QUIET + words.run_again(over_hosts) + ("" if options.in_doubt else _ALL_THE_SAME)
+    runs = [run.run for side in sides for run in side.sessions]
+    # What helps is told by the run that waited longest, if any did.
+    waits = [run.waiting for run in runs if run.waiting is not None]
+    waiting = max(waits, key=lambda each: each.waited_seconds, default=None)
+    again = run_again(any(run.over_hosts for run in runs), waiting)
+    quiet = f"{_QUIET}{again}{'' if options.in_doubt else _ALL_THE_SAME}"
     return (*said, *plan, *((quiet,) if is_doubted else ()))
 
 

@@ -171,6 +171,10 @@ _EXPORT = "--export"
 _LINE_LENGTH_MAX = 80
 
 
+#: The same without a value.
+_NOT_MEASURED_FLAGS = frozenset({"--measure-anyway"})
+
+
 def _sweep_of(run: Findings) -> list[str] | None:
     """What a sweep measures, by the words of its command line; ``None`` if it is no sweep."""
     line = shlex.split(run.run.again)
@@ -181,6 +185,8 @@ def _sweep_of(run: Findings) -> list[str] | None:
     kept = []
     for word in options:
         name = word.partition("=")[0]
+        if name in _NOT_MEASURED_FLAGS:
+            continue
         if name not in _NOT_MEASURED and not name.startswith(_EXPORT):
             kept.append(word)
         elif "=" not in word:

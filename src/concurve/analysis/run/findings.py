@@ -366,4 +366,5 @@ def _run_info(stored: StoredRun, rejects: tuple[Reject, ...]) -> RunInfo:
         simulation=head.study.simulation,
         over_hosts=head.hosts is not None,
         is_sweep=head.is_sweep,
+        waiting=head.waiting,
     )

@@ -9,6 +9,7 @@ from concurve import words
 from concurve.analysis.sentences.gains import Greatest
 from concurve.analysis.sentences.naming import is_counted, own
 from concurve.estimate import Estimate
+from concurve.findings.again import run_again
 from concurve.findings.best import BestFinding, Disagreement
 from concurve.findings.cells import CellFindings
 from concurve.planning.plan import Plan, describe
@@ -196,7 +197,7 @@ def _disagreeing(plan: Plan, item: BestFinding, found: Disagreement) -> str:
         return f"By the undisturbed trials alone {quiet} {seem} best; all trials point to {every}."
     return (
         f"The undisturbed trials point to {describe(found.quiet)}, all trials to {every}. "
-        f"{words.run_again(plan.inventory is not None)}"
+        f"{run_again(plan.inventory is not None, plan.waiting)}"
     )
 
 

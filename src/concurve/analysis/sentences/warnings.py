@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from concurve import words
 from concurve.analysis.sentences.naming import name, subject
 from concurve.definition.study import unused_factors
+from concurve.findings.again import run_again
 from concurve.findings.cells import CellFindings, Reject, on_hosts
 from concurve.findings.run import SKIPPED, Finding
 from concurve.planning.plan import Plan, describe
@@ -187,7 +188,7 @@ def _doubtful(
         causes = Counter(reject.cause for reject in doubtful if reject.cell in in_doubt)
         cause, number = causes.most_common(1)[0]
         trials = words.count(sum(cells[index].trials for index in in_doubt), "trial")
-        again = words.run_again(plan.inventory is not None)
+        again = run_again(plan.inventory is not None, plan.waiting)
         where = on_hosts(it for it in doubtful if it.cell in in_doubt and it.cause == cause)
         found.append(f"{begun}: {words.cause(cause)}{where} in {number:,} of {trials}. {again}")
     return found

@@ -8,7 +8,7 @@ import msgspec
 
 from concurve.fields import Count, Text, about
 from concurve.findings.run import Findings
-from concurve.terms import Level
+from concurve.terms import Level, Waiting
 
 
 class Factor(msgspec.Struct, frozen=True):
@@ -51,6 +51,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         bool, about("The spread of the pilot may have set how many trials there are.")
     ] = False
     simulation: Annotated[bool, about("The figures come from a clock of the program's own.")]
+    waiting: Annotated[
+        Waiting | None,
+        about("How it waited for a quiet machine (--wait-quiet); null if it was not asked to."),
+    ] = None
     question: str
     source: str
     primary: Annotated[str, about("Name of the indicator that decides.")]

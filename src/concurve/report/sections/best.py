@@ -32,10 +32,10 @@ def best_document(item: BestFinding, figures: Sequence[Estimate | None]) -> Docu
     return Document(title=_title(item), blocks=tuple(_blocks(item, figures)))
 
 
-def doubt_sentences(item: BestFinding, known: Estimate | None, over_hosts: bool = False) -> str:
+def doubt_sentences(item: BestFinding, known: Estimate | None, again: str) -> str:
     """Why no setting is recommended, what the figures point to all the same, and what to do; empty
-    where one is recommended. ``known`` is the figure of the leader; ``over_hosts``: this machine
-    did not measure it."""
+    where one is recommended. ``known`` is the figure of the leader; ``again`` says
+    what to do about figures in doubt."""
     if item.recommended is not None:
         return ""
     why = f"{item.doubt[:1].upper()}{item.doubt[1:]}."
@@ -51,7 +51,7 @@ def doubt_sentences(item: BestFinding, known: Estimate | None, over_hosts: bool 
     if item.disagreement is not None:
         quiet, every = map(fmt.setting, (item.disagreement.quiet, item.disagreement.every))
         pointed = f"The undisturbed trials point to {quiet}, all trials to {every}"
-    return f"{why} {pointed}. {words.run_again(over_hosts)}"
+    return f"{why} {pointed}. {again}"
 
 
 def _seeming(item: BestFinding, figure: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from concurve import words
+from concurve.findings.again import run_again
 from concurve.findings.campaign import CampaignFindings, CampaignReport, StudyFindings
 from concurve.findings.explanation import Limit
 from concurve.findings.run import Report, TrialFindings
@@ -40,6 +41,7 @@ from concurve.report.document import (
     Text,
     Tone,
     at_detail,
+    once,
     walk,
 )
 from concurve.report.sections.machine import described
@@ -155,7 +157,9 @@ def _document(
         version=campaign.version,
         has_contents=not is_brief,
     )
-    return at_detail(document, detail)
+    runs = [study.run.run for study in findings.studies if study.run is not None]
+    again = [run_again(run.over_hosts, run.waiting) for run in runs]
+    return once(at_detail(document, detail), list(dict.fromkeys(again)))
 
 
 def _head(findings: CampaignFindings[TrialFindings]) -> Iterator[Block]:

@@ -9,6 +9,7 @@ from math import fsum
 from pathlib import PurePath
 
 from concurve import words
+from concurve.findings.again import run_again
 from concurve.findings.explanation import UNNAMED, CellExplanation, Explanation, WaitSite
 from concurve.findings.run import Report
 from concurve.report import format as fmt
@@ -32,6 +33,7 @@ from concurve.report.document import (
     Table,
     Tone,
     at_detail,
+    once,
 )
 from concurve.report.losses import LOSSES, SHORT, losses_of
 from concurve.report.sections.confirmation import confirmation_section
@@ -115,7 +117,8 @@ def explanation_document(explanation: Explanation, detail: Detail = Detail.BRIEF
             *filter(None, [confirmation_section(explanation.confirmations)]),
         ),
     )
-    return at_detail(document, detail)
+    again = run_again(explanation.over_hosts, explanation.waiting)
+    return once(at_detail(document, detail), [again])
 
 
 def bar_of(shares: dict[str, float]) -> Bar:
@@ -154,7 +157,9 @@ def _sentences(explanation: Explanation) -> Iterator[Paragraph]:
             yield Paragraph(text, _TONES.get(cell.cause, Tone.STRONG), lead=cell.cause)
         if said_once and cell is disturbed[0]:
             others = ", ".join(_named(one, explanation) for one in said_once)
-            text = f"The same with {others}. {words.run_again(explanation.over_hosts)}"
+            text = (
+                f"The same with {others}. {run_again(explanation.over_hosts, explanation.waiting)}"
+            )
             yield Paragraph(text, Tone.WARNING, lead=cell.cause)
 
 
@@ -174,7 +179,7 @@ def _withheld(explanation: Explanation) -> Paragraph | None:
     of = f" of {number}" if every > 1 else ""
     text = (
         f"No cause is named{of}: {why}. Below stands what the figures in doubt say. "
-        f"{words.run_again(explanation.over_hosts)}"
+        f"{run_again(explanation.over_hosts, explanation.waiting)}"
     )
     return Paragraph(text, Tone.WARNING)
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve.findings.again import run_again
 from concurve.findings.cells import FailureOutput
 from concurve.findings.explanation import Explanation, Limit
 from concurve.findings.run import Findings, Report
@@ -23,6 +24,7 @@ from concurve.report.document import (
     Section,
     Tone,
     at_detail,
+    once,
 )
 from concurve.report.sections import (
     assumed,
@@ -202,6 +204,9 @@ def _document(findings: Findings, found: Iterable[Section | None], detail: Detai
              Fact(run.effort), Fact(fmt.moment(run.started), Detail.FULL)]  # fmt: skip
     if constant := figures.throughout(findings):
         facts.append(Fact(constant, Detail.BRIEF))
+    if run.waiting is not None and run.waiting.waited_seconds:
+        waited = fmt.duration(run.waiting.waited_seconds)
+        facts.append(Fact(f"waited {waited} for a quiet machine"))
     if run.state != "complete":
         facts.append(Fact(run.state, Detail.BRIEF))
     if findings.source:
@@ -218,7 +223,8 @@ def _document(findings: Findings, found: Iterable[Section | None], detail: Detai
         ),
         version=run.version,
     )  # fmt: skip
-    return at_detail(document, detail)
+    again = run_again(run.over_hosts, run.waiting)
+    return once(at_detail(document, detail), [again])
 
 
 def _head(findings: Findings) -> Iterator[Block]:

@@ -22,6 +22,7 @@ from concurve.report.document import (
     Section,
     Table,
     Tone,
+    once,
 )
 from concurve.report.sections import comparison as of_two
 from concurve.report.sections.limits import named_cause
@@ -32,10 +33,13 @@ def several_document(several: Several) -> Document:
     side by side; where blocked time differs; and behind a line all cells of each run."""
     sections = [_differences(several), _curves(several), _causes(several), _blocked(several)]
     whole = Section("All cells", tuple(_whole(several)), anchor="cells")
-    return Document(
+    document = Document(
         title=f"{', '.join(several.news)} against {several.base}",
         blocks=(*filter(None, sections), whole),
     )
+    for advice in dict.fromkeys(text for item in several.comparisons for text in item.advice):
+        document = once(document, [advice])
+    return document
 
 
 # -- what differs -----------------------------------------------------------------------------

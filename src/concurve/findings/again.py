@@ -1,0 +1,44 @@
+"""What to do about figures in doubt."""
+
+from __future__ import annotations
+
+import math
+
+from concurve import words
+from concurve.terms import Waiting
+
+#: A wait that was too short is to be so many times as long.
+LONGER = 4
+
+
+def run_again(over_hosts: bool, waiting: Waiting | None = None) -> str:
+    """What to do about figures in doubt, in words that the next run can follow. One waits for this
+    machine only where it is the one that measures; who was ``waiting`` already is told what helps
+    beside that."""
+    if over_hosts:
+        return "Run again when the hosts are quiet; concurve doctor on each says why."
+    if waiting is None:
+        return "Run again: --wait-quiet 5m; concurve doctor says why."
+    waited = f"The run waited {words.duration(waiting.waited_seconds)} for quiet"
+    if waiting.is_over:
+        longer = f"--wait-quiet {_option(LONGER * waiting.seconds)}"
+        return f"{waited}, all it was given. {_end(waiting)}, or {longer}, or more --repeats."
+    if waiting.is_cut:
+        return f"{waited}, all it had time for. {_end(waiting)}, or more --max-time."
+    if not waiting.times:
+        return (
+            f"It was quiet before the trials, not during them. {_end(waiting)}, or more --repeats."
+        )
+    return f"{waited}, and a longer wait does not help. {_end(waiting)}, or more --repeats."
+
+
+def _end(waiting: Waiting) -> str:
+    """Whom to end, by name where that is known."""
+    if waiting.programs:
+        return f"End what kept it busy ({words.listed(waiting.programs)})"
+    return "End what keeps it busy (concurve doctor names it)"
+
+
+def _option(seconds: float) -> str:
+    """A duration as an option takes it."""
+    return f"{math.ceil(seconds)}s" if seconds < 60 else f"{math.ceil(seconds / 60)}m"
