@@ -287,6 +287,22 @@ def test_a_search_without_an_answer_is_done_again_once_one_had_one(store: Store)
     assert any("it ended too early" in (row.outcome.detail or "") for row in rows)
 
 
+def test_a_resumed_run_knows_that_a_search_had_an_answer(store: Store) -> None:
+    class Interrupted(Searching):
+        def run(self, spec: TrialSpec) -> bytes:
+            if len(self.specs) == 2:
+                raise KeyboardInterrupt
+            return super().run(spec)
+
+    runner = runner_of(store, Interrupted(), indicators=SOUGHT)
+    with pytest.raises(RunInterruptedError):
+        runner.start()
+    again = Runner(runner.head, store, Searching(1), clock=FakeClock())
+    again.resume()
+    causes = [row.outcome.cause for row in store.trials(runner.head.id)]
+    assert causes.count("undecided") == 1, "it is the first one since the run was resumed"
+
+
 def test_a_program_that_always_fails_fails_the_run_after_two_trials_a_cell(store: Store) -> None:
     with pytest.raises(RunError, match=r"every cell failed; the first: .*fake program_failed"):
         runner_of(store, FakeEngine(kind_of=lambda spec: "program_failed")).start()

@@ -58,6 +58,7 @@ def test_a_load_that_is_named_by_its_command_searches_too() -> None:
     assert is_search(None, ["taskset", "-c", "1", "concurve-load", *words])
     assert is_search(None, ["/usr/bin/concurve", "load", *words])
     assert not is_search(None, ["./mine", *words])
+    assert not is_search(None, ["./mine", "--binary", "/opt/concurve-load", *words])
     assert not is_search(None, ["concurve", "monitor", "load", *words])
 
 

@@ -32,5 +32,6 @@ def test_of_copies_the_one_that_leads_is_asked() -> None:
 
 def test_another_figure_is_none_of_a_search() -> None:
     assert why_no_rate(record(load="x"), "load.latency_ns_p99", "load") is None
+    assert why_no_rate(record(load="x"), "load.slo_bad_share", "load") is None
     assert why_no_rate(record(load=""), "load.slo_rate_per_second", "load") is None
     assert why_no_rate(record(other="x"), "load.slo_rate_per_second", "target") is None

@@ -60,7 +60,9 @@ pub fn main() -> ExitCode {
 fn load(arguments: &Arguments) -> Result<ExitCode, Error> {
     concurve_files::keep_new_files_private().map_err(|it| Error::Usage(it.to_string()))?;
     let plan = arguments.plan()?;
-    raise_open_file_limit(&plan)?;
+    let led = arguments.led()?;
+    let followers = led.as_ref().map_or(0, |it| it.1);
+    raise_open_file_limit(&plan, followers)?;
     let stop = Stop::new().map_err(Error::Signals)?;
     if let Some(number) = arguments.part {
         return match run_child(&Arc::new(plan), number, &stop) {
@@ -80,7 +82,6 @@ fn load(arguments: &Arguments) -> Result<ExitCode, Error> {
         return Ok(ExitCode::SUCCESS);
     }
     // They find this load at once, and wait while it makes its data.
-    let led = arguments.led()?;
     let leader = led.map(|(meeting, followers)| Leader::listen(meeting, followers, &stop));
     let leader = leader.transpose()?;
     let dataset = plan.dataset.as_ref();

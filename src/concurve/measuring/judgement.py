@@ -56,13 +56,13 @@ class Judge:
 
     ``matched`` names the extracts that have matched in this run: a pattern that never did is a
     mistake in the study and stops the run, one that misses later is an error of that trial. So is a
-    search for a rate that gives none, once another one gave one.
+    search for a rate that gives none, once another one gave one (``has_had_rate``).
     """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.matched: set[str] = set()
-        self._has_had_rate = False
+        self.has_had_rate = False
         self._asked = asked_of(plan.study)
 
     def judge(self, cell: Cell, record: TrialRecord) -> Judgement:
@@ -89,7 +89,7 @@ class Judge:
         value = figures.get(self.plan.study.primary)
         if value is None:
             return self._without_value(record)._replace(figures=figures)
-        self._has_had_rate = True
+        self.has_had_rate = True
         refused = lost_sessions(record) or self._check(cell, record, value)
         if refused is not None:
             return refused._replace(figures=figures)
@@ -167,7 +167,7 @@ class Judge:
         absent = study.primary not in measures.values
         undecided = why_no_rate(record, study.primary, study.target)
         if absent and undecided is not None:
-            if self._has_had_rate or lost_sessions(record) is not None:
+            if self.has_had_rate or lost_sessions(record) is not None:
                 return measures.values
             raise self._error(
                 cell,

@@ -39,7 +39,13 @@ from concurve.measuring.disturbances import Disturbances
 from concurve.measuring.flight_recorder import with_recordings
 from concurve.measuring.folder import inside
 from concurve.measuring.hooks import hook_seconds, run_hook, with_hooks
-from concurve.measuring.judgement import NOT_READY, TIMED_OUT, TIMED_OUT_BUSY, Judge
+from concurve.measuring.judgement import (
+    NOT_READY,
+    TIMED_OUT,
+    TIMED_OUT_BUSY,
+    UNDECIDED,
+    Judge,
+)
 from concurve.measuring.patience import Patience
 from concurve.measuring.quiet import Look, Waits, attached_in, looking
 from concurve.measuring.site import Site, ThisMachine
@@ -368,6 +374,7 @@ class Runner:
         outcomes = self.store.trials(self.head.id).outcomes
         if "ok" in outcomes.verdicts:
             self._judge.matched.update(extract.name for extract in self.head.study.extracts)
+            self._judge.has_had_rate = True
         return replay(self.plan, outcomes, self.head.id)
 
     def _title(self) -> str:
@@ -654,7 +661,7 @@ class Runner:
             self._is_resumed = False
             return
         cell = outcome.key.cell
-        is_none = outcome.cause == CUT or outcome.verdict == "abandon"
+        is_none = outcome.cause in (CUT, UNDECIDED) or outcome.verdict == "abandon"
         if is_none or not protocol.cells[cell].used or protocol.cells[cell].errors:
             return
         raise RunError(

@@ -5,7 +5,6 @@ and the rate that one finds would hold for no load that is known. Pure."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
@@ -97,9 +96,13 @@ def check_searches(roles: Sequence[Role], searching: Sequence[str], where: str) 
 
 
 def _calls_ours(argv: Sequence[str]) -> bool:
-    """Is it a command line of our program? It may stand behind others, such as ``taskset -c 2``."""
-    names = [PurePath(word).name for word in argv]
-    return _COMMAND in names or ("concurve", "load") in itertools.pairwise(names)
+    """Is it a command line of our program? It may stand behind others, such as ``taskset -c 2``,
+    but not as the value of an option; what a shell is told is not looked into."""
+    for before, word, after in zip(["", *argv], argv, [*argv[1:], ""], strict=False):
+        name, is_value = PurePath(word).name, before.startswith("-") and before != "--"
+        if not is_value and (name == _COMMAND or (name == "concurve" and after == "load")):
+            return True
+    return False
 
 
 def _has(argv: Sequence[str], option: str) -> bool:

@@ -139,9 +139,11 @@ def _take(
 ) -> None:
     """The figures that one copy reported for all, as far as it has them."""
     for name in names:
-        result.absent.pop(f"{role}.{name}", None)
         if f"{leader}.{name}" in figures:
+            result.absent.pop(f"{role}.{name}", None)
             result.values[f"{role}.{name}"] = figures[f"{leader}.{name}"]
+        else:
+            result.absent[f"{role}.{name}"] = f"{leader} reported none for all copies"
 
 
 def _combine(

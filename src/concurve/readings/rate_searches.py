@@ -5,8 +5,8 @@ from __future__ import annotations
 from concurve.readings.copies import is_of
 from concurve.wire.record import TrialRecord
 
-#: How the indicators begin that a search reports.
-PREFIX = "slo_"
+#: How the indicators begin that are the answer of a search.
+PREFIX = "slo_rate_"
 
 #: The fact with all that a search found, and its key of the answer as a sentence.
 _FACT, _VERDICT = "slo", "verdict"

@@ -83,15 +83,15 @@ pub struct Arguments {
     /// Lead so many other loads in the search: each sends its part of every rate, by its sessions, and all
     /// are judged together. Start them with --follow
     #[arg(long, value_name = "N", requires = "slo", requires = "listen")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1023))]
     lead: Option<u64>,
     /// Where the loads that follow find this one
     #[arg(long, value_name = "HOST:PORT", requires = "lead")]
     listen: Option<String>,
-    /// Take part in the search of the load that leads there. It chooses the rates; the options of the
-    /// workload and of the sessions are this load's own
+    /// Take part in the search of the load that leads there. The options of the workload and of the
+    /// sessions are this load's own; rates, objectives, times and data are the leader's
     #[arg(long, value_name = "HOST:PORT")]
-    #[arg(conflicts_with_all = ["lead", "transactions", "pipeline", "ramp", "think", "spin", "hdr", "log_requests", "unanswered_max", "mark_phase", "init_only", "verify_only"])]
+    #[arg(conflicts_with_all = ["lead", "rate", "transactions", "pipeline", "ramp", "think", "spin", "hdr", "log_requests", "unanswered_max", "mark_phase", "init_only", "verify_only"])]
     follow: Option<String>,
     /// With --lead or --follow: name of the environment variable with a secret that all these loads have
     #[arg(long, value_name = "VARIABLE", requires = "together")]

@@ -201,12 +201,13 @@ const OTHER_FILES: u64 = 32;
 /// Descriptors of a session of an engine: the data, a log, a file that sessions share.
 const ENGINE_FILES: u64 = 4;
 
-/// Raises the limit of open files to what the plan needs.
+/// Raises the limit of open files to what the plan needs, and the loads that follow this one.
 ///
 /// # Errors
 /// More are needed than this process may ever open.
-pub fn raise_open_file_limit(plan: &Plan) -> Result<(), Error> {
+pub fn raise_open_file_limit(plan: &Plan, followers: u64) -> Result<(), Error> {
     let needed = OTHER_FILES
+        + followers
         + match (plan.runners, &plan.target) {
             (Runners::Threads(threads), Target::Server(_)) => plan.sessions + threads,
             (Runners::Threads(_), Target::Engine(_)) => ENGINE_FILES * plan.sessions,

@@ -275,11 +275,11 @@ impl Live<'_> {
             match self.try_measure(pace, warm_up_ns)? {
                 Some(Measured::Counts(counts)) => return Ok(self.noted(pace, counts)),
                 // It is not the server's doing, so the window is measured again.
-                Some(Measured::Late { name, late_ns }) if times == LATE_MAX => {
+                Some(Measured::Late { name, late_ns, .. }) if times == LATE_MAX => {
                     let late = time(late_ns as f64);
                     return Err(TogetherError::Late { name, late, times }.into());
                 }
-                Some(Measured::Late { .. }) => {}
+                Some(Measured::Late { counts, .. }) => self.note_lost(&counts),
                 Some(Measured::Stopped) | None => return Ok(None),
             }
         }
@@ -317,14 +317,25 @@ impl Live<'_> {
             Pace::Closed { .. } => None,
         };
         for (part, counts) in self.parts.iter_mut().zip(&counts) {
-            let window = rate.map(|it| judged(it, counts, &self.asked.objectives));
-            part.add(window, counts);
+            if let Some(rate) = rate {
+                part.add(judged(rate, counts, &self.asked.objectives), counts);
+            }
         }
+        self.note_lost(&counts);
         let sum = WindowCounts::sum(counts);
         self.busy.extend(rate.map(|it| (it, sum.busiest_share)));
-        add_counts(&mut self.lost, &sum.lost);
         self.answers.add(&sum, &self.task, self.begin_ns);
         Some(sum).filter(|_| self.sessions_lost() < self.sessions)
+    }
+
+    /// Keeps the sessions that loads lost in a window.
+    fn note_lost(&mut self, counts: &[WindowCounts]) {
+        for counts in counts {
+            add_counts(&mut self.lost, &counts.lost);
+        }
+        for (part, counts) in self.parts.iter_mut().zip(counts) {
+            add_counts(&mut part.lost, &counts.lost);
+        }
     }
 
     fn sessions_lost(&self) -> u64 {

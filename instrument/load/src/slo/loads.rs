@@ -28,8 +28,12 @@ pub struct Loads {
 pub enum Measured {
     /// The counts of each load, those of this process first.
     Counts(Vec<WindowCounts>),
-    /// A load heard of it too late, by so much.
-    Late { name: String, late_ns: u64 },
+    /// A load heard of it too late, by so much. The sessions that were lost meanwhile are so all the same.
+    Late {
+        name: String,
+        late_ns: u64,
+        counts: Vec<WindowCounts>,
+    },
     /// The run was stopped meanwhile.
     Stopped,
 }
@@ -91,10 +95,8 @@ impl Loads {
         }
         let busiest = busiest_share(&tallies);
         let mut all = vec![WindowCounts::of(tallies, busiest)];
-        let mut late = (late_ns > task.measure_ns() - task.begin_ns).then(|| Measured::Late {
-            name: OWN_NAME.to_owned(),
-            late_ns,
-        });
+        let is_late = late_ns > task.measure_ns() - task.begin_ns;
+        let mut late = is_late.then(|| (OWN_NAME.to_owned(), late_ns));
         let followers = match self.followers.finish(task) {
             Err(Error::Stopped) => return Ok(Measured::Stopped),
             counted => counted?,
@@ -102,10 +104,24 @@ impl Loads {
         for counted in followers {
             match counted {
                 Counted::Window(window) => all.push(*window),
-                Counted::Late { name, late_ns } => late = Some(Measured::Late { name, late_ns }),
+                Counted::Late {
+                    name,
+                    late_ns,
+                    counts,
+                } => {
+                    all.push(*counts);
+                    late = Some((name, late_ns));
+                }
             }
         }
-        Ok(late.unwrap_or(Measured::Counts(all)))
+        Ok(match late {
+            None => Measured::Counts(all),
+            Some((name, late_ns)) => Measured::Late {
+                name,
+                late_ns,
+                counts: all,
+            },
+        })
     }
 
     /// Ends all of them; `shares` are theirs in the search, in the same order. Returns who had the CPUs of

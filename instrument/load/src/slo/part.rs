@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::search::Window;
-use crate::counts::tally::add_counts;
 use crate::counts::window::WindowCounts;
 use crate::error::Error;
 use crate::figures::lost_sessions;
@@ -49,13 +48,10 @@ impl LoadPart {
         }
     }
 
-    /// Adds what it counted in a window, which is none of a closed loop.
-    pub fn add(&mut self, window: Option<Window>, counts: &WindowCounts) {
-        if let Some(window) = window {
-            self.windows.push(window);
-            self.busiest_share = self.busiest_share.max(counts.busiest_share);
-        }
-        add_counts(&mut self.lost, &counts.lost);
+    /// Adds what it counted in a window.
+    pub fn add(&mut self, window: Window, counts: &WindowCounts) {
+        self.windows.push(window);
+        self.busiest_share = self.busiest_share.max(counts.busiest_share);
     }
 
     pub fn sessions_lost(&self) -> u64 {
@@ -72,6 +68,12 @@ impl LoadPart {
         let bad = |it: usize| self.windows.iter().map(|window| window.bad[it]).sum();
         (0..objectives).map(bad).collect()
     }
+}
+
+/// The load with the busiest client thread, of several.
+pub fn busiest(loads: &[LoadPart]) -> Option<&str> {
+    let busiest = |a: &&LoadPart, b: &&LoadPart| a.busiest_share.total_cmp(&b.busiest_share);
+    loads.iter().max_by(busiest).map(|it| it.name.as_str())
 }
 
 /// What each load sent, and how much of that was bad in windows without overload.

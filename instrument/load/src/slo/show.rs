@@ -235,7 +235,11 @@ fn warnings(plan: &Plan, found: &SearchResult) -> Vec<String> {
     let (search, mut warnings) = (&found.search, Vec::new());
     warnings.extend(lost_sessions(found.sessions, &found.lost));
     warnings.extend(found.machine_busy.clone());
-    warnings.extend(busy_client(plan, found.busiest_thread_share));
+    let busiest = busy_client(plan, found.busiest_thread_share);
+    warnings.extend(busiest.map(|it| match part::busiest(&found.loads) {
+        Some(name) => format!("{name}: {it}"),
+        None => it,
+    }));
     warnings.extend(part::slower(&found.loads));
     warnings.extend(unanswered(found));
     if let Outcome::Found { rate, .. } = search.outcome

@@ -20,7 +20,7 @@ use crate::drive::{Workers, report_edge};
 use crate::error::{Error, Refusal, TogetherError};
 use crate::figures::busiest_share;
 use crate::figures::machine::MachineBefore;
-use crate::plan::{Plan, Task};
+use crate::plan::{Pace, Plan, Task};
 use crate::stop::Stop;
 
 /// How often a load that leads is looked for.
@@ -173,7 +173,7 @@ fn connected(
                 if stop.is_set() {
                     return Err(Error::Stopped);
                 }
-                followed.add(&counts.window);
+                followed.add(&task, &counts.window);
                 leader.send(&FromFollower::Ended(Box::new(counts)))?;
             }
             FromLeader::End(share) => {
@@ -184,7 +184,8 @@ fn connected(
                 workers.end()?;
                 let has_server = plan.target.is_server_here();
                 let machine_busy = machine.and_then(|it| it.busy_since(has_server));
-                leader.send(&FromFollower::Left { machine_busy })?;
+                // All is done, whether the leader still hears it or not.
+                let _ = leader.send(&FromFollower::Left { machine_busy });
                 return Ok(followed);
             }
             _ => return Err(leader.lost(&LinkError::Malformed)),
@@ -204,9 +205,12 @@ fn counted(task: &Task, workers: &mut Workers) -> Result<TaskCounts, Error> {
 }
 
 impl Followed {
-    fn add(&mut self, counts: &WindowCounts) {
+    fn add(&mut self, task: &Task, counts: &WindowCounts) {
         self.has_begun = true;
-        self.busiest_share = self.busiest_share.max(counts.busiest_share);
+        // In a closed loop without pauses a client is to be busy.
+        if let Pace::Open { .. } = task.pace {
+            self.busiest_share = self.busiest_share.max(counts.busiest_share);
+        }
         add_counts(&mut self.lost, &counts.lost);
     }
 }

@@ -77,6 +77,8 @@ impl Link {
         sockopt::set_tcp_keepidle(&stream, KEEP_ALIVE)?;
         sockopt::set_tcp_keepintvl(&stream, KEEP_ALIVE)?;
         sockopt::set_tcp_keepcnt(&stream, KEEP_ALIVE_TRIES)?;
+        // While what was sent is not acknowledged, no such question is asked.
+        sockopt::set_tcp_user_timeout(&stream, SEND_LIMIT.as_millis() as u32)?;
         Ok(Self {
             stream: BufReader::new(stream),
             line: Vec::new(),
@@ -245,6 +247,7 @@ fn is_wait(error: &io::Error) -> bool {
 fn lost(error: io::Error) -> LinkError {
     match error.kind() {
         ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => LinkError::Closed,
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => LinkError::TimedOut,
         _ => LinkError::Io(error),
     }
 }

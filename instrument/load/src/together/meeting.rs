@@ -24,7 +24,7 @@ impl fmt::Debug for Token {
 
 impl Token {
     pub fn new(text: String) -> Result<Self, Error> {
-        match text.len() {
+        match text.chars().count() {
             TOKEN_CHARS_MIN.. => Ok(Self(text)),
             _ => Err(Error::Usage(format!(
                 "--token-from: the token has fewer than {TOKEN_CHARS_MIN} characters; a random one, such as of openssl rand -hex 16"

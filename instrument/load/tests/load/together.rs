@@ -255,11 +255,15 @@ fn loads_of_a_search_have_keys_of_their_own() {
     let (server, at) = (Server::start(locks), meeting());
     let own = "--workload set-nx-del --keys session --sessions 2";
     let other = spawn(&server, &format!("--follow {at} {own}"), TOKEN);
-    let lead =
-        format!("--slo errors=1% --rate 200 {own} --duration 3s --json --lead 1 --listen {at}");
-    let (_, said, errors) = ended(spawn(&server, &lead, TOKEN));
-    assert_eq!(ended(other).0, Some(0), "{errors}");
-    assert!(said.contains("requests"), "{said}");
+    // Windows that are so long that no machine is too busy for them to be at the same time.
+    let lead = format!("--slo errors=1% {own} --duration 60s --lead 1 --listen {at}");
+    let leader = spawn(&server, &lead, TOKEN);
+    server.wait_for(200);
+    stop(&leader);
+    let (code, _, errors) = ended(leader);
+    assert_eq!(code, Some(130), "{errors}");
+    let (code, _, errors) = ended(other);
+    assert_eq!(code, Some(0), "{errors}");
     let mut keys = KEYS.lock().unwrap().clone();
     keys.sort_unstable();
     keys.dedup();
