@@ -228,7 +228,10 @@ def _no_time() -> Said:
     return _waited(is_cut=True)
 
 
-@kind("in-doubt-without-a-wait", "(All|Both) .*cells are in doubt .* was quiet before the trials")
+@kind(
+    "in-doubt-without-a-wait",
+    "(All|Both) .*cells are in doubt .* was quiet whenever the run looked",
+)
 def _no_waits() -> Said:
     return _waited()
 

@@ -34,7 +34,8 @@ def _after(waiting: Waiting) -> str:
         return f"{waited}, all it had time for. {_end(waiting)}, or more --max-time."
     if not waiting.times:
         return (
-            f"It was quiet before the trials, not during them. {_end(waiting)}, or more --repeats."
+            "The machine was quiet whenever the run looked, not during the trials. "
+            f"{_end(waiting)}, or more --repeats and --max-time."
         )
     return f"{waited}, and a longer wait does not help. {_end(waiting)}, or more --repeats."
 
