@@ -161,7 +161,8 @@ class Run:
         """The scaling models of each group of cells that differ in the work factor only, or why
         there are none; as ``concurve show --models``."""
         row = self._store.find_run(self.id)
-        return tuple(map(ScalingFinding.showing, figures_of(self._store, row, models=True).scaling))
+        found = figures_of(self._store, row, models=True, with_warned=False)
+        return tuple(map(ScalingFinding.showing, found.scaling))
 
     @_known_keywords
     def chart(self, indicator: str = "") -> Chart:

@@ -57,18 +57,21 @@ def figures_of(
     *,
     models: bool = False,
     brief: bool = False,
+    with_warned: bool = True,
     trials: Trials | None = None,
 ) -> Figures:
     """The figures of a run; with scaling models if they are asked for, which take every trial and
     time. ``brief``: for a terminal, with what limits the run, which takes some of its records, and
-    without what would decide between its best settings. ``trials`` are those of the run, where they
-    are read already.
+    without what would decide between its best settings. ``with_warned``: with what its programs
+    warned of, which takes records, too. ``trials`` are those of the run, where they are read
+    already.
 
     Raises:
         RunError: no trial has the indicator ``best_by``.
     """
     run = stored_run(store, row, trials)
-    first, warned = first_record(store, run), warned_of(store, run)
+    first = first_record(store, run)
+    warned = warned_of(store, run) if with_warned else ()
     findings: Findings = analyse(run, first, best_by, advised=not brief, warned=warned)
     scaling: tuple[ScalingFinding, ...] = ()
     if models:

@@ -183,7 +183,7 @@ def export_hdr(store: Store, row: RunRow) -> bytes:
     """
     from concurve import hdr_log
 
-    findings = trial_findings_of(store, row)
+    findings = trial_findings_of(store, row, with_warned=False)
     labels = hdr_log.labels((cell.index, cell.parameters) for cell in findings.cells)
     trials = raw_trials(findings, store.records(row.id))
     used = (

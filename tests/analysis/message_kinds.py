@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 
@@ -222,7 +223,15 @@ def _cut_waits() -> Said:
     return _waited(**WAITED, during_seconds=40.0, is_cut=True)
 
 
-@kind("in-doubt-without-a-wait", "(All|Both) .*cells are in doubt .* was quiet before the trials")
+@kind("in-doubt-without-time-to-wait", "(All|Both) .*cells are in doubt .* had no time to wait")
+def _no_time() -> Said:
+    return _waited(is_cut=True)
+
+
+@kind(
+    "in-doubt-without-a-wait",
+    "(All|Both) .*cells are in doubt .* was quiet whenever the run looked",
+)
 def _no_waits() -> Said:
     return _waited()
 
@@ -694,6 +703,22 @@ kind("warned-with-other-numbers", "The program warns in all 6 trials, for exampl
 )
 kind("a-role-warned", "Role target warns in all 6 trials: ")(
     lambda: _warning(lambda n: ["the clock is coarse"], ("server",))
+)
+
+
+def _warned_in_some() -> Said:
+    with patch("concurve.analysis.run.reported.RECORDS_MAX", 4):
+        return _warning(lambda n: ["the clock is coarse"])
+
+
+kind("warned-in-those-that-were-read", "The program warns in all 4 trials that were read: ")(
+    _warned_in_some
+)
+kind("more-kinds-of-warnings", "And 3 more kinds of warnings")(
+    lambda: _warning(lambda n: [f"no {word}" for word in "abcdefgh"])
+)
+kind("a-long-warning", "The program warns in all 6 trials: .* …")(
+    lambda: _warning(lambda n: ["and" * 1000])
 )
 kind("warned-in-the-only-trial", "The program warns in its only trial: ")(_warned_once)
 

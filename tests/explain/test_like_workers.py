@@ -14,6 +14,7 @@ from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.capacity import capacity_of
 from concurve.explain.causes import cause_of, further_verdicts
 from concurve.explain.losses import loss_of
+from concurve.explain.room import is_full, may_be_staged, taken_by_strangers
 from concurve.explain.verdict import Case
 from concurve.explain.weights import outweighed, weigh
 from concurve.readings.operations import Asked
@@ -31,14 +32,17 @@ def cell(
     wall: float = 1.0,
     cpus: tuple[int, ...] = (0, 1),
     foreign: float = 0.0,
+    of: int = 2,
 ) -> Breakdown:
-    """A cell of such trials, each with threads of its own."""
+    """A cell of such trials, each with threads of its own, on a machine with so many CPUs."""
     accounts = []
     for number, threads in enumerate(trials):
         noise = 1 + 0.001 * number
         made = role(threads, None, wall=round(wall * WALL), noise=noise, cpus=cpus)
         made = msgspec.structs.replace(made, pid=FIRST)
-        accounts.append(account(record(made, foreign=foreign), ASKED, level))
+        stored = record(made, foreign=foreign * of / 2)
+        machine = msgspec.structs.replace(stored.machine, cpus=of)
+        accounts.append(account(msgspec.structs.replace(stored, machine=machine), ASKED, level))
     found = breakdown([it for it in accounts if it is not None])
     assert found is not None
     return found
@@ -188,6 +192,16 @@ def test_what_others_leave_of_the_cpus_may_be_used_already() -> None:
     base = cell(1, [java(1, 0.65)] * 4, foreign=0.3)
     own = cell(2, [java(2, 0.65)] * 4, wall=1.01, foreign=0.3)
     assert cause_of(own, base).is_uncounted
+
+
+def test_what_others_use_beside_pinned_cpus_is_not_taken_off_them() -> None:
+    """Half of a machine with 4 CPUs is busy with others; 1.2 of the 2 CPUs of the role are used."""
+    base = cell(1, [java(1, 0.6)] * 4, foreign=0.5, of=4)
+    own = cell(2, [java(2, 0.6)] * 4, wall=1.01, foreign=0.5, of=4)
+    assert not is_full(own, base) and may_be_staged(Case(own, base, serving=False))
+    assert not cause_of(own, base).is_uncounted
+    every = [cell(n, [java(n, 0.6)] * 4, foreign=0.5, of=4, cpus=(0, 1, 2, 3)) for n in (2, 1)]
+    assert taken_by_strangers(every[0], every[1]) == pytest.approx(0.5)
 
 
 def test_a_base_that_leaves_a_cpu_may_scale() -> None:

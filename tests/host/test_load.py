@@ -111,6 +111,21 @@ def test_another_run_of_concurve_is_named(tmp_path: Path) -> None:
     assert (run["own-server"].whose, run["child"].whose) == ("another concurve run", "child")
 
 
+def test_only_what_runs_trials_is_another_run(tmp_path: Path) -> None:
+    """A server of pages and a generator of load are programs like others."""
+    load = seen(
+        tmp_path, 40, mine=(40, 1, 0), concurve=(11, 1, 60), load=(12, 11, 50), page=(13, 11, 40)
+    )
+    assert [process.run for process in load.processes] == [None] * 3
+    trial = seen(
+        tmp_path, 40, mine=(40, 1, 0), concurve=(11, 1, 60), concurve_trial=(12, 11, 50),
+        target=(13, 12, 40),
+    )  # fmt: skip
+    assert {process.name: process.run for process in trial.processes} == {
+        "concurve": None, "concurve-trial": 11, "target": 11,
+    }  # fmt: skip
+
+
 SERVER = Attach(process=AttachedProcess(20, 7))
 
 

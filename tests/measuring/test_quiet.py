@@ -112,6 +112,13 @@ def test_to_measure_anyway_is_no_wish_of_who_does_not_wait() -> None:
     assert asked_quiet(None, False) is None
 
 
+def test_a_wait_in_which_nothing_can_become_quiet_is_refused() -> None:
+    with pytest.raises(StudyError) as refused:
+        asked_quiet("500ms", False)
+    assert "500ms is too short" in refused.value.what and "3s or more" in refused.value.remedy
+    assert asked_quiet("3s", False) == Asked(3)
+
+
 def test_steal_disturbs_too() -> None:
     stolen = Load(0.0, 0.1)
     assert not is_quiet(stolen)

@@ -13,11 +13,12 @@ import pytest
 from concurve.definition.campaign import Campaign, Member
 from concurve.definition.study import Rules, Study
 from concurve.errors import RunInterruptedError
+from concurve.findings.again import run_again
 from concurve.host.load import Load
 from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.measuring.heads import new_campaign_head, new_head
 from concurve.measuring.laboratory import Progress, Runner
-from concurve.measuring.quiet import GLANCE_EACH_SECONDS, GLANCE_SECONDS
+from concurve.measuring.quiet import GLANCE_EACH_SECONDS, GLANCE_SECONDS, Waits
 from concurve.planning.plan import plan_of
 from concurve.planning.protocol import replay
 from concurve.report import progress
@@ -269,11 +270,14 @@ def shown(lab: Lab, *, live: bool) -> str:
 
 
 @pytest.mark.parametrize("live", [True, False])
-def test_waits_are_said_as_they_go_on_and_in_all(live: bool) -> None:
+def test_waits_are_said_as_they_go_on_and_in_all(
+    live: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     said = shown(Lab("one job of 3 min", 300), live=live)
     assert "waiting for a quiet machine (" in said
     assert " of at most 5 min" in said
-    assert "cc1plus (pid 20, nice 0) 50 %" in said or "other processes use" in said
+    assert "cc1plus (pid 20, nice 0) 50 %" in said
     assert "waited 2 min 5" in said.rpartition("trial 10")[2], "the total stands to the end"
     lines = said.count("\n")
     assert lines < 60
@@ -282,3 +286,27 @@ def test_waits_are_said_as_they_go_on_and_in_all(live: bool) -> None:
 def test_that_no_wait_is_left_is_said_once() -> None:
     said = shown(Lab("from 15 s on for ever", 40), live=False)
     assert said.count("note: the run has waited 40 s in all for a quiet machine") == 1
+
+
+def test_a_run_without_time_to_wait_says_so_and_claims_no_quiet() -> None:
+    """The pilot needs all of the time, and a build begins in it."""
+    lab = Lab("a build of 20 s each minute", 300, allowing(16)).run()
+    assert lab.in_doubt() > 0, "or this tests nothing"
+    assert lab.waiting.is_cut
+    assert "more --max-time" in run_again(False, lab.waiting)
+
+
+@pytest.mark.parametrize("room", [0.009, 0.2, 1.003])
+def test_no_look_is_shorter_than_a_glance(room: float) -> None:
+    """In less than a tick of the kernel every machine looks quiet."""
+    machine = NoisyMachine(iter([(0.0, 1e9)]))
+    looked: list[float] = []
+
+    def look(seconds: float) -> Load:
+        looked.append(seconds)
+        return machine.look(seconds) if seconds >= GLANCE_SECONDS else Load(0.0, 0.0)
+
+    waits = Waits(Waiting(seconds=300), look, machine.clock)
+    waits.wait(room, is_before=False, tell=lambda *_: None)
+    assert waits.now.is_cut
+    assert all(seconds >= GLANCE_SECONDS for seconds in looked)

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from concurve import exports
-from concurve.analysis.run import stored_run
+from concurve.analysis.run import stored_run, trial_findings_of
 from concurve.assemble import report_of
 from concurve.brief import figures_of
 from concurve.definition.study import Indicator, Role, Rules
@@ -333,7 +333,8 @@ def test_a_line_says_that_very_many_records_were_not_read(store: CountingStore) 
     said = [line.plain for line in lines(brief_run_document(many), 200)]
     (line,) = (text for text in said if text.startswith("What limits it: "))
     assert line.endswith(
-        f"not looked for in 5,001 trials; concurve explain {found.run.id} does so."
+        "not looked for in 5,001 trials, nor what their programs warned of; concurve explain "
+        f"{found.run.id} does so."
     )
     shown = [line.plain for line in lines(brief_run_document(found), 200)]
     assert not any("What limits it" in text for text in shown), "no limit was given"
@@ -348,3 +349,51 @@ def test_a_single_cell_is_compared_with_nothing() -> None:
     assert "speedup" in found.names_in_order()
     shown = "\n".join(line.plain for line in lines(brief_run_document(found), 200))
     assert "wall time" in shown and "speed-up" not in shown and "efficiency" not in shown
+
+
+@pytest.mark.parametrize("name", ["stage", "one", "for", "wait"])
+def test_a_thread_whose_name_is_a_word_of_the_cause_is_named(name: str) -> None:
+    line = limit_line(explained("stage", "they wait", limit=name))
+    assert f"one stage for which the others wait ({name})." in line.text
+    cpus = limit_line(explained("cpu", "all are busy", limit="CPUs"))
+    load = limit_line(explained("client", "it is busy", limit="load"))
+    assert "(CPUs)" not in cpus.text and "(load)" not in load.text
+
+
+class Warns(FakeEngine):
+    """Each trial warns of the same."""
+
+    def run(self, spec: TrialSpec) -> bytes:
+        record = json.loads(super().run(spec))
+        record["roles"][0]["facts"] = {"warnings": ["the clock is coarse"], "jit": "on"}
+        return json.dumps(record).encode()
+
+
+def test_records_are_read_for_warnings_only_where_these_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = CountingStore(str(tmp_path / "s.db"))
+    head = new_head(small_study(TRIALS, threads=(1, 2)), "normal", 1, "concurve sweep …")
+    Runner(head, store, Warns(), clock=FakeClock(0.001)).start()
+    row = store.find_run("last")
+
+    def read_for(warned: bool) -> int:
+        store.read.clear()
+        found = trial_findings_of(store, row, with_warned=warned)
+        told = ["coarse" in item.sentence for item in found.sentences]
+        assert any(told) == warned
+        return store.read.total()
+
+    assert (read_for(False), read_for(True)) == (1, 9)
+    facts = report_of(store, row).facts
+    assert [fact.name for fact in facts] == ["jit"], "a warning is told once"
+    monkeypatch.setattr("concurve.analysis.run.findings.REPORT_TRIALS", 7)
+    assert read_for_none(store) == 1
+
+
+def read_for_none(store: CountingStore) -> int:
+    """The records that are read of a run of very many trials."""
+    store.read.clear()
+    found = trial_findings_of(store, store.find_run("last"))
+    assert not any("coarse" in item.sentence for item in found.sentences)
+    return store.read.total()

@@ -1,6 +1,7 @@
 """The facts that the measured program reported: records → facts, each with the cells of its value.
 
-One trial of each cell is read. A fact that only repeats a level of the cell is left out.
+One trial of each cell is read. A fact that only repeats a level of the cell is left out, and so are
+warnings: :mod:`concurve.analysis.run.reported` tells them, of all trials.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from concurve.analysis.records import StoredRecord
 from concurve.analysis.run import StoredRun
+from concurve.analysis.run.reported import WARNINGS
 from concurve.findings.cells import CellFindings
 from concurve.findings.workers import ProgramFact
 from concurve.store.rows import TrialKey
@@ -46,7 +48,11 @@ class ProgramFacts:
         """Keep the facts of the record as text."""
         roles = stored.record.roles
         facts = next((role.facts for role in roles if role.name == self._target), {})
-        self._said[stored.key.cell] = {name: _text(value) for name, value in facts.items()}
+        self._said[stored.key.cell] = {
+            name: _text(_without_warnings(value))
+            for name, value in facts.items()
+            if name != WARNINGS
+        }
 
     def has_all(self, cell: int) -> bool:
         """Was the trial of this cell read?"""
@@ -57,6 +63,12 @@ class ProgramFacts:
         return facts_of(
             cells, {cell: self._said[cell] for cell in self._first if cell in self._said}
         )
+
+
+def _without_warnings(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: inner for key, inner in value.items() if key != WARNINGS}
+    return value
 
 
 def _text(value: object) -> str:

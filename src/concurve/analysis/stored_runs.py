@@ -43,7 +43,10 @@ def compare_stored(
     if len(sides) > 1 and not factor:
         check_number(len(sides) - 1)
     runs = [
-        [trial_findings_of(store, store.find_run(name.strip())) for name in side.split(",")]
+        [
+            trial_findings_of(store, store.find_run(name.strip()), with_warned=False)
+            for name in side.split(",")
+        ]
         for side in sides
     ]
     inside = [run for side in runs for run in side]

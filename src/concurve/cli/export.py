@@ -55,7 +55,8 @@ def verb(run: str, kind: str, file: Path | None, db: str | None) -> None:
         exports.check_campaign_format(form)
         content = exports.export_campaign(store, campaign, form)
     elif kind == "trials":
-        content = csv.trials(trial_findings_of(store, store.find_run(run))).encode()
+        found = trial_findings_of(store, store.find_run(run), with_warned=False)
+        content = csv.trials(found).encode()
     elif kind == "hdr":
         content = exports.export_hdr(store, store.find_run(run))
     elif kind in ("collapsed", "firefox"):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from concurve.store.rows import RunRow, Trials
 
 #: What is shown of a run with more trials than this is kept. Of such a run no record is read but
-#: the first one.
+#: the first one, and one for each cause for which its programs failed.
 KEPT_FROM = REPORT_TRIALS
 
 #: So many views that were shown last stay.

@@ -119,6 +119,8 @@ def show_campaign(store: Store, campaign: str, report: Path | None = None) -> No
 
     row = store.find_campaign(campaign)
     assert row is not None
-    findings = campaign_findings(store, row, lambda run: trial_findings_of(store, run))
+    findings = campaign_findings(
+        store, row, lambda run: trial_findings_of(store, run, with_warned=False)
+    )
     limits = limits_of_campaign(store, findings)
     print_document(brief_campaign_document(findings, limits), report)

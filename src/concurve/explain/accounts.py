@@ -92,7 +92,7 @@ class Account(NamedTuple):
     often the thread slept by which it stops all others, and ``compiler_queue_ns`` how long a thread
     that compiles waited for a CPU. ``is_fed``: another thread may wake them again and again.
     ``asleep``: active threads that sleep at a time, and are no workers. ``names`` are those of all
-    threads, by their numbers.
+    threads, by their numbers. ``has_every_cpu``: the role was granted all CPUs of the machine.
     """
 
     operations: float
@@ -140,6 +140,7 @@ class Account(NamedTuple):
     is_fed: bool = False
     asleep: float = 0.0
     names: Mapping[int, str] = {}
+    has_every_cpu: bool = True
 
 
 def account(
@@ -243,6 +244,7 @@ def account(
         is_fed=is_fed(listed, active, wall, joiners(role.sites)),
         asleep=asleep_beside(active, wall),
         names={thread.tid: thread.name for thread in role.threads.listed},
+        has_every_cpu=not role.controls.cpus or len(role.controls.cpus) == machine.cpus,
     )
 
 

@@ -82,6 +82,11 @@ class Breakdown(NamedTuple):
         return self.accounts[0].cpus
 
     @property
+    def has_every_cpu(self) -> bool:
+        """Are these all CPUs of the machine?"""
+        return self.accounts[0].has_every_cpu
+
+    @property
     def level(self) -> float | None:
         """The number of workers that were asked for, where a factor counts them."""
         return self.accounts[0].level

@@ -24,10 +24,16 @@ def is_helped(base: Breakdown) -> bool:
     return base.of_capacity("helped") >= HELPED_MIN * capacity
 
 
+def taken_by_strangers(cell: Breakdown, base: Breakdown) -> float:
+    """The share of the cell's CPUs that processes outside the trial had in the base; 0 where the
+    cell has some CPUs of the machine only: it is not known on which of them these ran."""
+    return others_share(base) if cell.has_every_cpu else 0.0
+
+
 def is_full(cell: Breakdown, base: Breakdown) -> bool:
     """Did the base, by such threads, use nearly all CPUs that the cell can have: those that others
     leave?"""
-    left = (cell.cpus or 0) * (1 - others_share(base))
+    left = (cell.cpus or 0) * (1 - taken_by_strangers(cell, base))
     return is_helped(base) and cpus_at_once(base) >= FULL_MIN * left
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.causes import LOSS_MIN
 from concurve.explain.losses import loss_of
-from concurve.explain.others import others_share
-from concurve.explain.room import cpus_at_once
+from concurve.explain.room import cpus_at_once, taken_by_strangers
 from concurve.explain.verdict import Verdict
 from concurve.findings.cells import CellFindings
 from concurve.terms import Level
@@ -52,7 +51,7 @@ def _uncounted(cell: CellFindings, base_cell: CellFindings, own: Breakdown, base
     names = [name for name, level in cell.parameters.items()
              if base_cell.parameters.get(name) != level]  # fmt: skip
     what = f"the parameter {names[0]} does" if len(names) == 1 else f"{listed(names)} do"
-    others = others_share(base)
+    others = taken_by_strangers(own, base)
     had = f", and other processes {others * own.cpus:.2f}" if own.cpus and others >= 0.01 else ""
     return (
         f"{_named(base_cell, cell)} already uses {cpus_at_once(base):.2f} of "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from concurve import words
-from concurve.terms import Waiting
+from concurve.terms import HYPERVISOR, Waiting
 
 #: A wait that was too short is to be so many times as long.
 LONGER = 4
@@ -19,21 +19,32 @@ def run_again(over_hosts: bool, waiting: Waiting | None = None) -> str:
         return "Run again when the hosts are quiet; concurve doctor on each says why."
     if waiting is None:
         return "Run again: --wait-quiet 5m; concurve doctor says why."
+    return _after(waiting)
+
+
+def _after(waiting: Waiting) -> str:
+    """What helps where the run waited already."""
     waited = f"The run waited {words.duration(waiting.waited_seconds)} for quiet"
     if waiting.is_over:
         longer = f"--wait-quiet {_option(LONGER * waiting.seconds)}"
         return f"{waited}, all it was given. {_end(waiting)}, or {longer}, or more --repeats."
+    if waiting.is_cut and not waiting.waited_seconds:
+        return f"The run had no time to wait for quiet. {_end(waiting)}, or more --max-time."
     if waiting.is_cut:
         return f"{waited}, all it had time for. {_end(waiting)}, or more --max-time."
     if not waiting.times:
         return (
-            f"It was quiet before the trials, not during them. {_end(waiting)}, or more --repeats."
+            "The machine was quiet whenever the run looked, not during the trials. "
+            f"{_end(waiting)}, or more --repeats and --max-time."
         )
     return f"{waited}, and a longer wait does not help. {_end(waiting)}, or more --repeats."
 
 
 def _end(waiting: Waiting) -> str:
-    """Whom to end, by name where that is known."""
+    """Whom to end, by name where that is known; nobody here ends what other machines of the same
+    host do."""
+    if waiting.busiest[:1] == (HYPERVISOR,):
+        return "The hypervisor took most of the CPU time: try another machine or another hour"
     if waiting.programs:
         return f"End what kept it busy ({words.listed(waiting.programs)})"
     return "End what keeps it busy (concurve doctor names it)"

@@ -15,8 +15,10 @@ _IDLE, _IOWAIT, _STEAL = 3, 4, 7
 
 #: What makes the threads of the kernel, under this number.
 _KERNEL, _KERNEL_PID = "kthreadd", 2
-#: The programs of a run of concurve, all others of a run are below them.
-_RUNS = ("concurve", "concurve-trial")
+#: The program that runs a trial: all others of the trial are below it.
+_RUNNER = "concurve-trial"
+#: The programs of a run. The first one does more than measure, so it alone is no run.
+_RUNS = ("concurve", _RUNNER)
 
 #: So many processes are named.
 NAMED_MAX = 3
@@ -179,7 +181,8 @@ def _other_runs(now: Reading, own: int) -> Callable[[int], int | None]:
 
     def run_of(pid: int) -> int | None:
         found = [one for one in line_of(pid) if known[one].name in _RUNS and one not in mine]
-        return found[-1] if found else None
+        is_run = any(known[one].name == _RUNNER for one in found)
+        return found[-1] if is_run else None
 
     return run_of
 

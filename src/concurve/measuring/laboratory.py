@@ -456,9 +456,10 @@ class Runner:
 
     def _wait_for_quiet(self, protocol: TrialProtocol, key: TrialKey) -> float:
         """Wait while others disturb, if the run was asked to. What it takes is stored at once, also
-        where it is interrupted; the seconds of the glance are time of the trial."""
+        where it is interrupted; the seconds of the glance are time of the trial. Where no time is
+        left to wait, a glance says whether one was needed."""
         waits, most_seconds = self._waits, protocol.seconds_to_wait()
-        if waits is None or most_seconds <= 0:
+        if waits is None or (most_seconds <= 0 and waits.now.is_cut):
             return 0.0
         begun = self._clock()
         is_busy = waits.is_busy(is_redo=key.attempt > 0)

@@ -31,6 +31,8 @@ Look = Callable[[float], Load]
 WINDOW_SECONDS = 1.0
 #: and is quiet after so many quiet looks in a row.
 QUIET_LOOKS = 3
+#: In a shorter wait it cannot be seen to become quiet.
+SHORTEST_SECONDS = QUIET_LOOKS * WINDOW_SECONDS
 #: Before a trial a glance is enough: it is a part of the time of the trial. Only where it shows a
 #: busy machine, is this looked at.
 GLANCE_SECONDS = 0.25
@@ -91,10 +93,17 @@ def asked_quiet(wait: str | None, measure_anyway: bool) -> Asked | None:
     """What ``--wait-quiet`` and ``--measure-anyway`` ask for; ``None`` if nothing.
 
     Raises:
-        StudyError: the time is none, or it is not said.
+        StudyError: the time is none or too short, or it is not said.
     """
     if wait is not None:
-        return Asked(parse_duration(wait, "--wait-quiet"), measure_anyway)
+        seconds = parse_duration(wait, "--wait-quiet")
+        if seconds < SHORTEST_SECONDS:
+            raise StudyError(
+                f"--wait-quiet: {wait} is too short: to see a quiet machine takes "
+                f"{QUIET_LOOKS} looks of {WINDOW_SECONDS:g} s each",
+                f"{SHORTEST_SECONDS:g}s or more, such as 5m",
+            )
+        return Asked(seconds, measure_anyway)
     if measure_anyway:
         raise StudyError(
             "--measure-anyway says what to do where a wait for a quiet machine was in vain, and "
@@ -204,8 +213,9 @@ class Waits:
         seen: dict[str, float] = {}
         begun, quiet, needed = self._clock(), 0, 1
         try:
-            while quiet < needed and (left := room - (self._clock() - begun)) > 0:
-                window = min(WINDOW_SECONDS, left)
+            while quiet < needed and (left := room - (self._clock() - begun)) >= GLANCE_SECONDS:
+                # The last look takes the rest: a shorter one than a glance shows nothing.
+                window = left if left < WINDOW_SECONDS + GLANCE_SECONDS else WINDOW_SECONDS
                 load = self._look(window)
                 disturbs = disturbance(load)
                 if not disturbs:

@@ -398,19 +398,19 @@ def reworded(document: Document, words: Callable[[str], str]) -> Document:
 
 
 def once(document: Document, advice: Collection[str]) -> Document:
-    """The document with the first of these sentences that is read, and without the others: several
-    paragraphs give the same advice, each for readers who read it alone."""
+    """The document with each of these sentences where it is read first, and without it elsewhere:
+    several paragraphs give the same advice, each for readers who read it alone. A paragraph that
+    says nothing else is left out."""
     shorter = document.shorter and once(document.shorter, advice)
-    is_said = False
+    said: set[str] = set()
 
     def words(text: str) -> str:
-        nonlocal is_said
         for sentence in advice:
             before, found, after = text.partition(sentence)
             if found:
-                kept = before.rstrip() if is_said else f"{before}{sentence}"
+                kept = before.rstrip() if sentence in said else f"{before}{sentence}"
                 text = f"{kept}{after.replace(f' {sentence}', '')}"
-                is_said = True
+                said.add(sentence)
         return text
 
     alone = reworded(msgspec.structs.replace(document, shorter=None), words)
@@ -418,7 +418,17 @@ def once(document: Document, advice: Collection[str]) -> Document:
 
 
 def _all_reworded(blocks: Iterable[Block], words: Callable[[str], str]) -> tuple[Block, ...]:
-    return tuple(_reworded(block, words) for block in blocks)
+    found = ((block, _reworded(block, words)) for block in blocks)
+    return tuple(after for before, after in found if _is_empty(before) or not _is_empty(after))
+
+
+def _is_empty(block: Any) -> bool:
+    match block:
+        case Paragraph():
+            return not block.text
+        case List():
+            return not block.items
+    return False
 
 
 def _reworded(block: Any, words: Callable[[str], str]) -> Any:

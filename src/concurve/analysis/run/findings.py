@@ -40,6 +40,7 @@ from concurve.analysis.shape_sentences import shape_sentences
 from concurve.errors import ComparisonError, StoreError
 from concurve.figures import FigureTable, decode_figures
 from concurve.findings.cells import Dot, Reject
+from concurve.findings.explanation import REPORT_TRIALS
 from concurve.findings.run import Finding, Findings, RunInfo, TrialFindings
 from concurve.planning.plan import Plan, plan_of
 from concurve.planning.protocol import LOST, Protocol, replay
@@ -142,11 +143,13 @@ def findings_of(store: Store, row: RunRow, best_by: str = "") -> Findings:
     return analyse(run, first_record(store, run), best_by)
 
 
-def trial_findings_of(store: Store, row: RunRow, best_by: str = "") -> TrialFindings:
-    """The same with the figures of each trial, for what shows or counts single trials, and with
-    what the programs warned of."""
+def trial_findings_of(
+    store: Store, row: RunRow, best_by: str = "", *, with_warned: bool = True
+) -> TrialFindings:
+    """The same with the figures of each trial, for what shows or counts single trials.
+    ``with_warned``: with what the programs warned of, for which many records are read."""
     run = stored_run(store, row)
-    warned = warned_of(store, run)
+    warned = warned_of(store, run) if with_warned else ()
     return with_trials(analyse(run, first_record(store, run), best_by, warned=warned), run)
 
 
@@ -158,8 +161,10 @@ def first_record(store: Store, run: StoredRun) -> TrialRecord | None:
 
 
 def warned_of(store: Store, run: StoredRun) -> tuple[Finding, ...]:
-    """What programs of a run warned of, from the records of its trials; none of a simulation."""
-    if run.head.study.simulation:
+    """What programs of a run warned of, from the records of its trials; none of a simulation,
+    nor of a run of very many trials, as :data:`~concurve.findings.explanation.REPORT_TRIALS` has
+    it: what a terminal shows of one is kept, and follows from no record but the first."""
+    if run.head.study.simulation or run.protocol.done > REPORT_TRIALS:
         return ()
     return reported_warnings(store, run.row.id, run.used, run.plan)
 

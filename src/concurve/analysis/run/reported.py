@@ -22,7 +22,8 @@ from concurve.planning.plan import Plan
 from concurve.store import Store
 from concurve.store.rows import TrialKey
 
-_FACT = "warnings"
+#: The fact that holds them.
+WARNINGS = "warnings"
 _MARK = b'"warnings"'
 
 #: So many records are read at most, the same number of each cell: a view waits for them.
@@ -30,6 +31,9 @@ RECORDS_MAX = 1_000
 
 #: So many cells are named; of more their number is said.
 _CELLS_NAMED = 3
+
+#: So many kinds of warnings are told, each with so many characters of its text.
+_KINDS_TOLD, _TEXT_CHARS = 5, 300
 
 #: What differs between trials that report the same warning.
 _NUMBER = re.compile(r"\d[\d,.]*")
@@ -53,11 +57,15 @@ class ReportedWarnings:
         each = RECORDS_MAX // max(len(used), 1)
         self._wanted = {cell: set(keys[:each]) for cell, keys in used.items() if each}
         self._left = {cell: len(keys) for cell, keys in self._wanted.items()}
+        #: Are there trials in use of which no record is read?
+        self._is_sample = any(len(keys) > each for keys in used.values())
         #: Trials that were read of each cell.
         self._read: Counter[int] = Counter()
         #: Role and warning without its numbers → the trials of each cell, and the last text.
         self._trials: dict[tuple[str, str], Counter[int]] = {}
-        self._texts: dict[tuple[str, str], dict[str, None]] = {}
+        self._last: dict[tuple[str, str], str] = {}
+        #: The warnings with more than one text.
+        self._varying: set[tuple[str, str]] = set()
 
     def cells(self) -> Collection[int]:
         """The cells that have a trial in use."""
@@ -74,25 +82,22 @@ class ReportedWarnings:
         self._read[cell] += 1
         for which, text in dict(_warnings(stored.raw)).items():
             self._trials.setdefault(which, Counter())[cell] += 1
-            texts = self._texts.setdefault(which, {})
-            texts.pop(text, None)
-            texts[text] = None
+            if self._last.setdefault(which, text) != text:
+                self._varying.add(which)
+                self._last[which] = text
 
     def has_all(self, cell: int) -> bool:
         """Are enough trials of the cell read?"""
         return not self._left.get(cell)
 
     def found(self, plan: Plan) -> tuple[Finding, ...]:
-        """A sentence for each warning, those of most trials first."""
+        """A sentence for each of the warnings of most trials, those of most first, and one that
+        counts the others."""
         ranking = sorted(self._trials.items(), key=lambda item: -item[1].total())
-        return tuple(
-            Finding(
-                kind="warning",
-                sentence=self._sentence(plan, which, trials),
-                subject=REPORTED,
-            )
-            for which, trials in ranking
-        )
+        said = [self._sentence(plan, which, trials) for which, trials in ranking[:_KINDS_TOLD]]
+        if more := len(ranking) - len(said):
+            said.append(f"And {words.count(more, 'more kind')} of warnings.")
+        return tuple(Finding(kind="warning", sentence=text, subject=REPORTED) for text in said)
 
     def _sentence(self, plan: Plan, which: tuple[str, str], trials: Counter[int]) -> str:
         role, _ = which
@@ -100,10 +105,11 @@ class ReportedWarnings:
         many = "its only trial" if among == 1 else words.all_of(among, "trial")
         if total < among:
             many = words.count_of(total, among, "trial")
+        if self._is_sample:
+            many = f"{many} that were read" if among > 1 else "the only trial that was read"
         who = "The program" if len(plan.study.roles) == 1 else f"Role {role}"
-        *_, last = texts = list(self._texts[which])
-        example = ", for example" if len(texts) > 1 else ""
-        return f"{who} warns in {many}{self._where(plan, trials)}{example}: {last}."
+        example = ", for example" if which in self._varying else ""
+        return f"{who} warns in {many}{self._where(plan, trials)}{example}: {self._last[which]}."
 
     def _where(self, plan: Plan, trials: Counter[int]) -> str:
         """The cells of a warning that not all of them have."""
@@ -141,7 +147,13 @@ def _warnings(record: bytes) -> Iterator[tuple[tuple[str, str], str]]:
 
 
 def _texts(facts: Mapping[str, Any]) -> Iterator[str]:
-    within = [fact[_FACT] for fact in facts.values() if isinstance(fact, dict) and _FACT in fact]
-    for found in (facts.get(_FACT), *within):
+    within = [
+        fact[WARNINGS] for fact in facts.values() if isinstance(fact, dict) and WARNINGS in fact
+    ]
+    for found in (facts.get(WARNINGS), *within):
         if isinstance(found, list):
-            yield from (text.rstrip(".") for text in found if isinstance(text, str) and text)
+            yield from (_cut(text.rstrip(".")) for text in found if isinstance(text, str) and text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TEXT_CHARS else f"{text[: _TEXT_CHARS - 2].rstrip()} …"

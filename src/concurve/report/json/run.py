@@ -53,7 +53,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     simulation: Annotated[bool, about("The figures come from a clock of the program's own.")]
     waiting: Annotated[
         Waiting | None,
-        about("How it waited for a quiet machine (--wait-quiet); null if it was not asked to."),
+        about(
+            "How it waited for a quiet machine (--wait-quiet); null if it was not asked to. "
+            "What is 0, false or empty in it is left out."
+        ),
     ] = None
     question: str
     source: str

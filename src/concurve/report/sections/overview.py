@@ -48,6 +48,8 @@ _LIMITS = {
     "none": "No limit was found",
 }
 
+#: The resources that these name already. Others are names of threads, which may be any word.
+_RESOURCES = {"cpu": "CPUs", "client": "load"}
 
 _TOO_LITTLE_ASKED = "Too few requests at once, or locks inside the server."
 
@@ -201,7 +203,10 @@ def _not_looked_for(findings: Findings) -> Paragraph | None:
     is_asked = findings.indicator(findings.primary).better != "neither"
     if run.trials <= REPORT_TRIALS or run.simulation or not is_asked:
         return None
-    text = f"not looked for in {run.trials:,} trials; concurve explain {run.id} does so."
+    text = (
+        f"not looked for in {run.trials:,} trials, nor what their programs warned of; concurve "
+        f"explain {run.id} does so."
+    )
     return Paragraph(text, Tone.SOFT, lead=_LIMIT)
 
 
@@ -213,7 +218,7 @@ def _cause(cell: CellExplanation) -> str:
     if cell.cause == "client" and second is not None and second.is_indistinct:
         return _TOO_LITTLE_ASKED
     cause = _LIMITS[cell.cause]
-    is_new = bool(cell.limit) and cell.limit.lower() not in cause.lower()
+    is_new = cell.limit not in ("", _RESOURCES.get(cell.cause))
     return f"{cause} ({cell.limit})." if is_new else f"{cause}."
 
 
