@@ -109,7 +109,8 @@ def further_verdicts(case: Case) -> list[Verdict]:
 
 def _by_time(case: Case, base: Breakdown | None) -> Verdict:
     """The cause by goroutines, by wall time without workers, else by where the thread time goes."""
-    direct = uncounted(case) or by_goroutines(case) or by_capacity(case) or starting(case.cell)
+    # Of goroutines at a channel it is known who waits for whom, so they come first.
+    direct = by_goroutines(case) or uncounted(case) or by_capacity(case) or starting(case.cell)
     if direct is not None:
         return direct
     by_itself = _by_composition(case)
