@@ -400,6 +400,14 @@ def test_the_window_shows_threads_and_cpus(opened: Open) -> None:
     wait_until(lambda: page.evaluate(colours), "the first lines")
     page.get_by_role("button", name="Stop").click()
     expect(page.locator("#state")).to_contain_text("Ended", timeout=PATIENCE_MS)
+
+    def is_still() -> bool:
+        """Has the last line been drawn? Lines come until a moment after the end."""
+        seen = page.evaluate(colours)
+        page.wait_for_timeout(500)
+        return bool(page.evaluate(colours) == seen)
+
+    wait_until(is_still, "the last line")
     before = page.evaluate(colours)
     page.get_by_label("Coloured by").select_option("thread")
     assert page.evaluate(colours) != before
