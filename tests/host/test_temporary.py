@@ -121,3 +121,23 @@ def test_a_locked_folder_is_left_to_its_process(place: Path) -> None:
         assert kept.exists()
     remove_abandoned()
     assert not kept.exists()
+
+
+def test_a_folder_is_never_taken_for_one_that_was_left(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process looks for what was left at the moment before the lock is taken."""
+    real, looked = fcntl.flock, list[int]()
+
+    def flock(file: int, operation: int) -> None:
+        if operation == fcntl.LOCK_EX and not looked:
+            looked.append(file)
+            remove_abandoned()
+        real(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with temporary_folder() as folder:
+        assert folder.is_dir()
+        remove_abandoned()
+        assert folder.is_dir()
+    assert looked and not list(place.iterdir())

@@ -80,9 +80,12 @@ def _owned(own: Path, name: str) -> Iterator[Path]:
     Raises:
         OSError: it cannot be made.
     """
-    lock = os.open(own / _LOCK, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    # It has its name once it is locked: another process would take it for that of a killed one.
+    unnamed = own / f"{_LOCK}-{os.getpid()}"
+    lock = os.open(unnamed, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        unnamed.rename(own / _LOCK)
         own.chmod(0o711)
         inner = own / name
         inner.mkdir(mode=0o711)
