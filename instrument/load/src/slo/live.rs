@@ -168,7 +168,6 @@ pub fn seek_rate(
         busy: Vec::new(),
         lost: BTreeMap::new(),
         windows: 0,
-        task: Task::NONE,
         begin_ns,
         answers: Answers::default(),
     };
@@ -261,9 +260,8 @@ struct Live<'a> {
     busy: Vec<(f64, f64)>,
     /// Sessions that lost their connection so far, by reason.
     lost: BTreeMap<String, u64>,
-    /// Number of windows so far, and the task of the last one.
+    /// Number of windows so far.
     windows: usize,
-    task: Task,
     begin_ns: u64,
     answers: Answers,
 }
@@ -271,23 +269,32 @@ struct Live<'a> {
 impl Live<'_> {
     /// Measures one window; `None` if there is no time for it, or no session left.
     fn measure(&mut self, pace: Pace, warm_up_ns: u64) -> Result<Option<WindowCounts>, Error> {
-        for times in 1.. {
-            match self.try_measure(pace, warm_up_ns)? {
-                Some(Measured::Counts(counts)) => return Ok(self.noted(pace, counts)),
-                // It is not the server's doing, so the window is measured again.
-                Some(Measured::Late { name, late_ns, .. }) if times == LATE_MAX => {
-                    let late = time(late_ns as f64);
-                    return Err(TogetherError::Late { name, late, times }.into());
+        let mut times = 0;
+        while let Some(task) = self.next_task(pace, warm_up_ns)? {
+            self.windows += 1;
+            match self.loads.measure(&task)? {
+                Measured::Counts(counts) => return Ok(self.noted(&task, counts)),
+                Measured::Late {
+                    name,
+                    late_ns,
+                    counts,
+                } => {
+                    // It is not the server's doing, so the window is measured again.
+                    self.note_lost(&counts);
+                    times += 1;
+                    if times == LATE_MAX {
+                        let late = time(late_ns as f64);
+                        return Err(TogetherError::Late { name, late, times }.into());
+                    }
                 }
-                Some(Measured::Late { counts, .. }) => self.note_lost(&counts),
-                Some(Measured::Stopped) | None => return Ok(None),
+                Measured::Stopped => break,
             }
         }
-        unreachable!("it is late so often at most")
+        Ok(None)
     }
 
-    /// Measures a window with all loads; `None` if there is no time for it.
-    fn try_measure(&mut self, pace: Pace, warm_up_ns: u64) -> Result<Option<Measured>, Error> {
+    /// The task of the next window; `None` if there is no time for it.
+    fn next_task(&mut self, pace: Pace, warm_up_ns: u64) -> Result<Option<Task>, Error> {
         let Some(begin_ns) = self.loads.earliest_ns(self.window_ns)? else {
             return Ok(None);
         };
@@ -300,17 +307,13 @@ impl Live<'_> {
             interval_ns: None,
             among: None,
         };
-        if task.end_ns() > self.end_ns + self.window_ns / 2 || self.stop.is_set() {
-            return Ok(None);
-        }
-        self.windows += 1;
-        self.task = task;
-        self.loads.measure(&task).map(Some)
+        let is_over = task.end_ns() > self.end_ns + self.window_ns / 2 || self.stop.is_set();
+        Ok((!is_over).then_some(task))
     }
 
     /// Keeps what each load counted in a window. Returns the sum, unless no session is left.
-    fn noted(&mut self, pace: Pace, counts: Vec<WindowCounts>) -> Option<WindowCounts> {
-        let rate = match pace {
+    fn noted(&mut self, task: &Task, counts: Vec<WindowCounts>) -> Option<WindowCounts> {
+        let rate = match task.pace {
             Pace::Open {
                 rate_per_second, ..
             } => Some(rate_per_second),
@@ -324,7 +327,7 @@ impl Live<'_> {
         self.note_lost(&counts);
         let sum = WindowCounts::sum(counts);
         self.busy.extend(rate.map(|it| (it, sum.busiest_share)));
-        self.answers.add(&sum, &self.task, self.begin_ns);
+        self.answers.add(&sum, task, self.begin_ns);
         Some(sum).filter(|_| self.sessions_lost() < self.sessions)
     }
 

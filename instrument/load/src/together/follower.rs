@@ -11,7 +11,7 @@ use concurve_clock::monotonic_ns;
 use concurve_reporter::line::Edge;
 use concurve_reporter::{Reporter, role};
 
-use super::link::{Introduction, Link, LinkError};
+use super::link::{Introduction, Link, Peer};
 use super::meeting::Meeting;
 use super::messages::{FromFollower, FromLeader, Share, TaskCounts, plain};
 use crate::counts::tally::add_counts;
@@ -57,11 +57,11 @@ pub fn follow(
         kinds: plan.kind_names(),
     };
     link.join(&meeting.token, &own, stop)?;
-    let mut leader = LeaderLink {
+    let mut leader = Peer {
         link,
         name: format!("the load that leads at {}", meeting.text),
     };
-    match leader.receive(stop)? {
+    match leader.receive(u64::MAX, Some(stop))? {
         FromLeader::Connect {
             number,
             first_session,
@@ -70,7 +70,7 @@ pub fn follow(
             plan.first_session = first_session;
         }
         FromLeader::Refused { why } => return Err(Refusal::Told(plain(&why)).into()),
-        _ => return Err(leader.lost(&LinkError::Malformed)),
+        _ => return Err(leader.malformed()),
     }
     let plan = Arc::new(plan);
     let mut followed = connected(&plan, &mut leader, reporter, stop).map_err(|error| {
@@ -82,7 +82,7 @@ pub fn follow(
             }
         };
         // The leader tells its user why, and not only that this load is gone.
-        let _ = leader.link.send(&FromFollower::Failed { why });
+        let _ = leader.send(&FromFollower::Failed { why });
         error
     })?;
     followed.leader.clone_from(&meeting.text);
@@ -121,36 +121,10 @@ fn connect(meeting: &Meeting, limit: Duration) -> io::Result<Link> {
     Err(failed)
 }
 
-/// The load that leads, as this one sees it.
-struct LeaderLink {
-    link: Link,
-    name: String,
-}
-
-impl LeaderLink {
-    fn send(&mut self, message: &FromFollower) -> Result<(), Error> {
-        let sent = self.link.send(message);
-        sent.map_err(|error| self.lost(&error))
-    }
-
-    fn receive(&mut self, stop: &Stop) -> Result<FromLeader, Error> {
-        match self.link.receive(u64::MAX, Some(stop)) {
-            Ok(message) => Ok(message),
-            Err(LinkError::Stopped) => Err(Error::Stopped),
-            Err(error) => Err(self.lost(&error)),
-        }
-    }
-
-    fn lost(&self, error: &LinkError) -> Error {
-        let (name, why) = (self.name.clone(), error.to_string());
-        TogetherError::Lost { name, why }.into()
-    }
-}
-
 /// Connects the sessions, and does one task after the other.
 fn connected(
     plan: &Arc<Plan>,
-    leader: &mut LeaderLink,
+    leader: &mut Peer,
     reporter: &Reporter,
     stop: &Stop,
 ) -> Result<Followed, Error> {
@@ -160,7 +134,7 @@ fn connected(
     let machine = MachineBefore::outside_trials(reporter);
     let mut followed = Followed::default();
     loop {
-        match leader.receive(stop)? {
+        match leader.receive(u64::MAX, Some(stop))? {
             FromLeader::Clock => {
                 let now_ns = monotonic_ns();
                 leader.send(&FromFollower::Clock { now_ns })?;
@@ -188,7 +162,7 @@ fn connected(
                 let _ = leader.send(&FromFollower::Left { machine_busy });
                 return Ok(followed);
             }
-            _ => return Err(leader.lost(&LinkError::Malformed)),
+            _ => return Err(leader.malformed()),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use concurve_clock::monotonic_ns;
 
-use super::link::{Introduction, Link, LinkError};
+use super::link::{Introduction, Link, Peer};
 use super::meeting::{Meeting, Token};
 use super::messages::{FromFollower, FromLeader, Share, TaskCounts, plain};
 use crate::counts::window::WindowCounts;
@@ -122,7 +122,7 @@ impl Leader {
             }
         }
         // The same order in each trial, in whatever order they came.
-        found.sort_by(|a, b| a.name.cmp(&b.name));
+        found.sort_by(|a, b| a.peer.name.cmp(&b.peer.name));
         let mut all = Followers {
             all: found,
             own_sessions: plan.sessions,
@@ -204,8 +204,7 @@ pub struct Followers {
 
 #[derive(Debug)]
 struct Follower {
-    name: String,
-    link: Link,
+    peer: Peer,
     sessions: u64,
     /// Its CLOCK_MONOTONIC less ours; `None` before they were compared.
     offset_ns: Option<i64>,
@@ -235,7 +234,9 @@ impl Followers {
 
     /// Their names and numbers of sessions.
     pub fn each(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.all.iter().map(|it| (it.name.as_str(), it.sessions))
+        self.all
+            .iter()
+            .map(|it| (it.peer.name.as_str(), it.sessions))
     }
 
     /// Number of sessions of all loads, that of the leader among them.
@@ -246,7 +247,7 @@ impl Followers {
     fn connect(&mut self) -> Result<(), Error> {
         let mut first_session = self.own_sessions;
         for (number, follower) in (1..).zip(&mut self.all) {
-            follower.send(&FromLeader::Connect {
+            follower.peer.send(&FromLeader::Connect {
                 number,
                 first_session,
             })?;
@@ -256,7 +257,7 @@ impl Followers {
         for follower in &mut self.all {
             match follower.receive(until_ns, Some(&self.stop))? {
                 FromFollower::Connected => (),
-                _ => return Err(follower.lost(&LinkError::Malformed)),
+                _ => return Err(follower.peer.malformed()),
             }
         }
         Ok(())
@@ -282,7 +283,7 @@ impl Followers {
                 among: Some(Among { first, all }),
                 ..*task
             };
-            follower.send(&FromLeader::Begin(part))?;
+            follower.peer.send(&FromLeader::Begin(part))?;
             first += follower.sessions;
         }
         Ok(Task {
@@ -306,7 +307,7 @@ impl Followers {
     /// they were busy. All is measured by now, so a load that is gone takes nothing away.
     pub fn end(mut self, shares: &[Share]) -> Vec<String> {
         for (follower, share) in self.all.iter_mut().zip(shares) {
-            let _ = follower.send(&FromLeader::End(*share));
+            let _ = follower.peer.send(&FromLeader::End(*share));
         }
         // Where the run was stopped in a task, they hear of it after that.
         let until_ns = monotonic_ns().max(self.task_end_ns) + END_NS;
@@ -316,7 +317,8 @@ impl Followers {
                     // Of the task in which the run was stopped.
                     Ok(FromFollower::Ended(_) | FromFollower::Clock { .. }) => (),
                     Ok(FromFollower::Left { machine_busy }) => {
-                        return machine_busy.map(|it| format!("{}: {}", follower.name, plain(&it)));
+                        return machine_busy
+                            .map(|it| format!("{}: {}", follower.peer.name, plain(&it)));
                     }
                     _ => return None,
                 }
@@ -346,34 +348,21 @@ impl Follower {
             return Err(TogetherError::Refused { with: name, why }.into());
         }
         Ok(Self {
-            name,
-            link,
+            peer: Peer { name, link },
             sessions: introduction.sessions,
             offset_ns: None,
         })
     }
 
-    fn send(&mut self, message: &FromLeader) -> Result<(), Error> {
-        let sent = self.link.send(message);
-        sent.map_err(|error| self.lost(&error))
-    }
-
     fn receive(&mut self, until_ns: u64, stop: Option<&Stop>) -> Result<FromFollower, Error> {
-        match self.link.receive(until_ns, stop) {
-            Ok(FromFollower::Failed { why }) => Err(TogetherError::Failed {
-                name: self.name.clone(),
+        match self.peer.receive(until_ns, stop)? {
+            FromFollower::Failed { why } => Err(TogetherError::Failed {
+                name: self.peer.name.clone(),
                 why: plain(&why),
             }
             .into()),
-            Ok(message) => Ok(message),
-            Err(LinkError::Stopped) => Err(Error::Stopped),
-            Err(error) => Err(self.lost(&error)),
+            message => Ok(message),
         }
-    }
-
-    fn lost(&self, error: &LinkError) -> Error {
-        let (name, why) = (self.name.clone(), error.to_string());
-        TogetherError::Lost { name, why }.into()
     }
 
     /// Reads its clock in the middle of a round trip, several times. Returns the shortest round trip.
@@ -385,10 +374,10 @@ impl Follower {
                 break;
             }
             let asked_ns = monotonic_ns();
-            self.send(&FromLeader::Clock)?;
+            self.peer.send(&FromLeader::Clock)?;
             let answer = self.receive(asked_ns + ANSWER_NS, Some(stop))?;
             let FromFollower::Clock { now_ns } = answer else {
-                return Err(self.lost(&LinkError::Malformed));
+                return Err(self.peer.malformed());
             };
             let round_trip_ns = monotonic_ns() - asked_ns;
             if round_trip_ns < shortest_ns {
@@ -398,7 +387,7 @@ impl Follower {
         }
         if shortest_ns > most_ns {
             return Err(TogetherError::Far {
-                name: self.name.clone(),
+                name: self.peer.name.clone(),
                 round_trip: time(shortest_ns as f64),
                 window: time(window_ns as f64),
             }
@@ -407,7 +396,7 @@ impl Follower {
         let by_ns = offset_ns.abs_diff(self.offset_ns.unwrap_or(offset_ns));
         if by_ns > JUMP_NS + shortest_ns {
             return Err(TogetherError::Jumped {
-                name: self.name.clone(),
+                name: self.peer.name.clone(),
                 by: time(by_ns as f64),
             }
             .into());
@@ -424,14 +413,14 @@ impl Follower {
     fn finish(&mut self, task: &Task, until_ns: u64, stop: &Stop) -> Result<Counted, Error> {
         let answer = self.receive(until_ns, Some(stop))?;
         let FromFollower::Ended(counts) = answer else {
-            return Err(self.lost(&LinkError::Malformed));
+            return Err(self.peer.malformed());
         };
         let TaskCounts {
             mut window,
             late_ns,
         } = *counts;
         if !window.is_sound(self.sessions) {
-            return Err(self.lost(&LinkError::Malformed));
+            return Err(self.peer.malformed());
         }
         for texts in [&mut window.lost, &mut window.ended.errors] {
             for (text, count) in std::mem::take(texts) {
@@ -440,7 +429,7 @@ impl Follower {
         }
         let counts = Box::new(window);
         if late_ns > task.measure_ns() - task.begin_ns {
-            let name = self.name.clone();
+            let name = self.peer.name.clone();
             return Ok(Counted::Late {
                 name,
                 late_ns,

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::meeting::{Token, nonce};
 use super::messages::{FromFollower, FromLeader, plain};
-use crate::error::{Error, Refusal};
+use crate::error::{Error, Refusal, TogetherError};
 use crate::stop::Stop;
 
 /// So long a process may take to show that it is a load.
@@ -58,6 +58,41 @@ pub enum LinkError {
     TooLong(usize),
     #[error(transparent)]
     Io(io::Error),
+}
+
+/// Another load with its name, by which errors say who was lost.
+#[derive(Debug)]
+pub struct Peer {
+    pub name: String,
+    pub link: Link,
+}
+
+impl Peer {
+    pub fn send(&mut self, message: &impl Serialize) -> Result<(), Error> {
+        let sent = self.link.send(message);
+        sent.map_err(|error| self.lost(&error))
+    }
+
+    pub fn receive<T: DeserializeOwned>(
+        &mut self,
+        until_ns: u64,
+        stop: Option<&Stop>,
+    ) -> Result<T, Error> {
+        match self.link.receive(until_ns, stop) {
+            Err(LinkError::Stopped) => Err(Error::Stopped),
+            received => received.map_err(|error| self.lost(&error)),
+        }
+    }
+
+    /// It sent a message that is not due, or cannot be.
+    pub fn malformed(&self) -> Error {
+        self.lost(&LinkError::Malformed)
+    }
+
+    fn lost(&self, error: &LinkError) -> Error {
+        let (name, why) = (self.name.clone(), error.to_string());
+        TogetherError::Lost { name, why }.into()
+    }
 }
 
 /// What a follower says of itself.
