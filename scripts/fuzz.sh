@@ -10,6 +10,7 @@ fuzz() {
 }
 
 fuzz -p concurve-load --lib hostile_servers
+fuzz -p concurve-load --lib hostile_loads
 fuzz -p concurve-server --test server parser_fuzz::
 fuzz -p concurve-server --lib any_contents_are_read
 fuzz -p concurve-records --test records fuzz::
