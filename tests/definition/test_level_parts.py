@@ -60,6 +60,45 @@ def test_parts_fill_programs_arguments_prefixes_and_controls() -> None:
     assert high.controls.nice == -5
 
 
+NESTED = STUDY.replace('nice = 10, prefix = ["nice", "-n", "1"]', 'nice = "{kernel.nice}", prefix = []')
+NESTED = NESTED.replace('"{class}"] }', '"{class}"], nice = 7 }').replace("options = [] }", "options = [], nice = 3 }")
+
+
+def test_a_part_may_be_a_part_of_another_factor() -> None:
+    study = parse_study(NESTED, 2, "here")
+    found = {
+        (str(cell.parameters["kernel"]), str(cell.parameters["class"])): trial_spec(
+            plan, cell, "t", (0, 1), lambda name, *_: [f"/bin/{name}"]
+        ).roles[0].controls.nice
+        for plan in [make_plan(study, "quick", 1)]
+        for cell in plan.cells
+    }
+    assert found == {
+        ("jvm", "low"): 7, ("native", "low"): 3,
+        ("jvm", "high"): -5, ("native", "high"): -5,
+        ("jvm", "none"): None, ("native", "none"): None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what", "remedy"),
+    [
+        ("nice = 7", 'nice = "{class.nice}"', "{kernel.nice} is made of {class.nice}", "in its place"),
+        ("{kernel.nice}", "{class.nice}", "{class.nice} is made of {class.nice}", "in its place"),
+        ("{kernel.nice}", "{kernel.options}", "is a list", "a text instead"),
+        ("{kernel.nice}", "{kernel.price}", "placeholder {kernel.price}", "{kernel.nice}"),
+    ],
+)
+def test_a_part_that_cannot_be_filled_is_refused(
+    before: str, after: str, what: str, remedy: str
+) -> None:
+    assert NESTED.count(before) == 1
+    with pytest.raises(StudyError) as refused:
+        parse_study(NESTED.replace(before, after), 2, "here")
+    assert what in refused.value.what and refused.value.what.startswith("here: levels.")
+    assert remedy in refused.value.remedy
+
+
 def test_a_factor_of_which_only_parts_are_used_is_used() -> None:
     assert unused_factors(parse_study(STUDY, 2, "here")) == []
 

@@ -15,6 +15,10 @@ from concurve.web import forms
 from concurve.web.forms import Parameter, ResumeForm, StudyForm, SweepForm
 
 
+#: The boxes of the forms, ticked.
+TICKED: dict[str, Any] = {"measure_anyway": True}
+
+
 def parsed(words: list[str]) -> dict[str, Any]:
     """What the command line makes of the words."""
     command = app.get_command(click.Context(app), words[0])
@@ -39,26 +43,26 @@ def test_a_sweep_as_it_is_typed() -> None:
 
 def test_every_field_of_a_sweep_reaches_its_option() -> None:
     names = [*forms._OF_SWEEP, *forms._PROTOCOL]
-    given = {name: f"--{name}" for name in names} | {"effort": "quick", "seed": "7"}
+    given = {name: f"--{name}" for name in names} | {"effort": "quick", "seed": "7"} | TICKED
     form = forms.decode(json.dumps({"command": "x", **given}).encode(), SweepForm)
     found = parsed(forms.sweep_words(form))
     renamed = {"extract": "extracts", "condition": "conditions", "secret": "secrets"}
     for name, value in given.items():
         got = found[renamed.get(name, name)]
-        assert str(got[0] if isinstance(got, tuple) else got) == value, name
+        assert str(got[0] if isinstance(got, tuple) else got) == str(value), name
     assert found["command"] == ("x",) and not found["dry_run"]
 
 
 def test_every_field_of_a_study_reaches_its_option() -> None:
     names = [*forms._OF_STUDY, *forms._PROTOCOL]
-    given = {name: f"--{name}" for name in names} | {"effort": "rigorous", "seed": "7"}
+    given = {name: f"--{name}" for name in names} | {"effort": "rigorous", "seed": "7"} | TICKED
     levels = {"threads": "1,2", "sync": ""}
     content = {"study": "thread-scaling", "levels": levels, **given}
     form = forms.decode(json.dumps(content).encode(), StudyForm)
     found = parsed(forms.study_words(form))
     for name, value in given.items():
         got = found["secrets" if name == "secret" else name]
-        assert str(got[0] if isinstance(got, tuple) else got) == value, name
+        assert str(got[0] if isinstance(got, tuple) else got) == str(value), name
     assert found["study"] == "thread-scaling" and found["levels"] == ("threads=1,2",)
 
 
@@ -69,6 +73,10 @@ def test_no_value_is_read_as_an_option(value: str) -> None:
     assert found["parameters"] == ((value, value),)
     assert found["name"] == value and found["cpus"] == value
     assert found["db"] is None and found["command"] == ("true",)
+
+
+def test_a_box_that_is_not_ticked_is_no_option() -> None:
+    assert forms.sweep_words(SweepForm(command="true", measure_anyway=False)) == ["sweep", "--", "true"]
 
 
 def test_resuming() -> None:

@@ -21,6 +21,9 @@ _MISSING_SHOWN = 8
 
 POLICIES = ("other", "batch", "idle", "fifo", "rr")
 
+#: Policies under which the kernel shares the CPUs by nice values.
+_BY_NICE = ("other", "batch")
+
 
 class ControlsTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Controls as written: texts in which ``{parameter}`` may stand."""
@@ -45,12 +48,12 @@ class ControlsTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         there is left out. ``spare_cpus`` are what ``spare`` stands for.
 
         Raises:
-            StudyError: a text is malformed.
+            StudyError: a text is malformed, or the nice value has no effect under the policy.
             HostError: the machine does not have the CPUs.
         """
         rendered = {name: render(text, values) for name, text in self.texts().items()}
         rendered = {name: text for name, text in rendered.items() if text}
-        return Controls(
+        controls = Controls(
             cpus=_cpus(rendered["cpus"], allowed_cpus, spare_cpus, f"{where} cpus")
             if "cpus" in rendered
             else None,
@@ -59,6 +62,15 @@ class ControlsTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if "policy" in rendered
             else None,
         )
+        policy = controls.policy
+        if controls.nice is not None and policy is not None and policy.class_ not in _BY_NICE:
+            raise StudyError(
+                f"{where}: a nice value ({controls.nice}) has no effect under the policy "
+                f"{rendered['policy']}",
+                "one of the two; in a study file an empty nice value for the levels with that policy "
+                "(docs/studies.md, [levels.FACTOR])",
+            )
+        return controls
 
 
 def _cpus(text: str, allowed: Sequence[int], spare: Sequence[int], where: str) -> tuple[int, ...]:

@@ -21,7 +21,8 @@ from concurve.errors import StudyError
 from concurve.terms import Level
 from concurve.words import meant
 
-#: By factor, by level as text, by part. The texts may hold placeholders of factors.
+#: By factor, by level as text, by part. The texts may hold placeholders of factors, and of parts of
+#: other factors that hold no such placeholder themselves.
 LevelParts = Mapping[str, Mapping[str, Mapping[str, Value]]]
 
 
@@ -36,17 +37,36 @@ def part_names(level_parts: LevelParts) -> list[str]:
 
 def part_values(level_parts: LevelParts, parameters: Mapping[str, Level]) -> dict[str, Value]:
     """The value of each part in a cell."""
-    return {
-        f"{factor}.{part}": _filled(value, parameters)
+    given = {
+        f"{factor}.{part}": value
         for factor, levels in level_parts.items()
         for part, value in levels[str(parameters[factor])].items()
     }
+    plain = {
+        name: _filled(value, parameters)
+        for name, value in given.items()
+        if not _parts_named(value)
+    }
+    known = {**parameters, **plain}
+    return {
+        name: plain[name] if name in plain else _filled(value, known)
+        for name, value in given.items()
+    }
 
 
-def _filled(value: Value, parameters: Mapping[str, Level]) -> Value:
+def _texts(value: Value) -> tuple[str, ...]:
+    return value if isinstance(value, tuple) else (str(value),)
+
+
+def _parts_named(value: Value) -> list[str]:
+    """The parts whose placeholders stand in a part."""
+    return [name for text in _texts(value) for name in placeholders(text) if "." in name]
+
+
+def _filled(value: Value, values: Mapping[str, Value]) -> Value:
     if isinstance(value, tuple):
-        return tuple(render(text, parameters) for text in value)
-    return render(value, parameters) if isinstance(value, str) else value
+        return tuple(render(text, values) for text in value)
+    return render(value, values) if isinstance(value, str) else value
 
 
 def part_texts(level_parts: LevelParts) -> Iterator[tuple[str, str]]:
@@ -54,7 +74,7 @@ def part_texts(level_parts: LevelParts) -> Iterator[tuple[str, str]]:
     for factor, levels in level_parts.items():
         for level, parts in levels.items():
             for part, value in parts.items():
-                for text in value if isinstance(value, tuple) else (str(value),):
+                for text in _texts(value):
                     yield f"levels.{factor}, {level}, {part}", text
 
 
@@ -79,7 +99,24 @@ def check_parts(
         for level in wanted:
             _check_level(factor, level, entries, where)
         for place, text in part_texts({factor: entries}):
-            check_placeholders(text, levels, f"{where}: {place}", origins.parameter)
+            known = [*levels, *part_names(level_parts)]
+            check_placeholders(text, known, f"{where}: {place}", origins.parameter)
+            _check_parts_named(text, level_parts, f"{where}: {place}")
+            check_lists(level_parts, [(f"{where}: {place}", text)], arguments=False)
+
+
+def _check_parts_named(text: str, level_parts: LevelParts, where: str) -> None:
+    """Refuse a part that is made of parts which are made of parts themselves: so none is made of
+    itself."""
+    for name in _parts_named(text):
+        factor, _, part = name.partition(".")
+        for level, parts in level_parts[factor].items():
+            if part in parts and _parts_named(parts[part]):
+                raise StudyError(
+                    f"{where}: {{{name}}} is made of {{{_parts_named(parts[part])[0]}}} itself "
+                    f"(levels.{factor}, {level})",
+                    "the parts that it is made of, in its place",
+                )
 
 
 def _check_level(

@@ -348,7 +348,7 @@ def _factors_of_role(study: Study, name: str) -> set[str]:
     # A part of a level may name a further factor.
     for place, text in part_texts(study.level_parts):
         if place.removeprefix("levels.").partition(",")[0] in factors:
-            factors.update(placeholders(text))
+            factors.update(found.partition(".")[0] for found in placeholders(text))
     return factors
 
 

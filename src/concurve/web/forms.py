@@ -18,7 +18,7 @@ from concurve.terms import Level
 
 
 class _Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of forms. An empty text is a field that was left empty."""
+    """Base of forms. An empty text is a field that was left empty; a bool is a box to tick."""
 
     effort: str = "normal"
     repeats: str = ""
@@ -26,6 +26,7 @@ class _Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     timeout: str = ""
     max_time: str = ""
     wait_quiet: str = ""
+    measure_anyway: bool = False
     seed: str = ""
 
 
@@ -95,7 +96,9 @@ F = TypeVar("F")
 #: The fields whose lines are options of their own.
 _REPEATED = ("env", "background", "extract", "work", "condition", "secret")
 
-_PROTOCOL = ("effort", "repeats", "precision", "timeout", "max_time", "wait_quiet", "seed")
+_PROTOCOL = (
+    "effort", "repeats", "precision", "timeout", "max_time", "wait_quiet", "measure_anyway", "seed",
+)  # fmt: skip
 _OF_SWEEP = (
     "cpus", "nice", "policy", "env", "background", "server", "ready", "attach", "extract",
     "primary", "work", "condition", "base", "name", "prepare", "conclude", "check", "secret",
@@ -201,9 +204,13 @@ def _options(form: object, names: tuple[str, ...]) -> list[str]:
 
 def _each_option(form: object, names: tuple[str, ...]) -> Iterator[str]:
     for name in names:
-        text: str = getattr(form, name)
+        given: str | bool = getattr(form, name)
         option = f"--{name.replace('_', '-')}"
-        lines = text.splitlines() if name in _REPEATED else [text]
+        if isinstance(given, bool):
+            if given:
+                yield option
+            continue
+        lines = given.splitlines() if name in _REPEATED else [given]
         for line in lines:
             if line.strip() and not (name == "effort" and line == "normal"):
                 yield f"{option}={_word(line.strip())}"

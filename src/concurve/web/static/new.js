@@ -69,7 +69,7 @@ showStudy();
 
 function contentOf(form) {
   const content = {};
-  for (const field of form.elements) if (field.name) content[field.name] = field.value;
+  for (const field of form.elements) if (field.name) content[field.name] = field.type === "checkbox" ? field.checked : field.value;
   if (form.dataset.kind === "sweep") {
     content.parameters = [...form.querySelectorAll(".parameter")].map((row) => {
       const [name, levels] = row.querySelectorAll("input");
