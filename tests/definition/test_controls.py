@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from concurve.definition.controls import ControlsTemplate, parse_cpus, parse_nice, parse_policy
+from concurve.definition.templates import Value
 from concurve.errors import ConcurveError, HostError, StudyError
-from concurve.wire.spec import Controls, Policy
+from concurve.wire import encode_spec
+from concurve.wire.spec import Controls, Policy, RoleSpec, TrialSpec
+from tests.helpers.real import program
 
 ALLOWED = (2, 3, 6, 7)
 
@@ -75,8 +80,41 @@ def test_a_bad_policy_is_refused(text: str, says: str) -> None:
 
 def test_placeholders_are_resolved_for_each_cell() -> None:
     template = ControlsTemplate(cpus="{cpus}", nice="{nice}", policy="fifo:{priority}")
-    values = {"cpus": 2, "nice": -5, "priority": 7}
+    values: dict[str, Value] = {"cpus": 2, "nice": "", "priority": 7}
     assert template.resolve(values, ALLOWED, "cell") == Controls(
-        cpus=(2, 3), nice=-5, policy=Policy(class_="fifo", priority=7)
+        cpus=(2, 3), policy=Policy(class_="fifo", priority=7)
+    )
+    template = ControlsTemplate(nice="{nice}", policy="batch")
+    assert template.resolve({"nice": -5}, ALLOWED, "cell") == Controls(
+        nice=-5, policy=Policy(class_="batch")
     )
     assert ControlsTemplate().resolve({}, ALLOWED, "cell") == Controls(), "nothing given: inherited"
+
+
+@pytest.mark.parametrize("policy", ["idle", "fifo:10", "rr:1"])
+def test_a_nice_value_without_effect_is_refused(policy: str) -> None:
+    with pytest.raises(StudyError) as refused:
+        ControlsTemplate(nice="0", policy=policy).resolve({}, ALLOWED, "role target")
+    said = f"role target: a nice value (0) has no effect under the policy {policy}"
+    assert refused.value.what == said
+    assert "one of the two" in refused.value.remedy
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("policy", ["other", "batch", "idle", "fifo:10", "rr:1"])
+def test_the_runner_refuses_the_same_nice_values(policy: str) -> None:
+    """What the plan lets pass must not end the run at its first trial."""
+    try:
+        ControlsTemplate(nice="5", policy=policy).resolve({}, ALLOWED, "role target")
+        is_refused = False
+    except StudyError:
+        is_refused = True
+    controls = Controls(nice=5, policy=parse_policy(policy, ""))
+    spec = TrialSpec(trial="t", roles=(RoleSpec(name="target", argv=("true",), controls=controls),))
+    done = subprocess.run(
+        [program("concurve-trial"), "check"],
+        input=encode_spec(spec),
+        capture_output=True,
+        check=False,
+    )
+    assert (b"invalid spec" in done.stderr) == is_refused, done.stderr

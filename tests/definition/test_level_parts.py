@@ -60,8 +60,12 @@ def test_parts_fill_programs_arguments_prefixes_and_controls() -> None:
     assert high.controls.nice == -5
 
 
-NESTED = STUDY.replace('nice = 10, prefix = ["nice", "-n", "1"]', 'nice = "{kernel.nice}", prefix = []')
-NESTED = NESTED.replace('"{class}"] }', '"{class}"], nice = 7 }').replace("options = [] }", "options = [], nice = 3 }")
+NESTED = STUDY.replace(
+    'nice = 10, prefix = ["nice", "-n", "1"]', 'nice = "{kernel.nice}", prefix = []'
+)
+NESTED = NESTED.replace('"{class}"] }', '"{class}"], nice = 7 }').replace(
+    "options = [] }", "options = [], nice = 3 }"
+)
 
 
 def test_a_part_may_be_a_part_of_another_factor() -> None:
@@ -69,7 +73,9 @@ def test_a_part_may_be_a_part_of_another_factor() -> None:
     found = {
         (str(cell.parameters["kernel"]), str(cell.parameters["class"])): trial_spec(
             plan, cell, "t", (0, 1), lambda name, *_: [f"/bin/{name}"]
-        ).roles[0].controls.nice
+        )
+        .roles[0]
+        .controls.nice
         for plan in [make_plan(study, "quick", 1)]
         for cell in plan.cells
     }
@@ -83,7 +89,12 @@ def test_a_part_may_be_a_part_of_another_factor() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "what", "remedy"),
     [
-        ("nice = 7", 'nice = "{class.nice}"', "{kernel.nice} is made of {class.nice}", "in its place"),
+        (
+            "nice = 7",
+            'nice = "{class.nice}"',
+            "{class.nice} is made of {kernel.nice}",
+            "in its place",
+        ),
         ("{kernel.nice}", "{class.nice}", "{class.nice} is made of {class.nice}", "in its place"),
         ("{kernel.nice}", "{kernel.options}", "is a list", "a text instead"),
         ("{kernel.nice}", "{kernel.price}", "placeholder {kernel.price}", "{kernel.nice}"),

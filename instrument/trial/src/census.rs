@@ -20,6 +20,22 @@ pub struct Census {
     lost: u64,
 }
 
+/// Whether processes of a tree were born since its children were looked for: to look means to read a file
+/// for each of its threads.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BirthWatch {
+    born: Option<u64>,
+}
+
+impl BirthWatch {
+    /// Whether to look now. `born` is how many processes were ever born; none if that is not known.
+    pub fn has_news(&mut self, born: Option<u64>) -> bool {
+        let news = born.is_none() || born != self.born;
+        self.born = born;
+        news
+    }
+}
+
 /// Threads alive, and at most so far.
 #[derive(Debug, Clone, Copy)]
 struct Population {
@@ -81,6 +97,11 @@ impl Census {
         self.processes
     }
 
+    /// The same while trials run; none if births were lost.
+    pub fn processes_so_far(&self) -> Option<u64> {
+        (self.lost == 0).then_some(self.processes)
+    }
+
     /// Greatest number of threads alive at once.
     pub fn peak(&mut self) -> u64 {
         self.kept.sort_unstable();
@@ -140,6 +161,32 @@ impl Census {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn children_are_looked_for_where_processes_were_born_or_may_have_been() {
+        let mut births = BirthWatch::default();
+        assert!(births.has_news(Some(1)), "nobody has looked yet");
+        assert!(!births.has_news(Some(1)));
+        assert!(births.has_news(Some(3)));
+        assert!(!births.has_news(Some(3)));
+        assert!(births.has_news(None) && births.has_news(None), "not known");
+        assert!(
+            births.has_news(Some(3)),
+            "nobody knows what was born meanwhile"
+        );
+
+        let mut census = Census::default();
+        assert_eq!(census.processes_so_far(), Some(1));
+        census.add(Lives {
+            lost: 1,
+            ..Lives::default()
+        });
+        assert_eq!(
+            census.processes_so_far(),
+            None,
+            "one of those may be a process"
+        );
+    }
 
     fn life(at_ns: u64, event: LifeEvent) -> Life {
         Life {

@@ -13,7 +13,7 @@ use concurve_wire::record::{EndedBy, Exit, GrantedControls};
 use concurve_wire::spec::{Ready, RoleSpec};
 
 use crate::attached::Attached;
-use crate::census::Census;
+use crate::census::{BirthWatch, Census};
 use crate::channel::Channel;
 use crate::output::Excerpt;
 use crate::phases::Phases;
@@ -57,6 +57,8 @@ pub struct Role {
     /// The counter of cache misses, or why there is none; nothing if none was asked for.
     pub cache_misses: Option<Result<CacheMisses, String>>,
     pub lives: Option<TreeLives>,
+    /// For the edges of phases, which look for its processes.
+    pub births: BirthWatch,
     pub lives_refusal: Option<String>,
     pub samples: Option<TreeSamples>,
     pub samples_refusal: Option<String>,
@@ -99,6 +101,7 @@ impl Role {
             counter_refusal: None,
             cache_misses: None,
             lives: None,
+            births: BirthWatch::default(),
             lives_refusal: None,
             samples: None,
             samples_refusal: None,

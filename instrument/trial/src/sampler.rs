@@ -8,6 +8,7 @@ use concurve_probe::schedstat::Schedstat;
 use concurve_probe::{control, process};
 use concurve_wire::spec::Sampling;
 
+use crate::census::BirthWatch;
 use crate::convert;
 use crate::frequency::FrequencyWatch;
 use crate::ledger::{Ledger, Seen};
@@ -18,7 +19,8 @@ use crate::timeline::Timeline;
 use crate::waits::sampling::WaitSampling;
 use crate::waits::thread::SampledThread;
 
-/// Threads read before the event loop runs again: this bounds how late an exit is noticed.
+/// Threads read before the event loop runs again: this bounds how late an exit, or the edge of a phase, is
+/// noticed.
 const STEP: usize = 16;
 /// A thread's name, nice value, policy and CPUs are read again every so many readings.
 const REFRESH: u32 = 16;
@@ -33,6 +35,7 @@ const LOOK_AGAIN: u32 = 8;
 pub struct Sampler {
     pub pace: Pace,
     files: HashMap<(usize, u32), ThreadFile>,
+    births: Vec<BirthWatch>,
     last_pid_file: Option<LastPidFile>,
     last_pid: Option<u32>,
     work: Vec<Work>,
@@ -66,8 +69,29 @@ impl ThreadFile {
 #[derive(Debug)]
 enum Work {
     Orphans,
-    Process(usize, u32),
+    Process {
+        role: usize,
+        pid: u32,
+        may_have_children: bool,
+    },
+    /// A thread of a process that has no file yet.
+    NewThread {
+        role: usize,
+        pid: u32,
+        tid: u32,
+    },
     Thread(usize, u32),
+}
+
+impl Work {
+    /// A process that is new itself.
+    fn new_process(role: usize, pid: u32) -> Self {
+        Self::Process {
+            role,
+            pid,
+            may_have_children: true,
+        }
+    }
 }
 
 impl Sampler {
@@ -75,6 +99,7 @@ impl Sampler {
         Self {
             pace: Pace::new(limits),
             files: HashMap::new(),
+            births: vec![BirthWatch::default(); roles],
             last_pid_file: proc_fs.open_last_pid().ok(),
             last_pid: None,
             work: Vec::new(),
@@ -110,7 +135,20 @@ impl Sampler {
         for _ in 0..STEP {
             match self.work.pop() {
                 Some(Work::Orphans) => self.find_orphans(ledger, proc_fs),
-                Some(Work::Process(role, pid)) => self.list(ledger, proc_fs, role, pid),
+                Some(Work::Process {
+                    role,
+                    pid,
+                    may_have_children,
+                }) => {
+                    self.list(ledger, proc_fs, role, pid);
+                    if may_have_children {
+                        self.find_children(ledger, proc_fs, role, pid);
+                    }
+                }
+                Some(Work::NewThread { role, pid, tid }) => {
+                    self.open(ledger, proc_fs, role, pid, tid);
+                    self.read(ledger, proc_fs, role, tid);
+                }
                 Some(Work::Thread(role, tid)) => self.read(ledger, proc_fs, role, tid),
                 None => break,
             }
@@ -146,7 +184,12 @@ impl Sampler {
             let threads = roster.living.keys().map(|tid| Work::Thread(role, *tid));
             self.work.extend(threads);
             if !quiet {
-                let processes = roster.processes.iter().map(|pid| Work::Process(role, *pid));
+                let may_have_children = self.births[role].has_news(roster.processes_born);
+                let processes = roster.processes.iter().map(|pid| Work::Process {
+                    role,
+                    pid: *pid,
+                    may_have_children,
+                });
                 self.work.extend(processes);
             }
         }
@@ -159,35 +202,42 @@ impl Sampler {
     fn find_orphans(&mut self, ledger: &mut Ledger, proc_fs: &ProcFs) {
         for (pid, role) in orphans::unclaimed_children(ledger, proc_fs) {
             ledger.adopt(pid, role);
-            self.work.push(Work::Process(role, pid));
+            self.work.push(Work::new_process(role, pid));
         }
     }
 
-    /// Looks for new threads and children of a process.
+    /// Looks for new threads of a process.
     fn list(&mut self, ledger: &mut Ledger, proc_fs: &ProcFs, role: usize, pid: u32) {
         let Ok(threads) = proc_fs.threads(pid) else {
             return;
         };
-        for tid in threads {
-            if !ledger.roles[role].living.contains_key(&tid)
-                && !ledger.just_ended(tid)
-                && let Ok(file) = proc_fs.open_schedstat(pid, tid)
-            {
-                let file = ThreadFile {
-                    pid,
-                    file,
-                    readings: 0,
-                    last: Schedstat::default(),
-                    unchanged: 0,
-                };
-                self.files.insert((role, tid), file);
-                self.work.push(Work::Thread(role, tid));
-            }
+        let is_new = |tid: &u32| !ledger.roles[role].living.contains_key(tid);
+        let threads = threads.into_iter().filter(is_new);
+        self.work
+            .extend(threads.map(|tid| Work::NewThread { role, pid, tid }));
+    }
+
+    fn open(&mut self, ledger: &Ledger, proc_fs: &ProcFs, role: usize, pid: u32, tid: u32) {
+        if !ledger.just_ended(tid)
+            && let Ok(file) = proc_fs.open_schedstat(pid, tid)
+        {
+            let file = ThreadFile {
+                pid,
+                file,
+                readings: 0,
+                last: Schedstat::default(),
+                unchanged: 0,
+            };
+            self.files.insert((role, tid), file);
         }
+    }
+
+    /// Looks for new children of a process, in a file of each of its threads.
+    fn find_children(&mut self, ledger: &mut Ledger, proc_fs: &ProcFs, role: usize, pid: u32) {
         for child in proc_fs.children(pid).unwrap_or_default() {
             if ledger.role_of(child).is_none() {
                 ledger.adopt(child, role);
-                self.work.push(Work::Process(role, child));
+                self.work.push(Work::new_process(role, child));
             }
         }
     }

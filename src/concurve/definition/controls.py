@@ -67,7 +67,7 @@ class ControlsTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise StudyError(
                 f"{where}: a nice value ({controls.nice}) has no effect under the policy "
                 f"{rendered['policy']}",
-                "one of the two; in a study file an empty nice value for the levels with that policy "
+                "one of the two; in a study file an empty nice value for the levels of that policy "
                 "(docs/studies.md, [levels.FACTOR])",
             )
         return controls

@@ -43,9 +43,7 @@ def part_values(level_parts: LevelParts, parameters: Mapping[str, Level]) -> dic
         for part, value in levels[str(parameters[factor])].items()
     }
     plain = {
-        name: _filled(value, parameters)
-        for name, value in given.items()
-        if not _parts_named(value)
+        name: _filled(value, parameters) for name, value in given.items() if not _parts_named(value)
     }
     known = {**parameters, **plain}
     return {

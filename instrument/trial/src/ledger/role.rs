@@ -22,6 +22,8 @@ pub struct RoleLedger {
     /// Processes that are alive as far as is known.
     pub processes: HashSet<u32>,
     pub processes_total: u64,
+    /// Processes that were ever born in its tree, as perf reported; none where it does not.
+    pub processes_born: Option<u64>,
     /// Ended threads of processes that have ended.
     closed: Sums,
     /// Ended threads of processes that live on.

@@ -41,7 +41,7 @@ impl Trial {
     pub fn take_rings(&mut self, now: u64) {
         self.rings_taken_ns = now;
         let mut records = 0;
-        for role in &mut self.roles {
+        for (index, role) in self.roles.iter_mut().enumerate() {
             if let Some(counter) = &mut role.counter {
                 let per_thread = counter.reads_per_thread();
                 let reads = counter.take_reads();
@@ -56,6 +56,7 @@ impl Trial {
                 }
                 self.ledger.live(&lives.lives);
                 role.census.add(lives);
+                self.ledger.roles[index].processes_born = role.census.processes_so_far();
             }
             if let Some(samples) = &mut role.samples {
                 let cpu_before = clock::thread_cpu_ns();
@@ -183,10 +184,12 @@ impl Trial {
         ask(query, pid)
     }
 
-    /// Finds the role's present processes.
+    /// Finds the role's present processes, if there may be new ones.
     fn find_processes(&mut self, index: usize) {
         self.find_attached(index);
-        let Some(pid) = self.roles[index].pid else {
+        let born = self.ledger.roles[index].processes_born;
+        let role = &mut self.roles[index];
+        let Some(pid) = role.pid.filter(|_| role.births.has_news(born)) else {
             return;
         };
         for descendant in self.host.proc_fs.descendants(pid) {

@@ -15,8 +15,8 @@ record Computation(
         long beginNs, long endNs, List<WorkerResult> workers, long pixels, long pixelSum) {
 
     /** The workers' results as one, with every pixel accounted for. */
-    static Computation of(long beginNs, List<WorkerResult> results, Handout handout)
-            throws Failure {
+    static Computation of(
+            long beginNs, long endNs, List<WorkerResult> results, Handout handout) throws Failure {
         long counted = results.stream().mapToLong(WorkerResult::pixels).sum();
         long underLock = handout.pixelsCounted() < 0 ? counted : handout.pixelsCounted();
         long expected = handout.cut.view().pixels();
@@ -29,7 +29,7 @@ record Computation(
                 results.stream().sorted(Comparator.comparingLong(WorkerResult::endNs)).toList();
         return new Computation(
                 beginNs,
-                byEnd.get(byEnd.size() - 1).endNs(),
+                endNs,
                 byEnd,
                 counted,
                 results.stream().mapToLong(WorkerResult::iterations).sum());

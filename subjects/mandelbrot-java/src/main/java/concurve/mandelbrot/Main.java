@@ -85,7 +85,7 @@ public final class Main {
         for (int i = 0; i < options.computations() && computeOptions.threads() > 0; i++) {
             Handout handout =
                     Handout.of(cut, computeOptions.sync(), computeOptions.threads()).notedBy(owners);
-            output.end(workers.compute(handout, counts, output::begin));
+            output.result(workers.compute(handout, counts, output));
         }
     }
 

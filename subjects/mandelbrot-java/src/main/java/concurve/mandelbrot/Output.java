@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.OptionalDouble;
 
 /** Reports and prints what happens. */
-final class Output {
+final class Output implements Workers.Edges {
     /** The phase that counts: every computation, or (of several) every one but the first. */
     private static final String MEASURE = "measure";
 
@@ -86,8 +86,8 @@ final class Output {
         }
     }
 
-    /** A computation begins. */
-    void begin(long beginNs) throws Failure {
+    @Override
+    public void begin(long beginNs) throws Failure {
         reporter.begin(phase(), beginNs);
     }
 
@@ -99,9 +99,13 @@ final class Output {
         return isFirstOfSeveral() ? FIRST : MEASURE;
     }
 
-    /** A computation has ended: its phase, its time, and (where it counts) the workers' figures. */
-    void end(Computation computation) throws Failure {
-        reporter.end(phase(), computation.endNs());
+    @Override
+    public void end(long endNs) throws Failure {
+        reporter.end(phase(), endNs);
+    }
+
+    /** A computation has ended: its time, and (where it counts) the workers' figures. */
+    void result(Computation computation) throws Failure {
         reporter.seconds("computation_seconds", computation.seconds());
         if (isFirstOfSeveral()) {
             first = computation;

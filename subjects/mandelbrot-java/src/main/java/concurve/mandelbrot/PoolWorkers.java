@@ -74,15 +74,6 @@ final class PoolWorkers implements Workers {
         }
     }
 
-    /** What a thread has totals in a computation. */
-    private static final class Totals {
-        int pixelsDone;
-        long pixels;
-        long iterations;
-        long beginNs;
-        long endNs;
-    }
-
     @Override
     public void start() throws Failure {
         Threads.check(options);
@@ -157,19 +148,22 @@ final class PoolWorkers implements Workers {
     }
 
     @Override
-    public Computation compute(Handout handout, int[] counts, Begin begin) throws Failure {
+    public Computation compute(Handout handout, int[] counts, Edges edges) throws Failure {
         stopSpinning();
         if (options.create() == ComputeOptions.Create.RUN) {
             close();
         }
         threads.forEach(thread -> thread.totals = null);
         long beginNs = Clock.monotonicNs();
-        begin.at(beginNs);
+        edges.begin(beginNs);
         if (options.create() == ComputeOptions.Create.RUN) {
             createPool();
         }
         runLoop(handout, counts);
-        Computation computation = Computation.of(beginNs, results(handout, beginNs), handout);
+        List<WorkerResult> results = results(handout, beginNs);
+        long endNs = WorkerResult.lastEndNs(results);
+        edges.end(endNs);
+        Computation computation = Computation.of(beginNs, endNs, results, handout);
         startSpinning();
         return computation;
     }
@@ -260,10 +254,7 @@ final class PoolWorkers implements Workers {
                     totals.endNs = beginNs;
                 }
                 handout.claim(0, 0, totals.pixelsDone);
-                results.add(
-                        new WorkerResult(
-                                thread.getName(), thread.getPriority(), totals.pixels,
-                                totals.iterations, totals.beginNs, totals.endNs));
+                results.add(totals.of(thread.getName(), thread.getPriority()));
             }
         }
         return results;

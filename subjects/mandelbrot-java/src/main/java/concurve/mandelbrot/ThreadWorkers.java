@@ -2,6 +2,7 @@ package concurve.mandelbrot;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 
 /** One thread for each worker; the threads wait for their work at a start barrier. */
 final class ThreadWorkers implements Workers {
@@ -14,7 +15,10 @@ final class ThreadWorkers implements Workers {
     private Handout handout;
 
     private int[] counts;
-    private WorkerResult[] results;
+
+    /** Made by the main thread: each worker that allocated would take a buffer of the heap, and hundreds
+     * would have the collector run at the end of the computation. */
+    private Totals[] totals;
 
     ThreadWorkers(ComputeOptions options) throws Failure {
         this.options = options;
@@ -32,16 +36,16 @@ final class ThreadWorkers implements Workers {
     }
 
     @Override
-    public Computation compute(Handout handout, int[] counts, Begin begin) throws Failure {
+    public Computation compute(Handout handout, int[] counts, Edges edges) throws Failure {
         boolean create = options.create() == ComputeOptions.Create.RUN;
         if (create) {
             end();
         }
         this.handout = handout;
         this.counts = counts;
-        results = new WorkerResult[options.threads()];
+        totals = Stream.generate(Totals::new).limit(options.threads()).toArray(Totals[]::new);
         long beginNs = Clock.monotonicNs();
-        begin.at(beginNs);
+        edges.begin(beginNs);
         barrier.open();
         if (create) {
             start(barrier.round() - 1);
@@ -49,7 +53,10 @@ final class ThreadWorkers implements Workers {
             barrier.wake(threads);
         }
         await();
-        return Computation.of(beginNs, List.of(results), handout);
+        List<WorkerResult> results = results();
+        long endNs = WorkerResult.lastEndNs(results);
+        edges.end(endNs);
+        return Computation.of(beginNs, endNs, results, handout);
     }
 
     private void await() throws Failure {
@@ -77,14 +84,14 @@ final class ThreadWorkers implements Workers {
     private void run(int worker, int passed) {
         try {
             for (int round = passed; barrier.enter(round); round++) {
-                results[worker] = work(worker);
+                work(worker, totals[worker]);
             }
         } catch (Throwable death) {
             barrier.workerDied(death);
         }
     }
 
-    private WorkerResult work(int worker) {
+    private void work(int worker, Totals totals) {
         Handout handout = this.handout;
         Cut cut = handout.cut;
         int[] counts = this.counts;
@@ -98,10 +105,18 @@ final class ThreadWorkers implements Workers {
             pixelsDone = cut.pixels(unit);
             pixels += pixelsDone;
         }
-        long endNs = Clock.monotonicNs();
-        int priority = Thread.currentThread().getPriority();
-        return new WorkerResult(
-                Threads.name(worker), priority, pixels, iterations, beginNs, endNs);
+        totals.pixels = pixels;
+        totals.iterations = iterations;
+        totals.beginNs = beginNs;
+        totals.endNs = Clock.monotonicNs();
+    }
+
+    private List<WorkerResult> results() {
+        List<WorkerResult> results = new ArrayList<>();
+        for (int worker = 0; worker < totals.length; worker++) {
+            results.add(totals[worker].of(Threads.name(worker), threads.get(worker).getPriority()));
+        }
+        return results;
     }
 
     /** Ends the workers of the last computation; new ones can then be created. */

@@ -1,5 +1,7 @@
 package concurve.mandelbrot;
 
+import java.util.List;
+
 /**
  * One worker's part of one computation.
  *
@@ -10,6 +12,15 @@ package concurve.mandelbrot;
  */
 record WorkerResult(
         String name, int priority, long pixels, long iterations, long beginNs, long endNs) {
+
+    /** When the last of them was done. A loop: who marks the end of a computation has no time to compile a stream. */
+    static long lastEndNs(List<WorkerResult> results) {
+        long endNs = results.get(0).endNs;
+        for (WorkerResult result : results) {
+            endNs = Math.max(endNs, result.endNs);
+        }
+        return endNs;
+    }
 
     double seconds() {
         return (endNs - beginNs) / 1e9;

@@ -26,7 +26,7 @@ class LiveFileTest {
             live.begin(counts, owners);
             workers.start();
             Handout handout = Handout.of(cut, options.sync(), options.threads()).notedBy(owners);
-            workers.compute(handout, counts, beginNs -> {});
+            workers.compute(handout, counts, WorkersTest.UNMARKED);
             live.end();
         }
         return ByteBuffer.wrap(Files.readAllBytes(path)).order(ByteOrder.LITTLE_ENDIAN);

@@ -18,6 +18,16 @@ class WorkersTest {
     private static final Duration LONG = Duration.ofMinutes(2);
     private static final int MANY = 9;
 
+    /** For a computation whose edges nobody wants to know. */
+    static final Workers.Edges UNMARKED =
+            new Workers.Edges() {
+                @Override
+                public void begin(long beginNs) {}
+
+                @Override
+                public void end(long endNs) {}
+            };
+
     private static View view(int width, int height, int iterations) {
         return View.of(Location.builtIn(), width, height, iterations);
     }
@@ -47,7 +57,7 @@ class WorkersTest {
             workers.start();
             for (int i = 0; i < 2; i++) {
                 Handout handout = Handout.of(cut, options.sync(), options.threads());
-                computations.add(workers.compute(handout, counts, beginNs -> {}));
+                computations.add(workers.compute(handout, counts, UNMARKED));
             }
         }
         return computations;
