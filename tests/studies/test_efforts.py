@@ -25,10 +25,11 @@ from concurve.definition.claim_kinds import (
     parse_test,
 )
 from concurve.definition.study import Claim, Study
-from concurve.planning.plan import make_plan
+from concurve.planning.plan import make_plan, trial_spec
 from concurve.terms import Level
 
 CPUS = 2
+MANY_CPUS = tuple(range(16))
 HOUR = 3600.0
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 
@@ -287,6 +288,15 @@ def test_levels_of_each_and_among_are_named() -> None:
     tests = {claim.id: test for claim, test in claims_of(study)}
     assert ("cpus", "4") in named(tests["efficient-on-several-cpus"]), "of each"
     assert ("io-threads", "3") in named(tests["best-3-or-4"]), "of among"
+
+
+@pytest.mark.parametrize("effort", ["quick", "normal", "rigorous"])
+@pytest.mark.parametrize("study", STUDIES)
+def test_each_cell_of_an_effort_can_be_started(study: Study, effort: str) -> None:
+    """Levels of several factors may each be right, and together be refused."""
+    plan = make_plan(study, effort, 1)
+    for cell in plan.cells:
+        trial_spec(plan, cell, "t", MANY_CPUS, lambda name, *_: [name], 4711)
 
 
 @pytest.mark.parametrize("study", STUDIES)
