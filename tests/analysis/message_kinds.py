@@ -312,6 +312,16 @@ def _note() -> Said:
     return made_run(Store(), halved, threads=(1, 2))
 
 
+@kind("nothing-seems-better", "Not decided: no setting seems better than the others.")
+def _nothing_seems_better() -> Said:
+    """The median of two is the least, and beside one of its block it is the slower one."""
+    times = {1: [1.0, 1.5, 0.6], 2: [0.99, 1.6, 0.9], 4: [1.05, 1.45, 0.7]}
+    each = {threads: iter(values) for threads, values in times.items()}
+    return made_run(
+        Store(), lambda threads: next(each[int(threads)]), cv=0, threads=(1, 2, 4), rules=THREE
+    )
+
+
 @kind("not-decided", "Not decided: ")
 def _not_decided() -> Said:
     """Noisy trials: the smallest is neither told from the best nor shown to be as good."""

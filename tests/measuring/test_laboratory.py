@@ -381,10 +381,10 @@ def test_a_plan_too_long_ends_with_what_fits_and_goes_on_with_more_time(store: S
     assert store.count(runner.head.id) == 4
     ((state, reason),) = states(store)
     assert state == "complete"
-    assert reason == "time allowance of 2.4 s: the next trial did not fit after 2 of 3 blocks"
+    assert reason == "time allowance of 2.4 s: the next block did not fit after 2 of 3 blocks"
     short = findings_of(store, store.find_run("last")).cells
     assert [cell.status for cell in short] == ["partial", "partial"]
-    limit = "the next trial did not fit in the time allowance of 2.4 s; "
+    limit = "no more of its trials fitted in the time allowance of 2.4 s; "
     limit += f"concurve resume {runner.head.id} --max-time "
     assert all(re.fullmatch(re.escape(limit) + r"\d+s goes on", cell.note) for cell in short)
     longer = with_allowance(runner.head, 60.0)

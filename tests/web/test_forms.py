@@ -14,7 +14,6 @@ from concurve.terms import Level
 from concurve.web import forms
 from concurve.web.forms import Parameter, ResumeForm, StudyForm, SweepForm
 
-
 #: The boxes of the forms, ticked.
 TICKED: dict[str, Any] = {"measure_anyway": True}
 
@@ -43,7 +42,9 @@ def test_a_sweep_as_it_is_typed() -> None:
 
 def test_every_field_of_a_sweep_reaches_its_option() -> None:
     names = [*forms._OF_SWEEP, *forms._PROTOCOL]
-    given = {name: f"--{name}" for name in names} | {"effort": "quick", "seed": "7"} | TICKED
+    given: dict[str, Any] = (
+        {name: f"--{name}" for name in names} | {"effort": "quick", "seed": "7"} | TICKED
+    )
     form = forms.decode(json.dumps({"command": "x", **given}).encode(), SweepForm)
     found = parsed(forms.sweep_words(form))
     renamed = {"extract": "extracts", "condition": "conditions", "secret": "secrets"}
@@ -55,7 +56,9 @@ def test_every_field_of_a_sweep_reaches_its_option() -> None:
 
 def test_every_field_of_a_study_reaches_its_option() -> None:
     names = [*forms._OF_STUDY, *forms._PROTOCOL]
-    given = {name: f"--{name}" for name in names} | {"effort": "rigorous", "seed": "7"} | TICKED
+    given: dict[str, Any] = (
+        {name: f"--{name}" for name in names} | {"effort": "rigorous", "seed": "7"} | TICKED
+    )
     levels = {"threads": "1,2", "sync": ""}
     content = {"study": "thread-scaling", "levels": levels, **given}
     form = forms.decode(json.dumps(content).encode(), StudyForm)
@@ -76,7 +79,11 @@ def test_no_value_is_read_as_an_option(value: str) -> None:
 
 
 def test_a_box_that_is_not_ticked_is_no_option() -> None:
-    assert forms.sweep_words(SweepForm(command="true", measure_anyway=False)) == ["sweep", "--", "true"]
+    assert forms.sweep_words(SweepForm(command="true", measure_anyway=False)) == [
+        "sweep",
+        "--",
+        "true",
+    ]
 
 
 def test_resuming() -> None:

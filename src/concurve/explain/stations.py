@@ -212,6 +212,8 @@ def _beside_others(used: Serving) -> Limit | None:
     server, client, others = used.server, used.client, used.others
     if others < OTHERS_MIN or server + client + others < CPUS_USED_UP * used.together:
         return None
+    # Theirs is counted over the whole trial, and may be more than these left them.
+    others = min(others, max(0.0, used.together - server - client))
     said = (
         f"the {_cpus(used.together)} used up, by the server ({_who(used.stations)}), its load "
         f"({client:.2f}) and processes outside the trial ({others:.2f})"

@@ -481,8 +481,9 @@ class Protocol:
         done = min((len(cell.used) for cell in self.cells if not cell.skipped), default=0)
         blocks = max(cell.target for cell in self.cells)
         allowed = format_duration(self.rules.time_allowed_seconds)
+        what = "trial" if self._is_begun or self._block == 0 else "block"
         return (
-            f"time allowance of {allowed}: the next trial did not fit after {done} of {blocks} "
+            f"time allowance of {allowed}: the next {what} did not fit after {done} of {blocks} "
             "blocks"
         )
 

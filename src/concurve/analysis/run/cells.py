@@ -166,7 +166,7 @@ def _ended_by_time(state: CellState, protocol: Protocol, head: RunHead) -> str:
     if state.stop is not StopReason.TIME or _status(state, protocol) != "partial":
         return ""
     return (
-        f"the next trial did not fit in the time allowance of "
+        f"no more of its trials fitted in the time allowance of "
         f"{words.duration(head.rules.time_allowed_seconds)}; "
         f"concurve resume {head.id} --max-time {protocol.seconds_for_all():.0f}s goes on"
     )

@@ -29,6 +29,7 @@ _TIMES = ("wall_seconds", "seconds_per_operation")
 _OPENINGS = ("No", "Not", "Use", "The")
 
 _NOT_QUIET = "the machine was not quiet"
+_ALL_OTHERS = "all others"
 
 #: An interval with an upper end beyond so many times the estimate has none that tells anything.
 _TELLING = 5.0
@@ -152,6 +153,14 @@ def _pointed(
     own."""
     if item.disagreement is not None:
         return _disagreeing(plan, item, item.disagreement)
+    others = _not_told_from(plan, item)
+    is_led = gain is not None and _is_led(item, gain, speed)
+    if is_led and gain is not None and gain.speedup.value <= 1 and others == _ALL_OTHERS:
+        # Its median is the best, and block by block it is no faster than its base.
+        no = "no" if item.is_open else "No"  # the former follows a colon
+        return " ".join(
+            filter(None, (f"{no} setting seems better than the others.", _decide(item)))
+        )
     seems = ""
     if gain is not None and gain.speedup.in_doubt:
         seems = f"{_seems(plan, gain)}."
@@ -162,23 +171,26 @@ def _pointed(
     is_one, leader = _setting_named(plan, item, item.leader)
     fast = ""
     if gain is not None and not _is_apart(item, speed):
-        if (gain.speedup.in_doubt or item.is_open) and _is_led(item, gain, speed):
+        if (gain.speedup.in_doubt or item.is_open) and is_led:
             # A speed-up that is none stands in the table, and has no room among those of groups.
             is_told = gain.speedup.in_doubt or gain.is_gain or not item.group
             seems, fast = "", _as_fast(plan, gain) if is_told else ""
         elif item.is_open and not gain.is_gain:
             seems = ""  # it is the base that seems best
-    others = _not_told_from(plan, item)
     if not others and item.is_tentative:
         which = f", which seems {fast}" if fast else ""
         pointed = f"The figures point to {describe(item.leader)}{which}."
     else:
         best = f"{leader} {'seems' if is_one else 'seem'} best{f', {fast}' if fast else ''}"
         pointed = f"{best}{f'; {others} may be as good' if others else ''}."
-    decide = ""
-    if item.decide and not item.group:
-        decide = f"{item.decide[:1].upper()}{item.decide[1:]}."
-    return " ".join(filter(None, (pointed, seems, decide)))
+    return " ".join(filter(None, (pointed, seems, _decide(item))))
+
+
+def _decide(item: BestFinding) -> str:
+    """What would decide, as a sentence; a group has no room for it."""
+    if not item.decide or item.group:
+        return ""
+    return f"{item.decide[:1].upper()}{item.decide[1:]}."
 
 
 def _is_led(item: BestFinding, gain: Greatest, speed: str) -> bool:
@@ -212,7 +224,7 @@ def _setting_named(plan: Plan, item: BestFinding, setting: dict[str, Level]) -> 
 def _not_told_from(plan: Plan, item: BestFinding) -> str:
     """The other settings that no trial tells from that with the best figure."""
     if len(item.as_good) == item.compared - 1 > 1:
-        return "all others"
+        return _ALL_OTHERS
     return _named(plan, item, item.as_good)
 
 

@@ -47,11 +47,11 @@ def doubt_sentences(item: BestFinding, known: Estimate | None, again: str) -> st
         return " ".join(filter(None, (why, _seeming(item, figure), _decide(item))))
     if not item.is_tentative:
         return f"{why} print(run) says more."
-    pointed = f"The figures point to {fmt.setting(item.leader)} all the same{figure}"
+    pointed = _seeming(item, figure)
     if item.disagreement is not None:
         quiet, every = map(fmt.setting, (item.disagreement.quiet, item.disagreement.every))
-        pointed = f"The undisturbed trials point to {quiet}, all trials to {every}"
-    return f"{why} {pointed}. {again}"
+        pointed = f"The undisturbed trials point to {quiet}, all trials to {every}."
+    return f"{why} {pointed} {again}"
 
 
 def _seeming(item: BestFinding, figure: str) -> str:

@@ -9,6 +9,7 @@ from math import fsum
 from pathlib import PurePath
 
 from concurve import words
+from concurve.estimate import Estimate
 from concurve.findings.again import run_again
 from concurve.findings.explanation import UNNAMED, CellExplanation, Explanation, WaitSite
 from concurve.findings.run import Report
@@ -60,6 +61,8 @@ _SITES_SHOWN = 4
 _SITE_READINGS_MIN = 2
 #: A smaller share of the loss is not told.
 _SHARE_TOLD_MIN = 0.25
+#: An interval of a share that begins below this, and ends as close to all, says nothing.
+_NOTHING = 0.05
 #: From so many cells on that others on the machine disturbed, it is said once for all of them.
 _ALIKE_MIN = 3
 _TONES = {"contamination": Tone.WARNING, "in doubt": Tone.WARNING, "none": Tone.PLAIN}
@@ -371,6 +374,8 @@ def certainty(cell: CellExplanation) -> str:
             span = f" [{fmt.percent(share.low)}, {fmt.percent(share.high)}]"
         what = "Waiting for a CPU" if cell.limit == "CPUs" else "That"
         said = f" {what} is {fmt.percent(share.value)}{span} of the loss"
+        if _says_nothing(share):
+            said = " How much of the loss that is, these trials do not say"
     if second is None:
         return f"{said}." if said else ""
     if second.is_indistinct:
@@ -380,6 +385,12 @@ def certainty(cell: CellExplanation) -> str:
     is_more = share is not None and second.share is not None and share.value < second.share.value
     order = "more of it" if is_used_up and is_more else "next"
     return f"{said}; {order}: {second.cause}{of}." if said else f" Next: {second.cause}{of}."
+
+
+def _says_nothing(share: Estimate) -> bool:
+    """May it be nothing of the loss, and all of it?"""
+    low, high = share.low, share.high
+    return low is not None and high is not None and low < _NOTHING and high > 1 - _NOTHING
 
 
 def _total(cell: CellExplanation, scale: fmt.Scale) -> Cell:
