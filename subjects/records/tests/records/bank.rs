@@ -37,8 +37,8 @@ fn concurrent_clients_keep_the_sums_with_all_options_and_over_restarts() {
                 audit(&engine);
                 // Not closed: the next start recovers.
             }
-            let (engine, recovered) = Engine::open(folder.path(), options.clone()).unwrap();
-            assert!(recovered.records > 0);
+            // Of no record, if a checkpoint began after the last transaction.
+            let (engine, _) = Engine::open(folder.path(), options.clone()).unwrap();
             trade(&engine, 3, transactions, transactions);
             engine.close().unwrap();
             let (engine, recovered) = Engine::open(folder.path(), options).unwrap();
