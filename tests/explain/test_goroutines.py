@@ -152,6 +152,15 @@ def test_a_channel_from_which_those_take_that_put_back_is_a_lock() -> None:
     own = go(2, (0.1, 0.1), runtime=runtime(0.1, group=1, io=0.95, receive=0.95))
     said = cause_of(own, base)
     assert said.cause == "lock" and "a pool with too little in it" in said.words
+    # Who answers is a goroutine of the program, which sleeps, beside one that accepts connections.
+    asking = go(1, (0.1, 0.1), runtime=runtime(0.1, group=1, io=2.9))
+    asked = go(2, (0.1, 0.1), runtime=runtime(0.15, group=1, io=2.95, receive=0.9))
+    said = cause_of(asked, asking)
+    assert said.cause == "lock" and "a pool with too little in it" in said.words
+    # One that reads and hands on: the lone worker runs, or the reader waits until it takes.
+    for alone in (runtime(1.0, group=1, io=0.9), runtime(0.2, send=0.8, group=1, io=0.2)):
+        read = go(2, (0.5, 0.5), runtime=runtime(1.0, group=1, io=1.0, receive=0.9))
+        assert cause_of(read, go(1, (0.5, 0.5), runtime=alone)).cause != "lock"
     # Workers that wait for one that deals out, as the lone one did.
     dealt = go(1, (0.9, 0.1), runtime=runtime(1.0, receive=0.9, group=1))
     said = cause_of(go(2, (0.9, 0.1), runtime=runtime(1.0, receive=1.9, group=1)), dealt)

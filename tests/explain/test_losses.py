@@ -909,3 +909,33 @@ def test_slow_code_while_the_compiler_waits_for_a_cpu_is_no_shared_data() -> Non
     said = cause_of(jvm(2, 0.9, switches=3, queue=0.5), base)
     assert said.cause == "none" and "the compiler of the JVM waited 450 ms for a CPU" in said.words
     assert cause_of(jvm(2, 0.9, switches=3, queue=0.1), base).cause == "coherency"
+
+
+# -- a pool of one ------------------------------------------------------------------------------
+
+
+def pooled(level: int, wall: float = 1.0, futex: float = 0.0, cpu: float = 0.02) -> Breakdown:
+    """Workers that ask a process which sleeps for each answer; it is switched as often as they."""
+    network = (1 - cpu - futex) * 0.95
+    asks = worker(cpu, futex=futex, network=network, switches=1000)
+    answers = thread(0.01, sleep=0.98, name="database", tid=900, pid=900, switches=1000)
+    return cell(level, [*[asks] * level, answers], wall=wall)
+
+
+def test_who_waits_for_the_connection_of_one_that_waits_for_an_answer_is_at_a_lock() -> None:
+    said = cause_of(pooled(2, futex=0.5), pooled(1))
+    assert said.cause == "lock" and "whose holder waits for an answer" in said.words
+
+
+@pytest.mark.parametrize(
+    ("own", "base"),
+    [
+        (pooled(2, wall=0.7, futex=0.3), pooled(1)),
+        (pooled(2, futex=0.5), pooled(1, futex=0.5)),
+        (pooled(2, futex=0.5, cpu=0.3), pooled(1, cpu=0.3)),
+        (pooled(2), pooled(1)),
+    ],
+    ids=["two get more done", "the lone one lacks work", "threads run", "nobody is at a futex"],
+)
+def test_who_asks_is_at_no_lock_where(own: Breakdown, base: Breakdown) -> None:
+    assert "whose holder waits for an answer" not in cause_of(own, base).words

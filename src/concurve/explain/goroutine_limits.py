@@ -13,6 +13,8 @@ SPEEDUP_MIN = 0.9
 CHANNEL_MIN = 0.25
 #: So many goroutines that work, beyond the workers, are a stage of their own.
 BESIDE_MAX = 0.5
+#: A lone worker that runs for a smaller share of the time waits for an answer for most of it.
+ASKS_MAX = 0.5
 
 
 def by_goroutines(case: Case) -> Verdict | None:
@@ -58,19 +60,28 @@ def _is_semaphore(found: Goroutines, base: Breakdown, workers: float) -> bool:
 
 def _is_pool(found: Goroutines, base: Breakdown, workers: float) -> bool:
     """Is the channel a pool, from which those take that put back? Then beside the workers no
-    goroutine works, and a single worker waits for none."""
+    goroutine works but one that answers them, and a single worker waits at no channel."""
     alone = _alone(found, base, workers)
-    return alone is not None and max(alone.receiving, found.sending) < CHANNEL_MIN
+    if alone is None:
+        return False
+    return max(alone.receiving, alone.sending, found.sending) < CHANNEL_MIN
 
 
 def _alone(found: Goroutines, base: Breakdown, workers: float) -> Goroutines | None:
     """The goroutines of a base with a single worker; ``None`` where it has more, or where others
-    than the workers do work."""
+    than the workers do work, unless these only answer."""
     alone = base.goroutines
     if alone is None or base.level != 1 or workers < 2:
         return None
     is_work_theirs = _working(found) <= workers + BESIDE_MAX and _working(alone) <= 1 + BESIDE_MAX
-    return alone if is_work_theirs else None
+    return alone if is_work_theirs or _are_answered(found, alone) else None
+
+
+def _are_answered(found: Goroutines, alone: Goroutines) -> bool:
+    """Do the others only answer? A lone worker waits for that for most of the time, none has to
+    wait until it takes what was sent, and with more workers no more work goes on at a time."""
+    asks = alone.running < ASKS_MAX and alone.sending < CHANNEL_MIN
+    return asks and abs(_working(found) - _working(alone)) <= BESIDE_MAX
 
 
 def _working(found: Goroutines) -> float:

@@ -167,6 +167,18 @@ def _held_by_a_sleeper(case: Case, words: str) -> Verdict | None:
     )
 
 
+def _held_by_who_asks(case: Case, words: str) -> Verdict | None:
+    """A lock whose holder waits for an answer from elsewhere."""
+    cell, base = case.cell, case.base
+    if base is None or not _asker_waits(cell, base):
+        return None
+    return Verdict(
+        "lock",
+        f"{words}, where one worker alone waits for no other, and hardly any thread runs: they wait "
+        "for one another, as at a lock or in a pool whose holder waits for an answer",
+    )
+
+
 def _tried_again(case: Case, words: str) -> Verdict | None:
     """A lock that is tried again after each sleep."""
     if case.base is None or not _try_again(case.cell, case.base):
@@ -224,6 +236,36 @@ def _holder_waits(cell: Breakdown, base: Breakdown) -> bool:
     return is_longer and wait_often(cell, base)
 
 
+#: A lone worker that waits at futexes for no more than this share of its time lacks no work.
+ALONE_AT_FUTEXES_MAX = 0.1
+#: Where an answer from elsewhere is waited for; who answers may sleep.
+_ANSWERS = ("network", "poll", "pipe", "sleep")
+#: An operation that takes as long as with one worker, within this share, gains nothing by more.
+NO_GAIN = 0.15
+#: With fewer threads than this that run or wait for a CPU at a time, hardly any runs.
+HARDLY_RUNNING = 0.5
+
+
+def _asker_waits(cell: Breakdown, base: Breakdown) -> bool:
+    """Does a lone worker wait for answers from elsewhere, and for no other thread, and do several
+    get no more of them, while hardly any thread runs? Then there is work for all, and nobody is
+    busy handing it out: all but one wait for what is needed to ask."""
+    if base.level != 1 or (cell.level or 0) < 2 or cell.is_go or not base.enough_samples:
+        return False
+    is_asking = base.share(*_ANSWERS) >= WHOLE_SHARE
+    if not is_asking or base.share("futex") > ALONE_AT_FUTEXES_MAX:
+        return False
+    wall, before = cell.per_operation("wall_ns"), base.per_operation("wall_ns")
+    is_idle = max(map(_ready_at_once, (cell, base))) <= HARDLY_RUNNING
+    return wall >= (1 - NO_GAIN) * before and is_idle and _sleep_more(cell, base, "futex")
+
+
+def _ready_at_once(cell: Breakdown) -> float:
+    """The mean number of active threads that ran or waited for a CPU."""
+    at_once = cell.per_trial("thread_ns") / cell.per_trial("wall_ns")
+    return at_once * cell.share(*(name for name in ("cpu", "run_queue") if name in cell.columns))
+
+
 def _timed(cell: Breakdown) -> float:
     return cell.mean("futex") + cell.mean("sleep")
 
@@ -260,11 +302,16 @@ ONE_WORD = 0.5
 
 def wait_often(cell: Breakdown, base: Breakdown, kind: str = "futex") -> bool:
     """Do threads wait repeatedly, and not only at a common start or end?"""
+    blocked = sum(cell.readings.get(kind, 0) for kind in KINDS)
+    return _sleep_more(cell, base, kind) and 2 * cell.readings.get(kind, 0) >= blocked
+
+
+def _sleep_more(cell: Breakdown, base: Breakdown, kind: str) -> bool:
+    """Do threads sleep more often for an operation than those of the base, and were they seen
+    waiting for this?"""
     more = cell.per_operation("switches") - base.per_operation("switches")
     each = more * cell.per_trial("operations") / cell.threads
-    blocked = sum(cell.readings.get(kind, 0) for kind in KINDS)
-    seen = cell.readings.get(kind, 0)
-    return each >= LOCK_SWITCHES_MIN and seen >= LOCK_READINGS_MIN and 2 * seen >= blocked
+    return each >= LOCK_SWITCHES_MIN and cell.readings.get(kind, 0) >= LOCK_READINGS_MIN
 
 
 def contended(case: Case) -> str:
@@ -395,6 +442,7 @@ RULES = (
     Rule(_spins_and_sleeps, (_BOTH,), _spins_for_nothing),
     Rule(_held, (_FUTEX,), waits_for_no_lock),
     Rule(_held_by_a_sleeper, (_FUTEX,), waits_for_no_lock),
+    Rule(_held_by_who_asks, (_FUTEX,), waits_for_no_lock),
     Rule(_tried_again, (("sleep",),), _nobody),
     Rule(_of_files, (("file_lock",),), _nobody),
 )
