@@ -174,8 +174,8 @@ def _held_by_who_asks(case: Case, words: str) -> Verdict | None:
         return None
     return Verdict(
         "lock",
-        f"{words}, where one worker alone waits for no other, and hardly any thread runs: they wait "
-        "for one another, as at a lock or in a pool whose holder waits for an answer",
+        f"{words}, where one worker alone waits for no other, and hardly any thread runs: they "
+        "wait for one another, as at a lock or in a pool whose holder waits for an answer",
     )
 
 
