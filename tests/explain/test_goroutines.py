@@ -161,6 +161,10 @@ def test_a_channel_from_which_those_take_that_put_back_is_a_lock() -> None:
     for alone in (runtime(1.0, group=1, io=0.9), runtime(0.2, send=0.8, group=1, io=0.2)):
         read = go(2, (0.5, 0.5), runtime=runtime(1.0, group=1, io=1.0, receive=0.9))
         assert cause_of(read, go(1, (0.5, 0.5), runtime=alone)).cause != "lock"
+    # A source that is as slow as a lone worker, which waits for what is outside, too.
+    even = go(1, (0.1, 0.1), runtime=runtime(0.1, group=1, io=1.75, receive=0.1, send=0.1))
+    fed = go(4, (0.1, 0.1), runtime=runtime(0.2, group=1, io=2.0, receive=2.8))
+    assert cause_of(fed, even).cause != "lock"
     # Workers that wait for one that deals out, as the lone one did.
     dealt = go(1, (0.9, 0.1), runtime=runtime(1.0, receive=0.9, group=1))
     said = cause_of(go(2, (0.9, 0.1), runtime=runtime(1.0, receive=1.9, group=1)), dealt)

@@ -25,7 +25,13 @@ pub struct Census {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BirthWatch {
     born: Option<u64>,
+    looked_twice: bool,
+    unchanged: u32,
 }
+
+/// A program that the kernel hides from perf (setuid, or one that the user may not read) has children of
+/// which no birth is reported: so often one looks all the same.
+const LOOK_ANYWAY: u32 = 16;
 
 impl BirthWatch {
     /// Whether to look now. `born` is how many processes were ever born; none if that is not known.
@@ -33,6 +39,19 @@ impl BirthWatch {
         let news = born.is_none() || born != self.born;
         self.born = born;
         news
+    }
+
+    /// The same for who looks again and again: once more after each change, as a child whose parent ends
+    /// meanwhile stands in another file than that which is read, and at every so many times.
+    pub fn is_to_look(&mut self, born: Option<u64>) -> bool {
+        if self.has_news(born) {
+            self.looked_twice = false;
+            self.unchanged = 0;
+            return true;
+        }
+        self.unchanged += 1;
+        let once_more = !std::mem::replace(&mut self.looked_twice, true);
+        once_more || self.unchanged.is_multiple_of(LOOK_ANYWAY)
     }
 }
 
@@ -174,6 +193,12 @@ mod tests {
             births.has_news(Some(3)),
             "nobody knows what was born meanwhile"
         );
+
+        let mut births = BirthWatch::default();
+        let looks = (0..40).filter(|_| births.is_to_look(Some(1))).count();
+        assert_eq!(looks, 2 + 39 / LOOK_ANYWAY as usize);
+        assert!(births.is_to_look(Some(2)) && births.is_to_look(Some(2)));
+        assert!(!births.is_to_look(Some(2)));
 
         let mut census = Census::default();
         assert_eq!(census.processes_so_far(), Some(1));

@@ -146,8 +146,9 @@ impl Sampler {
                     }
                 }
                 Some(Work::NewThread { role, pid, tid }) => {
-                    self.open(ledger, proc_fs, role, pid, tid);
-                    self.read(ledger, proc_fs, role, tid);
+                    if self.open(ledger, proc_fs, role, pid, tid) {
+                        self.read(ledger, proc_fs, role, tid);
+                    }
                 }
                 Some(Work::Thread(role, tid)) => self.read(ledger, proc_fs, role, tid),
                 None => break,
@@ -184,7 +185,7 @@ impl Sampler {
             let threads = roster.living.keys().map(|tid| Work::Thread(role, *tid));
             self.work.extend(threads);
             if !quiet {
-                let may_have_children = self.births[role].has_news(roster.processes_born);
+                let may_have_children = self.births[role].is_to_look(roster.processes_born);
                 let processes = roster.processes.iter().map(|pid| Work::Process {
                     role,
                     pid: *pid,
@@ -217,19 +218,23 @@ impl Sampler {
             .extend(threads.map(|tid| Work::NewThread { role, pid, tid }));
     }
 
-    fn open(&mut self, ledger: &Ledger, proc_fs: &ProcFs, role: usize, pid: u32, tid: u32) {
-        if !ledger.just_ended(tid)
-            && let Ok(file) = proc_fs.open_schedstat(pid, tid)
-        {
-            let file = ThreadFile {
-                pid,
-                file,
-                readings: 0,
-                last: Schedstat::default(),
-                unchanged: 0,
-            };
-            self.files.insert((role, tid), file);
+    /// Opens the account of a thread; false if it has ended.
+    fn open(&mut self, ledger: &Ledger, proc_fs: &ProcFs, role: usize, pid: u32, tid: u32) -> bool {
+        if ledger.just_ended(tid) {
+            return false;
         }
+        let Ok(file) = proc_fs.open_schedstat(pid, tid) else {
+            return false;
+        };
+        let file = ThreadFile {
+            pid,
+            file,
+            readings: 0,
+            last: Schedstat::default(),
+            unchanged: 0,
+        };
+        self.files.insert((role, tid), file);
+        true
     }
 
     /// Looks for new children of a process, in a file of each of its threads.

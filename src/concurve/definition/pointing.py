@@ -345,10 +345,11 @@ def _factors_of_role(study: Study, name: str) -> set[str]:
     ]
     used = {found for item in own for found in placeholders(item.text)}
     factors = {found.partition(".")[0] for found in used}
-    # A part of a level may name a further factor.
-    for place, text in part_texts(study.level_parts):
-        if place.removeprefix("levels.").partition(",")[0] in factors:
-            factors.update(found.partition(".")[0] for found in placeholders(text))
+    # A part of a level may name a further factor, or a part of one that does.
+    for _ in range(2):
+        for place, text in part_texts(study.level_parts):
+            if place.removeprefix("levels.").partition(",")[0] in factors:
+                factors.update(found.partition(".")[0] for found in placeholders(text))
     return factors
 
 

@@ -13,8 +13,10 @@ SPEEDUP_MIN = 0.9
 CHANNEL_MIN = 0.25
 #: So many goroutines that work, beyond the workers, are a stage of their own.
 BESIDE_MAX = 0.5
-#: A lone worker that runs for a smaller share of the time waits for an answer for most of it.
+#: A lone worker that runs for a smaller share of the time waits for an answer for most of it; it is
+#: fed by nobody, if it and all others wait at channels for no more than this.
 ASKS_MAX = 0.5
+UNFED_MAX = 0.05
 
 
 def by_goroutines(case: Case) -> Verdict | None:
@@ -78,9 +80,9 @@ def _alone(found: Goroutines, base: Breakdown, workers: float) -> Goroutines | N
 
 
 def _are_answered(found: Goroutines, alone: Goroutines) -> bool:
-    """Do the others only answer? A lone worker waits for that for most of the time, none has to
-    wait until it takes what was sent, and with more workers no more work goes on at a time."""
-    asks = alone.running < ASKS_MAX and alone.sending < CHANNEL_MIN
+    """Do the others only answer? A lone worker waits for that for most of the time, nobody waits at
+    a channel beside it, and with more workers no more work goes on at a time."""
+    asks = alone.running < ASKS_MAX and max(alone.sending, alone.receiving) <= UNFED_MAX
     return asks and abs(_working(found) - _working(alone)) <= BESIDE_MAX
 
 

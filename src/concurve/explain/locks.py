@@ -176,6 +176,8 @@ def _held_by_who_asks(case: Case, words: str) -> Verdict | None:
         "lock",
         f"{words}, where one worker alone waits for no other, and hardly any thread runs: they "
         "wait for one another, as at a lock or in a pool whose holder waits for an answer",
+        # Who answers looks like who feeds them, if it happens to be as slow as a lone worker.
+        either=None if cell.dispatcher is None else "stage",
     )
 
 

@@ -210,10 +210,10 @@ def _beside_others(used: Serving) -> Limit | None:
     """The CPUs, where server, load and others use them up together. What others use does not
     matter where server and load do so by themselves."""
     server, client, others = used.server, used.client, used.others
+    # Theirs is counted over the whole trial, and may be more than server and load left them.
+    others = min(others, max(0.0, used.together - server - client))
     if others < OTHERS_MIN or server + client + others < CPUS_USED_UP * used.together:
         return None
-    # Theirs is counted over the whole trial, and may be more than these left them.
-    others = min(others, max(0.0, used.together - server - client))
     said = (
         f"the {_cpus(used.together)} used up, by the server ({_who(used.stations)}), its load "
         f"({client:.2f}) and processes outside the trial ({others:.2f})"

@@ -383,7 +383,8 @@ def certainty(cell: CellExplanation) -> str:
         return f"{said}; {apart}." if said else f" {apart.capitalize()}."
     of = "" if second.share is None else f", {fmt.percent(second.share.value)}"
     is_more = share is not None and second.share is not None and share.value < second.share.value
-    order = "more of it" if is_used_up and is_more else "next"
+    is_told = share is not None and not _says_nothing(share)
+    order = "more of it" if is_used_up and is_more and is_told else "next"
     return f"{said}; {order}: {second.cause}{of}." if said else f" Next: {second.cause}{of}."
 
 
