@@ -167,6 +167,31 @@ def test_browsers_are_told_of_each_version_until_the_end(
     asyncio.run(watched())
 
 
+def test_the_end_of_a_run_is_told_although_it_ends_while_another_state_is_sent(
+    tmp_path: Path,
+) -> None:
+    db = tmp_path / "live.db"
+    row = under_way(db, trials=4)
+    live, store = LiveRun(row), Store(str(db))
+    live.read(store)
+
+    class Ending:
+        """Who waits is told at once."""
+
+        async def wait(self, version: int) -> LiveRun | None:
+            return live if live.version > version else None
+
+    async def told() -> list[str]:
+        states = []
+        async for raw in streams._events(Ending()):  # type: ignore[arg-type]
+            states.append(data_of(raw)[1]["state"])
+            store.set_state(row.id, "interrupted", "stopped by the user")
+            live.read(store)
+        return states
+
+    assert asyncio.run(told()) == ["running", "interrupted"]
+
+
 def test_a_stream_counts_before_its_first_event_is_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ import msgspec
 
 from concurve.errors import BusyError, ConcurveError
 from concurve.store import Store
+from concurve.store.rows import RUNNING
 from concurve.web.aside import aside
 from concurve.web.live import LiveRun, load_estimates
 
@@ -192,7 +193,7 @@ async def _events(follower: Follower) -> AsyncIterator[bytes]:
         state = live.state(version)
         version = state.version
         yield event("state", state)
-        if not live.is_running:
+        if state.state != RUNNING:  # as it was told: the run may have ended since
             return
 
 
