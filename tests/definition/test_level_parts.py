@@ -48,6 +48,14 @@ def role_of(kernel: str, class_: str, effort: str = "quick") -> RoleSpec:
     return trial_spec(plan, cell, "t", (0, 1), lambda name, *_: [f"/bin/{name}"]).roles[0]
 
 
+def refusal(study: str, before: str, after: str) -> StudyError:
+    """What is said of a study with this change."""
+    assert study.count(before) == 1
+    with pytest.raises(StudyError) as refused:
+        parse_study(study.replace(before, after), 2, "here")
+    return refused.value
+
+
 def test_parts_fill_programs_arguments_prefixes_and_controls() -> None:
     low = role_of("jvm", "low")
     assert low.argv == (
@@ -103,11 +111,9 @@ def test_a_part_may_be_a_part_of_another_factor() -> None:
 def test_a_part_that_cannot_be_filled_is_refused(
     before: str, after: str, what: str, remedy: str
 ) -> None:
-    assert NESTED.count(before) == 1
-    with pytest.raises(StudyError) as refused:
-        parse_study(NESTED.replace(before, after), 2, "here")
-    assert what in refused.value.what and refused.value.what.startswith("here: levels.")
-    assert remedy in refused.value.remedy
+    refused = refusal(NESTED, before, after)
+    assert what in refused.what and refused.what.startswith("here: levels.")
+    assert remedy in refused.remedy
 
 
 def test_a_factor_of_which_only_parts_are_used_is_used() -> None:
@@ -131,8 +137,6 @@ def test_a_factor_of_which_only_parts_are_used_is_used() -> None:
 def test_refusals_name_the_place_and_the_remedy(
     before: str, after: str, what: str, remedy: str
 ) -> None:
-    assert STUDY.count(before) == 1
-    with pytest.raises(StudyError) as refused:
-        parse_study(STUDY.replace(before, after), 2, "here")
-    assert what in refused.value.what and refused.value.what.startswith("here: ")
-    assert remedy in refused.value.remedy
+    refused = refusal(STUDY, before, after)
+    assert what in refused.what and refused.what.startswith("here: ")
+    assert remedy in refused.remedy

@@ -66,6 +66,15 @@ def test_what_is_used_up_is_named(trial: Serving, cause: str, name: str, said: s
     assert said in limit.words
 
 
+def test_others_have_no_more_than_server_and_load_leave() -> None:
+    """What they used is counted over the whole trial, of which the measured phase is a part."""
+    limit = limit_of([serving(0.2, 0.1, 0.4)._replace(others=2.25)])
+    assert limit is not None and limit.cause == "contamination"
+    assert "processes outside the trial (1.30)" in limit.words
+    by_themselves = limit_of([serving(0.4, 0.5, 1.05)._replace(others=2.25)])
+    assert by_themselves is not None and by_themselves.cause == "cpu"
+
+
 def test_nothing_is_named_where_nothing_is_used_up() -> None:
     assert limit_of([serving(0.3, 0.3, 0.6)]) is None
     assert limit_of([serving(0.3, 0.3, 0.6, 2, 2, 4)]) is None

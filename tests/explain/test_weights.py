@@ -135,8 +135,8 @@ def made_cells() -> tuple[CellFindings, CellFindings]:
     return one, two
 
 
-def used_up(limit: str, share: float, second: RunnerUp | None) -> str:
-    estimate = Estimate(value=share, low=share - 0.02, high=share + 0.02, n=5)
+def used_up(limit: str, share: float, second: RunnerUp | None, half: float = 0.02) -> str:
+    estimate = Estimate(value=share, low=share - half, high=share + half, n=5)
     made = CellExplanation(
         parameters={}, cause="cpu", evidence="", limit=limit, share=estimate, runner_up=second
     )
@@ -153,3 +153,11 @@ def test_how_much_waits_for_what_is_used_up_is_told_however_little_it_is() -> No
         " That is 70 % [68 %, 72 %] of the loss; next: client, 30 %."
     )
     assert used_up("", 0.1, more) == ""
+
+
+def test_a_share_that_may_be_nothing_and_all_has_no_number() -> None:
+    said = " How much of the loss that is, these trials do not say"
+    second = RunnerUp("client", Estimate(value=0.9, n=5))
+    assert used_up("", 0.5, None, half=0.48) == f"{said}."
+    assert used_up("CPUs", 0.5, second, half=0.48) == f"{said}; next: client, 90 %."
+    assert used_up("", 0.5, None, half=0.44) == " That is 50 % [6 %, 94 %] of the loss."

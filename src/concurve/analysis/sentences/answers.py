@@ -155,12 +155,6 @@ def _pointed(
         return _disagreeing(plan, item, item.disagreement)
     others = _not_told_from(plan, item)
     is_led = gain is not None and _is_led(item, gain, speed)
-    if is_led and gain is not None and gain.speedup.value <= 1 and others == _ALL_OTHERS:
-        # Its median is the best, and block by block it is no faster than its base.
-        no = "no" if item.is_open else "No"  # the former follows a colon
-        return " ".join(
-            filter(None, (f"{no} setting seems better than the others.", _decide(item)))
-        )
     seems = ""
     if gain is not None and gain.speedup.in_doubt:
         seems = f"{_seems(plan, gain)}."
@@ -168,6 +162,12 @@ def _pointed(
         seems = _gain(plan, gain) if gain.is_gain else _no_gain(plan, gain)
     if not (item.is_tentative or item.is_open):
         return seems
+    if is_led and gain is not None and gain.speedup.value <= 1 and others == _ALL_OTHERS:
+        # Its median is the best, and block by block it is no faster than its base.
+        no = "no" if item.is_open else "No"  # the former follows a colon
+        return " ".join(
+            filter(None, (f"{no} setting seems better than the others.", _decide(item)))
+        )
     is_one, leader = _setting_named(plan, item, item.leader)
     fast = ""
     if gain is not None and not _is_apart(item, speed):
