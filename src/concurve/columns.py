@@ -136,7 +136,8 @@ def read_table(
             if at not in places.values() and at not in chosen and not (is_own and name == "cell")
         ]
         _check_one_curve(kept, heading, others, columns, is_own, file)
-    return OwnRows(columns, tuple(filter(None, (said, *units))))
+    in_doubt = sum(_is_in_doubt(heading, cells) for _, cells in kept) if is_own else 0
+    return OwnRows(columns, tuple(filter(None, (said, _taken(in_doubt, len(kept)), *units))))
 
 
 def _is_chosen(cells: list[str], chosen: Mapping[int, str]) -> bool:
@@ -222,7 +223,12 @@ def _why_not(heading: list[str], cells: list[str], places: dict[str, int], doubt
     empty = [name for name, place in places.items() if place >= len(cells) or not row.get(name)]
     if empty:
         return f"without {' and '.join(empty)}"
-    return _IN_DOUBT if row.get("in_doubt") == "yes" and not doubtful else ""
+    return _IN_DOUBT if _is_in_doubt(heading, cells) and not doubtful else ""
+
+
+def _is_in_doubt(heading: list[str], cells: list[str]) -> bool:
+    row = dict(zip(heading, (cell.strip() for cell in cells), strict=False))
+    return row.get("in_doubt") == "yes"
 
 
 def _left_out(reasons: dict[str, int]) -> str:
@@ -231,6 +237,19 @@ def _left_out(reasons: dict[str, int]) -> str:
         f"{count} {'row' if count == 1 else 'rows'} {reason}" for reason, count in reasons.items()
     ]
     return f"Left out: {', '.join(said)}." if said else ""
+
+
+def _taken(in_doubt: int, rows: int) -> str:
+    """What rests on rows in doubt that were taken all the same; empty without any."""
+    if not in_doubt:
+        return ""
+    some = "The only row is" if rows == 1 else f"{in_doubt} of {rows} rows are"
+    if in_doubt == 1 < rows:
+        some = f"1 of {rows} rows is"
+    return (
+        f"{some} in doubt, because the machine was not quiet: the curve, and what is predicted by "
+        "it, may show the disturbance."
+    )
 
 
 def _text(file: Path) -> str:

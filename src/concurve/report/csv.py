@@ -21,7 +21,8 @@ from concurve.words import is_number
 
 _RESERVED_CELL = {"cell", "status", "trials", "set_aside", "in_doubt", "load_failed"}
 _RESERVED_TRIAL = {
-    "cell", "block", "attempt", "used", "set_aside", "in_doubt", "load_failed", "cause"
+    "cell", "block", "attempt", "used", "set_aside", "in_doubt", "load_failed", "cause",
+    "detail",
 }  # fmt: skip
 _RESERVED_COMPARED = {"indicator", "verdict", "in_doubt", "ratio", "base", "new", "note"}
 _RESERVED_HISTORY = {"run", "started", "version", "verdict", "change"}
@@ -74,14 +75,15 @@ def cell_rows(findings: Findings) -> Rows:
 def trial_rows(findings: TrialFindings) -> Rows:
     """One row a trial that gave a figure: parameters, block, attempt, whether it is used, whether
     it is set aside for quieter ones in the primary figure, whether it is in doubt, whether the load
-    of its cell failed, the cause of a doubt, figures."""
+    of its cell failed, the cause of a doubt with its size, figures."""
     names = list(dict.fromkeys(name for dot in findings.dots for name in dot.values))
     factors = _factors(findings, _RESERVED_TRIAL, names)
-    causes = {(item.cell, item.block, item.attempt): item.cause for item in findings.rejects}
+    rejects = {(item.cell, item.block, item.attempt): item for item in findings.rejects}
     parameters = {cell.index: cell.parameters for cell in findings.cells}
     doubted = {(item.cell, item.block, item.attempt) for item in findings.rejects if item.used}
     failed = {cell.index for cell in findings.cells if cell.load_failed}
-    of_trial = ["block", "attempt", "used", "set_aside", "in_doubt", "load_failed", "cause"]
+    of_trial = ["block", "attempt", "used", "set_aside", "in_doubt", "load_failed"]
+    of_trial += ["cause", "detail"]
     heading = ["cell", *factors.values(), *of_trial, *names]
     rows: list[list[object]] = []
     for dot in findings.dots:
@@ -90,7 +92,8 @@ def trial_rows(findings: TrialFindings) -> Rows:
         key = (dot.cell, dot.block, dot.attempt)
         aside = findings.primary in dot.set_aside
         row += [dot.block, dot.attempt, dot.used, aside, key in doubted, dot.cell in failed]
-        row += [causes.get(key, "")]
+        reject = rejects.get(key)
+        row += ["", ""] if reject is None else [reject.cause, reject.detail]
         row += [_finite(dot.values.get(name)) for name in names]
         rows.append(row)
     return Rows(heading, rows)

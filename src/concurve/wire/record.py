@@ -437,11 +437,14 @@ class CpuQuota(_Record, frozen=True):
 
 
 class Runtime(_Record, frozen=True):
-    """Samples of the goroutines of a Go program. Counts are of goroutines in all readings."""
+    """Samples of the goroutines of a Go program. Counts are of goroutines in all readings; one
+    reading is of all processes of the role."""
 
     name: Annotated[str, about(enum=["go"]), ALWAYS] = "go"
     readings: Annotated[Count, ALWAYS] = 0
-    collecting: Annotated[Count, about("Readings in which the collector marked."), ALWAYS] = 0
+    collecting: Annotated[
+        Count, about("Readings in which the collector marked, in half of the processes."), ALWAYS
+    ] = 0
     running: Annotated[Count, about("Goroutines that ran or could run."), ALWAYS] = 0
     in_calls: Annotated[Count, about("Goroutines in system calls."), ALWAYS] = 0
     waiting: Annotated[

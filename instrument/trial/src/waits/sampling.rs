@@ -75,8 +75,8 @@ impl WaitSampling {
         for (role, name) in sample.calls {
             *self.roles[role].calls.entry(name).or_default() += 1;
         }
-        for (role, reading) in sample.runtimes {
-            self.roles[role].runtime.add(reading);
+        for (role, readings) in sample.runtimes {
+            self.roles[role].runtime.add(readings);
         }
         for (role, tid, captured) in sample.stacks {
             if let Some((tid, number)) = tid.zip(captured.number()) {

@@ -48,8 +48,8 @@ pub struct WaitSample {
     pub observations: Vec<(SampledThread, Observation)>,
     /// The names of the calls that threads waited in, where they have one, by role.
     pub calls: Vec<(usize, &'static str)>,
-    /// What runtimes say, by role.
-    pub runtimes: Vec<(usize, GoReading)>,
+    /// What the runtimes of a role's processes say, by role.
+    pub runtimes: BTreeMap<usize, Vec<GoReading>>,
     /// The tops of the stacks of what waited for locks, by role; each with its thread, if it is one.
     pub stacks: Vec<(usize, Option<u32>, Captured)>,
     /// In all, and of it for the stacks.
@@ -240,8 +240,10 @@ impl SyscallReader {
         let waiters = waiters(&observations, &readings, &roles);
         let (stacks, stacks_cpu_ns) = self.stacks(waiters, request.stacks_ns);
         self.forget();
-        let of_role = |(pid, reading)| (roles[&pid], reading);
-        let runtimes = readings.into_iter().map(of_role).collect();
+        let mut runtimes: BTreeMap<usize, Vec<GoReading>> = BTreeMap::new();
+        for (pid, reading) in readings {
+            runtimes.entry(roles[&pid]).or_default().push(reading);
+        }
         WaitSample {
             observations,
             calls: std::mem::take(&mut self.calls),

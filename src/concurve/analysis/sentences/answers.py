@@ -182,8 +182,17 @@ def _pointed(
         pointed = f"The figures point to {describe(item.leader)}{which}."
     else:
         best = f"{leader} {'seems' if is_one else 'seem'} best{f', {fast}' if fast else ''}"
-        pointed = f"{best}{f'; {others} may be as good' if others else ''}."
+        pointed = f"{best}{_rivals(plan, item, others)}."
     return " ".join(filter(None, (pointed, seems, _decide(item))))
+
+
+def _rivals(plan: Plan, item: BestFinding, others: str) -> str:
+    """``; 4 and 8 may be as good, 1 is not``. What disturbed trials have behind is not excluded."""
+    if not others:
+        return ""
+    worse = _named(plan, item, item.behind) if item.is_open else ""
+    more = f", {worse} {words.verb(len(item.behind))} not" if worse else ""
+    return f"; {others} may be as good{more}"
 
 
 def _decide(item: BestFinding) -> str:
