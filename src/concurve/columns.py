@@ -55,10 +55,12 @@ _IN_DOUBT = "in doubt (--in-doubt takes them)"
 
 class OwnRows(NamedTuple):
     """The named columns of a table, without the rows by which a table of ours says of itself that
-    they do not count; ``said`` are sentences on what was left out, and on units."""
+    they do not count; ``said`` are sentences on what was left out, and on units; the cells of the
+    columns ``with_units`` had units."""
 
     columns: dict[str, list[float]]
     said: tuple[str, ...]
+    with_units: frozenset[str] = frozenset()
 
 
 def read_columns(file: Path, names: Sequence[str]) -> dict[str, list[float]]:
@@ -121,10 +123,9 @@ def read_table(
             f"{file} has no row where {asked}",
             "; ".join(f"{heading[at]} has {_some(_values(rows[1:], at))}" for at in chosen),
         )
-    columns, units = {}, []
+    columns, units = {}, {}
     for name, place in places.items():
-        columns[name], unit = _numbers(kept, place, name, separator, file)
-        units.append(unit)
+        columns[name], units[name] = _numbers(kept, place, name, separator, file)
     if one_curve:
         factors = heading
         if is_own:
@@ -137,7 +138,11 @@ def read_table(
         ]
         _check_one_curve(kept, heading, others, columns, is_own, file)
     in_doubt = sum(_is_in_doubt(heading, cells) for _, cells in kept) if is_own else 0
-    return OwnRows(columns, tuple(filter(None, (said, _taken(in_doubt, len(kept)), *units))))
+    return OwnRows(
+        columns,
+        tuple(filter(None, (said, _taken(in_doubt, len(kept)), *units.values()))),
+        frozenset(name for name, unit in units.items() if unit),
+    )
 
 
 def _is_chosen(cells: list[str], chosen: Mapping[int, str]) -> bool:
