@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from concurve.cli.hiding import hide_words
+from concurve.secrets.command_line import hide_words
 from concurve.definition.hiding import check_marked
 from concurve.errors import StudyError
 from concurve.secrets import Secrets
