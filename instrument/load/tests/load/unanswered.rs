@@ -344,6 +344,16 @@ fn the_log_of_requests_agrees_with_the_log_of_the_server() {
     }
 }
 
+/// The shortest of many pauses: no machine disturbs all of them.
+#[test]
+fn a_pause_is_not_rounded_up_to_milliseconds() {
+    let run = run(answers_all, "--sessions 1 --think 100us --duration 2s");
+    let pause_ns = |it: &[Row]| it[1].sent_ns.unwrap() - it[0].answered_ns.unwrap();
+    let least_ns = run.rows[..run.rows.len() - 1].windows(2).map(pause_ns).min();
+    let least_ns = least_ns.unwrap();
+    assert!((100_000..500_000).contains(&least_ns), "{least_ns}");
+}
+
 #[test]
 fn a_log_of_requests_that_cannot_be_written_is_refused_before_anything_is_sent() {
     let planted = Planted::start(answers_all);
