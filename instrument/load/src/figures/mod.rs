@@ -50,6 +50,8 @@ pub struct Figures {
     /// connection, is unanswered, or was skipped.
     pub due: u64,
     pub unanswered: u64,
+    /// Closed loop: transactions that sessions which hang at the end could not begin.
+    pub kept_from_beginning: u64,
     /// Latencies of all transactions, and by kind; with the ages of those that were not answered.
     pub latency: Distribution,
     pub kinds: Vec<Distribution>,
@@ -100,6 +102,7 @@ impl Figures {
         let answered = total.answered();
         let Unanswered {
             unanswered,
+            kept_from_beginning,
             latency,
             kinds,
         } = unanswered::distributions(pace, &mut all, &total);
@@ -131,6 +134,7 @@ impl Figures {
             sessions_lost: all.lost.values().sum(),
             due: answered + all.transactions_lost + unanswered + all.skipped,
             unanswered,
+            kept_from_beginning,
             latency,
             kinds,
             percentiles,
@@ -174,9 +178,11 @@ impl Figures {
         self.all.transactions_lost + self.unanswered + self.all.skipped
     }
 
-    /// Share of what was due that was not answered.
+    /// Share of what was due that was not answered. What sessions that hang could not begin counts as due:
+    /// else the share of a server that hangs would be the smaller, the longer it does.
     pub fn unanswered_share(&self) -> f64 {
-        self.missing() as f64 / self.due.max(1) as f64
+        let kept = self.kept_from_beginning;
+        (self.missing() + kept) as f64 / (self.due + kept).max(1) as f64
     }
 
     /// An error if more than this share was not answered.

@@ -15,6 +15,9 @@ const STEPS_MAX: u64 = 1000;
 pub struct Unanswered {
     /// Transactions that were due, and not answered, lost or skipped.
     pub unanswered: u64,
+    /// Closed loop: transactions that sessions which hang would have begun at their usual pace. They are in
+    /// the distributions, and neither due nor unanswered.
+    pub kept_from_beginning: u64,
     /// Of all kinds, and of each.
     pub latency: Distribution,
     pub kinds: Vec<Distribution>,
@@ -27,8 +30,11 @@ pub fn distributions(pace: Pace, all: &mut Tally, total: &KindTally) -> Unanswer
         false => all.ages.iter().map(|it| it.0.clone()).collect(),
     };
     let mut unanswered = all.unanswered;
+    let mut kept_from_beginning = 0;
     if let Pace::Closed { think_ns } = pace {
-        unanswered += add_hanging(all, total, think_ns, &mut ages);
+        let hanging = add_hanging(all, total, think_ns, &mut ages);
+        unanswered += hanging.under_way;
+        kept_from_beginning = hanging.kept_from_beginning;
     }
     let wall_ns = all.wall_ns();
     for age in ages.iter().flat_map(|it| it.iter_recorded()) {
@@ -44,9 +50,18 @@ pub fn distributions(pace: Pace, all: &mut Tally, total: &KindTally) -> Unanswer
     };
     Unanswered {
         unanswered,
+        kept_from_beginning,
         latency: Distribution::new(total.latency_ns.clone(), Some(sum)),
         kinds: all.kinds.iter().zip(ages).map(of_kind).collect(),
     }
+}
+
+/// What hangs at the end of a closed loop.
+struct Hanging {
+    /// Transactions under way.
+    under_way: u64,
+    /// Those that were not begun because of them.
+    kept_from_beginning: u64,
 }
 
 /// Closed loop: adds transactions that were under way at the end for longer than any answer took, and
@@ -55,18 +70,27 @@ pub fn distributions(pace: Pace, all: &mut Tally, total: &KindTally) -> Unanswer
 /// A session that hangs begins no others, so that the more it hangs, the less it counts. It is given
 /// those that it would have begun at its usual pace, as `recordValueWithExpectedInterval` of
 /// HdrHistogram does for answers that come late (Tene 2013): one for each mean cycle.
-fn add_hanging(all: &Tally, total: &KindTally, think_ns: u64, ages: &mut [Histogram<u64>]) -> u64 {
+fn add_hanging(
+    all: &Tally,
+    total: &KindTally,
+    think_ns: u64,
+    ages: &mut [Histogram<u64>],
+) -> Hanging {
     let longest_ns = total.latency_ns.max();
     let cycle_ns = match total.answered() {
         0 => u64::MAX,
         _ => (total.latency_ns.mean() as u64 + think_ns).max(1),
     };
-    let mut hanging = 0;
+    let mut hanging = Hanging {
+        under_way: 0,
+        kept_from_beginning: 0,
+    };
     for it in all.in_flight.iter().filter(|it| it.age_ns > longest_ns) {
-        hanging += 1;
+        hanging.under_way += 1;
         let ages = &mut ages[it.kind];
         ages.saturating_record(it.age_ns);
         let others = it.age_ns / cycle_ns;
+        hanging.kept_from_beginning += others;
         let steps = others.min(STEPS_MAX);
         for step in 1..=steps {
             let counted = others * step / steps - others * (step - 1) / steps;
@@ -130,4 +154,33 @@ fn kind_of(mut ticket: u64, weights: &[u64]) -> usize {
         found
     });
     found.unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counts::tally::InFlight;
+    use crate::workload::Ending;
+
+    #[test]
+    fn a_session_that_hangs_counts_what_it_could_not_begin() {
+        let mut all = Tally::new(1, 2);
+        (all.begin_ns, all.end_ns) = (0, 1_000_000_000);
+        for _ in 0..10 {
+            all.end(0, 0, 1_000_000, Ending::Ok);
+        }
+        for age_ns in [500_000_000, 900_000] {
+            all.in_flight.push(InFlight { kind: 0, age_ns });
+        }
+        let total = all.total();
+        let pace = Pace::Closed {
+            think_ns: 9_000_000,
+        };
+        let found = distributions(pace, &mut all, &total);
+        // One cycle is 10 ms; the session that waits for less than an answer took does not hang.
+        assert_eq!(found.unanswered, 1);
+        assert!(found.kept_from_beginning.abs_diff(50) <= 1);
+        let in_distribution = found.latency.unanswered().len();
+        assert_eq!(in_distribution, found.unanswered + found.kept_from_beginning);
+    }
 }

@@ -261,6 +261,16 @@ fn a_limit_of_unanswered_transactions_has_an_exit_code_for_scripts() {
 }
 
 #[test]
+fn a_limit_counts_what_sessions_that_hang_could_not_begin() {
+    let arguments = "--workload get --keys session --sessions 5 --duration 2s";
+    let planted = Planted::start(stops_after_400);
+    let limited = format!("{arguments} --unanswered-max 10%");
+    let ended = load(planted.address(), &limited);
+    assert_eq!(ended.output.status.code(), Some(4), "{}", ended.stderr());
+    assert!(ended.stdout().contains("unanswered   5 at the end"));
+}
+
+#[test]
 fn what_the_backlog_drops_counts_like_what_waits() {
     let run = open_loop(stops_after_400, "--backlog 50");
     run.assert_complete();
