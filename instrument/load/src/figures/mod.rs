@@ -90,7 +90,8 @@ impl Figures {
         mut tallies: Vec<Tally>,
         machine_busy: Option<String>,
     ) -> Self {
-        unanswered::add_due_of_lost_workers(plan, pace, &mut tallies);
+        let kinds = plan.workload.kinds();
+        unanswered::add_due_of_lost_workers(plan.sessions, kinds, pace, &mut tallies);
         let busiest_thread_share = busiest_share(&tallies);
         let all_ran_ns = all_ran_until(&tallies);
         let workers = match tallies.len() {

@@ -5,7 +5,8 @@ use hdrhistogram::Histogram;
 use super::distribution::Distribution;
 use crate::counts::histogram::histogram;
 use crate::counts::tally::{KindTally, Tally};
-use crate::plan::{Pace, Plan};
+use crate::plan::Pace;
+use crate::workload::TransactionKind;
 
 /// A session that hangs is given so many transactions that it could not begin, at most: if they were
 /// more, one stands for several.
@@ -102,27 +103,35 @@ fn add_hanging(
 }
 
 /// Open loop: a worker that has lost all of its sessions ends, and its part of the schedule is still due
-/// until all have ended. How much that is follows from the rate.
-pub fn add_due_of_lost_workers(plan: &Plan, pace: Pace, tallies: &mut [Tally]) {
+/// until all have ended. How much that is follows from the rate. One that had lost them before measuring
+/// began has ended at that time.
+pub fn add_due_of_lost_workers(
+    sessions: u64,
+    kinds: &[TransactionKind],
+    pace: Pace,
+    tallies: &mut [Tally],
+) {
     let Pace::Open {
         rate_per_second, ..
     } = pace
     else {
         return;
     };
+    let measured = tallies.iter().filter(|it| it.end_ns > 0);
+    let Some(begin_ns) = measured.map(|it| it.begin_ns).min() else {
+        return;
+    };
     let end_ns = tallies.iter().map(|it| it.end_ns).max().unwrap_or(0);
-    let weights: Vec<u64> = plan
-        .workload
-        .kinds()
-        .iter()
-        .map(|it| u64::from(it.weight))
-        .collect();
+    let weights: Vec<u64> = kinds.iter().map(|it| u64::from(it.weight)).collect();
     for tally in tallies {
         let lost: u64 = tally.lost.values().sum();
-        if lost < tally.sessions.len() as u64 || tally.end_ns == 0 {
+        if lost < tally.sessions.len() as u64 {
             continue;
         }
-        let own = tally.sessions.len() as f64 / plan.sessions as f64;
+        if tally.end_ns == 0 {
+            (tally.begin_ns, tally.end_ns) = (begin_ns, begin_ns);
+        }
+        let own = tally.sessions.len() as f64 / sessions as f64;
         let interval_ns = 1e9 / (rate_per_second * own);
         let rest_ns = (end_ns - tally.end_ns) as f64;
         // What was not answered before is older by the rest as well.
@@ -160,7 +169,37 @@ fn kind_of(mut ticket: u64, weights: &[u64]) -> usize {
 mod tests {
     use super::*;
     use crate::counts::tally::InFlight;
+    use crate::plan::Spread;
     use crate::workload::Ending;
+
+    #[test]
+    fn a_worker_that_lost_its_sessions_before_measuring_was_due_to_do_its_part() {
+        let pace = Pace::Open {
+            rate_per_second: 1000.0,
+            spread: Spread::Constant,
+            backlog_max: 0,
+        };
+        let kinds = [TransactionKind {
+            name: "get".to_owned(),
+            weight: 1,
+            round_trips: std::iter::once(0..1).collect(),
+        }];
+        let due = |lost_all: bool, measured: bool| {
+            let mut tallies = [Tally::new(1, 3), Tally::new(1, 1)];
+            if measured {
+                (tallies[0].begin_ns, tallies[0].end_ns) = (5_000_000_000, 7_000_000_000);
+            }
+            if lost_all {
+                tallies[1].lost.insert("reset by peer".to_owned(), 1);
+            }
+            add_due_of_lost_workers(4, &kinds, pace, &mut tallies);
+            (tallies[1].due, tallies[1].unanswered)
+        };
+        // A quarter of the sessions, for 2 s.
+        assert_eq!(due(true, true), (500, 500));
+        assert_eq!(due(false, true), (0, 0));
+        assert_eq!(due(true, false), (0, 0), "nothing was measured at all");
+    }
 
     #[test]
     fn a_session_that_hangs_counts_what_it_could_not_begin() {
