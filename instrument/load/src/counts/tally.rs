@@ -201,6 +201,11 @@ impl Tally {
         total
     }
 
+    /// When measuring began and ended, on CLOCK_MONOTONIC; `None` if the run ended before.
+    pub fn measured_ns(&self) -> Option<(u64, u64)> {
+        (self.end_ns > 0).then_some((self.begin_ns, self.end_ns))
+    }
+
     /// From the first worker's beginning to the last one's end.
     pub fn wall_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.begin_ns)
@@ -356,6 +361,15 @@ mod tests {
         assert_eq!((total.ok, total.refused, total.failed()), (1, 1, 1));
         assert_eq!((total.answered(), total.ended()), (3, 3));
         assert_eq!(total.latency_ns.max(), 3_001);
+    }
+
+    #[test]
+    fn what_ended_before_it_was_measured_has_no_times() {
+        let nothing = Tally::merged(vec![Tally::new(1, 1), Tally::new(1, 1)]);
+        assert_eq!((nothing.measured_ns(), nothing.wall_ns()), (None, 0));
+        let mut measured = Tally::new(1, 1);
+        (measured.begin_ns, measured.end_ns) = (5, 20);
+        assert_eq!(measured.measured_ns(), Some((5, 20)));
     }
 
     #[test]
