@@ -482,7 +482,7 @@ mod tests {
             end: End::After { ns: END_NS },
             ..Task::NONE
         });
-        let mut send = |_| {};
+        let mut send = |_: WorkerMessage| {};
         recorder.advance(0, Traffic::default, &mut send);
         let due_ns = END_NS / 2;
         let begin = Due::Begin { session: 0, due_ns };
