@@ -10,7 +10,7 @@ use super::open_loop::{Due, OpenLoop};
 use super::session::ScheduledTransaction;
 use crate::counts::histogram::histogram;
 use crate::counts::requests::{Outcome, RequestTimes};
-use crate::counts::tally::{CONNECTION_LOST, InFlight, Interval, ResourceUsage, Tally};
+use crate::counts::tally::{CONNECTION_LOST, InFlight, Interval, ResourceUsage, Tally, add_count};
 use crate::counts::timeline::Timeline;
 use crate::error::Error;
 use crate::plan::{End, Pace, Plan, Task};
@@ -241,7 +241,7 @@ impl Recorder {
         remaining: u64,
         now: u64,
     ) {
-        *self.tally.lost.entry(reason.to_owned()).or_default() += 1;
+        add_count(&mut self.tally.lost, reason.to_owned(), 1);
         if self.task.ends_by_number() {
             self.tally.not_begun += remaining;
         }

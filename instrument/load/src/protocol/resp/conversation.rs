@@ -211,5 +211,5 @@ fn error_kind(text: &str) -> String {
             kind.push_str(word);
         }
     }
-    kind.chars().take(48).collect()
+    kind
 }
