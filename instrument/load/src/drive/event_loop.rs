@@ -121,7 +121,7 @@ impl<'a> EventLoop<'a> {
         for session in &mut self.sessions {
             session.remaining = match task.end {
                 _ if session.lost => 0,
-                End::Transactions(total) => plan.transactions_of(session.number, total),
+                End::Transactions { number, .. } => plan.transactions_of(session.number, number),
                 End::After { .. } => u64::MAX,
             };
         }
@@ -258,7 +258,12 @@ impl<'a> EventLoop<'a> {
                 .end_schedule(open, now, kinds, &mut self.random),
             None => Vec::new(),
         };
-        let has_done_number = self.recorder.task.ends_by_number() && self.unfinished == 0;
+        let task = self.recorder.task;
+        if task.ends_by_number() && now >= task.end_ns() {
+            let remaining = self.sessions.iter().map(|it| it.remaining);
+            self.recorder.not_begun(remaining.sum());
+        }
+        let has_done_number = task.ends_by_number() && self.unfinished == 0;
         let under_way = self.sessions.iter().enumerate().flat_map(|(index, it)| {
             it.begun()
                 .map(move |begun| Outstanding::under_way(index, begun))

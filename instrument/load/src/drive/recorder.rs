@@ -139,7 +139,7 @@ impl Recorder {
         self.unanswered.clear();
         self.skipped_ns.clear();
         self.tally.timeline = Timeline::new(match task.end {
-            End::Transactions(_) => None,
+            End::Transactions { .. } => None,
             End::After { ns } => Some(ns),
         });
         // An open loop counts what was due in the measured time, and a task that ends by a number
@@ -259,6 +259,11 @@ impl Recorder {
             }
             self.unanswered.push(left);
         }
+    }
+
+    /// The time of a task that ends by a number is over: so many transactions were not begun.
+    pub fn not_begun(&mut self, transactions: u64) {
+        self.tally.not_begun += transactions;
     }
 
     /// A transaction of an open loop has become due.

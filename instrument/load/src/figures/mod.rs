@@ -21,7 +21,7 @@ use self::unanswered::Unanswered;
 use crate::counts::tally::{KindTally, Tally, by_kind};
 use crate::counts::timeline::Timeline;
 use crate::error::Error;
-use crate::plan::{Pace, Plan, Target};
+use crate::plan::{End, Goal, Pace, Plan, Target};
 use crate::units::{count, percent, time};
 
 /// A client thread that used more of a CPU than this may limit the rate.
@@ -241,8 +241,13 @@ impl Figures {
         let mut found = Vec::from_iter(lost_sessions(plan.sessions, &self.all.lost));
         found.extend(machine_busy);
         if self.all.not_begun > 0 {
+            let why = match (self.sessions_lost, is_limited(&plan.goal)) {
+                (0, _) => "the --duration was over",
+                (_, false) => "they were those of lost sessions",
+                (_, true) => "they were those of lost sessions, or the --duration was over",
+            };
             found.push(format!(
-                "{} of the transactions asked for were not begun: they were those of lost sessions",
+                "{} of the transactions asked for were not begun: {why}",
                 self.all.not_begun
             ));
         }
@@ -260,6 +265,14 @@ impl Figures {
         }
         found
     }
+}
+
+/// Whether a number of transactions was to be done within a time.
+fn is_limited(goal: &Goal) -> bool {
+    let Goal::Load(load) = goal else {
+        return false;
+    };
+    matches!(load.end, End::Transactions { within_ns, .. } if within_ns.is_some())
 }
 
 /// Transactions that are under way on average in a closed loop whose sessions always have some, at least. A
