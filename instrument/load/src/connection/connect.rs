@@ -294,7 +294,10 @@ mod tests {
         let deadline = Deadline::after_ns(60_000_000_000, &stop);
         let first = deadline.of_attempts(3);
         let left_ns = deadline.until_ns - first.until_ns;
-        assert!((30_000_000_000..=40_000_000_000).contains(&left_ns), "{left_ns}");
+        assert!(
+            (30_000_000_000..=40_000_000_000).contains(&left_ns),
+            "{left_ns}"
+        );
         assert!(deadline.of_attempts(1).until_ns <= deadline.until_ns);
         let refused = any_of(&Addresses::new(vec![closed(), closed()]), deadline);
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::ConnectionRefused);

@@ -420,7 +420,10 @@ mod tests {
         assert_eq!(by_kind(&counts(2)), "2 × K02, 1 × K01");
         let text = by_kind(&counts(12));
         assert!(text.starts_with("12 × K12, 11 × K11"), "{text}");
-        assert!(text.ends_with("3 × K03, 3 × one of 2 other kinds"), "{text}");
+        assert!(
+            text.ends_with("3 × K03, 3 × one of 2 other kinds"),
+            "{text}"
+        );
         assert_eq!(by_kind(&counts(0)), "");
     }
 

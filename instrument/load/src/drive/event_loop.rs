@@ -411,11 +411,7 @@ fn wait_for(
 
 /// Waits for events, until a time and no longer. If it has to sleep, the next call has the events that wake
 /// it; where events are there already, it is one system call.
-fn wait_exactly(
-    epoll: &OwnedFd,
-    events: &mut Vec<epoll::Event>,
-    due_ns: u64,
-) -> Result<(), Error> {
+fn wait_exactly(epoll: &OwnedFd, events: &mut Vec<epoll::Event>, due_ns: u64) -> Result<(), Error> {
     wait_for(epoll, events, Some(AT_ONCE))?;
     if !events.is_empty() || due_ns <= monotonic_ns() {
         return Ok(());
@@ -484,7 +480,10 @@ mod tests {
 
     #[test]
     fn a_sleep_is_as_long_as_it_is_to_the_next_due_time() {
-        assert_eq!(timeout(5_000_001_100, 3_999_999_000), Some(timespec(1_000_002_100)));
+        assert_eq!(
+            timeout(5_000_001_100, 3_999_999_000),
+            Some(timespec(1_000_002_100))
+        );
         assert_eq!(timeout(1_100_000, 0), Some(timespec(1_100_000)));
         assert_eq!(timeout(1, 2), Some(AT_ONCE), "it is due already");
         assert_eq!(timeout(u64::MAX, 2), None);

@@ -220,6 +220,9 @@ mod tests {
         assert_eq!(found.unanswered, 1);
         assert!(found.kept_from_beginning.abs_diff(50) <= 1);
         let in_distribution = found.latency.unanswered().len();
-        assert_eq!(in_distribution, found.unanswered + found.kept_from_beginning);
+        assert_eq!(
+            in_distribution,
+            found.unanswered + found.kept_from_beginning
+        );
     }
 }

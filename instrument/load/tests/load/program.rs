@@ -514,10 +514,7 @@ fn a_server_that_does_not_answer_a_mark_delays_it_for_a_time_and_is_named() {
     let ended = load(&server.address, arguments).ok();
     assert_eq!(ended.indicator("operations"), 9.0);
     let said = ended.stdout();
-    assert!(
-        said.contains("\"PHASE BEGIN\": no answer in 2 s"),
-        "{said}"
-    );
+    assert!(said.contains("\"PHASE BEGIN\": no answer in 2 s"), "{said}");
 }
 
 #[test]
@@ -535,13 +532,17 @@ fn a_number_that_a_server_does_not_answer_ends_with_the_time() {
                 }
             }
         });
-        let arguments = format!("--workload set --sessions 2 --transactions 20 --duration 1s {more}");
+        let arguments =
+            format!("--workload set --sessions 2 --transactions 20 --duration 1s {more}");
         let ended = load(&server.address, &arguments).ok();
         assert_eq!(ended.indicator("operations"), 4.0, "{more}");
         assert_eq!(ended.indicator("in_doubt"), 2.0);
         assert_eq!(ended.indicator("not_begun"), 14.0);
         let said = ended.stdout();
-        assert!(said.contains("not begun: the --duration was over"), "{said}");
+        assert!(
+            said.contains("not begun: the --duration was over"),
+            "{said}"
+        );
         assert_eq!(ended.edges(), ["measure begin", "measure end"]);
     }
 }

@@ -359,7 +359,10 @@ fn the_log_of_requests_agrees_with_the_log_of_the_server() {
 fn a_pause_is_not_rounded_up_to_milliseconds() {
     let run = run(answers_all, "--sessions 1 --think 100us --duration 2s");
     let pause_ns = |it: &[Row]| it[1].sent_ns.unwrap() - it[0].answered_ns.unwrap();
-    let least_ns = run.rows[..run.rows.len() - 1].windows(2).map(pause_ns).min();
+    let least_ns = run.rows[..run.rows.len() - 1]
+        .windows(2)
+        .map(pause_ns)
+        .min();
     let least_ns = least_ns.unwrap();
     assert!((100_000..500_000).contains(&least_ns), "{least_ns}");
 }

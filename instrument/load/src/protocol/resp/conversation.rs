@@ -145,7 +145,6 @@ impl RespConversation {
             (None, _) => Answer::Done(None),
         }))
     }
-
 }
 
 impl Conversation for RespConversation {

@@ -43,7 +43,10 @@ impl Resp {
 fn abort(service: Service, statements: &[Statement]) -> Option<&'static str> {
     match service {
         Service::Records | Service::Statements => Some("ABORT"),
-        Service::Keys => statements.iter().any(begins_transaction).then_some("DISCARD"),
+        Service::Keys => statements
+            .iter()
+            .any(begins_transaction)
+            .then_some("DISCARD"),
     }
 }
 

@@ -60,7 +60,8 @@ impl ReplyReader {
                     }
                 };
             };
-            let begin = std::mem::replace(&mut at, at + length);
+            let begin = at;
+            at += length;
             let whole = match next {
                 Next::Whole(reply) => Some(reply),
                 // Attributes come before the reply that they belong to.
@@ -283,7 +284,10 @@ mod tests {
             // What belongs to no request, or is only said of a reply.
             (">2\r\n+a\r\n-ERR d\r\n", Some(Reply::Push)),
             ("|1\r\n+a\r\n-ERR e\r\n:7\r\n", Some(Reply::Number(7))),
-            ("*2\r\n+a\r\n|1\r\n+b\r\n-ERR f\r\n:8\r\n", Some(Reply::Number(8))),
+            (
+                "*2\r\n+a\r\n|1\r\n+b\r\n-ERR f\r\n:8\r\n",
+                Some(Reply::Number(8)),
+            ),
             ("|0\r\n*0\r\n", Some(Reply::Ok)),
         ] {
             let found = parse(input.as_bytes()).unwrap();
