@@ -512,7 +512,8 @@ mod tests {
         let mut events = Vec::with_capacity(1);
         wait_exactly(&epoll, &mut events, 0).unwrap();
         assert!(events.is_empty());
-        let waking = std::thread::spawn(move || stop.now());
+        let other = stop.clone();
+        let waking = std::thread::spawn(move || other.now());
         while events.is_empty() {
             wait_exactly(&epoll, &mut events, u64::MAX).unwrap();
         }
