@@ -27,6 +27,7 @@ from concurve.definition.beside_line import Beside
 from concurve.definition.catalogue import find_study
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.hiding import check_marked, hidden
+from concurve.definition.levels import joined_levels, split_levels
 from concurve.definition.pointing import Pointing, point
 from concurve.definition.study import EFFORTS, Hooks, Study, with_java
 from concurve.definition.study_check import with_rules
@@ -568,7 +569,7 @@ def _mark_levels(secrets: Sequence[str], parameters: Mapping[str, Levels]) -> No
     """Know the levels of parameters that are marked."""
     for name in secrets:
         given = parameters.get(name, ())
-        for level in given.split(",") if isinstance(given, str) else map(str, given):
+        for level in split_levels(given) if isinstance(given, str) else map(str, given):
             if len(level.strip()) >= CHARS_MIN and not references(level):
                 KNOWN.add(name.upper(), level.strip())
 
@@ -597,7 +598,7 @@ def _hidden_place(db: str | None) -> str | None:
 def _levels_text(name: str, levels: Sequence[Level] | str) -> str:
     if isinstance(levels, int | float):
         raise StudyError(f"{name}: {levels!r} instead of levels", f"[{levels!r}]")
-    return levels if isinstance(levels, str) else ",".join(map(str, levels))
+    return levels if isinstance(levels, str) else joined_levels(levels)
 
 
 def _command_text(given: Command | None, what: str) -> str | None:

@@ -55,10 +55,12 @@ _IN_DOUBT = "in doubt (--in-doubt takes them)"
 
 class OwnRows(NamedTuple):
     """The named columns of a table, without the rows by which a table of ours says of itself that
-    they do not count; ``said`` are sentences on what was left out, and on units."""
+    they do not count; ``said`` are sentences on what was left out, and on units; the cells of the
+    columns ``with_units`` had units."""
 
     columns: dict[str, list[float]]
     said: tuple[str, ...]
+    with_units: frozenset[str] = frozenset()
 
 
 def read_columns(file: Path, names: Sequence[str]) -> dict[str, list[float]]:
@@ -121,10 +123,9 @@ def read_table(
             f"{file} has no row where {asked}",
             "; ".join(f"{heading[at]} has {_some(_values(rows[1:], at))}" for at in chosen),
         )
-    columns, units = {}, []
+    columns, units = {}, {}
     for name, place in places.items():
-        columns[name], unit = _numbers(kept, place, name, separator, file)
-        units.append(unit)
+        columns[name], units[name] = _numbers(kept, place, name, separator, file)
     if one_curve:
         factors = heading
         if is_own:
@@ -136,7 +137,12 @@ def read_table(
             if at not in places.values() and at not in chosen and not (is_own and name == "cell")
         ]
         _check_one_curve(kept, heading, others, columns, is_own, file)
-    return OwnRows(columns, tuple(filter(None, (said, *units))))
+    in_doubt = sum(_is_in_doubt(heading, cells) for _, cells in kept) if is_own else 0
+    return OwnRows(
+        columns,
+        tuple(filter(None, (said, _taken(in_doubt, len(kept)), *units.values()))),
+        frozenset(name for name, unit in units.items() if unit),
+    )
 
 
 def _is_chosen(cells: list[str], chosen: Mapping[int, str]) -> bool:
@@ -222,7 +228,12 @@ def _why_not(heading: list[str], cells: list[str], places: dict[str, int], doubt
     empty = [name for name, place in places.items() if place >= len(cells) or not row.get(name)]
     if empty:
         return f"without {' and '.join(empty)}"
-    return _IN_DOUBT if row.get("in_doubt") == "yes" and not doubtful else ""
+    return _IN_DOUBT if _is_in_doubt(heading, cells) and not doubtful else ""
+
+
+def _is_in_doubt(heading: list[str], cells: list[str]) -> bool:
+    row = dict(zip(heading, (cell.strip() for cell in cells), strict=False))
+    return row.get("in_doubt") == "yes"
 
 
 def _left_out(reasons: dict[str, int]) -> str:
@@ -231,6 +242,19 @@ def _left_out(reasons: dict[str, int]) -> str:
         f"{count} {'row' if count == 1 else 'rows'} {reason}" for reason, count in reasons.items()
     ]
     return f"Left out: {', '.join(said)}." if said else ""
+
+
+def _taken(in_doubt: int, rows: int) -> str:
+    """What rests on rows in doubt that were taken all the same; empty without any."""
+    if not in_doubt:
+        return ""
+    some = "The only row is" if rows == 1 else f"{in_doubt} of {rows} rows are"
+    if in_doubt == 1 < rows:
+        some = f"1 of {rows} rows is"
+    return (
+        f"{some} in doubt, because the machine was not quiet: the curve, and what is predicted by "
+        "it, may show the disturbance."
+    )
 
 
 def _text(file: Path) -> str:

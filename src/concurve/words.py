@@ -160,6 +160,25 @@ def quantity_with_interval(value: float, low: float | None, high: float | None, 
     return f"{quantity(value, unit)} {span}"
 
 
+#: A ratio is written with so many decimals, unless they hide on which side of 1 it is.
+_RATIO_DIGITS = 2
+_RATIO_DIGITS_MAX = 6
+
+
+def ratio_digits(value: float, low: float | None = None, high: float | None = None) -> int:
+    """With how many decimals a ratio and its interval are written: so many that an interval that
+    leaves out 1 does so in print, and that a small ratio has two digits of its own."""
+    digits = _RATIO_DIGITS
+    ends = [end for end in (low, high) if end is not None]
+    if ends and not min(ends) <= 1 <= max(ends):
+        nearest_end = min(ends, key=lambda end: abs(end - 1))
+        while digits < _RATIO_DIGITS_MAX and round(nearest_end, digits) == 1:
+            digits += 1
+    if not 0 < value < 1:
+        return digits
+    return max(digits, min(_RATIO_DIGITS_MAX, 1 - math.floor(math.log10(value))))
+
+
 def _scale(value: float, unit: str) -> tuple[float, str]:
     """How many of the unit that is shown make one of the unit that is given, and that unit."""
     for below, in_a_second, part in _PARTS if unit == "s" else ():

@@ -90,6 +90,12 @@ def test_a_time_that_a_load_was_told_to_last_is_exact() -> None:
     assert of_two([2.0] * 6, [7613.0, 7798.0, 7640.0, 9012.0, 8955.0, 9101.0]) == (0.0, 0.0)
 
 
+def test_it_is_exact_beside_cells_that_do_a_fixed_amount_of_work() -> None:
+    """As in a study that has both ways of measuring, one of which was taken for a coarse clock."""
+    seconds, rates = [0.5] * 3 + [1.734, 1.812, 1.695], [7613.0, 7798.0, 9012.0, 50.1, 48.0, 51.3]
+    assert of_two(seconds, rates) == (0.0, 0.0)
+
+
 def test_the_same_reading_of_a_coarse_clock_is_not() -> None:
     """The same work in about the same time, and in half of it."""
     time, rate = of_two([2.0] * 6, [500.0] * 6)

@@ -296,6 +296,33 @@ def test_levels_beyond_used_up_cpus_are_no_contention(store: Store) -> None:
     assert one.fit is None and "The one CPU is used up" in one.reason
 
 
+def test_cpus_that_strangers_used_up_too_allow_no_more_workers(store: Store) -> None:
+    """Four threads use 3 CPUs, and wait for the rest: that others had it is no room for more."""
+    run = made_run(
+        store, lambda threads: 1 / float(threads), seed=7, name="busy", threads=(1, 2, 4)
+    )
+
+    def disturbed(in_doubt: bool) -> Report:
+        used = on_cpus(run, 3)
+        cells = []
+        for cell in used.cells:
+            wall = cell.indicators["wall_seconds"]
+            figures = {
+                **cell.indicators,
+                "cpus_used": msgspec.structs.replace(
+                    cell.indicators["cpus_used"], in_doubt=in_doubt
+                ),
+                "run_queue_seconds": msgspec.structs.replace(wall, value=wall.value),
+            }
+            cells.append(msgspec.structs.replace(cell, indicators=figures))
+        return msgspec.structs.replace(used, cells=tuple(cells))
+
+    [doubted] = scaling_of(disturbed(True), dict.fromkeys(range(3), 4))
+    assert doubted.expected is None and "used up at N = 4" in " ".join(doubted.answers)
+    [quiet] = scaling_of(disturbed(False), dict.fromkeys(range(3), 4))
+    assert quiet.expected is not None
+
+
 #: What a curve alone cannot tell: causes, and that there are none.
 CAUSES = re.compile(r"\blimits\b|no limit|\b(lock|locks|disk|device|client)\b|Contention limits")
 

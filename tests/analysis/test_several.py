@@ -106,7 +106,26 @@ def test_causes_stand_side_by_side(store: Store) -> None:
     names = [[None if one is None else one.cause for one in cell.causes] for cell in found.causes]
     assert names == [["cpu", "cpu", None], ["lock", "memory", None]]
     text = to_markdown(several_document(found))
-    assert "In 1 cell of 2 another cause limits a run than the base." in text
+    assert "In 1 cell of 2 the runs name different causes." in text
+
+
+def test_a_cause_that_a_run_does_not_say_is_not_the_same(store: Store) -> None:
+    base = explained(run(store, 1), at_1="none", at_2="cpu", at_4="in doubt")
+    other = explained(run(store, 2), at_1="none", at_2="cpu", at_4="in doubt")
+    text = to_markdown(several_document(compare_several([base], [[other]])))
+    assert "In the 1 cell of 2 whose cause all runs name it is the same." in text
+
+
+def test_undecided_cells_are_not_said_to_be_alike(store: Store) -> None:
+    found = compare_several([run(store, 1)], [[run(store, 2)]])
+    [comparison] = found.comparisons
+    cells = tuple(
+        msgspec.structs.replace(cell, verdict="undecided" if number else "same")
+        for number, cell in enumerate(comparison.cells)
+    )
+    comparison = msgspec.structs.replace(comparison, cells=cells)
+    text = to_markdown(several_document(msgspec.structs.replace(found, comparisons=(comparison,))))
+    assert f"than that of the base: {len(cells) - 1} are undecided." in text
 
 
 def test_the_document_says_what_differs_first(store: Store) -> None:

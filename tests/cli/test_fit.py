@@ -271,7 +271,10 @@ def test_rows_of_our_own_table_that_do_not_count_are_left_out_and_told(
     said = " ".join(fit(file, "--x", "n", "--y", "thr").split())
     assert "Left out: 1 row" in said
     assert "1 row in doubt (--in-doubt takes them)" in said
+    assert "may show the disturbance" not in said
     assert fit_json(file, "--x", "n", "--y", "thr", "--in-doubt")["levels"] == [1, 2, 4, 6, 8]
+    taken = " ".join(fit(file, "--x", "n", "--y", "thr", "--in-doubt").split())
+    assert "1 of 5 rows is in doubt, because the machine was not quiet" in taken
 
 
 def test_a_table_of_our_own_with_doubts_alone_says_how_to_take_them(

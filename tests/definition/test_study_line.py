@@ -124,6 +124,11 @@ def test_which_parameter_counts_as_concurrency() -> None:
     assert choose_work(study_of("m", "{n}", "{m}", parameters=two, work="m")) == "m"
     zero = study_of("m", "{n}", parameters=(("n", "0,1"),))
     assert choose_work(zero) is None, "nothing is a multiple of none"
+    part = study_of("m", "{n}", parameters=(("n", "0.5,1.0,2.0"),))
+    assert choose_work(part) is None, "half of a worker is none"
+    for name in ("python", "pg-version", "seed", "java"):
+        numbered = study_of("m", f"{{{name}}}", parameters=((name, "14,15"),))
+        assert choose_work(numbered) is None, "a number, and no count"
     load = (("load", "1,2"),)
     assert choose_work(study_of("m", parameters=load, background=["{load}@nice=0"])) is None
     nice = ControlsTemplate(nice="{load}")

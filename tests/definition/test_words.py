@@ -118,3 +118,22 @@ def test_a_sentence_keeps_the_name_of_a_figure_that_it_begins_with() -> None:
     assert words.sentence("trials differ") == "Trials differ"
     assert words.sentence("load.unanswered differs") == "load.unanswered differs"
     assert words.sentence("wall_seconds differs") == "wall_seconds differs"
+
+
+@pytest.mark.parametrize(
+    ("figures", "digits"),
+    [
+        ((2.02, 1.92, 2.11), 2),
+        ((1.004, 1.002, 1.006), 3),
+        ((0.997, 0.995, 0.999), 3),
+        ((1.0004, 1.0003, 1.0005), 4),
+        ((1.0, 0.96, 1.04), 2),
+        ((1.0, None, None), 2),
+        ((0.0025, 0.0024, 0.0026), 4),
+        ((0.05, 0.04, 0.06), 3),
+    ],
+)
+def test_a_ratio_shows_on_which_side_of_1_it_is(
+    figures: tuple[float, float | None, float | None], digits: int
+) -> None:
+    assert words.ratio_digits(*figures) == digits

@@ -82,8 +82,8 @@ def test_nothing_is_named_where_nothing_is_used_up() -> None:
 
 def test_where_nothing_is_used_up_it_is_said_who_used_how_much() -> None:
     assert used_words([serving(0.06, 0.46, 0.76), serving(0.06, 0.46, 0.76)]) == (
-        "no resource is used up: the server used 0.52 CPUs (2 × io 0.46, worker 0.06) and its load "
-        "0.76, of 2"
+        "no resource is used up: the server used 0.52 CPUs (2 × io 0.46 together, worker 0.06) and "
+        "its load 0.76, of 2"
     )
 
 
@@ -304,7 +304,7 @@ def test_a_quota_of_two_cpus_is_used_up_by_two_of_sixty_four() -> None:
     found = measured(wide(1.9, two), cpus=64)
     said = cause_of(found, None, True)
     assert (said.cause, said.limit) == ("quota", "")
-    assert "2 CPU seconds a second, is used up (8 × worker 1.90, load 0.30)" in said.words
+    assert "2 CPU seconds a second, is used up (8 × worker 1.90 together, load 0.30)" in said.words
     assert cause_of(measured(wide(1.0, two), cpus=64), None, True).cause != "quota"
     wider = CpuQuota(cpus=100.0)
     assert cause_of(measured(wide(1.9, wider), cpus=64), None, True).cause != "quota"
@@ -536,12 +536,40 @@ def test_cpus_that_strangers_fill_beside_server_and_load_are_used_up() -> None:
     server = ready(role("target", 0.69, {"io-1": 0.35, "io-2": 0.34}, (0, 1)), 0.4)
     said = cause_of(beside(server, 0.59, 0.58), None, True)
     assert (said.cause, said.limit) == ("contamination", "")
-    assert "the 2 CPUs are used up, by the server (2 × io 0.69), its load (0.59)" in said.words
+    assert (
+        "the 2 CPUs are used up, by the server (2 × io 0.69 together), its load (0.59)"
+        in said.words
+    )
     assert "0.58" in said.words and "no resource is used up" not in said.words
     assert cause_of(beside(server, 0.59, 0.1), None, True).cause != "contamination"
     # Work of low priority gives way to them.
     polite = beside(server, 0.59, 0.58, low=0.58)
     assert "CPUs are used up" not in cause_of(polite, None, True).words
+
+
+def test_cpus_that_are_full_as_each_request_costs_twice_as_much_are_not_the_doing_of_others() -> (
+    None
+):
+    """Others keep threads from the CPUs, but make no request cost more."""
+
+    def cell(cpu: float, operations: float, foreign: float) -> Breakdown:
+        made = beside(ready(role("target", cpu, {"io-1": cpu / 2, "io-2": cpu / 2}, (0, 1)), 0.4),
+                      0.3, foreign)  # fmt: skip
+        noisy = [
+            it._replace(operations=operations * noise)
+            for it, noise in zip(made.accounts * 2, (1.0, 1.01, 0.99, 1.005), strict=True)
+        ]
+        found = breakdown(noisy)
+        assert found is not None
+        return found
+
+    base = cell(0.9, 1000, 0.5)
+    spinning = cell(1.2, 300, 0.5)
+    said = cause_of(spinning, base, True)
+    assert (said.cause, said.limit) == ("cpu", "CPUs")
+    assert "processes outside the trial (0.50), at 4.4 × the CPU time" in said.words
+    same = cause_of(cell(1.2, 900, 0.5), base, True)
+    assert same.cause == "contamination"
 
 
 def go_server(cpu: float, at_once: int | None, pids: Sequence[int] = (1, 1, 1)) -> RoleRecord:

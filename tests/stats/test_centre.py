@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from concurve.stats.blocks import block_ratio, log_ratios
-from concurve.stats.centre import centre, centre_estimate
+from concurve.stats.centre import centre, centre_estimate, centre_estimates
 from concurve.stats.sign_test import median_interval
 
 FINITE = st.floats(min_value=-1e6, max_value=1e6)
@@ -77,3 +78,14 @@ def test_the_centre_of_many_values_is_that_of_their_middle(count: int) -> None:
     low, high = sorted(values)[(count - 1) // 2], sorted(values)[count // 2]
     assert centre(values) == pytest.approx((low * high) ** 0.5)
     assert centre_estimate(values).value == centre(values)
+
+
+def test_an_interval_is_not_cut_where_values_lie_beyond() -> None:
+    """A quantity that was negative in trials can be so."""
+    values = [-3.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.5]
+    found = centre_estimate(values)
+    assert found.low is not None and found.low < 0
+    [same] = centre_estimates(np.array([values]))
+    assert same.low == pytest.approx(found.low)
+    above = centre_estimate([0.0, 0.1, 0.2, 3.0])
+    assert above.low is not None and above.low >= 0

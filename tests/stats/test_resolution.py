@@ -28,9 +28,15 @@ def test_readings_that_lie_anywhere_have_no_step() -> None:
     assert step_of(nanoseconds) == 0
 
 
-@pytest.mark.parametrize(("reading", "step"), [(0.04, 0.01), (1.25, 0.01), (3.0, 1.0), (0.0, 0.0)])
+@pytest.mark.parametrize(
+    ("reading", "step"),
+    [
+        (0.04, 0.01), (1.25, 0.01), (3.0, 1.0), (300.0, 1.0), (0.0, 0.0),
+        (4.2e-13, 1e-14), (3.04e-9, 1e-11), (1234567.25, 0.01), (1234567.1251, 0.0),
+    ],
+)  # fmt: skip
 def test_one_single_reading_is_as_fine_as_it_is_printed(reading: float, step: float) -> None:
-    assert step_of([reading] * 5) == pytest.approx(step)
+    assert step_of([reading] * 5) == pytest.approx(step, abs=0.0)
     assert step_of([1 / 3] * 5) == 0
 
 

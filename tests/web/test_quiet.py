@@ -14,7 +14,13 @@ from concurve.definition.controls import ControlsTemplate
 from concurve.host.lock import lock_path, measurement_lock, measurement_under_way
 from concurve.measuring.heads import new_head
 from concurve.store.run_head import RunHead
-from concurve.web.quiet import Quiet, free_cpus, move_all_threads, run_named_in
+from concurve.web.quiet import (
+    LOOKS_IN_VAIN_MAX,
+    Quiet,
+    free_cpus,
+    move_all_threads,
+    run_named_in,
+)
 from concurve.wire.spec import Controls, RoleSpec, TrialSpec
 from tests.helpers.fakes import small_study
 
@@ -56,7 +62,7 @@ class Machine:
         self.holder = ""
         self.moves: list[tuple[int, ...]] = []
         self.asked: list[str] = []
-        self.head = head(cpus)
+        self.head: RunHead | None = head(cpus)
         allowed = tuple(sorted(os.sched_getaffinity(0)))
         self.all = allowed
         self.quiet = Quiet(self.find, lambda: self.holder, self.moves.append, allowed)
@@ -80,6 +86,28 @@ def test_it_moves_once_for_a_measurement_and_comes_back() -> None:
     machine.holder = ""
     machine.quiet.look()
     assert machine.moves == [rest, machine.all]
+
+
+def test_a_run_that_is_not_stored_yet_is_looked_for_again() -> None:
+    """It holds the lock before its head is stored."""
+    first = min(os.sched_getaffinity(0))
+    machine = Machine(f"{first}-{first}")
+    head, machine.head = machine.head, None
+    machine.holder = HOLDER
+    machine.quiet.look()
+    assert machine.moves == []
+    machine.head = head
+    machine.quiet.look()
+    rest = tuple(cpu for cpu in machine.all if cpu != first)
+    assert machine.moves == ([rest] if rest else [])
+
+
+def test_a_run_of_another_store_is_not_looked_for_for_ever() -> None:
+    machine = Machine(None)
+    machine.holder = HOLDER.replace("abcd", "ffff")
+    for _ in range(3 * LOOKS_IN_VAIN_MAX):
+        machine.quiet.look()
+    assert len(machine.asked) == LOOKS_IN_VAIN_MAX + 1
 
 
 def test_it_stays_where_all_cpus_are_measured() -> None:

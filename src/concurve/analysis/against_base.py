@@ -63,6 +63,8 @@ def sentences(
 
 #: A difference beyond this is a ratio, below it a percentage.
 _AS_SHARE = 1.25
+#: An end that is not 0 is not written as 0, up to so many decimals.
+_SHARE_DIGITS_MAX = 4
 
 
 def versions(
@@ -115,6 +117,8 @@ def _of_version(own: str, base: str, item: _Compared, label: str, is_rate: bool)
     shares = sorted(abs((it if is_rate else 1 / it) - 1) for it in (low, high))
     share = abs((speedup.value if is_rate else 1 / speedup.value) - 1)
     digits = 1 if share >= 0.01 else 2
+    while digits < _SHARE_DIGITS_MAX and round(100 * shares[0], digits) == 0:
+        digits += 1
     span = ", ".join(f"{100 * it:.{digits}f}" for it in shares)
     return f"{own} is {words.share(share)} {item.verdict} than {base}{by} [{span} %]."
 
@@ -195,7 +199,7 @@ def _is_alike(item: _Compared) -> bool:
 
 
 def _single(own: str, base: str, item: _Compared, by: str) -> str:
-    figure = f"{item.speedup.value:.2f}×{_interval(item.speedup)}"
+    figure = f"{_times(item.speedup)}{_interval(item.speedup)}"
     if item.verdict == "in doubt":
         return f"Whether {own} or {base} is faster cannot be said: the machine was not quiet."
     if item.verdict == "open":
@@ -208,7 +212,7 @@ def _single(own: str, base: str, item: _Compared, by: str) -> str:
 def _at(item: _Compared) -> str:
     """``1.40× [1.10, 1.80] (clients=32)``."""
     where = f" ({item.where})" if item.where else ""
-    return f"{item.speedup.value:.2f}×{_interval(item.speedup)}{where}"
+    return f"{_times(item.speedup)}{_interval(item.speedup)}{where}"
 
 
 def _interval(figure: Estimate) -> str:
@@ -216,7 +220,12 @@ def _interval(figure: Estimate) -> str:
         return ""
     if figure.low <= 0 or figure.high / figure.low > _TELLING_MAX:
         return " (too few trials for a useful interval)"
-    return f" [{figure.low:.2f}, {figure.high:.2f}]"
+    digits = words.ratio_digits(figure.value, figure.low, figure.high)
+    return f" [{figure.low:.{digits}f}, {figure.high:.{digits}f}]"
+
+
+def _times(figure: Estimate) -> str:
+    return f"{figure.value:.{words.ratio_digits(figure.value, figure.low, figure.high)}f}×"
 
 
 def _value(item: _Compared) -> float:

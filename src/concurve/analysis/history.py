@@ -14,13 +14,10 @@ from concurve.findings.history import CellHistory, History, HistoryPoint, Step
 from concurve.findings.run import Findings
 from concurve.host.same_machine import is_same_machine
 from concurve.stats.centre import centre
-from concurve.stats.changes import LENGTH_MIN, ChangePoint, change_points
-from concurve.stats.comparison import benjamini_hochberg, log_shift
+from concurve.stats.changes import LENGTH_MIN, ChangePoint, change_points_of_all
+from concurve.stats.comparison import log_shift
 from concurve.stats.moments import growth
 from concurve.terms import IndicatorInfo, Level
-
-#: False discovery rate of the changes that are shown.
-_LEVEL = 0.05
 
 
 def history_of(
@@ -43,10 +40,8 @@ def history_of(
         CellHistory(parameters=cell.parameters, points=_points(own, cell.parameters, name))
         for cell in newest.cells
     ]
-    found = [change_points([point.figure.value for point in cell.points]) for cell in series]
-    cells = tuple(
-        _marked(cell, changes, info) for cell, changes in zip(series, _kept(found), strict=True)
-    )
+    found = change_points_of_all([[point.figure.value for point in it.points] for it in series])
+    cells = tuple(_marked(cell, changes, info) for cell, changes in zip(series, found, strict=True))
     return History(
         study=newest.run.study,
         indicator=info,
@@ -88,12 +83,6 @@ def _points(
         for cell in run.cells
         if cell.parameters == parameters and name in cell.indicators
     )
-
-
-def _kept(found: list[list[ChangePoint]]) -> list[list[ChangePoint]]:
-    """The changes that remain significant after the correction for the number of cells."""
-    adjusted = iter(benjamini_hochberg([c.p_value for changes in found for c in changes]))
-    return [[c for c in changes if next(adjusted) <= _LEVEL] for changes in found]
 
 
 def _marked(cell: CellHistory, changes: list[ChangePoint], info: IndicatorInfo) -> CellHistory:

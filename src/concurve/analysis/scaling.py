@@ -147,13 +147,24 @@ def _within(
     or are not known, or their use was not measured, nothing is set apart."""
     known = {granted.get(cell.index) for cell in group.cells}
     used = {
-        float(cell.parameters[work]): cell.indicators["cpus_used"].value
+        float(cell.parameters[work]): _wanted_cpus(cell)
         for cell in group.cells
         if "cpus_used" in cell.indicators
     }
     [cpus] = known if len(known) == 1 else [None]
     beyond = {level for level in trials[0] if cpus is not None and level > cpus}
     return within_cpus(*trials, cpus if beyond <= used.keys() else None, used)
+
+
+def _wanted_cpus(cell: CellFindings) -> float:
+    """The CPUs that a cell used; where others had the CPUs too, with those that it waited for. On a
+    quiet machine it would have them, so more workers would share what is there."""
+    figures = cell.indicators
+    used = figures["cpus_used"]
+    wall, queue = figures.get("wall_seconds"), figures.get("run_queue_seconds")
+    if not used.in_doubt or wall is None or queue is None or wall.value <= 0:
+        return used.value
+    return used.value + queue.value / wall.value
 
 
 def _refusal(n: Sequence[float], x: Sequence[float], apart: str) -> str:

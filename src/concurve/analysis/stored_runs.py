@@ -14,6 +14,7 @@ from concurve.analysis.comparison.options import DEFAULTS, Options
 from concurve.analysis.comparison.several import check_number
 from concurve.analysis.history import history_of
 from concurve.analysis.run import findings_of, trial_findings_of
+from concurve.definition.levels import joined_levels, split_levels
 from concurve.errors import ComparisonError, RunError, StoreError
 from concurve.findings.comparison import Comparison
 from concurve.findings.history import History
@@ -63,7 +64,7 @@ def compare_stored(
         )
     if not factor:
         return compare_with_base(runs[0], runs[1:], options)
-    asked = [level.strip() for level in levels.split(",")] if levels.strip() else []
+    asked = [level.strip() for level in split_levels(levels)] if levels.strip() else []
     return [compare_levels(inside[0], factor, asked, options)]
 
 
@@ -85,7 +86,7 @@ def _only_factor(run: TrialFindings, name: str, *, is_chosen: bool) -> str:
     levels = words.listed([f"{item.name} ({len(item.levels)} levels)" for item in varied])
     commands = (
         f"concurve compare {name} --factor {shlex.quote(item.name)} --levels "
-        + shlex.quote(",".join(map(str, item.levels)))
+        + shlex.quote(joined_levels(item.levels))
         for item in varied
     )
     raise ComparisonError(

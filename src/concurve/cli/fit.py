@@ -63,7 +63,13 @@ class _Number(click.ParamType):  # type: ignore[type-arg]
 @click.argument("file", metavar="FILE", type=_FILE)
 @click.option("--x", "n", metavar="N", help="Column with the number of workers, clients, CPUs.")
 @click.option("--y", "x", metavar="X", help="Column with the throughput, in operations a second.")
-@click.option("--r", "r", metavar="R", help="Column with the mean response time, in seconds.")
+@click.option(
+    "--r",
+    "r",
+    metavar="R",
+    help="Column with the mean response time: in seconds, unless its name or its cells have "
+    "another unit, as in latency_ms or 35 ms.",
+)
 @click.option(
     "--time/--no-time",
     default=None,
@@ -194,7 +200,7 @@ def _numbers(
     """The requested columns, completed and checked by Little's law."""
     from concurve.analysis.fit import Numbers, falls_as_times_do
     from concurve.columns import read_table
-    from concurve.definition.units import time_by_name
+    from concurve.definition.units import seconds_by_name, time_by_name
     from concurve.models import little
 
     names = [name for name in (n, x, r) if name is not None]
@@ -227,8 +233,16 @@ def _numbers(
                 "throughput, leave out --time.",
             )
         return Numbers(columns[n], rates, n, x, is_time=True, told=told)
+    responses = None if r is None else columns[r]
+    if r is not None and responses and r not in table.with_units:
+        seconds = seconds_by_name(r) or 1.0
+        responses = [response * seconds for response in responses]
+        if seconds != 1.0:
+            told += (
+                f"{r} is read with the unit of its name: {columns[r][0]:g} as {responses[0]:g} s.",
+            )
     law = little.complete(
-        columns[n] if n else None, columns[x] if x else None, columns[r] if r else None, think_time
+        columns[n] if n else None, columns[x] if x else None, responses, think_time
     )
     little.check(law)
     if time is None and r is None and falls_as_times_do(columns[names[0]], columns[names[1]]):

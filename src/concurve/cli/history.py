@@ -11,7 +11,7 @@ HELP = """Show an indicator over the stored runs of a study, and where it change
 \b
 Examples:
   concurve history thread-scaling
-  concurve history sweep --indicator cpu_seconds --json
+  concurve history sweep-renderer --indicator cpu_seconds --json
 
 Change points need eight runs of one machine.
 """

@@ -360,9 +360,10 @@ def _tell(study: Study, work: str | None, conditions: tuple[str, ...]) -> None:
     """Say what was taken for workers and for conditions where several parameters could be."""
     from concurve.cli.showing import note
     from concurve.definition.study import choose_work
+    from concurve.definition.sweep_factors import is_said_by_name
 
     found = choose_work(study)
-    if len(study.factors) < 2 or not found:
+    if not found or (len(study.factors) < 2 and is_said_by_name(study, found)):
         return
     if work is None:
         note(f"note: {found} counts workers (--work NAME names another one, --work none no one)")

@@ -90,7 +90,9 @@ def parse_cpus(text: str, allowed: Sequence[int], where: str) -> tuple[int, ...]
     if re.fullmatch(r"\d+", text):
         count = int(text)
         if count < 1:
-            raise StudyError(f"{where}: 0 CPUs", "a count from 1, or a list like 0,1 or 2-3")
+            raise StudyError(
+                f"{where}: 0 CPUs", "a number of CPUs from 1; 0-0 is CPU 0 alone, 0,1 or 2-3 a list"
+            )
         if count > len(allowed):
             raise HostError(
                 f"{where}: {count} CPUs asked for, {len(allowed)} granted",

@@ -3,6 +3,9 @@
 An item is a number, a word, a range ``1..16``, a range with a step ``1..16+3`` or a factor
 ``1..64*2``, a share of the machine's CPUs ``50%``, or a range whose end and levels follow from
 those CPUs: ``1..`` and ``1..2x``.
+
+A program gets a level as it was written. So an item is a number only where that is how the number
+is written: ``3.10`` and ``007`` are texts, and so are ``3.9`` and ``3.11`` beside ``3.10``.
 """
 
 from __future__ import annotations
@@ -53,8 +56,18 @@ def parse_levels(text: str, cpus: int, where: str) -> tuple[Level, ...]:
     return resolve_levels(_items(text, where), cpus, where)
 
 
+def split_levels(text: str) -> list[str]:
+    """The parts of a text between its commas; ``\\,`` is a comma inside of a part."""
+    return [part.replace("\\,", ",") for part in re.split(r"(?<!\\),", text)]
+
+
+def joined_levels(levels: Sequence[Level]) -> str:
+    """The text that :func:`split_levels` divides into these."""
+    return ",".join(str(level).replace(",", "\\,") for level in levels)
+
+
 def _items(text: str, where: str) -> list[Level]:
-    items: list[Level] = [item.strip() for item in text.split(",")]
+    items: list[Level] = [item.strip() for item in split_levels(text)]
     if not all(items):
         raise StudyError(f"{where}: an empty level in {text!r}", EXAMPLE)
     return items
@@ -89,9 +102,10 @@ def _origins(items: Sequence[Level], cpus: int, where: str) -> dict[Level, list[
     if not items:
         raise StudyError(f"{where}: no levels", EXAMPLE)
     origins: dict[Level, list[Level]] = {}
+    are_texts = any(isinstance(item, str) and _is_rewritten(item) for item in items)
     for item in items:
         is_fixed = not _follows_cpus(item)
-        for level in _expand(item, cpus, where):
+        for level in _expand(item, cpus, where, are_texts):
             before = origins.setdefault(level, [])
             if item in before or (is_fixed and not all(map(_follows_cpus, before))):
                 also = f" (from {before[0]!r} and {item!r})" if before[0] != item else ""
@@ -112,7 +126,8 @@ def parse_level(text: str) -> Level:
     return _scalar(text)
 
 
-def _expand(item: Level, cpus: int, where: str) -> list[Level]:
+def _expand(item: Level, cpus: int, where: str, are_texts: bool) -> list[Level]:
+    """The levels of an item. ``are_texts``: another item looks like a number, and is none."""
     if isinstance(item, bool):
         raise StudyError(f"{where}: level {item!r} is a boolean", 'words in quotes: "on", "off"')
     if isinstance(item, float) and not math.isfinite(item):
@@ -129,7 +144,7 @@ def _expand(item: Level, cpus: int, where: str) -> list[Level]:
         return _range(Decimal(match[1]), Decimal(match[2]), match[3] or "+", match[4], item, where)
     if _LIKE_A_RANGE.fullmatch(item):
         raise StudyError(f"{where}: {item!r} is no range", EXAMPLE)
-    return [_scalar(item)]
+    return [item if are_texts else _scalar(item)]
 
 
 def _chosen(first: Decimal, times: Decimal, cpus: int, item: str, where: str) -> list[Level]:
@@ -170,6 +185,15 @@ def _range(
 
 
 def _scalar(text: str) -> Level:
+    return text if _is_rewritten(text) else _number(text)
+
+
+def _is_rewritten(text: str) -> bool:
+    """Does it look like a number that would reach the program written otherwise?"""
+    return str(_number(text)) != text
+
+
+def _number(text: str) -> Level:
     if _INTEGER.fullmatch(text):
         return int(text)
     if _DECIMAL.fullmatch(text):

@@ -12,6 +12,7 @@ format of both heads, each with a line in the history of its module and a functi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
@@ -267,16 +268,32 @@ def with_java(study: Study, java: str) -> Study:
 
 def choose_work(study: Study) -> str | None:
     """The factor that counts as concurrency: the one named, else a numeric one with a usual name,
-    else the only one if its levels are numbers above 0, and it is more than a priority or a number
-    of competitors. A ``work`` that is empty says that none does."""
+    else the only one if its levels are whole numbers above 0, and it is more than a priority, a
+    number of competitors, or a number of something else by its name, as of a version. A ``work``
+    that is empty says that none does."""
     if study.work is not None:
         return study.work or None
     if usual := usual_work(study):
         return usual[0]
-    numeric = _numeric(study)
-    if not numeric or len(study.factors) > 1 or _is_condition(study, numeric[0]):
+    if len(study.factors) != 1 or not may_count(study.factors[0]):
         return None
-    return numeric[0] if all(float(level) > 0 for level in study.factors[0].levels) else None
+    [only] = study.factors
+    return None if _is_condition(study, only.name) else only.name
+
+
+#: Names of parameters whose whole numbers are those of something that is not counted.
+_NUMBERED = re.compile(
+    r"(.*[_-])?(version|ver|release|rev|revision|tag|build|commit|branch|port|seed|year|python|py"
+    r"|java|jdk|node|php|ruby|gcc|clang|go|pg)",
+    re.IGNORECASE,
+)
+
+
+def may_count(factor: Factor) -> bool:
+    """May a factor count workers: are its levels counts from 1 on, and none of another kind by its
+    name?"""
+    counts = all(isinstance(level, int) and level > 0 for level in factor.levels)
+    return counts and not _NUMBERED.fullmatch(factor.name)
 
 
 def usual_work(study: Study) -> list[str]:

@@ -10,7 +10,14 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from concurve.definition.study import Factor, Study, choose_work, texts, usual_work
+from concurve.definition.study import (
+    Factor,
+    Study,
+    choose_work,
+    may_count,
+    texts,
+    usual_work,
+)
 from concurve.definition.templates import placeholders
 from concurve.errors import StudyError
 
@@ -26,6 +33,11 @@ _NAME = re.compile(
 
 #: Controls that a user chooses as one chooses a setting.
 _CHOSEN = (", cpus", ", nice", ", policy")
+
+
+def is_said_by_name(study: Study, factor: str) -> bool:
+    """Does the name of a factor say that it counts workers?"""
+    return factor in usual_work(study) or bool(_NAME.fullmatch(factor))
 
 
 class Roles(NamedTuple):
@@ -87,10 +99,10 @@ def _work(study: Study, cpus: int) -> str:
 
 
 def _may_count(study: Study, factor: Factor) -> bool:
-    """Are its levels counts from 1 on, and is it more than a priority or a number of
-    competitors?"""
-    counts = all(isinstance(level, int) and level > 0 for level in factor.levels)
-    return counts and not _is_only(study, factor.name, (", nice", ", policy", ", copies"))
+    """May it count workers, and is it more than a priority or a number of competitors?"""
+    return may_count(factor) and not _is_only(
+        study, factor.name, (", nice", ", policy", ", copies")
+    )
 
 
 def _least(factor: Factor) -> float:

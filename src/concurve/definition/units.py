@@ -54,6 +54,19 @@ _RATE_WORDS = {"rps", "qps", "tps", "iops", "ips", "bps", "hz"}
 _UNIT_WORDS = (_TIMES - {"m", "h", "min"}) | {
     "micros", "nanos", "millisecond", "microsecond", "nanosecond", "minute", "hour", "mins",
 }  # fmt: skip
+#: What one of these is in seconds.
+_SECONDS_OF = {
+    word: seconds
+    for seconds, words in (
+        (1e-9, "ns nsec nanos nanosecond nanoseconds"),
+        (1e-6, "us µs usec micros microsecond microseconds"),
+        (1e-3, "ms msec millis millisecond milliseconds"),
+        (1.0, "s sec secs second seconds"),
+        (60.0, "min mins minute minutes"),
+        (3600.0, "hour hours"),
+    )
+    for word in words.split()
+}
 _TIME_WORDS = {"time", "latency", "duration", "elapsed", "runtime", "walltime", "makespan"}
 _NO_TIME_WORDS = {"rate", "throughput", "speedup", "efficiency", *_RATE_WORDS}
 _WORK_WORDS = {
@@ -88,6 +101,14 @@ def time_by_name(name: str) -> bool | None:
     if not units:
         return False
     return None if all(at and what[at - 1] in _WORK_WORDS for at in units) else True
+
+
+def seconds_by_name(name: str) -> float | None:
+    """How many seconds one of the unit is that a name of a time has in it: of ``latency_ms`` and
+    ``latency_milliseconds_p50`` 0.001; ``None`` where it has none."""
+    found = re.findall(r"[a-zµ]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
+    units = [word for at, word in enumerate(found) if at and word in _SECONDS_OF]
+    return _SECONDS_OF[units[-1]] if units else None
 
 
 def _is_unit(word: str, at: int) -> bool:

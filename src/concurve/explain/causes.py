@@ -34,7 +34,13 @@ from concurve.explain.computing import (
 from concurve.explain.goroutine_limits import by_goroutines
 from concurve.explain.locks import is_seen, wait_often
 from concurve.explain.losses import by_capacity, capacity_verdicts, lost_share, uncounted
-from concurve.explain.others import is_doubtful, may_explain_all, others_share, outside_processes
+from concurve.explain.others import (
+    is_doubtful,
+    may_explain_all,
+    others_share,
+    outside_processes,
+    surely_costs_more,
+)
 from concurve.explain.verdict import (
     EXPLAINS,
     WHOLE_SHARE,
@@ -140,14 +146,14 @@ def _serving(case: Case) -> Verdict | None:
     limit = case.cell.limit
     if limit is None:
         return None
-    if limit.cause == "contamination":
-        return Verdict("contamination", limit.words, parts=("run_queue",))
     base = case.base
     cost = f", at {times(case.cell, base)} the CPU time" if base and base.mean("cpu") else ""
     are_others = is_doubtful(case.cell) and others_share(case.cell) >= EXPLAINS * limit.waits
-    if limit.waits and are_others:
-        words = f"{limit.words}, while {outside_processes(case.cell)}"
-        return Verdict("contamination", words, parts=("run_queue",))
+    if limit.cause == "contamination" or (limit.waits and are_others):
+        beside = f", while {outside_processes(case.cell)}" if limit.waits else ""
+        if base is not None and surely_costs_more(case.cell, base):
+            return Verdict("cpu", f"{limit.words}{cost}{beside}", limit="CPUs", parts=("cpu",))
+        return Verdict("contamination", f"{limit.words}{beside}", parts=("run_queue",))
     # Who is ready waits for the CPUs, and who is blocked for a thread, or for the load.
     is_of_cpus = not limit.is_thread and limit.cause != "client"
     return Verdict(

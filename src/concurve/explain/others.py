@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurve.explain.accounts import OtherRole
-from concurve.explain.breakdown import Breakdown
+from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.verdict import EXPLAINS, RUNNING_MIN, Case, is_crowded, number
 from concurve.readings.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX
 from concurve.words import percent
@@ -108,6 +108,13 @@ def may_explain_all(cell: Breakdown, base: Breakdown) -> bool:
     slower = cell.per_operation("wall_ns") / base.per_operation("wall_ns")
     is_same_work = cell.mean("cpu") <= SAME_WORK_MAX * base.mean("cpu")
     return is_same_work or slower * max(0.0, left) <= DISTURBED_TIMES_MAX
+
+
+def surely_costs_more(cell: Breakdown, base: Breakdown) -> bool:
+    """Does an operation cost more CPU time than others can be the reason for? They keep threads
+    from the CPUs, and evict caches, but give them no work."""
+    more = excess(cell, base, "cpu")
+    return more.low is not None and more.low > (SAME_WORK_MAX - 1) * base.mean("cpu")
 
 
 def waits_for_who_is_not_held_up(cell: Breakdown, base: Breakdown) -> bool:

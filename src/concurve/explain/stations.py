@@ -339,11 +339,12 @@ def _means(trials: Sequence[Sequence[Station]]) -> list[Station]:
 
 def _who(stations: Sequence[Station]) -> str:
     named = [station for station in stations if station.cpus >= NAMED_MIN]
-    return ", ".join(f"{_name(station)} {station.cpus:.2f}" for station in named)
+    return ", ".join(map(_used, named))
 
 
-def _name(station: Station) -> str:
-    return f"{station.threads} × {station.name}" if station.threads > 1 else station.name
+def _used(station: Station) -> str:
+    used = f"{station.name} {station.cpus:.2f}"
+    return f"{station.threads} × {used} together" if station.threads > 1 else used
 
 
 def _cpus(count: int) -> str:

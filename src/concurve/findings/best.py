@@ -26,7 +26,8 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     with the best centre, and ``recommended``: the smallest that is shown to be as good as the best,
     ``None`` where ``doubt`` says why there is none. ``passed`` are smaller ones that may be as good
     as it, though the figures have them behind, ``as_good`` the others that are not told from it;
-    without a recommended one, from the leader. ``decide`` says what would decide, and ``trials``
+    without a recommended one, from the leader. ``behind`` are those that are told from the leader:
+    they are worse. ``decide`` says what would decide, and ``trials``
     how many of each setting it takes.
 
     ``is_open``: the trials do not decide which one to use. ``is_tentative``: the machine was not
@@ -44,6 +45,7 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     recommended: dict[str, Level] | None = None
     passed: tuple[dict[str, Level], ...] = ()
     as_good: tuple[dict[str, Level], ...] = ()
+    behind: tuple[dict[str, Level], ...] = ()
     decide: str = ""
     trials: int | None = None
     doubt: str = ""

@@ -30,6 +30,8 @@ _NOTHING_BESIDE = 1e-6
 _RIVAL = 3
 #: Throughput that differs by less than this factor between all levels, without a trend, is flat.
 _FLAT = 1.15
+#: Levels that differ by less are the same, however sure that is.
+_DIFFER = 1.02
 #: A model that misses a level with a single trial by more than this share is doubtful.
 _OFF = 0.1
 #: A slope in logarithms that comes from rounding.
@@ -164,16 +166,27 @@ def _greatest(result: FitResult, terms: Terms) -> str:
 
 
 def _is_flat(result: FitResult) -> bool:
-    """Does throughput stay about the same over all levels, without a trend that can be told from
-    none?"""
+    """Does throughput stay about the same over all levels, without a trend, or a level above
+    another, that can be told from none?"""
     lowest, top = min(result.levels), max(result.levels)
     if top < 2 * lowest or max(result.throughput) > _FLAT * min(result.throughput):
+        return False
+    if _levels_differ(result):
         return False
     n, x = np.log(result.levels), np.log(result.throughput)
     n, x = n - n.mean(), x - x.mean()
     slope = float((n * x).sum() / (n * n).sum())
     error = math.sqrt(float(((x - slope * n) ** 2).sum() / (n * n).sum()) / (len(n) - 2))
     return abs(slope) <= float(stdtrit(len(n) - 2, 0.975)) * error + _NO_SLOPE
+
+
+def _levels_differ(result: FitResult) -> bool:
+    """Do the trials of the greatest level, by throughput, lie above those of the least one? A slope
+    over a few levels does not tell."""
+    least, most = (pick(result.centres, key=lambda it: it.value) for pick in (min, max))
+    if least.high is None or most.low is None:
+        return False
+    return most.low > least.high and most.value > _DIFFER * least.value
 
 
 def _flat(result: FitResult, terms: Terms) -> str:

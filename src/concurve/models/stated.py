@@ -112,7 +112,17 @@ def _peak(
     position = msgspec.structs.replace(
         first.peak.n, low=min(lows), high=math.inf if endless else max(highs)
     )
-    return PeakEstimate(n=position, throughput=first.peak.throughput, established=not endless)
+    throughput = _over_all(first.peak.throughput, [peak.throughput for peak in peaks])
+    return PeakEstimate(n=position, throughput=throughput, established=not endless)
+
+
+def _over_all(figure: Estimate, figures: Sequence[Estimate]) -> Estimate:
+    """A figure with the union of the intervals of several; without one where one has none."""
+    lows, highs = [it.low for it in figures], [it.high for it in figures]
+    known = [end for end in (*lows, *highs) if end is not None]
+    if len(known) < 2 * len(figures):
+        return msgspec.structs.replace(figure, low=None, high=None)
+    return msgspec.structs.replace(figure, low=min(known), high=max(known))
 
 
 def doubts(result_models: Sequence[ModelFit], chosen: ModelFit) -> tuple[str, ...]:

@@ -32,7 +32,10 @@ def trials_needed(values: list[float], rules: Rules) -> int:
     """
     if not all(map(math.isfinite, values)):
         return rules.repeats_max + 1
-    reached = centre_estimate(values, floor=None, is_staged=True).precision or 0.0
+    found = centre_estimate(values, floor=None, is_staged=True)
+    if found.precision is None and found.half_width:
+        return rules.repeats_max + 1  # no share of a centre of 0 is reached
+    reached = found.precision or 0.0
     margin = 1.0 if len(values) <= FEW else MARGIN
     root = min(margin * reached / rules.precision, _ROOT_OF_TRIALS_MOST)
     return max(rules.repeats_min, math.ceil(len(values) * root**2))

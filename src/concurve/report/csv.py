@@ -21,11 +21,15 @@ from concurve.words import is_number
 
 _RESERVED_CELL = {"cell", "status", "trials", "set_aside", "in_doubt", "load_failed"}
 _RESERVED_TRIAL = {
-    "cell", "block", "attempt", "used", "set_aside", "in_doubt", "load_failed", "cause"
+    "cell", "block", "attempt", "used", "set_aside", "in_doubt", "load_failed", "cause",
+    "detail",
 }  # fmt: skip
 _RESERVED_COMPARED = {"indicator", "verdict", "in_doubt", "ratio", "base", "new", "note"}
 _RESERVED_HISTORY = {"run", "started", "version", "verdict", "change"}
 _RESERVED_EXPLAINED = {"cause", "limit", "evidence", "place", "doubt", "share", "speedup"}
+
+#: A figure has a column for itself and one for each end of its interval.
+_BOUNDS = ("", "_low", "_high")
 
 #: A text that begins with one of these is a formula for spreadsheets.
 _FORMULA = ("=", "+", "-", "@")
@@ -52,11 +56,12 @@ def cell_rows(findings: Findings) -> Rows:
     known = (info.name for info in findings.indicators)
     names = [*findings.names_in_order(), findings.primary, *findings.asked, *findings.extracted]
     names = list(dict.fromkeys((*names, *known)))
-    factors = _factors(findings, _RESERVED_CELL, names)
+    columns = _columns(names, _RESERVED_CELL, _BOUNDS)
+    factors = _factors(findings, _RESERVED_CELL, columns, _BOUNDS)
     heading = ["cell", *factors.values(), "status", "trials"]
     heading += ["set_aside", "in_doubt", "load_failed"]
     for name in names:
-        heading += _with_bounds(name)
+        heading += _with_bounds(columns[name])
     rows: list[list[object]] = []
     for cell in findings.cells:
         row: list[object] = [cell.index]
@@ -74,15 +79,17 @@ def cell_rows(findings: Findings) -> Rows:
 def trial_rows(findings: TrialFindings) -> Rows:
     """One row a trial that gave a figure: parameters, block, attempt, whether it is used, whether
     it is set aside for quieter ones in the primary figure, whether it is in doubt, whether the load
-    of its cell failed, the cause of a doubt, figures."""
+    of its cell failed, the cause of a doubt with its size, figures."""
     names = list(dict.fromkeys(name for dot in findings.dots for name in dot.values))
-    factors = _factors(findings, _RESERVED_TRIAL, names)
-    causes = {(item.cell, item.block, item.attempt): item.cause for item in findings.rejects}
+    columns = _columns(names, _RESERVED_TRIAL)
+    factors = _factors(findings, _RESERVED_TRIAL, columns)
+    rejects = {(item.cell, item.block, item.attempt): item for item in findings.rejects}
     parameters = {cell.index: cell.parameters for cell in findings.cells}
     doubted = {(item.cell, item.block, item.attempt) for item in findings.rejects if item.used}
     failed = {cell.index for cell in findings.cells if cell.load_failed}
-    of_trial = ["block", "attempt", "used", "set_aside", "in_doubt", "load_failed", "cause"]
-    heading = ["cell", *factors.values(), *of_trial, *names]
+    of_trial = ["block", "attempt", "used", "set_aside", "in_doubt", "load_failed"]
+    of_trial += ["cause", "detail"]
+    heading = ["cell", *factors.values(), *of_trial, *columns.values()]
     rows: list[list[object]] = []
     for dot in findings.dots:
         levels = parameters.get(dot.cell, {})
@@ -90,7 +97,8 @@ def trial_rows(findings: TrialFindings) -> Rows:
         key = (dot.cell, dot.block, dot.attempt)
         aside = findings.primary in dot.set_aside
         row += [dot.block, dot.attempt, dot.used, aside, key in doubted, dot.cell in failed]
-        row += [causes.get(key, "")]
+        reject = rejects.get(key)
+        row += ["", ""] if reject is None else [reject.cause, reject.detail]
         row += [_finite(dot.values.get(name)) for name in names]
         rows.append(row)
     return Rows(heading, rows)
@@ -187,7 +195,7 @@ def _beside(factors: Sequence[str], reserved: set[str]) -> list[str]:
 
 
 def _with_bounds(name: str) -> list[str]:
-    return [name, f"{name}_low", f"{name}_high"]
+    return [f"{name}{end}" for end in _BOUNDS]
 
 
 def _bounds(figure: Estimate | None) -> list[float | None]:
@@ -196,12 +204,29 @@ def _bounds(figure: Estimate | None) -> list[float | None]:
     return [_finite(end) for end in (figure.value, figure.low, figure.high)]
 
 
-def _factors(findings: Findings, reserved: set[str], indicators: list[str]) -> dict[str, str]:
+def _columns(
+    names: Sequence[str], reserved: set[str], ends: Sequence[str] = ("",)
+) -> dict[str, str]:
+    """Indicators and their column names, each with these ends; a name that is already taken gets a
+    mark."""
+    taken, found = set(reserved), {}
+    for name in names:
+        column = name
+        while not taken.isdisjoint(f"{column}{end}" for end in ends):
+            column = f"indicator_{column}"
+        taken.update(f"{column}{end}" for end in ends)
+        found[name] = column
+    return found
+
+
+def _factors(
+    findings: Findings, reserved: set[str], columns: dict[str, str], ends: Sequence[str] = ("",)
+) -> dict[str, str]:
     """Factors and their column names; a name that is already taken gets a mark."""
     names = [factor.name for factor in findings.factors]
     for cell in findings.cells:
         names += cell.parameters
-    taken = reserved | set(indicators)
+    taken = reserved | {f"{column}{end}" for column in columns.values() for end in ends}
     return {name: f"parameter_{name}" if name in taken else name for name in dict.fromkeys(names)}
 
 

@@ -127,7 +127,8 @@ class Progress:
         """The next trial waits for a quiet machine, for so long by now, and at most for so long.
         Where the output is no terminal, that is said no more often than trials are."""
         waited = f"{fmt.duration(seconds)} of at most {fmt.duration(most_seconds)}"
-        parts = [f"waiting for a quiet machine ({waited}):", disturbs]
+        # The names of others' processes are theirs to choose.
+        parts = [f"waiting for a quiet machine ({waited}):", fmt.clean(disturbs)]
         if self._live:
             self._draw(parts)
         elif self._due(self._plain_block):

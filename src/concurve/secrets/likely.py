@@ -78,6 +78,13 @@ _NAME = r"[A-Za-z_][A-Za-z0-9_.-]*"
 _VALUE = r"""(?:"(?P<q2>[^"]*)"|'(?P<q1>[^']*)'|(?P<bare>[^\s'"&;|<>]+))"""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _ASSIGNED = re.compile(rf"(?<![A-Za-z0-9_.])(?P<name>{_NAME})={_VALUE}")
+#: The same inside of a value, where a comma divides.
+_IN_VALUE = re.compile(
+    rf"""(?<![A-Za-z0-9_.])(?P<name>{_NAME})=(?:"(?P<q2>[^"]*)"|'(?P<q1>[^']*)'|"""
+    r"""(?P<bare>[^\s'"&;|<>,]+))"""
+)
+#: So many assignments inside of each other are looked at.
+_DEEP_MAX = 64
 _WHOLE_WORD = re.compile(rf"-*(?P<name>{_NAME})=(?P<bare>\S+)")
 _FIELD = re.compile(
     rf"""(?<![A-Za-z0-9_.])["']?(?P<name>{_NAME})["']?\s*:\s*(?:"(?P<q2>[^"]+)"|'(?P<q1>[^']+)')"""
@@ -211,12 +218,26 @@ def _user_info(rest: str) -> str:
 
 
 def _of_names(text: str) -> Iterator[Found]:
-    for pattern in (_ASSIGNED, _FIELD, _HEADER, _OPTION):
+    yield from _of_assignments(text, _ASSIGNED)
+    for pattern in (_FIELD, _HEADER, _OPTION):
         for match in pattern.finditer(text):
             yield from _matched(match)
     for match in _AUTHORIZATION.finditer(text):
         if _may_be("password", match["bare"]):
             yield Found("AUTHORIZATION", *match.span("bare"))
+
+
+def _of_assignments(text: str, pattern: re.Pattern[str], start: int = 0) -> Iterator[Found]:
+    """Those of ``NAME=VALUE``. A value whose name is none of a secret may be assignments itself,
+    one or several: ``--env=PGPASSWORD=…``, ``-o username=me,password=…``."""
+    deep = 0
+    while match := pattern.search(text, start):
+        found = _matched(match)
+        yield from found
+        inside = match["bare"] is not None and not found and deep < _DEEP_MAX
+        deep = deep + 1 if inside else 0
+        start = match.start("bare") if inside else match.end()
+        pattern = _IN_VALUE if inside else _ASSIGNED
 
 
 def _matched(match: re.Match[str]) -> list[Found]:

@@ -426,4 +426,6 @@ def gap(first: Blocks, second: Blocks, resolutions: tuple[float, float] = (0.0, 
     if not all(map(math.isfinite, apart)):
         return None
     found = ranked(stretched(apart), sum(resolutions))
-    return None if found is None else Gap(found, middles[0])
+    # Of many counts the median is 0, and no share of it is one.
+    unit = max(middles) or max(abs(value) for column in columns for value in column)
+    return None if found is None else Gap(found, unit)

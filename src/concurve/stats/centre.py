@@ -87,9 +87,9 @@ def centre_estimate(
     """The centre of independent trials with its interval (:mod:`concurve.stats.sign_test`).
 
     Positive values are taken on the logarithm. ``floor`` and ``ceiling`` bound the interval where
-    the quantity cannot lie beyond; ``None`` where it can. ``is_staged``: their spread has set
-    their number. ``resolution``: a reading may be off by so much, in the unit of the values. A
-    single value has no interval.
+    the quantity cannot lie beyond, as all values say; ``None`` where it can. ``is_staged``: their
+    spread has set their number. ``resolution``: a reading may be off by so much, in the unit of the
+    values. A single value has no interval.
 
     Raises:
         ValueError: no values, or one that is not finite.
@@ -107,9 +107,9 @@ def centre_estimate(
         if least == greatest:
             low = high = middle  # the logarithm and back would be off by a rounding
         low, high = min(low, middle) - resolution, max(high, middle) + resolution
-        if floor is not None and middle >= floor:
+        if floor is not None and least >= floor:
             low = max(floor, low)
-        if ceiling is not None and middle <= ceiling:
+        if ceiling is not None and greatest <= ceiling:
             high = min(ceiling, high)
     return Estimate(
         value=middle,
@@ -163,9 +163,9 @@ def centre_estimates(
     low, high = (np.where(least == greatest, middle, end) for end in (low, high))
     low, high = np.minimum(low, middle) - off, np.maximum(high, middle) + off
     if floor is not None:
-        low = np.where(middle >= floor, np.maximum(low, floor), low)
+        low = np.where(least >= floor, np.maximum(low, floor), low)
     if ceiling is not None:
-        high = np.where(middle <= ceiling, np.minimum(high, ceiling), high)
+        high = np.where(greatest <= ceiling, np.minimum(high, ceiling), high)
     figures = (middle, low, high, least, greatest, ordered.std(axis=1, ddof=1),
                ordered.mean(axis=1))  # fmt: skip
     return [

@@ -26,6 +26,11 @@ LASTING = 2
 
 PERMUTATIONS = 1999
 
+#: Among many series a single change is told by a smaller p-value: so many shufflings for each of
+#: them, and so many at most.
+_TO_TELL = 60
+_PERMUTATIONS_MAX = 19_999
+
 #: So many shuffled series are judged at once.
 _AT_ONCE = 50
 
@@ -40,9 +45,15 @@ class ChangePoint(NamedTuple):
     p_value: float
 
 
-def change_points(values: Sequence[float], level: float = 0.05, seed: int = 0) -> list[ChangePoint]:
+def change_points(
+    values: Sequence[float],
+    level: float = 0.05,
+    seed: int = 0,
+    permutations: int = PERMUTATIONS,
+) -> list[ChangePoint]:
     """Where the level of a series changed, in order; none in a series below
-    :data:`LENGTH_MIN`. Positive values are taken on the logarithm, so that ratios count."""
+    :data:`LENGTH_MIN`. Positive values are taken on the logarithm, so that ratios count. The
+    p-values are multiplied by the number of changes that were proposed (Bonferroni)."""
     import numpy as np
 
     if len(values) < LENGTH_MIN:
@@ -50,7 +61,32 @@ def change_points(values: Sequence[float], level: float = 0.05, seed: int = 0) -
     positive = min(values) > 0
     series = np.log(values) if positive else np.asarray(values, dtype=float)
     generator = np.random.default_rng(seed)
-    return _confirmed(series, _proposed(series), level, generator)
+    return _confirmed(series, _proposed(series), level, generator, permutations)
+
+
+def change_points_of_all(
+    series: Sequence[Sequence[float]], level: float = 0.05
+) -> list[list[ChangePoint]]:
+    """Where each of several series changed, so that of the series that are said to have changed no
+    more than the share ``level`` did not (false discovery rate).
+
+    Benjamini & Hochberg (1995) over the least p-value of each series that is long enough, and then
+    the changes of those that are left, at the level that the selection leaves (Benjamini &
+    Bogomolov 2014).
+    """
+    from concurve.stats.comparison import benjamini_hochberg
+
+    long = [values for values in series if len(values) >= LENGTH_MIN]
+    permutations = min(max(PERMUTATIONS, _TO_TELL * len(long)), _PERMUTATIONS_MAX)
+    found = [change_points(values, level, permutations=permutations) for values in long]
+    least = [min((change.p_value for change in each), default=1.0) for each in found]
+    kept = [p_value <= level for p_value in benjamini_hochberg(least)]
+    left = level * sum(kept) / max(1, len(long))
+    told = iter(
+        change_points(values, left, permutations=permutations) if is_kept else []
+        for values, is_kept in zip(long, kept, strict=True)
+    )
+    return [next(told) if len(values) >= LENGTH_MIN else [] for values in series]
 
 
 def single_change(values: Sequence[float], level: float = 0.05) -> ChangePoint | None:
@@ -96,14 +132,17 @@ def _confirmed(
     points: list[int],
     level: float,
     generator: np.random.Generator,
+    permutations: int,
 ) -> list[ChangePoint]:
     """Drop the least significant change repeatedly until all remaining ones are significant, each
-    at the level divided by the number of proposed changes (Bonferroni)."""
-    level /= max(1, len(points))
+    by its p-value times the number of proposed changes (Bonferroni)."""
+    proposed = len(points)
     while points:
         bounds = [0, *points, len(series)]
         tested = [
-            ChangePoint(point, _p_value(series[before:after], generator))
+            ChangePoint(
+                point, min(1.0, proposed * _p_value(series[before:after], generator, permutations))
+            )
             for before, point, after in zip(bounds, points, bounds[2:], strict=False)
         ]
         weakest = max(tested, key=lambda change: change.p_value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from itertools import pairwise
 
 from concurve.stats.centre import centre
@@ -17,6 +18,8 @@ _ROUNDING = 1e-9
 _GAPS_MIN = 3
 _AGAIN = 2
 _STEPS_APART = 4
+#: A reading of more digits than this was computed, and not rounded when it was printed.
+_DIGITS_MAX = 9
 
 
 def step_of(readings: Iterable[float]) -> float:
@@ -72,7 +75,7 @@ def step_of_rates(rates: Iterable[float]) -> float:
 
 
 def finest_digit(readings: Iterable[float]) -> float:
-    """The least of the places of their last decimal digits; 0 where one has more than nine."""
+    """The least of the places of their last digits; 0 where one has more than nine."""
     return min((_last_digit(reading) for reading in readings if reading), default=0.0)
 
 
@@ -92,7 +95,9 @@ def _common(first: float, second: float, tolerance: float) -> float:
 
 
 def _last_digit(reading: float) -> float:
-    """The value of a one at the last decimal digit: 0.01 of 0.25, 1 of 3; 0 of more than nine
-    decimals."""
-    _, _, decimals = f"{reading:.10f}".rstrip("0").partition(".")
-    return 0.0 if len(decimals) > 9 else 10.0 ** -len(decimals)
+    """The value of a one at the last digit behind the point, as a reading is written in its
+    shortest form: 0.01 of 0.25, 1 of 3 and of 300; 0 of more than nine digits."""
+    _, digits, exponent = Decimal(repr(float(reading))).as_tuple()
+    written = "".join(map(str, digits)).rstrip("0")
+    place = int(exponent) + len(digits) - len(written)
+    return 0.0 if len(written) > _DIGITS_MAX else 10.0 ** min(place, 0)

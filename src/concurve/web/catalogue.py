@@ -7,6 +7,7 @@ import msgspec
 from concurve.definition.campaign import Campaign
 from concurve.definition.campaign_file import load_campaign
 from concurve.definition.catalogue import campaigns, entries, find
+from concurve.definition.levels import joined_levels
 from concurve.definition.study import Study
 from concurve.definition.study_file import CAMPAIGN_NAME
 from concurve.host.granted import granted_cpus
@@ -51,7 +52,7 @@ def _study(name: str, study: Study) -> Entry:
         Factor(
             factor.name,
             {
-                effort: ",".join(map(str, at.levels))
+                effort: joined_levels(at.levels)
                 for effort in study.efforts
                 for at in study.factors_at(effort)
                 if at.name == factor.name

@@ -62,8 +62,9 @@ class Choice(NamedTuple):
         for name in ("since", "until"):
             day = getattr(chosen, name)
             try:
-                if day:
-                    datetime.date.fromisoformat(day)
+                if day:  # which may be written otherwise, and is compared as a text
+                    found = datetime.date.fromisoformat(day).isoformat()
+                    chosen = chosen._replace(**{name: found})
             except ValueError as error:
                 raise StudyError(f"{name} {day[:40]!r} is no day", "2026-11-23") from error
         if chosen.state and chosen.state not in STATES:

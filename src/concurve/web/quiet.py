@@ -26,6 +26,9 @@ from concurve.wire.spec import TrialSpec
 #: A measurement is looked for so often.
 LOOK_SECONDS = 1.0
 
+#: A run whose head is not found in so many looks is one of another store.
+LOOKS_IN_VAIN_MAX = 5
+
 _RUN = re.compile(r"concurve run (\S+) \(")
 
 
@@ -67,6 +70,7 @@ class Quiet:
         self._move = move
         self._allowed = allowed or allowed_cpus()
         self._kept_off_for = ""
+        self._looks_in_vain = 0
         self.holder = ""
 
     def look(self) -> str:
@@ -91,15 +95,17 @@ class Quiet:
 
     def _keep_off(self) -> None:
         self.come_back()
-        self._kept_off_for = self.holder
-        if self.holder and (free := self._free()):
-            self._move(free)
-
-    def _free(self) -> tuple[int, ...]:
         name = run_named_in(self.holder)
         head = None if name is None else self._find(name)
-        if head is None:  # a run of another store: which CPUs it uses is not known
-            return ()
+        if head is None and name is not None and self._looks_in_vain < LOOKS_IN_VAIN_MAX:
+            self._looks_in_vain += 1  # a run holds the lock before its head is stored
+            return
+        self._looks_in_vain = 0
+        if head is not None and (free := self._free(head)):
+            self._move(free)
+        self._kept_off_for = self.holder
+
+    def _free(self, head: RunHead) -> tuple[int, ...]:
         with contextlib.suppress(ConcurveError):
             plan = plan_of(head)
             specs = (

@@ -48,7 +48,8 @@ def _is_no_cut(record: logging.LogRecord) -> bool:
 
 
 def names_of(bind: str, others: Sequence[str]) -> tuple[str, ...]:
-    """The names by which browsers may ask for a server that listens to an address.
+    """The names by which browsers may ask for a server that listens to an address, first the one
+    that is printed: at another one somebody else may listen.
 
     Raises:
         PlaceError: it is no address, or it is reached from elsewhere and no name is given.
@@ -59,14 +60,15 @@ def names_of(bind: str, others: Sequence[str]) -> tuple[str, ...]:
         raise PlaceError(
             f"--bind {bind!r} is no address", "127.0.0.1, which is the default, or an address"
         ) from error
+    first = f"[{address.compressed}]" if address.version == 6 else address.compressed
     if address.is_loopback:
-        return (*_LOOPBACK_NAMES, *others)
+        return (*dict.fromkeys((first, *_LOOPBACK_NAMES)), *others)
     if address.is_unspecified and not others:
         raise PlaceError(
             f"--bind {bind} listens to all addresses: by which names will browsers ask?",
             f"--bind {bind} --host {socket.gethostname()}",
         )
-    own = () if address.is_unspecified else (f"[{bind}]" if address.version == 6 else bind,)
+    own = () if address.is_unspecified else (first,)
     return (*own, *others)
 
 

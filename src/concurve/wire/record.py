@@ -101,7 +101,9 @@ class Waits(_Record, frozen=True):
         about("Sending, receiving, accepting, connecting; reading or writing a socket."),
         ALWAYS,
     ] = 0
-    poll: Annotated[Count, about("Waiting for one of several descriptors."), ALWAYS] = 0
+    poll: Annotated[
+        Count, about("Waiting for one of several descriptors, or for io_uring."), ALWAYS
+    ] = 0
     pipe: Annotated[
         Count, about("Reading or writing a pipe, a FIFO, a terminal or an eventfd."), ALWAYS
     ] = 0
@@ -120,7 +122,8 @@ class Waits(_Record, frozen=True):
         dict[str, Count],
         about(
             "Readings by the name of the system call, of calls that change the address space, "
-            "files' names and locks, and tasks, or write to files; of a whole role."
+            "files' names and locks, and tasks, or write to files, and of io_uring_enter; of a "
+            "whole role."
         ),
     ] = {}
     futex_words: Annotated[
@@ -437,11 +440,14 @@ class CpuQuota(_Record, frozen=True):
 
 
 class Runtime(_Record, frozen=True):
-    """Samples of the goroutines of a Go program. Counts are of goroutines in all readings."""
+    """Samples of the goroutines of a Go program. Counts are of goroutines in all readings; one
+    reading is of all processes of the role."""
 
     name: Annotated[str, about(enum=["go"]), ALWAYS] = "go"
     readings: Annotated[Count, ALWAYS] = 0
-    collecting: Annotated[Count, about("Readings in which the collector marked."), ALWAYS] = 0
+    collecting: Annotated[
+        Count, about("Readings in which the collector marked, in half of the processes."), ALWAYS
+    ] = 0
     running: Annotated[Count, about("Goroutines that ran or could run."), ALWAYS] = 0
     in_calls: Annotated[Count, about("Goroutines in system calls."), ALWAYS] = 0
     waiting: Annotated[

@@ -112,27 +112,39 @@ pub struct RuntimeTally {
 }
 
 impl RuntimeTally {
-    pub fn add(&mut self, reading: GoReading) {
-        match reading {
-            GoReading::NotYet => self.is_go = true,
-            GoReading::LeftAlone => {
-                self.is_go = true;
-                self.left_alone += 1;
-            }
-            GoReading::Read(found) => {
-                self.is_go = true;
-                self.readings += 1;
-                self.collecting += u64::from(found.is_collecting);
-                self.running += found.running;
-                self.in_calls += found.in_calls;
-                self.at_once = self.at_once.max(found.at_once);
-                for (reason, goroutines) in found.waiting {
-                    *self.waiting.entry(reason).or_default() += goroutines;
+    /// Counts one sample: what was read of each process of the role. Goroutines are added over the processes, so a
+    /// program of several counts as one; the collector is said to mark where that of half of them does.
+    pub fn add(&mut self, sample: impl IntoIterator<Item = GoReading>) {
+        let (mut processes, mut collecting, mut is_left_alone) = (0_u64, 0_u64, false);
+        for reading in sample {
+            match reading {
+                GoReading::NotYet => self.is_go = true,
+                GoReading::LeftAlone => {
+                    self.is_go = true;
+                    is_left_alone = true;
+                }
+                GoReading::Read(found) => {
+                    processes += 1;
+                    collecting += u64::from(found.is_collecting);
+                    self.add_process(found);
+                }
+                GoReading::Refused(reason) => {
+                    self.refusal.get_or_insert(reason);
                 }
             }
-            GoReading::Refused(reason) => {
-                self.refusal.get_or_insert(reason);
-            }
+        }
+        self.readings += u64::from(processes > 0);
+        self.collecting += u64::from(processes > 0 && 2 * collecting >= processes);
+        self.left_alone += u64::from(is_left_alone);
+    }
+
+    fn add_process(&mut self, found: Goroutines) {
+        self.is_go = true;
+        self.running += found.running;
+        self.in_calls += found.in_calls;
+        self.at_once = self.at_once.max(found.at_once);
+        for (reason, goroutines) in found.waiting {
+            *self.waiting.entry(reason).or_default() += goroutines;
         }
     }
 
@@ -161,22 +173,26 @@ impl RuntimeTally {
 mod tests {
     use super::*;
 
+    fn read(is_collecting: bool) -> GoReading {
+        GoReading::Read(Goroutines {
+            is_collecting,
+            running: 2,
+            in_calls: 1,
+            waiting: BTreeMap::from([("sync.Mutex.Lock".into(), 3)]),
+            parked: Vec::new(),
+            at_once: is_collecting.then_some(2),
+        })
+    }
+
     #[test]
-    fn readings_add_up_and_a_refusal_is_kept() {
+    fn samples_add_up_and_a_refusal_is_kept() {
         let mut tally = RuntimeTally::default();
         assert_eq!(tally.finish(), None);
-        tally.add(GoReading::Refused("stripped".into()));
+        tally.add([GoReading::Refused("stripped".into())]);
         assert_eq!(tally.refusal(), Some("stripped"));
         for is_collecting in [true, false] {
-            tally.add(GoReading::Read(Goroutines {
-                is_collecting,
-                running: 2,
-                in_calls: 1,
-                waiting: BTreeMap::from([("sync.Mutex.Lock".into(), 3)]),
-                parked: Vec::new(),
-                at_once: is_collecting.then_some(2),
-            }));
-            tally.add(GoReading::NotYet);
+            tally.add([read(is_collecting)]);
+            tally.add([GoReading::NotYet]);
         }
         let found = tally.finish().unwrap();
         assert_eq!((found.readings, found.collecting, found.running), (2, 1, 4));
@@ -186,12 +202,23 @@ mod tests {
     }
 
     #[test]
+    fn processes_of_one_program_count_as_one() {
+        let mut tally = RuntimeTally::default();
+        tally.add([read(true), GoReading::NotYet, read(false), read(false)]);
+        tally.add([read(true), read(true), read(false)]);
+        let found = tally.finish().unwrap();
+        assert_eq!((found.readings, found.collecting), (2, 1));
+        assert_eq!((found.running, found.in_calls), (12, 6));
+        assert_eq!(found.waiting["sync.Mutex.Lock"], 18);
+    }
+
+    #[test]
     fn a_program_that_was_always_left_alone_says_so() {
         let mut tally = RuntimeTally::default();
-        tally.add(GoReading::LeftAlone);
+        tally.add([GoReading::LeftAlone]);
         assert_eq!(tally.finish().unwrap().readings, 0);
         assert!(tally.refusal().unwrap().contains("address space"));
-        tally.add(GoReading::Read(Goroutines::default()));
+        tally.add([GoReading::Read(Goroutines::default())]);
         assert_eq!(tally.refusal(), None);
     }
 

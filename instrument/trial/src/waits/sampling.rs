@@ -67,6 +67,13 @@ impl WaitSampling {
         }
     }
 
+    /// Ends the sampling thread, after the sample that is under way. What it sends is still counted.
+    pub fn release(&mut self) {
+        if let Some(thread) = &mut self.thread {
+            thread.release();
+        }
+    }
+
     /// Counts the sample that has arrived, if any. Returns the CPU time that it took.
     pub fn collect(&mut self, ledger: &mut Ledger, following: &mut Following) -> u64 {
         let Some(sample) = self.thread.as_mut().and_then(WaitSamplerThread::take) else {
@@ -75,8 +82,8 @@ impl WaitSampling {
         for (role, name) in sample.calls {
             *self.roles[role].calls.entry(name).or_default() += 1;
         }
-        for (role, reading) in sample.runtimes {
-            self.roles[role].runtime.add(reading);
+        for (role, readings) in sample.runtimes {
+            self.roles[role].runtime.add(readings);
         }
         for (role, tid, captured) in sample.stacks {
             if let Some((tid, number)) = tid.zip(captured.number()) {

@@ -10,7 +10,7 @@ from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import Cell
 from concurve.estimate import Estimate
 from concurve.findings.claims import VerdictName
-from concurve.stats.power import TOO_COARSE, trials_to_tell
+from concurve.stats.power import RANKS, TOO_COARSE, trials_to_tell
 from concurve.terms import Level
 
 
@@ -36,12 +36,13 @@ def bounded(
     at_most: float | None,
     spread: float | None = None,
     resolution: float = 0.0,
+    efficiency: float = RANKS,
 ) -> Answer:
     """Supported if the whole interval lies within the bounds, refuted if it lies beyond one.
 
     ``spread``: the standard deviation of the logarithms whose centre the estimate is; from it
-    follows how many trials would decide. ``resolution``: by which share its clock may be off;
-    where that reaches as far as the bound, no number of trials decides.
+    follows how many trials would decide, by a test of this ``efficiency``. ``resolution``: by which
+    share its clock may be off; where that reaches as far as the bound, no number of trials decides.
     """
     threshold = " and ".join(
         f"{words} {bound:g}"
@@ -67,7 +68,8 @@ def bounded(
     if off and distance is not None and distance <= off:
         reason = f"{reason}; {TOO_COARSE}"
     elif distance is not None and spread is not None:
-        trials = trials_to_tell(distance, spread, (1 - estimate.confidence) / 2, off)
+        tail = (1 - estimate.confidence) / 2
+        trials = trials_to_tell(distance, spread, tail, off, efficiency=efficiency)
     return Answer("undecided", reason, estimate, threshold, trials)
 
 

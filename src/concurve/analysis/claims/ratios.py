@@ -29,7 +29,7 @@ from concurve.stats.blocks import Blocks, block_ratio, log_ratios, quotients
 from concurve.stats.centre import centre, staged
 from concurve.stats.intervals import scaled, variation_estimate
 from concurve.stats.moments import mean, stdev
-from concurve.stats.power import TOO_COARSE
+from concurve.stats.power import SIGNS, TOO_COARSE
 from concurve.stats.resolution import relative
 from concurve.stats.serial import stretched
 
@@ -93,7 +93,7 @@ def figure(test: Figure, samples: Samples, confidence: float) -> Answer:
     values = samples.values(test.of, test.indicator)
     spread = stdev([math.log(value) for value in values]) if min(values) > 0 else None
     estimate = samples.centre(test.of, test.indicator, confidence)
-    return bounded(estimate, test.at_least, test.at_most, spread, off)
+    return bounded(estimate, test.at_least, test.at_most, spread, off, SIGNS)
 
 
 def best_ratio(test: BestRatio, samples: Samples, confidence: float) -> Answer:

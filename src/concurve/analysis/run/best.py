@@ -159,6 +159,7 @@ def _find(
         recommended=None if choice.chosen is None else only([choice.chosen])[0],
         passed=only(choice.passed),
         as_good=only(choice.others),
+        behind=only(sorted(set(range(len(candidates))) - set(best.members))),
         decide=decide,
         trials=trials,
         doubt=_OPEN if is_open else "",

@@ -7,7 +7,6 @@ two seconds lasts that long, and does more or less meanwhile: such a time is exa
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from functools import cache, partial
 
@@ -18,6 +17,8 @@ from concurve.stats.centre import centre
 from concurve.stats.resolution import finest_digit, relative, step_of, step_of_rates, tick_of
 from concurve.terms import IndicatorInfo
 
+#: A clock that reads finer than this share of a time did not round it.
+_FINE = 0.01
 _WALL, _RATE = "wall_seconds", "rate_per_second"
 #: Figures that are computed from a time; its clock is theirs.
 _OF_TIME = {
@@ -33,7 +34,7 @@ def with_resolutions(tables: Sequence[Table], infos: Sequence[IndicatorInfo]) ->
     """The tables of a run, each with the resolution of its indicators."""
     by_name = {info.name: info for info in infos}
 
-    is_fixed = cache(partial(_is_fixed, tables))
+    told = cache(partial(_told_times, tables))
 
     @cache
     def of_run(name: str) -> float:
@@ -52,7 +53,7 @@ def with_resolutions(tables: Sequence[Table], infos: Sequence[IndicatorInfo]) ->
     def of(index: int, name: str) -> float:
         """Of an indicator in a cell; 0 where it is exact or was not measured."""
         values = tables[index].used.get(name, ())
-        if not values or is_fixed(name):
+        if not values or told(name).issuperset(values):
             return 0.0
         role, _, plain = name.rpartition(".")
         time = _OF_TIME.get(plain)
@@ -76,19 +77,24 @@ def with_resolutions(tables: Sequence[Table], infos: Sequence[IndicatorInfo]) ->
     return [made(index, table) for index, table in enumerate(tables)]
 
 
-def _is_fixed(tables: Sequence[Table], name: str) -> bool:
-    """Is this a wall time that the program was told to last? Then it is the same in all trials,
-    while the rate by it differs from one trial of a cell to the next. With a fixed amount of work
-    and a coarse clock, both would be the same."""
+def _told_times(tables: Sequence[Table], name: str) -> frozenset[float]:
+    """The wall times that the program was told to last: the same in all trials of a cell, while the
+    rate by it differs from one of them to the next. With a fixed amount of work and a coarse clock,
+    both would be the same. Other cells may do a fixed amount of work: their times show that the
+    clock reads finer than that."""
     role, _, plain = name.rpartition(".")
     if plain != _WALL:
-        return False
+        return frozenset()
     rate = f"{role}.{_RATE}" if role else _RATE
-    times = itertools.chain.from_iterable(table.used.get(name, ()) for table in tables)
-    first = next(times, None)
-    if first is None or any(value != first for value in times):
-        return False
-    return any(len(set(table.used.get(rate, ()))) > 1 for table in tables)
+    every = {value for table in tables for value in table.used.get(name, ())}
+    step = step_of(every) if len(every) > 1 else 0.0
+    return frozenset(
+        table.used[name][0]
+        for table in tables
+        if len(set(table.used.get(name, ()))) == 1
+        and len(set(table.used.get(rate, ()))) > 1
+        and step <= _FINE * table.used[name][0]
+    )
 
 
 def _own(of_run: float, values: Sequence[float]) -> float:

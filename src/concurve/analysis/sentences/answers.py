@@ -182,8 +182,17 @@ def _pointed(
         pointed = f"The figures point to {describe(item.leader)}{which}."
     else:
         best = f"{leader} {'seems' if is_one else 'seem'} best{f', {fast}' if fast else ''}"
-        pointed = f"{best}{f'; {others} may be as good' if others else ''}."
+        pointed = f"{best}{_rivals(plan, item, others)}."
     return " ".join(filter(None, (pointed, seems, _decide(item))))
+
+
+def _rivals(plan: Plan, item: BestFinding, others: str) -> str:
+    """``; 4 and 8 may be as good, 1 is not``. What disturbed trials have behind is not excluded."""
+    if not others:
+        return ""
+    worse = _named(plan, item, item.behind) if item.is_open else ""
+    more = f", {worse} {words.verb(len(item.behind))} not" if worse else ""
+    return f"; {others} may be as good{more}"
 
 
 def _decide(item: BestFinding) -> str:
@@ -276,7 +285,8 @@ def _as_fast(plan: Plan, item: Greatest) -> str:
     found, base = item.speedup, _base(plan, item)
     if found.low is not None and found.high is not None and found.high > _TELLING * found.value:
         if found.low > 1:
-            return f"at least {found.low:.2f}× as fast as {base}{item.by}"
+            least = f"{found.low:.{words.ratio_digits(found.low, found.low)}f}"
+            return f"at least {least}× as fast as {base}{item.by}"
         return f"{_times(found)} as fast as {base}{item.by} (too few trials for a useful interval)"
     return f"{_times(found)} as fast as {base}{_interval(found)}{item.by}"
 
@@ -310,9 +320,11 @@ def _use(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None
         return " ".join(filter(None, (_refused(item, speed), _pointed(plan, item))))
     is_named = item.indicator not in _TIMES or _is_apart(item, speed)
     by = f" (by {item.label})" if is_named else ""
+    # The noun was said with the gain, which stands before it.
     name = _setting(plan, item, item.recommended)
-    noun = f" {plan.work}" if gain is None and not name.count("=") else ""
-    advice = f"Use {name}{noun}{by}"
+    if gain is None:
+        _, name = _setting_named(plan, item, item.recommended)
+    advice = f"Use {name}{by}"
     # That no other setting is faster than this one was said.
     is_said = gain is not None and not gain.is_gain
     is_base = gain is not None and item.recommended.items() <= gain.base.parameters.items()
@@ -359,10 +371,15 @@ def _base(plan: Plan, item: Greatest) -> str:
 
 
 def _times(estimate: Estimate) -> str:
-    return f"{estimate.value:.2f}×"
+    return f"{estimate.value:.{_digits(estimate)}f}×"
+
+
+def _digits(estimate: Estimate) -> int:
+    return words.ratio_digits(estimate.value, estimate.low, estimate.high)
 
 
 def _interval(estimate: Estimate) -> str:
     if estimate.low is None or estimate.high is None:
         return " (one trial, no interval)"
-    return f" [{estimate.low:.2f}, {estimate.high:.2f}]"
+    digits = _digits(estimate)
+    return f" [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"

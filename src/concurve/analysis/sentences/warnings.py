@@ -18,6 +18,8 @@ from concurve.readings.refused import refused_lines
 from concurve.store.run_head import RunHead
 from concurve.wire.record import TrialRecord
 
+#: A precision is missed by so many times: a smaller excess is lost when it is printed.
+_MISSED = 1.02
 #: Why cells end that were to reach a precision.
 _FOR_PRECISION = (StopReason.PRECISION, StopReason.CAP, StopReason.TIME)
 
@@ -124,18 +126,18 @@ def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...
     ]
     without = [cell for cell in ended if cell.trials and not _has_interval(cell, primary)]
     printed = [cell for cell in ended if _has_interval(cell, primary)]
-    wide = [cell for cell in printed if round(_precision(cell, primary) - asked, 3) > 0]
+    wide = [cell for cell in printed if _precision(cell, primary) > asked * _MISSED]
     if not wide and not without:
         return []
     begun = (
         f"{words.count_of(len(wide) + len(without), len(cells), 'cell')} missed the precision of "
-        f"±{asked * 100:.0f} %"
+        f"±{words.in_percent(asked)} %"
     )
     if without:
         have = words.verb(len(without), "has", "have")
         return [f"{begun}; {len(without)} of them {have} no interval, for want of trials."]
     worst = max(wide, key=lambda cell: _precision(cell, primary))
-    reached = f"(±{_precision(worst, primary) * 100:.1f} %)"
+    reached = f"(±{words.in_percent(_precision(worst, primary), 3)} %)"
     where = name(plan, worst.parameters)
     alone = len(wide) == 1
     found = f"{begun}: {where} {reached}." if alone else f"{begun}, {where} by most {reached}."

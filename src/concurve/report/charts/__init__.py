@@ -5,7 +5,7 @@ With a numeric work factor: the indicator by which settings are compared, the sp
 ideal line, the efficiency and the CPU time, each against the work factor, one curve per combination
 of levels of the other factors. Where scaling models were fitted, the curves are theirs, on to twice
 the greatest level. Without a numeric work factor: a row a cell, with its interval. Every trial is a
-dot; rejected ones are hollow. Where the trials were long enough, also how busy each CPU was in the
+dot; rejected ones are crosses. Where the trials were long enough, also how busy each CPU was in the
 course of some.
 """
 

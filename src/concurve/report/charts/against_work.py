@@ -23,6 +23,7 @@ from concurve.report.charts.marks import (
 )
 from concurve.report.charts.series import Series, alternative, capital, divided, file_name
 from concurve.report.charts.style import (
+    CROSS,
     CUT,
     DOUBTS,
     RINGS,
@@ -292,7 +293,7 @@ def _layers(subject: _Subject, marks: _Marks) -> list[Any]:
         .mark_circle(size=15, opacity=0.6, clip=True, aria=False)
         .encode(y=y, color=color),
         rows_where("datum.kind == 'dot' && !datum.used")
-        .mark_point(size=26, opacity=0.9, filled=False, strokeWidth=1.2, clip=True)
+        .mark_point(shape=CROSS, size=26, opacity=0.9, filled=False, strokeWidth=1.2, clip=True)
         .encode(y=y, color=color, **texts),
         rows_where("datum.kind == 'point' && datum.joined")
         .mark_line(strokeWidth=1.8, clip=True, aria=False)

@@ -17,7 +17,7 @@ from concurve.report.charts.marks import (
     point_of,
 )
 from concurve.report.charts.series import Series, alternative, capital, file_name, row_labels
-from concurve.report.charts.style import CUT, DOUBTS, INK, PALETTE, RINGS, arrows, styled
+from concurve.report.charts.style import CROSS, CUT, DOUBTS, INK, PALETTE, RINGS, arrows, styled
 from concurve.report.document import Chart
 
 
@@ -100,7 +100,7 @@ def _drawn(rows: _Rows, label: str, scale: fmt.Scale) -> Any:
         .mark_circle(size=16, opacity=0.6, color=PALETTE[0], aria=False)
         .encode(x=x, yOffset=offset),
         base.transform_filter("datum.kind == 'dot' && !datum.used")
-        .mark_point(size=26, filled=False, strokeWidth=1.2, color=PALETTE[0])
+        .mark_point(shape=CROSS, size=26, filled=False, strokeWidth=1.2, color=PALETTE[0])
         .encode(x=x, yOffset=offset, description="text:N", tooltip="text:N"),
         of_points.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=2.2, color=PALETTE[0], aria=False)

@@ -32,10 +32,14 @@ SHAPES = (
 
 INK, SOFT, GRID = "#222428", "#5f6470", "#e3e5ea"
 
+#: The shape of a rejected trial: points in doubt are hollow, this is a cross.
+CROSS = "M-0.7,-0.7L0.7,0.7M0.7,-0.7L-0.7,0.7"
+
 #: What the rings of a chart are, said below it where no word stands beside them.
 RINGS = "A ring marks each recommended setting."
-#: The same of points in doubt, and of intervals that are cut.
+#: The same of points in doubt.
 DOUBTS = "Hollow points are in doubt: the machine was not quiet."
+#: The same of intervals that are cut.
 CUT = "An arrow marks an interval that goes on beyond all figures."
 
 

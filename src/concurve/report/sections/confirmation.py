@@ -160,10 +160,7 @@ def _table(tried: tuple[Tried, ...]) -> Table:
 def _times(figure: Estimate | None) -> Cell:
     if figure is None or figure.low is None or figure.high is None:
         return Missing("too few trials")
-    half = (figure.high - figure.low) / 2
-    return Number(
-        f"{figure.value:.2f} ×",
-        spread=f"± {half:.2f}",
-        span=f"{figure.low:.2f} to {figure.high:.2f}",
-        order=figure.value,
-    )
+    shown = fmt.estimate(figure, fmt.Scale(1.0, ""))
+    spread = f"± {shown.half}" if shown.half else ""
+    span = f"{shown.low} to {shown.high}"
+    return Number(f"{shown.value} ×", spread, span, figure.value, shown.is_skewed)

@@ -144,7 +144,7 @@ def drawn(report: Report) -> Section | None:
         return None
     known = confidence(report)
     bars = f"Bars are {known} intervals. " if known else ""
-    how = f"{bars}Each small dot is one trial; rejected trials are hollow."
+    how = f"{bars}Each small dot is one trial; rejected trials are crosses."
     return Section("Charts", (*found, Paragraph(how, Tone.SOFT)), anchor="charts")
 
 

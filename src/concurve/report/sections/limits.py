@@ -178,13 +178,25 @@ def _withheld(explanation: Explanation) -> Paragraph | None:
         return None
     every = len(explanation.cells)
     why = cells[0].doubt if len(cells) == 1 else "the machine was not quiet"
-    number = "any cell" if len(cells) == every else f"{len(cells)} of {every} cells"
-    of = f" of {number}" if every > 1 else ""
+    of = f" of {_which(cells, explanation)}" if every > 1 else ""
     text = (
         f"No cause is named{of}: {why}. Below stands what the figures in doubt say. "
         f"{run_again(explanation.over_hosts, explanation.waiting)}"
     )
     return Paragraph(text, Tone.WARNING)
+
+
+#: At most so many cells are named, more are counted.
+_NAMED_MAX = 3
+
+
+def _which(cells: Sequence[CellExplanation], explanation: Explanation) -> str:
+    every = len(explanation.cells)
+    if len(cells) == every:
+        return "any cell"
+    if len(cells) > _NAMED_MAX:
+        return f"{len(cells)} of {every} cells"
+    return words.listed([_named(cell, explanation) for cell in cells])
 
 
 def _table(explanation: Explanation) -> Table:

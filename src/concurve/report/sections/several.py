@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from concurve import words
 from concurve.findings.explanation import CellExplanation
 from concurve.findings.several import CausesOfCell, Difference, Several
 from concurve.report import format as fmt
@@ -53,7 +54,7 @@ def _differences(several: Several) -> Section:
     )
     total = Paragraph(f"{fmt.count(len(cells), 'cell')}: {said}.", Tone.STRONG)
     if not several.differences:
-        none = Paragraph("No cell is faster or slower than that of the base.")
+        none = Paragraph(_nothing_differs(counts["undecided"], len(cells)))
         return Section("What differs", (total, none), anchor="differences")
     how = (
         "The most significant first: by how many times the half of its interval a ratio is from 1, "
@@ -62,6 +63,14 @@ def _differences(several: Several) -> Section:
     )
     blocks = (total, _ranked(several), Paragraph(how, Tone.SOFT))
     return Section("What differs", blocks, anchor="differences")
+
+
+def _nothing_differs(undecided: int, cells: int) -> str:
+    """That no cell differs; where some are undecided, only that none is shown to."""
+    if not undecided:
+        return "No cell is faster or slower than that of the base."
+    which = "all are" if undecided == cells else f"{undecided} {words.verb(undecided)}"
+    return f"No cell is shown to be faster or slower than that of the base: {which} undecided."
 
 
 def _ranked(several: Several) -> Table:
@@ -136,17 +145,36 @@ def _causes(several: Several) -> Section | None:
         tuple(Tone.WARNING if _differ(cell) else Tone.PLAIN for cell in cells),
         title="One row a cell: what limits it in each run.",
     )
-    others = sum(map(_differ, cells))
-    said = (
-        f"In {fmt.count(others, 'cell')} of {len(cells)} another cause limits a run than the base."
-        if others
-        else "The same cause limits each cell in all of the runs."
+    said = Paragraph(_compared_causes(cells), Tone.STRONG)
+    return Section("What limits each cell", (table, said), anchor="causes")
+
+
+def _compared_causes(cells: Sequence[CausesOfCell]) -> str:
+    """Of the cells whose cause all runs name, in how many they name another one."""
+    others, named = sum(map(_differ, cells)), sum(map(_is_named, cells))
+    if others:
+        return f"In {fmt.count(others, 'cell')} of {len(cells)} the runs name different causes."
+    if not named:
+        return "In no cell do all runs name a cause."
+    if named == len(cells):
+        return "The same cause limits each cell in all of the runs."
+    return (
+        f"In the {fmt.count(named, 'cell')} of {len(cells)} whose cause all runs name it is the "
+        "same."
     )
-    return Section("What limits each cell", (table, Paragraph(said, Tone.STRONG)), anchor="causes")
 
 
 def _differ(cell: CausesOfCell) -> bool:
-    return len({named_cause(one) for one in cell.causes if one is not None}) > 1
+    """Do two runs name different causes? A cause in doubt is none that is named."""
+    return len({named_cause(one) for one in cell.causes if one is not None and _names(one)}) > 1
+
+
+def _is_named(cell: CausesOfCell) -> bool:
+    return all(map(_names, cell.causes))
+
+
+def _names(one: CellExplanation | None) -> bool:
+    return one is not None and one.cause != "in doubt"
 
 
 def _cause(cell: CellExplanation | None) -> Cell:
