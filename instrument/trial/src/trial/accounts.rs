@@ -163,11 +163,7 @@ impl Trial {
         let processes: Vec<u32> = self.ledger.roles[index].processes.iter().copied().collect();
         for pid in processes {
             match self.process_so_far(pid) {
-                Some(process) => {
-                    sums.add(process);
-                    // The kernel adds up the switches of living threads alone.
-                    sums.add(self.ledger.roles[index].ended_of(pid).switches());
-                }
+                Some(process) => sums.add(process),
                 None => {
                     let threads = unless_gone(self.host.proc_fs.threads(pid))?;
                     let threads: HashSet<u32> = threads.into_iter().flatten().collect();

@@ -61,14 +61,14 @@ except ChildProcessError:
     }
 }
 
-/// Threads that begin and end within a phase; each gives up its CPU 200 times.
+/// Threads that begin and end within a phase; each gives up its CPU 50 times.
 const SWITCHING: &str = "
 import ctypes, os, time
 libc = ctypes.CDLL(None)
 def mark(edge):
     os.write(3, b'{\"phase\":\"measure\",\"edge\":\"%s\"}\\n' % edge)
 def work(_):
-    for _ in range(200): libc.usleep(1)
+    for _ in range(50): libc.usleep(1000)
 work = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(work)
 mark(b'begin')
 time.sleep(0.3)
@@ -89,7 +89,11 @@ fn a_phase_has_the_switches_of_threads_that_ended_in_it() {
     let usage = &record.roles[0].phases[0].usage;
     let switches = usage.voluntary_switches.unwrap() + usage.involuntary_switches.unwrap();
     // A slice ends with a switch. On a busy machine the edge may be read late, for both alike.
-    assert!(2 * switches >= usage.slices.unwrap(), "{usage:?}");
+    let slices = usage.slices.unwrap();
+    assert!(
+        (slices / 2..=slices * 3 / 2 + 20).contains(&switches),
+        "{usage:?}"
+    );
 }
 
 #[test]

@@ -48,7 +48,10 @@ fn a_first_process_that_cannot_be_forked() {
     assert_eq!(record.outcome.kind, OutcomeKind::ExecFailed);
     let message = record.outcome.message.unwrap();
     assert!(message.contains("fork"), "{message}");
-    assert!(!message.contains("still run"), "nothing was there: {message}");
+    assert!(
+        !message.contains("still run"),
+        "nothing was there: {message}"
+    );
     assert_eq!(record.roles[0].pid, None);
 }
 
