@@ -147,6 +147,30 @@ def test_looking_goes_on_until_it_is_cancelled() -> None:
     assert machine.quiet.holder == HOLDER
 
 
+def test_each_look_that_finds_a_measurement_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("concurve.web.quiet.LOOK_SECONDS", 0.0)
+    machine = Machine(None)
+    told: list[str] = []
+
+    async def watched() -> None:
+        twice = asyncio.Event()
+
+        def measured() -> None:
+            told.append(machine.holder)
+            machine.holder = HOLDER if len(told) < 2 else ""
+            if len(told) == 2:
+                twice.set()
+
+        machine.holder = HOLDER
+        task = asyncio.create_task(machine.quiet.watch(measured))
+        async with asyncio.timeout(120):
+            await twice.wait()
+        task.cancel()
+
+    asyncio.run(watched())
+    assert told == [HOLDER, HOLDER]
+
+
 def test_each_thread_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     moved: list[int] = []
     monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: moved.append(pid))

@@ -86,11 +86,13 @@ class Quiet:
             self._kept_off_for = ""
             self._move(self._allowed)
 
-    async def watch(self) -> None:
-        """Look until this task is cancelled. A look that fails is made again."""
+    async def watch(self, measured: Callable[[], None] = lambda: None) -> None:
+        """Look until this task is cancelled, and call ``measured`` after each look that finds a
+        measurement. A look that fails is made again."""
         while True:
             with contextlib.suppress(Exception):
-                await in_time("the store", self.look)
+                if await in_time("the store", self.look):
+                    measured()
             await asyncio.sleep(LOOK_SECONDS)
 
     def _keep_off(self) -> None:
