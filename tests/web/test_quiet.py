@@ -93,8 +93,10 @@ def test_a_run_that_is_not_stored_yet_is_looked_for_again() -> None:
     first = min(os.sched_getaffinity(0))
     machine = Machine(f"{first}-{first}")
     head, machine.head = machine.head, None
-    machine.holder = HOLDER
-    machine.quiet.look()
+    for run in ("ffff", "abcd"):
+        machine.holder = HOLDER.replace("abcd", run)
+        for _ in range(LOOKS_IN_VAIN_MAX):
+            machine.quiet.look()
     assert machine.moves == []
     machine.head = head
     machine.quiet.look()
@@ -108,6 +110,10 @@ def test_a_run_of_another_store_is_not_looked_for_for_ever() -> None:
     for _ in range(3 * LOOKS_IN_VAIN_MAX):
         machine.quiet.look()
     assert len(machine.asked) == LOOKS_IN_VAIN_MAX + 1
+    machine.holder, machine.asked = HOLDER.replace("abcd", "eeee"), []
+    for _ in range(3 * LOOKS_IN_VAIN_MAX):
+        machine.quiet.look()
+    assert len(machine.asked) == LOOKS_IN_VAIN_MAX + 1, "the next one is looked for as often"
 
 
 def test_it_stays_where_all_cpus_are_measured() -> None:

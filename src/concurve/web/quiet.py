@@ -70,6 +70,7 @@ class Quiet:
         self._move = move
         self._allowed = allowed or allowed_cpus()
         self._kept_off_for = ""
+        self._sought = ""
         self._looks_in_vain = 0
         self.holder = ""
 
@@ -99,10 +100,11 @@ class Quiet:
         self.come_back()
         name = run_named_in(self.holder)
         head = None if name is None else self._find(name)
+        if self.holder != self._sought:
+            self._sought, self._looks_in_vain = self.holder, 0
         if head is None and name is not None and self._looks_in_vain < LOOKS_IN_VAIN_MAX:
             self._looks_in_vain += 1  # a run holds the lock before its head is stored
             return
-        self._looks_in_vain = 0
         if head is not None and (free := self._free(head)):
             self._move(free)
         self._kept_off_for = self.holder
