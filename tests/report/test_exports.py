@@ -7,6 +7,7 @@ import io
 import json
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,13 @@ import pytest
 
 from concurve.estimate import Estimate
 from concurve.findings.cells import Reject
+from concurve.findings.run import TrialFindings
 from concurve.report import csv
 from concurve.report.format import clean_lines
 from concurve.report.json.export import to_json
 from concurve.report.markdown import to_markdown
 from concurve.report.sections.run import run_document
+from concurve.results import frame_of
 from tests.report import samples
 
 SCHEMA = Path(__file__).parents[2] / "schema" / "export.schema.json"
@@ -184,6 +187,37 @@ def test_csv_tells_a_parameter_from_a_column_of_its_name() -> None:
     cell = msgspec.structs.replace(findings.cells[0], parameters={"status": "x", "threads": 1})
     (row,) = rows_of(csv.cells(msgspec.structs.replace(findings, cells=(cell,))))
     assert (row["parameter_status"], row["status"]) == ("x", "ok")
+
+
+TAKEN = ("trials", "used", "price", "price_low", "indicator_used")
+
+
+def with_taken_names(findings: TrialFindings) -> TrialFindings:
+    """The findings with indicators, and parameters, that have the names of other columns."""
+    cells = tuple(
+        msgspec.structs.replace(
+            cell,
+            parameters={**cell.parameters, **dict.fromkeys(TAKEN, 7), "parameter_trials": 8},
+            indicators={**cell.indicators, **{name: Estimate(value=5.0) for name in TAKEN}},
+        )
+        for cell in findings.cells
+    )
+    dots = tuple(
+        msgspec.structs.replace(dot, values={**dot.values, **dict.fromkeys(TAKEN, 5.0)})
+        for dot in findings.dots
+    )
+    return msgspec.structs.replace(findings, cells=cells, dots=dots, extracted=TAKEN)
+
+
+@pytest.mark.parametrize("rows", [csv.cell_rows, csv.trial_rows])
+def test_all_columns_have_names_of_their_own(rows: Callable[[TrialFindings], csv.Rows]) -> None:
+    findings = samples.thread_scaling()
+    table = rows(with_taken_names(findings))
+    assert len(set(table.heading)) == len(table.heading) == len(table.rows[0])
+    frame = frame_of(table)
+    assert (frame["indicator_used"] == 5.0).all() and (frame["parameter_price"] == 7).all()
+    before = rows(findings).heading
+    assert before == [name for name in table.heading if name in before], "others keep theirs"
 
 
 @pytest.mark.parametrize("name", samples.ALL)

@@ -54,6 +54,23 @@ def test_nothing_is_written_while_a_trial_runs_or_for_one_that_is_used() -> None
     assert "given up, timed out: the time limit of 2 s passed\n" in out.getvalue()
 
 
+@pytest.mark.parametrize("live", [True, False])
+def test_no_text_steers_the_terminal(live: bool) -> None:
+    """Other users choose the names of their processes."""
+    hostile = "\x1b[2J\x9b2J\nmine"
+    out = io.StringIO()
+    line = Progress(out, live=live, clock=Clock())
+    line.begin(3, hostile)
+    line.waits(3.0, 60.0, f"{hostile} (50 %)")
+    line.trial_starts({"name": hostile}, 0, 0, 0, 3, None)
+    line.trial_ended({"name": hostile}, None, "abandon", hostile)
+    line.note(hostile)
+    shown = out.getvalue()
+    assert "mine (50 %)" in shown
+    assert all(char.isprintable() for char in shown.replace("\r", "").replace("\n", ""))
+    assert "\nmine" not in shown
+
+
 def test_a_noisy_machine_does_not_flood_the_terminal() -> None:
     out = io.StringIO()
     line = Progress(out, live=True)

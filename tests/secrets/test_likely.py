@@ -48,6 +48,8 @@ def found_in(words: list[str]) -> list[str]:
         f"mount -o username=me,password={S} //db1/x /mnt",
         f"kubectl create secret generic x --from-literal=password={S}",
         f"sh -c 'docker run --env=PGPASSWORD={S} db'",
+        f"sh -c 'docker run --env=\"PGPASSWORD={S}\" db'",
+        f"sh -c 'mount -o \"mode=1,username=me,password={S},ro\" //db1/x /mnt'",
         f"env AWS_SECRET_ACCESS_KEY={S} ls",
         f"env GITHUB_TOKEN={S} gh",
         f"env DEPLOY_KEY={S} sh",
@@ -108,6 +110,25 @@ def test_a_password_of_a_url_may_hold_what_should_be_encoded(url: str, password:
 def test_what_is_none_is_left(line: str) -> None:
     assert found_in(shlex.split(line)) == []
     assert masked_line(line, ()) == line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sh -c 'MODE=1 PGPASSWORD={} psql'",
+        "psql 'host=db1 password={} dbname=bank'",
+        "sh -c 'docker run --env=MODE=1 db --password={}'",
+        "PGPASSWORD={} psql",
+    ],
+)
+def test_a_comma_divides_only_inside_of_another_value(line: str) -> None:
+    assert found_in(shlex.split(line.format(f"{S},rest"))) == [f"{S},rest"]
+
+
+def test_many_values_in_values_are_looked_through() -> None:
+    """As many as an argument of Linux may have."""
+    for text in ("a=" * 60_000, "a=b," * 30_000, 'a="' * 40_000):
+        assert in_text(f"{text} password={S}")
 
 
 def test_names_are_those_of_variables() -> None:

@@ -6,7 +6,7 @@ import http.client
 import json
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,8 +35,10 @@ class HereDrawings(Drawings):
         super().__init__()
         self.made: list[Job] = []
 
-    async def make(self, job: Job) -> bytes:
+    async def make(self, job: Job, check: Callable[[], Awaitable[None]] | None = None) -> bytes:
         """Make it."""
+        if check is not None:
+            await check()
         self.made.append(job)
         found = draw(job)
         self._kept[job] = found

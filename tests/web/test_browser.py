@@ -77,7 +77,13 @@ def opened(browser: Browser, served: Here) -> Iterator[Open]:
         if "Content Security" in text:
             wrong.append(text)
 
-    def open_page(path: str, width: int = 1200, scheme: str = "light", login: bool = True) -> Page:
+    def open_page(
+        path: str,
+        width: int = 1200,
+        scheme: str = "light",
+        login: bool = True,
+        key: bool = True,
+    ) -> Page:
         size = {"width": width, "height": 800}
         context = browser.new_context(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
         contexts.append(context)
@@ -85,8 +91,9 @@ def opened(browser: Browser, served: Here) -> Iterator[Open]:
         if login:
             name, _, value = server.cookie.partition("=")
             context.add_cookies([{"name": name, "value": value, "url": own}])
-            key = json.dumps(server.key)
-            context.add_init_script(f"localStorage.setItem('concurve-key', {key})")
+        if login and key:
+            text = json.dumps(server.key)
+            context.add_init_script(f"localStorage.setItem('concurve-key', {text})")
         page = context.new_page()
         page.on(
             "request",
@@ -127,6 +134,18 @@ def test_the_address_with_the_token_leads_in(opened: Open, served: Here) -> None
     page.reload()  # the same page with another fragment is not loaded anew by itself
     expect(page.get_by_role("heading", name="Runs")).to_be_visible(timeout=PATIENCE_MS)
     assert "token" not in page.url
+
+
+def test_the_address_leads_in_a_browser_that_has_a_session_and_no_key(
+    opened: Open, served: Here
+) -> None:
+    """The server leads it on to another page, and the browser keeps the fragment."""
+    server = served[1]
+    page = opened(f"#token={server.token}", key=False)
+    stored = page.context.storage_state
+    wait_until(lambda: server.key in str(stored()["origins"]), "the key")
+    expect(page.get_by_role("heading", name="Runs")).to_be_visible(timeout=PATIENCE_MS)
+    assert page.url.endswith("/runs")
 
 
 @pytest.mark.parametrize(

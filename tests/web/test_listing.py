@@ -37,6 +37,8 @@ RUNS = [run(1), run(2, study="locks", state="failed", reason="Disk Full"), run(3
         ({"machine": "other"}, [3]),
         ({"since": "2026-11-03"}, [2, 3]),
         ({"until": "2026-11-02"}, [1]),
+        ({"since": "20261103"}, [2, 3]),
+        ({"until": "2026-W45-1"}, [1]),
         ({"since": "2026-11-03", "until": "2026-11-03"}, [2]),
         ({"text": "nothing"}, []),
         ({"other": "x"}, [1, 2, 3]),

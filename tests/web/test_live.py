@@ -16,7 +16,7 @@ from concurve.errors import BusyError, RunError
 from concurve.store import Store
 from concurve.store.run_head import decode_head
 from concurve.web import streams
-from concurve.web.live import LiveRun, _left
+from concurve.web.live import LiveCell, LiveRun, _left
 from concurve.web.streams import Streams, event
 from tests.web.places import go_on, small_run, under_way, visited
 
@@ -49,6 +49,30 @@ def test_only_what_changed_is_told_again(tmp_path: Path) -> None:
     assert second.done == 5 and len(second.cells) == 1
     assert live.state(second.version).cells == ()
     assert len(live.state(-1).cells) == 3
+
+
+def test_a_look_that_is_not_through_is_not_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Browsers are answered while another thread reads: a cell of a version that was told too early
+    would be told no more."""
+    db = tmp_path / "live.db"
+    row = under_way(db, trials=4)
+    live, store = LiveRun(row), Store(str(db))
+    live.read(store)
+    before, seen, estimated = live.state(), [], LiveRun._cell
+
+    def slowly(run: LiveRun, index: int) -> LiveCell:
+        seen.append((live.version, live.state()))
+        return estimated(run, index)
+
+    monkeypatch.setattr(LiveRun, "_cell", slowly)
+    go_on(db, row, 4, 6)
+    store.set_state(row.id, "interrupted", "stopped by the user")
+    assert live.read(store)
+    assert seen and all(told == (before.version, before) for told in seen)
+    after = live.state(before.version)
+    assert (after.done, after.state, len(after.cells)) == (6, "interrupted", len(seen))
 
 
 def test_trial_by_trial_it_tells_what_it_tells_at_once(tmp_path: Path) -> None:

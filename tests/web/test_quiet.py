@@ -93,8 +93,10 @@ def test_a_run_that_is_not_stored_yet_is_looked_for_again() -> None:
     first = min(os.sched_getaffinity(0))
     machine = Machine(f"{first}-{first}")
     head, machine.head = machine.head, None
-    machine.holder = HOLDER
-    machine.quiet.look()
+    for run in ("ffff", "abcd"):
+        machine.holder = HOLDER.replace("abcd", run)
+        for _ in range(LOOKS_IN_VAIN_MAX):
+            machine.quiet.look()
     assert machine.moves == []
     machine.head = head
     machine.quiet.look()
@@ -108,6 +110,10 @@ def test_a_run_of_another_store_is_not_looked_for_for_ever() -> None:
     for _ in range(3 * LOOKS_IN_VAIN_MAX):
         machine.quiet.look()
     assert len(machine.asked) == LOOKS_IN_VAIN_MAX + 1
+    machine.holder, machine.asked = HOLDER.replace("abcd", "eeee"), []
+    for _ in range(3 * LOOKS_IN_VAIN_MAX):
+        machine.quiet.look()
+    assert len(machine.asked) == LOOKS_IN_VAIN_MAX + 1, "the next one is looked for as often"
 
 
 def test_it_stays_where_all_cpus_are_measured() -> None:
@@ -145,6 +151,30 @@ def test_looking_goes_on_until_it_is_cancelled() -> None:
     machine.holder = HOLDER
     asyncio.run(some_time())
     assert machine.quiet.holder == HOLDER
+
+
+def test_each_look_that_finds_a_measurement_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("concurve.web.quiet.LOOK_SECONDS", 0.0)
+    machine = Machine(None)
+    told: list[str] = []
+
+    async def watched() -> None:
+        twice = asyncio.Event()
+
+        def measured() -> None:
+            told.append(machine.holder)
+            machine.holder = HOLDER if len(told) < 2 else ""
+            if len(told) == 2:
+                twice.set()
+
+        machine.holder = HOLDER
+        task = asyncio.create_task(machine.quiet.watch(measured))
+        async with asyncio.timeout(120):
+            await twice.wait()
+        task.cancel()
+
+    asyncio.run(watched())
+    assert told == [HOLDER, HOLDER]
 
 
 def test_each_thread_moves(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ from concurve.web.window.setting import (
     words,
 )
 from concurve.web.window.sweep import as_sweep
-from tests.helpers.real import missing
+from tests.helpers.real import missing, wait_until
 from tests.web.places import OWN, Visited, visited
 
 JSON = {"accept": "application/json", **OWN}
@@ -195,6 +195,47 @@ def test_no_picture_beside_a_measurement(tmp_path: Path) -> None:
         assert answer.status_code == 409
 
 
+class Computing:
+    """A picture that is computed until it is stopped."""
+
+    is_computing = True
+    because = ""
+
+    def stop(self, because: str = "") -> None:
+        """Note why."""
+        self.is_computing, self.because = False, because
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+def test_a_measurement_that_is_started_ends_the_picture(
+    site: Visited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    picture = Computing()
+    site.site.window.picture = picture  # type: ignore[assignment]
+
+    async def start(words: list[str]) -> None:
+        assert not picture.is_computing
+        raise StudyError("far enough", "nothing")
+
+    monkeypatch.setattr(site.site.measurements, "start", start)
+    answer = site.client.post("/new/start/sweep", json={"command": "true"}, headers=JSON)
+    assert answer.json()["what"] == "far enough"
+    assert "a measurement has begun" in picture.because
+
+
+def test_a_measurement_that_is_started_elsewhere_ends_the_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("concurve.web.quiet.LOOK_SECONDS", 0.01)
+    Store(str(tmp_path / "web.db")).close()
+    with visited(tmp_path / "web.db", holder="pid 1, x") as site:
+        picture = Computing()
+        site.site.window.picture = picture  # type: ignore[assignment]
+        wait_until(lambda: not picture.is_computing, "the end of the picture")
+
+
 def test_the_page_has_its_settings(site: Visited) -> None:
     text = site.client.get("/window").text
     assert "canvas" in text and "iterations" in text
@@ -264,8 +305,9 @@ class TestKernel:
                 assert os.sched_getaffinity(int(task.name)) == {cpu}
             with pytest.raises(StudyError):
                 picture.confine((100_000,))
-            picture.stop()
+            window.give_way()
             picture._process.wait()
+            assert "a measurement has begun" in picture.state().said
             with pytest.raises(StudyError):
                 picture.confine((cpu,))
             window.close()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from concurve.estimate import Estimate
@@ -24,9 +24,12 @@ _RESERVED_TRIAL = {
     "cell", "block", "attempt", "used", "set_aside", "in_doubt", "load_failed", "cause",
     "detail",
 }  # fmt: skip
-_RESERVED_COMPARED = {"indicator", "verdict", "in_doubt", "ratio", "base", "new", "note"}
-_RESERVED_HISTORY = {"run", "started", "version", "verdict", "change"}
-_RESERVED_EXPLAINED = {"cause", "limit", "evidence", "place", "doubt", "share", "speedup"}
+_RESERVED_COMPARED = {"indicator", "verdict", "in_doubt", "note"}
+_COMPARED = ("ratio", "base", "new")
+_RESERVED_HISTORY = {"run", "started", "version", "verdict"}
+_RESERVED_EXPLAINED = {
+    "cause", "limit", "evidence", "place", "doubt", "speedup", "speedup_possible",
+}  # fmt: skip
 
 #: A figure has a column for itself and one for each end of its interval.
 _BOUNDS = ("", "_low", "_high")
@@ -56,12 +59,10 @@ def cell_rows(findings: Findings) -> Rows:
     known = (info.name for info in findings.indicators)
     names = [*findings.names_in_order(), findings.primary, *findings.asked, *findings.extracted]
     names = list(dict.fromkeys((*names, *known)))
-    columns = _columns(names, _RESERVED_CELL, _BOUNDS)
-    factors = _factors(findings, _RESERVED_CELL, columns, _BOUNDS)
-    heading = ["cell", *factors.values(), "status", "trials"]
-    heading += ["set_aside", "in_doubt", "load_failed"]
-    for name in names:
-        heading += _with_bounds(columns[name])
+    factors = _factors_of(findings)
+    columns = _columns(_RESERVED_CELL, names, factors, _BOUNDS)
+    heading = ["cell", *columns.factors, "status", "trials"]
+    heading += ["set_aside", "in_doubt", "load_failed", *columns.figures]
     rows: list[list[object]] = []
     for cell in findings.cells:
         row: list[object] = [cell.index]
@@ -81,15 +82,15 @@ def trial_rows(findings: TrialFindings) -> Rows:
     it is set aside for quieter ones in the primary figure, whether it is in doubt, whether the load
     of its cell failed, the cause of a doubt with its size, figures."""
     names = list(dict.fromkeys(name for dot in findings.dots for name in dot.values))
-    columns = _columns(names, _RESERVED_TRIAL)
-    factors = _factors(findings, _RESERVED_TRIAL, columns)
+    factors = _factors_of(findings)
+    columns = _columns(_RESERVED_TRIAL, names, factors)
     rejects = {(item.cell, item.block, item.attempt): item for item in findings.rejects}
     parameters = {cell.index: cell.parameters for cell in findings.cells}
     doubted = {(item.cell, item.block, item.attempt) for item in findings.rejects if item.used}
     failed = {cell.index for cell in findings.cells if cell.load_failed}
     of_trial = ["block", "attempt", "used", "set_aside", "in_doubt", "load_failed"]
     of_trial += ["cause", "detail"]
-    heading = ["cell", *factors.values(), *of_trial, *columns.values()]
+    heading = ["cell", *columns.factors, *of_trial, *columns.figures]
     rows: list[list[object]] = []
     for dot in findings.dots:
         levels = parameters.get(dot.cell, {})
@@ -107,7 +108,7 @@ def trial_rows(findings: TrialFindings) -> Rows:
 def best_rows(item: BestFinding, figures: Sequence[Estimate | None]) -> Rows:
     """One row a setting that cannot be told apart from the best: its levels, its figure with its
     interval, and whether it is the recommended one."""
-    names = _beside(item.factors, {item.indicator, "recommended"})
+    columns = _columns({"recommended"}, [item.indicator], item.factors, _BOUNDS)
     rows: list[list[object]] = [
         [
             *(setting[name] for name in item.factors),
@@ -116,15 +117,14 @@ def best_rows(item: BestFinding, figures: Sequence[Estimate | None]) -> Rows:
         ]
         for setting, figure in zip(item.settings, figures, strict=True)
     ]
-    return Rows([*names, *_with_bounds(item.indicator), "recommended"], rows)
+    return Rows([*columns.factors, *columns.figures, "recommended"], rows)
 
 
 def comparison_rows(comparison: Comparison) -> Rows:
     """One row a cell and indicator: parameters, verdict, the ratio and both sides, each with its
     interval, and why there is none."""
-    names = _beside(comparison.factors, _RESERVED_COMPARED)
-    heading = [*names, "indicator", "verdict", "in_doubt", *_with_bounds("ratio")]
-    heading += [*_with_bounds("base"), *_with_bounds("new"), "note"]
+    factors, figures = _columns(_RESERVED_COMPARED, _COMPARED, comparison.factors, _BOUNDS)
+    heading = [*factors, "indicator", "verdict", "in_doubt", *figures, "note"]
     rows: list[list[object]] = [
         [
             *(cell.parameters.get(name) for name in comparison.factors),
@@ -140,8 +140,9 @@ def comparison_rows(comparison: Comparison) -> Rows:
 def history_rows(history: History) -> Rows:
     """One row a cell and run, the oldest first: parameters, run, its start, the figure with its
     interval; where it changed, how, and the new level over the former one."""
-    names = _beside(history.factors, _RESERVED_HISTORY)
-    heading = [*names, "run", "started", "version", *_with_bounds(history.indicator.name)]
+    reserved = {*_RESERVED_HISTORY, *_with_bounds("change")}
+    columns = _columns(reserved, [history.indicator.name], history.factors, _BOUNDS)
+    heading = [*columns.factors, "run", "started", "version", *columns.figures]
     heading += ["verdict", *_with_bounds("change")]
     rows: list[list[object]] = [
         [
@@ -159,10 +160,11 @@ def explanation_rows(explanation: Explanation) -> Rows:
     """One row a cell: parameters, the cause with the sentence that says why, its share of the loss,
     and the time of an operation in ns, as a whole and by its parts."""
     parts = dict.fromkeys(part for cell in explanation.cells for part in cell.per_operation)
-    names = _beside(explanation.factors, _RESERVED_EXPLAINED)
-    heading = [*names, "cause", "limit", "evidence", "place", "doubt", *_with_bounds("share")]
-    heading += ["speedup", "speedup_possible"]
-    heading += [name for part in parts for name in _with_bounds(f"{part}_ns")]
+    figures = ["share", *(f"{part}_ns" for part in parts)]
+    columns = _columns(_RESERVED_EXPLAINED, figures, explanation.factors, _BOUNDS)
+    heading = [*columns.factors, "cause", "limit", "evidence", "place", "doubt"]
+    heading += [*columns.figures[: len(_BOUNDS)], "speedup", "speedup_possible"]
+    heading += columns.figures[len(_BOUNDS) :]
     rows: list[list[object]] = [
         [
             *(cell.parameters.get(name) for name in explanation.factors),
@@ -189,11 +191,6 @@ def fit_rows(result: FitResult | None) -> Rows:
     return Rows(["model", "chosen", "weight", "parameter", *_with_bounds("value")], rows)
 
 
-def _beside(factors: Sequence[str], reserved: set[str]) -> list[str]:
-    """The columns of factors beside others."""
-    return [f"parameter_{name}" if name in reserved else name for name in factors]
-
-
 def _with_bounds(name: str) -> list[str]:
     return [f"{name}{end}" for end in _BOUNDS]
 
@@ -204,30 +201,39 @@ def _bounds(figure: Estimate | None) -> list[float | None]:
     return [_finite(end) for end in (figure.value, figure.low, figure.high)]
 
 
+class _Columns(NamedTuple):
+    """The names of the columns of factors, and of figures with their ends."""
+
+    factors: list[str]
+    figures: list[str]
+
+
 def _columns(
-    names: Sequence[str], reserved: set[str], ends: Sequence[str] = ("",)
-) -> dict[str, str]:
-    """Indicators and their column names, each with these ends; a name that is already taken gets a
-    mark."""
-    taken, found = set(reserved), {}
-    for name in names:
-        column = name
-        while not taken.isdisjoint(f"{column}{end}" for end in ends):
-            column = f"indicator_{column}"
-        taken.update(f"{column}{end}" for end in ends)
-        found[name] = column
-    return found
+    reserved: set[str], figures: Sequence[str], factors: Iterable[str], ends: Sequence[str] = ("",)
+) -> _Columns:
+    """Column names that differ from each other and from the ``reserved`` ones. Each figure has a
+    column for each of these ends. A name that is taken already gets a mark: figures come before
+    factors."""
+    taken = set(reserved)
+
+    def free(name: str, mark: str, ends: Sequence[str]) -> list[str]:
+        while not taken.isdisjoint(f"{name}{end}" for end in ends):
+            name = f"{mark}_{name}"
+        found = [f"{name}{end}" for end in ends]
+        taken.update(found)
+        return found
+
+    of_figures = [name for figure in figures for name in free(figure, "indicator", ends)]
+    of_factors = [name for factor in factors for name in free(factor, "parameter", ("",))]
+    return _Columns(of_factors, of_figures)
 
 
-def _factors(
-    findings: Findings, reserved: set[str], columns: dict[str, str], ends: Sequence[str] = ("",)
-) -> dict[str, str]:
-    """Factors and their column names; a name that is already taken gets a mark."""
+def _factors_of(findings: Findings) -> list[str]:
+    """The factors of a run, and what else its cells have as parameters."""
     names = [factor.name for factor in findings.factors]
     for cell in findings.cells:
         names += cell.parameters
-    taken = reserved | {f"{column}{end}" for column in columns.values() for end in ends}
-    return {name: f"parameter_{name}" if name in taken else name for name in dict.fromkeys(names)}
+    return list(dict.fromkeys(names))
 
 
 def _finite(value: float | None) -> float | None:

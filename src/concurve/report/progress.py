@@ -90,7 +90,7 @@ class Progress:
     def begin(self, total: int, title: str) -> None:
         """A run of ``total`` trials begins; their number may change during the run."""
         self._digits = len(str(total))
-        self._write_line(fmt.clean(title))
+        self._write_line(title)
 
     def trial_starts(
         self,
@@ -127,8 +127,7 @@ class Progress:
         """The next trial waits for a quiet machine, for so long by now, and at most for so long.
         Where the output is no terminal, that is said no more often than trials are."""
         waited = f"{fmt.duration(seconds)} of at most {fmt.duration(most_seconds)}"
-        # The names of others' processes are theirs to choose.
-        parts = [f"waiting for a quiet machine ({waited}):", fmt.clean(disturbs)]
+        parts = [f"waiting for a quiet machine ({waited}):", disturbs]
         if self._live:
             self._draw(parts)
         elif self._due(self._plain_block):
@@ -174,7 +173,7 @@ class Progress:
     def note(self, text: str) -> None:
         """A remark that stays, above the live line."""
         self._wipe()
-        self._write_line(fmt.clean(text))
+        self._write_line(text)
 
     def finish(self) -> None:
         """Leave the terminal as it was found."""
@@ -192,6 +191,7 @@ class Progress:
 
     def _draw(self, parts: list[str]) -> None:
         """Draw one line, never wider than the terminal: the setting is shortened first."""
+        parts = [fmt.clean(part) for part in parts]
         width = max(self._width() - 1, 10)
         text = "  ".join(part for part in parts if part)
         excess = cell_len(text) - width
@@ -208,9 +208,11 @@ class Progress:
             self._drawn = 0
 
     def _write_line(self, text: str) -> None:
-        self._write(f"{text}\n")
+        self._write(f"{fmt.clean(text)}\n")
 
     def _write(self, text: str) -> None:
+        """Write what is cleaned already: settings, errors of programs and the names of others'
+        processes are not ours to choose."""
         self._stream.write(fit_encoding(text, self._stream))
         self._stream.flush()
 

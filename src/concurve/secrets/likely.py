@@ -78,7 +78,7 @@ _NAME = r"[A-Za-z_][A-Za-z0-9_.-]*"
 _VALUE = r"""(?:"(?P<q2>[^"]*)"|'(?P<q1>[^']*)'|(?P<bare>[^\s'"&;|<>]+))"""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _ASSIGNED = re.compile(rf"(?<![A-Za-z0-9_.])(?P<name>{_NAME})={_VALUE}")
-#: The same inside of a value, where a comma divides.
+#: The same inside of a value without quotes, where a comma divides.
 _IN_VALUE = re.compile(
     rf"""(?<![A-Za-z0-9_.])(?P<name>{_NAME})=(?:"(?P<q2>[^"]*)"|'(?P<q1>[^']*)'|"""
     r"""(?P<bare>[^\s'"&;|<>,]+))"""
@@ -218,7 +218,7 @@ def _user_info(rest: str) -> str:
 
 
 def _of_names(text: str) -> Iterator[Found]:
-    yield from _of_assignments(text, _ASSIGNED)
+    yield from _of_assignments(text, _ASSIGNED, 0, len(text))
     for pattern in (_FIELD, _HEADER, _OPTION):
         for match in pattern.finditer(text):
             yield from _matched(match)
@@ -227,26 +227,29 @@ def _of_names(text: str) -> Iterator[Found]:
             yield Found("AUTHORIZATION", *match.span("bare"))
 
 
-def _of_assignments(text: str, pattern: re.Pattern[str], start: int = 0) -> Iterator[Found]:
+def _of_assignments(
+    text: str, pattern: re.Pattern[str], start: int, end: int, deep: int = 0
+) -> Iterator[Found]:
     """Those of ``NAME=VALUE``. A value whose name is none of a secret may be assignments itself,
     one or several: ``--env=PGPASSWORD=…``, ``-o username=me,password=…``."""
-    deep = 0
-    while match := pattern.search(text, start):
+    for match in pattern.finditer(text, start, end):
         found = _matched(match)
         yield from found
-        inside = match["bare"] is not None and not found and deep < _DEEP_MAX
-        deep = deep + 1 if inside else 0
-        start = match.start("bare") if inside else match.end()
-        pattern = _IN_VALUE if inside else _ASSIGNED
+        if not found and deep < _DEEP_MAX:
+            kind = _kind(match)
+            inside = _IN_VALUE if kind == "bare" else _ASSIGNED
+            yield from _of_assignments(text, inside, *match.span(kind), deep + 1)
 
 
 def _matched(match: re.Match[str]) -> list[Found]:
-    name = match["name"]
+    name, kind = match["name"], _kind(match)
+    return [Found(_shown(name), *match.span(kind))] if of_value(name, match[kind]) else []
+
+
+def _kind(match: re.Match[str]) -> str:
+    """The group that has the value: in quotes, or not."""
     given = match.groupdict()
-    kind = next((kind for kind in ("bare", "q1", "q2") if given.get(kind) is not None), None)
-    if kind is None or not of_value(name, match[kind]):
-        return []
-    return [Found(_shown(name), *match.span(kind))]
+    return next(kind for kind in ("bare", "q1", "q2") if given.get(kind) is not None)
 
 
 def _may_be(name: str, value: str) -> bool:

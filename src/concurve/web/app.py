@@ -29,7 +29,7 @@ def app_of(site: Site) -> App:
 
     @contextlib.asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
-        watching = asyncio.create_task(site.quiet.watch())
+        watching = asyncio.create_task(site.quiet.watch(site.give_way))
         try:
             yield
         finally:

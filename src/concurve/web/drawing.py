@@ -13,12 +13,12 @@ import contextlib
 import os
 import sys
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from concurve.errors import ConcurveError, error_of
+from concurve.errors import BusyError, ConcurveError, error_of
 from concurve.host.own_python import module
 from concurve.secrets import KNOWN
 
@@ -72,6 +72,7 @@ class Drawings:
     def __init__(self) -> None:
         self._kept: OrderedDict[Job, bytes] = OrderedDict()
         self._turn = asyncio.Lock()
+        self._patience: asyncio.Timeout | None = None
 
     def kept(self, job: Job) -> bytes | None:
         """What was made of it before; ``None`` where that is not kept."""
@@ -80,21 +81,46 @@ class Drawings:
             self._kept.move_to_end(job)
         return found
 
-    async def make(self, job: Job) -> bytes:
-        """Make it, or take it from what is kept.
+    async def make(self, job: Job, check: Callable[[], Awaitable[None]] | None = None) -> bytes:
+        """Make it, or take it from what is kept. ``check`` refuses it by an error, and is asked
+        when it is the turn of this report: others may have taken minutes. What is made with a
+        ``check`` gives way to a measurement (:meth:`give_way`).
 
         Raises:
-            ConcurveError: it cannot be made, or not in time.
+            BusyError: a measurement has begun meanwhile.
+            ConcurveError: it cannot be made, or not in time; what ``check`` raises.
         """
         async with self._turn:
             if (found := self.kept(job)) is not None:
                 return found
-            made = await _made(job)
+            if check is None:
+                made = await _made(job)
+            else:
+                await check()
+                made = await self._made_until_measured(job)
         if job.form == "page" and len(made) <= KEPT_BYTES_MAX:
             self._kept[job] = made
             while len(self._kept) > KEPT_MAX:
                 self._kept.popitem(last=False)
         return made
+
+    def give_way(self) -> None:
+        """End the report that is being made, unless it was asked for beside a measurement."""
+        if self._patience is not None:
+            self._patience.reschedule(asyncio.get_running_loop().time())
+            self._patience = None
+
+    async def _made_until_measured(self, job: Job) -> bytes:
+        try:
+            async with asyncio.timeout(None) as self._patience:
+                return await _made(job)
+        except TimeoutError as error:
+            raise BusyError(
+                "a measurement begins on this machine, and a report takes CPU time",
+                "wait until it has ended, or show it now: the trials beside it may be disturbed",
+            ) from error
+        finally:
+            self._patience = None
 
 
 async def _made(job: Job) -> bytes:

@@ -8,6 +8,8 @@ estimate of its cell alone is made again: a few milliseconds.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from concurve import words
@@ -66,16 +68,27 @@ class LiveState(msgspec.Struct, frozen=True):
     cells: tuple[LiveCell, ...]
 
 
+class _Seen(NamedTuple):
+    """What a look has found, as a whole: the run with all cells, and the versions in which each
+    cell changed last."""
+
+    state: LiveState
+    changed_at: tuple[int, ...]
+
+
 class LiveRun:
-    """Follows one run. ``read`` takes what was stored since; ``state`` tells it."""
+    """Follows one run. ``read`` takes what was stored since; ``state`` tells it.
+
+    ``read`` may run in another thread: what the last one has found is told until it is through.
+    """
 
     def __init__(self, row: RunRow) -> None:
         self._begin(row)
-        self.version = 0
+        self._seen = self._found(0)
 
     def _begin(self, row: RunRow) -> None:
         head = decode_head(row)
-        self.row = row
+        self._row = row
         self._plan = plan_of(head)
         self._study = head.study
         self._protocol = Protocol(self._plan)
@@ -85,9 +98,9 @@ class LiveRun:
         self._changed_at = [0] * len(self._cells)
 
     @property
-    def is_running(self) -> bool:
-        """Is it under way?"""
-        return self.row.state == RUNNING
+    def version(self) -> int:
+        """How often anything had changed by the last look."""
+        return self._seen.state.version
 
     def read(self, store: Store) -> bool:
         """Take what was stored since the last time; whether anything was.
@@ -96,49 +109,58 @@ class LiveRun:
             RunError: the trials do not follow from the plan.
             StoreError: the run cannot be read.
         """
-        row = store.run(self.row.id)
-        changed = row[:-1] != self.row[:-1]
-        if row.head != self.row.head:  # resumed, with another allowance
+        version = self.version + 1
+        row = store.run(self._row.id)
+        changed = row[:-1] != self._row[:-1]
+        if row.head != self._row.head:  # resumed, with another allowance
             self._begin(row)
-            self._changed_at = [self.version + 1] * len(self._cells)
+            self._changed_at = [version] * len(self._cells)
             changed = True
-        self.row = row
+        self._row = row
         self._last, outcomes = store.outcomes_after(row.id, self._last)
         if not changed and not len(outcomes):
             return False
-        self.version += 1
         for index in {self._take(outcome) for outcome in outcomes}:
             self._cells[index] = self._cell(index)
-            self._changed_at[index] = self.version
+            self._changed_at[index] = version
+        self._seen = self._found(version)
         return True
 
     def state(self, since: int = -1) -> LiveState:
         """The run so far, with the cells that changed after the version ``since``."""
+        whole, changed_at = self._seen
+        cells = zip(whole.cells, changed_at, strict=True)
+        changed = tuple(cell for cell, version in cells if version > since)
+        return msgspec.structs.replace(whole, cells=changed)
+
+    def _found(self, version: int) -> _Seen:
+        """What was read by now, which no later look changes."""
         protocol = self._protocol
-        left = protocol.seconds_left() if self.is_running else None
-        return LiveState(
-            version=self.version,
-            run=self.row.id,
-            state=self.row.state,
-            reason=fmt.clean(self.row.reason),
+        left = protocol.seconds_left() if self._is_running else None
+        state = LiveState(
+            version=version,
+            run=self._row.id,
+            state=self._row.state,
+            reason=fmt.clean(self._row.reason),
             done=protocol.done,
             planned=protocol.in_all(),
             left="" if left is None else _left(left),
             under_way=self._under_way(),
             told=tuple(reversed(self._told)),
-            cells=tuple(
-                cell
-                for cell, changed in zip(self._cells, self._changed_at, strict=True)
-                if changed > since
-            ),
+            cells=tuple(self._cells),
         )
+        return _Seen(state, tuple(self._changed_at))
+
+    @property
+    def _is_running(self) -> bool:
+        return self._row.state == RUNNING
 
     def _take(self, outcome: Outcome) -> int:
         """Record an outcome; the cell that it changes."""
         expected = self._protocol.upcoming()
         if expected != outcome.key:
             raise RunError(
-                f"run {self.row.id}: trial {tuple(outcome.key)} is stored where the plan has "
+                f"run {self._row.id}: trial {tuple(outcome.key)} is stored where the plan has "
                 f"{expected}",
                 "another version wrote the run, or it was edited; concurve show has its figures",
             )
@@ -170,7 +192,7 @@ class LiveRun:
 
     def _under_way(self) -> str:
         """The trial that runs now, in words."""
-        if not self.is_running:
+        if not self._is_running:
             return ""
         key = self._protocol.upcoming()
         if not isinstance(key, TrialKey):

@@ -70,6 +70,7 @@ class Quiet:
         self._move = move
         self._allowed = allowed or allowed_cpus()
         self._kept_off_for = ""
+        self._sought = ""
         self._looks_in_vain = 0
         self.holder = ""
 
@@ -86,21 +87,24 @@ class Quiet:
             self._kept_off_for = ""
             self._move(self._allowed)
 
-    async def watch(self) -> None:
-        """Look until this task is cancelled. A look that fails is made again."""
+    async def watch(self, measured: Callable[[], None] = lambda: None) -> None:
+        """Look until this task is cancelled, and call ``measured`` after each look that finds a
+        measurement. A look that fails is made again."""
         while True:
             with contextlib.suppress(Exception):
-                await in_time("the store", self.look)
+                if await in_time("the store", self.look):
+                    measured()
             await asyncio.sleep(LOOK_SECONDS)
 
     def _keep_off(self) -> None:
         self.come_back()
         name = run_named_in(self.holder)
         head = None if name is None else self._find(name)
+        if self.holder != self._sought:
+            self._sought, self._looks_in_vain = self.holder, 0
         if head is None and name is not None and self._looks_in_vain < LOOKS_IN_VAIN_MAX:
             self._looks_in_vain += 1  # a run holds the lock before its head is stored
             return
-        self._looks_in_vain = 0
         if head is not None and (free := self._free(head)):
             self._move(free)
         self._kept_off_for = self.holder

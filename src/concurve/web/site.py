@@ -50,6 +50,12 @@ class Site:
         self.streams.close()
         self.window.close()
 
+    def give_way(self) -> None:
+        """End what would run beside a measurement: the picture of the window, and a report whose
+        reader does not insist."""
+        self.window.give_way()
+        self.drawings.give_way()
+
     def page(self, name: str, **content: object) -> Response:
         """A page by the name of its template."""
         return HTMLResponse(page(name, holder=self.quiet.holder, **content))
@@ -80,9 +86,8 @@ class Site:
         job = msgspec.structs.replace(job, db=self.db)
         made = self.drawings.kept(job)
         if made is None:
-            if not request.query_params.get("now"):
-                await self._leave_alone("a report takes CPU time")
-            made = await self.drawings.make(job)
+            insists = request.query_params.get("now")
+            made = await self.drawings.make(job, None if insists else self._leave_alone)
         return Response(made, media_type="text/html; charset=utf-8")
 
     async def refuse_while_measured(self) -> None:
@@ -97,10 +102,11 @@ class Site:
                 "wait until it has ended; two at once would disturb each other",
             )
 
-    async def _leave_alone(self, because: str) -> None:
+    async def _leave_alone(self) -> None:
+        """Refuse a report while a measurement runs."""
         if holder := await self.looked():
             raise BusyError(
-                f"a measurement runs on this machine ({holder}), and {because}",
+                f"a measurement runs on this machine ({holder}), and a report takes CPU time",
                 "wait until it has ended, or show it now: the trials beside it may be disturbed",
             )
 

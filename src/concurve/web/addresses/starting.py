@@ -36,6 +36,7 @@ async def started(site: Site, words: list[str]) -> Response:
     """
     await _wait_for_the_end(site)
     await site.refuse_while_measured()
+    site.give_way()
     site.quiet.come_back()
     begun = await site.measurements.start(words)
     return as_json(await begun.begun(BEGUN_SECONDS))

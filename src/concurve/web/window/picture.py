@@ -1,7 +1,7 @@
 """A picture that is computed: a process of its own, which keeps the picture in a file.
 
 Lines that are complete are sent as they come. One picture is computed at a time, and none while a
-measurement runs.
+measurement runs: one that begins ends it.
 """
 
 from __future__ import annotations
@@ -115,6 +115,7 @@ class Picture:
         self._reported = Reported(setting.kernel)
         self._threads_of = ThreadsOf(self._process.pid)
         self._said = ""
+        self._ended_for = ""
         self._listening = asyncio.create_task(aside(self._listen))
         self._tasks = [
             self._listening,
@@ -136,7 +137,7 @@ class Picture:
             compute_seconds=self._reported.compute_seconds,
             pixel_sum=self._reported.pixel_sum,
             collector=fmt.clean(self._reported.collector),
-            said=self._said,
+            said=self._ended_for or self._said,
             threads=tuple(self._threads()),
             utilisation=self._cpus.since(since),
             ask_again_seconds=min(max(_ASK_SECONDS, self._look_seconds()), BUSY_LOOK_SECONDS),
@@ -199,8 +200,9 @@ class Picture:
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(thread, cpus)
 
-    def stop(self) -> None:
-        """End its process."""
+    def stop(self, because: str = "") -> None:
+        """End its process; the page says why."""
+        self._ended_for = because
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGKILL)
 
@@ -305,6 +307,11 @@ class Window:
         if self.picture is None or self.picture.number != number:
             raise StudyError("another picture has taken its place", "start it again")
         return self.picture
+
+    def give_way(self) -> None:
+        """End the picture that is being computed: a measurement begins."""
+        if self.picture is not None and self.picture.is_computing:
+            self.picture.stop("the picture was ended: a measurement has begun on this machine")
 
     def close(self) -> None:
         """End the picture, and remove its files."""
