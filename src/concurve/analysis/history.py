@@ -41,9 +41,7 @@ def history_of(
         for cell in newest.cells
     ]
     found = change_points_of_all([[point.figure.value for point in it.points] for it in series])
-    cells = tuple(
-        _marked(cell, changes, info) for cell, changes in zip(series, found, strict=True)
-    )
+    cells = tuple(_marked(cell, changes, info) for cell, changes in zip(series, found, strict=True))
     return History(
         study=newest.run.study,
         indicator=info,
