@@ -118,7 +118,7 @@ def _of_model(item: ModelFit, result: FitResult, n: Floats) -> tuple[Floats, Flo
 def _nearest_weights(result: FitResult, n: Floats) -> Floats:
     """The weight of the level that is nearest to each number, on the logarithm."""
     distances = np.abs(np.log(n)[:, None] - np.log(result.levels))
-    return np.array(result.weights)[distances.argmin(axis=1)]
+    return np.asarray(np.array(result.weights)[distances.argmin(axis=1)])
 
 
 def _mixed(result: FitResult, logs: Floats, variances: Floats, n: Floats) -> tuple[Floats, Floats]:

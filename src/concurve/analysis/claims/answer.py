@@ -41,8 +41,8 @@ def bounded(
     """Supported if the whole interval lies within the bounds, refuted if it lies beyond one.
 
     ``spread``: the standard deviation of the logarithms whose centre the estimate is; from it
-    follows how many trials would decide, by a test of this ``efficiency``. ``resolution``: by which share its clock may be off;
-    where that reaches as far as the bound, no number of trials decides.
+    follows how many trials would decide, by a test of this ``efficiency``. ``resolution``: by which
+    share its clock may be off; where that reaches as far as the bound, no number of trials decides.
     """
     threshold = " and ".join(
         f"{words} {bound:g}"
