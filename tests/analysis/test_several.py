@@ -124,9 +124,7 @@ def test_undecided_cells_are_not_said_to_be_alike(store: Store) -> None:
         for number, cell in enumerate(comparison.cells)
     )
     comparison = msgspec.structs.replace(comparison, cells=cells)
-    text = to_markdown(
-        several_document(msgspec.structs.replace(found, comparisons=(comparison,)))
-    )
+    text = to_markdown(several_document(msgspec.structs.replace(found, comparisons=(comparison,))))
     assert f"than that of the base: {len(cells) - 1} are undecided." in text
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from concurve.cli.hiding import hide_words
 from concurve.definition.hiding import check_marked
 from concurve.errors import StudyError
 from concurve.secrets import Secrets
+from concurve.secrets.command_line import hide_words
 from concurve.store import Store
 from tests.helpers.real import CONCURVE, PATIENCE, Lab, missing, wait_until
 

@@ -23,6 +23,8 @@ from concurve.wire.record import (
     SiteRecord,
     SitesRecord,
     ThreadReadings,
+    ThreadTimeline,
+    ThreadTimelines,
     TrialRecord,
     Usage,
 )
@@ -209,6 +211,43 @@ def test_threads_that_a_quota_holds_back() -> None:
     assert cause_of(cell(pinned), ALONE).cause == "none"
 
 
+def at_times(*shares: tuple[int, int]) -> Breakdown:
+    """Four threads in a phase, on two CPUs, that never sleep; in each tenth of the time so many
+    percent of a CPU were run, and waited for, by all of them."""
+
+    def make(noise: float) -> TrialRecord:
+        each = thread(0.2, 0.33, sleep=0.2, poll=0.27, switches=3)
+        made = role([each] * 4, 1000, phase=True, noise=noise)
+        lanes = tuple(
+            ThreadTimeline(
+                tid=thread.tid,
+                running=tuple(running // 4 for running, _ in shares),
+                runnable=tuple(ready // 4 for _, ready in shares),
+                waits="-" * len(shares),
+            )
+            for thread in made.threads.listed
+        )
+        ends = tuple((at + 1) * WALL // len(shares) for at in range(len(shares)))
+        followed = ThreadTimelines(ends_ns=ends, threads=4, listed=lanes)
+        return record(msgspec.structs.replace(made, thread_timelines=followed))
+
+    return cell(make)
+
+
+def test_more_threads_than_cpus_wait_for_one_another_and_for_no_quota() -> None:
+    """They have less and less work: many wait for a CPU at first, and CPUs are idle at the end. A
+    quota leaves CPUs idle while threads are ready."""
+    base = of([thread(0.99, 0.01, switches=5)], phase=True)
+    apart = at_times(*[(200, 200)] * 3, *[(100, 0)] * 7)
+    said = cause_of(apart, base)
+    assert said.cause == "none" and "fewer for another" in said.words
+    held = cause_of(at_times(*[(100, 180)] * 10), base)
+    assert held.cause == "quota" and "a quota of CPU time holds them back" in held.words
+    # Where nothing says what they did at which time, it is not known either.
+    unknown = apart._replace(accounts=tuple(it._replace(ready_idle=None) for it in apart.accounts))
+    assert cause_of(unknown, base).cause == "none"
+
+
 def test_stolen_cpu_time_is_contamination_and_no_shared_data() -> None:
     assert cause_of(of([thread(1.0)] * 2, 1600, steal=0.2), ALONE).cause == "contamination"
 
@@ -350,6 +389,17 @@ def test_of_a_jvm_a_lock_is_not_told_apart_from_uneven_rounds() -> None:
     assert cause_of(of(waiting, 1400), ALONE).either is None
 
 
+def test_of_a_pool_at_a_condition_a_lock_is_not_told_apart_from_too_little_work() -> None:
+    """Now one of its threads has a task, now two: one always runs, as the holder of a lock does."""
+    waiting = of([thread(0.7, futex=0.3, switches=600)] * 2, 1400)
+    said = cause_of(seen_at(waiting, "condition", "pthread_cond_wait"), ALONE)
+    assert (said.cause, said.either) == ("lock", "imbalance")
+    assert said.words.endswith("at a condition")
+    assert cause_of(seen_at(waiting, "mutex", "pthread_mutex_lock"), ALONE).either is None
+    turns = of([thread(0.5, futex=0.5, switches=600)] * 2, 1000)
+    assert cause_of(seen_at(turns, "condition", "pthread_cond_wait"), ALONE).either is None
+
+
 def test_a_thread_that_is_busy_may_feed_the_others_though_it_never_waits() -> None:
     busy = thread(0.9, name="feeder", switches=9)
     assert level(2, [timed(), timed(), busy, LAUNCHER]).accounts[0].is_fed
@@ -368,6 +418,7 @@ def test_a_lock_that_is_tried_again_after_each_sleep_is_a_lock() -> None:
     base = level(1, [trying(0.0, 0), PARENT])
     said = cause_of(level(2, [trying(0.33), trying(0.33), PARENT], wall=0.75), base)
     assert said.cause == "lock" and "33 % of it asleep, as one worker alone is not" in said.words
+    assert said.words.endswith("or for a rate that they share")
 
 
 def test_sleeps_beside_waits_for_a_disk_are_those_of_a_lock_too() -> None:
@@ -532,6 +583,47 @@ def test_the_disk() -> None:
     writer = [thread(0.3, disk=0.7)]
     assert cause_of(of(writer), None).cause == "io"
     assert cause_of(of(writer * 2, 1300), of(writer)).cause == "io"
+
+
+def counted(
+    threads: Sequence[Thread], operations: float, read: int | None, written: int | None, **more: Any
+) -> Breakdown:
+    """A cell whose role read and wrote so many blocks; ``calls`` are its readings by call."""
+    calls = more.pop("calls", {})
+
+    def make(noise: float) -> TrialRecord:
+        made = role(threads, operations, noise=noise)
+        usage = msgspec.structs.replace(made.usage, block_inputs=read, block_outputs=written)
+        assert made.waits is not None
+        waits = msgspec.structs.replace(made.waits, calls=calls)
+        return record(msgspec.structs.replace(made, usage=usage, waits=waits))
+
+    return cell(make)
+
+
+def test_who_waits_for_a_file_without_a_block_waits_for_no_disk() -> None:
+    """Writers of one file take turns at its lock; what they write stays in memory."""
+    writers = [thread(0.4, disk=0.6)] * 2
+    said = cause_of(counted(writers, 1000, 0, 0), ALONE)
+    assert (said.cause, said.either) == ("io", "lock")
+    assert "waiting for a file, or for its lock: no block was read or written" in said.words
+    for read, written in ((0, 8), (8, 0), (None, 0), (0, None)):
+        said = cause_of(counted(writers, 1000, read, written), ALONE)
+        assert said.either is None and "blocked on the disk" in said.words
+    lone = cause_of(counted([thread(0.4, disk=0.6)], 1000, 0, 0), None)
+    assert (lone.cause, lone.either) == ("io", None)
+
+
+def test_requests_to_io_uring_are_some_to_the_disk_where_there_are_any() -> None:
+    """An event loop waits there for its sockets."""
+    waiting = [thread(0.2, poll=0.8)]
+    calls = {"io_uring_enter": 80}
+    said = cause_of(counted(waiting, 1000, 0, 900, calls=calls), None)
+    assert said.cause == "io" and "io_uring" in said.words
+    assert cause_of(counted(waiting, 1000, 0, 0, calls=calls), None).cause == "none"
+    assert cause_of(counted(waiting, 1000, 0, 900), None).cause == "none"
+    few = {"io_uring_enter": 8}
+    assert cause_of(counted(waiting, 1000, 0, 900, calls=few), None).cause == "none"
 
 
 def test_the_client() -> None:

@@ -169,3 +169,52 @@ def test_a_channel_from_which_those_take_that_put_back_is_a_lock() -> None:
     dealt = go(1, (0.9, 0.1), runtime=runtime(1.0, receive=0.9, group=1))
     said = cause_of(go(2, (0.9, 0.1), runtime=runtime(1.0, receive=1.9, group=1)), dealt)
     assert said.cause == "stage"
+
+
+# -- goroutines that wait for nothing that limits -------------------------------------------------
+
+
+@pytest.mark.parametrize("waits", ["receive", "send"])
+def test_goroutines_that_wait_throughout_keep_no_worker_from_work(waits: str) -> None:
+    """One waits for a signal, or sends what nobody takes, and main may wait for the end: they are
+    in the base, too. All workers run, and lose what they lose to something else."""
+    base = go(1, (0.6, 0.4), runtime=runtime(1.0, **{waits: 2.0}))
+    for wall in (0.7, 1.1):
+        own = go(2, (0.95, 0.95), wall=wall, runtime=runtime(1.95, **{waits: 2.0}))
+        assert cause_of(own, base).cause not in ("stage", "lock")
+    # Where workers are missing, it is not for these either.
+    uneven = go(2, (0.7, 0.73), wall=0.7, runtime=runtime(1.43, **{waits: 2.0}))
+    assert cause_of(uneven, base).cause not in ("stage", "lock")
+
+
+def test_goroutines_that_wait_throughout_hide_no_stage() -> None:
+    """Main waits for the end, one for a signal, and the workers for one that deals out."""
+    dealt = go(1, (0.9, 0.1), runtime=runtime(1.0, receive=2.9))
+    said = cause_of(go(2, (0.9, 0.1), runtime=runtime(1.0, receive=3.9)), dealt)
+    assert said.cause == "stage" and "1.9 goroutines wait to receive" in said.words
+    full = go(1, (0.8, 0.8), runtime=runtime(1.6, send=1.4, group=1))
+    said = cause_of(go(2, (0.8, 0.8), runtime=runtime(1.6, send=2.4, group=1)), full)
+    assert said.cause == "stage" and "1.4 goroutines wait to send" in said.words
+
+
+def test_a_few_waits_for_a_mutex_are_no_lock_beside_what_one_does_alone() -> None:
+    """For three quarters of the time both run, and wait a little; then main merges alone."""
+    base = go(1, (0.7, 0.3), runtime=runtime(1.0, group=0.87), wall=0.46)
+    own = go(2, (0.9, 0.8), wall=0.26, runtime=runtime(1.69, lock=0.08, group=0.77))
+    assert cause_of(own, base).cause == "serial"
+
+
+@pytest.mark.parametrize(("running", "locked"), [(1.95, 0.05), (1.9, 0.1), (1.97, 0.3)])
+def test_a_lock_that_is_taken_back_at_once_is_one_however_few_wait(
+    running: float, locked: float
+) -> None:
+    """Who waits for it spins, or runs again at once."""
+    own = go(2, (0.95, 0.95), wall=0.9, runtime=runtime(running, lock=locked, group=1))
+    assert cause_of(own, BASE).cause == "lock"
+
+
+def test_of_workers_that_wait_for_what_is_outside_those_at_a_lock_are_told() -> None:
+    """Half of an operation is an answer from elsewhere, with one worker as with two."""
+    base = go(1, (0.3, 0.2), runtime=runtime(0.5, group=1, io=0.5))
+    own = go(2, (0.35, 0.35), wall=0.7, runtime=runtime(0.7, group=1, io=0.7, lock=0.6))
+    assert cause_of(own, base).cause == "lock"

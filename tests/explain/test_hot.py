@@ -409,3 +409,19 @@ def test_a_spin_lock_of_a_server_is_a_lock_and_other_code_that_costs_more_has_it
     assert locked.cause == "lock" and "in s_lock (server)" in locked.words
     other = cause_of(served(1, 0.8, loop="encrypt", seen=False), SERVED_BASE, True)
     assert other.cause == "coherency" and "increase is in encrypt (server)" in other.words
+
+
+@pytest.mark.parametrize(("loading", "is_told"), [(0.35, True), (0.1, False)])
+def test_functions_that_hardly_ran_in_the_base_are_more_work_of_processes(
+    loading: float, is_told: bool
+) -> None:
+    """Each process does what the only one of the base left out, such as merging with others."""
+    place: Places = {LOOP: (1 - loading, 0), ("merge", "rows"): (loading, 0)}
+    own = cell(2, place, wall=0.75)
+    apart = own._replace(accounts=tuple(it._replace(apart=True) for it in own.accounts))
+    said = cause_of(apart, BASE)
+    assert (said.cause == "none") == is_told
+    assert ("functions that hardly ran in the base" in said.words) == is_told
+    assert ("or work that each worker does anew" in said.words) != is_told
+    # Threads have such functions, too, where they retry what others have changed meanwhile.
+    assert "hardly ran in the base" not in cause_of(own, BASE).words

@@ -16,7 +16,14 @@ from concurve.explain.capacity import PARTS, capacity_of
 from concurve.explain.causes import cause_of
 from concurve.explain.losses import Loss, loss_of
 from concurve.readings.operations import Asked
-from concurve.wire.record import CpuQuota, RoleRecord, SiteRecord, SitesRecord, TrialRecord
+from concurve.wire.record import (
+    CpuQuota,
+    RoleRecord,
+    SiteRecord,
+    SitesRecord,
+    ThreadReadings,
+    TrialRecord,
+)
 from tests.helpers.explaining import WALL, Thread, record, role, thread
 
 ASKED = Asked(alone("target"))
@@ -940,3 +947,68 @@ def test_who_waits_for_the_connection_of_one_that_waits_for_an_answer_is_at_a_lo
 )
 def test_who_asks_is_at_no_lock_where(own: Breakdown, base: Breakdown) -> None:
     assert "whose holder waits for an answer" not in cause_of(own, base).words
+
+
+# -- a lock that is hardly ever free ------------------------------------------------------------
+
+
+def unfair(operation: str, cpu: float = 0.01, primitive: str = "mutex") -> Breakdown:
+    """One worker takes a lock back before the other, which it has woken, runs."""
+    outrun = worker(cpu, futex=0.99 - cpu, switches=4000, tid=202)
+    waiter = ThreadReadings(202, 12)
+    site = SiteRecord(primitive, "futex", "/app", "0x1", "cfi", 12, 1, operation=operation,
+                      waiters=(waiter,))  # fmt: skip
+    sites = SitesRecord(readings=12, listed=(site,))
+    holder = worker(0.98, switches=20, tid=201)
+    return cell(2, [holder, outrun, joining()], sites=sites, words=[(95, 1)])
+
+
+@pytest.mark.parametrize("cpu", [0.01, 0.15])
+def test_who_hardly_ever_gets_a_lock_waits_for_it_and_is_no_serial_or_uneven_work(
+    cpu: float,
+) -> None:
+    own = unfair("pthread_mutex_lock", cpu)
+    said = cause_of(own, BASE)
+    assert said.cause == "lock" and own.threads == 2
+    loss = lost(own)
+    assert loss.parts["waiting"] > 0.8
+    assert max(loss.parts["serial"], loss.parts["imbalance"]) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("cpu", "primitive", "operation", "cause"),
+    [
+        (0.01, "condition", "pthread_cond_wait", "serial"),
+        (0.01, "mutex", "BaseContext.Pool", "serial"),
+        (0.15, "condition", "pthread_cond_wait", "imbalance"),
+    ],
+)
+def test_who_waits_elsewhere_for_the_busiest_thread_has_less_work(
+    cpu: float, primitive: str, operation: str, cause: str
+) -> None:
+    own = unfair(operation, cpu, primitive)
+    assert cause_of(own, BASE).cause == cause
+    assert own.threads == (2 if cpu > 0.1 else 1)
+
+
+# -- work that each worker does anew --------------------------------------------------------------
+
+
+def processes(level: int, ratio: float, rss: int = 3 << 20) -> Breakdown:
+    """Processes of one thread each, whose CPU time for the same work is so many times as much."""
+    own = [worker(tid=200 + n, pid=200 + n) for n in range(level)]
+    parent = thread(0.001, child=0.99, name="program", tid=FIRST, switches=3)
+    return cell(level, [*own, parent], wall=ratio / level, rss=rss)
+
+
+def test_work_that_each_process_does_anew_is_not_called_shared_data() -> None:
+    """Each reads the same input before it begins."""
+    said = cause_of(processes(2, 1.5), processes(1, 1.0))
+    assert said.cause == "none" and "or work that each worker does anew" in said.words
+    large = 200 << 20
+    said = cause_of(processes(2, 1.5, large), processes(1, 1.0, large))
+    assert (said.cause, said.either) == ("memory", "coherency")
+    assert "or work that each worker does anew" in said.words
+    # So much cannot be done anew by two.
+    assert cause_of(processes(2, 3.0), processes(1, 1.0)).cause == "coherency"
+    assert cause_of(hardware(2, 1.5, rss=3 << 20), hardware(1, 1.0)).cause == "coherency"

@@ -82,8 +82,8 @@ def test_nothing_is_named_where_nothing_is_used_up() -> None:
 
 def test_where_nothing_is_used_up_it_is_said_who_used_how_much() -> None:
     assert used_words([serving(0.06, 0.46, 0.76), serving(0.06, 0.46, 0.76)]) == (
-        "no resource is used up: the server used 0.52 CPUs (2 × io 0.46 together, worker 0.06) and its load "
-        "0.76, of 2"
+        "no resource is used up: the server used 0.52 CPUs (2 × io 0.46 together, worker 0.06) and "
+        "its load 0.76, of 2"
     )
 
 
@@ -536,7 +536,10 @@ def test_cpus_that_strangers_fill_beside_server_and_load_are_used_up() -> None:
     server = ready(role("target", 0.69, {"io-1": 0.35, "io-2": 0.34}, (0, 1)), 0.4)
     said = cause_of(beside(server, 0.59, 0.58), None, True)
     assert (said.cause, said.limit) == ("contamination", "")
-    assert "the 2 CPUs are used up, by the server (2 × io 0.69 together), its load (0.59)" in said.words
+    assert (
+        "the 2 CPUs are used up, by the server (2 × io 0.69 together), its load (0.59)"
+        in said.words
+    )
     assert "0.58" in said.words and "no resource is used up" not in said.words
     assert cause_of(beside(server, 0.59, 0.1), None, True).cause != "contamination"
     # Work of low priority gives way to them.
@@ -544,7 +547,9 @@ def test_cpus_that_strangers_fill_beside_server_and_load_are_used_up() -> None:
     assert "CPUs are used up" not in cause_of(polite, None, True).words
 
 
-def test_cpus_that_are_full_as_each_request_costs_twice_as_much_are_not_the_doing_of_others() -> None:
+def test_cpus_that_are_full_as_each_request_costs_twice_as_much_are_not_the_doing_of_others() -> (
+    None
+):
     """Others keep threads from the CPUs, but make no request cost more."""
 
     def cell(cpu: float, operations: float, foreign: float) -> Breakdown:

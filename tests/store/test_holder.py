@@ -10,7 +10,7 @@ import pytest
 
 from concurve.errors import StoreError
 from concurve.measuring.heads import new_head
-from concurve.store import Store
+from concurve.store import Store, holder
 from concurve.store.holder import is_gone, own_holder
 from tests.helpers.fakes import small_study
 
@@ -58,6 +58,22 @@ def test_a_number_that_another_process_has_now_is_not_the_holder() -> None:
         (machine, boot, namespace, "4194399", started),
     ):
         assert is_gone(" ".join(changed))
+
+
+def test_a_process_that_is_hidden_from_this_user_may_live(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = own_holder()
+    machine, boot, namespace, _, started = own.split(" ")
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as ended:
+        pass
+    monkeypatch.setattr(holder, "_PROC", hidden := tmp_path / "proc")
+    for name in ("sys/kernel/random/boot_id", "self/ns/pid"):
+        (hidden / name).parent.mkdir(parents=True)
+    (hidden / "sys/kernel/random/boot_id").write_text(boot)
+    (hidden / "self/ns/pid").symlink_to(namespace)
+    assert not is_gone(own)
+    assert is_gone(" ".join((machine, boot, namespace, str(ended.pid), started)))
 
 
 @pytest.mark.parametrize("place", [0, 2], ids=["machine", "namespace"])

@@ -43,6 +43,15 @@ def test_the_line_that_is_shown_holds_no_secret() -> None:
         assert secret not in shown
 
 
+def test_what_a_form_marks_as_secret_is_hidden_as_on_the_command_line() -> None:
+    words = [
+        *("sweep", "--env", "PGPASSWORD=hunter22x1", "--secret", "TOK=hunter22x2"),
+        *("--secret", "pw", "-P", "pw", "hunter22x3", "--", "client", "{pw}"),
+    ]
+    shown = Measurements(None).shown(words)
+    assert "hunter22x" not in shown and "PGPASSWORD" in shown
+
+
 def test_what_is_started_gets_the_store_by_its_environment() -> None:
     hidden = KNOWN.hide_store("postgresql://u:Sesam123Open@db/x")
     given = Measurements(hidden)._environment()

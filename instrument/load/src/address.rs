@@ -81,13 +81,18 @@ impl Address {
         }
     }
 
-    /// Access for administrative connections.
-    pub fn admin(&self, connect_timeout_ns: u64) -> Arc<dyn AdminAccess> {
+    /// Access for administrative connections. A server has this time for each answer, if it is limited.
+    pub fn admin(
+        &self,
+        connect_timeout_ns: u64,
+        answer_timeout_ns: Option<u64>,
+    ) -> Arc<dyn AdminAccess> {
         match self {
             Self::Server { endpoint, protocol } => Arc::new(ServerAdmin {
                 endpoint: endpoint.clone(),
                 protocol: protocol.protocol(&[]),
                 connect_timeout_ns,
+                answer_timeout_ns,
             }),
             Self::Engine(engine) => engine.admin(),
         }

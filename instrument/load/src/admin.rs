@@ -33,6 +33,10 @@ pub enum AdminError {
     Refused(String, String),
     #[error("{0:?}: the connection is lost: {1}")]
     Lost(String, String),
+    /// The statement, and for how long it was waited. A later answer would be taken for that of another
+    /// statement, so the connection is of no use any more.
+    #[error("{0:?}: {1}")]
+    NoAnswer(String, String),
     #[error("stopped before it was done")]
     Stopped,
 }
@@ -40,6 +44,10 @@ pub enum AdminError {
 impl AdminError {
     pub fn refused(statement: &str, why: String) -> Self {
         Self::Refused(shortened(statement), why)
+    }
+
+    pub fn no_answer(statement: &str, why: &impl ToString) -> Self {
+        Self::NoAnswer(shortened(statement), why.to_string())
     }
 
     pub fn lost(statement: &str, why: &impl ToString) -> Self {

@@ -127,9 +127,10 @@ fn measure(
     let (hdr, requests) = (arguments.hdr.as_deref(), arguments.log_requests.as_deref());
     let observers = IntervalObservers::new(plan, load.end, hdr, requests)?;
     let machine = MachineBefore::outside_trials(reporter);
-    let tallies = drive::run(plan, load, reporter, stop, observers)?;
+    let counted = drive::run(plan, load, reporter, stop, observers)?;
     let machine_busy = machine.and_then(|it| it.busy_since(plan.target.is_server_here()));
-    let figures = Figures::of(plan, load.pace, tallies, machine_busy);
+    let mut figures = Figures::of(plan, load.pace, counted.tallies, machine_busy);
+    figures.warnings.extend(counted.unmarked);
     report::write(plan, &figures, reporter)?;
     let answered = figures.all.acknowledged > 0 || !figures.latency.answered().is_empty();
     let lost = fail_if_all_lost(plan, plan.sessions, &figures.all.lost, answered);

@@ -47,6 +47,19 @@ impl ProbeError {
         }
     }
 
+    /// Whether what was asked about has ended, or is not there. Any other error says nothing of it.
+    pub fn is_gone(&self) -> bool {
+        matches!(
+            self.errno(),
+            Some(libc::ENOENT | libc::ESRCH | libc::ENODEV)
+        )
+    }
+
+    /// Whether this user may not do it.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self.errno(), Some(libc::EPERM | libc::EACCES))
+    }
+
     /// `errno` of a failed system call.
     pub fn errno(&self) -> Option<i32> {
         match self {
@@ -58,3 +71,12 @@ impl ProbeError {
 
 /// Shorthand for results of this crate.
 pub type Result<T> = std::result::Result<T, ProbeError>;
+
+/// A reading of something that may have ended: none if it has. The error says why nothing is known of it.
+pub fn unless_gone<T>(reading: Result<T>) -> Result<Option<T>> {
+    match reading {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_gone() => Ok(None),
+        Err(error) => Err(error),
+    }
+}

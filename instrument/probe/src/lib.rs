@@ -14,6 +14,7 @@ mod error;
 pub mod frequency;
 pub mod golang;
 pub mod huge_pages;
+pub mod open_files;
 pub mod others;
 pub mod perf;
 pub mod pidfd;
@@ -28,4 +29,4 @@ pub mod syscall;
 pub mod task;
 pub mod taskstats;
 
-pub use error::{ProbeError, Result};
+pub use error::{ProbeError, Result, unless_gone};

@@ -5,9 +5,10 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
 
-use crate::{ProbeError, Result, process};
+use crate::{ProbeError, Result};
 
 /// Opens the descriptor of a living process. It becomes readable when the process ends.
 pub fn open(pid: u32) -> Result<OwnedFd> {
@@ -24,13 +25,18 @@ fn open_number(pid: u32) -> nix::Result<OwnedFd> {
 }
 
 /// Kills the process of a number, if `is_it` says so: asked when the number stands for one process and no
-/// later one. Whether a process was killed.
-pub fn kill_if(pid: u32, is_it: impl FnOnce() -> bool) -> bool {
-    match open_number(pid) {
-        Ok(descriptor) => is_it() && send(&descriptor, Signal::SIGKILL).is_ok(),
-        Err(Errno::ESRCH) => false,
-        // A kernel before 5.3, or one that forbids it.
-        Err(_) => is_it() && process::kill(pid, Signal::SIGKILL).is_ok(),
+/// later one. Whether a process was killed; the error says why it may not be.
+pub fn kill_if(pid: u32, is_it: impl FnOnce() -> bool) -> Result<bool> {
+    let sent = match open_number(pid) {
+        Ok(descriptor) => is_it().then(|| send(&descriptor, Signal::SIGKILL)),
+        Err(Errno::ESRCH) => None,
+        // A kernel before 5.3, or one that forbids it; or there is no descriptor left.
+        Err(_) => is_it().then(|| signal::kill(Pid::from_raw(pid as i32), Signal::SIGKILL)),
+    };
+    match sent {
+        Some(Ok(())) => Ok(true),
+        None | Some(Err(Errno::ESRCH)) => Ok(false),
+        Some(Err(errno)) => Err(ProbeError::system(format!("send SIGKILL to {pid}"), errno)),
     }
 }
 
@@ -78,16 +84,19 @@ mod tests {
     fn only_the_process_that_is_meant_is_killed() {
         let mut child = Command::new("sleep").arg("1077").spawn().unwrap();
         let pid = child.id();
-        assert!(!kill_if(pid, || false));
+        assert!(!kill_if(pid, || false).unwrap());
         assert!(child.try_wait().unwrap().is_none());
         // The process ends, and its number is free again, between the two steps.
-        assert!(!kill_if(pid, || {
-            child.kill().unwrap();
-            child.wait().unwrap();
-            true
-        }));
+        assert!(
+            !kill_if(pid, || {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                true
+            })
+            .unwrap()
+        );
         let mut child = Command::new("sleep").arg("1077").spawn().unwrap();
-        assert!(kill_if(child.id(), || true));
+        assert!(kill_if(child.id(), || true).unwrap());
         assert!(!child.wait().unwrap().success());
     }
 }

@@ -11,7 +11,9 @@ use crate::psi::Pressure;
 use crate::schedstat::Schedstat;
 use crate::syscall::{Doing, Kind};
 use crate::task::{Stat, Status};
-use crate::{ProbeError, Result, cpu_list, descriptor, proc_stat, psi, schedstat, syscall, task};
+use crate::{
+    ProbeError, Result, cpu_list, descriptor, proc_stat, psi, schedstat, syscall, task, unless_gone,
+};
 
 /// No process has so many ancestors.
 const GENERATIONS_MAX: usize = 4096;
@@ -151,7 +153,8 @@ impl ProcFs {
                 Err(_) if self.stat(pid).is_ok() && !self.has_children_file() => {
                     return self.children_by_scan(pid);
                 }
-                Err(_) => {}
+                Err(error) if error.is_gone() => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(children)
@@ -165,16 +168,16 @@ impl ProcFs {
         Ok(found)
     }
 
-    /// All processes below `pid`, itself not included.
-    pub fn descendants(&self, pid: u32) -> Vec<u32> {
-        let mut found = self.children(pid).unwrap_or_default();
+    /// All processes below `pid`, itself not included, as far as they can be listed.
+    pub fn descendants(&self, pid: u32) -> Descendants {
+        let mut all = Descendants::default();
+        all.add(self.children(pid));
         let mut next = 0;
-        while next < found.len() {
-            let children = self.children(found[next]).unwrap_or_default();
-            found.extend(children);
+        while next < all.found.len() {
+            all.add(self.children(all.found[next]));
             next += 1;
         }
-        found
+        all
     }
 
     /// Whether a process is below another one now, by the parents that the kernel names.
@@ -243,9 +246,17 @@ impl ProcFs {
     }
 
     fn children_by_scan(&self, pid: u32) -> Result<Vec<u32>> {
-        let mut found = self.numbers()?;
-        found.retain(|candidate| self.stat(*candidate).is_ok_and(|stat| stat.parent == pid));
-        Ok(found)
+        let mut children = Vec::new();
+        for candidate in self.numbers()? {
+            match self.stat(candidate) {
+                Ok(stat) if stat.parent == pid => children.push(candidate),
+                Ok(_) => {}
+                // It has ended, or another user's processes are hidden here.
+                Err(error) if error.is_gone() || error.is_refusal() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(children)
     }
 
     fn numbers(&self) -> Result<Vec<u32>> {
@@ -269,6 +280,33 @@ impl ProcFs {
         // Names of programs may hold any bytes.
         Ok(String::from_utf8(bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+}
+
+/// The processes below one.
+#[derive(Debug, Default)]
+pub struct Descendants {
+    pub found: Vec<u32>,
+    /// Why there may be more of them.
+    pub missing: Option<ProbeError>,
+}
+
+impl Descendants {
+    /// All of them, if they are known.
+    pub fn complete(self) -> Result<Vec<u32>> {
+        match self.missing {
+            None => Ok(self.found),
+            Some(error) => Err(error),
+        }
+    }
+
+    fn add(&mut self, children: Result<Vec<u32>>) {
+        match unless_gone(children) {
+            Ok(children) => self.found.extend(children.unwrap_or_default()),
+            Err(error) => {
+                self.missing.get_or_insert(error);
+            }
+        }
     }
 }
 
@@ -377,6 +415,26 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!proc_fs.descends_from(child.id(), own));
+    }
+
+    #[test]
+    fn a_listing_that_failed_is_not_an_empty_one() {
+        let root = std::env::temp_dir().join(format!("concurve-listing-{}", std::process::id()));
+        let proc_fs = ProcFs::new(&root);
+        let own = format!("{0}/task/{0}", std::process::id());
+        for (folder, children) in [(own.as_str(), ""), ("10/task/10", "11 12 ")] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+            fs::write(root.join(folder).join("children"), children).unwrap();
+        }
+        // 11 has ended. The threads of 12 cannot be listed, whoever asks.
+        fs::create_dir_all(root.join("12")).unwrap();
+        fs::write(root.join("12/task"), "").unwrap();
+        let all = proc_fs.descendants(10);
+        assert_eq!(all.found, [11, 12]);
+        assert!(all.complete().is_err());
+        fs::remove_file(root.join("12/task")).unwrap();
+        assert_eq!(proc_fs.descendants(10).complete().unwrap(), [11, 12]);
+        fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]

@@ -155,8 +155,9 @@ pub fn outside(state: char, channel: Option<&str>) -> Kind {
     }
 }
 
-/// Calls that change the address space, files' names and locks, and tasks, or write to files.
-const NAMES: [(i64, &str); 24] = [
+/// Calls that change the address space, files' names and locks, and tasks, or write to files, and the one
+/// that waits for requests of any kind.
+const NAMES: [(i64, &str); 25] = [
     (libc::SYS_mmap, "mmap"),
     (libc::SYS_munmap, "munmap"),
     (libc::SYS_mremap, "mremap"),
@@ -181,6 +182,7 @@ const NAMES: [(i64, &str); 24] = [
     (libc::SYS_execve, "execve"),
     (libc::SYS_exit_group, "exit_group"),
     (libc::SYS_statx, "statx"),
+    (libc::SYS_io_uring_enter, "io_uring_enter"),
 ];
 
 /// `futex_wait` of Linux 6.7, the same number on every architecture.
@@ -229,8 +231,7 @@ fn kind(number: i64) -> Kind {
         | libc::SYS_preadv2
         | libc::SYS_pwritev2
         | libc::SYS_io_getevents
-        | SYS_IO_PGETEVENTS
-        | libc::SYS_io_uring_enter => Kind::Disk,
+        | SYS_IO_PGETEVENTS => Kind::Disk,
         libc::SYS_sendto
         | libc::SYS_sendmsg
         | libc::SYS_sendmmsg
@@ -240,9 +241,12 @@ fn kind(number: i64) -> Kind {
         | libc::SYS_accept
         | libc::SYS_accept4
         | libc::SYS_connect => Kind::Network,
-        libc::SYS_ppoll | libc::SYS_pselect6 | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => {
-            Kind::Poll
-        }
+        // A ring holds requests of any kind: an event loop waits there for sockets.
+        libc::SYS_ppoll
+        | libc::SYS_pselect6
+        | libc::SYS_epoll_pwait
+        | libc::SYS_epoll_pwait2
+        | libc::SYS_io_uring_enter => Kind::Poll,
         libc::SYS_flock => Kind::FileLock,
         libc::SYS_mmap
         | libc::SYS_munmap
@@ -346,6 +350,7 @@ mod tests {
         assert_eq!(known(libc::SYS_fdatasync), Wait::Known(Kind::Disk));
         assert_eq!(known(libc::SYS_recvfrom), Wait::Known(Kind::Network));
         assert_eq!(known(libc::SYS_ppoll), Wait::Known(Kind::Poll));
+        assert_eq!(known(libc::SYS_io_uring_enter), Wait::Known(Kind::Poll));
         assert_eq!(known(libc::SYS_clock_nanosleep), Wait::Known(Kind::Sleep));
         assert_eq!(known(libc::SYS_wait4), Wait::Known(Kind::Child));
         assert_eq!(known(libc::SYS_flock), Wait::Known(Kind::FileLock));
@@ -358,6 +363,7 @@ mod tests {
             }
         };
         assert_eq!(named(libc::SYS_munmap), Some("munmap"));
+        assert_eq!(named(libc::SYS_io_uring_enter), Some("io_uring_enter"));
         assert_eq!(named(libc::SYS_futex), None);
         let control = |command: i32| call(libc::SYS_fcntl, [5, command as u64, 0]);
         assert_eq!(control(libc::F_SETLKW), Wait::Known(Kind::FileLock));

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use concurve_probe::proc_fs::ProcFs;
-use concurve_probe::{cgroup, pidfd};
+use concurve_probe::{ProbeError, cgroup, pidfd, unless_gone};
 use concurve_wire::spec::{Attach, AttachedProcess};
 
 use crate::phases::Reading;
@@ -59,7 +59,7 @@ impl Attached {
                 (process.pid, handle)
             }
             Attach::Cgroup(folder) => {
-                let found = processes_of(which, proc_fs)?;
+                let found = processes_of(which, proc_fs).map_err(|error| error.to_string())?;
                 let first = found.first().copied();
                 let none = || format!("the cgroup {folder} has no process: start what it is for");
                 (first.ok_or_else(none)?, None)
@@ -74,7 +74,8 @@ impl Attached {
             begin: None,
             end: None,
         };
-        if processes_of(which, proc_fs)?.contains(&own) {
+        let processes = processes_of(which, proc_fs).map_err(|error| error.to_string())?;
+        if processes.contains(&own) {
             return Err(format!(
                 "{} holds the trial itself: attach the process that is measured, not one that has \
                  started the laboratory",
@@ -85,11 +86,22 @@ impl Attached {
     }
 
     /// Its processes that were not found before.
-    pub fn find_new(&mut self, proc_fs: &ProcFs) -> Vec<Found> {
-        let mut new = Vec::new();
-        for pid in processes_of(&self.which, proc_fs).unwrap_or_default() {
-            let Ok(stat) = proc_fs.stat(pid) else {
-                continue;
+    /// With why there may be more of them.
+    pub fn find_new(&mut self, proc_fs: &ProcFs) -> (Vec<Found>, Option<ProbeError>) {
+        let (mut new, mut missing) = (Vec::new(), None);
+        let listed = processes_of(&self.which, proc_fs);
+        let listed = unless_gone(listed).unwrap_or_else(|error| {
+            missing = Some(error);
+            None
+        });
+        for pid in listed.unwrap_or_default() {
+            let stat = match unless_gone(proc_fs.stat(pid)) {
+                Ok(Some(stat)) => stat,
+                Ok(None) => continue,
+                Err(error) => {
+                    missing.get_or_insert(error);
+                    continue;
+                }
             };
             if stat.state == 'Z' || self.started_ticks.get(&pid) == Some(&stat.started_ticks) {
                 continue;
@@ -98,16 +110,18 @@ impl Attached {
             let older = stat.started_ticks < self.runner_started_ticks;
             new.push(Found { pid, older });
         }
-        new
+        (new, missing)
+    }
+
+    /// Has a process be found again: what it used before could not be read.
+    pub fn forget(&mut self, pid: u32) {
+        self.started_ticks.remove(&pid);
     }
 
     /// Its processes that have ended: their numbers are no longer theirs.
     pub fn take_ended(&mut self, proc_fs: &ProcFs) -> Vec<u32> {
         let ended = |(pid, started_ticks): (&u32, &u64)| {
-            let same = proc_fs
-                .stat(*pid)
-                .is_ok_and(|stat| stat.started_ticks == *started_ticks);
-            (!same).then_some(*pid)
+            has_ended(*pid, *started_ticks, proc_fs).then_some(*pid)
         };
         let ended: Vec<u32> = self.started_ticks.iter().filter_map(ended).collect();
         for pid in &ended {
@@ -125,17 +139,22 @@ impl Attached {
     pub fn gone(&self, proc_fs: &ProcFs) -> Option<String> {
         match &self.which {
             Attach::Process(process) => {
-                let ended = self.handle.as_ref().is_some_and(pidfd::has_ended);
-                let refused = refuse_other(*process, proc_fs).err();
-                let said = || format!("process {} ended during the trial", process.pid);
-                (ended || refused.is_some()).then(said)
+                let AttachedProcess { pid, started_ticks } = *process;
+                let ended = match &self.handle {
+                    Some(handle) => pidfd::has_ended(handle),
+                    None => is_zombie(pid, proc_fs) || has_ended(pid, started_ticks, proc_fs),
+                };
+                ended.then(|| format!("process {pid} ended during the trial"))
             }
-            Attach::Cgroup(folder) => match processes_of(&self.which, proc_fs) {
-                Ok(found) if !found.is_empty() => None,
-                _ => Some(format!(
-                    "the processes of the cgroup {folder} ended during the trial"
-                )),
-            },
+            Attach::Cgroup(folder) => {
+                let ended = match unless_gone(processes_of(&self.which, proc_fs)) {
+                    Ok(found) => found.is_none_or(|found| found.is_empty()),
+                    // It could not be asked: nothing is known of it.
+                    Err(_) => false,
+                };
+                ended
+                    .then(|| format!("the processes of the cgroup {folder} ended during the trial"))
+            }
         }
     }
 
@@ -176,15 +195,25 @@ fn refuse_other(process: AttachedProcess, proc_fs: &ProcFs) -> Result<(), String
     Ok(())
 }
 
-fn processes_of(which: &Attach, proc_fs: &ProcFs) -> Result<Vec<u32>, String> {
+/// Whether this process has ended and was waited for, or its number is another's now.
+fn has_ended(pid: u32, started_ticks: u64, proc_fs: &ProcFs) -> bool {
+    match proc_fs.stat(pid) {
+        Ok(stat) => stat.started_ticks != started_ticks,
+        Err(error) => error.is_gone(),
+    }
+}
+
+fn is_zombie(pid: u32, proc_fs: &ProcFs) -> bool {
+    proc_fs.stat(pid).is_ok_and(|stat| stat.state == 'Z')
+}
+
+fn processes_of(which: &Attach, proc_fs: &ProcFs) -> concurve_probe::Result<Vec<u32>> {
     match which {
         Attach::Process(process) => {
             let mut found = vec![process.pid];
-            found.extend(proc_fs.descendants(process.pid));
+            found.extend(proc_fs.descendants(process.pid).complete()?);
             Ok(found)
         }
-        Attach::Cgroup(folder) => {
-            cgroup::processes(Path::new(folder)).map_err(|error| error.to_string())
-        }
+        Attach::Cgroup(folder) => cgroup::processes(Path::new(folder)),
     }
 }

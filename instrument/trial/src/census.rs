@@ -111,6 +111,11 @@ impl Census {
         self.births
     }
 
+    /// Threads that have ended.
+    pub fn deaths(&self) -> u64 {
+        self.deaths
+    }
+
     /// Processes that ever lived.
     pub fn processes(&self) -> u64 {
         self.processes

@@ -90,12 +90,19 @@ pub fn run(trial: &mut Trial, signals: &Signals) -> Result<()> {
         if trial.rings_due_ns().is_some_and(|due_ns| due_ns <= now) {
             trial.take_rings(now);
         }
+        if is_sample_due(trial, now) && !trial.sampler.is_under_way() {
+            trial.check_attached_by_sample();
+        }
         trial.probe_readiness(now);
         check_ready_limits(trial, now);
         check_limit(trial, now);
         trial.start_due_roles();
         trial.advance_end(now);
-        if trial.ending == Ending::NotYet && trial.sampler.due_ns() <= now {
+        if trial.ending == Ending::Killing {
+            // No signal tells that there are no children, as where the first fork failed.
+            trial.reap(now);
+        }
+        if is_sample_due(trial, now) {
             trial.take_exits(false);
             trial
                 .sampler
@@ -104,6 +111,10 @@ pub fn run(trial: &mut Trial, signals: &Signals) -> Result<()> {
     }
     finish(trial);
     Ok(())
+}
+
+fn is_sample_due(trial: &Trial, now: u64) -> bool {
+    trial.ending == Ending::NotYet && trial.sampler.due_ns() <= now
 }
 
 fn wait(trial: &Trial, signals: &Signals) -> Result<Vec<Source>> {
@@ -224,15 +235,20 @@ fn check_ready_limits(trial: &mut Trial, now: u64) {
     }
 }
 
-/// When every process is dead: reads what is left in the pipes.
+/// When every process is dead or given up: reads what is left in the pipes.
 fn finish(trial: &mut Trial) {
     let now = clock::monotonic_ns();
     trial.take_exits(true);
     for index in 0..trial.roles.len() {
         trial.receive_report(index, now);
         let role = &mut trial.roles[index];
-        role.stdout.drain_all();
-        role.stderr.drain_all();
+        if trial.survivors.given_up() {
+            // What lives on may write without end.
+            role.drain_output();
+        } else {
+            role.stdout.drain_all();
+            role.stderr.drain_all();
+        }
     }
     trial.ledger.close_all();
 }

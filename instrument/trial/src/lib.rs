@@ -37,7 +37,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use concurve_probe::process;
+use concurve_probe::{open_files, process};
 use concurve_wire::record::TrialRecord;
 use concurve_wire::spec::TrialSpec;
 use nix::sys::signal::Signal;
@@ -114,6 +114,7 @@ fn run_trial(events: Option<u32>) -> Result<()> {
 
 fn measure(spec: TrialSpec, events: Events) -> Result<TrialRecord> {
     let signals = Signals::open()?;
+    open_files::raise_limit();
     let mut host = Host::open();
     host.become_parent_of_orphans(&spec)?;
     let mut trial = Trial::new(spec, host, events);

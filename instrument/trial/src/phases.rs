@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use concurve_reporter::line::{Edge, PhaseLine};
 use concurve_wire::record::{Absent, PhaseRecord, Usage, Waits};
 
+use crate::ledger::Sums;
 use crate::waits::Tally;
 
 /// The readings of the probes of a role at one time; none where a source is missing.
@@ -23,9 +24,27 @@ pub struct Reading {
     pub cache_misses: Option<u64>,
     /// What its threads were doing in the samples so far.
     pub tally: Tally,
+    /// Threads that ended without an account; none where each has one.
+    pub unbooked: Option<Unbooked>,
     /// Why values are missing.
     pub absent: Absent,
 }
+
+/// Ends of threads so far of which no account says what they used at last, and why there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unbooked {
+    pub threads: u64,
+    pub why: &'static str,
+}
+
+/// What is added up over threads.
+pub const SUMMED: [&str; 5] = [
+    "cpu_ns",
+    "run_queue_ns",
+    "slices",
+    "voluntary_switches",
+    "involuntary_switches",
+];
 
 /// The phases of a role.
 #[derive(Debug, Default)]
@@ -57,6 +76,27 @@ struct Closed {
 }
 
 impl Reading {
+    /// Takes sums over threads; of their switches, if those of all are known.
+    pub fn take_sums(&mut self, sums: Sums, switches_known: bool) {
+        self.cpu_ns = Some(sums.cpu_ns);
+        self.run_queue_ns = Some(sums.run_queue_ns);
+        self.slices = Some(sums.slices);
+        if switches_known {
+            self.voluntary_switches = Some(sums.voluntary_switches);
+            self.involuntary_switches = Some(sums.involuntary_switches);
+        } else {
+            let names = ["voluntary_switches", "involuntary_switches"];
+            self.miss(&names, "a thread's status could not be read");
+        }
+    }
+
+    /// Notes why readings are missing.
+    pub fn miss(&mut self, names: &[&str], reason: &str) {
+        for name in names {
+            self.absent.insert((*name).into(), reason.into());
+        }
+    }
+
     /// How much later than `at_ns` the probes were read.
     fn late_ns(&self) -> Option<u64> {
         let known = self.read_ns > 0;
@@ -183,17 +223,33 @@ impl Phases {
     }
 }
 
+/// Why sums over threads lack some that ended between two readings, if they do.
+fn ended_unbooked(begin: &Reading, end: &Reading) -> Option<String> {
+    let Unbooked { threads, why } = end.unbooked?;
+    let before = begin.unbooked.map_or(0, |unbooked| unbooked.threads);
+    let ended = threads.checked_sub(before).filter(|ended| *ended > 0)?;
+    Some(format!("{why}: {ended} threads ended meanwhile"))
+}
+
 /// What was used between two readings.
 pub fn difference(begin: &Reading, end: &Reading) -> Usage {
     let minus = |end: Option<u64>, begin: Option<u64>| Some(end?.saturating_sub(begin?));
     let mut absent = begin.absent.clone();
     absent.extend(end.absent.clone());
+    let ended = ended_unbooked(begin, end);
+    if let Some(reason) = &ended {
+        // The CPU time is that of the counter, or of the clock of each process: they count these threads, too.
+        for name in SUMMED.iter().filter(|name| **name != "cpu_ns") {
+            absent.insert((*name).into(), reason.clone());
+        }
+    }
+    let summed = |end, begin| minus(end, begin).filter(|_| ended.is_none());
     Usage {
         cpu_ns: minus(end.cpu_ns, begin.cpu_ns),
-        run_queue_ns: minus(end.run_queue_ns, begin.run_queue_ns),
-        slices: minus(end.slices, begin.slices),
-        voluntary_switches: minus(end.voluntary_switches, begin.voluntary_switches),
-        involuntary_switches: minus(end.involuntary_switches, begin.involuntary_switches),
+        run_queue_ns: summed(end.run_queue_ns, begin.run_queue_ns),
+        slices: summed(end.slices, begin.slices),
+        voluntary_switches: summed(end.voluntary_switches, begin.voluntary_switches),
+        involuntary_switches: summed(end.involuntary_switches, begin.involuntary_switches),
         migrations: minus(end.migrations, begin.migrations),
         cache_misses: minus(end.cache_misses, begin.cache_misses),
         absent,
@@ -313,6 +369,30 @@ mod tests {
         phases.edge(&line("a", Edge::Begin), reading(2, 0)).unwrap();
         assert!(phases.edge(&line("a", Edge::Begin), reading(3, 0)).is_err());
         assert!(phases.edge(&line("a", Edge::End), reading(1, 0)).is_err());
+    }
+
+    #[test]
+    fn sums_that_lack_threads_are_missing() {
+        let unbooked = |threads| {
+            let why = "no exit accounts (taskstats)";
+            Some(Unbooked { threads, why })
+        };
+        let at = |at_ns, unbooked| Reading {
+            run_queue_ns: Some(at_ns),
+            voluntary_switches: Some(at_ns),
+            unbooked,
+            ..reading(at_ns, at_ns)
+        };
+        let usage = difference(&at(10, unbooked(3)), &at(30, unbooked(5)));
+        assert_eq!(usage.cpu_ns, Some(20), "the process's clock has it");
+        assert_eq!(usage.run_queue_ns, None);
+        assert_eq!(usage.voluntary_switches, None);
+        assert!(usage.absent["run_queue_ns"].contains("2 threads ended"));
+        for same in [unbooked(3), None] {
+            let usage = difference(&at(10, same), &at(30, same));
+            assert_eq!(usage.run_queue_ns, Some(20));
+            assert!(usage.absent.is_empty());
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use concurve_clock as clock;
 use concurve_probe::proc_fs::{LastPidFile, ProcFs, SchedstatFile};
 use concurve_probe::schedstat::Schedstat;
-use concurve_probe::{control, process};
+use concurve_probe::{ProbeError, control, open_files, process, unless_gone};
 use concurve_wire::spec::Sampling;
 
 use crate::census::BirthWatch;
@@ -29,12 +29,16 @@ const REFRESH: u32 = 16;
 const RESTING: u32 = 2;
 /// What a thread that rests waits for is read again at every so many readings.
 const LOOK_AGAIN: u32 = 8;
+/// Share of the descriptors that the runner may have, for the accounts of threads that are kept open here. Those
+/// of further threads are opened for each reading.
+const SHARE_OF_DESCRIPTORS: u64 = 4;
 
 /// A sampler over all roles.
 #[derive(Debug)]
 pub struct Sampler {
     pub pace: Pace,
     files: HashMap<(usize, u32), ThreadFile>,
+    files_max: usize,
     births: Vec<BirthWatch>,
     last_pid_file: Option<LastPidFile>,
     last_pid: Option<u32>,
@@ -51,7 +55,8 @@ pub struct Sampler {
 #[derive(Debug)]
 struct ThreadFile {
     pid: u32,
-    file: SchedstatFile,
+    /// None of a thread whose account is opened for each reading.
+    file: Option<SchedstatFile>,
     readings: u32,
     last: Schedstat,
     /// So many readings were the same as the one before them.
@@ -59,6 +64,14 @@ struct ThreadFile {
 }
 
 impl ThreadFile {
+    /// Its account now; none if it has ended. The error says why it is not known.
+    fn read(&self, proc_fs: &ProcFs, tid: u32) -> concurve_probe::Result<Option<Schedstat>> {
+        match &self.file {
+            Some(file) => Ok(file.read()),
+            None => unless_gone(proc_fs.thread_schedstat(self.pid, tid)),
+        }
+    }
+
     /// Has it not run since some time? Its account also stays the same while it was woken and waits for a CPU,
     /// so this is said of threads that have not run for longer, and not of every sample.
     fn rests(&self) -> bool {
@@ -99,6 +112,7 @@ impl Sampler {
         Self {
             pace: Pace::new(limits),
             files: HashMap::new(),
+            files_max: (open_files::limit() / SHARE_OF_DESCRIPTORS) as usize,
             births: vec![BirthWatch::default(); roles],
             last_pid_file: proc_fs.open_last_pid().ok(),
             last_pid: None,
@@ -169,6 +183,19 @@ impl Sampler {
         }
     }
 
+    /// Closes what is kept open of threads: there will be no more samples, and the end of the trial needs
+    /// descriptors.
+    pub fn release(&mut self) {
+        self.files.clear();
+        self.work.clear();
+        self.waits.release();
+    }
+
+    /// Whether a sample has begun that is not complete.
+    pub fn is_under_way(&self) -> bool {
+        self.running
+    }
+
     /// Counts the wait samples that have arrived.
     pub fn collect_waits(&mut self, ledger: &mut Ledger) {
         self.pace.cpu_ns += self.waits.collect(ledger, &mut self.following);
@@ -177,6 +204,9 @@ impl Sampler {
     fn begin(&mut self, ledger: &Ledger) {
         self.running = true;
         self.counts.fill(0);
+        // An exit that is accounted for ends a thread without its file.
+        let is_alive = |(role, tid): &(usize, u32)| ledger.roles[*role].living.contains_key(tid);
+        self.files.retain(|thread, _| is_alive(thread));
         let last_pid = self.last_pid_file.as_ref().and_then(LastPidFile::read);
         // If no task was created on this machine since, none was in the roles.
         let quiet = last_pid.is_some() && last_pid == self.last_pid;
@@ -223,8 +253,14 @@ impl Sampler {
         if ledger.just_ended(tid) {
             return false;
         }
-        let Ok(file) = proc_fs.open_schedstat(pid, tid) else {
-            return false;
+        let file = match self.files.len() < self.files_max {
+            true => proc_fs.open_schedstat(pid, tid),
+            false => Err(ProbeError::Unavailable("enough are open".into())),
+        };
+        let file = match unless_gone(file) {
+            Ok(None) => return false,
+            Ok(file) => file,
+            Err(_) => None,
         };
         let file = ThreadFile {
             pid,
@@ -251,10 +287,15 @@ impl Sampler {
         let Some(thread) = self.files.get_mut(&(role, tid)) else {
             return;
         };
-        let Some(schedstat) = thread.file.read() else {
-            self.files.remove(&(role, tid));
-            ledger.vanished(role, tid);
-            return;
+        let schedstat = match thread.read(proc_fs, tid) {
+            Ok(Some(schedstat)) => schedstat,
+            Ok(None) => {
+                self.files.remove(&(role, tid));
+                ledger.vanished(role, tid);
+                return;
+            }
+            // Nothing is known of it now; the next sample asks again.
+            Err(_) => return,
         };
         self.counts[role] += 1;
         let pid = thread.pid;

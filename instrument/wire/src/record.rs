@@ -498,7 +498,7 @@ pub struct Waits {
     pub disk: u64,
     /// Sending, receiving, accepting, connecting; reading or writing a socket.
     pub network: u64,
-    /// Waiting for one of several descriptors.
+    /// Waiting for one of several descriptors, or for io_uring.
     pub poll: u64,
     /// Reading or writing a pipe, a FIFO, a terminal or an eventfd.
     pub pipe: u64,
@@ -513,7 +513,7 @@ pub struct Waits {
     pub memory: Option<u64>,
     pub other: u64,
     /// Readings by the name of the system call, of calls that change the address space, files' names and
-    /// locks, and tasks, or write to files; of a whole role.
+    /// locks, and tasks, or write to files, and of io_uring_enter; of a whole role.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub calls: BTreeMap<String, u64>,
     /// Different futex words that threads were seen waiting at.

@@ -63,7 +63,13 @@ class _Number(click.ParamType):  # type: ignore[type-arg]
 @click.argument("file", metavar="FILE", type=_FILE)
 @click.option("--x", "n", metavar="N", help="Column with the number of workers, clients, CPUs.")
 @click.option("--y", "x", metavar="X", help="Column with the throughput, in operations a second.")
-@click.option("--r", "r", metavar="R", help="Column with the mean response time: in seconds, unless its name or its cells have another unit, as in latency_ms or 35 ms.")
+@click.option(
+    "--r",
+    "r",
+    metavar="R",
+    help="Column with the mean response time: in seconds, unless its name or its cells have "
+    "another unit, as in latency_ms or 35 ms.",
+)
 @click.option(
     "--time/--no-time",
     default=None,
@@ -232,8 +238,9 @@ def _numbers(
         seconds = seconds_by_name(r) or 1.0
         responses = [response * seconds for response in responses]
         if seconds != 1.0:
-            told += (f"{r} is read with the unit of its name: {columns[r][0]:g} as "
-                     f"{responses[0]:g} s.",)
+            told += (
+                f"{r} is read with the unit of its name: {columns[r][0]:g} as {responses[0]:g} s.",
+            )
     law = little.complete(
         columns[n] if n else None, columns[x] if x else None, responses, think_time
     )

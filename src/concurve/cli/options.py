@@ -51,8 +51,8 @@ secret = click.option(
 max_time = click.option(
     "--max-time",
     metavar="TIME",
-    help="Time allowance of the whole run, e.g. 20m. By default that of the study; of a sweep 2 min "
-    "with --effort quick, 1 h with normal, 24 h with rigorous.",
+    help="Time allowance of the whole run, e.g. 20m. By default that of the study; of a sweep "
+    "2 min with --effort quick, 1 h with normal, 24 h with rigorous.",
 )
 
 

@@ -100,7 +100,9 @@ def _work(study: Study, cpus: int) -> str:
 
 def _may_count(study: Study, factor: Factor) -> bool:
     """May it count workers, and is it more than a priority or a number of competitors?"""
-    return may_count(factor) and not _is_only(study, factor.name, (", nice", ", policy", ", copies"))
+    return may_count(factor) and not _is_only(
+        study, factor.name, (", nice", ", policy", ", copies")
+    )
 
 
 def _least(factor: Factor) -> float:

@@ -26,6 +26,7 @@ from concurve.explain.threads import (
     is_fed,
     own_time,
     present,
+    ready_beside_idle,
     sampled_queue,
     service_threads,
     stops_of,
@@ -38,6 +39,7 @@ from concurve.explain.waiting import (
     joining_share,
     readings_of,
     sites_without_idle,
+    taking_locks,
     waits_of,
     word_of,
 )
@@ -93,6 +95,9 @@ class Account(NamedTuple):
     that compiles waited for a CPU. ``is_fed``: another thread may wake them again and again.
     ``asleep``: active threads that sleep at a time, and are no workers. ``names`` are those of all
     threads, by their numbers. ``has_every_cpu``: the role was granted all CPUs of the machine.
+    ``ready_idle`` is the share of their waits for a CPU in which another CPU had none of them to
+    run, ``blocks`` how many the role read and wrote in its whole life; each ``None`` where it is
+    not known. ``apart``: each active thread is a process of its own.
     """
 
     operations: float
@@ -141,6 +146,9 @@ class Account(NamedTuple):
     asleep: float = 0.0
     names: Mapping[int, str] = {}
     has_every_cpu: bool = True
+    ready_idle: float | None = None
+    blocks: float | None = None
+    apart: bool = False
 
 
 def account(
@@ -158,7 +166,10 @@ def account(
     if wall <= 0:
         return None
     listed, bystanders = present(role, [phase.usage for phase in phases], wall)
-    active = active_threads(listed, wall, role.pid, joining_share(role.sites))
+    taking: frozenset[int] = frozenset()
+    if not is_written_in_go(role):  # whose samples have the numbers of goroutines
+        taking = taking_locks(role.sites)
+    active = active_threads(listed, wall, role.pid, joining_share(role.sites), taking)
     missing: dict[str, str] = {}
     usages = [phase.usage for phase in phases] or [role.usage]
     time = workers_time(role, usages) if phases else None
@@ -245,6 +256,9 @@ def account(
         asleep=asleep_beside(active, wall),
         names={thread.tid: thread.name for thread in role.threads.listed},
         has_every_cpu=not role.controls.cpus or len(role.controls.cpus) == machine.cpus,
+        ready_idle=ready_beside_idle(role, cpus),
+        blocks=_blocks(role.usage),
+        apart=len(workers) > 1 and len({it.pid or it.tid for it in workers}) == len(workers),
     )
 
 
@@ -275,6 +289,13 @@ def _no_hot(role: RoleRecord, serving: bool) -> str:
     if serving:
         return "the samples are of the server's whole life, most of whose CPU time was not measured"
     return "the samples are of the whole run, and the program marks the phase that is measured"
+
+
+def _blocks(usage: Usage) -> float | None:
+    """Blocks that were read and written; ``None`` where one of both is not known."""
+    if usage.block_inputs is None or usage.block_outputs is None:
+        return None
+    return float(usage.block_inputs + usage.block_outputs)
 
 
 def _other(role: RoleRecord, is_client: bool) -> OtherRole:

@@ -17,7 +17,7 @@ from concurve.explain.goroutines import Goroutines, mean_goroutines
 from concurve.explain.hot import Hot, Spun, spun
 from concurve.explain.stations import Limit, Serving, limit_of, used_words
 from concurve.explain.threads import Dispatcher
-from concurve.explain.waiting import KINDS, waits_share
+from concurve.explain.waiting import KINDS, waits_for_locks, waits_share
 from concurve.stats.means import mean_difference, mean_estimate
 from concurve.stats.moments import mean
 
@@ -29,6 +29,8 @@ CLEAR_READINGS_MIN = 6
 CLEAR_SHARE = 0.9
 #: With fewer blocked readings in a trial, the readings of all trials of the cell divide its time.
 _TRIAL_READINGS_MIN = 10
+#: Threads wait for locks if so many of the sampled places are functions that take one.
+LOCKS_SHARE = 0.5
 
 
 class Breakdown(NamedTuple):
@@ -223,6 +225,8 @@ def breakdown(accounts: Sequence[Account], is_staged: bool = False) -> Breakdown
         return None
     if _stage_of(counted) is None:
         counted = [_without_stage(account) for account in counted]
+    if waits_for_locks([account.sites for account in counted]) >= LOCKS_SHARE:
+        counted = [_with_locks(account) for account in counted]
     readings: Counter[str] = Counter()
     for account in counted:
         readings.update(account.readings)
@@ -262,6 +266,12 @@ def _stage_of(accounts: Sequence[Account]) -> Stage | None:
 def _without_stage(account: Account) -> Account:
     """The account whose capacity is divided as if no thread were a stage."""
     divided = account.capacity.unstaged if account.capacity else None
+    return account._replace(capacity=divided) if divided else account
+
+
+def _with_locks(account: Account) -> Account:
+    """The account whose capacity is divided as threads do that wait for locks."""
+    divided = account.capacity.locked if account.capacity else None
     return account._replace(capacity=divided) if divided else account
 
 

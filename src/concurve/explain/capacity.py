@@ -115,6 +115,8 @@ class Capacity(NamedTuple):
     is time in which one goroutine worked, and none waited for its end: either it puts together
     what the others have done (serial), or it is a worker itself (imbalance); the base tells.
     ``unstaged`` is the same without the stage, where there is one: all trials tell together.
+    ``locked`` is the same, where some that hardly run wait for the busiest one, if they do so at a
+    lock: then they wait, and have not less work.
     """
 
     workers: float
@@ -135,6 +137,7 @@ class Capacity(NamedTuple):
     pauses: float = 0.0
     merging: float = 0.0
     unstaged: Capacity | None = None
+    locked: Capacity | None = None
 
     def with_barriers(self, share: float) -> Capacity:
         """The same, if this share of the pauses was at barriers: uneven work, and no waiting."""
@@ -183,10 +186,17 @@ def capacity_of(
     trial = _trial_of(role, level, cpus, taken_ns)
     if trial is None:
         return None
-    divided = _divided(trial, taken_ns)
+    divided = _if_locked(trial, taken_ns)
     if trial.limit is None:
         return divided
-    return divided._replace(unstaged=_divided(trial._replace(limit=None), taken_ns))
+    return divided._replace(unstaged=_if_locked(trial._replace(limit=None), taken_ns))
+
+
+def _if_locked(trial: _Trial, taken_ns: float) -> Capacity:
+    """What the capacity of a trial went to, with what it went to if threads wait for a lock."""
+    divided = _divided(trial, taken_ns)
+    locked = _divided(trial._replace(is_locked=True), taken_ns)
+    return divided if locked == divided else divided._replace(locked=locked)
 
 
 def _divided(trial: _Trial, taken_ns: float) -> Capacity:
@@ -240,7 +250,8 @@ class _Idle:
 class _Trial(NamedTuple):
     """The threads of a role by what they do: ``others`` are all but a JVM's own, and of these
     ``peers`` are the workers. ``go`` is known of few programs; ``marked`` is the CPU time of its
-    collector, and that of other ``collectors`` is their threads'. Times are in ns."""
+    collector, and that of other ``collectors`` is their threads'. ``is_locked``: who waits for
+    the busiest thread waits for a lock that it takes back again and again. Times are in ns."""
 
     role: RoleRecord
     wall: float
@@ -254,6 +265,7 @@ class _Trial(NamedTuple):
     is_go: bool
     go: Goroutines | None
     limit: Stage | None
+    is_locked: bool = False
 
     @property
     def workers(self) -> float:
@@ -329,7 +341,9 @@ def _nobody_worked(trial: _Trial) -> float:
         return alone
     beside = _without(trial.others, trial.peers)
     first = starting_threads(beside, trial.role.pid)
-    single = 0.0 if trial.is_go else _only_one(trial.others, trial.wall)
+    single = 0.0
+    if not trial.is_go and not (trial.is_locked and _outruns(trial.others, trial.wall)):
+        single = _only_one(trial.others, trial.wall)
     if trial.go is not None:
         single = _only_goroutine(trial.go, trial.used - trial.marked, trial.wall)
     return max(alone, single, _alone_beside(alone, first, trial.wall))
@@ -351,7 +365,7 @@ def _without_work(trial: _Trial) -> float:
     uneven = _unworked(peers, wall, trial.level) + (
         0.0 if no_rounds else _rounds(trial.role, peers)
     )
-    if trial.limit is None and not trial.is_go:
+    if trial.limit is None and not trial.is_go and not trial.is_locked:
         uneven = max(uneven, _behind(peers, wall))
     return uneven
 
@@ -490,6 +504,25 @@ def _only_one(threads: Sequence[ThreadRecord], wall: float) -> float:
         return 0.0
     others = sum(map(_worked, threads)) - _worked(busiest)
     return min(wall, _ran(busiest)) if others < ACTIVE_SHARE * _worked(busiest) else 0.0
+
+
+def _outruns(threads: Sequence[ThreadRecord], wall: float) -> bool:
+    """Do others than the busiest thread wait again and again, at futexes, in a long life? So do
+    those for whom a lock is hardly ever free."""
+    busiest = max(threads, key=_worked, default=None)
+    return any(
+        switches_of(thread) >= STAGE_SWITCHES_MIN
+        and _lives(thread, wall, STAGE_OTHERS_LIFE)
+        and _is_at_futexes(thread)
+        for thread in threads
+        if thread is not busiest
+    )
+
+
+def _is_at_futexes(thread: ThreadRecord) -> bool:
+    waits = thread.waits or Waits()
+    blocked = waits.readings - waits.running
+    return 2 * waits.futex >= blocked > 0
 
 
 def _fills(threads: Sequence[ThreadRecord], wall: float, level: float, cpus: int) -> bool:

@@ -31,6 +31,7 @@ from concurve.explain.verdict import (
     times,
 )
 from concurve.findings.explanation import Cause
+from concurve.stats.moments import mean
 from concurve.words import count, percent
 
 IDLE = ("sleep", "child", "other")
@@ -56,6 +57,8 @@ def queueing(case: Case, amount: float) -> Verdict | None:
         how = "although CPUs were idle and the threads seldom sleep"
         return Verdict("quota", f"{words} {how}: a quota of CPU time holds them back")
     idle = "although CPUs were idle: threads were woken on a CPU where another one ran"
+    if _has_more_threads(cell):
+        idle += ", or were more than the CPUs for a part of the time, and fewer for another"
     return Verdict("none", f"{words} {idle}", open=True)
 
 
@@ -136,7 +139,19 @@ def _held_back(cell: Breakdown, amount: float) -> bool:
     sleeps = max(cell.per_trial("switches"), 1.0)
     each = cell.mean("run_queue") * cell.per_trial("operations") / sleeps
     is_pinned = any(account.pinned for account in cell.accounts)
-    return idle >= EXPLAINS * amount and each >= HELD_BACK_NS_MIN and not is_pinned
+    is_long = idle >= EXPLAINS * amount and each >= HELD_BACK_NS_MIN and not is_pinned
+    return is_long and (not _has_more_threads(cell) or _are_idle_meanwhile(cell))
+
+
+def _has_more_threads(cell: Breakdown) -> bool:
+    return cell.cpus is not None and cell.threads > cell.cpus
+
+
+def _are_idle_meanwhile(cell: Breakdown) -> bool:
+    """Were CPUs idle in the very intervals in which threads waited for one? More threads than CPUs
+    also wait for one another, while at another time hardly any thread has work."""
+    known = [it.ready_idle for it in cell.accounts if it.ready_idle is not None]
+    return bool(known) and mean(known) >= EXPLAINS
 
 
 def filing(case: Case, amount: float) -> Verdict | None:
@@ -184,8 +199,14 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
 
 
 def storing(case: Case, amount: float) -> Verdict | None:
-    """Blocked on the disk."""
-    return Verdict("io", f"{percent(case.cell.share('disk'))} of it blocked on the disk")
+    """Blocked on the disk; or on files, of which no block was read or written."""
+    cell = case.cell
+    share = percent(cell.share("disk"))
+    if any(account.blocks != 0 for account in cell.accounts):
+        return Verdict("io", f"{share} of it blocked on the disk")
+    words = f"{share} of it waiting for a file, or for its lock: no block was read or written"
+    may_be_locked = cell.threads > 1 and cell.level != 1
+    return Verdict("io", words, either="lock" if may_be_locked else None)
 
 
 def outside(case: Case, amount: float) -> Verdict | None:
@@ -205,7 +226,16 @@ def outside(case: Case, amount: float) -> Verdict | None:
         return Verdict("none", f"{words}a pipe")
     if most == "network":
         return Verdict("io", f"{words}the network")
+    if _are_of_a_ring(cell) and all(account.blocks for account in cell.accounts):
+        return Verdict("io", f"{words}requests to io_uring, some of them to the disk")
     return Verdict("none", f"{words}events")
+
+
+def _are_of_a_ring(cell: Breakdown) -> bool:
+    """Are most of the waits for events at io_uring, where a program waits for sockets and for the
+    disk alike?"""
+    at_rings = sum(dict(account.calls).get("io_uring_enter", 0) for account in cell.accounts)
+    return 2 * at_rings >= cell.readings.get("poll", 0) > 0
 
 
 _NAMES = {"network": "network", "poll": "polling", "pipe": "pipe"}

@@ -9,6 +9,7 @@ from concurve.explain.hot import (
     grew_in,
     is_locking,
     is_loop,
+    is_new,
     is_waiting,
     place_of,
     spins_in_loops,
@@ -43,9 +44,34 @@ def computing(case: Case, amount: float) -> Verdict | None:
     if found is None or found.cause not in ("coherency", "memory"):
         return found
     where = grew_in(cell.hot, base.hot, EXPLAINS * amount)
+    if _may_work_anew(cell, base):
+        if is_new(cell.hot, base.hot, EXPLAINS * amount):
+            more = "there is more work, in functions that hardly ran in the base"
+            found = Verdict("none", f"{words}: {more}")
+        else:
+            found = _or_anew(found)
     return found._replace(
         words=f"{found.words}; most of the increase is in {where}" if where else found.words
     )
+
+
+#: CPU time that grew by more than this beyond the number of workers is no work that each does.
+ANEW_SLACK = 1.05
+
+
+def _may_work_anew(cell: Breakdown, base: Breakdown) -> bool:
+    """May each worker do anew what the only one of the base did once? So do processes that each
+    read the same input. They share no data, as far as is known."""
+    are_apart = 2 * sum(account.apart for account in cell.accounts) > cell.trials
+    more = cell.mean("cpu") / base.mean("cpu") if base.mean("cpu") else 0.0
+    return are_apart and more <= ANEW_SLACK * cell.threads / base.threads
+
+
+def _or_anew(found: Verdict) -> Verdict:
+    """The verdict on processes: what is shared is not certain, so where nothing else is told beside
+    it, no cause is."""
+    words = f"{found.words}; or work that each worker does anew"
+    return found._replace(cause=found.cause if found.either else "none", words=words)
 
 
 def _slow_code(case: Case, amount: float) -> str:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from math import floor
+
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.goroutines import Goroutines
 from concurve.explain.locks import is_seen
-from concurve.explain.verdict import Case, Verdict, number
+from concurve.explain.verdict import EXPLAINS, Case, Verdict, number
 
 #: Below this share of the speed-up that is possible, there is a loss to explain.
 SPEEDUP_MIN = 0.9
-#: The same for a channel.
+#: So many goroutines wait at a channel, for each worker.
 CHANNEL_MIN = 0.25
+#: A channel keeps workers from work if this share of them is missing, of those that there are more
+#: than in the base.
+MISSING_MIN = 0.1
+#: A goroutine that waits for all but this share of the time does nothing else.
+IDLE_SLACK = 0.05
 #: So many goroutines that work, beyond the workers, are a stage of their own.
 BESIDE_MAX = 0.5
 #: A lone worker that runs for a smaller share of the time waits for an answer for most of it; it is
@@ -26,30 +33,54 @@ def by_goroutines(case: Case) -> Verdict | None:
     if found is None or base is None or not _loses(case.cell, base):
         return None
     workers = case.cell.level or case.cell.threads
-    if is_seen(case.cell):
+    missing = _missing(case.cell, base, workers)
+    if is_seen(case.cell) and found.locked >= EXPLAINS * missing:
         many = f"{number(found.locked)} goroutines"
         return Verdict("lock", f"{many} wait for a sync.Mutex or RWMutex at a time")
-    return _by_channels(found, base, workers)
+    return _by_channels(found, base, workers) if missing >= MISSING_MIN * workers else None
+
+
+def _missing(cell: Breakdown, base: Breakdown, workers: float) -> float:
+    """How many of the workers do no work at a time: of those that there are more than in the base,
+    whose other goroutines work in both; else of all."""
+    found, before = cell.goroutines, base.goroutines
+    assert found is not None
+    if before is None or base.level is None:
+        return workers - found.running - found.collecting
+    return (workers - base.level) - (_occupied(found) - _occupied(before))
+
+
+def _occupied(found: Goroutines) -> float:
+    """Goroutines that work, collect, or wait for what is outside of the program."""
+    return found.running + found.collecting + found.outside
+
+
+def _idle(found: float, base: float) -> float:
+    """How many of the goroutines that wait at channels do so throughout, in the base as well: they
+    wait for the end, or for what never comes."""
+    return float(floor(min(found, base) + IDLE_SLACK))
 
 
 def _by_channels(found: Goroutines, base: Breakdown, workers: float) -> Verdict | None:
     """What is at the other end of a channel: another goroutine, or those that wait themselves."""
-    if found.sending >= CHANNEL_MIN * workers and _is_semaphore(found, base, workers):
-        many = f"{number(found.sending)} goroutines"
-        words = (
-            f"{many} wait to send to a channel at a time, and no other goroutine receives from it"
-        )
+    before = base.goroutines
+    idle = 0.0 if before is None else _idle(found.sending, before.sending)
+    sending = found.sending - idle
+    many = f"{number(sending)} goroutines wait to send to a channel at a time"
+    if sending >= CHANNEL_MIN * workers and _is_semaphore(found, base, workers):
+        words = f"{many}, and no other goroutine receives from it"
         return Verdict("lock", f"{words}: the channel is used as a lock")
-    if found.sending >= CHANNEL_MIN * workers:
-        words = f"{number(found.sending)} goroutines wait to send to a channel at a time"
-        return Verdict("stage", f"{words}: what receives from it is the limit")
-    if found.receiving >= CHANNEL_MIN * workers and _is_pool(found, base, workers):
-        many = f"{number(found.receiving)} goroutines"
-        words = f"{many} wait to receive from a channel at a time, to which they send themselves"
+    if sending >= CHANNEL_MIN * workers:
+        return Verdict("stage", f"{many}: what receives from it is the limit")
+    idle = 0.0 if before is None else _idle(found.receiving, before.receiving)
+    receiving = found.receiving - idle
+    many = f"{number(receiving)} goroutines wait to receive from a channel at a time"
+    if receiving >= CHANNEL_MIN * workers and _is_pool(found, base, workers):
+        words = f"{many}, to which they send themselves"
         return Verdict("lock", f"{words}: the channel is a pool with too little in it")
-    if found.receiving >= 1 + CHANNEL_MIN * workers:
-        words = f"{number(found.receiving)} goroutines wait to receive from a channel at a time"
-        return Verdict("stage", f"{words}: what sends to it is the limit")
+    # One may wait for the end of all, also where that is not seen in the base.
+    if receiving + min(idle, 1.0) >= 1 + CHANNEL_MIN * workers:
+        return Verdict("stage", f"{many}: what sends to it is the limit")
     return None
 
 

@@ -173,6 +173,26 @@ def grew_in(own: Sequence[Hot | None], before: Sequence[Hot | None], least: floa
     return ""
 
 
+#: A function hardly ran in the base if it took no more than this share of the time there.
+_NEW_MAX = 0.1
+
+
+def is_new(own: Sequence[Hot | None], before: Sequence[Hot | None], least: float) -> bool:
+    """Did CPU time per operation grow by ``least`` or more, and by more than the error of the
+    samples, in functions that hardly ran in the base?"""
+    cell, base = _known(own), _known(before)
+    if not cell or not base:
+        return False
+    ran = _means(base, _functions)
+    growth = variance = 0.0
+    for place, (time, of_time) in _means(cell, _functions).items():
+        less, of_less = ran.get(place, (0.0, 0.0))
+        if less <= _NEW_MAX * time:
+            growth += time - less
+            variance += of_time + of_less
+    return growth >= least and growth >= _ERRORS * math.sqrt(variance)
+
+
 def _grown(
     cell: Sequence[Hot], base: Sequence[Hot], places: Callable[[Hot], Counter[Place]]
 ) -> dict[Place, tuple[float, float]]:

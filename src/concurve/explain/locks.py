@@ -152,6 +152,9 @@ def _held(case: Case, words: str) -> Verdict | None:
     said = f"{words}{how}{cost_words(case) if more else ''}"
     if _may_be_rounds(cell):
         return Verdict("lock", f"{said}; or for the slowest, at a barrier", either="imbalance")
+    if _may_be_a_pool(cell):
+        few = "or for work, of which there is too little at a time, at a condition"
+        return Verdict("lock", f"{said}; {few}", either="imbalance")
     return Verdict("lock", said)
 
 
@@ -188,7 +191,7 @@ def _tried_again(case: Case, words: str) -> Verdict | None:
     return Verdict(
         "lock",
         f"{words}, as one worker alone is not: they wait for one another, as at a lock that they "
-        "try again after each sleep",
+        "try again after each sleep, or for a rate that they share",
     )
 
 
@@ -277,6 +280,13 @@ def _may_be_rounds(cell: Breakdown) -> bool:
     is the last each time? What a JVM's threads wait for is not read. Threads that never run
     together are none."""
     return cell.is_jvm and not all(account.in_turns for account in cell.accounts)
+
+
+def _may_be_a_pool(cell: Breakdown) -> bool:
+    """Could those that wait for one another be the threads of a pool without work? They wait at
+    conditions, and hardly anybody where a lock is taken. Those that never run together do not."""
+    in_turns = all(account.in_turns for account in cell.accounts)
+    return _waits_at_conditions(cell) and not is_seen(cell) and not in_turns
 
 
 def _are_alike(cell: Breakdown, base: Breakdown) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from concurve.wire.record import RoleRecord, ThreadRecord, Usage, Waits
@@ -60,6 +61,12 @@ _JVM_SERVICE = re.compile(
     r"|GC task|Shenandoah"
 )
 _JVM_COMPILER = re.compile(r"C[12] Compiler|JVMCI")
+
+
+#: A thread that hardly ever gets a lock lives for this share of the time, waits at futexes for this
+#: share of its life, and is woken so often.
+OUTRUN_SHARE = 0.5
+OUTRUN_SWITCHES_MIN = 10
 
 
 class Dispatcher(NamedTuple):
@@ -131,14 +138,19 @@ def _within(thread: ThreadRecord, wall: float) -> float:
 
 
 def active_threads(
-    listed: Sequence[ThreadRecord], wall: float, first: int | None = None, joining: float = 0.0
+    listed: Sequence[ThreadRecord],
+    wall: float,
+    first: int | None = None,
+    joining: float = 0.0,
+    taking: Collection[int] = (),
 ) -> list[ThreadRecord]:
     """Threads with at least a tenth of the busiest thread's activity, and others of their kind that
     wait for a CPU for most of their lives; all threads if none did anything. The ``first`` thread
     of the role is left out if it waits for the end of the others: if they get little CPU time, or
     it sets much up, it may have taken a tenth of theirs. ``joining`` is the share of the sampled
     stacks that wait for that: where it is great, the place says it, however much the thread did
-    before."""
+    before. Those of that kind that are seen ``taking`` locks, again and again, wait for one that
+    another thread takes back before they run."""
     starting = starting_threads(listed, first)
     others = [thread for thread in listed if thread not in starting]
     listed = [
@@ -155,7 +167,9 @@ def active_threads(
     return [
         thread
         for thread, done in zip(listed, activity, strict=True)
-        if done >= least or (kind_of(thread) in kinds and _starves(thread, wall, least))
+        if done >= least
+        or (kind_of(thread) in kinds and _starves(thread, wall, least))
+        or (kind_of(thread) in kinds and thread.tid in taking and _is_outrun(thread, wall))
     ]
 
 
@@ -260,6 +274,14 @@ def _starves(thread: ThreadRecord, wall: float, least: float) -> bool:
     return queued >= STARVING_SHARE * life_of(thread, wall) > 0 and queued >= least
 
 
+def _is_outrun(thread: ThreadRecord, wall: float) -> bool:
+    """Does it wait at futexes again and again, for most of a long life?"""
+    waits = thread.waits or Waits()
+    is_long = life_of(thread, wall) >= OUTRUN_SHARE * wall
+    often = switches_of(thread) >= OUTRUN_SWITCHES_MIN
+    return is_long and often and waits.futex >= OUTRUN_SHARE * waits.readings > 0
+
+
 def life_of(thread: ThreadRecord, wall: float) -> float:
     return wall if thread.lived_ns is None else float(thread.lived_ns)
 
@@ -333,6 +355,23 @@ def _ran_before(thread: ThreadRecord, others: Sequence[ThreadRecord], wall: floa
     before = life - max((life_of(other, wall) for other in others), default=life)
     used = (thread.usage.cpu_ns or 0) + (thread.usage.run_queue_ns or 0)
     return used <= before + JOINING_CPU * life
+
+
+def ready_beside_idle(role: RoleRecord, cpus: int | None) -> float | None:
+    """The share of the time for which threads of a role waited for a CPU while some of its CPUs had
+    none of them to run, by what they did in each interval; ``None`` where that is not known of all
+    of them, or where none waited."""
+    followed = role.thread_timelines
+    if followed is None or not cpus or followed.threads > len(followed.listed):
+        return None
+    ready = beside = 0.0
+    for at, (begin, end) in enumerate(pairwise((0, *followed.ends_ns))):
+        seen = [it for it in followed.listed if 0 <= at - it.first < len(it.runnable)]
+        running = sum(it.running[at - it.first] for it in seen) / 100
+        runnable = sum(it.runnable[at - it.first] for it in seen) / 100
+        ready += (end - begin) * runnable
+        beside += (end - begin) * min(runnable, max(0.0, cpus - running))
+    return beside / ready if ready else None
 
 
 def asleep_beside(active: Sequence[ThreadRecord], wall: float) -> float:

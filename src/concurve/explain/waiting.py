@@ -154,9 +154,13 @@ def waits_for_locks(sites: Iterable[SitesRecord | None]) -> float:
     writers; 0 where few places are known. Idle threads wait elsewhere, or in other functions."""
     listed = [site for record in sites if record is not None for site in record.listed]
     waits = [site for site in listed if site.primitive != "join"]
-    taking = [s for s in waits if s.primitive in _LOCKS and _TAKES.search(s.operation or "")]
+    taking = [site for site in waits if _takes_a_lock(site)]
     known = sum(site.readings for site in waits)
     return sum(site.readings for site in taking) / known if known >= KIND_READINGS_MIN else 0.0
+
+
+def _takes_a_lock(site: SiteRecord) -> bool:
+    return site.primitive in _LOCKS and bool(_TAKES.search(site.operation or ""))
 
 
 def joining_share(sites: SitesRecord | None) -> float:
@@ -164,6 +168,29 @@ def joining_share(sites: SitesRecord | None) -> float:
     listed = () if sites is None else sites.listed
     every = sum(site.readings for site in listed)
     return sum(site.readings for site in listed if site.primitive == "join") / max(every, 1)
+
+
+#: A thread takes locks of whose sampled stacks so many are there, and so many at least.
+TAKING_SHARE = 0.5
+TAKING_READINGS_MIN = 3
+
+
+def taking_locks(sites: SitesRecord | None) -> frozenset[int]:
+    """The threads that were seen where they take a lock, mostly, in a program whose threads mostly
+    wait there."""
+    if waits_for_locks([sites]) < TAKING_SHARE:
+        return frozenset()
+    seen: Counter[int] = Counter()
+    taking: Counter[int] = Counter()
+    for site in () if sites is None else sites.listed:
+        for it in site.waiters:
+            seen[it.tid] += it.readings
+            taking[it.tid] += it.readings if _takes_a_lock(site) else 0
+    return frozenset(
+        tid
+        for tid, readings in taking.items()
+        if readings >= max(TAKING_READINGS_MIN, TAKING_SHARE * seen[tid])
+    )
 
 
 #: A thread of whose sampled stacks so many are in joins, and so many at least, only waits for the

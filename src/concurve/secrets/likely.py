@@ -228,8 +228,8 @@ def _of_names(text: str) -> Iterator[Found]:
 
 
 def _of_assignments(text: str, pattern: re.Pattern[str], start: int = 0) -> Iterator[Found]:
-    """Those of ``NAME=VALUE``. A value whose name is none of a secret may be assignments itself, one
-    or several: ``--env=PGPASSWORD=…``, ``-o username=me,password=…``."""
+    """Those of ``NAME=VALUE``. A value whose name is none of a secret may be assignments itself,
+    one or several: ``--env=PGPASSWORD=…``, ``-o username=me,password=…``."""
     deep = 0
     while match := pattern.search(text, start):
         found = _matched(match)

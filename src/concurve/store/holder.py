@@ -36,7 +36,11 @@ def is_gone(holder: str) -> bool:
         return True
     if namespace != _namespace() or not pid.isdecimal() or not started:
         return False
-    return _started(int(pid)) != started
+    fields = _stat(int(pid))
+    if fields is None:
+        # Another user's process may be hidden (`hidepid`): the kernel tells it from one that ended.
+        return not _exists(int(pid))
+    return _started_of(fields) != started
 
 
 def process_of(holder: str) -> int | None:
@@ -68,11 +72,31 @@ def _namespace() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """When a process started, in clock ticks since the boot; ``None`` if it has ended."""
+    """When a process started, in clock ticks since boot; ``None`` if it ended or is hidden."""
+    fields = _stat(pid)
+    return None if fields is None else _started_of(fields)
+
+
+def _started_of(fields: list[str]) -> str | None:
+    """The start time in these fields; ``None`` of a process that ended and is not reaped yet."""
+    return None if fields[_STATE] in ("Z", "X") else fields[_START]
+
+
+def _stat(pid: int) -> list[str] | None:
+    """The fields of /proc/PID/stat after the name; ``None`` if it cannot be read."""
     fields = _read(_PROC / str(pid) / "stat").rpartition(")")[2].split()
-    if len(fields) <= _START or fields[_STATE] in ("Z", "X"):
-        return None
-    return fields[_START]
+    return fields if len(fields) > _START else None
+
+
+def _exists(pid: int) -> bool:
+    """Is there a process of this number, of whichever user?"""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 def _read(path: Path) -> str:

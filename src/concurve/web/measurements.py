@@ -25,7 +25,8 @@ from concurve.errors import BusyError, ConcurveError, StoreError
 from concurve.host.own_python import PYTHON
 from concurve.host.processes import signal_if
 from concurve.report import format as fmt
-from concurve.secrets import KNOWN, NAMING_OPTIONS
+from concurve.secrets import KNOWN
+from concurve.secrets.command_line import hide_words
 from concurve.store import Store
 from concurve.store.holder import process_of
 
@@ -216,7 +217,7 @@ class Measurements:
 
     def shown(self, words: Sequence[str]) -> str:
         """The command line that does the same, without its secrets, to be copied."""
-        hidden = list(KNOWN.hide_words(words, NAMING_OPTIONS))
+        hidden = hide_words(words, os.environ, KNOWN)
         store = [] if self._db is None else ["--db", KNOWN.hide_store(self._db)]
         return shlex.join(["concurve", *hidden[:1], *store, *hidden[1:]])
 

@@ -101,7 +101,9 @@ class Waits(_Record, frozen=True):
         about("Sending, receiving, accepting, connecting; reading or writing a socket."),
         ALWAYS,
     ] = 0
-    poll: Annotated[Count, about("Waiting for one of several descriptors."), ALWAYS] = 0
+    poll: Annotated[
+        Count, about("Waiting for one of several descriptors, or for io_uring."), ALWAYS
+    ] = 0
     pipe: Annotated[
         Count, about("Reading or writing a pipe, a FIFO, a terminal or an eventfd."), ALWAYS
     ] = 0
@@ -120,7 +122,8 @@ class Waits(_Record, frozen=True):
         dict[str, Count],
         about(
             "Readings by the name of the system call, of calls that change the address space, "
-            "files' names and locks, and tasks, or write to files; of a whole role."
+            "files' names and locks, and tasks, or write to files, and of io_uring_enter; of a "
+            "whole role."
         ),
     ] = {}
     futex_words: Annotated[

@@ -53,8 +53,8 @@ pub struct Arguments {
     /// Transactions that each session has in flight at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pipeline: u32,
-    /// End after this number of transactions, over all sessions
-    #[arg(long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
+    /// End after this number of transactions, over all sessions; with --duration after that time at the latest
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     transactions: Option<u64>,
     /// End after this time [default: 10s; with --slo 60s]
     #[arg(long, value_name = "TIME", value_parser = parse_positive_time)]

@@ -40,7 +40,8 @@ impl Arguments {
         }
         let dataset = dataset.map(|dataset| DatasetInDatabase {
             dataset,
-            admin: address.admin(self.connect_timeout),
+            // Data take as long as they take.
+            admin: address.admin(self.connect_timeout, None),
             command: self.naming_the_server(),
         });
         let phase_marking = self.phase_marking(&address)?;
@@ -88,7 +89,9 @@ impl Arguments {
                     .to_owned(),
             ));
         }
-        Ok(self.mark_phase.then(|| address.admin(self.connect_timeout)))
+        Ok(self
+            .mark_phase
+            .then(|| address.admin(self.connect_timeout, Some(self.connect_timeout))))
     }
 
     fn runners(&self) -> Result<Runners, Error> {
@@ -188,9 +191,13 @@ impl Arguments {
         let ns = self.duration.unwrap_or(DURATION_NS);
         Ok(Goal::Load(Load {
             pace: self.pace()?,
-            end: self
-                .transactions
-                .map_or(End::After { ns }, End::Transactions),
+            end: match self.transactions {
+                Some(number) => End::Transactions {
+                    number,
+                    within_ns: self.duration,
+                },
+                None => End::After { ns },
+            },
             warm_up_ns: self.warm_up,
             ramp_ns: self.ramp,
         }))

@@ -1,5 +1,6 @@
 //! Administrative connections to a server: a connection of their own, on which nothing is prepared.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use super::connect::{ConnectionError, Deadline, connect, connect_remedy, exchange};
@@ -15,11 +16,14 @@ pub struct ServerAdmin {
     pub endpoint: Endpoint,
     pub protocol: Arc<dyn Protocol>,
     pub connect_timeout_ns: u64,
+    /// For each answer; `None` without a limit.
+    pub answer_timeout_ns: Option<u64>,
 }
 
 struct ServerAdminConnection {
     socket: BufferedSocket,
     conversation: Box<dyn Conversation>,
+    answer_timeout_ns: Option<u64>,
     stop: Stop,
 }
 
@@ -31,6 +35,7 @@ impl AdminAccess for ServerAdmin {
                 return Ok(Box::new(ServerAdminConnection {
                     socket,
                     conversation,
+                    answer_timeout_ns: self.answer_timeout_ns,
                     stop: stop.clone(),
                 }));
             }
@@ -51,7 +56,10 @@ impl AdminConnection for ServerAdminConnection {
     fn execute(&mut self, statement: &str) -> Result<Option<i64>, AdminError> {
         let mut out = Vec::new();
         self.conversation.request_once(statement, &mut out);
-        let deadline = Deadline::never(&self.stop);
+        let deadline = match self.answer_timeout_ns {
+            Some(ns) => Deadline::after_ns(ns, &self.stop),
+            None => Deadline::never(&self.stop),
+        };
         let answered = exchange(
             &mut self.socket,
             &mut *self.conversation,
@@ -63,6 +71,9 @@ impl AdminConnection for ServerAdminConnection {
             Ok(Message::Answer(Answer::Error(why))) => Err(AdminError::refused(statement, why)),
             Ok(_) => Ok(None),
             Err(_) if self.stop.is_set() => Err(AdminError::Stopped),
+            Err(ConnectionError::Io(why)) if why.kind() == ErrorKind::TimedOut => {
+                Err(AdminError::no_answer(statement, &why))
+            }
             Err(ConnectionError::Io(why)) => Err(AdminError::lost(statement, &why)),
             Err(ConnectionError::Protocol(why)) => Err(AdminError::lost(statement, &why)),
         }

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
 use super::socket::BufferedSocket;
-use crate::protocol::{Conversation, Endpoint, Message, Protocol, ProtocolError};
+use crate::protocol::{Addresses, Conversation, Endpoint, Message, Protocol, ProtocolError};
 use crate::stop::Stop;
 
 /// Interval between attempts to connect to a Unix socket whose queue is full.
@@ -49,6 +49,16 @@ impl<'a> Deadline<'a> {
     /// No time limit.
     pub fn never(stop: &'a Stop) -> Self {
         Self::after_ns(u64::MAX, stop)
+    }
+
+    /// For one of so many attempts that are left: an equal part of the time.
+    fn of_attempts(self, left: usize) -> Self {
+        let now = monotonic_ns();
+        let part_ns = self.until_ns.saturating_sub(now) / left as u64;
+        Self {
+            until_ns: now + part_ns,
+            ..self
+        }
     }
 
     /// Waits until a descriptor is ready.
@@ -103,7 +113,7 @@ pub fn connect(
     deadline: Deadline<'_>,
 ) -> Result<(BufferedSocket, Box<dyn Conversation>), ConnectionError> {
     let mut socket = match endpoint {
-        Endpoint::Tcp { address, .. } => BufferedSocket::tcp(tcp(address, deadline)?)?,
+        Endpoint::Tcp { addresses, .. } => BufferedSocket::tcp(any_of(addresses, deadline)?)?,
         Endpoint::Unix(path) => BufferedSocket::unix(unix(path, deadline)?),
     };
     let mut conversation = protocol.conversation();
@@ -149,6 +159,29 @@ pub fn exchange(
         })?;
     }
     Ok(message)
+}
+
+/// Connects to the first address that takes the connection.
+///
+/// # Errors
+/// None does: why the last one does not.
+fn any_of(addresses: &Addresses, deadline: Deadline<'_>) -> io::Result<TcpStream> {
+    let mut failed = io::Error::from(ErrorKind::AddrNotAvailable);
+    let to_try = addresses.to_try();
+    for (number, address) in to_try.iter().enumerate() {
+        match tcp(address, deadline.of_attempts(to_try.len() - number)) {
+            Ok(stream) => {
+                return match addresses.choose(*address) {
+                    chosen if chosen == *address => Ok(stream),
+                    // Another thread has found another one meanwhile.
+                    chosen => tcp(&chosen, deadline),
+                };
+            }
+            Err(_) if deadline.stop.is_set() => return Err(ErrorKind::Interrupted.into()),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
 }
 
 fn tcp(address: &SocketAddr, deadline: Deadline<'_>) -> io::Result<TcpStream> {
@@ -217,5 +250,56 @@ pub fn connect_remedy(error: &io::Error) -> &'static str {
             "does it take so many clients, and is it the right port?"
         }
         _ => "is the server up?",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::protocol::NamedProtocol;
+
+    /// Where nobody listens.
+    fn closed() -> SocketAddr {
+        ([127, 0, 0, 1], 1).into()
+    }
+
+    fn connected(addresses: &Addresses) -> Result<(), ConnectionError> {
+        let endpoint = Endpoint::Tcp {
+            name: "both:1".to_owned(),
+            addresses: addresses.clone(),
+        };
+        let (_, protocol) = NamedProtocol::parse("127.0.0.1:1").unwrap().unwrap();
+        let stop = Stop::new().unwrap();
+        let deadline = Deadline::after_ns(60_000_000_000, &stop);
+        connect(&endpoint, &*protocol.protocol(&[]), deadline).map(drop)
+    }
+
+    #[test]
+    fn all_connections_go_to_the_first_address_that_takes_one() {
+        let listeners = [(), ()].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let [second, third] = listeners.each_ref().map(|it| it.local_addr().unwrap());
+        let addresses = Addresses::new(vec![closed(), second, third]);
+        connected(&addresses).unwrap();
+        assert_eq!(addresses.to_try(), [second]);
+        connected(&addresses).unwrap();
+        drop(listeners);
+        assert!(connected(&addresses).is_err(), "the server is gone");
+    }
+
+    #[test]
+    fn each_attempt_has_its_part_of_the_time() {
+        let stop = Stop::new().unwrap();
+        let deadline = Deadline::after_ns(60_000_000_000, &stop);
+        let first = deadline.of_attempts(3);
+        let left_ns = deadline.until_ns - first.until_ns;
+        assert!(
+            (30_000_000_000..=40_000_000_000).contains(&left_ns),
+            "{left_ns}"
+        );
+        assert!(deadline.of_attempts(1).until_ns <= deadline.until_ns);
+        let refused = any_of(&Addresses::new(vec![closed(), closed()]), deadline);
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::ConnectionRefused);
     }
 }

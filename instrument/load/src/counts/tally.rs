@@ -134,7 +134,7 @@ impl Tally {
         match ending {
             Ending::Ok => tally.ok += 1,
             Ending::Refused => tally.refused += 1,
-            Ending::Error(name) => *tally.errors.entry(name).or_default() += 1,
+            Ending::Error(name) => add_count(&mut tally.errors, name, 1),
         }
         let session = &mut self.sessions[session];
         session.transactions += 1;
@@ -152,7 +152,7 @@ impl Tally {
 
     /// Counts a measured transaction that was lost with its connection.
     pub fn lose(&mut self, kind: usize, error: String) {
-        *self.kinds[kind].errors.entry(error).or_default() += 1;
+        add_count(&mut self.kinds[kind].errors, error, 1);
     }
 
     /// The sum of all workers; their sessions one after the other.
@@ -199,6 +199,11 @@ impl Tally {
             total.add(kind);
         }
         total
+    }
+
+    /// When measuring began and ended, on CLOCK_MONOTONIC; `None` if the run ended before.
+    pub fn measured_ns(&self) -> Option<(u64, u64)> {
+        (self.end_ns > 0).then_some((self.begin_ns, self.end_ns))
     }
 
     /// From the first worker's beginning to the last one's end.
@@ -285,19 +290,48 @@ impl KindTally {
     }
 }
 
+/// A server whose errors all differ, as by a number in them, has so many kinds at most; the others are
+/// [`OTHER_KINDS`].
+const KINDS_MAX: usize = 100;
+const KIND_CHARS_MAX: usize = 48;
+/// The kind of errors beyond [`KINDS_MAX`].
+const OTHER_KINDS: &str = "other";
+/// A text names so many kinds, those with the greatest counts.
+const KINDS_NAMED: usize = 10;
+
+/// Adds to the count of a kind.
+pub fn add_count(counts: &mut BTreeMap<String, u64>, mut kind: String, count: u64) {
+    if let Some((end, _)) = kind.char_indices().nth(KIND_CHARS_MAX) {
+        kind.truncate(end);
+    }
+    if counts.len() >= KINDS_MAX && !counts.contains_key(&kind) {
+        kind = OTHER_KINDS.to_owned();
+    }
+    *counts.entry(kind).or_default() += count;
+}
+
 /// Adds counts by kind to others.
 pub fn add_counts(own: &mut BTreeMap<String, u64>, other: &BTreeMap<String, u64>) {
     for (kind, count) in other {
-        *own.entry(kind.clone()).or_default() += count;
+        add_count(own, kind.clone(), *count);
     }
 }
 
-/// Counts by kind, as text.
+/// Counts by kind, as text: the greatest, and the sum of the others.
 pub fn by_kind(counts: &BTreeMap<String, u64>) -> String {
-    let counts = counts
-        .iter()
-        .map(|(kind, count)| format!("{count} × {kind}"));
-    Vec::from_iter(counts).join(", ")
+    let mut sorted = Vec::from_iter(counts);
+    // Equal ones stay in the order of their names.
+    sorted.sort_by_key(|it| std::cmp::Reverse(*it.1));
+    let named = sorted.iter().take(KINDS_NAMED);
+    let named = named.map(|(kind, count)| format!("{count} × {kind}"));
+    let text = Vec::from_iter(named).join(", ");
+    match sorted.get(KINDS_NAMED..) {
+        None | Some([]) => text,
+        Some(rest) => {
+            let sum: u64 = rest.iter().map(|it| it.1).sum();
+            format!("{text}, {sum} × one of {} other kinds", rest.len())
+        }
+    }
 }
 
 /// What a worker has used, sent and received.
@@ -356,6 +390,50 @@ mod tests {
         assert_eq!((total.ok, total.refused, total.failed()), (1, 1, 1));
         assert_eq!((total.answered(), total.ended()), (3, 3));
         assert_eq!(total.latency_ns.max(), 3_001);
+    }
+
+    #[test]
+    fn errors_that_all_differ_have_a_limited_number_of_kinds() {
+        let mut first = Tally::new(1, 1);
+        let mut second = first.clone();
+        for number in 0..500 {
+            let (one, other) = (format!("A {number}"), format!("B {number}"));
+            first.end(0, 0, 1, Ending::Error(one));
+            second.lose(0, other);
+        }
+        let long = "é".repeat(1000);
+        let mut counts = BTreeMap::new();
+        add_count(&mut counts, long, 2);
+        assert_eq!(counts, [("é".repeat(KIND_CHARS_MAX), 2)].into());
+        assert_eq!(first.kinds[0].errors.len(), KINDS_MAX + 1);
+        let all = Tally::merged(vec![first, second]).total();
+        assert_eq!((all.errors.len(), all.failed()), (KINDS_MAX + 1, 1000));
+        assert_eq!(all.errors[OTHER_KINDS], 900);
+    }
+
+    #[test]
+    fn a_text_names_the_greatest_counts() {
+        let counts = |kinds: u64| {
+            let count = |it: u64| (format!("K{it:02}"), it);
+            BTreeMap::from_iter((1..=kinds).map(count))
+        };
+        assert_eq!(by_kind(&counts(2)), "2 × K02, 1 × K01");
+        let text = by_kind(&counts(12));
+        assert!(text.starts_with("12 × K12, 11 × K11"), "{text}");
+        assert!(
+            text.ends_with("3 × K03, 3 × one of 2 other kinds"),
+            "{text}"
+        );
+        assert_eq!(by_kind(&counts(0)), "");
+    }
+
+    #[test]
+    fn what_ended_before_it_was_measured_has_no_times() {
+        let nothing = Tally::merged(vec![Tally::new(1, 1), Tally::new(1, 1)]);
+        assert_eq!((nothing.measured_ns(), nothing.wall_ns()), (None, 0));
+        let mut measured = Tally::new(1, 1);
+        (measured.begin_ns, measured.end_ns) = (5, 20);
+        assert_eq!(measured.measured_ns(), Some((5, 20)));
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl EngineClient<'_> {
         self.recorder.begin(task);
         let mut next = self.first(&task);
         let mut remaining = match task.end {
-            End::Transactions(total) => self.plan.transactions_of(self.number, total),
+            End::Transactions { number, .. } => self.plan.transactions_of(self.number, number),
             End::After { .. } => u64::MAX,
         };
         let mut now = monotonic_ns();
@@ -97,6 +97,9 @@ impl EngineClient<'_> {
             waiting = self.recorder.end_schedule(open_loop, now, kinds, random);
             let wait = |due_ns| Outstanding::waiting(draw_kind(kinds, random), due_ns);
             waiting.extend(due_ns.map(wait));
+        }
+        if task.ends_by_number() && now >= task.end_ns() {
+            self.recorder.not_begun(remaining);
         }
         let has_done_number = task.ends_by_number() && remaining == 0;
         let traffic = traffic(self.session);

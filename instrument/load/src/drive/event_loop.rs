@@ -6,10 +6,13 @@ use std::io::{self, ErrorKind};
 use std::sync::mpsc::Receiver;
 
 use concurve_clock::monotonic_ns;
+use nix::sys::prctl;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
 
 use super::open_loop::{Due, OpenLoop};
 use super::recorder::{Outstanding, Recorder, Traffic, WorkerMessage};
@@ -25,10 +28,9 @@ const READ_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 256;
 /// Event data of the request to stop; other events have the index of a session.
 const STOP: u64 = u64::MAX;
-const AT_ONCE: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 0,
-};
+const AT_ONCE: Timespec = timespec(0);
+/// How late the kernel may wake a thread that sleeps until a transaction is due; without this, 50 µs.
+const TIMER_SLACK_NS: u64 = 1;
 
 /// Connects the sessions of a client thread, then does one task after the other.
 pub fn run(
@@ -40,6 +42,8 @@ pub fn run(
     send: &mut dyn FnMut(WorkerMessage),
 ) -> Result<(), Error> {
     let mut client = EventLoop::connect(plan, server, thread, stop)?;
+    // Where the kernel refuses, transactions begin later by what it adds, and `lag` says so.
+    let _ = prctl::set_timerslack(TIMER_SLACK_NS);
     send(WorkerMessage::Ready);
     while let Ok(task) = tasks.recv() {
         client.begin(task);
@@ -53,7 +57,7 @@ pub fn run(
 struct EventLoop<'a> {
     plan: &'a Plan,
     thread: u64,
-    epoll: rustix::fd::OwnedFd,
+    epoll: OwnedFd,
     sessions: Vec<Session>,
     random: SmallRng,
     recorder: Recorder,
@@ -117,7 +121,7 @@ impl<'a> EventLoop<'a> {
         for session in &mut self.sessions {
             session.remaining = match task.end {
                 _ if session.lost => 0,
-                End::Transactions(total) => plan.transactions_of(session.number, total),
+                End::Transactions { number, .. } => plan.transactions_of(session.number, number),
                 End::After { .. } => u64::MAX,
             };
         }
@@ -225,39 +229,22 @@ impl<'a> EventLoop<'a> {
     fn wait(&self, events: &mut Vec<epoll::Event>) -> Result<(), Error> {
         let timer = self.timers.peek().map(|Reverse((due_ns, _))| *due_ns);
         let arrival = self.open.as_ref().map(|open| open.schedule.due_ns());
-        let due = [timer, arrival, Some(self.recorder.due_ns())];
-        let due_ns = due.into_iter().flatten().min().unwrap_or(u64::MAX);
+        let begins_ns = [timer, arrival].into_iter().flatten().min();
+        let due_ns = begins_ns.unwrap_or(u64::MAX).min(self.recorder.due_ns());
         if self.plan.spin_ns > 0 {
             let until_ns = due_ns.min(monotonic_ns() + self.plan.spin_ns);
             let found = polled(until_ns, monotonic_ns, || {
-                self.wait_for(events, Some(AT_ONCE))?;
+                wait_for(&self.epoll, events, Some(AT_ONCE))?;
                 Ok(!events.is_empty())
             });
             if found? {
                 return Ok(());
             }
         }
-        let timeout = match due_ns {
-            u64::MAX => None,
-            due_ns => {
-                let ns = due_ns.saturating_sub(monotonic_ns());
-                Some(Timespec {
-                    tv_sec: (ns / 1_000_000_000) as i64,
-                    tv_nsec: (ns % 1_000_000_000) as i64,
-                })
-            }
-        };
-        self.wait_for(events, timeout)
-    }
-
-    fn wait_for(
-        &self,
-        events: &mut Vec<epoll::Event>,
-        timeout: Option<Timespec>,
-    ) -> Result<(), Error> {
-        match epoll::wait(&self.epoll, spare_capacity(events), timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(poll_error(error)),
+        match begins_ns {
+            Some(_) => wait_exactly(&self.epoll, events, due_ns),
+            // Nothing begins by itself: to end a little late changes no latency.
+            None => wait_for(&self.epoll, events, timeout(due_ns, monotonic_ns())),
         }
     }
 
@@ -271,7 +258,12 @@ impl<'a> EventLoop<'a> {
                 .end_schedule(open, now, kinds, &mut self.random),
             None => Vec::new(),
         };
-        let has_done_number = self.recorder.task.ends_by_number() && self.unfinished == 0;
+        let task = self.recorder.task;
+        if task.ends_by_number() && now >= task.end_ns() {
+            let remaining = self.sessions.iter().map(|it| it.remaining);
+            self.recorder.not_begun(remaining.sum());
+        }
+        let has_done_number = task.ends_by_number() && self.unfinished == 0;
         let under_way = self.sessions.iter().enumerate().flat_map(|(index, it)| {
             it.begun()
                 .map(move |begun| Outstanding::under_way(index, begun))
@@ -282,13 +274,16 @@ impl<'a> EventLoop<'a> {
             .finish(now, outstanding, has_done_number, traffic, send)
     }
 
-    /// Begins the transactions that have become due.
+    /// Begins the transactions that have become due: the first at `now`, each other one when the ones before
+    /// it are sent.
     fn send_due(&mut self, now: u64) -> Result<(), Error> {
+        let mut at_ns = Some(now);
+        let mut begun_ns = || at_ns.take().unwrap_or_else(monotonic_ns);
         while let Some(Reverse((due_ns, index))) = self.timers.peek().copied()
             && due_ns <= now
         {
             self.timers.pop();
-            self.fill(index, now)?;
+            self.fill(index, begun_ns())?;
         }
         while let Some(open) = &mut self.open
             && let Some(due) = open.next(now, &mut self.random)
@@ -296,7 +291,7 @@ impl<'a> EventLoop<'a> {
             let kinds = self.plan.workload.kinds();
             self.recorder.due(due, kinds, &mut self.random);
             if let Due::Begin { session, due_ns } = due {
-                self.begin_transaction(session, due_ns, now);
+                self.begin_transaction(session, due_ns, begun_ns());
                 self.send(session)?;
             }
         }
@@ -402,6 +397,44 @@ impl<'a> EventLoop<'a> {
     }
 }
 
+/// Waits for events, until about a time: epoll rounds it up to whole milliseconds.
+fn wait_for(
+    epoll: &OwnedFd,
+    events: &mut Vec<epoll::Event>,
+    timeout: Option<Timespec>,
+) -> Result<(), Error> {
+    match epoll::wait(epoll, spare_capacity(events), timeout.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(poll_error(error)),
+    }
+}
+
+/// Waits for events, until a time and no longer. If it has to sleep, the next call has the events that wake
+/// it; where events are there already, it is one system call.
+fn wait_exactly(epoll: &OwnedFd, events: &mut Vec<epoll::Event>, due_ns: u64) -> Result<(), Error> {
+    wait_for(epoll, events, Some(AT_ONCE))?;
+    if !events.is_empty() || due_ns <= monotonic_ns() {
+        return Ok(());
+    }
+    let mut sleeper = [PollFd::new(epoll, PollFlags::IN)];
+    match poll(&mut sleeper, timeout(due_ns, monotonic_ns()).as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(poll_error(error)),
+    }
+}
+
+/// The time from `now` until something is due, to the nanosecond; `None` if it never is.
+fn timeout(due_ns: u64, now: u64) -> Option<Timespec> {
+    (due_ns < u64::MAX).then(|| timespec(due_ns.saturating_sub(now)))
+}
+
+const fn timespec(ns: u64) -> Timespec {
+    Timespec {
+        tv_sec: (ns / 1_000_000_000) as i64,
+        tv_nsec: (ns % 1_000_000_000) as i64,
+    }
+}
+
 fn traffic(sessions: &[Session]) -> Traffic {
     let sockets = || sessions.iter().map(|it| &it.socket);
     Traffic {
@@ -426,7 +459,7 @@ fn polled(
     Ok(false)
 }
 
-fn poll_error(error: rustix::io::Errno) -> Error {
+fn poll_error(error: Errno) -> Error {
     Error::Poll(error.into())
 }
 
@@ -444,6 +477,48 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+
+    #[test]
+    fn a_sleep_is_as_long_as_it_is_to_the_next_due_time() {
+        assert_eq!(
+            timeout(5_000_001_100, 3_999_999_000),
+            Some(timespec(1_000_002_100))
+        );
+        assert_eq!(timeout(1_100_000, 0), Some(timespec(1_100_000)));
+        assert_eq!(timeout(1, 2), Some(AT_ONCE), "it is due already");
+        assert_eq!(timeout(u64::MAX, 2), None);
+    }
+
+    /// The shortest of many: no machine disturbs all of them.
+    #[test]
+    fn a_sleep_is_not_rounded_up_to_milliseconds() {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let mut events = Vec::with_capacity(1);
+        let late_ns = |_| {
+            let due_ns = monotonic_ns() + 1_100_000;
+            wait_exactly(&epoll, &mut events, due_ns).unwrap();
+            monotonic_ns() - due_ns
+        };
+        let least_ns = (0..200).map(late_ns).min().unwrap();
+        assert!(least_ns < 500_000, "{least_ns}: rounded up it is 900,000");
+    }
+
+    #[test]
+    fn what_wakes_a_sleep_is_not_lost() {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let stop = Stop::new().unwrap();
+        let data = epoll::EventData::new_u64(STOP);
+        epoll::add(&epoll, &stop, data, epoll::EventFlags::IN).unwrap();
+        let mut events = Vec::with_capacity(1);
+        wait_exactly(&epoll, &mut events, 0).unwrap();
+        assert!(events.is_empty());
+        let other = stop.clone();
+        let waking = std::thread::spawn(move || other.now());
+        while events.is_empty() {
+            wait_exactly(&epoll, &mut events, u64::MAX).unwrap();
+        }
+        waking.join().unwrap();
+    }
 
     /// Polls with a clock that goes on by 1 at each reading, until something comes at the poll of this
     /// number: how often it polled, and what it found.

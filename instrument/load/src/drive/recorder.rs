@@ -10,7 +10,7 @@ use super::open_loop::{Due, OpenLoop};
 use super::session::ScheduledTransaction;
 use crate::counts::histogram::histogram;
 use crate::counts::requests::{Outcome, RequestTimes};
-use crate::counts::tally::{CONNECTION_LOST, InFlight, Interval, ResourceUsage, Tally};
+use crate::counts::tally::{CONNECTION_LOST, InFlight, Interval, ResourceUsage, Tally, add_count};
 use crate::counts::timeline::Timeline;
 use crate::error::Error;
 use crate::plan::{End, Pace, Plan, Task};
@@ -139,7 +139,7 @@ impl Recorder {
         self.unanswered.clear();
         self.skipped_ns.clear();
         self.tally.timeline = Timeline::new(match task.end {
-            End::Transactions(_) => None,
+            End::Transactions { .. } => None,
             End::After { ns } => Some(ns),
         });
         // An open loop counts what was due in the measured time, and a task that ends by a number
@@ -241,22 +241,29 @@ impl Recorder {
         remaining: u64,
         now: u64,
     ) {
-        *self.tally.lost.entry(reason.to_owned()).or_default() += 1;
+        add_count(&mut self.tally.lost, reason.to_owned(), 1);
         if self.task.ends_by_number() {
             self.tally.not_begun += remaining;
         }
         for transaction in under_way {
             self.tally.in_doubt += 1;
-            let counts = self.measuring && self.is_measured(transaction.due_ns);
-            if counts && now <= self.task.end_ns() {
+            if !self.measuring || !self.is_measured(transaction.due_ns) {
+                continue;
+            }
+            let mut left = Outstanding::under_way(session, transaction);
+            // What is lost after the end was not answered at the end.
+            if now <= self.task.end_ns() {
                 let kind = format!("{CONNECTION_LOST}{reason}");
                 self.tally.lose(transaction.kind, kind);
-                self.unanswered.push(Outstanding {
-                    outcome: Outcome::Lost,
-                    ..Outstanding::under_way(session, transaction)
-                });
+                left.outcome = Outcome::Lost;
             }
+            self.unanswered.push(left);
         }
+    }
+
+    /// The time of a task that ends by a number is over: so many transactions were not begun.
+    pub fn not_begun(&mut self, transactions: u64) {
+        self.tally.not_begun += transactions;
     }
 
     /// A transaction of an open loop has become due.
@@ -457,4 +464,53 @@ fn thread_usage_ns() -> (u64, u64) {
     let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("the kernel knows the calling thread");
     let ns = |time: nix::sys::time::TimeVal| time.num_microseconds() as u64 * 1000;
     (ns(usage.user_time()), ns(usage.system_time()))
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+    use crate::plan::Spread;
+
+    const END_NS: u64 = 1_000_000_000;
+
+    /// The counts of an open loop in which one transaction was due, and was lost at a time.
+    fn lost_at(now: u64) -> Tally {
+        let mut recorder = Recorder::of_kinds(1, 0, &[1], false);
+        recorder.begin(Task {
+            pace: Pace::Open {
+                rate_per_second: 1.0,
+                spread: Spread::Constant,
+                backlog_max: 0,
+            },
+            end: End::After { ns: END_NS },
+            ..Task::NONE
+        });
+        let mut send = |_: WorkerMessage| {};
+        recorder.advance(0, Traffic::default, &mut send);
+        let due_ns = END_NS / 2;
+        let begin = Due::Begin { session: 0, due_ns };
+        recorder.due(begin, &[], &mut SmallRng::seed_from_u64(1));
+        let transaction = ScheduledTransaction {
+            kind: 0,
+            due_ns,
+            begun_ns: due_ns,
+        };
+        recorder.lost(0, "reset by peer", [transaction].into_iter(), 0, now);
+        let none = std::iter::empty();
+        recorder.finish(now, none, false, Traffic::default(), &mut send)
+    }
+
+    #[test]
+    fn what_is_lost_behind_the_end_is_unanswered() {
+        let tally = lost_at(END_NS);
+        assert_eq!((tally.transactions_lost, tally.unanswered), (1, 0));
+        assert_eq!(tally.total().failed(), 1);
+        let tally = lost_at(END_NS + 1);
+        assert_eq!((tally.transactions_lost, tally.unanswered), (0, 1));
+        assert_eq!(tally.total().failed(), 0);
+        assert_eq!((tally.due, tally.in_doubt), (1, 1));
+        assert_eq!(tally.ages[0].0.len(), 1);
+    }
 }

@@ -17,14 +17,22 @@ use crate::stop::Stop;
 /// From giving a task to its first transaction: all workers have received it by then.
 pub const HEAD_START_NS: u64 = 5_000_000;
 
-/// Connects all sessions, starts them together, and returns the counts of each worker.
+/// What a run has counted.
+pub struct Counted {
+    /// Of each worker.
+    pub tallies: Vec<Tally>,
+    /// What the server was not told of the measured phase.
+    pub unmarked: Option<String>,
+}
+
+/// Connects all sessions, starts them together, and returns what was counted.
 pub fn run(
     plan: &Arc<Plan>,
     load: &Load,
     reporter: &Reporter,
     stop: &Stop,
     mut observers: IntervalObservers,
-) -> Result<Vec<Tally>, Error> {
+) -> Result<Counted, Error> {
     let mut marker = PhaseMarker::open(plan, stop)?;
     let mut workers = Workers::connect(plan, stop)?;
     reporter.ready()?;
@@ -42,7 +50,10 @@ pub fn run(
     marker.mark("PHASE END")?;
     workers.end()?;
     observers.end()?;
-    Ok(tallies)
+    Ok(Counted {
+        tallies,
+        unmarked: marker.unmarked,
+    })
 }
 
 /// Reports the begin of each phase at its time, so that probes are read then.
@@ -97,9 +108,11 @@ pub fn report_edge(
 /// Marks the begin and the end of the measured phase at the reference server, so that it reports
 /// its counters for that time only.
 struct PhaseMarker {
-    /// `None` if the phase is not to be marked.
+    /// `None` if the phase is not to be marked, or cannot be any more.
     connection: Option<Box<dyn AdminConnection>>,
     server: String,
+    /// Why the server does not know the phase.
+    unmarked: Option<String>,
 }
 
 impl PhaseMarker {
@@ -110,6 +123,7 @@ impl PhaseMarker {
         Ok(Self {
             connection: admin.map(|it| it.open(false, stop)).transpose()?,
             server: plan.target_name(),
+            unmarked: None,
         })
     }
 
@@ -121,6 +135,13 @@ impl PhaseMarker {
             Ok(_) => Ok(()),
             // The sessions notice when the server is gone.
             Err(AdminError::Lost(..) | AdminError::Stopped) => Ok(()),
+            Err(why @ AdminError::NoAnswer(..)) => {
+                self.connection = None;
+                self.unmarked = Some(format!(
+                    "the server was not told of the measured phase ({why}), so that its counters are not those of that time; look at the server"
+                ));
+                Ok(())
+            }
             Err(why) => Err(Error::MarkPhase {
                 server: self.server.clone(),
                 why,

@@ -135,7 +135,7 @@ impl Simulated {
     /// How many transactions a session is to do.
     fn share(&self, session: usize) -> u64 {
         match self.end {
-            End::Transactions(number) => {
+            End::Transactions { number, .. } => {
                 let sessions = self.sessions as u64;
                 number / sessions + u64::from((session as u64) < number % sessions)
             }
@@ -467,15 +467,16 @@ proptest! {
     }
 
     #[test]
-    fn a_number_is_done_or_accounted_for(simulated in loads(), number in 1u64..400) {
+    fn a_number_is_done_or_accounted_for(simulated in loads(), number in 1u64..400, limited: bool) {
         let stopped_ns = simulated.stopped_ns.min(4 * SECOND_NS);
-        let end = End::Transactions(number);
+        let within_ns = limited.then_some(SECOND_NS);
+        let end = End::Transactions { number, within_ns };
         let outcome = Simulated { end, stopped_ns, ..simulated }.run();
         let tally = &outcome.tally;
         let answered = tally.total().answered();
         prop_assert!(answered <= number);
         prop_assert_eq!(tally.due, answered + tally.unanswered + tally.skipped);
-        if outcome.end_ns < stopped_ns {
+        if outcome.end_ns < stopped_ns && !limited {
             prop_assert_eq!((answered, tally.unanswered), (number, 0));
         }
     }

@@ -23,6 +23,7 @@ pub fn figures(plan: &Plan, figures: &Figures) -> Value {
         })
     });
     let sessions = figures.all.sessions.iter().map(|it| it.transactions);
+    let measured = figures.all.measured_ns();
     json!({
         "server": plan.target_name(),
         "data": plan.dataset.as_ref().map(DatasetInDatabase::size),
@@ -32,8 +33,8 @@ pub fn figures(plan: &Plan, figures: &Figures) -> Value {
         "spin_ns": plan.spin_ns,
         "wall_seconds": figures.wall_seconds,
         "rate_per_second": figures.rate_per_second,
-        "measured_from_ns": figures.all.begin_ns,
-        "measured_to_ns": figures.all.end_ns,
+        "measured_from_ns": measured.map(|it| it.0),
+        "measured_to_ns": measured.map(|it| it.1),
         "due": figures.due,
         "answered": total.answered(),
         "unanswered": figures.unanswered,

@@ -21,12 +21,12 @@ use self::unanswered::Unanswered;
 use crate::counts::tally::{KindTally, Tally, by_kind};
 use crate::counts::timeline::Timeline;
 use crate::error::Error;
-use crate::plan::{Pace, Plan, Target};
+use crate::plan::{End, Goal, Pace, Plan, Target};
 use crate::units::{count, percent, time};
 
 /// A client thread that used more of a CPU than this may limit the rate.
 const BUSY_SHARE_MAX: f64 = 0.85;
-/// Relative deviation from Little's law above which the sessions did not run all the time.
+/// So much less than by Little's law, relatively, and the sessions did not run all the time.
 const LITTLE_TOLERANCE: f64 = 0.05;
 
 /// Above this share of what was due, what was not answered is warned of.
@@ -50,6 +50,8 @@ pub struct Figures {
     /// connection, is unanswered, or was skipped.
     pub due: u64,
     pub unanswered: u64,
+    /// Closed loop: transactions that sessions which hang at the end could not begin.
+    pub kept_from_beginning: u64,
     /// Latencies of all transactions, and by kind; with the ages of those that were not answered.
     pub latency: Distribution,
     pub kinds: Vec<Distribution>,
@@ -88,7 +90,8 @@ impl Figures {
         mut tallies: Vec<Tally>,
         machine_busy: Option<String>,
     ) -> Self {
-        unanswered::add_due_of_lost_workers(plan, pace, &mut tallies);
+        let kinds = plan.workload.kinds();
+        unanswered::add_due_of_lost_workers(plan.sessions, kinds, pace, &mut tallies);
         let busiest_thread_share = busiest_share(&tallies);
         let all_ran_ns = all_ran_until(&tallies);
         let workers = match tallies.len() {
@@ -100,6 +103,7 @@ impl Figures {
         let answered = total.answered();
         let Unanswered {
             unanswered,
+            kept_from_beginning,
             latency,
             kinds,
         } = unanswered::distributions(pace, &mut all, &total);
@@ -131,6 +135,7 @@ impl Figures {
             sessions_lost: all.lost.values().sum(),
             due: answered + all.transactions_lost + unanswered + all.skipped,
             unanswered,
+            kept_from_beginning,
             latency,
             kinds,
             percentiles,
@@ -153,7 +158,7 @@ impl Figures {
         if self.sessions_lost > 0 {
             return None;
         }
-        let asked = plan.sessions as f64 * f64::from(plan.pipeline);
+        let asked = least_under_way(plan.sessions, plan.pipeline);
         let pausing = self.rate_per_second * think_ns as f64 / 1e9;
         // Those without an answer are not in the mean latency, but were under way as well.
         let wall_ns = self.all.wall_ns();
@@ -161,10 +166,10 @@ impl Figures {
         let waiting = waited.sum::<u64>() as f64 / wall_ns.max(1) as f64;
         let found = self.concurrency + waiting + pausing;
         let enough = self.total.answered() as f64 > 100.0 * asked;
-        let off = (found / asked - 1.0).abs() > LITTLE_TOLERANCE;
-        (off && enough).then(|| {
+        let idle = found < asked * (1.0 - LITTLE_TOLERANCE);
+        (idle && enough).then(|| {
             format!(
-                "by Little's law {found:.1} transactions were under way or in pauses on the average, but {asked} should have been: the sessions did not run all the time"
+                "by Little's law {found:.1} transactions were under way or in pauses on the average, but at least {asked} should have been: the sessions did not run all the time"
             )
         })
     }
@@ -174,9 +179,11 @@ impl Figures {
         self.all.transactions_lost + self.unanswered + self.all.skipped
     }
 
-    /// Share of what was due that was not answered.
+    /// Share of what was due that was not answered. What sessions that hang could not begin counts as due:
+    /// else the share of a server that hangs would be the smaller, the longer it does.
     pub fn unanswered_share(&self) -> f64 {
-        self.missing() as f64 / self.due.max(1) as f64
+        let kept = self.kept_from_beginning;
+        (self.missing() + kept) as f64 / (self.due + kept).max(1) as f64
     }
 
     /// An error if more than this share was not answered.
@@ -234,8 +241,13 @@ impl Figures {
         let mut found = Vec::from_iter(lost_sessions(plan.sessions, &self.all.lost));
         found.extend(machine_busy);
         if self.all.not_begun > 0 {
+            let why = match (self.sessions_lost, is_limited(&plan.goal)) {
+                (0, _) => "the --duration was over",
+                (_, false) => "they were those of lost sessions",
+                (_, true) => "they were those of lost sessions, or the --duration was over",
+            };
             found.push(format!(
-                "{} of the transactions asked for were not begun: they were those of lost sessions",
+                "{} of the transactions asked for were not begun: {why}",
                 self.all.not_begun
             ));
         }
@@ -253,6 +265,21 @@ impl Figures {
         }
         found
     }
+}
+
+/// Whether a number of transactions was to be done within a time.
+fn is_limited(goal: &Goal) -> bool {
+    let Goal::Load(load) = goal else {
+        return false;
+    };
+    matches!(load.end, End::Transactions { within_ns, .. } if within_ns.is_some())
+}
+
+/// Transactions that are under way on average in a closed loop whose sessions always have some, at least. A
+/// session with a pipeline sends so many and waits for all of them: if they are answered one after the
+/// other, it has from all of them to one under way.
+fn least_under_way(sessions: u64, pipeline: u32) -> f64 {
+    sessions as f64 * (f64::from(pipeline) + 1.0) / 2.0
 }
 
 /// Each percentile of a distribution, in the order of [`PERCENTILES`].
@@ -328,4 +355,18 @@ fn fairness(all: &Tally) -> Option<f64> {
         counts().map(|it| it * it).sum::<f64>(),
     );
     (squares > 0.0).then(|| sum * sum / (counts().count() as f64 * squares))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipeline_that_is_answered_one_by_one_is_half_full_on_average() {
+        assert_eq!(least_under_way(8, 1), 8.0);
+        // Ten are sent together: the first takes 1, the last 10, and then the next ten are sent.
+        let latencies: u32 = (1..=10).sum();
+        let mean = f64::from(latencies) / 10.0;
+        assert_eq!(least_under_way(3, 10), 3.0 * mean);
+    }
 }

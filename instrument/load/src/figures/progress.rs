@@ -43,7 +43,7 @@ impl Progress {
         let seconds = (interval.number + 1) as f64 * self.interval_seconds;
         let of = match self.end {
             End::After { ns } => format!(" of {:.0}", ns as f64 / 1e9),
-            End::Transactions(_) => String::new(),
+            End::Transactions { .. } => String::new(),
         };
         self.due += interval.due;
         self.ended += all.ended();

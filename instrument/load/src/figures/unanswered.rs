@@ -5,7 +5,8 @@ use hdrhistogram::Histogram;
 use super::distribution::Distribution;
 use crate::counts::histogram::histogram;
 use crate::counts::tally::{KindTally, Tally};
-use crate::plan::{Pace, Plan};
+use crate::plan::Pace;
+use crate::workload::TransactionKind;
 
 /// A session that hangs is given so many transactions that it could not begin, at most: if they were
 /// more, one stands for several.
@@ -15,6 +16,9 @@ const STEPS_MAX: u64 = 1000;
 pub struct Unanswered {
     /// Transactions that were due, and not answered, lost or skipped.
     pub unanswered: u64,
+    /// Closed loop: transactions that sessions which hang would have begun at their usual pace. They are in
+    /// the distributions, and neither due nor unanswered.
+    pub kept_from_beginning: u64,
     /// Of all kinds, and of each.
     pub latency: Distribution,
     pub kinds: Vec<Distribution>,
@@ -27,8 +31,11 @@ pub fn distributions(pace: Pace, all: &mut Tally, total: &KindTally) -> Unanswer
         false => all.ages.iter().map(|it| it.0.clone()).collect(),
     };
     let mut unanswered = all.unanswered;
+    let mut kept_from_beginning = 0;
     if let Pace::Closed { think_ns } = pace {
-        unanswered += add_hanging(all, total, think_ns, &mut ages);
+        let hanging = add_hanging(all, total, think_ns, &mut ages);
+        unanswered += hanging.under_way;
+        kept_from_beginning = hanging.kept_from_beginning;
     }
     let wall_ns = all.wall_ns();
     for age in ages.iter().flat_map(|it| it.iter_recorded()) {
@@ -44,9 +51,18 @@ pub fn distributions(pace: Pace, all: &mut Tally, total: &KindTally) -> Unanswer
     };
     Unanswered {
         unanswered,
+        kept_from_beginning,
         latency: Distribution::new(total.latency_ns.clone(), Some(sum)),
         kinds: all.kinds.iter().zip(ages).map(of_kind).collect(),
     }
+}
+
+/// What hangs at the end of a closed loop.
+struct Hanging {
+    /// Transactions under way.
+    under_way: u64,
+    /// Those that were not begun because of them.
+    kept_from_beginning: u64,
 }
 
 /// Closed loop: adds transactions that were under way at the end for longer than any answer took, and
@@ -55,18 +71,27 @@ pub fn distributions(pace: Pace, all: &mut Tally, total: &KindTally) -> Unanswer
 /// A session that hangs begins no others, so that the more it hangs, the less it counts. It is given
 /// those that it would have begun at its usual pace, as `recordValueWithExpectedInterval` of
 /// HdrHistogram does for answers that come late (Tene 2013): one for each mean cycle.
-fn add_hanging(all: &Tally, total: &KindTally, think_ns: u64, ages: &mut [Histogram<u64>]) -> u64 {
+fn add_hanging(
+    all: &Tally,
+    total: &KindTally,
+    think_ns: u64,
+    ages: &mut [Histogram<u64>],
+) -> Hanging {
     let longest_ns = total.latency_ns.max();
     let cycle_ns = match total.answered() {
         0 => u64::MAX,
         _ => (total.latency_ns.mean() as u64 + think_ns).max(1),
     };
-    let mut hanging = 0;
+    let mut hanging = Hanging {
+        under_way: 0,
+        kept_from_beginning: 0,
+    };
     for it in all.in_flight.iter().filter(|it| it.age_ns > longest_ns) {
-        hanging += 1;
+        hanging.under_way += 1;
         let ages = &mut ages[it.kind];
         ages.saturating_record(it.age_ns);
         let others = it.age_ns / cycle_ns;
+        hanging.kept_from_beginning += others;
         let steps = others.min(STEPS_MAX);
         for step in 1..=steps {
             let counted = others * step / steps - others * (step - 1) / steps;
@@ -78,27 +103,35 @@ fn add_hanging(all: &Tally, total: &KindTally, think_ns: u64, ages: &mut [Histog
 }
 
 /// Open loop: a worker that has lost all of its sessions ends, and its part of the schedule is still due
-/// until all have ended. How much that is follows from the rate.
-pub fn add_due_of_lost_workers(plan: &Plan, pace: Pace, tallies: &mut [Tally]) {
+/// until all have ended. How much that is follows from the rate. One that had lost them before measuring
+/// began has ended at that time.
+pub fn add_due_of_lost_workers(
+    sessions: u64,
+    kinds: &[TransactionKind],
+    pace: Pace,
+    tallies: &mut [Tally],
+) {
     let Pace::Open {
         rate_per_second, ..
     } = pace
     else {
         return;
     };
+    let measured = tallies.iter().filter(|it| it.end_ns > 0);
+    let Some(begin_ns) = measured.map(|it| it.begin_ns).min() else {
+        return;
+    };
     let end_ns = tallies.iter().map(|it| it.end_ns).max().unwrap_or(0);
-    let weights: Vec<u64> = plan
-        .workload
-        .kinds()
-        .iter()
-        .map(|it| u64::from(it.weight))
-        .collect();
+    let weights: Vec<u64> = kinds.iter().map(|it| u64::from(it.weight)).collect();
     for tally in tallies {
         let lost: u64 = tally.lost.values().sum();
-        if lost < tally.sessions.len() as u64 || tally.end_ns == 0 {
+        if lost < tally.sessions.len() as u64 {
             continue;
         }
-        let own = tally.sessions.len() as f64 / plan.sessions as f64;
+        if tally.end_ns == 0 {
+            (tally.begin_ns, tally.end_ns) = (begin_ns, begin_ns);
+        }
+        let own = tally.sessions.len() as f64 / sessions as f64;
         let interval_ns = 1e9 / (rate_per_second * own);
         let rest_ns = (end_ns - tally.end_ns) as f64;
         // What was not answered before is older by the rest as well.
@@ -130,4 +163,66 @@ fn kind_of(mut ticket: u64, weights: &[u64]) -> usize {
         found
     });
     found.unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counts::tally::InFlight;
+    use crate::plan::Spread;
+    use crate::workload::Ending;
+
+    #[test]
+    fn a_worker_that_lost_its_sessions_before_measuring_was_due_to_do_its_part() {
+        let pace = Pace::Open {
+            rate_per_second: 1000.0,
+            spread: Spread::Constant,
+            backlog_max: 0,
+        };
+        let kinds = [TransactionKind {
+            name: "get".to_owned(),
+            weight: 1,
+            round_trips: std::iter::once(0..1).collect(),
+        }];
+        let due = |lost_all: bool, measured: bool| {
+            let mut tallies = [Tally::new(1, 3), Tally::new(1, 1)];
+            if measured {
+                (tallies[0].begin_ns, tallies[0].end_ns) = (5_000_000_000, 7_000_000_000);
+            }
+            if lost_all {
+                tallies[1].lost.insert("reset by peer".to_owned(), 1);
+            }
+            add_due_of_lost_workers(4, &kinds, pace, &mut tallies);
+            (tallies[1].due, tallies[1].unanswered)
+        };
+        // A quarter of the sessions, for 2 s.
+        assert_eq!(due(true, true), (500, 500));
+        assert_eq!(due(false, true), (0, 0));
+        assert_eq!(due(true, false), (0, 0), "nothing was measured at all");
+    }
+
+    #[test]
+    fn a_session_that_hangs_counts_what_it_could_not_begin() {
+        let mut all = Tally::new(1, 2);
+        (all.begin_ns, all.end_ns) = (0, 1_000_000_000);
+        for _ in 0..10 {
+            all.end(0, 0, 1_000_000, Ending::Ok);
+        }
+        for age_ns in [500_000_000, 900_000] {
+            all.in_flight.push(InFlight { kind: 0, age_ns });
+        }
+        let total = all.total();
+        let pace = Pace::Closed {
+            think_ns: 9_000_000,
+        };
+        let found = distributions(pace, &mut all, &total);
+        // One cycle is 10 ms; the session that waits for less than an answer took does not hang.
+        assert_eq!(found.unanswered, 1);
+        assert!(found.kept_from_beginning.abs_diff(50) <= 1);
+        let in_distribution = found.latency.unanswered().len();
+        assert_eq!(
+            in_distribution,
+            found.unanswered + found.kept_from_beginning
+        );
+    }
 }

@@ -52,8 +52,12 @@ impl Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// Each session has its share of so many transactions.
-    Transactions(u64),
+    /// Each session has its share of so many transactions. What is not done within a time, if there is one,
+    /// is not done.
+    Transactions {
+        number: u64,
+        within_ns: Option<u64>,
+    },
     After {
         ns: u64,
     },
@@ -91,7 +95,10 @@ impl Task {
         ramp_ns: 0,
         warm_up_ns: 0,
         pace: Pace::Closed { think_ns: 0 },
-        end: End::Transactions(0),
+        end: End::Transactions {
+            number: 0,
+            within_ns: None,
+        },
         interval_ns: None,
         among: None,
     };
@@ -110,15 +117,21 @@ impl Task {
         self.begin_ns + self.ramp_ns + self.warm_up_ns
     }
 
-    /// When it ends; never, if it ends by a number.
+    /// When it ends at the latest; never, if it ends by a number alone.
     pub fn end_ns(&self) -> u64 {
         match self.end {
-            End::Transactions(_) => u64::MAX,
-            End::After { ns } => self.measure_ns() + ns,
+            End::Transactions {
+                within_ns: None, ..
+            } => u64::MAX,
+            End::Transactions {
+                within_ns: Some(ns),
+                ..
+            }
+            | End::After { ns } => self.measure_ns() + ns,
         }
     }
 
     pub fn ends_by_number(&self) -> bool {
-        matches!(self.end, End::Transactions(_))
+        matches!(self.end, End::Transactions { .. })
     }
 }

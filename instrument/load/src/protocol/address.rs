@@ -3,6 +3,7 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 use nix::unistd::{Uid, User};
 use percent_encoding::percent_decode_str;
@@ -15,7 +16,7 @@ pub const PASSWORD_IN_ADDRESS: &str = "a password on the command line can be see
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
-    Tcp { name: String, address: SocketAddr },
+    Tcp { name: String, addresses: Addresses },
     Unix(PathBuf),
 }
 
@@ -23,7 +24,7 @@ impl Endpoint {
     /// Whether it is surely on this machine.
     pub fn is_here(&self) -> bool {
         match self {
-            Self::Tcp { address, .. } => address.ip().is_loopback(),
+            Self::Tcp { addresses, .. } => addresses.are_loopback(),
             Self::Unix(_) => true,
         }
     }
@@ -34,6 +35,40 @@ impl Endpoint {
             Self::Tcp { name, .. } => name.clone(),
             Self::Unix(path) => path.display().to_string(),
         }
+    }
+}
+
+/// The addresses of a name, in the order in which they are tried. All connections of a process go to the
+/// first that took one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addresses {
+    all: Vec<SocketAddr>,
+    chosen: Arc<OnceLock<SocketAddr>>,
+}
+
+impl Addresses {
+    pub fn new(all: Vec<SocketAddr>) -> Self {
+        Self {
+            all,
+            chosen: Arc::default(),
+        }
+    }
+
+    /// Those to try: once one has been chosen, that one alone.
+    pub fn to_try(&self) -> &[SocketAddr] {
+        match self.chosen.get() {
+            Some(chosen) => std::slice::from_ref(chosen),
+            None => &self.all,
+        }
+    }
+
+    /// Chooses an address that took a connection, unless another one is chosen by now; returns the chosen one.
+    pub fn choose(&self, address: SocketAddr) -> SocketAddr {
+        *self.chosen.get_or_init(|| address)
+    }
+
+    fn are_loopback(&self) -> bool {
+        self.to_try().iter().all(|it| it.ip().is_loopback())
     }
 }
 
@@ -50,10 +85,11 @@ pub fn tcp(host: &str, default_port: Option<u16>) -> Result<Endpoint, String> {
         Some(port) if !has_port => format!("{host}:{port}"),
         _ => host.to_owned(),
     };
-    let mut addresses = name.to_socket_addrs().map_err(|error| error.to_string())?;
-    match addresses.next() {
-        Some(address) => Ok(Endpoint::Tcp { name, address }),
-        None => Err("it has no address".to_owned()),
+    let addresses = name.to_socket_addrs().map_err(|error| error.to_string())?;
+    let addresses = Addresses::new(addresses.collect());
+    match addresses.all.is_empty() {
+        false => Ok(Endpoint::Tcp { name, addresses }),
+        true => Err("it has no address".to_owned()),
     }
 }
 
@@ -133,6 +169,23 @@ mod tests {
         let url = Url::parse("host").unwrap();
         assert_eq!((&*url.host, url.database), ("host", None));
         assert_eq!(url.user, own_name().unwrap());
+    }
+
+    #[test]
+    fn the_address_that_is_chosen_says_where_the_server_is() {
+        let [here, elsewhere] = ["127.0.0.1:1", "192.0.2.1:1"].map(|it| it.parse().unwrap());
+        let endpoint = |addresses: &Addresses| Endpoint::Tcp {
+            name: "both:1".to_owned(),
+            addresses: addresses.clone(),
+        };
+        let addresses = Addresses::new(vec![elsewhere, here]);
+        let known_before = endpoint(&addresses);
+        assert!(!known_before.is_here(), "it may be the other one");
+        assert_eq!(addresses.to_try(), [elsewhere, here]);
+        assert_eq!(addresses.choose(here), here);
+        assert_eq!(addresses.choose(elsewhere), here, "one for all");
+        assert_eq!(addresses.to_try(), [here]);
+        assert!(known_before.is_here());
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub struct Received {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// The message is not complete yet.
+    /// The message is not complete yet. What was taken of it is not passed again.
     Partial,
     /// Nothing that the caller waits for, or a part of it.
     Intermediate,

@@ -13,7 +13,7 @@ mod resp;
 
 use std::sync::Arc;
 
-pub use address::Endpoint;
+pub use address::{Addresses, Endpoint};
 pub use conversation::{Conversation, Message, Protocol, ProtocolError, Received};
 pub use password::{Password, shown_address};
 
@@ -180,7 +180,7 @@ mod tests {
     fn what_may_be_written() {
         let tcp = |name: &str| Endpoint::Tcp {
             name: name.to_owned(),
-            address: name.parse().unwrap(),
+            addresses: Addresses::new(vec![name.parse().unwrap()]),
         };
         let plain = resp::Login::default;
         let named = resp::Login {

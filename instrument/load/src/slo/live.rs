@@ -11,7 +11,7 @@ use concurve_reporter::line::Edge;
 use super::loads::{Loads, Measured};
 use super::part::{self, LoadPart};
 use super::search::{self, Doubt, Outcome, Search, SystemUnderTest, Window, settle};
-use crate::counts::tally::{CONNECTION_LOST, add_counts};
+use crate::counts::tally::{CONNECTION_LOST, add_count, add_counts};
 use crate::counts::window::WindowCounts;
 use crate::drive::{Workers, report_edge};
 use crate::error::{Error, TogetherError};
@@ -111,7 +111,7 @@ impl Answers {
             .iter()
             .filter(|it| !it.0.starts_with(CONNECTION_LOST));
         for (kind, count) in answered {
-            *self.errors.entry(kind.clone()).or_default() += count;
+            add_count(&mut self.errors, kind.clone(), *count);
         }
         let at_ns = match ended.answered() {
             // A server that is behind answers what was due before the window.

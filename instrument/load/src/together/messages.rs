@@ -214,7 +214,7 @@ mod tests {
             assert!(!task(open(rate)).is_sound(2), "{rate}");
         }
         let broken: [fn(&mut Task); 7] = [
-            |it| it.end = End::Transactions(0),
+            |it| it.end = Task::NONE.end,
             |it| it.end = End::After { ns: 0 },
             |it| it.warm_up_ns = 1 << 63,
             |it| it.begin_ns = u64::MAX,

@@ -197,12 +197,16 @@ fn a_server_that_dies_ends_the_run_with_the_figures_until_then() {
 #[test]
 fn a_server_that_dies_while_it_warms_up_leaves_no_figures() {
     let server = dies_after(50);
-    let arguments = "--sessions 4 --warm-up 1h --transactions 10";
+    let arguments = "--sessions 4 --warm-up 1h --transactions 10 --json";
     let ended = load(&server.address, arguments);
     assert_eq!(ended.output.status.code(), Some(1));
     assert_eq!(ended.indicator("operations"), 0.0);
     assert_eq!(ended.indicator("acknowledged"), 50.0);
     assert!(ended.stderr().contains("no session is left"));
+    let figures: Value = serde_json::from_str(&ended.stdout()).unwrap();
+    for time in ["measured_from_ns", "measured_to_ns"] {
+        assert!(figures.get(time).unwrap().is_null(), "{figures}");
+    }
 }
 
 #[test]

@@ -501,6 +501,53 @@ fn only_the_measured_phase_is_marked_at_the_server() {
 }
 
 #[test]
+fn a_server_that_does_not_answer_a_mark_delays_it_for_a_time_and_is_named() {
+    let server = Server::start_with(|stream, _| {
+        let (mut reader, mut writer) = (BufReader::new(stream), stream);
+        while let Some(words) = request(&mut reader) {
+            if words[0] != "PHASE" {
+                writer.write_all(b"+OK\r\n").unwrap();
+            }
+        }
+    });
+    let arguments = "--workload set --transactions 9 --mark-phase --connect-timeout 2s";
+    let ended = load(&server.address, arguments).ok();
+    assert_eq!(ended.indicator("operations"), 9.0);
+    let said = ended.stdout();
+    assert!(said.contains("\"PHASE BEGIN\": no answer in 2 s"), "{said}");
+}
+
+#[test]
+fn a_number_that_a_server_does_not_answer_ends_with_the_time() {
+    for more in ["", "--rate 1000", "--processes"] {
+        // The answer to the third request of a connection never comes.
+        let server = Server::start_with(|stream, _| {
+            let (mut reader, mut writer) = (BufReader::new(stream), stream);
+            for number in 0.. {
+                if request(&mut reader).is_none() {
+                    return;
+                }
+                if number < 2 {
+                    writer.write_all(b"+OK\r\n").unwrap();
+                }
+            }
+        });
+        let arguments =
+            format!("--workload set --sessions 2 --transactions 20 --duration 1s {more}");
+        let ended = load(&server.address, &arguments).ok();
+        assert_eq!(ended.indicator("operations"), 4.0, "{more}");
+        assert_eq!(ended.indicator("in_doubt"), 2.0);
+        assert_eq!(ended.indicator("not_begun"), 14.0);
+        let said = ended.stdout();
+        assert!(
+            said.contains("not begun: the --duration was over"),
+            "{said}"
+        );
+        assert_eq!(ended.edges(), ["measure begin", "measure end"]);
+    }
+}
+
+#[test]
 fn a_server_that_knows_no_phases_is_named() {
     let server = Server::start(|_, words| match words[0].as_str() {
         "PHASE" => Some("-ERR unknown command 'PHASE'\r\n".to_owned()),

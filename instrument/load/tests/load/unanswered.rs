@@ -261,6 +261,16 @@ fn a_limit_of_unanswered_transactions_has_an_exit_code_for_scripts() {
 }
 
 #[test]
+fn a_limit_counts_what_sessions_that_hang_could_not_begin() {
+    let arguments = "--workload get --keys session --sessions 5 --duration 2s";
+    let planted = Planted::start(stops_after_400);
+    let limited = format!("{arguments} --unanswered-max 10%");
+    let ended = load(planted.address(), &limited);
+    assert_eq!(ended.output.status.code(), Some(4), "{}", ended.stderr());
+    assert!(ended.stdout().contains("unanswered   5 at the end"));
+}
+
+#[test]
 fn what_the_backlog_drops_counts_like_what_waits() {
     let run = open_loop(stops_after_400, "--backlog 50");
     run.assert_complete();
@@ -342,6 +352,19 @@ fn the_log_of_requests_agrees_with_the_log_of_the_server() {
             }
         }
     }
+}
+
+/// The shortest of many pauses: no machine disturbs all of them.
+#[test]
+fn a_pause_is_not_rounded_up_to_milliseconds() {
+    let run = run(answers_all, "--sessions 1 --think 100us --duration 2s");
+    let pause_ns = |it: &[Row]| it[1].sent_ns.unwrap() - it[0].answered_ns.unwrap();
+    let least_ns = run.rows[..run.rows.len() - 1]
+        .windows(2)
+        .map(pause_ns)
+        .min();
+    let least_ns = least_ns.unwrap();
+    assert!((100_000..500_000).contains(&least_ns), "{least_ns}");
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub struct Plan<'a> {
     pub go: RawFd,
     pub news: RawFd,
     pub parent: libc::pid_t,
+    /// The limit of open files that its program gets; none: that of the runner.
+    pub open_files: Option<libc::rlimit>,
 }
 
 /// What the child does up to its exec. It reports five bytes: a step (0: ready) and an errno.
@@ -75,6 +77,11 @@ unsafe fn prepare(plan: &Plan<'_>) -> std::result::Result<(), i32> {
         }
         close_others_on_exec();
         reset_signals();
+        if let Some(limit) = &plan.open_files
+            && libc::setrlimit(libc::RLIMIT_NOFILE, limit) < 0
+        {
+            return Err(errno());
+        }
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::ptr;
 
-use crate::{ProbeError, Result, pipe};
+use crate::{ProbeError, Result, open_files, pipe};
 use child::Plan;
 
 /// Number of the report descriptor in every launched program.
@@ -118,6 +118,7 @@ pub fn spawn_suspended(
         go: go_read.as_raw_fd(),
         news: news_write.as_raw_fd(),
         parent: std::process::id() as libc::pid_t,
+        open_files: open_files::at_start(),
     };
     // SAFETY: the child calls only async-signal-safe functions on memory that was prepared
     // before, whatever other threads of the runner do.

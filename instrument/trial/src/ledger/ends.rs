@@ -61,6 +61,7 @@ impl Ledger {
             waits: seen.waits.finish(),
             absent: Absent::new(),
         };
+        self.roles[role].booked_exactly += 1;
         self.roles[role].book(record, sums);
         if account.last {
             self.roles[role].close(account.pid);
@@ -83,6 +84,7 @@ impl Ledger {
             waits: seen.waits.finish(),
             absent: Absent::new(),
         };
+        self.roles[role].booked_exactly += 1;
         self.roles[role].book(record, sums);
     }
 

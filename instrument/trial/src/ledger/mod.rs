@@ -181,6 +181,15 @@ impl Ledger {
         self.resolve(now);
     }
 
+    /// Why the ends of threads are not all accounted for, if they are not.
+    pub fn exits_missing(&self) -> Option<&'static str> {
+        match (self.exits_granted, self.exits_lost) {
+            (true, false) => None,
+            (true, true) => Some("exit accounts were lost"),
+            (false, _) => Some("no exit accounts (taskstats)"),
+        }
+    }
+
     /// Closes the account of a reaped process: what is known of it is final.
     pub fn reap(&mut self, pid: u32) {
         let Some(role) = self.role_of(pid) else {
@@ -193,6 +202,19 @@ impl Ledger {
             }
             let seen = self.roles[role].living.remove(&pid).unwrap_or_default();
             self.end_by_zombie(role, pid, seen, reading);
+        }
+        self.roles[role].close(pid);
+    }
+
+    /// Closes the account of a process that has ended and that the runner does not reap. Without its exit
+    /// accounts, its threads end by their last samples.
+    pub fn end_unreaped(&mut self, role: usize, pid: u32) {
+        if !self.exits_granted || self.exits_lost {
+            let living = &mut self.roles[role].living;
+            let ended: Vec<_> = living.extract_if(|_, seen| seen.pid == pid).collect();
+            for (tid, seen) in ended {
+                self.end_by_sample(role, tid, seen);
+            }
         }
         self.roles[role].close(pid);
     }
@@ -262,5 +284,42 @@ impl Ledger {
             self.ended_ns.retain(|_, at| now - *at < JUST_ENDED_NS);
         }
         self.ended_ns.insert(tid, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use concurve_probe::schedstat::Schedstat;
+
+    use super::*;
+
+    fn seen(pid: u32, cpu_ns: u64) -> Seen {
+        Seen {
+            pid,
+            schedstat: Schedstat {
+                cpu_ns,
+                ..Schedstat::default()
+            },
+            ..Seen::default()
+        }
+    }
+
+    #[test]
+    fn the_threads_of_a_process_that_is_not_reaped_end_with_it() {
+        for exits_granted in [false, true] {
+            let mut ledger = Ledger::new(vec!["server".into()], 10, exits_granted);
+            for pid in [10, 20] {
+                ledger.adopt(pid, 0);
+                ledger.see(0, pid, seen(pid, 700));
+                ledger.see(0, pid + 1, seen(pid, 50));
+            }
+            ledger.end_unreaped(0, 10);
+            // Where accounts come, those of these threads are entered as they arrive.
+            let expected_ns = if exits_granted { 0 } else { 750 };
+            assert_eq!(ledger.roles[0].closed().cpu_ns, expected_ns);
+            assert!(!ledger.roles[0].processes.contains(&10));
+            ledger.close_all();
+            assert_eq!(ledger.roles[0].closed().cpu_ns, 1500, "each counts once");
+        }
     }
 }

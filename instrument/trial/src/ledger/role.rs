@@ -33,6 +33,8 @@ pub struct RoleLedger {
     listed_max: usize,
     /// Threads whose counts were lost: their CPU time is as of their last tick.
     uncounted: Vec<u32>,
+    /// Threads of which an account at their end, or their zombie, says what they used.
+    pub booked_exactly: u64,
     /// Threads of which only a sample is known.
     pub sampled_only: u64,
     pub threads_peak: u64,

@@ -99,6 +99,15 @@ impl Sums {
         self.involuntary_switches += other.involuntary_switches;
     }
 
+    /// The switches alone.
+    pub fn switches(self) -> Self {
+        Self {
+            voluntary_switches: self.voluntary_switches,
+            involuntary_switches: self.involuntary_switches,
+            ..Self::default()
+        }
+    }
+
     /// What is more than in `earlier`.
     pub fn minus(self, earlier: Self) -> Self {
         Self {

@@ -10,6 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use concurve_probe::open_files;
 use concurve_probe::process::Exit;
 use concurve_wire::spec::{ReadyProbe, RoleSpec};
 use nix::errno::Errno;
@@ -282,6 +283,7 @@ fn start(argv: &[String], role: &RoleSpec) -> std::io::Result<u32> {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     command.process_group(0);
+    open_files::limit_as_at_start(&mut command);
     command.spawn().map(|child| child.id())
 }
 

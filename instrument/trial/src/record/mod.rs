@@ -3,6 +3,7 @@
 mod hot;
 mod role;
 mod sites;
+mod waited_for;
 
 use concurve_clock as clock;
 use concurve_probe::perf::CacheMisses;
@@ -77,7 +78,9 @@ fn machine(trial: &mut Trial, first_ns: u64, end_ns: u64, runner_cpu_ns: u64) ->
     let Some(begin) = trial.machine_begin.take() else {
         return MachineRecord::default();
     };
-    let of_roles: u64 = trial.roles.iter().map(|role| role.reaped.cpu_ns()).sum();
+    let roles = trial.roles.iter_mut().enumerate();
+    let of_roles = roles.map(|(index, role)| role::cpu_time(role, index, &trial.ledger).ns);
+    let of_roles: u64 = of_roles.sum();
     let attached = trial.roles.iter().filter_map(|role| {
         let attached = role.attached.as_ref()?;
         let (begin, end) = attached.begin.as_ref().zip(attached.end.as_ref())?;

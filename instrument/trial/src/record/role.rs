@@ -9,6 +9,8 @@ use crate::phases;
 use crate::role::Role;
 use crate::waits::sampling::WaitSampling;
 
+use super::waited_for::{self, CpuTime, NOT_WAITED_FOR};
+
 /// The record of a role that has ended.
 pub fn record(
     mut role: Role,
@@ -31,7 +33,8 @@ pub fn record(
         .map(|counter| counter.read().map_err(|e| e.to_string()));
     let counts = counts.unwrap_or_else(|| Err(role.counter_refusal.clone().unwrap_or_default()));
     let miscount = miscount(&role, index, ledger);
-    let usage = usage(&role, index, ledger, &counts);
+    let cpu_time = cpu_time(&mut role, index, ledger);
+    let usage = usage(&role, index, ledger, &counts, cpu_time);
     let threads = threads(&mut role, index, ledger, &counts, &miscount);
     let ran = role.ran();
     let census = &mut role.census;
@@ -82,7 +85,30 @@ pub fn record(
     record
 }
 
-fn usage(role: &Role, index: usize, ledger: &Ledger, counts: &Result<Counts, String>) -> Usage {
+/// The CPU time of a role; of an attached one, which is never waited for, none.
+pub fn cpu_time(role: &mut Role, index: usize, ledger: &Ledger) -> CpuTime {
+    let wait4_ns = role.reaped.cpu_ns();
+    if role.attached.is_some() || !role.ran() {
+        return CpuTime {
+            ns: wait4_ns,
+            is_waited_for: true,
+        };
+    }
+    let counter = role.counter.as_mut();
+    let tree_ns = counter.and_then(|counter| Some(counter.read().ok()?.cpu_ns));
+    let accounts_ns = ledger.roles[index].closed().cpu_ns;
+    let complete = ledger.exits_missing().is_none();
+    let wait4_ns = role.ended_by.map(|_| wait4_ns);
+    waited_for::cpu_time(wait4_ns, accounts_ns, complete, tree_ns)
+}
+
+fn usage(
+    role: &Role,
+    index: usize,
+    ledger: &Ledger,
+    counts: &Result<Counts, String>,
+    cpu_time: CpuTime,
+) -> Usage {
     if !role.ran() {
         let names = ["cpu_ns", "run_queue_ns", "migrations", "rss_bytes_max"];
         return Usage {
@@ -121,25 +147,50 @@ fn usage(role: &Role, index: usize, ledger: &Ledger, counts: &Result<Counts, Str
         let reason = "no sample saw two processes at once";
         absent.insert("rss_bytes_tree_max".into(), reason.into());
     }
-    Usage {
-        cpu_ns: Some(reaped.cpu_ns()),
-        user_ns: Some(reaped.user_ns),
-        system_ns: Some(reaped.system_ns),
+    let of_wait4 = |value: u64| cpu_time.is_waited_for.then_some(value);
+    let switches = |waited_for: u64, accounts: u64| match cpu_time.is_waited_for {
+        true => Some(waited_for),
+        false => complete.is_none().then_some(accounts),
+    };
+    let usage = Usage {
+        cpu_ns: Some(cpu_time.ns).filter(|ns| *ns > 0 || cpu_time.is_waited_for),
+        user_ns: of_wait4(reaped.user_ns),
+        system_ns: of_wait4(reaped.system_ns),
         run_queue_ns: complete.is_none().then_some(sums.run_queue_ns),
         slices: complete.is_none().then_some(sums.slices),
-        voluntary_switches: Some(reaped.voluntary_switches),
-        involuntary_switches: Some(reaped.involuntary_switches),
+        voluntary_switches: switches(reaped.voluntary_switches, sums.voluntary_switches),
+        involuntary_switches: switches(reaped.involuntary_switches, sums.involuntary_switches),
         migrations,
         cache_misses,
-        minor_faults: Some(reaped.minor_faults),
-        major_faults: Some(reaped.major_faults),
+        minor_faults: of_wait4(reaped.minor_faults),
+        major_faults: of_wait4(reaped.major_faults),
         // wait4's figure is at least that of the forked runner; exit accounts do not include it.
         rss_bytes_max: roster.rss_bytes_max.or(Some(reaped.rss_bytes_max)),
         rss_bytes_tree_max: roster.rss_bytes_tree_max,
-        block_inputs: Some(reaped.block_inputs),
-        block_outputs: Some(reaped.block_outputs),
+        block_inputs: of_wait4(reaped.block_inputs),
+        block_outputs: of_wait4(reaped.block_outputs),
         absent,
+    };
+    if_waited_for(usage)
+}
+
+/// Says why what `wait4` alone knows is missing, if it is.
+fn if_waited_for(mut usage: Usage) -> Usage {
+    let missing = [
+        ("cpu_ns", usage.cpu_ns),
+        ("user_ns", usage.user_ns),
+        ("system_ns", usage.system_ns),
+        ("voluntary_switches", usage.voluntary_switches),
+        ("involuntary_switches", usage.involuntary_switches),
+        ("minor_faults", usage.minor_faults),
+        ("major_faults", usage.major_faults),
+        ("block_inputs", usage.block_inputs),
+        ("block_outputs", usage.block_outputs),
+    ];
+    for (name, _) in missing.iter().filter(|(_, value)| value.is_none()) {
+        usage.absent.insert((*name).into(), NOT_WAITED_FOR.into());
     }
+    usage
 }
 
 /// What the processes of an attached role used during the trial.
@@ -211,13 +262,7 @@ fn threads(
 
 /// Why sums over threads may be incomplete, if they may.
 fn incomplete(ledger: &Ledger, index: usize) -> Option<String> {
-    if ledger.exits_granted && !ledger.exits_lost {
-        return None;
-    }
-    let why = match ledger.exits_granted {
-        true => "exit accounts were lost",
-        false => "no exit accounts (taskstats)",
-    };
+    let why = ledger.exits_missing()?;
     let sampled = ledger.roles[index].sampled_only;
     Some(format!(
         "{why}: threads that ended between two samples may be missing; {sampled} are known by \

@@ -1,14 +1,18 @@
 //! What the kernel has counted: the accounts of threads as they exit, and a reading of a whole
 //! role at the edge of a phase.
 
+use std::collections::HashSet;
+
 use concurve_clock as clock;
 use concurve_probe::perf::TreeCounter;
 use concurve_probe::process;
 use concurve_probe::taskstats::{Query, Received};
+use concurve_probe::unless_gone;
 
 use super::Trial;
+use crate::census::BirthWatch;
 use crate::ledger::Sums;
-use crate::phases::Reading;
+use crate::phases::{Reading, SUMMED, Unbooked};
 
 /// How often the perf rings are emptied while threads come and go: they hold many times what all CPUs can
 /// produce in that time.
@@ -100,19 +104,11 @@ impl Trial {
             tally: self.sampler.waits.tally(index).clone(),
             ..Reading::default()
         };
-        let (sums, switches) = self.sums_so_far(index);
-        reading.cpu_ns = Some(sums.cpu_ns);
-        reading.run_queue_ns = Some(sums.run_queue_ns);
-        reading.slices = Some(sums.slices);
-        if switches {
-            reading.voluntary_switches = Some(sums.voluntary_switches);
-            reading.involuntary_switches = Some(sums.involuntary_switches);
-        } else {
-            let reason = "a thread's status could not be read";
-            for name in ["voluntary_switches", "involuntary_switches"] {
-                reading.absent.insert(name.into(), reason.into());
-            }
+        match self.sums_so_far(index) {
+            Ok((sums, switches)) => reading.take_sums(sums, switches),
+            Err(error) => reading.miss(&SUMMED, &error.to_string()),
         }
+        reading.unbooked = self.unbooked(index);
         let role = &mut self.roles[index];
         match role.counter.as_mut().map(|counter| counter.read()) {
             Some(Ok(counts)) => {
@@ -123,6 +119,7 @@ impl Trial {
                 }
                 // The counter is exact now; the threads' accounts are as of their last tick.
                 reading.cpu_ns = Some(counts.cpu_ns);
+                reading.absent.remove("cpu_ns");
             }
             Some(Err(error)) => {
                 reading
@@ -157,25 +154,43 @@ impl Trial {
         reading
     }
 
-    /// Sums over ended and living threads, and whether their switches are complete.
-    fn sums_so_far(&mut self, index: usize) -> (Sums, bool) {
-        self.find_processes(index);
+    /// Sums over ended and living threads, and whether their switches are complete. The error says why
+    /// processes or threads may be missing.
+    fn sums_so_far(&mut self, index: usize) -> concurve_probe::Result<(Sums, bool)> {
+        self.find_processes(index)?;
         let mut sums = self.ledger.roles[index].closed();
         let mut switches = true;
         let processes: Vec<u32> = self.ledger.roles[index].processes.iter().copied().collect();
         for pid in processes {
             match self.process_so_far(pid) {
-                Some(process) => sums.add(process),
+                Some(process) => {
+                    sums.add(process);
+                    // The kernel adds up the switches of living threads alone.
+                    sums.add(self.ledger.roles[index].ended_of(pid).switches());
+                }
                 None => {
+                    let threads = unless_gone(self.host.proc_fs.threads(pid))?;
+                    let threads: HashSet<u32> = threads.into_iter().flatten().collect();
+                    self.end_vanished(index, pid, &threads);
                     let mut process = self.ledger.roles[index].ended_of(pid);
-                    switches &= self.add_threads(pid, &mut process);
+                    switches &= self.add_threads(pid, &threads, &mut process)?;
                     // It has counted threads too that ended between two samples.
                     process.cpu_ns = process.cpu_ns.max(process::cpu_ns(pid).unwrap_or(0));
                     sums.add(process);
                 }
             }
         }
-        (sums.minus(self.ledger.roles[index].before), switches)
+        Ok((sums.minus(self.ledger.roles[index].before), switches))
+    }
+
+    /// Ends the threads of a process that have ended since they were sampled, where no account says so.
+    fn end_vanished(&mut self, index: usize, pid: u32, threads: &HashSet<u32>) {
+        let living = self.ledger.roles[index].living.iter();
+        let vanished = living.filter(|(tid, seen)| seen.pid == pid && !threads.contains(tid));
+        let vanished: Vec<u32> = vanished.map(|(tid, _)| *tid).collect();
+        for tid in vanished {
+            self.ledger.vanished(index, tid);
+        }
     }
 
     /// What a living process has used so far, its ended threads included, if the kernel says it.
@@ -184,34 +199,60 @@ impl Trial {
         ask(query, pid)
     }
 
-    /// Finds the role's present processes, if there may be new ones.
-    fn find_processes(&mut self, index: usize) {
-        self.find_attached(index);
+    /// Finds the role's present processes, if there may be new ones. The error says why some may be missing.
+    fn find_processes(&mut self, index: usize) -> concurve_probe::Result<()> {
+        self.find_attached(index)?;
         let born = self.ledger.roles[index].processes_born;
         let role = &mut self.roles[index];
         let Some(pid) = role.pid.filter(|_| role.births.has_news(born)) else {
-            return;
+            return Ok(());
         };
-        for descendant in self.host.proc_fs.descendants(pid) {
-            if self.ledger.role_of(descendant).is_none() {
-                self.ledger.adopt(descendant, index);
+        let descendants = self.host.proc_fs.descendants(pid);
+        for descendant in &descendants.found {
+            if self.ledger.role_of(*descendant).is_none() {
+                self.ledger.adopt(*descendant, index);
             }
         }
+        let complete = descendants.complete();
+        if complete.is_err() {
+            // The next reading looks again.
+            self.roles[index].births = BirthWatch::default();
+        }
+        complete.map(drop)
     }
 
-    fn add_threads(&self, pid: u32, sums: &mut Sums) -> bool {
+    /// Adds what these threads of a process have used; whether the switches of all are known.
+    fn add_threads(
+        &self,
+        pid: u32,
+        threads: &HashSet<u32>,
+        sums: &mut Sums,
+    ) -> concurve_probe::Result<bool> {
         let proc_fs = &self.host.proc_fs;
         let mut switches = true;
-        for tid in proc_fs.threads(pid).unwrap_or_default() {
-            let Ok(schedstat) = proc_fs.thread_schedstat(pid, tid) else {
+        for tid in threads {
+            let Some(schedstat) = unless_gone(proc_fs.thread_schedstat(pid, *tid))? else {
                 continue;
             };
-            let status = proc_fs.thread_status(pid, tid).unwrap_or_default();
+            let status = proc_fs.thread_status(pid, *tid).unwrap_or_default();
             let counts = status.voluntary_switches.zip(status.involuntary_switches);
             switches &= counts.is_some();
             sums.add(Sums::read(&schedstat, counts));
         }
-        switches
+        Ok(switches)
+    }
+
+    /// How many threads of a role have ended so far of which no account says what they used at last, and why
+    /// there is none; nothing where the kernel sends an account of each.
+    fn unbooked(&self, index: usize) -> Option<Unbooked> {
+        let why = self.ledger.exits_missing()?;
+        let role = &self.roles[index];
+        let roster = &self.ledger.roles[index];
+        let threads = match role.lives {
+            Some(_) => role.census.deaths().saturating_sub(roster.booked_exactly),
+            None => roster.sampled_only,
+        };
+        Some(Unbooked { threads, why })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use concurve_clock as clock;
 use concurve_probe::others::Others;
-use concurve_probe::{control, process};
+use concurve_probe::{control, process, unless_gone};
 use concurve_wire::record::OutcomeKind;
 
 use super::Trial;
@@ -56,19 +56,37 @@ impl Trial {
 
     /// Whether every attached role is still there; fails the trial if not.
     pub fn check_attached(&mut self) {
-        for index in 0..self.roles.len() {
-            let role = &self.roles[index];
-            let Some(attached) = role.attached.as_ref().filter(|_| role.running()) else {
-                continue;
-            };
-            if let Some(message) = attached.gone(&self.host.proc_fs) {
-                return self.fail(OutcomeKind::ProgramFailed, index, message);
-            }
+        if let Some((index, message)) = self.attached_gone(|_| true) {
+            self.fail(OutcomeKind::ProgramFailed, index, message);
         }
+    }
+
+    /// The same for those whose end no descriptor tells: to be asked with each sample.
+    pub fn check_attached_by_sample(&mut self) {
+        let cpu_before = clock::thread_cpu_ns();
+        let gone = self.attached_gone(|attached| attached.handle.is_none());
+        self.sampler.pace.cpu_ns += clock::thread_cpu_ns() - cpu_before;
+        if let Some((index, message)) = gone {
+            self.fail(OutcomeKind::ProgramFailed, index, message);
+        }
+    }
+
+    /// The first of these attached roles that is no longer there, and what is to be said of it.
+    fn attached_gone(&self, which: impl Fn(&Attached) -> bool) -> Option<(usize, String)> {
+        let mut roles = self.roles.iter().enumerate();
+        roles.find_map(|(index, role)| {
+            let attached = role.attached.as_ref().filter(|_| role.running())?;
+            let message = which(attached).then(|| attached.gone(&self.host.proc_fs));
+            Some((index, message.flatten()?))
+        })
     }
 
     /// Ends the accounts of attached roles; their processes run on.
     pub fn detach(&mut self, now: u64) {
+        if let Some((index, message)) = self.attached_gone(|_| true) {
+            let name = self.spec.roles[index].name.clone();
+            self.note_failure(OutcomeKind::ProgramFailed, Some(name), message);
+        }
         for index in 0..self.roles.len() {
             if self.roles[index].attached.is_none() || self.roles[index].exited() {
                 continue;
@@ -84,34 +102,41 @@ impl Trial {
         }
     }
 
-    /// Finds the present processes of an attached role, and notes what the older ones have used before.
-    pub fn find_attached(&mut self, index: usize) {
+    /// Finds the present processes of an attached role, and notes what the older ones have used before. The
+    /// error says why there may be more of them, or why that is not known.
+    pub fn find_attached(&mut self, index: usize) -> concurve_probe::Result<()> {
         let Some(mut attached) = self.roles[index].attached.take() else {
-            return;
+            return Ok(());
         };
         for pid in attached.take_ended(&self.host.proc_fs) {
-            self.ledger.roles[index].close(pid);
+            self.ledger.end_unreaped(index, pid);
         }
-        for found in attached.find_new(&self.host.proc_fs) {
+        let (new, mut missing) = attached.find_new(&self.host.proc_fs);
+        for found in new {
             let other = self.ledger.role_of(found.pid);
             if other.is_some_and(|other| other != index) {
                 continue;
             }
             self.ledger.adopt(found.pid, index);
-            if found.older {
-                self.note_before(index, found.pid);
+            if found.older
+                && let Err(error) = self.note_before(index, found.pid)
+            {
+                attached.forget(found.pid);
+                missing.get_or_insert(error);
             }
         }
         self.roles[index].attached = Some(attached);
+        missing.map_or(Ok(()), Err)
     }
 
-    fn note_before(&mut self, index: usize, pid: u32) {
+    fn note_before(&mut self, index: usize, pid: u32) -> concurve_probe::Result<()> {
         let at_ns = clock::monotonic_ns();
         let proc_fs = &self.host.proc_fs;
         let mut living = Sums::default();
         let roster = &mut self.ledger.roles[index];
-        for tid in proc_fs.threads(pid).unwrap_or_default() {
-            let Ok(schedstat) = proc_fs.thread_schedstat(pid, tid) else {
+        let threads = unless_gone(proc_fs.threads(pid))?;
+        for tid in threads.unwrap_or_default() {
+            let Some(schedstat) = unless_gone(proc_fs.thread_schedstat(pid, tid))? else {
                 continue;
             };
             let status = proc_fs.thread_status(pid, tid).unwrap_or_default();
@@ -125,6 +150,7 @@ impl Trial {
             ..living
         });
         self.ledger.roles[index].used_before(pid, process, living);
+        Ok(())
     }
 
     /// Reads every living thread of an attached role once more.

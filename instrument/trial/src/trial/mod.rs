@@ -6,6 +6,7 @@ mod readiness;
 mod reap;
 mod reports;
 mod stop;
+mod survivors;
 
 use concurve_clock as clock;
 use concurve_probe::others::Others;
@@ -20,6 +21,7 @@ use crate::machine::Snapshot;
 use crate::ready::Prober;
 use crate::role::Role;
 use crate::sampler::Sampler;
+use survivors::Survivors;
 
 /// A trial, until its last process is reaped.
 #[derive(Debug)]
@@ -42,6 +44,7 @@ pub struct Trial {
     /// CPU time of reaped processes that belong to no known role.
     pub unattributed_cpu_ns: u64,
     pub childless: bool,
+    pub survivors: Survivors,
     rings_taken_ns: u64,
     rings_interval_ns: u64,
 }
@@ -81,6 +84,7 @@ impl Trial {
             probing_cpu_ns: 0,
             unattributed_cpu_ns: 0,
             childless: true,
+            survivors: Survivors::default(),
             rings_taken_ns: 0,
             rings_interval_ns: 0,
             spec,
@@ -89,7 +93,7 @@ impl Trial {
 
     /// Nothing is left to wait for.
     pub fn over(&self) -> bool {
-        self.ending == Ending::Killing && self.childless
+        self.ending == Ending::Killing && (self.childless || self.survivors.given_up())
     }
 }
 

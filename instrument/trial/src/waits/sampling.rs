@@ -67,6 +67,13 @@ impl WaitSampling {
         }
     }
 
+    /// Ends the sampling thread, after the sample that is under way. What it sends is still counted.
+    pub fn release(&mut self) {
+        if let Some(thread) = &mut self.thread {
+            thread.release();
+        }
+    }
+
     /// Counts the sample that has arrived, if any. Returns the CPU time that it took.
     pub fn collect(&mut self, ledger: &mut Ledger, following: &mut Following) -> u64 {
         let Some(sample) = self.thread.as_mut().and_then(WaitSamplerThread::take) else {

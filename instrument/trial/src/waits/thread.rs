@@ -6,21 +6,21 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
 use concurve_clock as clock;
-use concurve_probe::ProbeError;
 use concurve_probe::golang::Parked;
 use concurve_probe::proc_fs::{ProcFs, SyscallFile};
 use concurve_probe::syscall::{self, Call, Doing, Kind, Wait};
+use concurve_probe::{ProbeError, open_files};
 use concurve_sites::{Captured, Watched, Watcher};
-use nix::sys::resource::{Resource, getrlimit};
 
 use crate::waits::runtimes::{GoReading, Programs};
 use crate::waits::{Activity, Word};
 
 /// How long the kind of a descriptor is cached.
 const DESCRIPTOR_KIND_VALID_NS: u64 = 200_000_000;
-/// Share of the descriptors that a process may have, for the files that are kept open here. The
-/// others are opened for each reading.
+/// Share of the descriptors that the runner may have, for the files that are kept open here: two of a thread
+/// that waits for a lock. The others are opened for each reading.
 const SHARE_OF_DESCRIPTORS: u64 = 4;
+const FILES_OF_A_THREAD: u64 = 2;
 /// For so many turns after a program was seen changing its address space its memory is left alone.
 pub const TURNS_AFTER_CHANGE: u64 = 100;
 
@@ -68,7 +68,8 @@ struct Request {
 /// The handle of the sampling thread.
 #[derive(Debug)]
 pub struct WaitSamplerThread {
-    requests: Sender<Request>,
+    /// None once it was asked to end.
+    requests: Option<Sender<Request>>,
     samples: Receiver<WaitSample>,
     /// A sample was requested and has not arrived.
     busy: bool,
@@ -91,7 +92,7 @@ impl WaitSamplerThread {
                 }
             })?;
         Ok(Self {
-            requests,
+            requests: Some(requests),
             samples,
             busy: false,
         })
@@ -101,8 +102,14 @@ impl WaitSamplerThread {
     pub fn request(&mut self, threads: Vec<SampledThread>, stacks_ns: u64) {
         if !self.busy && !threads.is_empty() {
             let request = Request { threads, stacks_ns };
-            self.busy = self.requests.send(request).is_ok();
+            let requests = self.requests.as_ref();
+            self.busy = requests.is_some_and(|it| it.send(request).is_ok());
         }
+    }
+
+    /// Ends the thread, after the sample that is under way.
+    pub fn release(&mut self) {
+        self.requests = None;
     }
 
     /// The requested sample, once it is complete.
@@ -200,14 +207,14 @@ struct KeptFile {
 
 impl SyscallReader {
     fn new(proc_fs: ProcFs) -> Self {
-        let (descriptors, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 1024));
+        let files_max = open_files::limit() / SHARE_OF_DESCRIPTORS / FILES_OF_A_THREAD;
         Self {
             watcher: Watcher::new(proc_fs.clone()),
             changing: Changing::default(),
             opening_cpu_ns: 0,
             proc_fs,
             files: HashMap::new(),
-            files_max: (descriptors / SHARE_OF_DESCRIPTORS) as usize,
+            files_max: files_max as usize,
             descriptors: HashMap::new(),
             programs: Programs::default(),
             calls: Vec::new(),

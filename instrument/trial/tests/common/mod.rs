@@ -1,6 +1,8 @@
 //! Starts the runner on a spec and reads its record.
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
@@ -59,19 +61,44 @@ pub fn record(trial: Trial) -> TrialRecord {
 
 /// A command of the runner as the user nobody, from a copy that this user may execute.
 pub fn record_without_privilege(trial: Trial) -> TrialRecord {
-    use std::os::unix::fs::PermissionsExt;
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
-    let copy = folder.path().join("trial");
-    // `cp` writes the copy: if this process wrote it, a child that another test forks would inherit
-    // the descriptor, and a file that is open for writing cannot be executed.
-    let copied = Command::new("cp").arg(RUNNER).arg(&copy).status().unwrap();
-    assert!(copied.success());
-    let mut command = Command::new("setpriv");
-    command.args(NOBODY).arg(&copy).current_dir("/");
+    record_as(&NOBODY, "true", trial)
+}
+
+/// The same with the privileges that setpriv leaves it, after a command of the shell that sets limits. A runner
+/// that does not end is ended.
+pub fn record_as(privileges: &[&str], limits: &str, trial: Trial) -> TrialRecord {
+    let folder = folder_for_all();
+    let copy = copy_of(RUNNER, &folder.path().join("trial"));
+    let script = format!("{limits}; exec '{}'", copy.display());
+    let mut command = Command::new("timeout");
+    command
+        .args(["-k", "5", "60", "setpriv"])
+        .args(privileges)
+        .args(["sh", "-c", &script])
+        .current_dir("/");
     let output = feed(&mut command, &trial.0.to_string());
     assert!(output.status.success(), "{output:?}");
     parse(&output.stdout)
+}
+
+/// The record of a runner under limits that a command of the shell sets.
+pub fn record_under(limits: &str, trial: Trial) -> TrialRecord {
+    record_as(&[], limits, trial)
+}
+
+/// A temporary folder in which each user may execute programs.
+pub fn folder_for_all() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    folder
+}
+
+/// `cp` writes the copy: if this process wrote it, a child that another test forks would inherit the
+/// descriptor, and a file that is open for writing cannot be executed.
+pub fn copy_of(program: &str, copy: &Path) -> PathBuf {
+    let copied = Command::new("cp").arg(program).arg(copy).status().unwrap();
+    assert!(copied.success());
+    copy.to_owned()
 }
 
 pub fn parse(stdout: &[u8]) -> TrialRecord {

@@ -29,6 +29,88 @@ print(sum(x.ru_utime + x.ru_stime for x in u))
 }
 
 #[test]
+fn children_that_nobody_waits_for_are_accounted_for() {
+    let code = "
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(3):
+    if os.fork() == 0:
+        while time.process_time() < 0.2: pass
+        os._exit(0)
+try:
+    os.wait()
+except ChildProcessError:
+    pass
+";
+    if !taskstats_granted() && !lives_granted() {
+        return;
+    }
+    let record = record(role("target", [python(), "-c", code]).into());
+    let usage = &record.roles[0].usage;
+    let cpu_ns = usage.cpu_ns.unwrap();
+    assert!(cpu_ns >= 500_000_000, "{cpu_ns}");
+    for (name, value) in [
+        ("user_ns", usage.user_ns),
+        ("minor_faults", usage.minor_faults),
+    ] {
+        assert_eq!(value, None, "wait4 has a part of it");
+        assert!(usage.absent[name].contains("not waited for"));
+    }
+    if taskstats_granted() {
+        assert!(usage.voluntary_switches.is_some());
+    }
+}
+
+/// Threads that begin and end within a phase; each gives up its CPU 200 times.
+const SWITCHING: &str = "
+import ctypes, os, time
+libc = ctypes.CDLL(None)
+def mark(edge):
+    os.write(3, b'{\"phase\":\"measure\",\"edge\":\"%s\"}\\n' % edge)
+def work(_):
+    for _ in range(200): libc.usleep(1)
+work = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(work)
+mark(b'begin')
+time.sleep(0.3)
+for _ in range(4):
+    thread = ctypes.c_ulong()
+    if libc.pthread_create(ctypes.byref(thread), None, work, None): raise OSError
+    libc.pthread_join(thread, None)
+mark(b'end')
+time.sleep(0.3)
+";
+
+#[test]
+fn a_phase_has_the_switches_of_threads_that_ended_in_it() {
+    if !taskstats_granted() {
+        return;
+    }
+    let record = record(role("target", [python(), "-c", SWITCHING]).into());
+    let usage = &record.roles[0].phases[0].usage;
+    let switches = usage.voluntary_switches.unwrap() + usage.involuntary_switches.unwrap();
+    // A slice ends with a switch. On a busy machine the edge may be read late, for both alike.
+    assert!(2 * switches >= usage.slices.unwrap(), "{usage:?}");
+}
+
+#[test]
+fn a_phase_without_exit_accounts_says_that_it_lacks_threads() {
+    if !common::can_run_as_nobody() || !lives_granted() {
+        return;
+    }
+    let trial = role("target", ["/usr/bin/python3", "-c", SWITCHING]);
+    let record = common::record_without_privilege(trial.into());
+    if record.outcome.kind == OutcomeKind::ExecFailed {
+        return; // no python here that this user may execute
+    }
+    let usage = &record.roles[0].phases[0].usage;
+    for name in ["run_queue_ns", "slices", "voluntary_switches"] {
+        assert!(usage.absent[name].contains("threads ended"), "{usage:?}");
+    }
+    assert_eq!((usage.run_queue_ns, usage.voluntary_switches), (None, None));
+    assert!(usage.cpu_ns.is_some());
+}
+
+#[test]
 fn threads_that_die_at_once_are_counted() {
     let code = "
 import threading

@@ -124,13 +124,13 @@ fn what_it_uses_in_a_phase_is_its_account() {
             "its own, and one for each question"
         );
         assert!(server.threads.cpu_ns.unwrap().abs_diff(whole_ns) < 30_000_000);
-    }
-    for reading in [
-        phase.usage.run_queue_ns,
-        phase.usage.voluntary_switches,
-        server.usage.involuntary_switches,
-    ] {
-        assert!(reading.is_some());
+        for reading in [
+            phase.usage.run_queue_ns,
+            phase.usage.voluntary_switches,
+            server.usage.involuntary_switches,
+        ] {
+            assert!(reading.is_some());
+        }
     }
     for name in ["user_ns", "migrations", "rss_bytes_max"] {
         assert!(server.usage.absent.contains_key(name), "{name}");
@@ -215,7 +215,9 @@ fn its_cpu_time_needs_no_privilege() {
     let server = &record.roles[0];
     let cpu_ns = server.usage.cpu_ns.unwrap();
     assert!((600_000_000..700_000_000).contains(&cpu_ns), "{cpu_ns}");
-    assert!(server.usage.run_queue_ns.is_some());
+    // The thread that did the work has ended.
+    let reason = &server.usage.absent["run_queue_ns"];
+    assert!(reason.contains("threads ended meanwhile"), "{reason}");
     let absent = &server.threads.absent;
     assert!(absent.contains_key("total"), "{absent:?}");
 }
@@ -272,6 +274,29 @@ fn an_empty_or_missing_cgroup_is_refused() {
     assert!(attach(path).contains("cgroup.procs"));
     std::fs::write(folder.path().join("cgroup.procs"), "").unwrap();
     assert!(attach(path).contains("has no process"));
+}
+
+#[test]
+fn the_end_of_the_processes_of_a_cgroup_fails_the_trial() {
+    let victim = Victim::start();
+    // While the client goes on, and with its last act.
+    for goes_on in ["; sleep 30", ""] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("cgroup.procs");
+        std::fs::write(&file, victim.child.id().to_string()).unwrap();
+        let attach = json!({"cgroup": folder.path().to_str().unwrap()});
+        let server = json!({"name": "server", "end": "serve", "attach": attach});
+        let script = format!(": > '{}'{goes_on}", file.display());
+        let record = record(Trial::of([server, role("client", ["sh", "-c", &script])]));
+        assert_eq!(record.outcome.kind, OutcomeKind::ProgramFailed, "{goes_on}");
+        assert_eq!(record.outcome.role.as_deref(), Some("server"));
+        let message = record.outcome.message.unwrap();
+        assert!(message.contains("ended during the trial"), "{message}");
+        assert!(
+            record.wall_ns < 20_000_000_000,
+            "the client was not waited for"
+        );
+    }
 }
 
 #[test]

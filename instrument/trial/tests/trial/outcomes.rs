@@ -34,6 +34,25 @@ fn a_program_that_does_not_exist() {
 }
 
 #[test]
+fn a_first_process_that_cannot_be_forked() {
+    // Root may start any number.
+    let privileges: &[&str] = match nix::unistd::geteuid().is_root() {
+        true => &common::NOBODY,
+        false => &[],
+    };
+    if !privileges.is_empty() && !common::can_run_as_nobody() {
+        return;
+    }
+    let trial = role("target", ["true"]).into();
+    let record = common::record_as(privileges, "prlimit --nproc=1 --pid=$$", trial);
+    assert_eq!(record.outcome.kind, OutcomeKind::ExecFailed);
+    let message = record.outcome.message.unwrap();
+    assert!(message.contains("fork"), "{message}");
+    assert!(!message.contains("still run"), "nothing was there: {message}");
+    assert_eq!(record.roles[0].pid, None);
+}
+
+#[test]
 fn a_file_that_is_not_executable_and_a_directory_that_is_not_there() {
     let message = |trial: Trial| {
         let record = record(trial);

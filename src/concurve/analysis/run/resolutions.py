@@ -17,6 +17,8 @@ from concurve.stats.centre import centre
 from concurve.stats.resolution import finest_digit, relative, step_of, step_of_rates, tick_of
 from concurve.terms import IndicatorInfo
 
+#: A clock that reads finer than this share of a time did not round it.
+_FINE = 0.01
 _WALL, _RATE = "wall_seconds", "rate_per_second"
 #: Figures that are computed from a time; its clock is theirs.
 _OF_TIME = {
@@ -78,15 +80,20 @@ def with_resolutions(tables: Sequence[Table], infos: Sequence[IndicatorInfo]) ->
 def _told_times(tables: Sequence[Table], name: str) -> frozenset[float]:
     """The wall times that the program was told to last: the same in all trials of a cell, while the
     rate by it differs from one of them to the next. With a fixed amount of work and a coarse clock,
-    both would be the same. Other cells may do a fixed amount of work."""
+    both would be the same. Other cells may do a fixed amount of work: their times show that the
+    clock reads finer than that."""
     role, _, plain = name.rpartition(".")
     if plain != _WALL:
         return frozenset()
     rate = f"{role}.{_RATE}" if role else _RATE
+    every = {value for table in tables for value in table.used.get(name, ())}
+    step = step_of(every) if len(every) > 1 else 0.0
     return frozenset(
         table.used[name][0]
         for table in tables
-        if len(set(table.used.get(name, ()))) == 1 and len(set(table.used.get(rate, ()))) > 1
+        if len(set(table.used.get(name, ()))) == 1
+        and len(set(table.used.get(rate, ()))) > 1
+        and step <= _FINE * table.used[name][0]
     )
 
 

@@ -70,9 +70,7 @@ def _nothing_differs(undecided: int, cells: int) -> str:
     if not undecided:
         return "No cell is faster or slower than that of the base."
     which = "all are" if undecided == cells else f"{undecided} {words.verb(undecided)}"
-    return (
-        f"No cell is shown to be faster or slower than that of the base: {which} undecided."
-    )
+    return f"No cell is shown to be faster or slower than that of the base: {which} undecided."
 
 
 def _ranked(several: Several) -> Table:

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::login::{Login, Service};
-use super::reply::{self, Reply};
+use super::reply::{Reply, ReplyReader};
 use super::request::{Prepared, Template, is_statement, put_command, put_run};
 use crate::protocol::{Conversation, Message, ProtocolError, Received};
 use crate::workload::{Answer, Parameters};
@@ -22,6 +22,7 @@ pub struct RespConversation {
     shared: Arc<Shared>,
     /// Replies to the log-in that are still to come.
     login_replies: usize,
+    reader: ReplyReader,
     /// In the order in which their answers come.
     pending: VecDeque<PendingRequest>,
 }
@@ -48,13 +49,12 @@ enum Purpose {
 pub struct Shared {
     pub templates: Vec<Template>,
     pub login: Login,
+    /// The command that ends a transaction which failed, if the workload may have one open then. Where none
+    /// is, it is refused, and nobody is told.
+    pub abort: Option<&'static str>,
 }
 
 impl Shared {
-    fn has_transactions(&self) -> bool {
-        self.login.service != Service::Keys
-    }
-
     /// The statements that a connection prepares, at the end of the log-in.
     fn prepared(&self) -> impl DoubleEndedIterator<Item = &Prepared> {
         self.templates.iter().filter_map(|it| match it {
@@ -74,6 +74,7 @@ impl RespConversation {
         Self {
             shared,
             login_replies: 0,
+            reader: ReplyReader::default(),
             pending: VecDeque::new(),
         }
     }
@@ -94,12 +95,10 @@ impl RespConversation {
         if self.login_replies > 0 {
             self.login_replies -= 1;
             return match (reply, self.shared.prepared_by(self.login_replies)) {
-                (Reply::Error(text), None) => {
-                    Err(ProtocolError::Login(text.to_owned(), LOGIN_REMEDY))
-                }
+                (Reply::Error(text), None) => Err(ProtocolError::Login(text, LOGIN_REMEDY)),
                 (Reply::Error(text), Some(prepared)) => {
                     let statement = prepared.text.clone();
-                    Err(ProtocolError::Statement(statement, text.to_owned()))
+                    Err(ProtocolError::Statement(statement, text))
                 }
                 _ if self.login_replies > 0 => Ok(Message::Intermediate),
                 _ => Ok(Message::Ready),
@@ -108,18 +107,18 @@ impl RespConversation {
         let Some(request) = self.pending.front_mut() else {
             return Err(ProtocolError::Unasked(format!("{reply:?}")));
         };
-        if let Reply::Error(text) = reply
+        if let Reply::Error(text) = &reply
             && self.shared.login.service == Service::Records
             && NO_RECORD.contains(&error_code(text))
         {
             reply = Reply::Nil;
         }
-        if let Reply::Error(text) = reply {
+        if let Reply::Error(text) = &reply {
             if error_code(text) == "NOAUTH" {
-                return Err(ProtocolError::Login(text.to_owned(), LOGIN_REMEDY));
+                return Err(ProtocolError::Login(text.clone(), LOGIN_REMEDY));
             }
             request.error.get_or_insert_with(|| match request.purpose {
-                Purpose::Once => text.to_owned(),
+                Purpose::Once => text.clone(),
                 _ => error_kind(text),
             });
         }
@@ -132,8 +131,12 @@ impl RespConversation {
         if purpose == Purpose::Abort {
             return Ok(Message::Intermediate);
         }
-        if purpose == Purpose::Workload && error.is_some() && self.shared.has_transactions() {
-            self.abort(out);
+        if purpose == Purpose::Workload
+            && error.is_some()
+            && let Some(abort) = self.shared.abort
+        {
+            self.expect_replies(1, Purpose::Abort);
+            put_command(&[abort], out);
         }
         Ok(Message::Answer(match (error, reply) {
             (Some(kind), _) => Answer::Error(kind),
@@ -141,11 +144,6 @@ impl RespConversation {
             (None, Reply::Number(number)) => Answer::Done(Some(number)),
             (None, _) => Answer::Done(None),
         }))
-    }
-
-    fn abort(&mut self, out: &mut Vec<u8>) {
-        self.expect_replies(1, Purpose::Abort);
-        put_command(&["ABORT"], out);
     }
 }
 
@@ -184,16 +182,12 @@ impl Conversation for RespConversation {
     }
 
     fn receive(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Received, ProtocolError> {
-        let Some((reply, consumed)) = reply::parse(input)? else {
-            return Ok(Received {
-                consumed: 0,
-                message: Message::Partial,
-            });
-        };
+        let (consumed, reply) = self.reader.read(input)?;
         let message = match reply {
+            None => Message::Partial,
             // Sent by the server without a request.
-            Reply::Push => Message::Intermediate,
-            _ => self.receive_reply(reply, out)?,
+            Some(Reply::Push) => Message::Intermediate,
+            Some(reply) => self.receive_reply(reply, out)?,
         };
         Ok(Received { consumed, message })
     }
@@ -216,5 +210,5 @@ fn error_kind(text: &str) -> String {
             kind.push_str(word);
         }
     }
-    kind.chars().take(48).collect()
+    kind
 }

@@ -30,7 +30,7 @@ pub struct Login {
 /// What kind of server it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Service {
-    /// A key-value server, without transactions.
+    /// A key-value server, without transactions but those of a workload.
     #[default]
     Keys,
     /// The reference server's record service. It and the next one have transactions, which must be

@@ -17,7 +17,7 @@ pub use login::{
 };
 
 use conversation::{RespConversation, Shared};
-use request::Template;
+use request::{Template, begins_transaction};
 
 /// RESP, with the statements of a workload.
 #[derive(Debug)]
@@ -32,9 +32,21 @@ impl Resp {
         Self {
             shared: Arc::new(Shared {
                 templates: templates.collect(),
+                abort: abort(login.service, statements),
                 login,
             }),
         }
+    }
+}
+
+/// The command that ends an open transaction of these statements, if there may be one.
+fn abort(service: Service, statements: &[Statement]) -> Option<&'static str> {
+    match service {
+        Service::Records | Service::Statements => Some("ABORT"),
+        Service::Keys => statements
+            .iter()
+            .any(begins_transaction)
+            .then_some("DISCARD"),
     }
 }
 

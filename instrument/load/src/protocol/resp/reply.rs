@@ -10,97 +10,178 @@ const REPLY_BYTES_MAX: usize = TEXT_BYTES_MAX + 64;
 const DEPTH_MAX: usize = 16;
 
 /// A reply, without the contents that a load does not need.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reply<'a> {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
     Ok,
     Number(i64),
     Nil,
-    Error(&'a str),
+    /// Also of an array with an error in it, as of a transaction: its first one.
+    Error(String),
     Push,
 }
 
-/// The first reply in `input` and its length; `None` if it is not whole.
-pub fn parse(input: &[u8]) -> Result<Option<(Reply<'_>, usize)>, ProtocolError> {
-    match parse_at(input, DEPTH_MAX)? {
-        None if input.len() > REPLY_BYTES_MAX => Err(garbage(input)),
-        parsed => Ok(parsed),
+/// Reads replies that come in pieces: the elements of an array that have come are not read again.
+#[derive(Debug, Default)]
+pub struct ReplyReader {
+    /// The arrays whose elements are still to come, the outermost first.
+    open: Vec<OpenArray>,
+    /// Bytes of the reply that were taken already.
+    taken: usize,
+}
+
+/// An array, or what is sent like one.
+#[derive(Debug)]
+struct OpenArray {
+    kind: u8,
+    /// Elements that are still to come.
+    left: usize,
+    /// The number in its last element.
+    number: Option<i64>,
+    error: Option<String>,
+}
+
+/// What stands next in the input.
+enum Next {
+    Whole(Reply),
+    Array(OpenArray),
+}
+
+impl ReplyReader {
+    /// Reads on from the front of `input`: the bytes that it took, and the reply if that is whole now.
+    pub fn read(&mut self, input: &[u8]) -> Result<(usize, Option<Reply>), ProtocolError> {
+        let mut at = 0;
+        loop {
+            let Some((next, length)) = next(&input[at..])? else {
+                return match self.taken + input.len() > REPLY_BYTES_MAX {
+                    true => Err(garbage(&input[at..])),
+                    false => {
+                        self.taken += at;
+                        Ok((at, None))
+                    }
+                };
+            };
+            let begin = at;
+            at += length;
+            let whole = match next {
+                Next::Whole(reply) => Some(reply),
+                // Attributes come before the reply that they belong to.
+                Next::Array(array) if array.left == 0 => array.close(),
+                Next::Array(_) if self.open.len() == DEPTH_MAX => {
+                    return Err(garbage(&input[begin..]));
+                }
+                Next::Array(array) => {
+                    self.open.push(array);
+                    None
+                }
+            };
+            if let Some(reply) = whole.and_then(|it| self.closed_by(it)) {
+                self.taken = 0;
+                return Ok((at, Some(reply)));
+            }
+        }
+    }
+
+    /// Closes all arrays that have this reply as their last element; `None` if more is to come.
+    fn closed_by(&mut self, mut reply: Reply) -> Option<Reply> {
+        while let Some(array) = self.open.last_mut() {
+            array.add(reply);
+            if array.left > 0 {
+                return None;
+            }
+            reply = self.open.pop()?.close()?;
+        }
+        Some(reply)
     }
 }
 
-fn parse_at(input: &[u8], depth: usize) -> Result<Option<(Reply<'_>, usize)>, ProtocolError> {
+impl OpenArray {
+    fn of(kind: u8, length: usize) -> Self {
+        let left = match kind {
+            b'%' | b'|' => 2 * length,
+            _ => length,
+        };
+        Self {
+            kind,
+            left,
+            number: None,
+            error: None,
+        }
+    }
+
+    fn add(&mut self, element: Reply) {
+        self.left -= 1;
+        self.number = None;
+        match element {
+            Reply::Number(number) => self.number = Some(number),
+            Reply::Error(text) => {
+                self.error.get_or_insert(text);
+            }
+            Reply::Ok | Reply::Nil | Reply::Push => {}
+        }
+    }
+
+    /// The reply that it is; `None` for attributes, which are none.
+    fn close(self) -> Option<Reply> {
+        match (self.kind, self.error, self.number) {
+            (b'|', ..) => None,
+            (b'>', ..) => Some(Reply::Push),
+            (_, Some(text), _) => Some(Reply::Error(text)),
+            // A record, and the number in it.
+            (b'*', None, Some(number)) => Some(Reply::Number(number)),
+            _ => Some(Reply::Ok),
+        }
+    }
+}
+
+/// What stands at the front of `input`, and its length; `None` if it is not whole.
+fn next(input: &[u8]) -> Result<Option<(Next, usize)>, ProtocolError> {
     let Some(kind) = input.first() else {
         return Ok(None);
     };
-    if !b"+-:$*_#,(!=%~>|".contains(kind) || depth == 0 {
+    if !b"+-:$*_#,(!=%~>|".contains(kind) {
         return Err(garbage(input));
     }
     let Some(end) = line_end(input)? else {
         return Ok(None);
     };
     let (line, consumed) = (&input[1..end], end + 2);
+    let whole = |reply| Ok(Some((Next::Whole(reply), consumed)));
     match kind {
-        b'+' | b'#' | b',' | b'(' => Ok(Some((Reply::Ok, consumed))),
+        b'+' | b'#' | b',' | b'(' => whole(Reply::Ok),
         b':' => {
             let number = std::str::from_utf8(line)
                 .ok()
                 .and_then(|it| it.parse().ok());
-            let number = number.ok_or_else(|| garbage(input))?;
-            Ok(Some((Reply::Number(number), consumed)))
+            whole(Reply::Number(number.ok_or_else(|| garbage(input))?))
         }
-        b'_' => Ok(Some((Reply::Nil, consumed))),
+        b'_' => whole(Reply::Nil),
         b'-' => match std::str::from_utf8(line) {
-            Ok(text) => Ok(Some((Reply::Error(text), consumed))),
+            Ok(text) => whole(Reply::Error(text.to_owned())),
             Err(_) => Err(garbage(input)),
         },
         b'$' | b'=' | b'!' => {
             let Some(length) = length_of(line).ok_or_else(|| garbage(input))? else {
-                return Ok(Some((Reply::Nil, consumed)));
+                return whole(Reply::Nil);
             };
-            let whole = consumed + length + 2;
-            if input.len() < whole {
+            let end = consumed + length + 2;
+            if input.len() < end {
                 return Ok(None);
             }
-            if &input[whole - 2..whole] != b"\r\n" {
+            if &input[end - 2..end] != b"\r\n" {
                 return Err(garbage(&input[consumed..]));
             }
+            let text = || std::str::from_utf8(&input[consumed..end - 2]).unwrap_or("ERR");
             let reply = match kind {
-                b'!' => {
-                    Reply::Error(std::str::from_utf8(&input[consumed..whole - 2]).unwrap_or("ERR"))
-                }
+                b'!' => Reply::Error(text().to_owned()),
                 _ => Reply::Ok,
             };
-            Ok(Some((reply, whole)))
+            Ok(Some((Next::Whole(reply), end)))
         }
         _ => {
             let Some(length) = length_of(line).ok_or_else(|| garbage(input))? else {
-                return Ok(Some((Reply::Nil, consumed)));
+                return whole(Reply::Nil);
             };
-            let parts = if matches!(kind, b'%' | b'|') {
-                2 * length
-            } else {
-                length
-            };
-            let (mut at, mut last) = (consumed, Reply::Ok);
-            for _ in 0..parts {
-                match parse_at(&input[at..], depth - 1)? {
-                    None => return Ok(None),
-                    Some((reply, consumed)) => {
-                        at += consumed;
-                        last = reply;
-                    }
-                }
-            }
-            match kind {
-                b'>' => Ok(Some((Reply::Push, at))),
-                // Attributes come before the reply that they belong to.
-                b'|' => {
-                    let reply = parse_at(&input[at..], depth - 1)?;
-                    Ok(reply.map(|(reply, consumed)| (reply, at + consumed)))
-                }
-                // A record, and the number in it.
-                b'*' if matches!(last, Reply::Number(_)) => Ok(Some((last, at))),
-                _ => Ok(Some((Reply::Ok, at))),
-            }
+            Ok(Some((Next::Array(OpenArray::of(*kind, length)), consumed)))
         }
     }
 }
@@ -135,6 +216,21 @@ mod tests {
 
     use super::*;
 
+    /// The first reply in an input and its length; `None` if it is not whole.
+    fn parse(input: &[u8]) -> Result<Option<(Reply, usize)>, ProtocolError> {
+        let (taken, reply) = ReplyReader::default().read(input)?;
+        Ok(reply.map(|it| (it, taken)))
+    }
+
+    /// Reads an input in two pieces.
+    fn in_pieces(input: &[u8], cut: usize) -> Option<(Reply, usize)> {
+        let mut reader = ReplyReader::default();
+        let (taken, reply) = reader.read(&input[..cut]).unwrap();
+        assert_eq!(reply, None, "{input:?} at {cut}");
+        let (rest, reply) = reader.read(&input[taken..]).unwrap();
+        reply.map(|it| (it, taken + rest))
+    }
+
     const REPLIES: [&str; 14] = [
         "+OK\r\n",
         ":-12\r\n",
@@ -155,15 +251,47 @@ mod tests {
     #[test]
     fn a_reply_that_is_not_whole_waits_at_every_byte() {
         for reply in REPLIES {
+            let whole = parse(reply.as_bytes()).unwrap();
+            assert_eq!(whole.as_ref().map(|it| it.1), Some(reply.len()));
             for cut in 0..reply.len() {
-                assert_eq!(
-                    parse(&reply.as_bytes()[..cut]),
-                    Ok(None),
-                    "{reply:?} at {cut}"
-                );
+                let pieces = in_pieces(reply.as_bytes(), cut);
+                assert_eq!(pieces, whole, "{reply:?} at {cut}");
             }
-            let (_, consumed) = parse(reply.as_bytes()).unwrap().unwrap();
-            assert_eq!(consumed, reply.len());
+        }
+    }
+
+    #[test]
+    fn the_elements_of_an_array_that_have_come_are_not_read_again() {
+        let (mut reader, mut unread) = (ReplyReader::default(), Vec::new());
+        unread.extend_from_slice(b"*1000\r\n");
+        for number in 0..1000 {
+            let (taken, reply) = reader.read(&unread).unwrap();
+            assert_eq!((taken, reply), (unread.len(), None), "{number}");
+            unread = format!(":{number}\r\n").into_bytes();
+        }
+        let last = Some(Reply::Number(999));
+        assert_eq!(reader.read(&unread), Ok((unread.len(), last)));
+        assert_eq!(reader.read(b"+OK\r\n"), Ok((5, Some(Reply::Ok))));
+    }
+
+    #[test]
+    fn the_first_error_in_an_array_is_its_reply() {
+        let error = |text: &str| Some(Reply::Error(text.to_owned()));
+        for (input, reply) in [
+            ("*3\r\n+OK\r\n-WRONGTYPE a\r\n:1\r\n", error("WRONGTYPE a")),
+            ("*2\r\n*2\r\n:1\r\n-ERR b\r\n-OOM\r\n", error("ERR b")),
+            ("%1\r\n+a\r\n!5\r\nERR c\r\n", error("ERR c")),
+            // What belongs to no request, or is only said of a reply.
+            (">2\r\n+a\r\n-ERR d\r\n", Some(Reply::Push)),
+            ("|1\r\n+a\r\n-ERR e\r\n:7\r\n", Some(Reply::Number(7))),
+            (
+                "*2\r\n+a\r\n|1\r\n+b\r\n-ERR f\r\n:8\r\n",
+                Some(Reply::Number(8)),
+            ),
+            ("|0\r\n*0\r\n", Some(Reply::Ok)),
+        ] {
+            let found = parse(input.as_bytes()).unwrap();
+            assert_eq!(found, reply.map(|it| (it, input.len())), "{input:?}");
         }
     }
 

@@ -93,6 +93,13 @@ pub fn is_statement(text: &str) -> bool {
     VERBS.iter().any(|it| it.eq_ignore_ascii_case(verb))
 }
 
+/// Whether a command of a key-value server begins a transaction.
+pub fn begins_transaction(statement: &Statement) -> bool {
+    let tokens = tokens(statement);
+    let word = tokens.first().map(|it| it.bytes.as_slice());
+    word.is_some_and(|it| it.eq_ignore_ascii_case(b"MULTI"))
+}
+
 /// A statement of the statement service that is prepared when a connection begins.
 #[derive(Debug)]
 pub struct Prepared {

@@ -150,6 +150,27 @@ fn a_transaction_of_the_record_service_is_aborted_after_an_error() {
     );
 }
 
+#[test]
+fn a_transaction_of_a_key_value_server_is_discarded_after_an_error() {
+    let commands = ["multi", "INCR {key}", "EXEC"];
+    let mut conversation = conversation(&commands, Login::default());
+    let mut answer_to = |statement: usize, input: &str| {
+        let mut out = Vec::new();
+        conversation.request(statement..statement + 1, &parameters(), &mut Vec::new());
+        let received = conversation.receive(input.as_bytes(), &mut out);
+        (received.unwrap().message, String::from_utf8(out).unwrap())
+    };
+    let failed = |kind: &str| Message::Answer(Answer::Error(kind.to_owned()));
+    let discard = "*1\r\n$7\r\nDISCARD\r\n";
+    let refused = "-OOM command not allowed\r\n";
+    assert_eq!(answer_to(1, refused), (failed("OOM"), discard.to_owned()));
+    // The answer to it comes before that of the next request.
+    assert_eq!(answer_to(2, "+OK\r\n").0, Message::Intermediate);
+    let executed = "*2\r\n:1\r\n-WRONGTYPE Operation\r\n";
+    let received = conversation.receive(executed.as_bytes(), &mut Vec::new());
+    assert_eq!(received.unwrap().message, failed("WRONGTYPE"));
+}
+
 fn statements(texts: &[&str]) -> Box<dyn Conversation> {
     let login = Login {
         service: Service::Statements,
