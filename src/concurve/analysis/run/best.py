@@ -16,7 +16,7 @@ from concurve.analysis.samples import is_doubtful
 from concurve.findings.best import BestFinding, Disagreement
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import Protocol
-from concurve.stats.best import ALIKE, RIVALS_MAX, BestSet, best_set, choose, gap
+from concurve.stats.best import ALIKE, RIVALS_MAX, BestSet, Gap, best_set, choose, gap
 from concurve.stats.blocks import Blocks
 from concurve.stats.centre import centre, staged
 from concurve.stats.power import POWER, TOO_COARSE
@@ -224,6 +224,11 @@ def _decide(
         return _SINGLE, None
     if not found.is_of_centres and not found.is_none:
         return _NO_SHARE, None
+    return _decide_pair(found, confidence)
+
+
+def _decide_pair(found: Gap, confidence: float) -> tuple[str, int | None]:
+    """The same of two settings whose distance is a share."""
     if found.is_within(EFFECT, confidence):
         return (
             f"the best two settings lie less than {words.share(EFFECT)} apart: no relevant "
