@@ -414,7 +414,7 @@ def test_steal_is_judged_against_the_cpus_in_use() -> None:
 def test_strangers_are_judged_on_the_cpus_that_the_roles_are_bound_to() -> None:
     disturbed = {0: 1.0, 1: 1.0, 7: 0.1}
     (sign,) = judge(on_many(disturbed, foreign=1.0, bound=(0, 1)))
-    assert (sign.cause, sign.share) == ("foreign_cpu", pytest.approx(0.45))
+    assert sign.cause == "foreign_cpu" and sign.share == pytest.approx(0.45)
     assert "45.0 % of the CPU time of the 2 CPUs that the roles are bound to" in sign.detail
     assert causes(on_many(disturbed, foreign=1.0)) == [], "not bound: there are CPUs for all"
     assert causes(on_many({0: 1.0, 5: 1.0}, foreign=1.0, bound=(0, 1))) == [], "elsewhere"

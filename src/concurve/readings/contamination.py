@@ -97,24 +97,35 @@ def on_host(record: TrialRecord, host: HostRecord) -> TrialRecord:
 def _judge(record: TrialRecord, workers: float | None, target: str) -> list[Contamination]:
     machine = record.machine
     whole = _Part(machine_capacity_ns(record))
-    low = machine.foreign_low_priority_ns or 0
-    usual = None if machine.foreign_cpu_ns is None else machine.foreign_cpu_ns - low
     wait = _wait(record, workers)
-    of_others = f"processes {'of usual priority ' if low else ''}outside the trial used"
-    bound = _bound_cpus(record)
+    low_priority = _counter(
+        record, "low_priority", machine.foreign_low_priority_ns or 0, whole, FOREIGN_SHARE_MAX,
+        "processes of low priority outside the trial used")  # fmt: skip
     found = [
         _counter(record, "steal", machine.steal_ns, _in_use(record), STEAL_SHARE_MAX,
                  "the hypervisor took"),
-        _counter(record, "foreign_cpu", usual, whole, FOREIGN_SHARE_MAX, of_others)
-        or (bound and _counter(record, "foreign_cpu", _foreign_at_least_ns(record, bound),
-                               _of_cpus(record, bound), FOREIGN_SHARE_MAX, of_others)),
-        _counter(record, "low_priority", low, whole, FOREIGN_SHARE_MAX,
-                 "processes of low priority outside the trial used")
-        if wait is None else _waiting(wait),
+        _foreign(record, whole),
+        low_priority if wait is None else _waiting(wait),
         _late(record, target),
     ]  # fmt: skip
     worst_first = sorted(filter(None, found), key=lambda sign: sign.limit / sign.share)
     return _named(worst_first, record, whole.capacity_ns)
+
+
+def _foreign(record: TrialRecord, whole: _Part) -> Contamination | None:
+    """What processes of usual priority outside the trial used of the machine, or of the CPUs that
+    the roles are bound to."""
+    machine = record.machine
+    low = machine.foreign_low_priority_ns or 0
+    used = None if machine.foreign_cpu_ns is None else machine.foreign_cpu_ns - low
+    words = f"processes {'of usual priority ' if low else ''}outside the trial used"
+    found = _counter(record, "foreign_cpu", used, whole, FOREIGN_SHARE_MAX, words)
+    bound = _bound_cpus(record)
+    if found is not None or not bound:
+        return found
+    there = _foreign_at_least_ns(record, bound)
+    part = _of_cpus(record, bound)
+    return _counter(record, "foreign_cpu", there, part, FOREIGN_SHARE_MAX, words)
 
 
 def machine_capacity_ns(record: TrialRecord) -> int:
