@@ -17,9 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concurve.analysis.run import findings_of
+from concurve.analysis.run.best import best_settings
 from concurve.definition.study import Rules
 from concurve.errors import RunError
 from concurve.findings.run import Findings
+from concurve.planning.plan import make_plan
 from concurve.report.json.export import to_json
 from concurve.report.sections.run import brief_run_document, run_document
 from concurve.report.terminal import lines
@@ -28,6 +30,8 @@ from concurve.stats.blocks import Blocks
 from concurve.stats.centre import centre
 from concurve.stats.signed_ranks import ranked
 from concurve.store import Store
+from concurve.terms import IndicatorInfo
+from tests.helpers.fakes import small_study
 from tests.helpers.made import made_run
 
 SCHEMA = json.loads(
@@ -169,6 +173,29 @@ def test_what_no_number_of_trials_tells_apart_has_none() -> None:
     assert to_part([1.0, 2.0, 3.0], [1.5, 1.99, 2.0]) is None
     assert to_part([1.0, 2.0], [1.0, 2.0]) is None
     assert to_part([1.0], [2.0, 3.0]) is None
+
+
+def test_a_share_of_a_centre_of_0_is_one_of_the_other_centre() -> None:
+    zero, some = by_block([0.0, 0.0, 1.0, 0.0, 0.0], [5.0, 7.0, 6.0, 4.0, 5.0])
+    for first, second in ((zero, some), (some, zero)):
+        found = gap(first, second)
+        assert found is not None and found.is_of_centres
+        assert found.share == pytest.approx(1.0, abs=0.1)
+    rare, none = by_block([0.0, 4.0, 0.0, 0.0, 4.0], [0.0] * 5)
+    both = gap(rare, none)
+    assert both is not None and not both.is_of_centres
+    assert math.isfinite(both.share)
+
+
+@pytest.mark.parametrize("times", [1, 6])
+def test_settings_with_centres_of_0_are_no_share_apart(times: int) -> None:
+    plan = make_plan(small_study(n=(1, 2)), "normal", 1)
+    columns = by_block([0, 3, 0, 0, 2, 0, 0] * times, [0, 0, 0, 4, 0, 1, 0] * times)
+    (found,) = best_settings(
+        plan, columns, IndicatorInfo(name="failed", label="failed", better="lower")
+    )
+    assert len(found.settings) == 2
+    assert "no share says how far they lie apart" in found.decide
 
 
 # -- the finding ------------------------------------------------------------------------------

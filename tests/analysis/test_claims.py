@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import msgspec
+import numpy as np
 import pytest
 
 from concurve.analysis import claims
@@ -24,6 +26,7 @@ from concurve.findings.claims import ClaimFinding
 from concurve.stats.best import best_set
 from concurve.stats.comparison import together
 from concurve.stats.intervals import variation_estimate
+from concurve.stats.power import SIGNS, trials_to_tell
 from concurve.stats.signed_ranks import ranked
 from concurve.terms import Level
 from tests.helpers.columns import column_samples
@@ -417,6 +420,10 @@ def test_an_undecided_figure_says_how_many_trials_would_decide_it() -> None:
     assert finding.verdict == "undecided"
     assert finding.trials is not None
     assert finding.trials > 5
+    logs = np.log(around(1.0, WIDE))
+    distance = math.log(1.1) - float(np.median(logs))
+    spread = float(logs.std(ddof=1))
+    assert finding.trials == trials_to_tell(distance, spread, efficiency=SIGNS), "of a median"
     below: dict[Level, list[float]] = {1: [-1.0, 0.0, 1.0, 2.0, 0.5]}
     assert judged("figure", below, of=ONE, at_most=1.1).trials is None
 

@@ -172,6 +172,19 @@ def test_two_runs_cell_by_cell(store: Store) -> None:
     assert verdicts(swapped) == {1: "same", 2: "faster", 4: "slower"}
 
 
+def test_of_several_runs_a_side_the_number_is_theirs(store: Store) -> None:
+    """The interval rests on the runs, and their trials make it no surer."""
+    base, new = (
+        [made_run(store, lambda _: 1.0, seed=2 * run + side) for run in range(3)] for side in (0, 1)
+    )
+    (cell, *_) = compare_runs(base, new).cells
+    assert cell.ratio is not None and cell.ratio.n == 3
+    (alone, *_) = compare_runs(base[:1], new[:1]).cells
+    assert alone.ratio is not None and alone.ratio.n > 3
+    (mixed, *_) = compare_runs(base, new[:1]).cells
+    assert mixed.ratio is not None and mixed.ratio.n == 3
+
+
 def test_a_higher_rate_is_faster(store: Store) -> None:
     base, new = pair(store, lambda _: 1.1)
     found = compare_runs([base], [new], Options(indicators=("rate_per_second", "wall_seconds")))

@@ -13,7 +13,7 @@ from concurve.definition.purposes import Purposes, alone
 from concurve.explain.accounts import Account, account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of
-from concurve.explain.others import did_not_answer, may_explain_all
+from concurve.explain.others import did_not_answer, is_doubtful, may_explain_all
 from concurve.explain.threads import dispatcher_of
 from concurve.explain.verdict import Verdict
 from concurve.readings.operations import Asked
@@ -250,6 +250,15 @@ def test_more_threads_than_cpus_wait_for_one_another_and_for_no_quota() -> None:
 
 def test_stolen_cpu_time_is_contamination_and_no_shared_data() -> None:
     assert cause_of(of([thread(1.0)] * 2, 1600, steal=0.2), ALONE).cause == "contamination"
+
+
+def test_steal_from_the_cpus_in_use_casts_doubt_on_a_machine_of_many() -> None:
+    def make(noise: float) -> TrialRecord:
+        made = record(role([thread(1.0)], 1000.0, noise=noise), steal=0.1)
+        return msgspec.structs.replace(made, machine=msgspec.structs.replace(made.machine, cpus=64))
+
+    assert is_doubtful(cell(make))
+    assert not is_doubtful(of([thread(1.0)], steal=0.01))
 
 
 def test_a_wait_at_a_condition_is_no_lock_that_spins_before_it_sleeps() -> None:

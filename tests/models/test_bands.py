@@ -43,6 +43,33 @@ def test_the_band_holds_the_true_curve_at_the_levels_and_between() -> None:
         assert np.median(widths) <= 1.3
 
 
+def half_width(n: np.ndarray, x: np.ndarray, at: float) -> float:
+    """That of log X in the prediction of a number of workers."""
+    [found] = predict(fit_all(n, x), [at])
+    assert found.throughput.low is not None and found.throughput.high is not None
+    return 0.5 * float(np.log(found.throughput.high / found.throughput.low))
+
+
+def test_beyond_the_levels_the_noise_is_that_of_the_nearest_one() -> None:
+    """Noise that grows with N is greater there than on the average, and the other way round."""
+    rng = np.random.default_rng(8)
+    n = np.repeat(LEVELS, 8)
+    grows, falls = (
+        usl(n) * np.exp(0.01 * spread * rng.standard_normal(len(n))) for spread in (n, 32 / n)
+    )
+    assert half_width(n, grows, 64) > 4 * half_width(n, grows, 0.5)
+    assert half_width(n, falls, 0.5) > 1.5 * half_width(n, falls, 64)
+
+
+def test_a_band_widens_on_both_sides_of_the_levels() -> None:
+    """No model is true below the least level either, however exact the measurements are."""
+    n = 8 * LEVELS
+    for far, at in [(2, 4), (8, 1)]:
+        below, above = half_width(n, usl(n), at), half_width(n, usl(n), 256 * far)
+        assert below >= 1.9 * 0.1 * np.log(far)
+        assert above >= 1.9 * 0.1 * np.log(far)
+
+
 def test_a_band_of_points_known_well_is_narrow_although_models_differ() -> None:
     """A kink: no model but one describes it, and their mixture was off by half at some levels."""
     rng = np.random.default_rng(7)

@@ -88,6 +88,23 @@ def test_a_flat_table_is_said_not_to_grow(noise: float) -> None:
     assert not any("not clearly best" in warning for warning in result.warnings)
 
 
+@pytest.mark.parametrize("trials", [1, 30])
+def test_levels_that_their_trials_tell_apart_are_not_flat(trials: int) -> None:
+    """Over three levels a slope is never told from none, however exact each of them is."""
+    rng = np.random.default_rng(66)
+    n = np.repeat([1.0, 2.0, 4.0], trials)
+    x = np.repeat([1000.0, 1000.0, 1140.0], trials) * np.exp(rng.normal(0, 0.001, len(n)))
+    is_flat = "Throughput does not grow with N" in said(fit_all(n, x))
+    assert is_flat is (trials == 1)
+
+
+def test_levels_that_differ_by_next_to_nothing_are_flat() -> None:
+    rng = np.random.default_rng(67)
+    n = np.repeat([1.0, 2.0, 4.0, 8.0], 30)
+    x = np.repeat([1000.0, 1004.0, 998.0, 1003.0], 30) * np.exp(rng.normal(0, 0.0005, len(n)))
+    assert "Throughput does not grow with N" in said(fit_all(n, x))
+
+
 def test_two_shapes_that_are_not_told_apart_are_both_named() -> None:
     n = [1, 2, 3, 4, 6, 8, 12, 16.0]
     result = fit_all(n, [972, 1891, 2927, 3726, 4967, 6005, 8103, 7726.0])

@@ -51,6 +51,26 @@ def test_a_peak_is_established_only_where_every_model_left_has_one() -> None:
     assert stated.peak is None or (not stated.peak.established and stated.peak.n.high == math.inf)
 
 
+def test_the_throughput_of_the_peak_holds_for_every_model_left() -> None:
+    rng = np.random.default_rng(44)
+    n = np.array(EIGHT)
+    x = n / (1 + 0.02 * (n - 1) + 0.002 * n * (n - 1))
+    several = 0
+    for result in fit_many([(n, x * np.exp(rng.normal(0, 0.03, len(n)))) for _ in range(20)]):
+        left = [result.model(name) for name in result.stated.models]
+        peaks = [item.peak.throughput for item in left if item.peak is not None]
+        if result.stated.peak is None or not peaks:
+            continue
+        figure = result.stated.peak.throughput
+        if any(peak.low is None or peak.high is None for peak in peaks):
+            assert figure.low is None and figure.high is None
+            continue
+        several += len(peaks) > 1
+        assert figure.low == min(peak.low for peak in peaks if peak.low is not None)
+        assert figure.high == max(peak.high for peak in peaks if peak.high is not None)
+    assert several >= 5
+
+
 def test_levels_beyond_used_up_cpus_are_set_apart() -> None:
     n = [1, 2, 3, 4, 8, 16.0]
     x = [10, 20, 30, 40, 40, 39.0]

@@ -17,6 +17,7 @@ import pytest
 from concurve.definition.study import DEFAULT_RULES, EffortName, Rules
 from concurve.planning.plan import make_plan
 from concurve.planning.protocol import Protocol, Stop
+from concurve.planning.second_stage import trials_needed
 from concurve.readings.contamination import MACHINE_WIDE
 from concurve.stats.blocks import log_ratios
 from concurve.stats.centre import centre_estimate
@@ -66,6 +67,15 @@ def two_levels(share: float) -> Machine:
 def slow_tail(key: TrialKey, rng: random.Random) -> tuple[Verdict, float, str]:
     value = math.exp(rng.gauss(0, 0.02))
     return "ok", value * (1 + rng.expovariate(2) if rng.random() < 0.1 else 1), ""
+
+
+def test_a_centre_of_0_is_no_reason_to_stop() -> None:
+    """No share of 0 is reached; values that are all the same need no further trials."""
+    rules = rules_of("normal")
+    assert trials_needed([0.0, 0.0, 0.0, 5.0, 7.0], rules) > rules.repeats_max
+    assert trials_needed([-3.0, -1.0, 0.0, 1.0, 3.0], rules) > rules.repeats_max
+    assert trials_needed([0.0] * 5, rules) == rules.repeats_min
+    assert trials_needed([1.0] * 5, rules) == rules.repeats_min
 
 
 def test_rigorous_reaches_one_percent_where_trials_spread_by_two() -> None:

@@ -369,3 +369,76 @@ def test_a_host_that_started_late_puts_the_trial_in_doubt(
     assert [(sign.cause, sign.detail[: len(says)]) for sign in signs] == (
         [("late_start", says)] if is_told else []
     )
+
+
+# -- machines of many CPUs ----------------------------------------------------------------------
+
+
+def on_many(
+    busy: dict[int, float],
+    steal: float = 0.0,
+    foreign: float = 0.0,
+    bound: tuple[int, ...] | None = None,
+    cpus: int = 64,
+    low: float | None = 0.0,
+) -> TrialRecord:
+    """A trial of one second; times are in seconds, ``busy`` those of each CPU that was not idle."""
+    each = {str(cpu): round(busy.get(cpu, 0.0) * SECOND) for cpu in range(cpus)}
+    machine = {
+        "cpus": cpus,
+        "busy_ns": sum(each.values()),
+        "busy_ns_by_cpu": each,
+        "steal_ns": round(steal * SECOND),
+        "foreign_cpu_ns": round(foreign * SECOND),
+        "foreign_low_priority_ns": None if low is None else round(low * SECOND),
+        "tick_ns": 1_000_000,
+    }
+    return record(machine=machine, granted=bound)
+
+
+def test_steal_is_judged_against_the_cpus_in_use() -> None:
+    """Half of the CPU of the one worker is 0.8 % of 64 CPUs, of which 63 idle."""
+    (sign,) = judge(on_many({0: 0.5}, steal=0.5))
+    assert (sign.cause, sign.share) == ("steal", 0.25)
+    assert sign.detail == (
+        "the hypervisor took 25.0 % of the CPU time of the CPUs in use (limit 2 %)"
+    )
+    assert causes(on_many({0: 0.965}, steal=0.035)) == [], "of two CPUs at least"
+    everywhere = dict.fromkeys(range(64), 0.98)
+    assert causes(on_many(everywhere, steal=64 * 0.019)) == []
+    assert causes(on_many(everywhere, steal=64 * 0.02)) == []
+    (sign,) = judge(on_many(dict.fromkeys(range(64), 0.97), steal=64 * 0.03))
+    assert "3.0 % of the machine's CPU time" in sign.detail
+
+
+def test_strangers_are_judged_on_the_cpus_that_the_roles_are_bound_to() -> None:
+    disturbed = {0: 1.0, 1: 1.0, 7: 0.1}
+    (sign,) = judge(on_many(disturbed, foreign=1.0, bound=(0, 1)))
+    assert sign.cause == "foreign_cpu" and sign.share == pytest.approx(0.45)
+    assert "45.0 % of the CPU time of the 2 CPUs that the roles are bound to" in sign.detail
+    assert causes(on_many(disturbed, foreign=1.0)) == [], "not bound: there are CPUs for all"
+    assert causes(on_many({0: 1.0, 5: 1.0}, foreign=1.0, bound=(0, 1))) == [], "elsewhere"
+    assert causes(on_many(disturbed, foreign=1.0, bound=(0, 1), low=1.0)) == [], "low priority"
+    assert causes(on_many(disturbed, foreign=1.0, bound=(0, 1), low=None)) == [], (
+        "perhaps threads of the kernel"
+    )
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+@pytest.mark.parametrize("bound", [None, (0,), (0, 1)])
+def test_on_few_cpus_every_sign_is_of_the_machine(cpus: int, bound: tuple[int, ...] | None) -> None:
+    for taken in (0.018, 0.022, 0.048, 0.052, 0.5):
+        for busy in ({0: 1.0}, {0: 0.2 + taken}, dict.fromkeys(range(cpus), 1.0), {0: 2.5}):
+            steal = causes(on_many(busy, steal=taken * cpus, bound=bound, cpus=cpus))
+            assert steal == ["steal"] * (taken > 0.02 * max(1, sum(busy.values()) / cpus))
+            foreign = causes(on_many(busy, foreign=taken * cpus, bound=bound, cpus=cpus))
+            assert foreign == ["foreign_cpu"] * (taken > 0.05 * max(1, sum(busy.values()) / cpus))
+
+
+def test_what_strangers_on_bound_cpus_used_is_named_by_the_machine() -> None:
+    trial = on_many({0: 1.0, 1: 1.0}, foreign=1.0, bound=(0, 1))
+    named = msgspec.structs.replace(
+        trial, machine=msgspec.structs.replace(trial.machine, foreign_processes=HOGS)
+    )
+    (sign,) = judge(named)
+    assert "): of the machine's CPU time yes (pid 4711, nice 19) 1 %, md5sum" in sign.detail

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from concurve.stats.blocks import block_ratio, log_ratios
 from concurve.stats.centre import centre, centre_estimate, centre_estimates
+from concurve.stats.power import SIGNS, trials_to_tell
 from concurve.stats.sign_test import median_interval
 
 FINITE = st.floats(min_value=-1e6, max_value=1e6)
@@ -78,6 +80,18 @@ def test_the_centre_of_many_values_is_that_of_their_middle(count: int) -> None:
     low, high = sorted(values)[(count - 1) // 2], sorted(values)[count // 2]
     assert centre(values) == pytest.approx((low * high) ** 0.5)
     assert centre_estimate(values).value == centre(values)
+
+
+def test_as_many_trials_as_the_sign_test_needs_tell_a_median_from_a_bound() -> None:
+    """With the power that is promised: by the efficiency of ranks it would be 63 %."""
+    spread, distance = 0.1, 0.03
+    trials = trials_to_tell(distance, spread, efficiency=SIGNS)
+    assert trials is not None
+    rng = np.random.default_rng(11)
+    samples = np.exp(rng.normal(0, spread, (600, trials)))
+    told = [found.high is not None and found.high < math.exp(distance)
+            for found in centre_estimates(samples)]  # fmt: skip
+    assert 0.75 <= np.mean(told) <= 0.87
 
 
 def test_an_interval_is_not_cut_where_values_lie_beyond() -> None:

@@ -54,10 +54,10 @@ def test_few_series_without_a_change_are_said_to_have_one() -> None:
 def test_few_histories_of_many_cells_are_said_to_have_changed() -> None:
     """Each of 40 cells by itself would say so in 80 % of the histories."""
     false = 0
-    for history in range(15):
+    for history in range(40):
         cells = [series((1.0, 20), seed=1000 * history + cell) for cell in range(40)]
         false += any(change_points_of_all(cells))
-    assert false <= 3, "5 % nominal"
+    assert false <= 5, "5 % nominal, two standard errors of chance"
 
 
 def test_a_great_change_of_one_cell_of_many_is_told() -> None:

@@ -11,9 +11,11 @@ use crate::convert;
 use crate::timeline::Busy;
 
 /// The processes that used the CPUs are looked for from this many ticks on, and from this part of the
-/// machine's CPU time on.
+/// machine's CPU time on; of a machine of many CPUs, from this part of the time of so many: on those that
+/// the roles are bound to, that may be much.
 const FOREIGN_TICKS_MIN: u64 = 3;
 const FOREIGN_PART_MIN: u64 = 100;
+const FOREIGN_CPUS_MAX: u32 = 2;
 
 /// So many processes are named.
 const NAMED_MAX: usize = 3;
@@ -122,7 +124,7 @@ impl Snapshot {
                 absent.insert("foreign_cpu_ns".into(), reason);
             }
         }
-        let capacity_ns = wall_ns * u64::from(record.cpus.unwrap_or(1));
+        let capacity_ns = wall_ns * u64::from(record.cpus.unwrap_or(1).min(FOREIGN_CPUS_MAX));
         let noticed_ns = (FOREIGN_TICKS_MIN * tick_ns).max(capacity_ns / FOREIGN_PART_MIN);
         if let Some(foreign_ns) = record.foreign_cpu_ns.filter(|it| *it >= noticed_ns) {
             let used = Others::take(proc_fs).without(is_own).since(others, proc_fs);

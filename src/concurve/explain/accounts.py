@@ -43,7 +43,7 @@ from concurve.explain.waiting import (
     waits_of,
     word_of,
 )
-from concurve.readings.contamination import machine_capacity_ns
+from concurve.readings.contamination import capacity_in_use_ns, machine_capacity_ns
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.readings.operations import Asked, Counted, count_operations
 from concurve.wire.record import (
@@ -119,6 +119,7 @@ class Account(NamedTuple):
     foreign_ns: float
     machine_ns: float
     machine_busy_ns: float
+    in_use_ns: float
     nice: int | None
     missing: dict[str, str]
     serving: Serving | None = None
@@ -228,6 +229,7 @@ def account(
         foreign_ns=float(machine.foreign_cpu_ns or 0),
         machine_ns=float(machine_capacity_ns(record)),
         machine_busy_ns=float(machine.busy_ns or 0),
+        in_use_ns=float(capacity_in_use_ns(record)),
         nice=role.controls.nice,
         missing=missing,
         serving=serving_of(record, role.name, clients) if roles.serving else None,

@@ -49,10 +49,11 @@ def others_share(cell: Breakdown) -> float:
 
 
 def is_doubtful(cell: Breakdown) -> bool:
-    """Did processes outside the trial use more of the machine than the limit allows?"""
-    machine = cell.per_trial("machine_ns") or 1.0
-    foreign = cell.per_trial("foreign_ns") > FOREIGN_SHARE_MAX * machine
-    return foreign or cell.per_trial("steal_ns") > STEAL_SHARE_MAX * machine
+    """Did processes outside the trial use more of the machine than the limit allows, or the
+    hypervisor of the CPUs in use?"""
+    foreign = cell.per_trial("foreign_ns") > FOREIGN_SHARE_MAX * (cell.per_trial("machine_ns") or 1)
+    stolen = cell.per_trial("steal_ns") > STEAL_SHARE_MAX * (cell.per_trial("in_use_ns") or 1)
+    return foreign or stolen
 
 
 #: No request is answered with less CPU time than this.

@@ -16,7 +16,9 @@ Alike = Literal["alike", "not alike", "undecided"]
 
 
 class CellComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell against its counterpart: ``ratio`` is the new figure over the base's.
+    """One cell against its counterpart: ``ratio`` is the new figure over the base's. Its ``n`` is
+    the number of blocks that both share, or of trials, or of runs where several are a side: that of
+    the side with fewer.
 
     ``note`` says why there is no ratio, or none with an interval. ``trials`` is how many of each
     would show a difference as large as the effect with a power of 80 %, ``cpu_trials`` how many by

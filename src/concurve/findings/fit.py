@@ -98,7 +98,9 @@ class FitResult(msgspec.Struct, frozen=True, kw_only=True):
     """All models on one curve.
 
     ``levels`` are the measured numbers of workers with the ``throughput`` that was fitted there,
-    the ``centres`` of their trials with intervals, and the number of ``trials``.
+    the ``centres`` of their trials with intervals, and the number of ``trials``. The variance of
+    what was fitted at a level is that of a trial about the curve over its entry in ``weights``: its
+    number of trials, where these spread alike at all levels.
     ``criterion`` names what ``chosen`` and the weights rest on: ``aicc``, or ``gcv``
     where there are too few observations for it. ``observations`` says whether it counts trials
     or, if no model describes the levels, the levels. ``left_out`` gives, by model, the
@@ -110,6 +112,7 @@ class FitResult(msgspec.Struct, frozen=True, kw_only=True):
     levels: tuple[float, ...]
     throughput: tuple[float, ...]
     centres: tuple[Estimate, ...]
+    weights: tuple[float, ...]
     trials: int
     absolute: bool
     error_model: str

@@ -99,6 +99,7 @@ def _result(
         levels=tuple(curve.levels.tolist()),
         throughput=tuple(curve.throughput.tolist()),
         centres=centres(curve, chosen, confidence, unit),
+        weights=tuple(curve.weights.tolist()),
         trials=curve.trials,
         absolute=curve.absolute,
         error_model=curve.error_model,

@@ -5,7 +5,7 @@ No model is true, and beyond the measured levels the choice of the model matters
 noise. So the prediction is the geometric mean over the models, weighed by AICc, and its band has
 three parts, added as variances of log X: each model's own (parameters and measurement), the
 spread between the models, and a model error that all of them share and that grows with the distance
-from the greatest level. docs/method/models.md has the measured coverage.
+from the measured levels. docs/method/models.md has the measured coverage.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ HELD = (
 #: one, so differences of AICc count half.
 _EVIDENCE = 0.5
 
-#: Standard deviation of log X from errors of all models, per unit of log(N/greatest level).
+#: Standard deviation of log X from errors of all models, per unit of the distance from the nearest
+#: level in log N.
 _MODEL_ERROR = 0.1
 
 
@@ -102,7 +103,7 @@ def _measured(result: FitResult, n: Floats) -> Floats:
 
 
 def _of_model(item: ModelFit, result: FitResult, n: Floats) -> tuple[Floats, Floats]:
-    """log X at each number, and its variance for a mean of as many trials as a level has."""
+    """log X at each number, and its variance for a measurement like that of the nearest level."""
     model = MODELS[item.name]
     with np.errstate(all="ignore"):
         log_x, slopes = model.log_curve(n.reshape(1, -1), np.array([item.coordinates]))
@@ -110,8 +111,14 @@ def _of_model(item: ModelFit, result: FitResult, n: Floats) -> tuple[Floats, Flo
         slopes = np.where(np.isfinite(slopes), slopes, 0.0)
         own = np.einsum("np,pq,nq->n", slopes[0], covariance, slopes[0])
         unit = np.exp(log_x[0]) if result.absolute else 1.0
-        noise = (item.residual_deviation / unit) ** 2 * len(result.levels) / result.trials
+        noise = (item.residual_deviation / unit) ** 2 / _nearest_weights(result, n)
     return log_x[0], own + noise
+
+
+def _nearest_weights(result: FitResult, n: Floats) -> Floats:
+    """The weight of the level that is nearest to each number, on the logarithm."""
+    distances = np.abs(np.log(n)[:, None] - np.log(result.levels))
+    return np.asarray(np.array(result.weights)[distances.argmin(axis=1)])
 
 
 def _mixed(result: FitResult, logs: Floats, variances: Floats, n: Floats) -> tuple[Floats, Floats]:
@@ -122,7 +129,8 @@ def _mixed(result: FitResult, logs: Floats, variances: Floats, n: Floats) -> tup
     logs, variances = np.where(usable, logs, 0.0), np.where(usable, variances, 0.0)
     centre = (weights * logs).sum(axis=0)
     inside = (weights * (variances + (logs - centre) ** 2)).sum(axis=0)
-    distance = np.log(np.maximum(n / max(result.levels), 1.0))
+    beyond = np.maximum(n / max(result.levels), min(result.levels) / n)
+    distance = np.log(np.maximum(beyond, 1.0))
     total = inside + (_MODEL_ERROR * distance) ** 2
     factor = stdtrit(max(result.best.df, 2), (1 + result.confidence) / 2)
     # A very wide band is cut so that exp does not overflow.

@@ -1,10 +1,12 @@
 """Did other processes use the machine during a trial? Pure judgement of a record.
 
 Signs (facts, scaling models): the hypervisor took CPU (steal); processes outside the trial used
-CPU; threads waited for a CPU although there were no more workers than CPUs. Work of low priority
-(nice above 0) runs where a CPU is left idle: it is judged by the wait that it caused, and by its
-share only where the wait cannot be judged. Coarse counters are only judged where they moved by
-several of their ticks. A further sign concerns the runner: it had no CPU when a phase began or
+CPU; threads waited for a CPU although there were no more workers than CPUs. On a machine of many
+CPUs steal is judged against those that were in use, and what strangers used also against those that
+the roles are bound to: of the whole machine a disturbed CPU is next to nothing. Work of low
+priority (nice above 0) runs where a CPU is left idle: it is judged by the wait that it caused, and
+by its share only where the wait cannot be judged. Coarse counters are only judged where they moved
+by several of their ticks. A further sign concerns the runner: it had no CPU when a phase began or
 ended, and so read the probes late. Of several hosts, one may have started its roles late.
 """
 
@@ -19,9 +21,12 @@ from concurve.definition.units import format_count
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.wire.record import ForeignProcess, HostRecord, MachineRecord, RoleRecord, TrialRecord
 
-#: Limits of foreign CPU time and of steal, as shares of the machine's CPU time.
+#: Limits of foreign CPU time and of steal, as shares of the CPU time of the machine or of a part of
+#: its CPUs.
 STEAL_SHARE_MAX = 0.02
 FOREIGN_SHARE_MAX = 0.05
+#: Fewer CPUs than this are no part to judge by: of one alone the limits would be a few ticks.
+CPUS_LEAST = 2
 #: Limit of the workers' run-queue wait while there is a CPU for each, as a share of their time.
 WAIT_SHARE_MAX = 0.05
 #: A counter of ticks is judged only if it moved by at least this many ticks.
@@ -48,12 +53,14 @@ WAIT_NS_MIN = 10_000_000
 
 
 class Contamination(NamedTuple):
-    """A sign that other processes used the CPUs: the ``share`` that they took, and its limit."""
+    """A sign that other processes used the CPUs: the ``share`` that they took, and its limit.
+    ``is_of_machine``: that is a share of the machine's CPU time, all CPUs together."""
 
     cause: str
     share: float
     limit: float
     detail: str
+    is_of_machine: bool = False
 
 
 def judge(
@@ -89,23 +96,36 @@ def on_host(record: TrialRecord, host: HostRecord) -> TrialRecord:
 
 def _judge(record: TrialRecord, workers: float | None, target: str) -> list[Contamination]:
     machine = record.machine
-    capacity = machine_capacity_ns(record)
-    low = machine.foreign_low_priority_ns or 0
-    usual = None if machine.foreign_cpu_ns is None else machine.foreign_cpu_ns - low
+    whole = _Part(machine_capacity_ns(record))
     wait = _wait(record, workers)
     low_priority = _counter(
-        "low_priority", low, capacity, machine.tick_ns, FOREIGN_SHARE_MAX,
+        record, "low_priority", machine.foreign_low_priority_ns or 0, whole, FOREIGN_SHARE_MAX,
         "processes of low priority outside the trial used")  # fmt: skip
     found = [
-        _counter("steal", machine.steal_ns, capacity, machine.tick_ns, STEAL_SHARE_MAX,
+        _counter(record, "steal", machine.steal_ns, _in_use(record), STEAL_SHARE_MAX,
                  "the hypervisor took"),
-        _counter("foreign_cpu", usual, capacity, machine.tick_ns, FOREIGN_SHARE_MAX,
-                 f"processes {'of usual priority ' if low else ''}outside the trial used"),
+        _foreign(record, whole),
         low_priority if wait is None else _waiting(wait),
         _late(record, target),
     ]  # fmt: skip
     worst_first = sorted(filter(None, found), key=lambda sign: sign.limit / sign.share)
-    return _named(worst_first, record, capacity)
+    return _named(worst_first, record, whole.capacity_ns)
+
+
+def _foreign(record: TrialRecord, whole: _Part) -> Contamination | None:
+    """What processes of usual priority outside the trial used of the machine, or of the CPUs that
+    the roles are bound to."""
+    machine = record.machine
+    low = machine.foreign_low_priority_ns or 0
+    used = None if machine.foreign_cpu_ns is None else machine.foreign_cpu_ns - low
+    words = f"processes {'of usual priority ' if low else ''}outside the trial used"
+    found = _counter(record, "foreign_cpu", used, whole, FOREIGN_SHARE_MAX, words)
+    bound = _bound_cpus(record)
+    if found is not None or not bound:
+        return found
+    there = _foreign_at_least_ns(record, bound)
+    part = _of_cpus(record, bound)
+    return _counter(record, "foreign_cpu", there, part, FOREIGN_SHARE_MAX, words)
 
 
 def machine_capacity_ns(record: TrialRecord) -> int:
@@ -117,20 +137,72 @@ def machine_capacity_ns(record: TrialRecord) -> int:
     return max(record.wall_ns * (record.machine.cpus or 1), record.machine.busy_ns or 0)
 
 
-def _counter(
-    cause: str, value: int | None, capacity: int, tick: int | None, limit: float, words: str
-) -> Contamination | None:
-    if value is None or capacity <= 0 or value < TICKS_MIN * (tick or TICK_NS):
+def capacity_in_use_ns(record: TrialRecord) -> int:
+    """CPU time that the CPUs in use could give: what they were busy or stolen for, and that of
+    :data:`CPUS_LEAST` CPUs at least. The hypervisor takes none from a CPU that idles."""
+    machine = record.machine
+    if machine.busy_ns is None:
+        return machine_capacity_ns(record)
+    used = machine.busy_ns + (machine.steal_ns or 0)
+    return min(machine_capacity_ns(record), max(used, CPUS_LEAST * record.wall_ns))
+
+
+class _Part(NamedTuple):
+    """The CPUs of which a sign is a share: the time that they could give, in words if they are not
+    all of the machine."""
+
+    capacity_ns: int
+    words: str = ""
+
+
+def _in_use(record: TrialRecord) -> _Part:
+    used = capacity_in_use_ns(record)
+    is_all = used >= machine_capacity_ns(record)
+    return _Part(used, "" if is_all else "the CPU time of the CPUs in use")
+
+
+def _bound_cpus(record: TrialRecord) -> frozenset[int]:
+    """The CPUs that the roles are bound to, where these are not all of the machine; else none."""
+    bound = [role.controls.cpus for role in record.roles if role.pid is not None]
+    if not all(bound):
+        return frozenset()
+    cpus = frozenset(cpu for own in bound for cpu in own or ())
+    return cpus if len(cpus) < (record.machine.cpus or 1) else frozenset()
+
+
+def _foreign_at_least_ns(record: TrialRecord, bound: frozenset[int]) -> int | None:
+    """CPU time that processes of usual priority outside the trial surely used on these CPUs: what
+    they used in all, less all that the other CPUs did. ``None`` where that is not known, or where
+    threads of the kernel may be among these processes: they were told apart if it is known which of
+    the others had low priority."""
+    machine = record.machine
+    low = machine.foreign_low_priority_ns
+    if machine.foreign_cpu_ns is None or low is None or not machine.busy_ns_by_cpu:
         return None
-    share = value / capacity
+    each = machine.busy_ns_by_cpu.items()
+    elsewhere = sum(busy for cpu, busy in each if int(cpu) not in bound)
+    return max(0, machine.foreign_cpu_ns - low - elsewhere)
+
+
+def _of_cpus(record: TrialRecord, bound: frozenset[int]) -> _Part:
+    count = max(len(bound), CPUS_LEAST)
+    capacity = machine_capacity_ns(record) * count // max(count, record.machine.cpus or 1)
+    words = format_count(len(bound), "CPU")
+    return _Part(capacity, f"the CPU time of the {words} that the roles are bound to, or more")
+
+
+def _counter(
+    record: TrialRecord, cause: str, value: int | None, part: _Part, limit: float, words: str
+) -> Contamination | None:
+    tick = record.machine.tick_ns or TICK_NS
+    if value is None or part.capacity_ns <= 0 or value < TICKS_MIN * tick:
+        return None
+    share = value / part.capacity_ns
     if share <= limit:
         return None
-    return Contamination(
-        cause,
-        share,
-        limit,
-        f"{words} {share * 100:.1f} % of the machine's CPU time (limit {limit * 100:.0f} %)",
-    )
+    of = part.words or "the machine's CPU time"
+    said = f"{words} {share * 100:.1f} % of {of} (limit {limit * 100:.0f} %)"
+    return Contamination(cause, share, limit, said, is_of_machine=not part.words)
 
 
 def _named(signs: list[Contamination], record: TrialRecord, capacity: int) -> list[Contamination]:
@@ -150,8 +222,8 @@ def _named(signs: list[Contamination], record: TrialRecord, capacity: int) -> li
     rest = total - sum(process.cpu_ns for process in processes)
     if rest / capacity >= _REST_SHARE_MIN:
         used.append(f"others or short-lived ones {rest / capacity * 100:.0f} %")
-    # The share of the sign is one of time, those of the processes are of the machine's CPU time.
-    of = "of the machine's CPU time " if sign.cause == "run_queue" else ""
+    # Those of the processes are shares of the machine's CPU time.
+    of = "" if sign.is_of_machine else "of the machine's CPU time "
     named = sign._replace(detail=f"{sign.detail}: {of}{', '.join(used)}")
     return [*signs[:place], named, *signs[place + 1 :]]
 

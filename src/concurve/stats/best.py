@@ -339,10 +339,12 @@ class _Pairs:
 class Gap(NamedTuple):
     """How far a setting lies from another: ``ranked`` tests the logarithms of the ratios of their
     common blocks, or the differences where not all values are positive; ``unit`` is then by what a
-    difference is divided to be a share."""
+    difference is divided to be a share. ``is_of_centres``: that is the centre of one of the two;
+    else both are 0, it is the greatest value, and the share is no figure to tell."""
 
     ranked: Ranked
     unit: float | None = None
+    is_of_centres: bool = True
 
     @property
     def share(self) -> float:
@@ -426,6 +428,9 @@ def gap(first: Blocks, second: Blocks, resolutions: tuple[float, float] = (0.0, 
     if not all(map(math.isfinite, apart)):
         return None
     found = ranked(stretched(apart), sum(resolutions))
+    if found is None:
+        return None
+    middle = max(middles)
     # Of many counts the median is 0, and no share of it is one.
-    unit = max(middles) or max(abs(value) for column in columns for value in column)
-    return None if found is None else Gap(found, unit)
+    unit = middle or max(abs(value) for column in columns for value in column)
+    return Gap(found, unit, is_of_centres=middle > 0)

@@ -87,7 +87,7 @@ def centre_estimate(
     """The centre of independent trials with its interval (:mod:`concurve.stats.sign_test`).
 
     Positive values are taken on the logarithm. ``floor`` and ``ceiling`` bound the interval where
-    the quantity cannot lie beyond, as all values say; ``None`` where it can. ``is_staged``: their
+    the quantity cannot lie beyond, unless a value does; ``None`` where it can. ``is_staged``: their
     spread has set their number. ``resolution``: a reading may be off by so much, in the unit of the
     values. A single value has no interval.
 

@@ -263,9 +263,10 @@ def _no_interval(found: _Compared, method: Method) -> str:
 def _ratio(
     found: _Compared, log: LogRatio | None, method: Method, is_staged: bool
 ) -> Estimate | None:
-    """The ratio with its 95 % interval, or without one if there are too few trials."""
+    """The ratio with its 95 % interval, or without one if there are too few trials. Its ``n``
+    counts what the interval rests on: the trials of a single run, or several runs."""
     sides = found.new, found.base
-    n = min(sum(map(len, side)) for side in sides)
+    n = min(len(side) if len(side) > 1 else len(side[0]) for side in sides)
     if log is not None:
         if method == "pairs":
             n = len(found.new[0].keys() & found.base[0].keys())

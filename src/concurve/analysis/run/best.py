@@ -16,7 +16,7 @@ from concurve.analysis.samples import is_doubtful
 from concurve.findings.best import BestFinding, Disagreement
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import Protocol
-from concurve.stats.best import ALIKE, RIVALS_MAX, BestSet, best_set, choose, gap
+from concurve.stats.best import ALIKE, RIVALS_MAX, BestSet, Gap, best_set, choose, gap
 from concurve.stats.blocks import Blocks
 from concurve.stats.centre import centre, staged
 from concurve.stats.power import POWER, TOO_COARSE
@@ -30,6 +30,8 @@ EFFECT = 0.01
 _APART = 0.25
 
 _OPEN = "the trials do not decide"
+#: Both centres are 0, as of errors that hardly any trial has.
+_NO_SHARE = "the centres of the best settings are 0, so no share says how far they lie apart"
 _SINGLE = "a setting with a single trial cannot be distinguished from any: run more trials"
 
 
@@ -184,6 +186,8 @@ def _decide_open(
     found = [item for item in gaps if item is not None]
     if len(found) < len(gaps):
         return _SINGLE, None
+    if not all(item.is_of_centres for item in found):
+        return _NO_SHARE, None
     if any(item.is_placed_within_resolution(ALIKE) for item in found):
         return TOO_COARSE, None
     power = 1 - (1 - POWER) / len(found)
@@ -218,6 +222,13 @@ def _decide(
     found = gap(first.values, second.values, (first.resolution, second.resolution))
     if found is None:
         return _SINGLE, None
+    if not found.is_of_centres and not found.is_none:
+        return _NO_SHARE, None
+    return _decide_pair(found, confidence)
+
+
+def _decide_pair(found: Gap, confidence: float) -> tuple[str, int | None]:
+    """The same of two settings whose distance is a share."""
     if found.is_within(EFFECT, confidence):
         return (
             f"the best two settings lie less than {words.share(EFFECT)} apart: no relevant "
