@@ -36,8 +36,8 @@ _CHOSEN = (", cpus", ", nice", ", policy")
 
 
 def is_said_by_name(study: Study, factor: str) -> bool:
-    """Does the name of a factor say that it counts workers?"""
-    return factor in usual_work(study) or bool(_NAME.fullmatch(factor))
+    """Does the name of a factor say that it counts workers, as far as a short one does?"""
+    return factor in (*usual_work(study), "n") or bool(_NAME.fullmatch(factor))
 
 
 class Roles(NamedTuple):
