@@ -57,7 +57,7 @@ impl Survivors {
         let mut said = Vec::new();
         if !refused.is_empty() {
             said.push(format!(
-                "{} may not be ended by this user and still run: end them yourself (as root: kill {})",
+                "this user may not end {}, left running (as root: kill {})",
                 named(&refused),
                 numbers(&refused, " ")
             ));
@@ -65,7 +65,7 @@ impl Survivors {
         if !held.is_empty() {
             let seconds = elapsed_ns / 1_000_000_000;
             said.push(format!(
-                "{} have not ended {seconds} s after SIGKILL, as of a device that does not answer",
+                "SIGKILL has not ended {} in {seconds} s, as of a device that does not answer",
                 named(&held)
             ));
         }
@@ -77,7 +77,12 @@ impl Survivors {
 }
 
 fn named(pids: &[u32]) -> String {
-    format!("the processes {}", numbers(pids, ", "))
+    let noun = if pids.len() == 1 {
+        "process"
+    } else {
+        "processes"
+    };
+    format!("{noun} {}", numbers(pids, ", "))
 }
 
 fn numbers(pids: &[u32], between: &str) -> String {
@@ -115,7 +120,7 @@ mod tests {
         assert!(survivors.is_due(BEGAN_NS + REFUSED_NS_MAX));
         let said = survivors.give_up(&[5], BEGAN_NS + REFUSED_NS_MAX).unwrap();
         assert!(
-            said.contains("the processes 5 may not be ended"),
+            said.contains("may not end process 5, left"),
             "6 has ended: {said}"
         );
         assert!(survivors.given_up());
@@ -132,10 +137,7 @@ mod tests {
         );
         survivors.kill_began(BEGAN_NS + 1);
         let said = survivors.give_up(&[5, 7], BEGAN_NS + DEATH_NS_MAX).unwrap();
-        assert!(
-            said.contains("the processes 7 have not ended 30 s"),
-            "{said}"
-        );
+        assert!(said.contains("has not ended process 7 in 30 s"), "{said}");
         assert!(said.contains("kill 5)"), "{said}");
     }
 

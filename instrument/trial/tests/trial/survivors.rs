@@ -42,7 +42,7 @@ fn a_process_of_another_user_is_named_and_left() {
     assert_eq!(record.outcome.kind, OutcomeKind::TimedOut);
     let message = record.outcome.message.unwrap();
     assert!(
-        message.contains(&format!("the processes {pid} may not be ended")),
+        message.contains(&format!("may not end process {pid}, left")),
         "{message}"
     );
     assert_eq!((target.exit, target.ended_by), (None, None));
