@@ -27,7 +27,6 @@ from concurve.definition.beside_line import Beside
 from concurve.definition.catalogue import find_study
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.hiding import check_marked, hidden
-from concurve.definition.levels import joined_levels, split_levels
 from concurve.definition.pointing import Pointing, point
 from concurve.definition.study import EFFORTS, Hooks, Study, with_java
 from concurve.definition.study_check import with_rules
@@ -66,7 +65,7 @@ from concurve.secrets.known import CHARS_MIN
 from concurve.stats.comparison import EFFECT
 from concurve.store import Store
 from concurve.store.run_head import decode_head
-from concurve.terms import Level
+from concurve.terms import Level, joined_levels, split_levels
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
 from concurve.words import did_you_mean, meant, one_of

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from concurve.definition.units import in_base_unit
+from concurve.definition.units import in_base_unit, is_time_unit
 from concurve.errors import ConcurveError
 from concurve.inputs import BYTES_MAX, read_named_text
 from concurve.words import did_you_mean, meant, nearest
@@ -55,12 +55,12 @@ _IN_DOUBT = "in doubt (--in-doubt takes them)"
 
 class OwnRows(NamedTuple):
     """The named columns of a table, without the rows by which a table of ours says of itself that
-    they do not count; ``said`` are sentences on what was left out, and on units; the cells of the
-    columns ``with_units`` had units."""
+    they do not count; ``said`` are sentences on what was left out, and on units; the cells of
+    the columns ``in_seconds`` had units of time, so their numbers are seconds."""
 
     columns: dict[str, list[float]]
     said: tuple[str, ...]
-    with_units: frozenset[str] = frozenset()
+    in_seconds: frozenset[str] = frozenset()
 
 
 def read_columns(file: Path, names: Sequence[str]) -> dict[str, list[float]]:
@@ -123,9 +123,8 @@ def read_table(
             f"{file} has no row where {asked}",
             "; ".join(f"{heading[at]} has {_some(_values(rows[1:], at))}" for at in chosen),
         )
-    columns, units = {}, {}
-    for name, place in places.items():
-        columns[name], units[name] = _numbers(kept, place, name, separator, file)
+    read = {name: _numbers(kept, at, name, separator, file) for name, at in places.items()}
+    columns = {name: column.values for name, column in read.items()}
     if one_curve:
         factors = heading
         if is_own:
@@ -138,10 +137,11 @@ def read_table(
         ]
         _check_one_curve(kept, heading, others, columns, is_own, file)
     in_doubt = sum(_is_in_doubt(heading, cells) for _, cells in kept) if is_own else 0
+    units = [column.said for column in read.values()]
     return OwnRows(
         columns,
-        tuple(filter(None, (said, _taken(in_doubt, len(kept)), *units.values()))),
-        frozenset(name for name, unit in units.items() if unit),
+        tuple(filter(None, (said, _taken(in_doubt, len(kept)), *units))),
+        frozenset(name for name, column in read.items() if column.is_in_seconds),
     )
 
 
@@ -356,10 +356,19 @@ def _place(name: str, heading: list[str], file: Path) -> int:
     raise ConcurveError(f"{file} has no column {name!r}", remedy)
 
 
+class _Column(NamedTuple):
+    """The numbers of a column, a sentence on their unit if it is not as it stands there, and
+    whether the cells had a unit of time."""
+
+    values: list[float]
+    said: str
+    is_in_seconds: bool
+
+
 def _numbers(
     rows: Sequence[tuple[int, list[str]]], place: int, name: str, separator: str, file: Path
-) -> tuple[list[float], str]:
-    """The numbers of a column, and a sentence on their unit if it is not as it stands there."""
+) -> _Column:
+    """The numbers of a column."""
     texts = [cells[place].strip() if place < len(cells) else "" for _, cells in rows]
     units = list(map(_unit_of, texts))
     known = _factor(units[0]) if len(set(units)) == 1 else None
@@ -369,7 +378,9 @@ def _numbers(
         for (line, _), text in zip(rows, texts, strict=True)
     ]
     said = f"{name} is read without its unit: {texts[0]} as {values[0]:g}." if factor != 1 else ""
-    return values, said
+    # Of "1.2 k ms" what follows the prefix.
+    is_in_seconds = is_time_unit(unit) or is_time_unit(unit.partition(" ")[2])
+    return _Column(values, said, is_in_seconds)
 
 
 def _unit_of(text: str) -> str:

@@ -3,11 +3,37 @@ texts of a campaign's author."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
 Level = int | float | str
+
+#: The levels of a cell as texts: what tells cells apart, in one run and in several.
+CellKey = frozenset[tuple[str, str]]
+
+
+def cell_key(parameters: Mapping[str, Level]) -> CellKey:
+    """What is the same for two cells of the same levels. Levels are the same if their texts are:
+    whether a text is a number depends on the other levels of its list (decision 83)."""
+    return frozenset((name, str(level)) for name, level in parameters.items())
+
+
+def same_level(level: Level, levels: Iterable[Level]) -> Level | None:
+    """The one of some levels that this one means: it has the same text, or is an equal number."""
+    return next((it for it in levels if it == level or str(it) == str(level)), None)
+
+
+def split_levels(text: str) -> list[str]:
+    """The parts of a text between its commas; ``\\,`` is a comma inside of a part."""
+    return [part.replace("\\,", ",") for part in re.split(r"(?<!\\),", text)]
+
+
+def joined_levels(levels: Sequence[Level]) -> str:
+    """The text that :func:`split_levels` divides into these."""
+    return ",".join(str(level).replace(",", "\\,") for level in levels)
 
 
 class Factor(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""A claim on an indicator that the records lack says why they lack it."""
+"""What a claim says that names what the records lack, or a level otherwise than the study does."""
 
 from __future__ import annotations
 
@@ -52,3 +52,20 @@ def test_a_claim_on_an_absent_indicator_says_why_it_is_absent(
     assert found.verdict == "not testable here"
     why = f": {WHY}" if is_asked else ""
     assert found.reason == f"threads=2 has no cache_misses in this run{why}"
+
+
+def test_a_claim_names_a_level_as_a_number_or_as_a_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONCURVE_LOCK", str(tmp_path / "lock"))
+    claim = Claim(
+        id="c", says="So.", kind="ratio",
+        test={"indicator": "wall_seconds", "of": {"version": 3.9}, "over": {"version": "3.10"},
+              "at_least": 0.5},
+    )  # fmt: skip
+    study = small_study(Rules(repeats_min=3, repeats_max=3), version=("3.9", "3.10"), n=(1,))
+    store = Store(str(tmp_path / "s.db"))
+    head = new_head(msgspec.structs.replace(study, claims=(claim,)), "normal", 1, "concurve run s")
+    Runner(head, store, FakeEngine(lambda spec, rng: 1.0), clock=FakeClock(0.001)).start()
+    (found,) = findings_of(store, store.run(head.id)).claims
+    assert found.verdict != "not testable here", found.reason

@@ -351,6 +351,22 @@ def test_single_trials_have_a_ratio_and_no_verdict(store: Store) -> None:
     jsonschema.validate(json.loads(to_json(found)), SCHEMA)
 
 
+def test_a_level_is_the_same_as_a_number_and_as_a_text(store: Store) -> None:
+    """3.9 is a text beside 3.10 and a number beside 3.11; the program gets the same."""
+    base = made_run(store, lambda *_: 1.0, version=("3.9", "3.10"), n=(1, 2))
+    new = made_run(store, lambda *_: 1.0, seed=2, version=(3.9, 3.11), n=(1, 2))
+    found = compare_runs([base], [new])
+    assert [cell.parameters for cell in found.cells] == [
+        {"version": 3.9, "n": 1},
+        {"version": 3.9, "n": 2},
+    ]
+    alone = [
+        made_run(store, lambda *_: 1.0, seed=seed, version=(version,), n=(1, 2))
+        for seed, version in ((3, "3.9"), (4, 3.9))
+    ]
+    assert "version" not in compare_runs(alone[:1], alone[1:]).base, "nothing tells them apart"
+
+
 def test_sides_without_a_common_cell_are_refused(store: Store) -> None:
     one = made_run(store, lambda n: 1.0, n=(1, 2))
     other = made_run(store, lambda n: 1.0, seed=2, n=(3, 4))

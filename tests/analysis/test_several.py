@@ -97,6 +97,14 @@ def test_the_cells_of_all_runs_are_laid_over_each_other(store: Store) -> None:
                 if first <= cell < first + 3} == values  # fmt: skip
 
 
+def test_a_level_is_one_in_all_runs_whether_it_is_a_number_or_a_text(store: Store) -> None:
+    base = made_run(store, lambda _: 1.0, seed=1, version=("3.9", "3.10"))
+    other = made_run(store, lambda _: 1.0, seed=2, version=(3.9, 3.11))
+    over = compare_several([base], [[other]]).overlaid
+    assert over.factors[1].levels == ("3.9", "3.10", 3.11)
+    assert [cell.parameters["version"] for cell in over.cells] == ["3.9", "3.10", "3.9", 3.11]
+
+
 def test_causes_stand_side_by_side(store: Store) -> None:
     base = explained(run(store, 1), at_1="none", at_2="cpu", at_4="lock")
     other = explained(run(store, 2), at_1="none", at_2="cpu", at_4="memory")

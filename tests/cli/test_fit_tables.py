@@ -182,3 +182,24 @@ def test_cpus_beyond_which_throughput_grows_were_not_used_up(tmp_path: Path) -> 
     assert "goes on growing beyond the 8 CPUs: they were not used up, and all levels" in text
     assert "no model is fitted there" not in text
     assert fit_json(file, *COLUMNS, "--cpus", "8")["levels"] == list(levels)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "told"),
+    [
+        ("latency_us", "1.2k 1.3k 1.5k 1.9k", "the unit of its name: 1200 as 0.0012 s"),
+        ("ms_per_op", "35 36 38 42", "the unit of its name: 35 as 0.035 s"),
+        ("latency_ms_min", "35 36 38 42", "the unit of its name: 35 as 0.035 s"),
+        ("latency_ms", "0.035|s 0.036|s 0.038|s 0.042|s", ""),
+        ("latency_ms", "35|ms 36|ms 38|ms 42|ms", "read without its unit: 35 ms as 0.035"),
+        ("latencies_min", "35 36 38 42", ""),
+    ],
+)
+def test_the_unit_of_a_response_time(name: str, cells: str, told: str, tmp_path: Path) -> None:
+    """A unit of time in the cells counts, else that of the name: once, and also behind a prefix."""
+    values = [cell.replace("|", " ") for cell in cells.split()]
+    rows = "".join(f"{n},{value}\n" for n, value in zip((1, 2, 4, 8), values, strict=True))
+    said = fit(written(tmp_path, f"n,{name}\n{rows}"), "--x", "n", "--r", name)
+    found = " ".join(said.split())
+    assert told in found
+    assert ("the unit of its name" in found) is told.startswith("the unit of its name")

@@ -7,6 +7,8 @@ import pytest
 from concurve.definition.levels import (
     LEVELS_MAX,
     fallen_together,
+    levels_among,
+    levels_meant,
     parse_levels,
     resolve_levels,
     several_meant,
@@ -72,6 +74,7 @@ BAD = {
     "1,2,": "an empty level",
     "1,2,1": "level 1 is repeated",
     "1,1.0": "is repeated",
+    "1..4,2,007": "level 2 is repeated (from '1..4' and '2')",
     "1..4,3": "level 3 is repeated",
     "4..1": "runs backwards",
     "1..2..3": "'1..2..3' is no range",
@@ -163,3 +166,27 @@ def test_open_ranges_that_have_no_levels_are_refused(text: str) -> None:
     with pytest.raises(StudyError, match="range") as refused:
         parse_levels(text, 4, "-P n")
     assert refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("levels", "others", "found"),
+    [
+        ((3.9, 3.11), ("3.9", "3.10", "3.11"), ("3.9", "3.11")),
+        ((3.12,), ("3.9", "3.10"), ("3.12",)),
+        (("3.9", "3.10"), (3.9, 3.11), (3.9, "3.10")),
+        ((1, 2), (1, 2, "many"), (1, 2)),
+        ((3,), (1, 2, "many"), (3,)),
+    ],
+)
+def test_a_further_list_of_a_factor_has_the_levels_of_the_main_one(
+    levels: tuple[Level, ...], others: tuple[Level, ...], found: tuple[Level, ...]
+) -> None:
+    got = levels_among(levels, others)
+    assert list(map(repr, got)) == list(map(repr, found))
+
+
+def test_a_level_that_is_named_is_the_one_of_the_factor() -> None:
+    factors: dict[str, tuple[Level, ...]] = {"python": ("3.9", "3.10"), "n": (1, 2)}
+    named: dict[str, Level] = {"python": 3.9, "n": "2"}
+    assert repr(levels_meant(named, factors)) == repr({"python": "3.9", "n": 2})
+    assert levels_meant({"n": 3, "other": 1}, factors) == {"n": 3, "other": 1}

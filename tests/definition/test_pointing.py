@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from concurve.definition.beside_line import Beside
@@ -13,6 +14,7 @@ from concurve.definition.copying import copy_packaged
 from concurve.definition.hiding import secrets_of
 from concurve.definition.pointing import Pointing, point, point_campaign
 from concurve.definition.study import RUN_PASSWORD, Study, uses
+from concurve.definition.study_line import sweep_study
 from concurve.errors import StudyError
 from concurve.planning.plan import make_plan, trial_spec
 from concurve.wire.spec import ReadyProbe
@@ -269,3 +271,14 @@ def test_a_copy_replaces_nothing(tmp_path: Path) -> None:
     assert "thread-scaling" in raised.value.remedy
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own"]
     assert (tmp_path / "own" / "notes.txt").read_text() == "mine"
+
+
+def test_a_base_stays_where_its_level_is_set_as_a_number() -> None:
+    """``3.9,3.10`` are texts, ``3.9`` alone is a number: the same level."""
+    swept = sweep_study(
+        ["python{python}", "{n}"], [("python", "3.9,3.10"), ("n", "1,2")], 2, base="python=3.9"
+    )
+    study = msgspec.structs.replace(swept, optional={"python": ("3.9", "3.10")})
+    changed = point(study, Pointing(levels=("python=3.9",)), 2)
+    assert changed.base == {"python": 3.9} and changed.optional == {"python": (3.9,)}
+    assert point(study, Pointing(levels=("python=3.10",)), 2).base == {}

@@ -16,6 +16,7 @@ from concurve.definition.study import (
 )
 from concurve.definition.study_file import load_study, parse_study
 from concurve.errors import StudyError
+from concurve.planning.plan import make_plan
 
 HEAD = '[study]\nname = "mine"\nquestion = "How?"\n'
 FACTORS = "[factors]\nthreads = [1, 2]\n"
@@ -310,3 +311,46 @@ def test_of_two_factors_that_seem_to_count_workers_none_is_taken_silently() -> N
         assert parse(f'{text}[protocol]\nwork = "{work}"\n').work == work
     words = text.replace("clients = [1, 8]", 'clients = ["few", "many"]')
     assert choose_work(parse(words)) == "threads"
+
+
+VERSIONS = """
+[study]
+name = "versions"
+question = "Which is faster?"
+[factors]
+python = {levels}
+[[roles]]
+name = "target"
+command = ["python{{python}}"]
+"""
+
+
+def test_further_lists_of_a_factor_have_its_levels() -> None:
+    """Whether 3.9 is a number depends on the other levels of its list; the program gets the same
+    text in any case."""
+    study = parse(
+        VERSIONS.format(levels='["3.9", "3.10", "3.11"]')
+        + '[protocol]\nbase = { python = 3.9 }\noptional = { python = ["3.11"] }\n'
+        + '[effort.quick]\nfactors = { python = ["3.9", "3.11"] }\n'
+    )
+    assert study.factors_at("quick")[0].levels == ("3.9", "3.11")
+    assert study.base == {"python": "3.9"} and study.optional == {"python": ("3.11",)}
+    assert [cell.base for cell in make_plan(study, "quick", 1).cells] == [0, 0]
+
+
+def test_a_base_is_a_level_of_the_factor_also_where_that_has_numbers() -> None:
+    study = parse(
+        VERSIONS.format(levels='["3.9", "3.11"]') + '[protocol]\nbase = { python = "3.11" }\n'
+    )
+    assert study.base == {"python": 3.11}
+    assert [cell.base for cell in make_plan(study, "normal", 1).cells] == [1, 1]
+
+
+def test_an_effort_may_have_texts_where_the_factor_has_numbers() -> None:
+    study = parse(
+        VERSIONS.format(levels='["3.9", "3.11"]')
+        + '[protocol]\nbase = { python = "3.9" }\n'
+        + '[effort.quick]\nfactors = { python = "3.9,3.10" }\n'
+    )
+    assert study.factors_at("quick")[0].levels == (3.9, "3.10")
+    assert [cell.base for cell in make_plan(study, "quick", 1).cells] == [0, 0]

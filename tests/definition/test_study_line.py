@@ -226,6 +226,11 @@ def test_environment_base_and_repeats() -> None:
             parse_environment([text])
     assert parse_base("a=1,b=x", {"a": (1, 2), "b": ("x",)}) == {"a": 1, "b": "x"}
     assert parse_base(None, {}) == {}
+    assert parse_base(r"tool=awk -F\, x,n=2", {"tool": ("awk -F, x", "cut"), "n": (2,)}) == {
+        "tool": "awk -F, x",
+        "n": 2,
+    }
+    assert parse_base({"python": 3.9}, {"python": ("3.9", "3.10")}) == {"python": "3.9"}
     assert (parse_repeats("5..30"), parse_repeats("10")) == ((5, 30), (10, 10))
     for text in ("0", "5..3", "five", "5...9", "-1"):
         with pytest.raises(StudyError, match=r"--repeats .*: not MIN\.\.MAX"):

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from concurve.definition.units import parse_duration, time_by_name
+from concurve.definition.units import (
+    is_time_unit,
+    parse_duration,
+    seconds_by_name,
+    time_by_name,
+)
 from concurve.errors import StudyError
 
 
@@ -45,3 +50,28 @@ def test_names_of_times(names: str, time: bool | None) -> None:
     assert {name: time_by_name(name) for name in names.split()} == dict.fromkeys(
         names.split(), time
     )
+
+
+@pytest.mark.parametrize(
+    ("names", "seconds"),
+    [
+        ("latency_ms ms_per_op ms/op ms millis latencyMs latency_ms_min ms_min p99_msec", 1e-3),
+        ("us_per_op µs latency_us_p99 microseconds", 1e-6),
+        ("minutes minutes_per_run", 60.0),
+        ("wall_s seconds_per_operation", 1.0),
+        ("s latency latencies_min min load_min", None),
+        ("latency_us_min latency_us_as_ms", 1e-6),
+    ],
+)
+def test_the_unit_that_a_name_of_a_time_says(names: str, seconds: float | None) -> None:
+    found = {name: seconds_by_name(name) for name in names.split()}
+    assert found == dict.fromkeys(names.split(), seconds)
+
+
+@pytest.mark.parametrize(
+    ("unit", "is_time"),
+    [("ms", True), ("s", True), ("ns/op", True), ("k", False), ("ops/ms", False), ("", False),
+     ("MB", False), ("ms/", False)],
+)  # fmt: skip
+def test_units_of_time(unit: str, is_time: bool) -> None:
+    assert is_time_unit(unit) is is_time

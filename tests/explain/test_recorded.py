@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +15,9 @@ import msgspec
 import pytest
 
 from concurve.cli import main
+from concurve.definition.study_line import parse_base
 from concurve.errors import HostError, RunError, RunInterruptedError
+from concurve.estimate import Estimate
 from concurve.explain.confirmation import confirm_run
 from concurve.explain.experiments import (
     AS_IS,
@@ -30,7 +34,7 @@ from concurve.explain.experiments import (
 from concurve.explain.explanation import explain_run, with_experiments
 from concurve.explain.recorded import recorded
 from concurve.exports import export_run
-from concurve.findings.confirmation import Confirmation, RecordedPlace
+from concurve.findings.confirmation import Confirmation, RecordedPlace, Tried
 from concurve.findings.explanation import CellExplanation, WaitSite
 from concurve.measuring import flight_recorder
 from concurve.measuring.heads import new_head
@@ -436,3 +440,30 @@ def test_a_dry_run_shows_the_recorder(
     said = capsys.readouterr()
     assert "flight-recorder" not in said.out
     assert "no line of Java will be named: no jfr here; apt-get install one" in said.err
+
+
+def test_the_command_of_the_hint_names_a_level_with_a_comma(store: Store) -> None:
+    head = measured(store)
+    row = store.find_run(head.id)
+    found = explain_run(store, row)
+    cell = msgspec.structs.replace(found.cells[-1], parameters={"tool": "awk -F, x", "n": 2})
+    told = with_experiments(
+        store, row, msgspec.structs.replace(found, cells=(cell,), factors=("tool", "n"), notes=())
+    )
+    (hint,) = told.notes
+    words = shlex.split(hint)
+    at = words[words.index("--at") + 1]
+    assert parse_base(at, {"tool": ("awk -F, x",), "n": (2,)}) == cell.parameters
+
+
+def test_an_interval_is_shown_as_it_is() -> None:
+    """One that is skewed has no ±, and one without an end is none."""
+    skewed = Estimate(value=1.2, low=1.1, high=4.0, n=5)
+    endless = Estimate(value=1.2, low=1.1, high=math.inf, n=2)
+    found = Confirmation(
+        run="r2", of="r1", study="s", parameters={}, cause="lock", result="open", evidence="so",
+        tried=(Tried(level="held", says="it", against="as is", wall=skewed, cpu=endless),),
+    )  # fmt: skip
+    text = plain(confirmation_document(found))
+    assert "(1.1 to 4.0)" in text and "±" not in text
+    assert "None" not in text and "inf" not in text

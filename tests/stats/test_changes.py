@@ -17,6 +17,7 @@ from concurve.report.sections.history import history_document
 from concurve.report.terminal import lines
 from concurve.stats.changes import LENGTH_MIN, change_points, change_points_of_all
 from concurve.store import Store
+from concurve.terms import Level
 from tests.helpers.made import made_run
 
 SCHEMA = json.loads(
@@ -131,3 +132,12 @@ def test_an_unknown_indicator_is_refused(store: Store) -> None:
         history_of(runs(store, 2), "x")
     with pytest.raises(ComparisonError, match="no run is stored"):
         history_of([])
+
+
+def test_a_history_knows_a_level_as_a_number_and_as_a_text(store: Store) -> None:
+    levels: tuple[tuple[Level, ...], ...] = (("3.9", "3.10"), (3.9, 3.11))
+    own = [
+        made_run(store, lambda _: 1.0, seed=seed, version=given)
+        for seed, given in enumerate(levels, start=1)
+    ]
+    assert [len(cell.points) for cell in history_of(own).cells] == [2, 1]

@@ -9,6 +9,7 @@ import click
 import pytest
 
 from concurve.cli import app
+from concurve.definition.levels import parse_levels
 from concurve.errors import StudyError
 from concurve.terms import Level
 from concurve.web import forms
@@ -135,10 +136,18 @@ def test_more_trials_of_a_cell_are_a_run_of_it_alone() -> None:
     assert found["effort"] == "quick"
 
 
+@pytest.mark.parametrize("level", ["4", "3.10", "007", "awk -F, x", "1,2", "a=b", -1, 0.5])
+def test_more_trials_of_a_level_as_it_was_written(level: Level) -> None:
+    """The run that is begun has this level alone, and its program gets the same text."""
+    (option,) = parsed(forms.more_words("20261123-0912", "quick", {"n": level}, 5))["levels"]
+    name, _, levels = option.partition("=")
+    assert [name, *map(str, parse_levels(levels, 1, "--set"))] == ["n", str(level)]
+
+
 @pytest.mark.parametrize(
     ("setting", "trials"),
-    [({"n": 1}, 1), ({"n": 1}, 10_000), ({"n": "1,2"}, 5), ({"n": "1..4"}, 5), ({"n": ""}, 5),
-     ({"n": "50%"}, 5), ({"a=b": 1}, 5), ({"n": "4"}, 5), ({"n": " x "}, 5)],
+    [({"n": 1}, 1), ({"n": 1}, 10_000), ({"n": "1..4"}, 5), ({"n": ""}, 5), ({"n": " "}, 5),
+     ({"n": "50%"}, 5), ({"a=b": 1}, 5), ({"n": " x "}, 5), ({"n": "1..9*"}, 5)],
 )  # fmt: skip
 def test_more_trials_that_would_be_of_another_cell(setting: dict[str, Level], trials: int) -> None:
     """A text that the command line reads as other levels is refused."""

@@ -209,20 +209,19 @@ class Computing:
         """Nothing."""
 
 
-def test_a_measurement_that_is_started_ends_the_picture(
+def test_a_start_that_fails_leaves_the_picture(
     site: Visited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     picture = Computing()
     site.site.window.picture = picture  # type: ignore[assignment]
 
     async def start(words: list[str]) -> None:
-        assert not picture.is_computing
-        raise StudyError("far enough", "nothing")
+        raise StudyError("no such program", "another")
 
     monkeypatch.setattr(site.site.measurements, "start", start)
     answer = site.client.post("/new/start/sweep", json={"command": "true"}, headers=JSON)
-    assert answer.json()["what"] == "far enough"
-    assert "a measurement has begun" in picture.because
+    assert answer.json()["what"] == "no such program"
+    assert picture.is_computing and not picture.because
 
 
 def test_a_measurement_that_is_started_elsewhere_ends_the_picture(

@@ -17,7 +17,7 @@ from concurve.stats.centre import centre
 from concurve.stats.changes import LENGTH_MIN, ChangePoint, change_points_of_all
 from concurve.stats.comparison import log_shift
 from concurve.stats.moments import growth
-from concurve.terms import IndicatorInfo, Level
+from concurve.terms import IndicatorInfo, Level, cell_key
 
 
 def history_of(
@@ -72,6 +72,7 @@ def _info(runs: Sequence[Findings], name: str) -> IndicatorInfo:
 def _points(
     runs: Sequence[Findings], parameters: dict[str, Level], name: str
 ) -> tuple[HistoryPoint, ...]:
+    key = cell_key(parameters)
     return tuple(
         HistoryPoint(
             run=run.run.id,
@@ -81,7 +82,7 @@ def _points(
         )
         for run in runs
         for cell in run.cells
-        if cell.parameters == parameters and name in cell.indicators
+        if cell_key(cell.parameters) == key and name in cell.indicators
     )
 
 

@@ -14,12 +14,12 @@ from concurve.analysis.comparison.options import DEFAULTS, Options
 from concurve.analysis.comparison.several import check_number
 from concurve.analysis.history import history_of
 from concurve.analysis.run import findings_of, trial_findings_of
-from concurve.definition.levels import joined_levels, split_levels
 from concurve.errors import ComparisonError, RunError, StoreError
 from concurve.findings.comparison import Comparison
 from concurve.findings.history import History
 from concurve.findings.run import TrialFindings
 from concurve.store import Store
+from concurve.terms import joined_levels, split_levels
 
 
 def compare_stored(

@@ -234,7 +234,7 @@ def _numbers(
             )
         return Numbers(columns[n], rates, n, x, is_time=True, told=told)
     responses = None if r is None else columns[r]
-    if r is not None and responses and r not in table.with_units:
+    if r is not None and responses and r not in table.in_seconds:
         seconds = seconds_by_name(r) or 1.0
         responses = [response * seconds for response in responses]
         if seconds != 1.0:

@@ -29,7 +29,7 @@ from concurve.definition.study_tables import KEYS, File
 from concurve.definition.templates import NAME, is_whole, placeholders
 from concurve.definition.toml_file import parse_toml, read_text, to_type
 from concurve.errors import StudyError
-from concurve.terms import IndicatorInfo
+from concurve.terms import IndicatorInfo, split_levels
 from concurve.words import meant
 
 Tables = dict[str, Any]
@@ -547,6 +547,6 @@ def _programs(text: Any, tables: Tables) -> list[Program]:
             names = [str(entry.get(part)) for entry in entries if isinstance(entry, dict)]
         else:
             levels = tables.get("factors", {}).get(factor, [])
-            listed = levels.split(",") if isinstance(levels, str) else levels
+            listed = split_levels(levels) if isinstance(levels, str) else levels
             names = [str(level).strip() for level in listed]
     return [table for table in map(program, names) if table is not None]

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from concurve.errors import StudyError
-from concurve.terms import Level
+from concurve.terms import Level, same_level, split_levels
 from concurve.words import listed
 
 _NUMBER = r"-?\d+(?:\.\d+)?"
@@ -56,16 +56,6 @@ def parse_levels(text: str, cpus: int, where: str) -> tuple[Level, ...]:
     return resolve_levels(_items(text, where), cpus, where)
 
 
-def split_levels(text: str) -> list[str]:
-    """The parts of a text between its commas; ``\\,`` is a comma inside of a part."""
-    return [part.replace("\\,", ",") for part in re.split(r"(?<!\\),", text)]
-
-
-def joined_levels(levels: Sequence[Level]) -> str:
-    """The text that :func:`split_levels` divides into these."""
-    return ",".join(str(level).replace(",", "\\,") for level in levels)
-
-
 def _items(text: str, where: str) -> list[Level]:
     items: list[Level] = [item.strip() for item in split_levels(text)]
     if not all(items):
@@ -83,6 +73,27 @@ def resolve_levels(items: Sequence[Level], cpus: int, where: str) -> tuple[Level
     return tuple(_origins(items, cpus, where))
 
 
+def levels_among(levels: Sequence[Level], others: Sequence[Level]) -> tuple[Level, ...]:
+    """The levels of a list as the main list of their factor has them: a level of both as it stands
+    there, and all others as texts where its numbers are texts."""
+    known = {str(other): other for other in others}
+    are_texts = any(isinstance(other, str) and _is_like_number(other) for other in others)
+
+    def among(level: Level) -> Level:
+        return str(level) if are_texts else level
+
+    return tuple(known.get(str(level), among(level)) for level in levels)
+
+
+def levels_meant(
+    named: Mapping[str, Level], factors: Mapping[str, Sequence[Level]]
+) -> dict[str, Level]:
+    """Levels by factor, each as the factor has it. What no factor has stays as it is, to be
+    refused."""
+    found = {name: same_level(level, factors.get(name, ())) for name, level in named.items()}
+    return {name: named[name] if level is None else level for name, level in found.items()}
+
+
 def fallen_together(text: str, cpus: int) -> str:
     """What of some levels is the same on so many CPUs, as a sentence; empty where nothing is."""
     origins = _origins(_items(text, "levels"), cpus, "levels")
@@ -98,14 +109,17 @@ def fallen_together(text: str, cpus: int) -> str:
 
 
 def _origins(items: Sequence[Level], cpus: int, where: str) -> dict[Level, list[Level]]:
-    """The levels in order, each with the items that stand for it."""
+    """The levels in order, each with the items that stand for it. A number and its text are one
+    level."""
     if not items:
         raise StudyError(f"{where}: no levels", EXAMPLE)
     origins: dict[Level, list[Level]] = {}
+    by_text: dict[str, Level] = {}
     are_texts = any(isinstance(item, str) and _is_rewritten(item) for item in items)
     for item in items:
         is_fixed = not _follows_cpus(item)
-        for level in _expand(item, cpus, where, are_texts):
+        for found in _expand(item, cpus, where, are_texts):
+            level = by_text.setdefault(str(found), found)
             before = origins.setdefault(level, [])
             if item in before or (is_fixed and not all(map(_follows_cpus, before))):
                 also = f" (from {before[0]!r} and {item!r})" if before[0] != item else ""
@@ -191,6 +205,10 @@ def _scalar(text: str) -> Level:
 def _is_rewritten(text: str) -> bool:
     """Does it look like a number that would reach the program written otherwise?"""
     return str(_number(text)) != text
+
+
+def _is_like_number(text: str) -> bool:
+    return not isinstance(_number(text), str)
 
 
 def _number(text: str) -> Level:

@@ -30,7 +30,7 @@ from concurve.definition.study_check import check
 from concurve.definition.templates import placeholders
 from concurve.errors import StudyError
 from concurve.secrets import reference
-from concurve.terms import Level
+from concurve.terms import Level, same_level
 from concurve.words import meant
 
 #: The packaged program that loads servers.
@@ -144,17 +144,23 @@ def _with_levels(study: Study, levels: Mapping[str, tuple[Level, ...]]) -> Study
         efforts=efforts,
         level_parts=parts,
         base={
-            name: level
+            name: kept
             for name, level in study.base.items()
-            if name not in levels or level in levels[name]
+            for kept in _kept(level, levels.get(name))
         },
         optional={
-            name: tuple(level for level in own if name not in levels or level in levels[name])
+            name: tuple(kept for level in own for kept in _kept(level, levels.get(name)))
             for name, own in study.optional.items()
         },
     )
     check(changed, Origins("command line"))
     return changed
+
+
+def _kept(level: Level, levels: Sequence[Level] | None) -> list[Level]:
+    """A level as these have it, or nothing if none of them is it; ``None`` leaves it as it is."""
+    found = level if levels is None else same_level(level, levels)
+    return [] if found is None else [found]
 
 
 def _refuse_without_parts(study: Study, factor: str, wanted: Sequence[Level]) -> None:

@@ -17,7 +17,7 @@ from concurve.definition.extracting import (
     parse_named_direction,
     primary_of,
 )
-from concurve.definition.levels import parse_levels
+from concurve.definition.levels import levels_meant, parse_levels
 from concurve.definition.measured import MEASURED
 from concurve.definition.origins import COMMAND_LINE, Origins
 from concurve.definition.starters import started
@@ -36,7 +36,7 @@ from concurve.definition.sweep_factors import NONE, roles_of
 from concurve.definition.templates import placeholders
 from concurve.definition.units import parse_duration, parse_share
 from concurve.errors import StudyError
-from concurve.terms import Level
+from concurve.terms import Level, split_levels
 from concurve.words import did_you_mean, meant, nearest, one_of
 
 #: What ``--work`` may also say: each worker brings its own work, or all cells do the same.
@@ -299,16 +299,16 @@ def parse_base(
     factors: Mapping[str, Sequence[Level]],
     option: str = "--base",
 ) -> dict[str, Level]:
-    """``threads=1,cpus=1``, or the same as a mapping, as levels of the factors; ``option`` is
-    what messages call it.
+    """``threads=1,cpus=1``, or the same as a mapping, as levels of the factors; ``\\,`` is a comma
+    inside of a level. ``option`` is what messages call it.
 
     Raises:
         StudyError: not that form, or a level that the factor does not have.
     """
     if isinstance(given, Mapping):
-        return dict(given)
+        return levels_meant(given, factors)
     base: dict[str, Level] = {}
-    for part in filter(None, (given or "").split(",")):
+    for part in filter(None, split_levels(given or "")):
         name, equals, value = part.partition("=")
         levels = {str(level): level for level in factors.get(name, ())}
         if not equals or value not in levels:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, Literal, get_args
 
 import msgspec
@@ -11,7 +11,7 @@ from concurve.definition import study as domain
 from concurve.definition.attaching import attached_role
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.indicator_names import role_of
-from concurve.definition.levels import parse_levels, resolve_levels
+from concurve.definition.levels import levels_among, levels_meant, parse_levels, resolve_levels
 from concurve.definition.origins import Origins
 from concurve.definition.programs import java_programs
 from concurve.definition.readiness import Readiness, made_ready, parse_ready
@@ -253,23 +253,22 @@ def to_study(file: File, cpus: int, where: Origins) -> domain.Study:
         raise StudyError(f"{where}: no factors", "[factors] with at least one: threads = [1, 2]")
     if not file.roles:
         raise StudyError(f"{where}: no roles", '[[roles]] with name = "target" and a command')
+    factors = {
+        name: _levels(levels, cpus, f"{where.of('factors', name)}: factors, {name}")
+        for name, levels in file.factors.items()
+    }
+    efforts = {
+        name: _effort(getattr(file.effort, name), name, file.protocol, factors, cpus, where)
+        for name in get_args(domain.EffortName)
+    }
     return domain.Study(
         name=file.study.name,
         title=file.study.title,
         question=file.study.question,
         source=file.study.source,
-        factors=tuple(
-            domain.Factor(
-                name=name,
-                levels=_levels(levels, cpus, f"{where.of('factors', name)}: factors, {name}"),
-            )
-            for name, levels in file.factors.items()
-        ),
+        factors=tuple(domain.Factor(name=name, levels=levels) for name, levels in factors.items()),
         roles=tuple(_role(role, where.of("roles", role.name)) for role in file.roles),
-        efforts={
-            name: _effort(getattr(file.effort, name), name, file.protocol, cpus, where)
-            for name in get_args(domain.EffortName)
-        },
+        efforts=efforts,
         hooks=domain.Hooks(**msgspec.structs.asdict(file.hooks)),
         extracts=tuple(
             domain.Extract(
@@ -295,14 +294,9 @@ def to_study(file: File, cpus: int, where: Origins) -> domain.Study:
         ),
         work=file.protocol.work,
         work_amount=file.protocol.work_amount,
-        base=file.protocol.base,
+        base=levels_meant(file.protocol.base, factors),
         conditions=tuple(file.protocol.conditions),
-        optional={
-            name: _levels(
-                levels, cpus, f"{where.of('protocol', 'optional')}: protocol, optional, {name}"
-            )
-            for name, levels in file.protocol.optional.items()
-        },
+        optional=_optional(file.protocol, factors, efforts.values(), cpus, where),
         compares=tuple(file.protocol.compares),
         level_parts=_level_parts(file.levels),
         target=file.protocol.target,
@@ -328,6 +322,24 @@ def _levels(levels: list[Level] | str, cpus: int, where: str) -> tuple[Level, ..
     if isinstance(levels, str):
         return parse_levels(levels, cpus, where)
     return resolve_levels(levels, cpus, where)
+
+
+def _optional(
+    protocol: ProtocolTable,
+    factors: Mapping[str, Sequence[Level]],
+    efforts: Collection[domain.Effort],
+    cpus: int,
+    where: Origins,
+) -> dict[str, tuple[Level, ...]]:
+    """The levels that a machine may lack, as the factor has them at any effort."""
+    found = {}
+    for name, levels in protocol.optional.items():
+        known = [*factors.get(name, ())]
+        for effort in efforts:
+            known += effort.factors.get(name, ())
+        place = f"{where.of('protocol', 'optional')}: protocol, optional, {name}"
+        found[name] = levels_among(_levels(levels, cpus, place), known)
+    return found
 
 
 def _level_parts(
@@ -456,7 +468,12 @@ def _refuse_java(role: RoleTable, where: str) -> None:
 
 
 def _effort(
-    effort: EffortTable, name: domain.EffortName, protocol: ProtocolTable, cpus: int, where: Origins
+    effort: EffortTable,
+    name: domain.EffortName,
+    protocol: ProtocolTable,
+    factors: Mapping[str, Sequence[Level]],
+    cpus: int,
+    where: Origins,
 ) -> domain.Effort:
     def of_protocol(key: str) -> str:
         return f"{where.of('protocol', key)}: protocol: {key}"
@@ -468,10 +485,13 @@ def _effort(
     return domain.Effort(
         rules=msgspec.structs.replace(rules, **_given(effort, of_effort)),
         factors={
-            factor: _levels(
-                levels,
-                cpus,
-                f"{where.of('effort', f'{name}.factors')}: effort.{name}, factors, {factor}",
+            factor: levels_among(
+                _levels(
+                    levels,
+                    cpus,
+                    f"{where.of('effort', f'{name}.factors')}: effort.{name}, factors, {factor}",
+                ),
+                factors.get(factor, ()),
             )
             for factor, levels in effort.factors.items()
         },

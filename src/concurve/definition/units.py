@@ -20,6 +20,7 @@ __all__ = [
     "in_base_unit",
     "is_rate",
     "is_time",
+    "is_time_unit",
     "parse_duration",
     "parse_share",
 ]
@@ -62,7 +63,7 @@ _SECONDS_OF = {
         (1e-6, "us µs usec micros microsecond microseconds"),
         (1e-3, "ms msec millis millisecond milliseconds"),
         (1.0, "s sec secs second seconds"),
-        (60.0, "min mins minute minutes"),
+        (60.0, "mins minute minutes"),
         (3600.0, "hour hours"),
     )
     for word in words.split()
@@ -85,8 +86,7 @@ def is_time(name: str, unit: str) -> bool:
 def time_by_name(name: str) -> bool | None:
     """Does a name say that it is of times? ``None`` where it has a unit of time behind a noun of
     work: ``ops_sec`` is a rate as a rule."""
-    apart = re.sub(r"([a-z])([A-Z])", r"\1 \2", name.replace("/", " per ")).lower()
-    words = re.findall(r"[a-zµ]+", apart)
+    words = _words(name)
     if _NO_TIME_WORDS & set(words):
         return False
     what, by = words, []
@@ -104,11 +104,17 @@ def time_by_name(name: str) -> bool | None:
 
 
 def seconds_by_name(name: str) -> float | None:
-    """How many seconds one of the unit is that a name of a time has in it: of ``latency_ms`` and
-    ``latency_milliseconds_p50`` 0.001; ``None`` where it has none."""
-    found = re.findall(r"[a-zµ]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
-    units = [word for at, word in enumerate(found) if at and word in _SECONDS_OF]
-    return _SECONDS_OF[units[-1]] if units else None
+    """How many seconds one of the unit is that a name of a time has in it: of ``latency_ms``,
+    ``ms_per_op`` and ``latency_milliseconds_p50`` 0.001; ``None`` where it has none. ``min`` is a
+    minimum."""
+    words = _words(name)
+    return next((_SECONDS_OF[word] for at, word in enumerate(words) if _is_unit(word, at)), None)
+
+
+def _words(name: str) -> list[str]:
+    """The words of a name in lower case: of ``latencyMs/op`` latency, ms, per, op."""
+    apart = re.sub(r"([a-z])([A-Z])", r"\1 \2", name.replace("/", " per ")).lower()
+    return re.findall(r"[a-zµ]+", apart)
 
 
 def _is_unit(word: str, at: int) -> bool:
@@ -136,6 +142,12 @@ def in_base_unit(unit: str) -> float | None:
     if slash and count == "ops" and time in times:
         return 1 / times[time]
     return None if slash else _PREFIXES.get(unit.removesuffix("B"))
+
+
+def is_time_unit(unit: str) -> bool:
+    """Does :func:`in_base_unit` give seconds for this unit? ``ms``, ``ns/op``."""
+    time, slash, work = unit.partition("/")
+    return time in (*_SECONDS, *_SHORT_TIMES) and (not slash or work == "op")
 
 
 def parse_duration(text: str | float, where: str) -> float:

@@ -49,7 +49,7 @@ from concurve.readings.operations import Asked, Counted, asked_of
 from concurve.store import Store
 from concurve.store.rows import RunRow, TrialKey
 from concurve.store.run_head import RunHead, decode_head
-from concurve.terms import Level
+from concurve.terms import Level, joined_levels
 
 #: At most this many records of a cell are read: more would hardly change an estimate.
 TRIALS_READ = 200
@@ -107,7 +107,7 @@ def _hint(explanation: Explanation, recorded: list[dict[str, Level]]) -> list[st
     ]
     if not cells:
         return []
-    at = ",".join(f"{name}={cells[-1].parameters[name]}" for name in explanation.factors)
+    at = joined_levels([f"{name}={cells[-1].parameters[name]}" for name in explanation.factors])
     option = f" --at {shlex.quote(at)}" if at else ""
     command = f"concurve explain {explanation.run} --confirm{option}"
     return [f"Samples name no line of Java. {command} records in which lines the threads wait."]

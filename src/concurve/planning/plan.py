@@ -21,6 +21,7 @@ import msgspec
 from concurve.definition.controls import SPARE, parse_cpus
 from concurve.definition.inventory import LOOPBACK, Inventory, addresses, alike_hosts
 from concurve.definition.level_parts import part_values
+from concurve.definition.levels import levels_meant
 from concurve.definition.measured import asks_for_cache_misses
 from concurve.definition.readiness import check_address, check_line
 from concurve.definition.study import (
@@ -39,7 +40,7 @@ from concurve.planning.placing import placed
 from concurve.planning.searches import check_searches, is_search, together
 from concurve.secrets import reference
 from concurve.store.run_head import PROTOCOL, RunHead
-from concurve.terms import Level, Waiting
+from concurve.terms import Level, Waiting, same_level
 from concurve.wire.spec import ReadyProbe, RoleSpec, Sampling, TrialSpec
 from concurve.words import meant
 
@@ -249,12 +250,12 @@ def _base_levels(study: Study, effort: str, work: str | None) -> dict[str, Level
     factors = {factor.name: factor.levels for factor in study.factors_at(effort)}
     if study.base:
         for name, level in study.base.items():
-            if level not in factors[name]:
+            if same_level(level, factors[name]) is None:
                 raise StudyError(
                     f"base {name}={level} is not among the levels at effort {effort}",
                     meant(str(level), map(str, factors[name])),
                 )
-        return dict(study.base)
+        return levels_meant(study.base, factors)
     if work:
         return {work: min(factors[work], key=float)}
     return {name: levels[0] for name, levels in factors.items()}

@@ -14,7 +14,7 @@ import msgspec
 
 from concurve.definition.levels import parse_levels
 from concurve.errors import StudyError
-from concurve.terms import Level
+from concurve.terms import Level, joined_levels
 
 
 class _Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -179,14 +179,22 @@ def more_words(run: str, effort: str, setting: Mapping[str, Level], trials: int)
         raise StudyError(f"{trials} more trials", f"a number from 2 to {MORE_MAX}")
     words = ["run", f"run:{run}", f"--effort={effort}", f"--repeats={trials}..{trials}"]
     for name, level in setting.items():
-        text = _word(str(level))
-        if "=" in name or not text.strip() or parse_levels(text, 1, name) != (level,):
+        text = _word(joined_levels([level]))
+        if "=" in name or not _is_read_as(level, text):
             raise StudyError(
                 f"{name}={text[:80]} cannot be written as an option of the command line",
                 "the run again as a whole, or the study from a file with this level alone",
             )
         words.append(f"--set={_word(name)}={text}")
     return words
+
+
+def _is_read_as(level: Level, text: str) -> bool:
+    """Does the command line read this text as that level alone?"""
+    try:
+        return list(map(str, parse_levels(text, 1, "level"))) == [str(level)]
+    except StudyError:
+        return False
 
 
 def _options(form: object, names: tuple[str, ...]) -> list[str]:

@@ -17,7 +17,7 @@ from concurve.findings.run import TrialFindings
 from concurve.stats.best import best_set
 from concurve.stats.blocks import Blocks, block_ratio
 from concurve.stats.resolution import relative
-from concurve.terms import Level
+from concurve.terms import Level, cell_key
 
 
 class Setting(NamedTuple):
@@ -90,7 +90,7 @@ def _settings(
     blocks = run.blocks(name)
     groups: dict[tuple[Level, ...], list[_Candidate]] = {}
     for cell in run.cells:
-        is_meant = asked.where.items() <= cell.parameters.items()
+        is_meant = cell_key(asked.where) <= cell_key(cell.parameters)
         values = blocks.get(cell.index, {})
         if is_meant and values and cell.status != "skipped" and asked.factor in cell.parameters:
             key = tuple(

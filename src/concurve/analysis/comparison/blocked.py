@@ -13,9 +13,7 @@ from concurve.findings.explanation import BLOCKED_MIN, CellExplanation, Explanat
 from concurve.findings.run import Report
 from concurve.findings.several import BlockedDifference
 from concurve.findings.stacks import difference_ns, without_lines
-from concurve.terms import Level
-
-Key = frozenset[tuple[str, Level]]
+from concurve.terms import CellKey, cell_key
 
 
 def blocked_differences(
@@ -82,10 +80,12 @@ def _pairs(base: Report, new: Report, names: Collection[str]) -> Iterator[Blocke
         )
 
 
-def _sampled(explanation: Explanation | None, names: Collection[str]) -> dict[Key, CellExplanation]:
+def _sampled(
+    explanation: Explanation | None, names: Collection[str]
+) -> dict[CellKey, CellExplanation]:
     cells = explanation.cells if explanation is not None else ()
     return {
-        frozenset(without(cell.parameters, names).items()): msgspec.structs.replace(
+        cell_key(without(cell.parameters, names)): msgspec.structs.replace(
             cell, stacks=without_lines(cell.stacks)
         )
         for cell in cells
@@ -93,9 +93,9 @@ def _sampled(explanation: Explanation | None, names: Collection[str]) -> dict[Ke
     }
 
 
-def _varying(cells: Sequence[Key]) -> set[str]:
+def _varying(cells: Sequence[CellKey]) -> set[str]:
     """The factors in which the cells differ."""
-    levels = Counter(name for name, _ in frozenset[tuple[str, Level]]().union(*cells))
+    levels = Counter(name for name, _ in frozenset[tuple[str, str]]().union(*cells))
     return {name for name, number in levels.items() if number > 1}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from concurve.analysis.comparison.options import Options
@@ -19,7 +19,7 @@ from concurve.stats.moments import growth, stdev
 from concurve.stats.power import trials_to_tell
 from concurve.stats.resolution import relative
 from concurve.stats.serial import stretched
-from concurve.terms import IndicatorInfo, Level
+from concurve.terms import CellKey, IndicatorInfo, Level
 
 #: What may need fewer trials where a machine is shared.
 CPU_TIME = "cpu_seconds"
@@ -129,9 +129,7 @@ def draft_of(
     )
 
 
-def _doubt(
-    sides: tuple[Side, Side], keys: tuple[frozenset[tuple[str, Level]], ...], info: IndicatorInfo
-) -> str:
+def _doubt(sides: tuple[Side, Side], keys: tuple[CellKey, ...], info: IndicatorInfo) -> str:
     """The run whose figure is in doubt, so that nothing is said of the ratio; empty if none is."""
     for side, key in zip(sides, keys, strict=True):
         for cells, run in zip(side.cells, side.sessions, strict=True):
@@ -166,7 +164,7 @@ def _is_clear(
     cells = [side.cells[0][key] for side, key in zip(sides, (pair.base, pair.new), strict=True)]
     if len(run.roles) != 1 or not _are_alike(cells, _THREADS, 1.0):
         return False
-    levels = (level for _, level in pair.base ^ pair.new)
+    levels = _levels_apart(cells)
     are_numbers = any(isinstance(level, (int, float)) for level in levels)
     if are_numbers and not (_is_single(cells) and _are_alike(cells, _CPUS, _CPUS_ALIKE)):
         return False
@@ -181,6 +179,14 @@ def _is_clear(
         return True
     quiet = [centre([values[block] for block in both]) for values in (new, base)]
     return (quiet[0] > quiet[1]) == (ratio.value > 1)
+
+
+def _levels_apart(cells: Sequence[CellFindings]) -> Iterator[Level]:
+    """The levels by which two cells differ."""
+    one, other = (cell.parameters for cell in cells)
+    for name in dict.fromkeys((*one, *other)):
+        if one.get(name) != other.get(name):
+            yield from (own[name] for own in (one, other) if name in own)
 
 
 def _undisturbed(run: TrialFindings, cell: CellFindings, values: Blocks) -> Blocks:
@@ -210,7 +216,7 @@ def is_staged(sides: Sequence[Side]) -> bool:
 
 def _compared(
     sides: tuple[Side, Side],
-    keys: tuple[frozenset[tuple[str, Level]], ...],
+    keys: tuple[CellKey, ...],
     columns: Columns,
     name: str,
 ) -> _Compared:
@@ -231,7 +237,7 @@ def _compared(
 
 def _lack(
     sides: tuple[Side, Side],
-    keys: tuple[frozenset[tuple[str, Level]], ...],
+    keys: tuple[CellKey, ...],
     found: _Compared,
     info: IndicatorInfo,
 ) -> str:

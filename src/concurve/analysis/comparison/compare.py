@@ -54,7 +54,7 @@ from concurve.stats.comparison import (
     deciding_intervals,
     directions,
 )
-from concurve.terms import IndicatorInfo, Level
+from concurve.terms import IndicatorInfo, Level, cell_key
 from concurve.words import meant
 
 
@@ -161,7 +161,7 @@ def _drafted_levels(
     base, *others = _levels(run, factor, known[factor], levels)
     side = side_of(f"{factor}={base}", [run])
     pairs = [
-        Pair(cell.parameters, frozenset({**cell.parameters, factor: base}.items()), key)
+        Pair(cell.parameters, cell_key({**cell.parameters, factor: base}), key)
         for key, cell in side.cells[0].items()
         if cell.parameters[factor] in others
     ]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -18,14 +18,12 @@ from concurve.findings.comparison import Comparison
 from concurve.findings.explanation import CellExplanation
 from concurve.findings.run import Report
 from concurve.findings.several import CausesOfCell, Difference, Several
-from concurve.terms import Factor, Level
+from concurve.terms import CellKey, Factor, Level, cell_key
 
 #: So many runs are compared with a base at once: more curves than colours cannot be told apart.
 NEWS_MAX = 7
 #: The blocked time of so many cells is shown place by place, those that differ most.
 BLOCKED_MAX = 4
-
-Key = frozenset[tuple[str, Level]]
 
 
 def compare_several(
@@ -104,6 +102,7 @@ def _overlaid(runs: Sequence[Report], factor: str) -> Report:
     """A report with the cells of all runs, each of which is a level of one more factor. What is
     found by comparing the cells of one run is not in it."""
     ids = tuple(run.run.id for run in runs)
+    factors = tuple(_joined(runs))
     cells: list[CellFindings] = []
     dots: list[Dot] = []
     for run in runs:
@@ -112,7 +111,7 @@ def _overlaid(runs: Sequence[Report], factor: str) -> Report:
             msgspec.structs.replace(
                 cell,
                 index=index[cell.index],
-                parameters={factor: run.run.id, **cell.parameters},
+                parameters={factor: run.run.id, **_as_joined(cell.parameters, factors)},
                 base=None if cell.base is None else index.get(cell.base),
             )
             for cell in run.cells
@@ -124,7 +123,7 @@ def _overlaid(runs: Sequence[Report], factor: str) -> Report:
         ]
     return msgspec.structs.replace(
         runs[0],
-        factors=(Factor(name=factor, levels=ids), *_joined(runs)),
+        factors=(Factor(name=factor, levels=ids), *factors),
         cells=tuple(cells),
         dots=tuple(dots),
         best=(),
@@ -137,21 +136,29 @@ def _overlaid(runs: Sequence[Report], factor: str) -> Report:
     )
 
 
+def _as_joined(parameters: Mapping[str, Level], factors: Sequence[Factor]) -> dict[str, Level]:
+    """The levels of a cell as the factors of all runs have them."""
+    known = {item.name: {str(level): level for level in item.levels} for item in factors}
+    return {name: known.get(name, {}).get(str(it), it) for name, it in parameters.items()}
+
+
 def _joined(runs: Sequence[Report]) -> Iterator[Factor]:
-    """The factors of all runs, each with the levels of all."""
+    """The factors of all runs, each with the levels of all. A level that is a number in one run and
+    a text in another one is what it is in the first."""
     known = {item.name: item for run in reversed(runs) for item in run.factors}
     names = dict.fromkeys(item.name for run in runs for item in run.factors)
     for name in names:
-        levels = dict.fromkeys(
-            level for run in runs for item in run.factors if item.name == name
-            for level in item.levels
-        )  # fmt: skip
-        yield msgspec.structs.replace(known[name], levels=tuple(levels))
+        levels: dict[str, Level] = {}
+        for run in runs:
+            for item in run.factors:
+                for level in item.levels if item.name == name else ():
+                    levels.setdefault(str(level), level)
+        yield msgspec.structs.replace(known[name], levels=tuple(levels.values()))
 
 
 def _causes(runs: Sequence[Report]) -> Iterator[CausesOfCell]:
-    by_run: list[dict[Key, CellExplanation]] = [
-        {frozenset(cell.parameters.items()): cell for cell in run.explanation.cells}
+    by_run: list[dict[CellKey, CellExplanation]] = [
+        {cell_key(cell.parameters): cell for cell in run.explanation.cells}
         if run.explanation is not None
         else {}
         for run in runs

@@ -12,7 +12,7 @@ from concurve.errors import ComparisonError
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Findings, TrialFindings
 from concurve.host.same_machine import is_same_machine, machine_differences
-from concurve.terms import Level
+from concurve.terms import CellKey, Level, cell_key
 
 #: A warning names at most this many cells.
 _NAMED_MAX = 3
@@ -24,22 +24,21 @@ class Side(NamedTuple):
 
     name: str
     sessions: tuple[TrialFindings, ...]
-    cells: tuple[dict[frozenset[tuple[str, Level]], CellFindings], ...]
+    cells: tuple[dict[CellKey, CellFindings], ...]
 
 
 class Pair(NamedTuple):
     """Two cells to compare: how the table names them, and where they are on each side."""
 
     parameters: dict[str, Level]
-    base: frozenset[tuple[str, Level]]
-    new: frozenset[tuple[str, Level]]
+    base: CellKey
+    new: CellKey
 
 
 def side_of(name: str, sessions: Sequence[TrialFindings], apart: Collection[str] = ()) -> Side:
     """Runs as a side of that name; the factors ``apart`` do not name its cells."""
     cells = tuple(
-        {frozenset(without(cell.parameters, apart).items()): cell for cell in run.cells}
-        for run in sessions
+        {cell_key(without(cell.parameters, apart)): cell for cell in run.cells} for run in sessions
     )
     return Side(name, tuple(sessions), cells)
 
@@ -78,18 +77,18 @@ def without(parameters: Mapping[str, Level], names: Collection[str]) -> dict[str
     return {name: level for name, level in parameters.items() if name not in names}
 
 
-def _levels(runs: Sequence[Findings]) -> dict[str, tuple[Level, ...]]:
-    """The levels of each factor in all these runs."""
+def _levels(runs: Sequence[Findings]) -> dict[str, tuple[str, ...]]:
+    """The levels of each factor in all these runs, as texts."""
     named = dict.fromkeys(name for run in runs for cell in run.cells for name in cell.parameters)
     return {
         name: tuple(
-            dict.fromkeys(cell.parameters.get(name, "") for run in runs for cell in run.cells)
+            dict.fromkeys(str(cell.parameters.get(name, "")) for run in runs for cell in run.cells)
         )
         for name in named
     }
 
 
-def common_cells(base: Side, new: Side) -> tuple[list[frozenset[tuple[str, Level]]], list[str]]:
+def common_cells(base: Side, new: Side) -> tuple[list[CellKey], list[str]]:
     """Cells that every session of both sides has, and a warning about the others."""
     everywhere = [*base.cells, *new.cells]
     common = [key for key in new.cells[0] if all(key in cells for cells in everywhere)]

@@ -7,11 +7,11 @@ from types import MappingProxyType
 
 from concurve.analysis.run.tables import Table, is_staged
 from concurve.analysis.samples import MissingError, Samples
-from concurve.planning.plan import Plan, describe
+from concurve.planning.plan import Cell, Plan, describe
 from concurve.planning.protocol import Protocol
 from concurve.stats.blocks import Blocks
 from concurve.store.run_head import RunHead
-from concurve.terms import IndicatorInfo, Level
+from concurve.terms import IndicatorInfo, Level, cell_key, same_level
 
 
 def samples_of(
@@ -28,22 +28,23 @@ def samples_of(
     of the quiet trials alone, where those of the figures hold others too; ``absent`` says why
     indicators are absent. Cells whose load ``failed`` have no values: those are of errors."""
     better = {info.name: info.better for info in infos}
-    left_out = {(item.factor, item.level): item.says for item in head.left_out}
+    left_out = {(item.factor, str(item.level)): item.says for item in head.left_out}
 
-    places = {frozenset(cell.parameters.items()): cell.index for cell in plan.cells}
+    places = {cell_key(cell.parameters): cell.index for cell in plan.cells}
 
     def cell_at(parameters: Mapping[str, Level]) -> int:
-        place = places.get(frozenset(parameters.items()))
+        place = places.get(cell_key(parameters))
         if place is not None:
             return place
         name = describe(dict(parameters))
         found = [
             cell.index
             for cell in plan.cells
-            if all(cell.parameters.get(key) == level for key, level in parameters.items())
+            if all(_has(cell, factor, level) for factor, level in parameters.items())
         ]
         if not found:
-            lacking = [left_out[item] for item in parameters.items() if item in left_out]
+            items = ((factor, str(level)) for factor, level in parameters.items())
+            lacking = [left_out[item] for item in items if item in left_out]
             why = f": {lacking[0]}" if lacking else f" at effort {plan.effort}"
             raise MissingError(f"was not run{why}", name)
         if len(found) > 1:
@@ -81,3 +82,9 @@ def samples_of(
         if quiet is None
         else samples_of(head, plan, protocol, quiet, infos, None, absent, failed),
     )
+
+
+def _has(cell: Cell, factor: str, level: Level) -> bool:
+    """Is this the level of the factor in the cell?"""
+    own = cell.parameters.get(factor)
+    return own is not None and same_level(level, [own]) is not None

@@ -134,7 +134,7 @@ def _whole(name: str, cell: CellExplanation, scale: fmt.Scale) -> str:
     if shown is None or not shown.half:
         time = _time(cell.blocked_ns, scale)
     else:
-        time = fmt.with_unit(f"{shown.value} ± {shown.half}", scale.symbol)
+        time = fmt.with_unit(f"{shown.value} {shown.spread}", scale.symbol)
     return f"{name}: {time} blocked"
 
 

@@ -10,6 +10,7 @@ from concurve.findings.explanation import Explanation
 from concurve.findings.run import Findings, Report
 from concurve.report import format as fmt
 from concurve.report.document import Column, Paragraph, Role, Section, Table, Text, Tone
+from concurve.terms import cell_key
 
 TONES = {
     "supported": Tone.GOOD,
@@ -113,6 +114,6 @@ def _limit(claim: ClaimFinding, primary: str, explanation: Explanation | None) -
     cells = [
         cell
         for cell in explanation.cells
-        if claim.cell and claim.cell.items() <= cell.parameters.items()
+        if claim.cell and cell_key(claim.cell) <= cell_key(cell.parameters)
     ]
     return f"{cells[0].cause}: {cells[0].evidence}" if len(cells) == 1 else ""

@@ -161,6 +161,6 @@ def _times(figure: Estimate | None) -> Cell:
     if figure is None or figure.low is None or figure.high is None:
         return Missing("too few trials")
     shown = fmt.estimate(figure, fmt.Scale(1.0, ""))
-    spread = f"± {shown.half}" if shown.half else ""
-    span = f"{shown.low} to {shown.high}"
-    return Number(f"{shown.value} ×", spread, span, figure.value, shown.is_skewed)
+    if shown.half is None:  # an interval without an end
+        return Missing("too few trials")
+    return Number(f"{shown.value} ×", shown.spread, shown.span, figure.value, shown.is_skewed)

@@ -16,6 +16,7 @@ from concurve.errors import StoreError
 from concurve.web import forms
 from concurve.web.addresses.parts import number_of
 from concurve.web.answers import as_json
+from concurve.web.aside import LateError
 from concurve.web.catalogue import packaged
 from concurve.web.measurements import Measurement
 from concurve.web.site import Site
@@ -36,10 +37,24 @@ async def started(site: Site, words: list[str]) -> Response:
     """
     await _wait_for_the_end(site)
     await site.refuse_while_measured()
-    site.give_way()
     site.quiet.come_back()
     begun = await site.measurements.start(words)
-    return as_json(await begun.begun(BEGUN_SECONDS))
+    said, _ = await asyncio.gather(begun.begun(BEGUN_SECONDS), _make_room(site, begun))
+    return as_json(said)
+
+
+async def _make_room(site: Site, begun: Measurement) -> None:
+    """End what would run beside a measurement once it has the machine, or waits for a quiet one. A
+    command line that is refused ends nothing."""
+    until = time.monotonic() + BEGUN_SECONDS
+    while time.monotonic() < until:
+        if begun.has_ended:
+            return
+        with contextlib.suppress(LateError):
+            if await site.looked():
+                break
+        await asyncio.sleep(_LOOK_SECONDS)
+    site.give_way()
 
 
 async def _wait_for_the_end(site: Site) -> None:
