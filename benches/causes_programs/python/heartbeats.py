@@ -22,7 +22,7 @@ def asked(sensor: int, number: int) -> float:
     return value
 
 
-def watch(sensors: range, start: float, readings: dict, lock: threading.Lock) -> None:
+def watch(sensors: range, start: float, readings: dict[int, float], lock: threading.Lock) -> None:
     for number in range(ROUNDS):
         for sensor in sensors:
             value = asked(sensor, number)
@@ -35,11 +35,11 @@ def watch(sensors: range, start: float, readings: dict, lock: threading.Lock) ->
 
 def main() -> None:
     workers = int(sys.argv[1])
-    lines: queue.SimpleQueue = queue.SimpleQueue()
+    lines: queue.SimpleQueue[logging.LogRecord] = queue.SimpleQueue()
     logging.basicConfig(level=logging.INFO, handlers=[logging.handlers.QueueHandler(lines)])
     listener = logging.handlers.QueueListener(lines, logging.StreamHandler(io.StringIO()))
     listener.start()
-    readings: dict = {}
+    readings: dict[int, float] = {}
     lock = threading.Lock()
     start = time.monotonic()
     threads = [

@@ -21,8 +21,8 @@ def made(number: int) -> str:
     )
 
 
-def count(lines: list[str]) -> Counter:
-    statuses: Counter = Counter()
+def count(lines: list[str]) -> Counter[tuple[str, str]]:
+    statuses: Counter[tuple[str, str]] = Counter()
     for line in lines:
         found = LINE.match(line)
         if found is not None:
@@ -32,7 +32,7 @@ def count(lines: list[str]) -> Counter:
 
 def main() -> None:
     lines = [made(number) for number in range(2_000)]
-    total: Counter = Counter()
+    total: Counter[tuple[str, str]] = Counter()
     with ThreadPoolExecutor(int(sys.argv[1])) as pool:
         for statuses in pool.map(count, [lines] * 125):
             total.update(statuses)

@@ -22,7 +22,7 @@ def amount(invoice: int) -> int:
     return cents
 
 
-def bill(invoices: list[int], answers) -> None:
+def bill(invoices: list[int], answers: "multiprocessing.SimpleQueue[int]") -> None:
     answers.put(sum(amount(invoice) for invoice in invoices))
 
 
@@ -31,7 +31,7 @@ def main() -> None:
     shards: list[list[int]] = [[] for _ in range(workers)]
     for invoice in range(INVOICES):
         shards[tenant_of(invoice) % workers].append(invoice)
-    answers = multiprocessing.SimpleQueue()
+    answers: multiprocessing.SimpleQueue[int] = multiprocessing.SimpleQueue()
     processes = [multiprocessing.Process(target=bill, args=(shard, answers)) for shard in shards]
     for process in processes:
         process.start()
