@@ -353,6 +353,58 @@ def test_sleepers_that_do_not_wait_for_one_another_hold_no_lock() -> None:
     assert cause_of(late, base).cause == "none"
 
 
+def test_of_a_jvm_a_pool_whose_holder_sleeps_is_not_told_apart_from_idle_threads() -> None:
+    """Both wait at futexes for a time, as the threads of a scheduled pool do until their next task;
+    no sample names a line of Java."""
+    machine = thread(0.001, futex=0.999, name="VM Thread", switches=5)
+    base = level(1, [timed(), machine, LAUNCHER])
+    said = cause_of(level(2, [timed(0.05), timed(0.05), machine, LAUNCHER]), base)
+    assert said.cause == "none" and "or for a lock whose holder sleeps" in said.words
+
+
+def test_a_thread_that_waits_throughout_is_not_active_where_all_hardly_run() -> None:
+    """The listener of a log has a tenth of what threads use that sleep; it waits for work."""
+    listener = thread(0.0005, futex=0.9995, switches=4)
+    sleeper = thread(0.004, sleep=0.996, switches=25)
+    base = level(1, [sleeper, listener, LAUNCHER])
+    own = level(8, [*[sleeper] * 8, listener, LAUNCHER])
+    assert (base.threads, own.threads) == (1, 8)
+    assert cause_of(own, base).cause == "none"
+    # One that waits for a lock is woken again and again, or runs.
+    assert level(2, [sleeper, {**listener, "switches": 25}, LAUNCHER]).threads == 2
+    assert level(2, [sleeper, {**listener, "cpu": 0.03, "futex": 0.97}, LAUNCHER]).threads == 2
+
+
+def of_python(threads: Sequence[Thread], wall: float, runtime: str | None = "cpython") -> Breakdown:
+    """Threads of a process that an interpreter of Python runs, where a ``runtime`` says so."""
+    site = SiteRecord(
+        primitive="condition", call="futex", module="/app.py", offset="0x1", found="cfi",
+        readings=6, threads=1, waiters=(ThreadReadings(100, 6),), runtime=runtime,
+    )  # fmt: skip
+    made = role(threads, None, wall=round(wall * WALL))
+    sites = SitesRecord(readings=6, listed=(site,))
+    found = account(record(msgspec.structs.replace(made, pid=100, sites=sites)), ALONE_ASKED, 2)
+    assert found is not None
+    cells = breakdown([found] * 5)
+    assert cells is not None
+    return cells
+
+
+def test_python_s_threads_that_run_one_at_a_time_and_always_wait_for_its_lock() -> None:
+    """Their first thread takes results meanwhile, and looks like one that has no work for them."""
+    first = thread(0.1, queue=0.02, futex=0.88, tid=100, switches=150)
+    base = level(1, [thread(0.88, futex=0.12, switches=120), first])
+    half = thread(0.44, queue=0.02, futex=0.54, switches=130)
+    said = cause_of(of_python([half, half, first], 1.0), base)
+    assert said.cause == "lock" and "the GIL" in said.words
+    # Who waits for work leaves the CPU; who does not hold it runs beside another.
+    rare = thread(0.3, futex=0.7, switches=130)
+    assert "GIL" not in cause_of(of_python([rare, rare, first], 1.0), base).words
+    both = thread(0.7, futex=0.3, switches=130)
+    assert "GIL" not in cause_of(of_python([both, both, first], 0.7), base).words
+    assert "GIL" not in cause_of(of_python([half, half, first], 1.0, runtime=None), base).words
+
+
 def test_a_pool_that_another_thread_feeds_is_no_lock_though_its_feeder_hardly_runs() -> None:
     feeder = thread(0.02, futex=0.98, name="java", tid=150, switches=250)
     base = level(1, [timed(), feeder, LAUNCHER])
@@ -979,3 +1031,53 @@ def test_operations_that_the_clients_report_are_summed() -> None:
     loads = [role([thread(0.1)], 50.0, f"load-{n}") for n in (1, 2)]
     found = account(record(role([thread(0.5)], None), *loads), SERVED)
     assert found is not None and (found.operations, found.counted) == (100.0, "reported")
+
+
+def test_processes_that_ask_one_another_through_sockets_wait_for_no_other_machine() -> None:
+    """In the base one asks and one answers, so one of the two always runs."""
+    asks = of([thread(0.5, network=0.5), thread(0.48, network=0.52)])
+    said = cause_of(asks, None)
+    assert said.cause == "none" and "one another, through sockets" in said.words
+    waits = of([thread(0.2, network=0.8), thread(0.2, network=0.8)])
+    assert cause_of(waits, None).cause == "io"
+
+
+def test_cpus_limit_nothing_where_workers_fit_them_and_lose_nothing() -> None:
+    """Helpers make more threads ready than there are CPUs; the work still scales, or better."""
+    helper = thread(0.3, pipe=0.7, name="helper", switches=900)
+    base = level(1, [thread(0.55, pipe=0.45, switches=900), helper])
+    busy = thread(0.65, 0.35, switches=20)
+    own = level(2, [busy, busy, {**helper, "queue": 0.1}, {**helper, "queue": 0.1}], wall=0.45)
+    assert own.threads == 4 and cause_of(own, base).cause == "none"
+    # More workers than CPUs are limited by these, though as much is done as can be.
+    many = level(4, [thread(0.5, 0.5, switches=20)] * 4, wall=0.5)
+    assert cause_of(many, level(1, [thread(0.99, 0.01, switches=2)])).cause == "cpu"
+
+
+def test_what_is_above_all_of_the_base_in_each_trial_is_no_chance() -> None:
+    """A line of a cache costs twice or five times as much, as its CPUs are near or far."""
+    base = level(1, [thread(0.99, 0.01, switches=2)])
+
+    def by_turns(*walls: float) -> Breakdown:
+        busy = thread(0.99, 0.01, switches=2)
+        found = [
+            account(record(role([busy, busy], None, wall=round(it * WALL))), ALONE_ASKED, 2)
+            for it in walls
+        ]
+        made = breakdown([each for each in found if each is not None])
+        assert made is not None
+        return made
+
+    assert cause_of(by_turns(2.5, 1.0, 2.5, 1.0), base).cause == "coherency"
+    assert cause_of(by_turns(2.5, 1.0, 1.0), base).cause == "none"  # too few to say so
+    assert cause_of(by_turns(2.5, 0.4, 2.5, 0.4), base).cause == "none"
+
+
+def test_a_compiler_of_a_jvm_that_runs_beside_the_workers_is_no_quota() -> None:
+    """Three threads run for a part of the time, on two CPUs."""
+    machine = thread(0.001, futex=0.999, name="VM Thread", switches=5)
+    compiler = thread(0.1, futex=0.9, name="C2 CompilerThre", switches=70)
+    base = level(1, [thread(0.98, 0.02, switches=3), machine, compiler, LAUNCHER])
+    busy = thread(0.78, 0.22, switches=6)
+    own = level(2, [busy, busy, machine, compiler, LAUNCHER], wall=0.64)
+    assert cause_of(own, base).cause != "quota"

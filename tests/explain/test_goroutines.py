@@ -14,16 +14,17 @@ from tests.helpers.explaining import Thread, thread
 
 
 def runtime(running: float, collecting: float = 0.0, **waiting: float) -> Runtime:
-    """Means of 100 readings; the reasons of waits by short names."""
+    """Means of 100 readings; the reasons of waits by short names, and ``calls`` of the system."""
     reasons = {
         "lock": "sync.Mutex.Lock", "send": "chan send", "receive": "chan receive",
         "group": "sync.WaitGroup.Wait", "marking": "GC worker (active)", "idle": "GC worker (idle)",
         "io": "IO wait",
     }  # fmt: skip
+    calls = round(100 * waiting.pop("calls", 0.0))
     counts = {reasons[name]: round(100 * number) for name, number in waiting.items()}
     return Runtime(
         "go", readings=100, collecting=round(100 * collecting), running=round(100 * running),
-        waiting=counts,
+        waiting=counts, in_calls=calls,
     )  # fmt: skip
 
 
@@ -218,3 +219,12 @@ def test_of_workers_that_wait_for_what_is_outside_those_at_a_lock_are_told() -> 
     base = go(1, (0.3, 0.2), runtime=runtime(0.5, group=1, io=0.5))
     own = go(2, (0.35, 0.35), wall=0.7, runtime=runtime(0.7, group=1, io=0.7, lock=0.6))
     assert cause_of(own, base).cause == "lock"
+
+
+def test_goroutines_that_take_turns_in_system_calls_are_not_one_alone() -> None:
+    """On the average one of two runs, while the other one waits for the kernel."""
+    base = go(1, (0.6, 0.4), runtime=runtime(0.6, group=1, calls=0.4))
+    own = go(2, (0.5, 0.5), runtime=runtime(1.0, group=1, calls=1.0))
+    assert cause_of(own, base).cause != "serial"
+    alone = go(2, (0.5, 0.5), runtime=runtime(1.0, group=1))
+    assert cause_of(alone, base).cause == "serial"

@@ -63,6 +63,7 @@ def cell(
     machine = {name: more.pop(name) for name in ("steal", "foreign") if name in more}
     asked = more.pop("asked", ASKED)
     cores = more.pop("cores", None)
+    is_virtual = more.pop("virtual", False)
     khz = more.pop("khz", None)
     accounts = [
         account(
@@ -70,6 +71,7 @@ def cell(
             asked,
             level,
             cores,
+            is_virtual,
         )
         for noise in (1 + 0.002 * rng.random() for _ in range(5))
     ]
@@ -129,6 +131,27 @@ def test_a_program_that_starts_no_workers_is_serial() -> None:
     only = thread(0.99, name="program", tid=FIRST, switches=3)
     said = cause_of(cell(2, [only]), cell(1, [only]))
     assert said.cause == "serial"
+
+
+def test_a_worker_with_hardly_any_of_the_work_is_an_imbalance() -> None:
+    """It ran, and ended long before the other. A pool of which only one has work is serial."""
+    own = cell(2, [worker(), worker(lived=0.06), joining()], wall=0.94)
+    said = cause_of(own, BASE)
+    assert said.cause == "imbalance" and lost(own).parts["imbalance"] > 0.8
+    idle = worker(0.002, futex=0.998)
+    assert cause_of(cell(2, [worker(), idle, joining()]), BASE).cause == "serial"
+    # One of three that were asked for is not there.
+    three = cell(3, [worker(), worker(lived=0.06), joining()], wall=0.94, cpus=(0, 1, 2))
+    assert cause_of(three, BASE).cause == "serial"
+
+
+def test_even_work_on_cpus_of_different_speed_is_no_imbalance() -> None:
+    """Where one of two CPUs is slower, all cost as much more as the other worker waits."""
+    slow = cell(2, [worker(), worker(lived=0.49 / 0.65), joining()], wall=0.65)
+    assert cause_of(slow, BASE).cause != "imbalance"
+    # Uneven work costs nothing more, or far less than the others wait.
+    uneven = cell(2, [worker(), worker(lived=0.5 / 0.65), joining()], wall=0.565)
+    assert cause_of(uneven, BASE).cause == "imbalance"
 
 
 def test_a_worker_with_most_of_the_work_is_an_imbalance() -> None:
@@ -1012,3 +1035,29 @@ def test_work_that_each_process_does_anew_is_not_called_shared_data() -> None:
     # So much cannot be done anew by two.
     assert cause_of(processes(2, 3.0), processes(1, 1.0)).cause == "coherency"
     assert cause_of(hardware(2, 1.5, rss=3 << 20), hardware(1, 1.0)).cause == "coherency"
+
+
+def test_waits_of_the_first_thread_for_a_cpu_are_no_loss_of_the_workers() -> None:
+    """It waits while they run, and starts nothing late: they are what the capacity is of."""
+    base = cell(1, [worker(), joining()])
+    busy = worker(0.6, queue=0.1, futex=0.3, switches=60)
+    first = thread(0.1, queue=0.4, futex=0.5, name="program", tid=FIRST, switches=40)
+    own = cell(2, [busy, busy, first], wall=0.7)
+    assert own.capacity["queue"][0] / (0.7 * WALL) == pytest.approx(0.2, abs=0.02)
+    assert lost(own, base).possible == 2
+
+
+def test_cpus_of_a_virtual_machine_may_share_a_core_of_its_host() -> None:
+    """It does not tell, and two threads of one core cost no more than twice as much."""
+    slow = [worker(), worker(), joining()]
+    said = cause_of(cell(2, slow, wall=0.7, virtual=True, rss=8 << 20), BASE)
+    assert (said.cause, said.either) == ("coherency", "smt")
+    assert "share a core of its host" in said.words
+    assert cause_of(cell(2, slow, wall=0.7, rss=8 << 20), BASE).either is None
+    assert cause_of(cell(2, slow, wall=1.5, virtual=True, rss=8 << 20), BASE).either is None
+    assert (
+        cause_of(cell(2, slow, wall=0.7, virtual=True, rss=8 << 20, cores=1), BASE).cause == "smt"
+    )
+    large = cause_of(cell(2, slow, wall=0.7, virtual=True, rss=200 << 20), BASE)
+    assert (large.cause, large.either) == ("memory", "coherency")
+    assert "share a core of its host" in large.words

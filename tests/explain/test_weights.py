@@ -161,3 +161,17 @@ def test_a_share_that_may_be_nothing_and_all_has_no_number() -> None:
     assert used_up("", 0.5, None, half=0.48) == f"{said}."
     assert used_up("CPUs", 0.5, second, half=0.48) == f"{said}; next: client, 90 %."
     assert used_up("", 0.5, None, half=0.44) == " That is 50 % [6 %, 94 %] of the loss."
+
+
+def test_waits_of_the_woken_for_a_cpu_are_a_part_of_what_a_lock_costs() -> None:
+    """Who is woken waits where the other one still runs, though there is a CPU for each."""
+    base = cell(1, [worker(), joining()])
+    woken = worker(0.5, queue=0.25, futex=0.25, switches=600)
+    own = cell(2, [woken, woken, joining()])
+    said = cause_of(own, base)
+    found = weight(own, base)
+    assert said.cause == "lock" and found.share is not None
+    assert found.share.value == pytest.approx(1, abs=0.03)
+    # Where others take CPUs they may be what it waits for.
+    beside = weight(cell(2, [woken, woken, joining()], foreign=0.1), base)
+    assert beside.share is None or beside.share.value < 0.6

@@ -24,6 +24,7 @@ from concurve.explain.threads import (
     dispatcher_of,
     idle_threads,
     is_fed,
+    is_python,
     own_time,
     present,
     ready_beside_idle,
@@ -51,6 +52,7 @@ from concurve.wire.record import (
     PhaseRecord,
     RoleRecord,
     SitesRecord,
+    ThreadRecord,
     TrialRecord,
     Usage,
 )
@@ -90,14 +92,18 @@ class Account(NamedTuple):
     ``pinned``: a worker may not use all CPUs of its role. ``level`` is the number of workers that
     were asked for, where a factor counts them. ``sites``: where in the program threads that have
     work waited for locks. ``in_turns``: the workers never ran together. ``hot``: where they
-    ran, of whole runs and of roles that serve. ``is_jvm``: a JVM runs the threads; ``stops`` is how
+    ran, of whole runs and of roles that serve. ``is_python``: its threads are of one process, which
+    an interpreter of Python runs. ``is_jvm``: a JVM runs the threads; ``stops`` is how
     often the thread slept by which it stops all others, and ``compiler_queue_ns`` how long a thread
     that compiles waited for a CPU. ``is_fed``: another thread may wake them again and again.
     ``asleep``: active threads that sleep at a time, and are no workers. ``names`` are those of all
     threads, by their numbers. ``has_every_cpu``: the role was granted all CPUs of the machine.
+    ``beside`` are threads that are not active, and still use a tenth of the CPU time of the busiest
+    one, as those that compile in a JVM do.
     ``ready_idle`` is the share of their waits for a CPU in which another CPU had none of them to
     run, ``blocks`` how many the role read and wrote in its whole life; each ``None`` where it is
-    not known. ``apart``: each active thread is a process of its own.
+    not known. ``apart``: each active thread is a process of its own. ``may_share_cores``: the
+    machine is a virtual one, which does not tell which of its CPUs share a core of the host.
     """
 
     operations: float
@@ -140,6 +146,7 @@ class Account(NamedTuple):
     sites: SitesRecord | None = None
     in_turns: bool = False
     hot: Hot | None = None
+    is_python: bool = False
     is_jvm: bool = False
     stops: float = 0.0
     compiler_queue_ns: float = 0.0
@@ -147,17 +154,23 @@ class Account(NamedTuple):
     asleep: float = 0.0
     names: Mapping[int, str] = {}
     has_every_cpu: bool = True
+    beside: int = 0
     ready_idle: float | None = None
     blocks: float | None = None
     apart: bool = False
+    may_share_cores: bool = False
 
 
 def account(
-    record: TrialRecord, asked: Asked, work_level: float | None = None, cores: int | None = None
+    record: TrialRecord,
+    asked: Asked,
+    work_level: float | None = None,
+    cores: int | None = None,
+    is_virtual: bool = False,
 ) -> Account | None:
     """Where the time went; ``None`` if the record has no such role, or it took no time.
     ``work_level`` is the level of the factor that counts as concurrency, ``cores`` the number of
-    cores of the machine."""
+    cores of the machine, and whether it ``is_virtual``."""
     roles = asked.roles
     role = record.role(roles.subject)
     if role is None:
@@ -251,6 +264,7 @@ def account(
         sites=sites,
         in_turns=takes_turns(workers, wall),
         hot=hot,
+        is_python=is_python(role) and len({thread.pid for thread in workers}) == 1,
         is_jvm=bool(service_threads(role.threads.listed)),
         stops=stops_of(role.threads.listed),
         compiler_queue_ns=compiler_queue_of(role.threads.listed),
@@ -258,8 +272,10 @@ def account(
         asleep=asleep_beside(active, wall),
         names={thread.tid: thread.name for thread in role.threads.listed},
         has_every_cpu=not role.controls.cpus or len(role.controls.cpus) == machine.cpus,
+        beside=_beside(role, workers),
         ready_idle=ready_beside_idle(role, cpus),
         blocks=_blocks(role.usage),
+        may_share_cores=is_virtual and cores in (None, machine.cpus),
         apart=len(workers) > 1 and len({it.pid or it.tid for it in workers}) == len(workers),
     )
 
@@ -291,6 +307,17 @@ def _no_hot(role: RoleRecord, serving: bool) -> str:
     if serving:
         return "the samples are of the server's whole life, most of whose CPU time was not measured"
     return "the samples are of the whole run, and the program marks the phase that is measured"
+
+
+def _beside(role: RoleRecord, workers: Sequence[ThreadRecord]) -> int:
+    """How many threads beside the workers use a tenth of the busiest one's CPU time."""
+    busiest = max((thread.usage.cpu_ns or 0 for thread in role.threads.listed), default=0)
+    active = {(thread.pid, thread.tid) for thread in workers}
+    return sum(
+        (thread.usage.cpu_ns or 0) >= ACTIVE_SHARE * busiest > 0
+        for thread in role.threads.listed
+        if (thread.pid, thread.tid) not in active
+    )
 
 
 def _blocks(usage: Usage) -> float | None:

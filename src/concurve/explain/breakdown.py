@@ -294,16 +294,16 @@ def _without_spinning(account: Account, one: Spun, waited: float) -> Account:
 def excess(cell: Breakdown, base: Breakdown, *components: str, station: str = "") -> Estimate:
     """By how much components together exceed the base's, in nanoseconds, with the time of the
     threads of a ``station``; without an interval where a cell has a single trial."""
-    own, other = (
-        [sum(values) for values in zip(*_columns(side, components, station), strict=True)]
-        for side in (cell, base)
-    )
+    own, other = (values(side, components, station) for side in (cell, base))
     return mean_difference(own, other, "ns", is_staged=cell.is_staged or base.is_staged)
 
 
-def _columns(side: Breakdown, components: Sequence[str], station: str) -> list[list[float]]:
+def values(side: Breakdown, components: Sequence[str], station: str = "") -> list[float]:
+    """Components together, a value for each trial, in nanoseconds, with the time of the threads of
+    a ``station``."""
     columns = [side.columns[component] for component in components]
-    return [*columns, side.ready_at(station)] if station else columns
+    columns += [side.ready_at(station)] if station else []
+    return [sum(each) for each in zip(*columns, strict=True)]
 
 
 def capacity_excess(cell: Breakdown, base: Breakdown, *parts: str) -> Estimate:

@@ -27,6 +27,7 @@ import msgspec
 from concurve.explain.goroutines import Goroutines, goroutines_of, is_written_in_go
 from concurve.explain.threads import (
     ACTIVE_SHARE,
+    is_python,
     kind_of,
     life_of,
     service_threads,
@@ -59,6 +60,8 @@ ONE_AT_A_TIME_MAX = 1.25
 #: Who asks, and who answers it, together are ready for this share of the time, unless they wait for
 #: a third.
 PAIRED_MIN = 0.95
+#: A thread that uses this share of the wall time does a part of the work, however small.
+PART_CPU_MIN = 0.01
 #: A worker that waited no more often than this, or so long each time, waited at the end, or at a
 #: common start.
 END_SWITCHES_MAX = 5
@@ -328,9 +331,10 @@ def _queued(trial: _Trial, taken_ns: float) -> float:
     """Time for which threads waited for a CPU, without that of a quota. Of more workers than
     CPUs, with a stage of more threads that work, no more than processes outside the trial took:
     they wait for one another."""
-    queued = float(sum(thread.usage.run_queue_ns or 0 for thread in trial.listed))
-    queued = max(0.0, queued - trial.throttled)
     working = trial.peers if trial.limit is None else _working(trial.others, trial.others)
+    waiting = working or trial.listed
+    queued = float(sum(thread.usage.run_queue_ns or 0 for thread in waiting))
+    queued = max(0.0, queued - trial.throttled)
     return queued if len(working) <= trial.cpus else min(queued, taken_ns)
 
 
@@ -342,7 +346,9 @@ def _nobody_worked(trial: _Trial) -> float:
     beside = _without(trial.others, trial.peers)
     first = starting_threads(beside, trial.role.pid)
     single = 0.0
-    if not trial.is_go and not (trial.is_locked and _outruns(trial.others, trial.wall)):
+    has_ended = _have_ended(trial.peers, trial.role, trial.wall, trial.level)
+    is_outrun = trial.is_locked and _outruns(trial.others, trial.wall)
+    if not (trial.is_go or has_ended or is_outrun):
         single = _only_one(trial.others, trial.wall)
     if trial.go is not None:
         single = _only_goroutine(trial.go, trial.used - trial.marked, trial.wall)
@@ -404,7 +410,8 @@ def _collecting_share(trial: _Trial) -> float:
 
 def _only_goroutine(go: Goroutines, used: float, wall: float) -> float:
     """The time that the only goroutine that works ran, on whichever thread; 0 if others do, too."""
-    is_single = go.running <= SINGLE_MAX and max(go.locked, go.sending) < 1 - 1 / SINGLE_MAX
+    waits = max(go.locked, go.sending, go.calling)
+    is_single = go.running <= SINGLE_MAX and waits < 1 - 1 / SINGLE_MAX
     return min(wall, used) if is_single else 0.0
 
 
@@ -506,6 +513,19 @@ def _only_one(threads: Sequence[ThreadRecord], wall: float) -> float:
     return min(wall, _ran(busiest)) if others < ACTIVE_SHARE * _worked(busiest) else 0.0
 
 
+def _have_ended(peers: Sequence[ThreadRecord], role: RoleRecord, wall: float, level: float) -> bool:
+    """Were as many like threads started as workers were asked for, and has each but the busiest
+    ended, after it had run for most of a short life? They had work, and little of it."""
+    started = [thread for thread in peers if thread.tid != role.pid]
+    busiest = max(started, key=_worked, default=None)
+    others = [thread for thread in started if thread is not busiest]
+    return 0 < level - 1 <= len(others) and all(
+        not _lives(thread, wall, STAGE_OTHERS_LIFE)
+        and _worked(thread) >= max(PART_CPU_MIN * wall, STAGE_RUNS_MIN * life_of(thread, wall))
+        for thread in others
+    )
+
+
 def _outruns(threads: Sequence[ThreadRecord], wall: float) -> bool:
     """Do others than the busiest thread wait again and again, at futexes, in a long life? So do
     those for whom a lock is hardly ever free."""
@@ -599,16 +619,11 @@ def _process(
     is_served = _alike(others) >= level and _cpu(others) >= ACTIVE_SHARE * _cpu(own)
     # Where each has a thread of its own to ask, one of the two always runs or could run.
     ready = ran * life + sum(map(_ran, others))
-    are_paired = ready >= PAIRED_MIN * level * life and not _is_python(role)
+    are_paired = ready >= PAIRED_MIN * level * life and not is_python(role)
     if not is_served or are_paired or _cpu(own) > ONE_AT_A_TIME_MAX * life:
         return None
     leading = min(own, key=lambda thread: thread.tid)
     return Stage(busiest.name, min(1.0, ran), many, _part(leading, role, threads, wall))
-
-
-def _is_python(role: RoleRecord) -> bool:
-    """Is it known that an interpreter of Python runs its threads, one of a process at a time?"""
-    return role.sites is not None and any(s.runtime == "cpython" for s in role.sites.listed)
 
 
 def _waits_for(thread: ThreadRecord, busy: ThreadRecord, wall: float) -> bool:

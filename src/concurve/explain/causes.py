@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.explain.breakdown import Breakdown, excess
+from concurve.explain.breakdown import Breakdown, excess, values
 from concurve.explain.components import (
     IDLE,
     OUTSIDE,
@@ -32,7 +32,7 @@ from concurve.explain.computing import (
     starting,
 )
 from concurve.explain.goroutine_limits import by_goroutines
-from concurve.explain.locks import is_seen, wait_often
+from concurve.explain.locks import is_seen, wait_often, woken_in_vain
 from concurve.explain.losses import by_capacity, capacity_verdicts, lost_share, uncounted
 from concurve.explain.others import (
     is_doubtful,
@@ -67,6 +67,8 @@ QUEUE_LOSS_MIN = 0.05
 LOCK_LOSS_MIN = 0.005
 #: The same for other futex waits: threads also wait at a common start, long on a busy machine.
 START_LOSS_MIN = 0.05
+#: So many trials on each side, all of one above all of the other, are no chance.
+APART_TRIALS_MIN = 4
 #: A part that is smaller than this share of one that has no known reason is no cause.
 EXPLAINED_MIN = 0.5
 #: A base that waited for no more than this share of the cell's time waited little.
@@ -117,6 +119,10 @@ def _by_time(case: Case, base: Breakdown | None) -> Verdict:
     """The cause by goroutines, by wall time without workers, else by where the thread time goes."""
     # Of goroutines at a channel it is known who waits for whom, so they come first.
     direct = by_goroutines(case) or uncounted(case) or by_capacity(case) or starting(case.cell)
+    if direct is not None and direct.cause == "imbalance":
+        # Who is woken for what another one takes waits again and again, too, as for a round.
+        share = percent(case.cell.share("futex"))
+        direct = woken_in_vain(case, f"{share} of it blocked on futexes") or direct
     if direct is not None:
         return direct
     by_itself = _by_composition(case)
@@ -209,7 +215,7 @@ def _significant(case: Case, base: Breakdown) -> Iterator[tuple[Judge, float, Ve
     for candidate in sorted(_candidates(case, base), key=lambda c: -c.found.value):
         if candidate.found.value < _least(case, base, candidate) * base.mean("total"):
             continue
-        if candidate.found.low is None or candidate.found.low <= 0:
+        if not _is_beyond_noise(case, base, candidate):
             continue
         verdict = candidate.judge(case, candidate.found.value)
         if verdict is not None and _costs_nothing(case, verdict):
@@ -220,16 +226,36 @@ def _significant(case: Case, base: Breakdown) -> Iterator[tuple[Judge, float, Ve
         yield candidate.judge, candidate.found.value, named
 
 
+def _is_beyond_noise(case: Case, base: Breakdown, candidate: _Candidate) -> bool:
+    """Does the interval of an excess leave out 0, or does the least of the cell exceed the greatest
+    of the base? That is as rare by chance as 1 in 70 with :data:`APART_TRIALS_MIN` trials on each
+    side (Mann & Whitney 1947), however the values are spread: where a lock, or a line of a cache,
+    costs twice or five times as much by turns, the interval of the mean is wide."""
+    if candidate.found.low is None:
+        return False
+    if candidate.found.low > 0:
+        return True
+    own, before = values(case.cell, candidate.components), values(base, candidate.components)
+    return min(len(own), len(before)) >= APART_TRIALS_MIN and min(own) > max(before)
+
+
 def _costs_nothing(case: Case, verdict: Verdict) -> bool:
     """Is hardly any speed-up lost? Then nothing is accused of it: threads may wait for one another
     while others use the CPUs."""
-    if verdict.cause not in _OF_LOSSES or case.base is None:
+    if case.base is None or not (verdict.cause in _OF_LOSSES or _has_cpus(case, verdict)):
         return False
     lost = lost_share(case.cell, case.base)
     if lost is None:
         return False
     is_sure = lost.low is not None and lost.low > 0
     return lost.value < NAMED_LOSS_MIN * (1 if is_sure else 2)
+
+
+def _has_cpus(case: Case, verdict: Verdict) -> bool:
+    """Were no more workers asked for than there are CPUs? Then these limit them only as far as
+    threads beside them, or what the workers cost more, take speed-up."""
+    level, cpus = case.cell.level, case.cell.cpus
+    return verdict.cause == "cpu" and level is not None and cpus is not None and level <= cpus
 
 
 def _disturbed(case: Case, base: Breakdown) -> Verdict | None:

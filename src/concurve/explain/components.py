@@ -144,7 +144,9 @@ def _held_back(cell: Breakdown, amount: float) -> bool:
 
 
 def _has_more_threads(cell: Breakdown) -> bool:
-    return cell.cpus is not None and cell.threads > cell.cpus
+    """Had some threads that run no CPU of their own? Those of a JVM that compile run, too."""
+    beside = max(account.beside for account in cell.accounts)
+    return cell.cpus is not None and cell.threads + beside > cell.cpus
 
 
 def _are_idle_meanwhile(cell: Breakdown) -> bool:
@@ -225,10 +227,24 @@ def outside(case: Case, amount: float) -> Verdict | None:
             return Verdict(cause, f"{words}one another, through pipes")
         return Verdict("none", f"{words}a pipe")
     if most == "network":
-        return Verdict("io", f"{words}the network")
+        return _at_sockets(case, words)
     if _are_of_a_ring(cell) and all(account.blocks for account in cell.accounts):
         return Verdict("io", f"{words}requests to io_uring, some of them to the disk")
     return Verdict("none", f"{words}events")
+
+
+def _at_sockets(case: Case, words: str) -> Verdict:
+    """Waiting at sockets: for another machine, or in the base for another thread of the program."""
+    if case.base is None and case.cell.threads > 1 and _one_always_runs(case.cell):
+        return Verdict("none", f"{words}one another, through sockets")
+    return Verdict("io", f"{words}the network")
+
+
+def _one_always_runs(cell: Breakdown) -> bool:
+    """Did the threads together run, or wait for a CPU, for as long as the trial took? Who waits for
+    another machine leaves the CPU meanwhile."""
+    ready = cell.mean("cpu") + (cell.mean("run_queue") if "run_queue" in cell.columns else 0.0)
+    return ready >= SATURATED * cell.per_operation("wall_ns")
 
 
 def _are_of_a_ring(cell: Breakdown) -> bool:

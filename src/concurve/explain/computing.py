@@ -198,13 +198,25 @@ def _shared_hardware(case: Case, words: str) -> Verdict | None:
             return None  # runtimes that hold so much also start more for each worker
         large = f"it works on {bytes_used / (1 << 20):.0f} MiB"
         said = f"{words}: memory bandwidth ({large}), data that the threads share, {spins}"
-        return Verdict("memory", said, either="coherency")
+        return _or_cores_of_the_host(Verdict("memory", said, either="coherency"), case, ratio)
     if not bytes_used and may_divide:
         said = f"{words}: data that the threads share, memory bandwidth, {spins}"
         return Verdict("coherency", said, either="memory")
     why = "its memory fits into caches" if may_divide else "with more workers less is done"
     known = f"{why}, so it is not the bandwidth of memory"
-    return Verdict("coherency", f"{words}: data that the threads share ({known}), {spins}")
+    said = f"{words}: data that the threads share ({known}), {spins}"
+    return _or_cores_of_the_host(Verdict("coherency", said), case, ratio)
+
+
+def _or_cores_of_the_host(found: Verdict, case: Case, ratio: float) -> Verdict:
+    """The verdict, where the CPUs of a virtual machine may be those of one core: who shares a core
+    with one other is slower by so much at most, as if each had it by turns."""
+    cell, base = case.cell, case.base
+    is_more = base is not None and _at_once(cell) > _at_once(base)
+    if not (cell.accounts[0].may_share_cores and is_more and ratio <= SMT_TIMES_MAX):
+        return found
+    cores = "CPUs of this virtual machine that share a core of its host, which it does not tell"
+    return found._replace(words=f"{found.words}; or {cores}", either=found.either or "smt")
 
 
 def _slower(cell: Breakdown, base: Breakdown) -> float:

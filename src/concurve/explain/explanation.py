@@ -128,6 +128,7 @@ class AccountReader:
         self._levels = {cell.index: run.plan.workers(cell) for cell in run.plan.cells}
         topology = run.head.machine.get("topology")
         self._cores = topology.get("cores") if isinstance(topology, dict) else None
+        self._is_virtual = _is_virtual(run.head.machine)
         self._left = {cell: len(keys) for cell, keys in self._used.items()}
         self.accounts: dict[int, list[Account]] = {cell: [] for cell in self._used}
         self.quiet: dict[int, list[Account]] = {cell: [] for cell in self._used}
@@ -145,7 +146,9 @@ class AccountReader:
         """Account for the time of a trial, unless its record has none."""
         cell = stored.key.cell
         self._left[cell] -= 1
-        found = account(stored.record, self._asked, self._levels[cell], self._cores)
+        found = account(
+            stored.record, self._asked, self._levels[cell], self._cores, self._is_virtual
+        )
         if found is not None:
             self.accounts[cell].append(found)
             if stored.key not in self._doubtful:
@@ -154,6 +157,19 @@ class AccountReader:
     def has_all(self, cell: int) -> bool:
         """Are all trials of the cell read, or enough of them?"""
         return not self._left.get(cell) or len(self.accounts[cell]) == TRIALS_READ
+
+
+#: What systemd-detect-virt(1) and the laboratory call a machine that is no virtual one, or a
+#: container, whose machine may be either.
+_NOT_VIRTUAL = (
+    "", "none", "none seen", "unknown", "systemd-nspawn", "lxc-libvirt", "lxc", "openvz", "docker",
+    "podman", "rkt", "wsl", "proot", "pouch",
+)  # fmt: skip
+
+
+def _is_virtual(machine: Mapping[str, object]) -> bool:
+    """Is it known that a hypervisor has the CPUs of the machine?"""
+    return str(machine.get("virtualisation", "")) not in _NOT_VIRTUAL
 
 
 def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanation:

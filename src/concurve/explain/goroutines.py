@@ -29,7 +29,8 @@ class Goroutines(NamedTuple):
     library, to send to a channel, to receive from one, for what is outside of the program (with
     those in system calls), and that collected garbage. ``marking`` is
     the share of the time in which the collector marked, ``readings`` how many samples say so.
-    ``joining``: that waited for the end of others at a ``WaitGroup``."""
+    ``joining``: that waited for the end of others at a ``WaitGroup``, ``calling``: in system calls,
+    each on a thread of its own."""
 
     running: float
     locked: float
@@ -40,6 +41,7 @@ class Goroutines(NamedTuple):
     marking: float
     readings: float
     joining: float = 0.0
+    calling: float = 0.0
 
     @property
     def joined(self) -> float:
@@ -77,6 +79,7 @@ def goroutines_of(role: RoleRecord) -> Goroutines | None:
         marking=found.collecting / found.readings,
         readings=float(found.readings),
         joining=waiting(_ENDS),
+        calling=found.in_calls / found.readings,
     )
 
 

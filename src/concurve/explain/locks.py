@@ -70,7 +70,7 @@ def _costs_more(case: Case) -> bool:
     return cell.mean("cpu") >= COSTLY_TIMES_MIN * base.mean("cpu")
 
 
-def _woken_in_vain(case: Case, words: str) -> Verdict | None:
+def woken_in_vain(case: Case, words: str) -> Verdict | None:
     """More threads than CPUs that cost CPU time by being woken.
 
     The same work takes several times as many sleeps, at futexes, and the kernel's part of the CPU
@@ -142,6 +142,29 @@ def _spins_for_nothing(cell: Breakdown) -> bool:
     return waits_for_no_lock(cell) or _waits_at_conditions(cell)
 
 
+#: Threads of an interpreter run one at a time if together they run for no more of the time, and
+#: always if they run, or wait for a CPU, for no less.
+ONE_AT_A_TIME_MAX, ALWAYS_MIN = 1.1, 0.85
+
+
+def _held_by_the_interpreter(case: Case, words: str) -> Verdict | None:
+    """Python's lock, of which a thread of the process always has it and runs.
+
+    Where workers wait for work, for an answer or for a timer, nobody runs for some of the time; and
+    without the lock two of them run together for some.
+    """
+    cell = case.cell
+    if cell.threads < 2 or cell.level == 1 or not any(it.is_python for it in cell.accounts):
+        return None
+    wall, used = cell.per_operation("wall_ns"), cell.mean("cpu")
+    ready = used + (cell.mean("run_queue") if "run_queue" in cell.columns else 0.0)
+    if used > ONE_AT_A_TIME_MAX * wall or ready < ALWAYS_MIN * wall:
+        return None
+    together = percent(used / wall)
+    run = f"the threads of the process run for {together} of the time together, and never two"
+    return Verdict("lock", f"{words}: {run}, as the interpreter's lock (the GIL) makes them")
+
+
 def _held(case: Case, words: str) -> Verdict | None:
     """A lock whose holder runs."""
     cell = case.cell
@@ -163,10 +186,15 @@ def _held_by_a_sleeper(case: Case, words: str) -> Verdict | None:
     cell, base = case.cell, case.base
     if base is None or not _holder_waits(cell, base):
         return None
+    longer = f"{words}, {number(_timed(cell) / _timed(base))} × as long for an operation"
+    if cell.is_jvm and not is_seen(cell):
+        # A thread of a pool waits at a futex for the time of its next task, and so does one asleep.
+        why = "threads idle until the time of their next task, or for a lock whose holder sleeps"
+        return Verdict("none", f"{longer}, and hardly any runs: {why}")
     return Verdict(
         "lock",
-        f"{words}, {number(_timed(cell) / _timed(base))} × as long for an operation, and no thread "
-        "hands out work: they wait for one another, as at a lock or in a pool whose holder sleeps",
+        f"{longer}, and no thread hands out work: they wait for one another, as at a lock or in a "
+        "pool whose holder sleeps",
     )
 
 
@@ -449,9 +477,10 @@ _QUEUE, _FUTEX, _BOTH = ("run_queue",), ("futex",), ("futex", "cpu")
 
 #: All rules that name a lock by thread time. What costs CPU time goes before who waits for whom.
 RULES = (
-    Rule(_woken_in_vain, (_QUEUE, _FUTEX), _waits_by_name),
+    Rule(woken_in_vain, (_QUEUE, _FUTEX), _waits_by_name),
     Rule(_spun_by_many, (_QUEUE, _FUTEX), _nobody),
     Rule(_spins_and_sleeps, (_BOTH,), _spins_for_nothing),
+    Rule(_held_by_the_interpreter, (_FUTEX,), _nobody),
     Rule(_held, (_FUTEX,), waits_for_no_lock),
     Rule(_held_by_a_sleeper, (_FUTEX,), waits_for_no_lock),
     Rule(_held_by_who_asks, (_FUTEX,), waits_for_no_lock),

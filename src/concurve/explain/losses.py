@@ -152,7 +152,29 @@ def _excesses(case: Case) -> dict[str, Estimate]:
     parts = _parts(cell, base)
     found = {name: capacity_excess(cell, base, *columns) for name, columns in parts.items()}
     found.pop("helping", None)
+    if "imbalance" in found and "cpu" in found and _is_of_speed(cell, found):
+        del found["imbalance"]
     return found
+
+
+#: Workers that differ by no more than this between the busiest and the mean may have CPUs of
+#: different speed.
+OF_SPEED_UNEVEN_MAX = 1.25
+
+
+def _is_of_speed(cell: Breakdown, found: dict[str, Estimate]) -> bool:
+    """May the work have been even, and a CPU slower than the others? An operation then costs more
+    CPU time, and each of the other workers waits for as long as the slow one takes more: for no
+    longer than the number of the others times what all cost more. So it is where CPUs share a core
+    of a virtual machine's host, by turns."""
+    if cell.of_capacity("uneven") > OF_SPEED_UNEVEN_MAX or cell.mean("spin_waits"):
+        return False
+    others = cell.of_capacity("workers") - 1
+    return found["imbalance"].value <= SPEED_SLACK * others * found["cpu"].value
+
+
+#: What is measured of both may differ by this factor.
+SPEED_SLACK = 1.25
 
 
 def _parts(cell: Breakdown, base: Breakdown) -> dict[str, tuple[str, ...]]:

@@ -69,6 +69,11 @@ OUTRUN_SHARE = 0.5
 OUTRUN_SWITCHES_MIN = 10
 
 
+#: A thread waits throughout if so much of its samples is at futexes, in no more than so many waits.
+THROUGHOUT_SHARE = 0.95
+THROUGHOUT_SWITCHES_MAX = 5
+
+
 class Dispatcher(NamedTuple):
     """A thread that hands out work to the active ones: the share of the time that it ran, and
     whether it mostly waits for them to take it (at a futex: their queue is full). ``used_up``: it
@@ -114,6 +119,11 @@ def service_threads(listed: Sequence[ThreadRecord]) -> list[ThreadRecord]:
     if not any(thread.name.startswith(_JVM_MARK) for thread in listed):
         return []
     return [thread for thread in listed if _JVM_SERVICE.match(thread.name)]
+
+
+def is_python(role: RoleRecord) -> bool:
+    """Is it known that an interpreter of Python runs its threads, one of a process at a time?"""
+    return role.sites is not None and any(s.runtime == "cpython" for s in role.sites.listed)
 
 
 def stops_of(listed: Sequence[ThreadRecord]) -> float:
@@ -164,13 +174,15 @@ def active_threads(
     kinds = {
         kind_of(thread) for thread, done in zip(listed, activity, strict=True) if done >= least
     }
-    return [
+    found = [
         thread
         for thread, done in zip(listed, activity, strict=True)
         if done >= least
         or (kind_of(thread) in kinds and _starves(thread, wall, least))
         or (kind_of(thread) in kinds and thread.tid in taking and _is_outrun(thread, wall))
     ]
+    working = [thread for thread in found if not _waits_throughout(thread, wall)]
+    return working or found
 
 
 def starting_threads(listed: Sequence[ThreadRecord], first: int | None) -> list[ThreadRecord]:
@@ -266,6 +278,16 @@ def _activity(thread: ThreadRecord, listed: Sequence[ThreadRecord], wall: float)
     if waited >= DISK_WAIT_NS_MAX * max(1, switches_of(thread)) and _rests(thread, listed):
         waited = 0.0
     return (thread.usage.cpu_ns or 0) + waited
+
+
+def _waits_throughout(thread: ThreadRecord, wall: float) -> bool:
+    """Does it wait at futexes from its start to its end, in a few waits, and hardly run? Where all
+    threads hardly run, as those that sleep do, it may still have a tenth of what they use."""
+    waits, life = thread.waits or Waits(), life_of(thread, wall)
+    ran = (thread.usage.cpu_ns or 0) + (thread.usage.run_queue_ns or 0)
+    is_long = life >= OUTRUN_SHARE * wall and ran < JOINING_CPU * life
+    is_still = switches_of(thread) <= THROUGHOUT_SWITCHES_MAX
+    return is_long and is_still and waits.futex >= THROUGHOUT_SHARE * waits.readings > 0
 
 
 def _starves(thread: ThreadRecord, wall: float, least: float) -> bool:

@@ -13,6 +13,7 @@ from concurve.explain.breakdown import Breakdown, capacity_excess, excess
 from concurve.explain.causes import further_verdicts
 from concurve.explain.locks import is_seen
 from concurve.explain.losses import whole_excess
+from concurve.explain.others import is_doubtful
 from concurve.explain.verdict import Case, Verdict, is_crowded
 from concurve.findings.explanation import Cause, RunnerUp
 from concurve.words import percent
@@ -105,7 +106,8 @@ def _share(cell: Breakdown, base: Breakdown, verdict: Verdict) -> Estimate | Non
     if not verdict.parts:
         return None
     if cell.capacity and base.capacity:
-        part = capacity_excess(cell, base, *_columns(verdict))
+        waking = ("queue",) if _wakes(cell, verdict) else ()
+        part = capacity_excess(cell, base, *dict.fromkeys((*_columns(verdict), *waking)))
         whole = whole_excess(cell, base).value
     elif not all(part in side.columns for side in (cell, base) for part in verdict.parts):
         return None
@@ -119,3 +121,11 @@ def _share(cell: Breakdown, base: Breakdown, verdict: Verdict) -> Estimate | Non
         for figure in (part.value, part.low, part.high)
     )
     return Estimate(value=value or 0.0, low=low, high=high, n=part.n)
+
+
+def _wakes(cell: Breakdown, verdict: Verdict) -> bool:
+    """Are the waits of workers for a CPU a part of what a lock costs? So they are where each could
+    have a CPU, and nobody else takes one: who is woken because the lock is free waits for the CPU
+    on which the other one still runs."""
+    has_cpus = cell.cpus is not None and cell.threads <= cell.cpus
+    return verdict.cause == "lock" and has_cpus and not is_doubtful(cell)
