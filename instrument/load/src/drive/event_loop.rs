@@ -6,7 +6,6 @@ use std::io::{self, ErrorKind};
 use std::sync::mpsc::Receiver;
 
 use concurve_clock::monotonic_ns;
-use nix::sys::prctl;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rustix::buffer::spare_capacity;
@@ -29,8 +28,6 @@ const EVENTS: usize = 256;
 /// Event data of the request to stop; other events have the index of a session.
 const STOP: u64 = u64::MAX;
 const AT_ONCE: Timespec = timespec(0);
-/// How late the kernel may wake a thread that sleeps until a transaction is due; without this, 50 µs.
-const TIMER_SLACK_NS: u64 = 1;
 
 /// Connects the sessions of a client thread, then does one task after the other.
 pub fn run(
@@ -42,8 +39,6 @@ pub fn run(
     send: &mut dyn FnMut(WorkerMessage),
 ) -> Result<(), Error> {
     let mut client = EventLoop::connect(plan, server, thread, stop)?;
-    // Where the kernel refuses, transactions begin later by what it adds, and `lag` says so.
-    let _ = prctl::set_timerslack(TIMER_SLACK_NS);
     send(WorkerMessage::Ready);
     while let Ok(task) = tasks.recv() {
         client.begin(task);
