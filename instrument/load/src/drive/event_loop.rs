@@ -211,7 +211,10 @@ impl<'a> EventLoop<'a> {
                     self.begin_transaction(index, due_ns, now);
                 }
             }
-            (None, Pace::Closed { think_ns: 0 }) => self.fill(index, now)?,
+            (None, Pace::Closed { think_ns: 0 }) if now < self.recorder.due_ns() => {
+                self.fill(index, now)?;
+            }
+            // Behind the edge of a phase: it begins when the recorder has begun the next one.
             (None, Pace::Closed { think_ns }) => {
                 self.timers.push(Reverse((now + think_ns, index)));
             }
@@ -274,11 +277,11 @@ impl<'a> EventLoop<'a> {
     fn send_due(&mut self, now: u64) -> Result<(), Error> {
         let mut at_ns = Some(now);
         let mut begun_ns = || at_ns.take().unwrap_or_else(monotonic_ns);
-        while let Some(Reverse((due_ns, index))) = self.timers.peek().copied()
-            && due_ns <= now
+        let edge_ns = self.recorder.due_ns();
+        while let Some((index, begins_ns)) =
+            next_timer(&mut self.timers, now, edge_ns, &mut begun_ns)
         {
-            self.timers.pop();
-            self.fill(index, begun_ns())?;
+            self.fill(index, begins_ns)?;
         }
         while let Some(open) = &mut self.open
             && let Some(due) = open.next(now, &mut self.random)
@@ -390,6 +393,20 @@ impl<'a> EventLoop<'a> {
         session.socket.close();
         Ok(())
     }
+}
+
+/// The next session that begins something by `now`, and when it does. None begins at or behind the edge of a
+/// phase: the recorder must begin the next one before, or what the session does would be in neither.
+fn next_timer(
+    timers: &mut BinaryHeap<Reverse<(u64, usize)>>,
+    now: u64,
+    edge_ns: u64,
+    mut clock_ns: impl FnMut() -> u64,
+) -> Option<(usize, u64)> {
+    let Reverse((_, index)) = *timers.peek().filter(|it| it.0.0 <= now)?;
+    let begins_ns = Some(clock_ns()).filter(|it| *it < edge_ns)?;
+    timers.pop();
+    Some((index, begins_ns))
 }
 
 /// Waits for events, until about a time: epoll rounds it up to whole milliseconds.
@@ -513,6 +530,28 @@ mod tests {
             wait_exactly(&epoll, &mut events, u64::MAX).unwrap();
         }
         waking.join().unwrap();
+    }
+
+    #[test]
+    fn no_transaction_of_a_batch_begins_behind_the_edge_of_a_phase() {
+        let mut timers = BinaryHeap::from([(3, 0), (1, 1), (2, 2), (9, 3)].map(Reverse));
+        let mut now = 3;
+        // Each transaction takes a nanosecond to send.
+        let mut clock = || {
+            now += 1;
+            now - 1
+        };
+        assert_eq!(next_timer(&mut timers, 3, 5, &mut clock), Some((1, 3)));
+        assert_eq!(next_timer(&mut timers, 3, 5, &mut clock), Some((2, 4)));
+        assert_eq!(
+            next_timer(&mut timers, 3, 5, &mut clock),
+            None,
+            "at the edge"
+        );
+        // It is begun in the next phase.
+        assert_eq!(next_timer(&mut timers, 6, 99, &mut clock), Some((0, 6)));
+        assert_eq!(next_timer(&mut timers, 7, 99, &mut clock), None, "not due");
+        assert_eq!(timers.len(), 1);
     }
 
     /// Polls with a clock that goes on by 1 at each reading, until something comes at the poll of this
