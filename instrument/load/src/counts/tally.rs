@@ -305,7 +305,12 @@ pub fn add_count(counts: &mut BTreeMap<String, u64>, mut kind: String, count: u6
         kind.truncate(end);
     }
     if counts.len() >= KINDS_MAX && !counts.contains_key(&kind) {
-        kind = OTHER_KINDS.to_owned();
+        // A loss stays one: it is no answer.
+        let prefix = match kind.starts_with(CONNECTION_LOST) {
+            true => CONNECTION_LOST,
+            false => "",
+        };
+        kind = format!("{prefix}{OTHER_KINDS}");
     }
     *counts.entry(kind).or_default() += count;
 }
@@ -409,6 +414,21 @@ mod tests {
         let all = Tally::merged(vec![first, second]).total();
         assert_eq!((all.errors.len(), all.failed()), (KINDS_MAX + 1, 1000));
         assert_eq!(all.errors[OTHER_KINDS], 900);
+    }
+
+    #[test]
+    fn a_lost_connection_is_none_of_the_other_errors() {
+        let mut tally = Tally::new(1, 1);
+        for number in 0..2 * KINDS_MAX {
+            tally.end(0, 0, 1, Ending::Error(format!("A {number}")));
+        }
+        for reason in ["reset by peer", "closed by the server"] {
+            tally.lose(0, format!("{CONNECTION_LOST}{reason}"));
+        }
+        let errors = &Tally::merged(vec![tally]).total().errors;
+        let lost = errors.iter().filter(|it| it.0.starts_with(CONNECTION_LOST));
+        assert_eq!(lost.map(|it| it.1).sum::<u64>(), 2, "{errors:?}");
+        assert_eq!(errors[OTHER_KINDS], KINDS_MAX as u64);
     }
 
     #[test]
