@@ -515,6 +515,10 @@ fn a_server_that_does_not_answer_a_mark_delays_it_for_a_time_and_is_named() {
     assert_eq!(ended.indicator("operations"), 9.0);
     let said = ended.stdout();
     assert!(said.contains("\"PHASE BEGIN\": no answer in 2 s"), "{said}");
+    assert!(
+        said.contains("of the begin of the measured phase"),
+        "{said}"
+    );
 }
 
 #[test]
