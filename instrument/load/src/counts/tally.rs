@@ -19,6 +19,9 @@ pub struct Ages(#[serde(with = "super::histogram")] pub Histogram<u64>);
 pub struct InFlight {
     pub kind: usize,
     pub age_ns: u64,
+    /// How many others its session was to begin after it, at most: its part, where several are under way. More
+    /// than can be begun, if the run ends by time.
+    pub others_max: u64,
 }
 
 /// Counts of one session.
@@ -71,7 +74,8 @@ pub struct Tally {
     pub in_doubt: u64,
     /// Sessions that lost their connection, by reason.
     pub lost: BTreeMap<String, u64>,
-    /// Transactions of lost sessions that were not begun, if the run ends by a number.
+    /// If the run ends by a number: transactions that were not begun, because their sessions were lost or the
+    /// time was over. What had become due is not among them, but for what lost sessions were to do.
     pub not_begun: u64,
     #[serde(with = "super::histogram")]
     pub connection_ns: Histogram<u64>,

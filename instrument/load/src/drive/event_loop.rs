@@ -134,8 +134,12 @@ impl<'a> EventLoop<'a> {
             Pace::Open { .. } => {
                 let idle = free.map(|(index, _)| index).collect();
                 let own = task.part(plan.sessions_of(self.thread), plan.sessions);
+                let number = match task.end {
+                    End::Transactions { .. } => self.sessions.iter().map(|it| it.remaining).sum(),
+                    End::After { .. } => u64::MAX,
+                };
                 let random = &mut self.random;
-                self.open = OpenLoop::of(task.pace, task.begin_ns, &own, idle, random);
+                self.open = OpenLoop::of(&task, &own, number, idle, random);
             }
         }
     }
@@ -146,10 +150,13 @@ impl<'a> EventLoop<'a> {
             let now = monotonic_ns();
             self.recorder.advance(now, || traffic(&self.sessions), send);
             let over = now >= self.recorder.task.end_ns();
-            if self.unfinished == 0 || self.stopped || over {
+            if self.is_done() || self.stopped || over {
                 return Ok(());
             }
             self.send_due(now)?;
+            if self.is_done() {
+                continue; // the last sessions were lost when they were to send
+            }
             self.wait(&mut events)?;
             for event in events.drain(..) {
                 let (data, flags) = (event.data.u64(), event.flags);
@@ -166,6 +173,12 @@ impl<'a> EventLoop<'a> {
                 }
             }
         }
+    }
+
+    /// Whether no session has anything left to do.
+    fn is_done(&self) -> bool {
+        let open = self.open.as_ref();
+        self.unfinished == 0 || open.is_some_and(|open| open.is_over(self.unfinished))
     }
 
     fn receive(&mut self, index: usize) -> Result<(), Error> {
@@ -226,7 +239,7 @@ impl<'a> EventLoop<'a> {
     /// Waits for events, until something is due at the latest. First polls for them, if the plan says so.
     fn wait(&self, events: &mut Vec<epoll::Event>) -> Result<(), Error> {
         let timer = self.timers.peek().map(|Reverse((due_ns, _))| *due_ns);
-        let arrival = self.open.as_ref().map(|open| open.schedule.due_ns());
+        let arrival = self.open.as_ref().map(|open| open.due_ns());
         let begins_ns = [timer, arrival].into_iter().flatten().min();
         let due_ns = begins_ns.unwrap_or(u64::MAX).min(self.recorder.due_ns());
         if self.plan.spin_ns > 0 {
@@ -256,12 +269,7 @@ impl<'a> EventLoop<'a> {
                 .end_schedule(open, now, kinds, &mut self.random),
             None => Vec::new(),
         };
-        let task = self.recorder.task;
-        if task.ends_by_number() && now >= task.end_ns() {
-            let remaining = self.sessions.iter().map(|it| it.remaining);
-            self.recorder.not_begun(remaining.sum());
-        }
-        let has_done_number = task.ends_by_number() && self.unfinished == 0;
+        let remaining: Vec<u64> = self.sessions.iter().map(|it| it.remaining).collect();
         let under_way = self.sessions.iter().enumerate().flat_map(|(index, it)| {
             it.begun()
                 .map(move |begun| Outstanding::under_way(index, begun))
@@ -269,7 +277,7 @@ impl<'a> EventLoop<'a> {
         let outstanding = under_way.chain(waiting);
         let traffic = traffic(&self.sessions);
         self.recorder
-            .finish(now, outstanding, has_done_number, traffic, send)
+            .finish(now, outstanding, &remaining, traffic, send)
     }
 
     /// Begins the transactions that have become due: the first at `now`, each other one when the ones before
