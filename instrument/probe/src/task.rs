@@ -37,6 +37,8 @@ pub struct Stat {
     pub nice: i32,
     /// User and system time of all its threads, those that ended included, in ticks of `USER_HZ`.
     pub cpu_ticks: u64,
+    /// The same of its children that have ended and that it has waited for, with theirs.
+    pub children_ticks: u64,
     /// Start after boot, in ticks of `USER_HZ`; together with the number it identifies a task uniquely.
     pub started_ticks: u64,
     pub rss_pages: u64,
@@ -60,6 +62,8 @@ pub fn parse_stat(text: &str) -> Result<Stat> {
     let flags: u64 = number(field(9)?).ok_or_else(wrong)?;
     let user_ticks: u64 = number(field(14)?).ok_or_else(wrong)?;
     let system_ticks: u64 = number(field(15)?).ok_or_else(wrong)?;
+    let children_user_ticks: u64 = number(field(16)?).ok_or_else(wrong)?;
+    let children_system_ticks: u64 = number(field(17)?).ok_or_else(wrong)?;
     let policy_number: u32 = number(field(41)?).ok_or_else(wrong)?;
     let priority: u32 = number(field(40)?).ok_or_else(wrong)?;
     Ok(Stat {
@@ -71,6 +75,7 @@ pub fn parse_stat(text: &str) -> Result<Stat> {
         is_kernel: flags & KERNEL_THREAD != 0,
         nice: number(field(19)?).ok_or_else(wrong)?,
         cpu_ticks: user_ticks + system_ticks,
+        children_ticks: children_user_ticks + children_system_ticks,
         threads: number(field(20)?).ok_or_else(wrong)?,
         started_ticks: number(field(22)?).ok_or_else(wrong)?,
         rss_pages: number(field(24)?).ok_or_else(wrong)?,
@@ -155,7 +160,7 @@ pub fn policy_number(class: PolicyClass) -> i32 {
 mod tests {
     use super::*;
 
-    const STAT: &str = "7172 (a (b) c) S 7168 7172 7168 0 -1 4194304 1017 0 0 0 12 3 0 0 25 5 4 0 \
+    const STAT: &str = "7172 (a (b) c) S 7168 7172 7168 0 -1 4194304 1017 0 0 0 12 3 6 5 25 5 4 0 \
         93001 4538368 912 18446744073709551615 94 95 140 0 0 0 0 0 0 0 0 0 17 1 7 2 0 0 0 96 97 98 \
         140 140 140 140 0\n";
 
@@ -177,6 +182,7 @@ mod tests {
         assert_eq!((stat.nice, stat.threads, stat.started_ticks), (5, 4, 93001));
         assert_eq!((stat.state, stat.rss_pages), ('S', 912));
         assert_eq!(stat.cpu_ticks, 12 + 3);
+        assert_eq!(stat.children_ticks, 6 + 5);
         assert!(!stat.is_kernel);
         let policy = stat.policy.unwrap();
         assert_eq!((policy.class, policy.priority), (PolicyClass::Rr, 7));

@@ -24,17 +24,31 @@ pub struct Reading {
     pub cache_misses: Option<u64>,
     /// What its threads were doing in the samples so far.
     pub tally: Tally,
-    /// Threads that ended without an account; none where each has one.
+    /// What ended without an account; none where each thread has one.
     pub unbooked: Option<Unbooked>,
     /// Why values are missing.
     pub absent: Absent,
 }
 
-/// Ends of threads so far of which no account says what they used at last, and why there is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Ends so far of which no account says what was used at last, and why there is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unbooked {
     pub threads: u64,
+    /// CPU time that the clocks of living processes have and no thread that is known.
+    pub unseen_ns: u64,
+    /// So much of it may be of threads that run now: their accounts are as of the last tick.
+    pub lag_ns: u64,
+    pub processes: UnbookedProcesses,
     pub why: &'static str,
+}
+
+/// Ends of processes so far of which nothing has the CPU time: their clocks have ended with them. Zero where a
+/// counter of the whole tree has it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UnbookedProcesses {
+    pub ended: u64,
+    /// What ended children have used, as their parents know it: some of them were perhaps never seen.
+    pub children_ns: u64,
 }
 
 /// What is added up over threads.
@@ -223,12 +237,39 @@ impl Phases {
     }
 }
 
-/// Why sums over threads lack some that ended between two readings, if they do.
-fn ended_unbooked(begin: &Reading, end: &Reading) -> Option<String> {
-    let Unbooked { threads, why } = end.unbooked?;
-    let before = begin.unbooked.map_or(0, |unbooked| unbooked.threads);
-    let ended = threads.checked_sub(before).filter(|ended| *ended > 0)?;
-    Some(format!("{why}: {ended} threads ended meanwhile"))
+/// Why figures lack what ended between two readings, if they do.
+#[derive(Debug, Default)]
+struct Lacking {
+    /// Of sums over threads.
+    sums: Option<String>,
+    /// Of the CPU time.
+    cpu: Option<String>,
+}
+
+impl Lacking {
+    fn between(begin: &Reading, end: &Reading) -> Self {
+        let Some(now) = end.unbooked else {
+            return Self::default();
+        };
+        let before = begin.unbooked.unwrap_or_default();
+        let grown = |of: fn(&Unbooked) -> u64| of(&now).saturating_sub(of(&before));
+        let why = now.why;
+        let unseen = "that no sample saw";
+        let children_ns = grown(|it| it.processes.children_ns);
+        let cpu = match grown(|it| it.processes.ended) {
+            0 if children_ns > 0 => Some(format!("{why}: processes ended meanwhile {unseen}")),
+            0 => None,
+            ended => Some(format!("{why}: {ended} processes ended meanwhile")),
+        };
+        let sums = match grown(|it| it.threads) {
+            0 if grown(|it| it.unseen_ns) > now.lag_ns => {
+                Some(format!("{why}: threads ended meanwhile {unseen}"))
+            }
+            0 => cpu.clone(),
+            ended => Some(format!("{why}: {ended} threads ended meanwhile")),
+        };
+        Self { sums, cpu }
+    }
 }
 
 /// What was used between two readings.
@@ -236,16 +277,17 @@ pub fn difference(begin: &Reading, end: &Reading) -> Usage {
     let minus = |end: Option<u64>, begin: Option<u64>| Some(end?.saturating_sub(begin?));
     let mut absent = begin.absent.clone();
     absent.extend(end.absent.clone());
-    let ended = ended_unbooked(begin, end);
-    if let Some(reason) = &ended {
-        // The CPU time is that of the counter, or of the clock of each process: they count these threads, too.
-        for name in SUMMED.iter().filter(|name| **name != "cpu_ns") {
-            absent.insert((*name).into(), reason.clone());
+    let Lacking { sums, cpu } = Lacking::between(begin, end);
+    for name in SUMMED {
+        // The clock of each process that lives, and the counter of the tree, have the CPU time of ended threads.
+        let reason = if name == "cpu_ns" { &cpu } else { &sums };
+        if let Some(reason) = reason {
+            absent.insert(name.into(), reason.clone());
         }
     }
-    let summed = |end, begin| minus(end, begin).filter(|_| ended.is_none());
+    let summed = |end, begin| minus(end, begin).filter(|_| sums.is_none());
     Usage {
-        cpu_ns: minus(end.cpu_ns, begin.cpu_ns),
+        cpu_ns: minus(end.cpu_ns, begin.cpu_ns).filter(|_| cpu.is_none()),
         run_queue_ns: summed(end.run_queue_ns, begin.run_queue_ns),
         slices: summed(end.slices, begin.slices),
         voluntary_switches: summed(end.voluntary_switches, begin.voluntary_switches),
@@ -375,7 +417,11 @@ mod tests {
     fn sums_that_lack_threads_are_missing() {
         let unbooked = |threads| {
             let why = "no exit accounts (taskstats)";
-            Some(Unbooked { threads, why })
+            Some(Unbooked {
+                threads,
+                why,
+                ..Unbooked::default()
+            })
         };
         let at = |at_ns, unbooked| Reading {
             run_queue_ns: Some(at_ns),
@@ -393,6 +439,71 @@ mod tests {
             assert_eq!(usage.run_queue_ns, Some(20));
             assert!(usage.absent.is_empty());
         }
+    }
+
+    /// What was used between two readings, of which the second has these ends beside those of the first.
+    fn used_while(ended: Unbooked) -> Usage {
+        let at = |at_ns, unbooked| Reading {
+            run_queue_ns: Some(at_ns),
+            unbooked: Some(unbooked),
+            ..reading(at_ns, at_ns)
+        };
+        let begin = Unbooked {
+            unseen_ns: 5_000,
+            processes: UnbookedProcesses {
+                ended: 2,
+                children_ns: 700,
+            },
+            ..Unbooked::default()
+        };
+        let end = Unbooked {
+            unseen_ns: begin.unseen_ns + ended.unseen_ns,
+            processes: UnbookedProcesses {
+                ended: begin.processes.ended + ended.processes.ended,
+                children_ns: begin.processes.children_ns + ended.processes.children_ns,
+            },
+            ..ended
+        };
+        difference(&at(10, begin), &at(30, end))
+    }
+
+    #[test]
+    fn the_cpu_time_of_processes_that_ended_with_their_clocks_is_missing() {
+        let processes = |ended, children_ns| Unbooked {
+            processes: UnbookedProcesses { ended, children_ns },
+            ..Unbooked::default()
+        };
+        for (unbooked, said) in [
+            (processes(4, 900), "4 processes ended meanwhile"),
+            (processes(0, 900), "that no sample saw"),
+        ] {
+            let usage = used_while(unbooked);
+            assert_eq!((usage.cpu_ns, usage.run_queue_ns), (None, None));
+            for name in ["cpu_ns", "run_queue_ns"] {
+                assert!(usage.absent[name].contains(said), "{usage:?}");
+            }
+        }
+        let usage = used_while(processes(0, 0));
+        assert_eq!((usage.cpu_ns, usage.run_queue_ns), (Some(20), Some(20)));
+        assert!(usage.absent.is_empty());
+    }
+
+    #[test]
+    fn sums_lack_threads_that_the_clock_of_their_process_alone_has() {
+        let unseen = |unseen_ns| Unbooked {
+            unseen_ns,
+            lag_ns: 1_000,
+            ..Unbooked::default()
+        };
+        let usage = used_while(unseen(1_001));
+        assert_eq!((usage.cpu_ns, usage.run_queue_ns), (Some(20), None));
+        let reason = &usage.absent["run_queue_ns"];
+        assert!(reason.contains("threads ended meanwhile that no sample saw"));
+        assert_eq!(
+            used_while(unseen(1_000)).run_queue_ns,
+            Some(20),
+            "they may run"
+        );
     }
 
     #[test]

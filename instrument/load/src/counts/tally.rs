@@ -19,6 +19,9 @@ pub struct Ages(#[serde(with = "super::histogram")] pub Histogram<u64>);
 pub struct InFlight {
     pub kind: usize,
     pub age_ns: u64,
+    /// How many others its session was to begin after it, at most: its part, where several are under way. More
+    /// than can be begun, if the run ends by time.
+    pub others_max: u64,
 }
 
 /// Counts of one session.
@@ -71,7 +74,8 @@ pub struct Tally {
     pub in_doubt: u64,
     /// Sessions that lost their connection, by reason.
     pub lost: BTreeMap<String, u64>,
-    /// Transactions of lost sessions that were not begun, if the run ends by a number.
+    /// If the run ends by a number: transactions that were not begun, because their sessions were lost or the
+    /// time was over. What had become due is not among them, but for what lost sessions were to do.
     pub not_begun: u64,
     #[serde(with = "super::histogram")]
     pub connection_ns: Histogram<u64>,
@@ -305,7 +309,12 @@ pub fn add_count(counts: &mut BTreeMap<String, u64>, mut kind: String, count: u6
         kind.truncate(end);
     }
     if counts.len() >= KINDS_MAX && !counts.contains_key(&kind) {
-        kind = OTHER_KINDS.to_owned();
+        // A loss stays one: it is no answer.
+        let prefix = match kind.starts_with(CONNECTION_LOST) {
+            true => CONNECTION_LOST,
+            false => "",
+        };
+        kind = format!("{prefix}{OTHER_KINDS}");
     }
     *counts.entry(kind).or_default() += count;
 }
@@ -409,6 +418,21 @@ mod tests {
         let all = Tally::merged(vec![first, second]).total();
         assert_eq!((all.errors.len(), all.failed()), (KINDS_MAX + 1, 1000));
         assert_eq!(all.errors[OTHER_KINDS], 900);
+    }
+
+    #[test]
+    fn a_lost_connection_is_none_of_the_other_errors() {
+        let mut tally = Tally::new(1, 1);
+        for number in 0..2 * KINDS_MAX {
+            tally.end(0, 0, 1, Ending::Error(format!("A {number}")));
+        }
+        for reason in ["reset by peer", "closed by the server"] {
+            tally.lose(0, format!("{CONNECTION_LOST}{reason}"));
+        }
+        let errors = &Tally::merged(vec![tally]).total().errors;
+        let lost = errors.iter().filter(|it| it.0.starts_with(CONNECTION_LOST));
+        assert_eq!(lost.map(|it| it.1).sum::<u64>(), 2, "{errors:?}");
+        assert_eq!(errors[OTHER_KINDS], KINDS_MAX as u64);
     }
 
     #[test]

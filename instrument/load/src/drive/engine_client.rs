@@ -65,15 +65,16 @@ enum NextTransaction {
 impl EngineClient<'_> {
     fn serve(&mut self, task: Task, send: &mut dyn FnMut(WorkerMessage)) {
         self.recorder.begin(task);
-        let mut next = self.first(&task);
         let mut remaining = match task.end {
             End::Transactions { number, .. } => self.plan.transactions_of(self.number, number),
             End::After { .. } => u64::MAX,
         };
+        let mut next = self.first(&task, remaining);
         let mut now = monotonic_ns();
         loop {
             self.recorder.advance(now, || traffic(self.session), send);
-            if remaining == 0 || self.stop.is_set() || now >= task.end_ns() {
+            let is_done = remaining == 0 || next.is_over();
+            if is_done || self.stop.is_set() || now >= task.end_ns() {
                 break;
             }
             match self.due_ns(&mut next, now) {
@@ -94,25 +95,23 @@ impl EngineClient<'_> {
         let random = &mut self.random;
         let mut waiting = Vec::new();
         if let NextTransaction::Open { open_loop, due_ns } = next {
-            waiting = self.recorder.end_schedule(open_loop, now, kinds, random);
             let wait = |due_ns| Outstanding::waiting(draw_kind(kinds, random), due_ns);
             waiting.extend(due_ns.map(wait));
+            let behind = self.recorder.end_schedule(open_loop, now, kinds, random);
+            waiting.extend(behind);
         }
-        if task.ends_by_number() && now >= task.end_ns() {
-            self.recorder.not_begun(remaining);
-        }
-        let has_done_number = task.ends_by_number() && remaining == 0;
         let traffic = traffic(self.session);
         let tally = self
             .recorder
-            .finish(now, waiting.into_iter(), has_done_number, traffic, send);
+            .finish(now, waiting.into_iter(), &[remaining], traffic, send);
         send(WorkerMessage::Ended(Box::new(tally)));
     }
 
-    fn first(&mut self, task: &Task) -> NextTransaction {
+    /// When the session begins its first transaction of a task; it is to do so many.
+    fn first(&mut self, task: &Task, number: u64) -> NextTransaction {
         let own = task.part(self.number..self.number + 1, self.plan.sessions);
         let random = &mut self.random;
-        let open = OpenLoop::of(task.pace, task.begin_ns, &own, [0].into(), random);
+        let open = OpenLoop::of(task, &own, number, [0].into(), random);
         match (open, task.pace) {
             (Some(open_loop), _) => NextTransaction::Open {
                 open_loop,
@@ -138,7 +137,7 @@ impl EngineClient<'_> {
                         *due_ns = Some(begin);
                     }
                 }
-                due_ns.or(Some(open_loop.schedule.due_ns()))
+                due_ns.or(Some(open_loop.due_ns()))
             }
         }
     }
@@ -179,6 +178,14 @@ impl EngineClient<'_> {
 }
 
 impl NextTransaction {
+    /// Whether none is to come, because what was to be begun was skipped.
+    fn is_over(&self) -> bool {
+        match self {
+            Self::Closed { .. } => false,
+            Self::Open { open_loop, .. } => open_loop.is_over(1),
+        }
+    }
+
     /// A transaction was answered.
     fn answered(&mut self, now: u64) {
         match self {

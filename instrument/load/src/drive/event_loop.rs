@@ -6,7 +6,6 @@ use std::io::{self, ErrorKind};
 use std::sync::mpsc::Receiver;
 
 use concurve_clock::monotonic_ns;
-use nix::sys::prctl;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rustix::buffer::spare_capacity;
@@ -29,8 +28,6 @@ const EVENTS: usize = 256;
 /// Event data of the request to stop; other events have the index of a session.
 const STOP: u64 = u64::MAX;
 const AT_ONCE: Timespec = timespec(0);
-/// How late the kernel may wake a thread that sleeps until a transaction is due; without this, 50 µs.
-const TIMER_SLACK_NS: u64 = 1;
 
 /// Connects the sessions of a client thread, then does one task after the other.
 pub fn run(
@@ -42,8 +39,6 @@ pub fn run(
     send: &mut dyn FnMut(WorkerMessage),
 ) -> Result<(), Error> {
     let mut client = EventLoop::connect(plan, server, thread, stop)?;
-    // Where the kernel refuses, transactions begin later by what it adds, and `lag` says so.
-    let _ = prctl::set_timerslack(TIMER_SLACK_NS);
     send(WorkerMessage::Ready);
     while let Ok(task) = tasks.recv() {
         client.begin(task);
@@ -139,8 +134,12 @@ impl<'a> EventLoop<'a> {
             Pace::Open { .. } => {
                 let idle = free.map(|(index, _)| index).collect();
                 let own = task.part(plan.sessions_of(self.thread), plan.sessions);
+                let number = match task.end {
+                    End::Transactions { .. } => self.sessions.iter().map(|it| it.remaining).sum(),
+                    End::After { .. } => u64::MAX,
+                };
                 let random = &mut self.random;
-                self.open = OpenLoop::of(task.pace, task.begin_ns, &own, idle, random);
+                self.open = OpenLoop::of(&task, &own, number, idle, random);
             }
         }
     }
@@ -151,10 +150,13 @@ impl<'a> EventLoop<'a> {
             let now = monotonic_ns();
             self.recorder.advance(now, || traffic(&self.sessions), send);
             let over = now >= self.recorder.task.end_ns();
-            if self.unfinished == 0 || self.stopped || over {
+            if self.is_done() || self.stopped || over {
                 return Ok(());
             }
             self.send_due(now)?;
+            if self.is_done() {
+                continue; // the last sessions were lost when they were to send
+            }
             self.wait(&mut events)?;
             for event in events.drain(..) {
                 let (data, flags) = (event.data.u64(), event.flags);
@@ -171,6 +173,12 @@ impl<'a> EventLoop<'a> {
                 }
             }
         }
+    }
+
+    /// Whether no session has anything left to do.
+    fn is_done(&self) -> bool {
+        let open = self.open.as_ref();
+        self.unfinished == 0 || open.is_some_and(|open| open.is_over(self.unfinished))
     }
 
     fn receive(&mut self, index: usize) -> Result<(), Error> {
@@ -216,7 +224,10 @@ impl<'a> EventLoop<'a> {
                     self.begin_transaction(index, due_ns, now);
                 }
             }
-            (None, Pace::Closed { think_ns: 0 }) => self.fill(index, now)?,
+            (None, Pace::Closed { think_ns: 0 }) if now < self.recorder.due_ns() => {
+                self.fill(index, now)?;
+            }
+            // Behind the edge of a phase: it begins when the recorder has begun the next one.
             (None, Pace::Closed { think_ns }) => {
                 self.timers.push(Reverse((now + think_ns, index)));
             }
@@ -228,7 +239,7 @@ impl<'a> EventLoop<'a> {
     /// Waits for events, until something is due at the latest. First polls for them, if the plan says so.
     fn wait(&self, events: &mut Vec<epoll::Event>) -> Result<(), Error> {
         let timer = self.timers.peek().map(|Reverse((due_ns, _))| *due_ns);
-        let arrival = self.open.as_ref().map(|open| open.schedule.due_ns());
+        let arrival = self.open.as_ref().map(|open| open.due_ns());
         let begins_ns = [timer, arrival].into_iter().flatten().min();
         let due_ns = begins_ns.unwrap_or(u64::MAX).min(self.recorder.due_ns());
         if self.plan.spin_ns > 0 {
@@ -258,12 +269,7 @@ impl<'a> EventLoop<'a> {
                 .end_schedule(open, now, kinds, &mut self.random),
             None => Vec::new(),
         };
-        let task = self.recorder.task;
-        if task.ends_by_number() && now >= task.end_ns() {
-            let remaining = self.sessions.iter().map(|it| it.remaining);
-            self.recorder.not_begun(remaining.sum());
-        }
-        let has_done_number = task.ends_by_number() && self.unfinished == 0;
+        let remaining: Vec<u64> = self.sessions.iter().map(|it| it.remaining).collect();
         let under_way = self.sessions.iter().enumerate().flat_map(|(index, it)| {
             it.begun()
                 .map(move |begun| Outstanding::under_way(index, begun))
@@ -271,7 +277,7 @@ impl<'a> EventLoop<'a> {
         let outstanding = under_way.chain(waiting);
         let traffic = traffic(&self.sessions);
         self.recorder
-            .finish(now, outstanding, has_done_number, traffic, send)
+            .finish(now, outstanding, &remaining, traffic, send)
     }
 
     /// Begins the transactions that have become due: the first at `now`, each other one when the ones before
@@ -279,11 +285,11 @@ impl<'a> EventLoop<'a> {
     fn send_due(&mut self, now: u64) -> Result<(), Error> {
         let mut at_ns = Some(now);
         let mut begun_ns = || at_ns.take().unwrap_or_else(monotonic_ns);
-        while let Some(Reverse((due_ns, index))) = self.timers.peek().copied()
-            && due_ns <= now
+        let edge_ns = self.recorder.due_ns();
+        while let Some((index, begins_ns)) =
+            next_timer(&mut self.timers, now, edge_ns, &mut begun_ns)
         {
-            self.timers.pop();
-            self.fill(index, begun_ns())?;
+            self.fill(index, begins_ns)?;
         }
         while let Some(open) = &mut self.open
             && let Some(due) = open.next(now, &mut self.random)
@@ -395,6 +401,20 @@ impl<'a> EventLoop<'a> {
         session.socket.close();
         Ok(())
     }
+}
+
+/// The next session that begins something by `now`, and when it does. None begins at or behind the edge of a
+/// phase: the recorder must begin the next one before, or what the session does would be in neither.
+fn next_timer(
+    timers: &mut BinaryHeap<Reverse<(u64, usize)>>,
+    now: u64,
+    edge_ns: u64,
+    mut clock_ns: impl FnMut() -> u64,
+) -> Option<(usize, u64)> {
+    let Reverse((_, index)) = *timers.peek().filter(|it| it.0.0 <= now)?;
+    let begins_ns = Some(clock_ns()).filter(|it| *it < edge_ns)?;
+    timers.pop();
+    Some((index, begins_ns))
 }
 
 /// Waits for events, until about a time: epoll rounds it up to whole milliseconds.
@@ -518,6 +538,28 @@ mod tests {
             wait_exactly(&epoll, &mut events, u64::MAX).unwrap();
         }
         waking.join().unwrap();
+    }
+
+    #[test]
+    fn no_transaction_of_a_batch_begins_behind_the_edge_of_a_phase() {
+        let mut timers = BinaryHeap::from([(3, 0), (1, 1), (2, 2), (9, 3)].map(Reverse));
+        let mut now = 3;
+        // Each transaction takes a nanosecond to send.
+        let mut clock = || {
+            now += 1;
+            now - 1
+        };
+        assert_eq!(next_timer(&mut timers, 3, 5, &mut clock), Some((1, 3)));
+        assert_eq!(next_timer(&mut timers, 3, 5, &mut clock), Some((2, 4)));
+        assert_eq!(
+            next_timer(&mut timers, 3, 5, &mut clock),
+            None,
+            "at the edge"
+        );
+        // It is begun in the next phase.
+        assert_eq!(next_timer(&mut timers, 6, 99, &mut clock), Some((0, 6)));
+        assert_eq!(next_timer(&mut timers, 7, 99, &mut clock), None, "not due");
+        assert_eq!(timers.len(), 1);
     }
 
     /// Polls with a clock that goes on by 1 at each reading, until something comes at the poll of this

@@ -7,7 +7,7 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 use rand_distr::Exp1;
 
-use crate::plan::{Pace, Part, Spread};
+use crate::plan::{Pace, Part, Spread, Task};
 
 /// The due times of a thread's transactions, one after the other.
 #[derive(Debug)]
@@ -133,7 +133,11 @@ impl Schedule {
 /// A schedule, the idle sessions, and the due transactions that wait for one.
 #[derive(Debug)]
 pub struct OpenLoop {
-    pub schedule: Schedule,
+    schedule: Schedule,
+    /// What is due from this time on belongs to the number that is asked for.
+    counted_from_ns: u64,
+    /// So many of that number have not become due yet.
+    to_come: u64,
     /// Due times.
     backlog: VecDeque<u64>,
     backlog_max: usize,
@@ -163,12 +167,12 @@ impl Due {
 }
 
 impl OpenLoop {
-    /// A thread's part of an open loop that begins at `begin_ns`, by its `own` sessions among all; `None`
-    /// for a closed loop.
+    /// A thread's part of a task, by its `own` sessions among all; `None` for a closed loop. In the measured
+    /// time `number` transactions become due, at most.
     pub fn of(
-        pace: Pace,
-        begin_ns: u64,
+        task: &Task,
         own: &Part,
+        number: u64,
         idle: VecDeque<usize>,
         random: &mut SmallRng,
     ) -> Option<Self> {
@@ -176,13 +180,17 @@ impl OpenLoop {
             rate_per_second,
             spread,
             backlog_max,
-        } = pace
+        } = task.pace
         else {
             return None;
         };
-        let schedule = Schedule::new(rate_per_second, spread, own, begin_ns, random);
+        let schedule = Schedule::new(rate_per_second, spread, own, task.begin_ns, random);
         let waiting_max = (backlog_max as f64 * own.share()).ceil() as usize;
-        Some(Self::new(schedule, waiting_max, idle))
+        Some(Self {
+            counted_from_ns: task.measure_ns(),
+            to_come: number,
+            ..Self::new(schedule, waiting_max, idle)
+        })
     }
 
     /// The next transaction that is due before the end of the load, when nothing is begun any more.
@@ -194,15 +202,35 @@ impl OpenLoop {
     pub fn new(schedule: Schedule, backlog_max: usize, idle: VecDeque<usize>) -> Self {
         Self {
             schedule,
+            counted_from_ns: 0,
+            to_come: u64::MAX,
             backlog: VecDeque::new(),
             backlog_max,
             idle,
         }
     }
 
+    /// When the next transaction is due; never, if no other is to come.
+    pub fn due_ns(&self) -> u64 {
+        match self.to_come {
+            0 => u64::MAX,
+            _ => self.schedule.due_ns(),
+        }
+    }
+
+    /// Whether no transaction is to come, waits, or is under way in one of so many sessions that may begin
+    /// others.
+    pub fn is_over(&self, sessions: usize) -> bool {
+        self.to_come == 0 && self.backlog.is_empty() && self.idle.len() == sessions
+    }
+
     /// The next transaction that is due by `now`; `None` if there is no other.
     pub fn next(&mut self, now: u64, random: &mut SmallRng) -> Option<Due> {
+        if self.to_come == 0 {
+            return None;
+        }
         let due_ns = self.schedule.take(now, random)?;
+        self.to_come -= u64::from(due_ns >= self.counted_from_ns);
         Some(match self.idle.pop_front() {
             Some(session) => Due::Begin { session, due_ns },
             None if self.backlog.len() < self.backlog_max => {
@@ -284,17 +312,57 @@ mod tests {
         assert_eq!(begun, [4, 5, 6, 4, 5, 6]);
     }
 
+    /// An open loop from 50 ns on, at a constant rate, with one that may wait.
+    fn at_rate(rate_per_second: f64, warm_up_ns: u64) -> Task {
+        Task {
+            begin_ns: 50,
+            warm_up_ns,
+            pace: Pace::Open {
+                rate_per_second,
+                spread: Spread::Constant,
+                backlog_max: 1,
+            },
+            ..Task::NONE
+        }
+    }
+
+    #[test]
+    fn no_more_become_due_than_are_asked_for_beside_the_warm_up() {
+        let mut random = SmallRng::seed_from_u64(1);
+        let task = at_rate(1e9, 2);
+        let mut open = OpenLoop::of(&task, &alone(), 3, [7].into(), &mut random).unwrap();
+        let session = 7;
+        let begin = Due::Begin {
+            session,
+            due_ns: 51,
+        };
+        assert_eq!(open.next(99, &mut random), Some(begin), "in the warm-up");
+        let expected = [
+            Due::Waits { due_ns: 52 },
+            Due::Skipped { due_ns: 53 },
+            Due::Skipped { due_ns: 54 },
+        ];
+        for due in expected {
+            assert!(open.due_ns() < u64::MAX);
+            assert_eq!(open.next(99, &mut random), Some(due));
+        }
+        assert_eq!(open.next(99, &mut random), None);
+        assert_eq!(open.due_ns(), u64::MAX);
+        assert!(!open.is_over(1), "one waits, and one is under way");
+        assert_eq!(open.free(7), Some(52));
+        assert!(!open.is_over(1));
+        assert_eq!(open.free(7), None);
+        assert!(open.is_over(1));
+        assert!(!open.is_over(2), "another session is not idle");
+    }
+
     /// The due times of all parts of 1000 transactions a second from 50 ns on, in 20 ms.
     fn dues(parts: &[Part]) -> Vec<u64> {
-        let pace = Pace::Open {
-            rate_per_second: 1e3,
-            spread: Spread::Constant,
-            backlog_max: 1,
-        };
+        let task = at_rate(1e3, 0);
         let mut random = SmallRng::seed_from_u64(1);
         let mut dues = Vec::new();
         for own in parts {
-            let mut open = OpenLoop::of(pace, 50, own, [].into(), &mut random).unwrap();
+            let mut open = OpenLoop::of(&task, own, u64::MAX, [].into(), &mut random).unwrap();
             while let Some(due_ns) = open.schedule.take(20_000_050, &mut random) {
                 dues.push(due_ns);
             }

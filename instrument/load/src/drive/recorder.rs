@@ -261,11 +261,6 @@ impl Recorder {
         }
     }
 
-    /// The time of a task that ends by a number is over: so many transactions were not begun.
-    pub fn not_begun(&mut self, transactions: u64) {
-        self.tally.not_begun += transactions;
-    }
-
     /// A transaction of an open loop has become due.
     pub fn due(&mut self, due: Due, kinds: &[TransactionKind], random: &mut SmallRng) {
         if !self.measuring || !self.is_measured(due.due_ns()) {
@@ -313,34 +308,35 @@ impl Recorder {
         }
     }
 
-    /// The task is done: returns all counts. `outstanding` has what was begun or waited for a
-    /// session. If the task has done the number it was to do, what waits is beyond that number.
+    /// The task is done: returns all counts. `outstanding` has what was begun, and what waited for a session,
+    /// the oldest first. `remaining` has how many others each session may still begin.
     pub fn finish(
         &mut self,
         now: u64,
         outstanding: impl Iterator<Item = Outstanding>,
-        has_done_number: bool,
+        remaining: &[u64],
         traffic: Traffic,
         send: &mut dyn FnMut(WorkerMessage),
     ) -> Tally {
         let end_ns = now.min(self.task.end_ns());
         let mut unanswered = std::mem::take(&mut self.unanswered);
-        for outstanding in outstanding {
-            self.tally.in_doubt += u64::from(outstanding.begun.is_some());
-            match outstanding.begun {
-                None if has_done_number => {
-                    let counts = self.measuring && self.is_measured(outstanding.due_ns);
-                    self.tally.due -= u64::from(counts);
-                }
-                _ => unanswered.push(outstanding),
-            }
+        let is_begun = |it: &Outstanding| it.begun.is_some();
+        let (under_way, mut waiting): (Vec<_>, Vec<_>) = outstanding.partition(is_begun);
+        self.tally.in_doubt += under_way.len() as u64;
+        unanswered.extend(under_way);
+        if self.measuring && self.task.ends_by_number() {
+            let is_time_over = now >= self.task.end_ns();
+            self.settle_number(&mut waiting, remaining.iter().sum(), is_time_over);
         }
+        unanswered.extend(waiting);
         // Otherwise the run was stopped before anything was measured.
         if self.measuring {
             self.tally.usage = usage(traffic).since(&self.before);
             self.tally.end_ns = end_ns;
+            let parts = parts_of(remaining, &unanswered);
             for outstanding in unanswered.drain(..) {
-                self.leave(outstanding, end_ns);
+                let others_max = outstanding.begun.map_or(0, |it| parts[it.0]);
+                self.leave(outstanding, others_max, end_ns);
             }
             self.leave_skipped(end_ns);
             if let Some(interval_ns) = self.task.interval_ns {
@@ -360,8 +356,31 @@ impl Recorder {
         std::mem::replace(&mut self.tally, new)
     }
 
-    /// Counts a transaction that is not answered at the end.
-    fn leave(&mut self, outstanding: Outstanding, end_ns: u64) {
+    /// Each transaction of a number counts once. What became due and waits is unanswered, as far as there are
+    /// sessions that may still begin it; what is beyond that was to be done by sessions that are lost, and is
+    /// among those not begun. What was skipped will not be begun any more, and is not among them.
+    fn settle_number(
+        &mut self,
+        waiting: &mut Vec<Outstanding>,
+        remaining: u64,
+        is_time_over: bool,
+    ) {
+        waiting.retain(|it| self.is_measured(it.due_ns));
+        let found = waiting.len() as u64;
+        let skipped = self.tally.skipped;
+        let kept = found.min(remaining.saturating_sub(skipped));
+        waiting.truncate(kept as usize);
+        self.tally.due -= found - kept;
+        let of_lost = skipped.saturating_sub(remaining);
+        self.tally.not_begun = self.tally.not_begun.saturating_sub(of_lost);
+        if is_time_over {
+            self.tally.not_begun += remaining.saturating_sub(kept + skipped);
+        }
+    }
+
+    /// Counts a transaction that is not answered at the end. In a closed loop its session was to begin so many
+    /// others after it.
+    fn leave(&mut self, outstanding: Outstanding, others_max: u64, end_ns: u64) {
         let Outstanding { kind, due_ns, .. } = outstanding;
         if !self.is_measured(due_ns) {
             return;
@@ -374,7 +393,12 @@ impl Recorder {
             self.tally.unanswered += 1;
             self.tally.add_age(kind, age_ns, 1);
         } else {
-            self.tally.in_flight.push(InFlight { kind, age_ns });
+            let left = InFlight {
+                kind,
+                age_ns,
+                others_max,
+            };
+            self.tally.in_flight.push(left);
         }
         if let Some(requests) = &mut self.requests {
             let (session, sent_ns) = outstanding.begun.unzip();
@@ -436,7 +460,7 @@ impl Recorder {
         let begin_ns = self.interval_end_ns - interval_ns;
         let number = (begin_ns - self.task.measure_ns()) / interval_ns;
         let mut interval = self.tally.take_interval(number);
-        // What waited beyond a number that is done was reported as due, and is none.
+        // What waited for sessions that are lost was reported as due, and is none.
         interval.due = self.tally.due.saturating_sub(self.reported.0);
         interval.skipped = self.tally.skipped - self.reported.1;
         self.reported = (self.tally.due, self.tally.skipped);
@@ -445,6 +469,16 @@ impl Recorder {
         }
         send(WorkerMessage::Interval(interval));
     }
+}
+
+/// Of what each session may still begin, the part of each transaction that it has under way.
+fn parts_of(remaining: &[u64], unanswered: &[Outstanding]) -> Vec<u64> {
+    let mut under_way = vec![0; remaining.len()];
+    for (session, _) in unanswered.iter().filter_map(|it| it.begun) {
+        under_way[session] += 1;
+    }
+    let part = |(remaining, under_way): (&u64, &u64)| remaining / (*under_way).max(1);
+    remaining.iter().zip(&under_way).map(part).collect()
 }
 
 /// CPU time of this thread so far, and the traffic of its sessions.
@@ -499,7 +533,7 @@ mod tests {
         };
         recorder.lost(0, "reset by peer", [transaction].into_iter(), 0, now);
         let none = std::iter::empty();
-        recorder.finish(now, none, false, Traffic::default(), &mut send)
+        recorder.finish(now, none, &[u64::MAX], Traffic::default(), &mut send)
     }
 
     #[test]
@@ -512,5 +546,81 @@ mod tests {
         assert_eq!(tally.total().failed(), 0);
         assert_eq!((tally.due, tally.in_doubt), (1, 1));
         assert_eq!(tally.ages[0].0.len(), 1);
+    }
+
+    /// A number of transactions, to be begun within a time.
+    fn number_at(pace: Pace, number: u64) -> Task {
+        Task {
+            pace,
+            end: End::Transactions {
+                number,
+                within_ns: Some(END_NS),
+            },
+            ..Task::NONE
+        }
+    }
+
+    #[test]
+    fn of_a_number_each_counts_once_where_a_session_is_lost() {
+        let pace = Pace::Open {
+            rate_per_second: 1.0,
+            spread: Spread::Constant,
+            backlog_max: 6,
+        };
+        let kinds = [TransactionKind {
+            name: "get".to_owned(),
+            weight: 1,
+            round_trips: std::iter::once(0..1).collect(),
+        }];
+        for ended_ns in [END_NS, END_NS - 1] {
+            let mut recorder = Recorder::of_kinds(1, 0, &[1, 1], false);
+            recorder.begin(number_at(pace, 10));
+            let mut send = |_: WorkerMessage| {};
+            recorder.advance(0, Traffic::default, &mut send);
+            let begin = |session| Due::Begin { session, due_ns: 1 };
+            let waits = std::iter::repeat_n(Due::Waits { due_ns: 2 }, 6);
+            let skipped = std::iter::repeat_n(Due::Skipped { due_ns: 3 }, 2);
+            let mut random = SmallRng::seed_from_u64(1);
+            for due in [begin(0), begin(1)].into_iter().chain(waits).chain(skipped) {
+                recorder.due(due, &kinds, &mut random);
+            }
+            let transaction = ScheduledTransaction {
+                kind: 0,
+                due_ns: 1,
+                begun_ns: 1,
+            };
+            recorder.lost(1, "reset by peer", [transaction].into_iter(), 4, 5);
+            let waiting = std::iter::repeat_n(Outstanding::waiting(0, 2), 6);
+            let outstanding = std::iter::once(Outstanding::under_way(0, transaction));
+            let outstanding = outstanding.chain(waiting);
+            // Two of the four that session 0 may begin were skipped.
+            let traffic = Traffic::default();
+            let tally = recorder.finish(ended_ns, outstanding, &[4, 0], traffic, &mut send);
+            assert_eq!((tally.transactions_lost, tally.skipped), (1, 2));
+            assert_eq!((tally.unanswered, tally.due), (1 + 2, 6));
+            assert_eq!(tally.not_begun, 4);
+        }
+    }
+
+    #[test]
+    fn what_a_session_may_still_begin_is_divided_among_those_under_way() {
+        let mut recorder = Recorder::of_kinds(1, 0, &[1, 1], false);
+        recorder.begin(number_at(Pace::Closed { think_ns: 0 }, 20));
+        let mut send = |_: WorkerMessage| {};
+        recorder.advance(0, Traffic::default, &mut send);
+        let under_way = |session| {
+            let transaction = ScheduledTransaction {
+                kind: 0,
+                due_ns: 1,
+                begun_ns: 1,
+            };
+            Outstanding::under_way(session, transaction)
+        };
+        let outstanding = [0, 0, 1].map(under_way).into_iter();
+        let traffic = Traffic::default();
+        let tally = recorder.finish(END_NS, outstanding, &[6, 5], traffic, &mut send);
+        let others_max: Vec<u64> = tally.in_flight.iter().map(|it| it.others_max).collect();
+        assert_eq!(others_max, [3, 3, 5]);
+        assert_eq!(tally.not_begun, 11);
     }
 }

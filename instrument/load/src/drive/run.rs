@@ -21,7 +21,7 @@ pub const HEAD_START_NS: u64 = 5_000_000;
 pub struct Counted {
     /// Of each worker.
     pub tallies: Vec<Tally>,
-    /// What the server was not told of the measured phase.
+    /// Why the server may not know of the begin or of the end of the measured phase.
     pub unmarked: Option<String>,
 }
 
@@ -45,9 +45,9 @@ pub fn run(
     let mut observe =
         |worker: usize, interval: Option<&Interval>| observers.observe(worker, interval);
     begin_measuring(&task, reporter, &mut workers, &mut observe)?;
-    marker.mark("PHASE BEGIN")?;
+    marker.mark(Edge::Begin)?;
     let tallies = end_measuring(&task, reporter, &mut workers, &mut observe)?;
-    marker.mark("PHASE END")?;
+    marker.mark(Edge::End)?;
     workers.end()?;
     observers.end()?;
     Ok(Counted {
@@ -111,7 +111,7 @@ struct PhaseMarker {
     /// `None` if the phase is not to be marked, or cannot be any more.
     connection: Option<Box<dyn AdminConnection>>,
     server: String,
-    /// Why the server does not know the phase.
+    /// Why the server may not know of an edge of the phase.
     unmarked: Option<String>,
 }
 
@@ -127,7 +127,11 @@ impl PhaseMarker {
         })
     }
 
-    fn mark(&mut self, statement: &str) -> Result<(), Error> {
+    fn mark(&mut self, edge: Edge) -> Result<(), Error> {
+        let (statement, name) = match edge {
+            Edge::Begin => ("PHASE BEGIN", "begin"),
+            Edge::End => ("PHASE END", "end"),
+        };
         let Some(connection) = &mut self.connection else {
             return Ok(());
         };
@@ -138,7 +142,7 @@ impl PhaseMarker {
             Err(why @ AdminError::NoAnswer(..)) => {
                 self.connection = None;
                 self.unmarked = Some(format!(
-                    "the server was not told of the measured phase ({why}), so that its counters are not those of that time; look at the server"
+                    "the server did not say that it knows of the {name} of the measured phase ({why}), so that its counters may not be those of that time; look at the server"
                 ));
                 Ok(())
             }

@@ -153,7 +153,11 @@ impl Simulated {
         let idle = (0..self.sessions)
             .filter(|it| self.share(*it) > 0)
             .collect();
-        let mut open = OpenLoop::of(task.pace, 0, &task.part(0..1, 1), idle, &mut random).unwrap();
+        let number = (0..self.sessions)
+            .map(|session| self.share(session))
+            .fold(0, u64::saturating_add);
+        let own = task.part(0..1, 1);
+        let mut open = OpenLoop::of(&task, &own, number, idle, &mut random).unwrap();
         let mut sums: Option<crate::counts::tally::Interval> = None;
         let mut send = |message: WorkerMessage| {
             if let WorkerMessage::Interval(interval) = message {
@@ -169,10 +173,13 @@ impl Simulated {
         let mut remaining: Vec<u64> = (0..self.sessions)
             .map(|session| self.share(session))
             .collect();
-        let (mut now, mut is_done) = (0, false);
+        let mut now = 0;
         loop {
             recorder.advance(now, Traffic::default, &mut send);
-            is_done |= under_way.iter().all(Option::is_none) && remaining.iter().all(|it| *it == 0);
+            let is_unfinished =
+                |session: &usize| remaining[*session] > 0 || under_way[*session].is_some();
+            let unfinished = (0..self.sessions).filter(is_unfinished).count();
+            let is_done = unfinished == 0 || open.is_over(unfinished);
             if now >= task.end_ns() || now >= self.stopped_ns || is_done {
                 break;
             }
@@ -217,7 +224,7 @@ impl Simulated {
                 }
             }
             let answers = under_way.iter().flatten().map(|it| it.1);
-            let next = answers.chain([open.schedule.due_ns(), recorder.due_ns(), self.stopped_ns]);
+            let next = answers.chain([open.due_ns(), recorder.due_ns(), self.stopped_ns]);
             let late_ns = match self.late_ns {
                 0 => 0,
                 most => lateness.random_range(0..most),
@@ -229,13 +236,12 @@ impl Simulated {
             it.map(|(transaction, _)| Outstanding::under_way(session, transaction))
         });
         let outstanding: Vec<Outstanding> = begun.chain(waiting).collect();
-        let has_done_number = task.ends_by_number() && is_done;
         let traffic = Traffic::default();
         let outstanding = outstanding.into_iter();
-        let mut tally = recorder.finish(now, outstanding, has_done_number, traffic, &mut send);
+        let mut tally = recorder.finish(now, outstanding, &remaining, traffic, &mut send);
         if let Some(sum) = &sums {
             assert_eq!(sum.skipped, tally.skipped);
-            assert!(sum.due == tally.due || task.ends_by_number() && sum.due > tally.due);
+            assert_eq!(sum.due, tally.due);
             tally.add_interval(sum);
         }
         Outcome {
@@ -474,10 +480,11 @@ proptest! {
         let outcome = Simulated { end, stopped_ns, ..simulated }.run();
         let tally = &outcome.tally;
         let answered = tally.total().answered();
-        prop_assert!(answered <= number);
+        prop_assert!(tally.due <= number);
         prop_assert_eq!(tally.due, answered + tally.unanswered + tally.skipped);
-        if outcome.end_ns < stopped_ns && !limited {
-            prop_assert_eq!((answered, tally.unanswered), (number, 0));
+        if outcome.end_ns < stopped_ns {
+            prop_assert_eq!(tally.due + tally.not_begun, number);
+            prop_assert!(limited || tally.unanswered + tally.not_begun == 0);
         }
     }
 }

@@ -91,7 +91,13 @@ impl Figures {
         machine_busy: Option<String>,
     ) -> Self {
         let kinds = plan.workload.kinds();
-        unanswered::add_due_of_lost_workers(plan.sessions, kinds, pace, &mut tallies);
+        unanswered::add_due_of_lost_workers(
+            plan.sessions,
+            kinds,
+            pace,
+            matches!(end_of(&plan.goal), Some(End::Transactions { .. })),
+            &mut tallies,
+        );
         let busiest_thread_share = busiest_share(&tallies);
         let all_ran_ns = all_ran_until(&tallies);
         let workers = match tallies.len() {
@@ -267,12 +273,18 @@ impl Figures {
     }
 }
 
+/// How a load ends; a search has no such end.
+fn end_of(goal: &Goal) -> Option<End> {
+    match goal {
+        Goal::Load(load) => Some(load.end),
+        Goal::Search(_) => None,
+    }
+}
+
 /// Whether a number of transactions was to be done within a time.
 fn is_limited(goal: &Goal) -> bool {
-    let Goal::Load(load) = goal else {
-        return false;
-    };
-    matches!(load.end, End::Transactions { within_ns, .. } if within_ns.is_some())
+    let end = end_of(goal);
+    matches!(end, Some(End::Transactions { within_ns, .. }) if within_ns.is_some())
 }
 
 /// Transactions that are under way on average in a closed loop whose sessions always have some, at least. A

@@ -70,13 +70,15 @@ struct Hanging {
 ///
 /// A session that hangs begins no others, so that the more it hangs, the less it counts. It is given
 /// those that it would have begun at its usual pace, as `recordValueWithExpectedInterval` of
-/// HdrHistogram does for answers that come late (Tene 2013): one for each mean cycle.
+/// HdrHistogram does for answers that come late (Tene 2013): one for each mean cycle of the measured time,
+/// and no more than it was to begin.
 fn add_hanging(
     all: &Tally,
     total: &KindTally,
     think_ns: u64,
     ages: &mut [Histogram<u64>],
 ) -> Hanging {
+    let wall_ns = all.wall_ns();
     let longest_ns = total.latency_ns.max();
     let cycle_ns = match total.answered() {
         0 => u64::MAX,
@@ -90,13 +92,16 @@ fn add_hanging(
         hanging.under_way += 1;
         let ages = &mut ages[it.kind];
         ages.saturating_record(it.age_ns);
-        let others = it.age_ns / cycle_ns;
+        // It may hang since the warm-up, in which none counts.
+        let within_ns = it.age_ns.min(wall_ns);
+        let others = (within_ns / cycle_ns).min(it.others_max);
         hanging.kept_from_beginning += others;
         let steps = others.min(STEPS_MAX);
         for step in 1..=steps {
-            let counted = others * step / steps - others * (step - 1) / steps;
-            let later_ns = it.age_ns as u128 * u128::from(step) / (u128::from(steps) + 1);
-            ages.saturating_record_n((it.age_ns - later_ns as u64).max(1), counted);
+            let (before, counted) = (others * (step - 1) / steps, others * step / steps);
+            // The one in the middle stands for all of a step.
+            let later_ns = (before + counted).div_ceil(2) * cycle_ns;
+            ages.saturating_record_n((within_ns - later_ns).max(1), counted - before);
         }
     }
     hanging
@@ -104,11 +109,12 @@ fn add_hanging(
 
 /// Open loop: a worker that has lost all of its sessions ends, and its part of the schedule is still due
 /// until all have ended. How much that is follows from the rate. One that had lost them before measuring
-/// began has ended at that time.
+/// began has ended at that time. Where a number is to be done, what it did not begin is counted already.
 pub fn add_due_of_lost_workers(
     sessions: u64,
     kinds: &[TransactionKind],
     pace: Pace,
+    ends_by_number: bool,
     tallies: &mut [Tally],
 ) {
     let Pace::Open {
@@ -144,7 +150,11 @@ pub fn add_due_of_lost_workers(
             ages.0 = older;
         }
         let (mut ticket, all) = (0, weights.iter().sum::<u64>());
-        for number in 0..(rest_ns / interval_ns) as u64 {
+        let became_due = match ends_by_number {
+            true => 0,
+            false => (rest_ns / interval_ns) as u64,
+        };
+        for number in 0..became_due {
             ticket = (ticket + 1) % all;
             let kind = kind_of(ticket, &weights);
             let age_ns = (number as f64 * interval_ns) as u64;
@@ -184,7 +194,7 @@ mod tests {
             weight: 1,
             round_trips: std::iter::once(0..1).collect(),
         }];
-        let due = |lost_all: bool, measured: bool| {
+        let due_by = |ends_by_number: bool, lost_all: bool, measured: bool| {
             let mut tallies = [Tally::new(1, 3), Tally::new(1, 1)];
             if measured {
                 (tallies[0].begin_ns, tallies[0].end_ns) = (5_000_000_000, 7_000_000_000);
@@ -192,13 +202,56 @@ mod tests {
             if lost_all {
                 tallies[1].lost.insert("reset by peer".to_owned(), 1);
             }
-            add_due_of_lost_workers(4, &kinds, pace, &mut tallies);
+            add_due_of_lost_workers(4, &kinds, pace, ends_by_number, &mut tallies);
             (tallies[1].due, tallies[1].unanswered)
         };
+        let due = |lost_all, measured| due_by(false, lost_all, measured);
         // A quarter of the sessions, for 2 s.
         assert_eq!(due(true, true), (500, 500));
         assert_eq!(due(false, true), (0, 0));
         assert_eq!(due(true, false), (0, 0), "nothing was measured at all");
+        assert_eq!(due_by(true, true, true), (0, 0), "it is not begun");
+    }
+
+    fn hanging(age_ns: u64, others_max: u64) -> InFlight {
+        InFlight {
+            kind: 0,
+            age_ns,
+            others_max,
+        }
+    }
+
+    /// The figures of a second in which transactions took 1 ms, and this one hangs at the end.
+    fn hangs(it: InFlight) -> Unanswered {
+        let mut all = Tally::new(1, 1);
+        (all.begin_ns, all.end_ns) = (0, 1_000_000_000);
+        for _ in 0..10 {
+            all.end(0, 0, 1_000_000, Ending::Ok);
+        }
+        all.in_flight.push(it);
+        let total = all.total();
+        distributions(Pace::Closed { think_ns: 0 }, &mut all, &total)
+    }
+
+    #[test]
+    fn a_session_that_hangs_counts_no_more_than_it_was_to_begin() {
+        let found = hangs(hanging(500_000_000, 0));
+        assert_eq!((found.unanswered, found.kept_from_beginning), (1, 0));
+        let found = hangs(hanging(500_000_000, 7));
+        assert_eq!((found.unanswered, found.kept_from_beginning), (1, 7));
+        // They would have followed at once: each has waited for nearly as long.
+        let ages = found.latency.unanswered();
+        assert_eq!(ages.count_between(490_000_000, 510_000_000), 8);
+    }
+
+    #[test]
+    fn a_session_that_hangs_since_the_warm_up_counts_what_the_measured_time_holds() {
+        let found = hangs(hanging(60_000_000_000, u64::MAX));
+        assert_eq!(found.unanswered, 1);
+        assert!(found.kept_from_beginning.abs_diff(1000) <= 1);
+        let ages = found.latency.unanswered();
+        let within = ages.count_between(1, 1_000_000_000);
+        assert_eq!(within, found.kept_from_beginning);
     }
 
     #[test]
@@ -209,7 +262,7 @@ mod tests {
             all.end(0, 0, 1_000_000, Ending::Ok);
         }
         for age_ns in [500_000_000, 900_000] {
-            all.in_flight.push(InFlight { kind: 0, age_ns });
+            all.in_flight.push(hanging(age_ns, u64::MAX));
         }
         let total = all.total();
         let pace = Pace::Closed {

@@ -106,6 +106,12 @@ fn warm_ups_and_schedules_are_as_with_servers() {
         let ended = run(engine, &folder, arguments).ok();
         assert!(ended.indicator("skipped") > 0.0, "{engine}");
         assert!(ended.stdout().contains("late"));
+
+        // Of a number, what is skipped is done.
+        let arguments = "--workload update --sessions 1 --rate 1e6 --transactions 50 --backlog 0";
+        let ended = run(engine, &folder, arguments).ok();
+        let done = ended.indicator("operations") + ended.indicator("skipped");
+        assert_eq!((done, ended.indicator("due")), (50.0, 50.0), "{engine}");
     }
 }
 

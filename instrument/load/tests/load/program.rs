@@ -298,6 +298,25 @@ fn an_open_loop_that_is_kept_has_the_rate_asked_for() {
 }
 
 #[test]
+fn a_number_of_an_open_loop_has_what_was_skipped_among_it() {
+    // The other requests become due while the server thinks about the first, and none may wait.
+    let server = Server::start(|number, words| {
+        if number == 0 {
+            thread::sleep(Duration::from_millis(200));
+        }
+        ok(number, words)
+    });
+    let arguments =
+        "--workload set --sessions 1 --rate 1000 --transactions 20 --backlog 0 --duration 60s";
+    let ended = load(&server.address, arguments).ok();
+    let [operations, skipped] = ["operations", "skipped"].map(|it| ended.indicator(it));
+    assert_eq!(operations + skipped, 20.0);
+    assert!(skipped > 0.0);
+    assert_eq!(ended.indicator("due"), 20.0);
+    assert_eq!(ended.indicator("not_begun"), 0.0);
+}
+
+#[test]
 fn a_search_finds_the_rate_that_keeps_the_objectives() {
     // Slow, so that the search does not take all CPUs.
     let server = Server::start(|number, words| {
@@ -515,6 +534,10 @@ fn a_server_that_does_not_answer_a_mark_delays_it_for_a_time_and_is_named() {
     assert_eq!(ended.indicator("operations"), 9.0);
     let said = ended.stdout();
     assert!(said.contains("\"PHASE BEGIN\": no answer in 2 s"), "{said}");
+    assert!(
+        said.contains("of the begin of the measured phase"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -537,12 +560,14 @@ fn a_number_that_a_server_does_not_answer_ends_with_the_time() {
         let ended = load(&server.address, &arguments).ok();
         assert_eq!(ended.indicator("operations"), 4.0, "{more}");
         assert_eq!(ended.indicator("in_doubt"), 2.0);
-        assert_eq!(ended.indicator("not_begun"), 14.0);
+        let (due, not_begun) = (ended.indicator("due"), ended.indicator("not_begun"));
+        assert_eq!(due + not_begun, 20.0, "{more}: each counts once");
+        // What waits in an open loop has become due, and no more becomes due than was asked for.
+        let is_open = more.contains("--rate");
+        assert_eq!(not_begun, if is_open { 0.0 } else { 14.0 });
         let said = ended.stdout();
-        assert!(
-            said.contains("not begun: the --duration was over"),
-            "{said}"
-        );
+        let is_told = said.contains("not begun: the --duration was over");
+        assert_eq!(is_told, !is_open, "{said}");
         assert_eq!(ended.edges(), ["measure begin", "measure end"]);
     }
 }

@@ -8,7 +8,7 @@ mod ends;
 mod role;
 mod thread;
 
-pub use thread::{Final, Seen, Sums};
+pub use thread::{Final, LAG_NS_MAX, Seen, Sums};
 
 use std::collections::{HashMap, HashSet};
 
@@ -201,22 +201,38 @@ impl Ledger {
                 return self.roles[role].close(pid);
             }
             let seen = self.roles[role].living.remove(&pid).unwrap_or_default();
+            let (process_ns, children_ns) = (reading.process_ns, reading.children_ns);
+            self.roles[role].children_ns += children_ns;
             self.end_by_zombie(role, pid, seen, reading);
+            if self.exits_missing().is_some() {
+                self.end_by_samples(role, pid);
+                self.roles[role].book_clock(pid, process_ns.unwrap_or(0));
+            }
         }
         self.roles[role].close(pid);
     }
 
     /// Closes the account of a process that has ended and that the runner does not reap. Without its exit
-    /// accounts, its threads end by their last samples.
+    /// accounts, its threads end by their last samples: what it used since is not known.
     pub fn end_unreaped(&mut self, role: usize, pid: u32) {
-        if !self.exits_granted || self.exits_lost {
-            let living = &mut self.roles[role].living;
-            let ended: Vec<_> = living.extract_if(|_, seen| seen.pid == pid).collect();
-            for (tid, seen) in ended {
-                self.end_by_sample(role, tid, seen);
-            }
+        if self.exits_missing().is_some() && self.roles[role].processes.contains(&pid) {
+            let sampled = self.end_by_samples(role, pid);
+            let roster = &mut self.roles[role];
+            roster.unbooked_processes += 1;
+            roster.unsampled_processes += u64::from(sampled == 0);
         }
         self.roles[role].close(pid);
+    }
+
+    /// Ends the threads of a process that are still taken for alive, by their last samples; returns how many.
+    fn end_by_samples(&mut self, role: usize, pid: u32) -> usize {
+        let living = &mut self.roles[role].living;
+        let ended: Vec<_> = living.extract_if(|_, seen| seen.pid == pid).collect();
+        let count = ended.len();
+        for (tid, seen) in ended {
+            self.end_by_sample(role, tid, seen);
+        }
+        count
     }
 
     /// Ends every thread that is still taken for alive, by its last sample.
@@ -235,10 +251,11 @@ impl Ledger {
 
     /// Handles a thread that has disappeared: without exit accounts its last sample is all there is.
     pub fn vanished(&mut self, role: usize, tid: u32) {
-        if self.exits_granted && !self.exits_lost {
+        if self.exits_missing().is_none() {
             return;
         }
-        // A zombie's own reading follows when it is reaped.
+        // The own reading of a first thread follows when its process is reaped. One that its own parent waits for
+        // has none: its process ends when a reading finds it gone.
         if self.roles[role]
             .living
             .get(&tid)
@@ -314,6 +331,9 @@ mod tests {
                 ledger.see(0, pid + 1, seen(pid, 50));
             }
             ledger.end_unreaped(0, 10);
+            ledger.end_unreaped(0, 10);
+            let unbooked = ledger.roles[0].unbooked_processes;
+            assert_eq!(unbooked, u64::from(!exits_granted), "each counts once");
             // Where accounts come, those of these threads are entered as they arrive.
             let expected_ns = if exits_granted { 0 } else { 750 };
             assert_eq!(ledger.roles[0].closed().cpu_ns, expected_ns);
@@ -321,5 +341,43 @@ mod tests {
             ledger.close_all();
             assert_eq!(ledger.roles[0].closed().cpu_ns, 1500, "each counts once");
         }
+    }
+
+    #[test]
+    fn a_process_that_no_sample_saw_has_ended_all_the_same() {
+        let mut ledger = Ledger::new(vec!["server".into()], 10, false);
+        ledger.adopt(10, 0);
+        ledger.adopt(20, 0);
+        ledger.see(0, 20, seen(20, 700));
+        ledger.end_unreaped(0, 10);
+        ledger.end_unreaped(0, 20);
+        let roster = &ledger.roles[0];
+        let unbooked = (roster.unbooked_processes, roster.unsampled_processes);
+        assert_eq!((unbooked, roster.sampled_only), ((2, 1), 1));
+    }
+
+    #[test]
+    fn the_clock_of_a_zombie_has_the_threads_that_no_sample_saw() {
+        let mut ledger = Ledger::new(vec!["server".into()], 10, false);
+        ledger.adopt(10, 0);
+        ledger.see(0, 10, seen(10, 100));
+        ledger.see(0, 11, seen(10, 50));
+        let zombie = Final {
+            name: "server".into(),
+            nice: 0,
+            policy: None,
+            schedstat: seen(10, 120).schedstat,
+            switches: None,
+            migrations: None,
+            process_ns: Some(900),
+            children_ns: 70,
+        };
+        ledger.read_final(10, zombie);
+        ledger.reap(10);
+        ledger.close_all();
+        let roster = &ledger.roles[0];
+        assert_eq!((roster.closed().cpu_ns, roster.closed().threads), (900, 2));
+        assert_eq!((roster.unbooked_processes, roster.sampled_only), (0, 1));
+        assert_eq!(roster.children_ns, 70);
     }
 }

@@ -37,6 +37,12 @@ pub struct RoleLedger {
     pub booked_exactly: u64,
     /// Threads of which only a sample is known.
     pub sampled_only: u64,
+    /// Processes that ended without an account of what they used. Their clocks have ended with them.
+    pub unbooked_processes: u64,
+    /// Those of them that no sample saw.
+    pub unsampled_processes: u64,
+    /// What ended children had used, as their parents knew it that have ended and were waited for.
+    pub children_ns: u64,
     pub threads_peak: u64,
     /// What threads of an attached role had used when it was attached.
     pub baselines: HashMap<u32, Baseline>,
@@ -81,6 +87,14 @@ impl RoleLedger {
         match self.baselines.get(&tid) {
             Some(baseline) => (sums.minus(baseline.sums), Some(baseline.at_ns)),
             None => (sums, None),
+        }
+    }
+
+    /// Enters what the clock of a process that has ended has beyond its known threads: others ended, which no
+    /// sample saw to their end.
+    pub fn book_clock(&mut self, pid: u32, clock_ns: u64) {
+        if let Some(sums) = self.open.get_mut(&pid) {
+            sums.cpu_ns = sums.cpu_ns.max(clock_ns);
         }
     }
 

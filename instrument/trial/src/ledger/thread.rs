@@ -34,6 +34,10 @@ pub struct Final {
     pub schedstat: Schedstat,
     pub switches: Option<(u64, u64)>,
     pub migrations: Option<u64>,
+    /// CPU time of its process, by the clock of that: its other threads, which have ended, included.
+    pub process_ns: Option<u64>,
+    /// CPU time of its ended children, as it knows it.
+    pub children_ns: u64,
 }
 
 /// An exit account's CPU time is as of the last tick; no tick is this long.

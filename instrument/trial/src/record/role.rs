@@ -99,7 +99,10 @@ pub fn cpu_time(role: &mut Role, index: usize, ledger: &Ledger) -> CpuTime {
     let accounts_ns = ledger.roles[index].closed().cpu_ns;
     let complete = ledger.exits_missing().is_none();
     let wait4_ns = role.ended_by.map(|_| wait4_ns);
-    waited_for::cpu_time(wait4_ns, accounts_ns, complete, tree_ns)
+    // Without births nobody knows whether there were children between two samples.
+    let births = role.lives.as_ref().and(role.census.processes_so_far());
+    let is_alone = births == Some(1) && ledger.roles[index].processes_total == 1;
+    waited_for::cpu_time(wait4_ns, accounts_ns, complete, tree_ns, is_alone)
 }
 
 fn usage(
@@ -165,7 +168,9 @@ fn usage(
         minor_faults: of_wait4(reaped.minor_faults),
         major_faults: of_wait4(reaped.major_faults),
         // wait4's figure is at least that of the forked runner; exit accounts do not include it.
-        rss_bytes_max: roster.rss_bytes_max.or(Some(reaped.rss_bytes_max)),
+        rss_bytes_max: roster
+            .rss_bytes_max
+            .or_else(|| of_wait4(reaped.rss_bytes_max)),
         rss_bytes_tree_max: roster.rss_bytes_tree_max,
         block_inputs: of_wait4(reaped.block_inputs),
         block_outputs: of_wait4(reaped.block_outputs),
@@ -184,6 +189,7 @@ fn if_waited_for(mut usage: Usage) -> Usage {
         ("involuntary_switches", usage.involuntary_switches),
         ("minor_faults", usage.minor_faults),
         ("major_faults", usage.major_faults),
+        ("rss_bytes_max", usage.rss_bytes_max),
         ("block_inputs", usage.block_inputs),
         ("block_outputs", usage.block_outputs),
     ];

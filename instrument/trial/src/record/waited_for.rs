@@ -21,12 +21,14 @@ pub struct CpuTime {
 }
 
 /// The CPU time by `wait4`, or by the source that has clearly more. `accounts_complete`: there is an account
-/// of each thread at its end. `wait4` says nothing of a role whose first process lives on.
+/// of each thread at its end. `is_alone`: there was one process alone, so that no child can be missing, however
+/// much more the counter has. `wait4` says nothing of a role whose first process lives on.
 pub fn cpu_time(
     wait4_ns: Option<u64>,
     accounts_ns: u64,
     accounts_complete: bool,
     tree_ns: Option<u64>,
+    is_alone: bool,
 ) -> CpuTime {
     let (other_ns, factor) = match accounts_complete {
         true => (accounts_ns, MORE_BY_ACCOUNTS),
@@ -39,7 +41,7 @@ pub fn cpu_time(
         };
     };
     let most_ns = (wait4_ns as f64 * factor) as u64 + LITTLE_NS;
-    match other_ns > most_ns {
+    match other_ns > most_ns && !is_alone {
         true => CpuTime {
             ns: other_ns,
             is_waited_for: false,
@@ -58,7 +60,7 @@ mod tests {
     const S: u64 = 1_000_000_000;
 
     fn known(wait4_ns: u64, accounts_ns: u64, complete: bool, tree_ns: Option<u64>) -> (u64, bool) {
-        let time = cpu_time(Some(wait4_ns), accounts_ns, complete, tree_ns);
+        let time = cpu_time(Some(wait4_ns), accounts_ns, complete, tree_ns, false);
         (time.ns, time.is_waited_for)
     }
 
@@ -71,8 +73,17 @@ mod tests {
 
     #[test]
     fn nobody_has_waited_for_a_process_that_lives_on() {
-        let time = cpu_time(None, S, false, Some(2 * S));
+        let time = cpu_time(None, S, false, Some(2 * S), true);
         assert_eq!((time.ns, time.is_waited_for), (2 * S, false));
+    }
+
+    #[test]
+    fn one_process_is_waited_for_however_much_was_stolen_from_it() {
+        // A hypervisor had the CPU for 40 % of the time.
+        let stolen_ns = S * 5 / 3;
+        let time = cpu_time(Some(S), S / 2, false, Some(stolen_ns), true);
+        assert_eq!((time.ns, time.is_waited_for), (S, true));
+        assert_eq!(known(S, S / 2, false, Some(stolen_ns)), (stolen_ns, false));
     }
 
     #[test]

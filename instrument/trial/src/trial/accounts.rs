@@ -5,14 +5,15 @@ use std::collections::HashSet;
 
 use concurve_clock as clock;
 use concurve_probe::perf::TreeCounter;
+use concurve_probe::proc_fs::ProcFs;
 use concurve_probe::process;
 use concurve_probe::taskstats::{Query, Received};
 use concurve_probe::unless_gone;
 
 use super::Trial;
 use crate::census::BirthWatch;
-use crate::ledger::Sums;
-use crate::phases::{Reading, SUMMED, Unbooked};
+use crate::ledger::{LAG_NS_MAX, Sums};
+use crate::phases::{Reading, SUMMED, Unbooked, UnbookedProcesses};
 
 /// How often the perf rings are emptied while threads come and go: they hold many times what all CPUs can
 /// produce in that time.
@@ -104,11 +105,12 @@ impl Trial {
             tally: self.sampler.waits.tally(index).clone(),
             ..Reading::default()
         };
-        match self.sums_so_far(index) {
-            Ok((sums, switches)) => reading.take_sums(sums, switches),
-            Err(error) => reading.miss(&SUMMED, &error.to_string()),
+        let found = self.sums_so_far(index).map_err(|error| error.to_string());
+        match &found {
+            Ok(found) => reading.take_sums(found.sums, found.switches_known),
+            Err(reason) => reading.miss(&SUMMED, reason),
         }
-        reading.unbooked = self.unbooked(index);
+        reading.unbooked = self.unbooked(index, &found.unwrap_or_default());
         let role = &mut self.roles[index];
         match role.counter.as_mut().map(|counter| counter.read()) {
             Some(Ok(counts)) => {
@@ -120,6 +122,9 @@ impl Trial {
                 // The counter is exact now; the threads' accounts are as of their last tick.
                 reading.cpu_ns = Some(counts.cpu_ns);
                 reading.absent.remove("cpu_ns");
+                if let Some(unbooked) = &mut reading.unbooked {
+                    unbooked.processes = UnbookedProcesses::default();
+                }
             }
             Some(Err(error)) => {
                 reading
@@ -154,29 +159,64 @@ impl Trial {
         reading
     }
 
-    /// Sums over ended and living threads, and whether their switches are complete. The error says why
-    /// processes or threads may be missing.
-    fn sums_so_far(&mut self, index: usize) -> concurve_probe::Result<(Sums, bool)> {
+    /// Sums over ended and living threads. The error says why processes or threads may be missing.
+    fn sums_so_far(&mut self, index: usize) -> concurve_probe::Result<SumsSoFar> {
         self.find_processes(index)?;
-        let mut sums = self.ledger.roles[index].closed();
-        let mut switches = true;
         let processes: Vec<u32> = self.ledger.roles[index].processes.iter().copied().collect();
+        let mut found = SumsSoFar::of(&self.host.proc_fs);
+        let mut living = Vec::new();
         for pid in processes {
-            match self.process_so_far(pid) {
-                Some(process) => sums.add(process),
-                None => {
-                    let threads = unless_gone(self.host.proc_fs.threads(pid))?;
-                    let threads: HashSet<u32> = threads.into_iter().flatten().collect();
-                    self.end_vanished(index, pid, &threads);
-                    let mut process = self.ledger.roles[index].ended_of(pid);
-                    switches &= self.add_threads(pid, &threads, &mut process)?;
-                    // It has counted threads too that ended between two samples.
-                    process.cpu_ns = process.cpu_ns.max(process::cpu_ns(pid).unwrap_or(0));
-                    sums.add(process);
-                }
+            let process = match self.process_so_far(pid) {
+                Some(process) => Some(process),
+                None => self.threads_so_far(index, pid, &mut found)?,
+            };
+            match process {
+                Some(process) => living.push((pid, process)),
+                None => self.end_gone(index, pid),
             }
         }
-        Ok((sums.minus(self.ledger.roles[index].before), switches))
+        let roster = &self.ledger.roles[index];
+        let mut sums = roster.closed();
+        // One whose account has come meanwhile is among the closed ones.
+        let living = living.iter().filter(|it| roster.processes.contains(&it.0));
+        living.for_each(|it| sums.add(it.1));
+        found.sums = sums.minus(roster.before);
+        Ok(found)
+    }
+
+    /// Sums over the threads of a process that lives, or is a zombie that its parent will reap; none if it is
+    /// gone. Also notes in `found` what these sums lack.
+    fn threads_so_far(
+        &mut self,
+        index: usize,
+        pid: u32,
+        found: &mut SumsSoFar,
+    ) -> concurve_probe::Result<Option<Sums>> {
+        let threads = unless_gone(self.host.proc_fs.threads(pid))?;
+        let threads: HashSet<u32> = threads.into_iter().flatten().collect();
+        if threads.is_empty() {
+            return Ok(None);
+        }
+        self.end_vanished(index, pid, &threads);
+        let mut process = self.ledger.roles[index].ended_of(pid);
+        found.switches_known &= self.add_threads(pid, &threads, &mut process)?;
+        // It has counted threads too that ended between two samples.
+        let clock_ns = process::cpu_ns(pid).unwrap_or(0);
+        found.note_unseen(clock_ns, process.cpu_ns, threads.len());
+        process.cpu_ns = process.cpu_ns.max(clock_ns);
+        let stat = unless_gone(self.host.proc_fs.stat(pid))?;
+        let children_ticks = stat.map_or(0, |stat| stat.children_ticks);
+        found.children_ns += children_ticks * process::tick_ns();
+        Ok(Some(process))
+    }
+
+    /// Ends a process that its own parent has waited for. Its exit account may have come since they were received.
+    fn end_gone(&mut self, index: usize, pid: u32) {
+        self.receive_exits();
+        self.ledger.settle(true);
+        if self.ledger.roles[index].processes.contains(&pid) {
+            self.ledger.end_unreaped(index, pid);
+        }
     }
 
     /// Ends the threads of a process that have ended since they were sampled, where no account says so.
@@ -238,17 +278,60 @@ impl Trial {
         Ok(switches)
     }
 
-    /// How many threads of a role have ended so far of which no account says what they used at last, and why
-    /// there is none; nothing where the kernel sends an account of each.
-    fn unbooked(&self, index: usize) -> Option<Unbooked> {
+    /// What has ended so far in a role of which no account says what it used at last, and why there is none;
+    /// nothing where the kernel sends an account of each.
+    fn unbooked(&self, index: usize, found: &SumsSoFar) -> Option<Unbooked> {
         let why = self.ledger.exits_missing()?;
         let role = &self.roles[index];
         let roster = &self.ledger.roles[index];
-        let threads = match role.lives {
-            Some(_) => role.census.deaths().saturating_sub(roster.booked_exactly),
-            None => roster.sampled_only,
+        let is_watched = role.lives.is_some();
+        let threads = match is_watched {
+            true => role.census.deaths().saturating_sub(roster.booked_exactly),
+            false => roster.sampled_only + roster.unsampled_processes,
         };
-        Some(Unbooked { threads, why })
+        Some(Unbooked {
+            threads,
+            // Births and deaths are complete: then no thread was unseen.
+            unseen_ns: if is_watched { 0 } else { found.unseen_ns },
+            lag_ns: found.lag_ns,
+            processes: UnbookedProcesses {
+                ended: roster.unbooked_processes,
+                children_ns: roster.children_ns + found.children_ns,
+            },
+            why,
+        })
+    }
+}
+
+/// What a role has used so far.
+#[derive(Debug, Default)]
+struct SumsSoFar {
+    sums: Sums,
+    /// Whether the switches of all its threads are known.
+    switches_known: bool,
+    /// CPU time that the clocks of its processes have and no known thread, and how much of it may be that of
+    /// threads which run now.
+    unseen_ns: u64,
+    lag_ns: u64,
+    /// CPU time of ended children, as their parents know it that live.
+    children_ns: u64,
+    cpus: usize,
+}
+
+impl SumsSoFar {
+    fn of(proc_fs: &ProcFs) -> Self {
+        let cpus = proc_fs.cpus_online().map_or(usize::MAX, |cpus| cpus.len());
+        Self {
+            switches_known: true,
+            cpus,
+            ..Self::default()
+        }
+    }
+
+    /// Takes the clock of a process, and what its known threads have used, so many of which live.
+    fn note_unseen(&mut self, clock_ns: u64, known_ns: u64, threads: usize) {
+        self.unseen_ns += clock_ns.saturating_sub(known_ns);
+        self.lag_ns += threads.min(self.cpus) as u64 * LAG_NS_MAX;
     }
 }
 

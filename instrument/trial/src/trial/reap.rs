@@ -71,6 +71,8 @@ impl Trial {
             switches: switches
                 .and_then(|status| status.voluntary_switches.zip(status.involuntary_switches)),
             migrations: proc_fs.thread_migrations(pid, pid).ok(),
+            process_ns: process::cpu_ns(pid),
+            children_ns: stat.children_ticks * process::tick_ns(),
         })
     }
 

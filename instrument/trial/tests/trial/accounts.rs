@@ -114,6 +114,50 @@ fn a_phase_without_exit_accounts_says_that_it_lacks_threads() {
     assert!(usage.cpu_ns.is_some());
 }
 
+/// Children that have computed before a phase, and that their parent waits for within it.
+const POOL: &str = "
+import os, time
+def mark(edge):
+    os.write(3, b'{\"phase\":\"measure\",\"edge\":\"%s\"}\\n' % edge)
+    time.sleep(0.3)
+ready, tell = os.pipe()
+wait, go = os.pipe()
+for _ in range(4):
+    if os.fork() == 0:
+        os.close(go)
+        while time.process_time() < 0.1: pass
+        os.write(tell, b'x')
+        os.read(wait, 1)
+        os._exit(0)
+for _ in range(4): os.read(ready, 1)
+mark(b'begin')
+os.close(go)
+for _ in range(4): os.wait()
+mark(b'end')
+";
+
+#[test]
+fn a_phase_in_which_processes_end_has_their_cpu_time_or_says_that_it_lacks_it() {
+    if !common::can_run_as_nobody() {
+        return;
+    }
+    let trial = role("target", ["/usr/bin/python3", "-c", POOL]);
+    let record = common::record_without_privilege(trial.into());
+    if record.outcome.kind == OutcomeKind::ExecFailed {
+        return; // no python here that this user may execute
+    }
+    let target = &record.roles[0];
+    let usage = &target.phases[0].usage;
+    assert_eq!(usage.run_queue_ns, None, "{usage:?}");
+    assert!(usage.absent["run_queue_ns"].contains("ended meanwhile"));
+    // A counter of the tree has what they used in the phase.
+    if usage.cpu_ns.is_none() {
+        assert!(usage.absent["cpu_ns"].contains("4 processes ended meanwhile"));
+    }
+    let has_counter = record.instrument.sources.iter().any(|it| it == "perf");
+    assert_eq!(usage.cpu_ns.is_some(), has_counter, "{usage:?}");
+}
+
 #[test]
 fn threads_that_die_at_once_are_counted() {
     let code = "

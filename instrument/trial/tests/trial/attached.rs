@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use concurve_probe::proc_fs::ProcFs;
-use concurve_wire::record::OutcomeKind;
+use concurve_wire::record::{OutcomeKind, RoleRecord};
 use serde_json::{Value, json};
 
 use crate::common::{
@@ -33,6 +33,24 @@ while True:
         client.sendall(b'x')
 ";
 
+/// The same in a new process, for which it waits.
+const FORKING: &str = "\
+import os, socket, time
+listening = socket.create_server(('127.0.0.1', 0))
+print(listening.getsockname()[1], flush=True)
+while True:
+    client, _ = listening.accept()
+    with client:
+        seconds = float(client.recv(64))
+        if os.fork() == 0:
+            end = time.process_time() + seconds
+            while time.process_time() < end:
+                pass
+            os._exit(0)
+        os.wait()
+        client.sendall(b'x')
+";
+
 /// A running process that no trial has started.
 struct Victim {
     child: Child,
@@ -41,8 +59,12 @@ struct Victim {
 
 impl Victim {
     fn start() -> Self {
+        Self::running(VICTIM)
+    }
+
+    fn running(program: &str) -> Self {
         let mut child = Command::new(python())
-            .args(["-c", VICTIM])
+            .args(["-c", program])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -189,12 +211,8 @@ fn its_end_fails_the_trial() {
     assert!(message.contains("ended during the trial"), "{message}");
 }
 
-#[test]
-fn its_cpu_time_needs_no_privilege() {
-    if !can_run_as_nobody() {
-        return;
-    }
-    let victim = Victim::start();
+/// The record of a victim that computes in the course of a trial of the user nobody.
+fn computing_without_privilege(victim: &Victim) -> RoleRecord {
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
     let path = folder.path().to_str().unwrap();
@@ -212,7 +230,15 @@ fn its_cpu_time_needs_no_privilege() {
         record_without_privilege(trial)
     });
     assert_eq!(record.outcome.kind, OutcomeKind::Ok, "{:?}", record.outcome);
-    let server = &record.roles[0];
+    record.roles.into_iter().next().unwrap()
+}
+
+#[test]
+fn its_cpu_time_needs_no_privilege() {
+    if !can_run_as_nobody() {
+        return;
+    }
+    let server = computing_without_privilege(&Victim::start());
     let cpu_ns = server.usage.cpu_ns.unwrap();
     assert!((600_000_000..700_000_000).contains(&cpu_ns), "{cpu_ns}");
     // The thread that did the work has ended.
@@ -220,6 +246,19 @@ fn its_cpu_time_needs_no_privilege() {
     assert!(reason.contains("threads ended meanwhile"), "{reason}");
     let absent = &server.threads.absent;
     assert!(absent.contains_key("total"), "{absent:?}");
+}
+
+#[test]
+fn its_cpu_time_lacks_processes_that_have_ended_and_says_so() {
+    if !can_run_as_nobody() {
+        return;
+    }
+    let usage = computing_without_privilege(&Victim::running(FORKING)).usage;
+    assert_eq!((usage.cpu_ns, usage.run_queue_ns), (None, None));
+    for name in ["cpu_ns", "run_queue_ns"] {
+        let reason = &usage.absent[name];
+        assert!(reason.contains("ended meanwhile"), "{name}: {reason}");
+    }
 }
 
 #[test]

@@ -46,4 +46,6 @@ fn a_process_of_another_user_is_named_and_left() {
         "{message}"
     );
     assert_eq!((target.exit, target.ended_by), (None, None));
+    assert_eq!(target.usage.rss_bytes_max, None, "nobody has waited for it");
+    assert!(target.usage.absent.contains_key("rss_bytes_max"));
 }
