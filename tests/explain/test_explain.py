@@ -672,11 +672,31 @@ def test_who_waits_for_a_file_without_a_block_waits_for_no_disk() -> None:
     said = cause_of(counted(writers, 1000, 0, 0), ALONE)
     assert (said.cause, said.either) == ("io", "lock")
     assert "waiting for a file, or for its lock: no block was read or written" in said.words
-    for read, written in ((0, 8), (8, 0), (None, 0), (0, None)):
+    for read, written in ((0, 900), (900, 0), (None, 0), (0, None)):
         said = cause_of(counted(writers, 1000, read, written), ALONE)
         assert said.either is None and "blocked on the disk" in said.words
     lone = cause_of(counted([thread(0.4, disk=0.6)], 1000, 0, 0), None)
     assert (lone.cause, lone.either) == ("io", None)
+
+
+def test_a_block_of_a_log_or_a_program_that_is_loaded_is_no_wait_for_the_disk() -> None:
+    writers = [thread(0.4, disk=0.6)] * 2
+    log = counted(writers, 1000, 0, 8)
+    said = cause_of(log, ALONE)
+    assert (said.cause, said.either) == ("io", "lock")
+    assert "for its lock: hardly a block was read or written" in said.words
+    first, *others = counted(writers, 1000, 0, 0).accounts
+    cold = log._replace(accounts=(first._replace(blocks=9000.0), *others))
+    assert cause_of(cold, ALONE).either == "lock"
+
+
+@pytest.mark.parametrize(("switches", "written"), [(10, 8), (5, 2), (9000, 160)])
+def test_few_blocks_are_waits_for_a_disk_that_is_slow_or_waited_for_by_many(
+    switches: int, written: int
+) -> None:
+    """Each wait is long, or there are many of another kind beside those for the disk."""
+    writers = [thread(0.4, disk=0.6, switches=switches)] * 2
+    assert "blocked on the disk" in cause_of(counted(writers, 1000, 0, written), ALONE).words
 
 
 def test_requests_to_io_uring_are_some_to_the_disk_where_there_are_any() -> None:
@@ -686,6 +706,7 @@ def test_requests_to_io_uring_are_some_to_the_disk_where_there_are_any() -> None
     said = cause_of(counted(waiting, 1000, 0, 900, calls=calls), None)
     assert said.cause == "io" and "io_uring" in said.words
     assert cause_of(counted(waiting, 1000, 0, 0, calls=calls), None).cause == "none"
+    assert cause_of(counted(waiting, 1000, 0, 8, calls=calls), None).cause == "none", "a log"
     assert cause_of(counted(waiting, 1000, 0, 900), None).cause == "none"
     few = {"io_uring_enter": 8}
     assert cause_of(counted(waiting, 1000, 0, 900, calls=few), None).cause == "none"
