@@ -59,3 +59,14 @@ def test_there_is_no_warning_where_none_is_due(store: Store, rules: Rules, cv: f
     """A fixed number of trials asks for no precision."""
     found = made_run(store, float, cv=cv, rules=rules, n=(1, 2))
     assert not any("missed the precision" in item.sentence for item in found.sentences)
+
+
+def test_an_interval_about_0_is_wide_as_no_share_of_0_is_reached(store: Store) -> None:
+    """Failures of which most trials have none."""
+    seconds = itertools.cycle((0.0, 0.0, 3.0, 0.0, 0.0))
+    found = made_run(
+        store, lambda n: next(seconds) if n == "1" else 1.0, cv=0, rules=STAGED, n=(1, 2)
+    )
+    figure = found.cells[0].indicators["wall_seconds"]
+    assert (figure.value, figure.precision) == (0.0, None) and figure.half_width
+    assert "n=1" in warning(found) and "(its centre is 0)" in warning(found)

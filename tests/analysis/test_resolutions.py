@@ -96,6 +96,26 @@ def test_it_is_exact_beside_cells_that_do_a_fixed_amount_of_work() -> None:
     assert of_two(seconds, rates) == (0.0, 0.0)
 
 
+def test_several_times_that_loads_were_told_to_last_are_no_steps_of_a_clock() -> None:
+    """A factor of 2 s and 5 s, of a program that prints how long it was told to run."""
+    seconds, rates = [2.0] * 3 + [5.0] * 3, [7613.0, 7798.0, 7640.0, 9012.0, 8955.0, 9101.0]
+    assert of_two(seconds, rates) == (0.0, 0.0)
+
+
+def test_a_cell_whose_readings_are_equal_by_a_coarse_clock_is_not_told_its_time() -> None:
+    """A finer clock made its rates, and the times of another cell show the steps of this one."""
+    seconds, rates = [1.25] * 3 + [2.51, 2.5, 2.52], [800.3, 799.1, 801.7, 398.9, 400.1, 397.2]
+    time, rate = of_two(seconds, rates)
+    assert time == pytest.approx(0.01) and rate == pytest.approx(800.3 * 0.01 / 1.25)
+
+
+def test_a_cell_of_one_trial_says_nothing_of_how_rates_are_made() -> None:
+    figures = [{"wall_seconds": [2.0] * 3, "rate_per_second": [7613.0, 7798.0, 7640.0]},
+               {"wall_seconds": [5.0], "rate_per_second": [9012.0]}]  # fmt: skip
+    tables = [Table(used, used, lambda name: np.array([]), lambda name: {}) for used in figures]
+    assert with_resolutions(tables, [])[0].resolution("wall_seconds") == 0.0
+
+
 def test_the_same_reading_of_a_coarse_clock_is_not() -> None:
     """The same work in about the same time, and in half of it."""
     time, rate = of_two([2.0] * 6, [500.0] * 6)

@@ -13,7 +13,12 @@ from concurve.definition.purposes import Purposes, alone
 from concurve.explain.accounts import Account, account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of
-from concurve.explain.others import did_not_answer, is_doubtful, may_explain_all
+from concurve.explain.others import (
+    did_not_answer,
+    is_doubtful,
+    may_explain_all,
+    outside_processes,
+)
 from concurve.explain.threads import dispatcher_of
 from concurve.explain.verdict import Verdict
 from concurve.readings.operations import Asked
@@ -259,6 +264,57 @@ def test_steal_from_the_cpus_in_use_casts_doubt_on_a_machine_of_many() -> None:
 
     assert is_doubtful(cell(make))
     assert not is_doubtful(of([thread(1.0)], steal=0.01))
+
+
+def on_many(
+    threads: Sequence[Thread], operations: float, foreign: float = 0.0, steal: float = 0.0
+) -> Breakdown:
+    """A cell of a role that is bound to four CPUs of 64, and others that took so many CPUs: there,
+    but for what the hypervisor did."""
+
+    def make(noise: float) -> TrialRecord:
+        made = role(threads, operations, noise=noise, cpus=(0, 1, 2, 3))
+        quiet = record(msgspec.structs.replace(made, pid=100))
+        wall, taken = quiet.wall_ns, round(foreign * quiet.wall_ns)
+        busy = (made.usage.cpu_ns or 0) + taken
+        machine = MachineRecord(
+            cpus=64, busy_ns=busy, busy_ns_by_cpu={"0": busy}, steal_ns=round(steal * wall),
+            foreign_cpu_ns=taken, foreign_low_priority_ns=0,
+        )  # fmt: skip
+        return msgspec.structs.replace(quiet, machine=machine)
+
+    return cell(make)
+
+
+def test_a_stranger_on_the_cpus_that_the_roles_are_bound_to_is_contamination() -> None:
+    """0.9 of a CPU is 1.4 % of the machine, and 22 % of those four."""
+    base = on_many([thread(0.99, 0.01, switches=5)], 1000)
+    waiting = [thread(0.4, 0.6)] * 4
+    said = cause_of(on_many(waiting, 1616, foreign=0.9), base)
+    assert said.cause == "contamination"
+    where = "the CPU time of the 4 CPUs that the roles are bound to, or more"
+    assert said.words.endswith(f"while processes outside the trial used 22 % of {where}")
+    assert cause_of(on_many(waiting, 1616), base).cause == "none"
+
+
+def test_the_hypervisor_is_named_for_what_it_took_of_the_cpus_in_use() -> None:
+    found = on_many([thread(0.9)] * 2, 1000, steal=0.19)
+    assert is_doubtful(found)
+    assert (
+        outside_processes(found) == "the hypervisor took 9.5 % of the CPU time of the CPUs in use"
+    )
+    both = outside_processes(on_many([thread(0.9)] * 2, 1000, steal=0.19, foreign=0.9))
+    assert both.startswith("processes outside the trial used 22 % of the CPU time of the 4 CPUs")
+    assert both.endswith(" and the hypervisor took 6.6 % of the CPU time of the CPUs in use")
+    little = on_many([thread(0.9)] * 2, 1000, steal=0.004)
+    assert outside_processes(little) == "the hypervisor took some of the machine's CPU time"
+
+
+def test_steal_that_grows_with_the_cpus_in_use_is_no_more_of_them() -> None:
+    """Four threads need more CPU time each than two, beside the same share of steal."""
+    base = on_many([thread(1.0)] * 2, 2000, steal=0.5)
+    own = on_many([thread(1.0)] * 4, 3500, steal=1.0)
+    assert cause_of(own, base).cause != "contamination"
 
 
 def test_a_wait_at_a_condition_is_no_lock_that_spins_before_it_sleeps() -> None:
@@ -668,11 +724,31 @@ def test_who_waits_for_a_file_without_a_block_waits_for_no_disk() -> None:
     said = cause_of(counted(writers, 1000, 0, 0), ALONE)
     assert (said.cause, said.either) == ("io", "lock")
     assert "waiting for a file, or for its lock: no block was read or written" in said.words
-    for read, written in ((0, 8), (8, 0), (None, 0), (0, None)):
+    for read, written in ((0, 900), (900, 0), (None, 0), (0, None)):
         said = cause_of(counted(writers, 1000, read, written), ALONE)
         assert said.either is None and "blocked on the disk" in said.words
     lone = cause_of(counted([thread(0.4, disk=0.6)], 1000, 0, 0), None)
     assert (lone.cause, lone.either) == ("io", None)
+
+
+def test_a_block_of_a_log_or_a_program_that_is_loaded_is_no_wait_for_the_disk() -> None:
+    writers = [thread(0.4, disk=0.6)] * 2
+    log = counted(writers, 1000, 0, 8)
+    said = cause_of(log, ALONE)
+    assert (said.cause, said.either) == ("io", "lock")
+    assert "for its lock: hardly a block was read or written" in said.words
+    first, *others = counted(writers, 1000, 0, 0).accounts
+    cold = log._replace(accounts=(first._replace(blocks=9000.0), *others))
+    assert cause_of(cold, ALONE).either == "lock"
+
+
+@pytest.mark.parametrize(("switches", "written"), [(10, 8), (5, 2), (9000, 160)])
+def test_few_blocks_are_waits_for_a_disk_that_is_slow_or_waited_for_by_many(
+    switches: int, written: int
+) -> None:
+    """Each wait is long, or there are many of another kind beside those for the disk."""
+    writers = [thread(0.4, disk=0.6, switches=switches)] * 2
+    assert "blocked on the disk" in cause_of(counted(writers, 1000, 0, written), ALONE).words
 
 
 def test_requests_to_io_uring_are_some_to_the_disk_where_there_are_any() -> None:
@@ -682,6 +758,7 @@ def test_requests_to_io_uring_are_some_to_the_disk_where_there_are_any() -> None
     said = cause_of(counted(waiting, 1000, 0, 900, calls=calls), None)
     assert said.cause == "io" and "io_uring" in said.words
     assert cause_of(counted(waiting, 1000, 0, 0, calls=calls), None).cause == "none"
+    assert cause_of(counted(waiting, 1000, 0, 8, calls=calls), None).cause == "none", "a log"
     assert cause_of(counted(waiting, 1000, 0, 900), None).cause == "none"
     few = {"io_uring_enter": 8}
     assert cause_of(counted(waiting, 1000, 0, 900, calls=few), None).cause == "none"

@@ -493,20 +493,29 @@ def one_worker(cpu: float, queue: float) -> RoleRecord:
     )
 
 
-def beside(server: RoleRecord, load: float, foreign: float, low: float = 0.0) -> Breakdown:
-    """A cell of such a server and its load on two CPUs, beside others that use so many of them."""
+def beside(
+    server: RoleRecord, load: float, foreign: float, low: float = 0.0, cpus: int = 2
+) -> Breakdown:
+    """A cell of such a server and its load on two CPUs of the machine, beside others that use so
+    many of them."""
     done = IndicatorLine(indicator="operations", value=1000.0)
     client = msgspec.structs.replace(role("load", load, {"load": load}, (0, 1)), indicators=(done,))
     taken = int(foreign * SECOND)
     busy = int((0.69 + load) * SECOND) + taken
+    server, client = (msgspec.structs.replace(side, pid=9) for side in (server, client))
     made = msgspec.structs.replace(
         trial(server, client),
         wall_ns=SECOND,
         machine=MachineRecord(
-            cpus=2, busy_ns=busy, steal_ns=0, foreign_cpu_ns=taken,
-            foreign_low_priority_ns=int(low * SECOND), tick_ns=10_000_000,
+            cpus=cpus,
+            busy_ns=busy,
+            busy_ns_by_cpu={"0": busy // 2, "1": busy - busy // 2},
+            steal_ns=0,
+            foreign_cpu_ns=taken,
+            foreign_low_priority_ns=int(low * SECOND),
+            tick_ns=10_000_000,
         ),
-    )  # fmt: skip
+    )
     found = account(made, ASKED)
     assert found is not None
     whole = breakdown([found, found])
@@ -522,6 +531,18 @@ def test_the_only_thread_of_a_server_that_works_is_used_up() -> None:
     assert "the thread nginx runs 60 % of the time and waits for a CPU 36 % of it" in said.words
     assert "processes outside the trial used 29 %" in said.words
     quiet = cause_of(beside(one_worker(0.6, 0.36), 0.59, 0.0), None, True)
+    assert (quiet.cause, quiet.limit) == ("cpu", "nginx")
+
+
+def test_strangers_on_two_bound_cpus_of_many_are_seen_there() -> None:
+    """They have 29 % of the two, and 0.9 % of the machine."""
+    said = cause_of(beside(one_worker(0.6, 0.36), 0.59, 0.58, cpus=64), None, True)
+    assert said.cause == "contamination"
+    assert "used 29 % of the CPU time of the 2 CPUs that the roles are bound to" in said.words
+    full = cause_of(beside(one_worker(0.6, 0.1), 0.7, 0.55, cpus=64), None, True)
+    assert full.cause == "contamination"
+    assert "the 2 CPUs are used up" in full.words and "outside the trial (0.55)" in full.words
+    quiet = cause_of(beside(one_worker(0.6, 0.36), 0.59, 0.0, cpus=64), None, True)
     assert (quiet.cause, quiet.limit) == ("cpu", "nginx")
 
 

@@ -263,3 +263,16 @@ def test_the_number_of_trials_may_grow_until_the_pilot_has_set_it() -> None:
     assert protocol.may_grow()
     fixed = make_plan(small_study(Rules(repeats_min=2, repeats_max=2), n=(1,)), "normal", 1)
     assert not Protocol(fixed).may_grow()
+
+
+def test_a_stored_run_with_a_centre_of_0_ended_after_its_pilot() -> None:
+    """Counts of errors, most of them 0: by another rule the stored run would not be complete."""
+    plan = make_plan(small_study(Rules(repeats_min=8), threads=(1, 2)), "normal", 7)
+    stored = [
+        Outcome(TrialKey(cell, block, 0), "ok", 3.0 if block == 7 else 0.0, 1.0)
+        for block in range(8)
+        for cell in plan.order(block)
+    ]
+    shown = replay(plan, stored, "r")
+    assert shown.stop is not None and shown.stop.kind == "complete"
+    assert {(cell.needed, cell.stop) for cell in shown.cells} == {(8, StopReason.PRECISION)}

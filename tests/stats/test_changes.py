@@ -51,13 +51,23 @@ def test_few_series_without_a_change_are_said_to_have_one() -> None:
     assert false <= 11, "5 % nominal, three standard errors of chance"
 
 
+def noise(kind: str, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Logarithms of figures that did not change: normal, with a tail, or of two modes."""
+    if kind == "tail":
+        return 0.01 * rng.standard_t(3, count)
+    small = rng.normal(0, 0.01, count)
+    return small if kind == "normal" else small + 0.1 * (rng.random(count) < 0.4)
+
+
 @pytest.mark.simulation
-def test_few_histories_of_many_cells_are_said_to_have_changed() -> None:
+@pytest.mark.parametrize("runs", [8, 20])
+def test_few_histories_of_many_cells_are_said_to_have_changed(runs: int) -> None:
     """Each of 40 cells by itself would say so in 80 % of the histories."""
-    false = 0
+    false, kinds = 0, ("normal", "tail", "modes")
     for history in range(40):
-        cells = [series((1.0, 20), seed=1000 * history + cell) for cell in range(40)]
-        false += any(change_points_of_all(cells))
+        rng = np.random.default_rng(history)
+        logs = (noise(kinds[cell % len(kinds)], runs, rng) for cell in range(40))
+        false += any(change_points_of_all([list(np.exp(each)) for each in logs]))
     assert false <= 5, "5 % nominal, two standard errors of chance"
 
 
@@ -66,6 +76,39 @@ def test_a_great_change_of_one_cell_of_many_is_told() -> None:
     cells[7] = series((1.0, 10), (1.3, 10), seed=7)
     found = change_points_of_all(cells)
     assert [change.start for change in found[7]] == [10]
+
+
+@pytest.mark.parametrize("cells", [1, 2, 40])
+@pytest.mark.parametrize(("before", "after"), [(4, 4), (5, 3), (18, 2)])
+def test_a_great_change_is_told_after_as_many_runs_in_any_number_of_cells(
+    cells: int, before: int, after: int
+) -> None:
+    """Of its own runs alone no order is rarer than 1 in 28 to 1 in 95."""
+    every = [series((1.0, before + after), seed=cell) for cell in range(cells)]
+    every[0] = series((1.0, before), (10.0, after), seed=99)
+    found = [[change.start for change in each] for each in change_points_of_all(every)]
+    assert found == [[before], *[[]] * (cells - 1)]
+
+
+def test_each_of_four_changes_of_one_cell_of_many_is_told() -> None:
+    cells = [series((1.0, 40), seed=cell) for cell in range(40)]
+    cells[7] = series((1.0, 8), (10.0, 8), (1.0, 8), (10.0, 8), (1.0, 8), seed=77)
+    assert [change.start for change in change_points_of_all(cells)[7]] == [8, 16, 24, 32]
+
+
+def test_what_changes_in_half_of_the_cells_is_told_of_each() -> None:
+    cells = [series((1.0, 20), seed=cell) for cell in range(10)]
+    cells += [series((1.0, 12), (1.06, 8), seed=cell) for cell in range(10, 20)]
+    found = [[change.start for change in each] for each in change_points_of_all(cells)]
+    assert all(12 in each for each in found[10:])
+
+
+def test_a_cell_of_fewer_runs_is_held_against_the_last_ones_of_the_others() -> None:
+    """And a figure that is the same in all runs is never clear by chance."""
+    cells = [series((1.0, 20), seed=cell) for cell in range(20, 40)] + [[3.0] * 20] * 20
+    cells.append(series((1.0, 4), (10.0, 4), seed=99))
+    found = change_points_of_all(cells)
+    assert [change.start for change in found[-1]] == [4] and not any(found[:-1])
 
 
 def test_two_changes_must_each_stand_a_stricter_test() -> None:

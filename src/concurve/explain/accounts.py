@@ -44,7 +44,7 @@ from concurve.explain.waiting import (
     waits_of,
     word_of,
 )
-from concurve.readings.contamination import capacity_in_use_ns, machine_capacity_ns
+from concurve.readings.contamination import Taken, foreign, foreign_on_bound, stolen
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.readings.operations import Asked, Counted, count_operations
 from concurve.wire.record import (
@@ -78,6 +78,9 @@ class Account(NamedTuple):
     """Where the thread time of a trial went.
 
     ``counted`` says what ``operations`` counts (:class:`~concurve.readings.operations.Operations`).
+    ``stolen`` is what the hypervisor took of the CPUs in use, ``foreign`` what processes outside
+    the trial took of the machine, and ``foreign_on_bound`` what they surely took of the CPUs that
+    the roles are bound to, where these are some of the machine's and it is known.
     ``thread_ns`` is the time of the active threads: ``cpu_ns``, ``run_queue_ns`` (``None`` where
     it was not read; then ``blocked_ns`` holds it) and ``blocked_ns``. ``readings`` are those of
     the active threads by kind, ``running`` included; empty without samples. ``dispatcher`` is a
@@ -121,11 +124,9 @@ class Account(NamedTuple):
     word: FutexWords
     dispatcher: Dispatcher | None
     others: tuple[OtherRole, ...]
-    steal_ns: float
-    foreign_ns: float
-    machine_ns: float
+    stolen: Taken
+    foreign: Taken
     machine_busy_ns: float
-    in_use_ns: float
     nice: int | None
     missing: dict[str, str]
     serving: Serving | None = None
@@ -159,6 +160,22 @@ class Account(NamedTuple):
     blocks: float | None = None
     apart: bool = False
     may_share_cores: bool = False
+    foreign_on_bound: Taken | None = None
+
+    @property
+    def steal_ns(self) -> float:
+        """CPU time that the hypervisor took."""
+        return float(self.stolen.taken_ns)
+
+    @property
+    def foreign_ns(self) -> float:
+        """CPU time that processes outside the trial took, on any CPU."""
+        return float(self.foreign.taken_ns)
+
+    @property
+    def machine_ns(self) -> float:
+        """CPU time that the machine could give."""
+        return float(self.foreign.capacity_ns)
 
 
 def account(
@@ -238,11 +255,9 @@ def account(
         # Workers that report how long they had work do not wait for a dispatcher in that time.
         dispatcher=dispatcher_of(listed, bystanders, active, wall) if workers is active else None,
         others=tuple(others),
-        steal_ns=float(machine.steal_ns or 0),
-        foreign_ns=float(machine.foreign_cpu_ns or 0),
-        machine_ns=float(machine_capacity_ns(record)),
+        stolen=stolen(record),
+        foreign=foreign(record),
         machine_busy_ns=float(machine.busy_ns or 0),
-        in_use_ns=float(capacity_in_use_ns(record)),
         nice=role.controls.nice,
         missing=missing,
         serving=serving_of(record, role.name, clients) if roles.serving else None,
@@ -277,6 +292,7 @@ def account(
         blocks=_blocks(role.usage),
         may_share_cores=is_virtual and cores in (None, machine.cpus),
         apart=len(workers) > 1 and len({it.pid or it.tid for it in workers}) == len(workers),
+        foreign_on_bound=foreign_on_bound(record),
     )
 
 

@@ -35,9 +35,9 @@ from concurve.explain.goroutine_limits import by_goroutines
 from concurve.explain.locks import is_seen, wait_often, woken_in_vain
 from concurve.explain.losses import by_capacity, capacity_verdicts, lost_share, uncounted
 from concurve.explain.others import (
+    granted_share_of_others,
     is_doubtful,
     may_explain_all,
-    others_share,
     outside_processes,
     surely_costs_more,
 )
@@ -154,7 +154,8 @@ def _serving(case: Case) -> Verdict | None:
         return None
     base = case.base
     cost = f", at {times(case.cell, base)} the CPU time" if base and base.mean("cpu") else ""
-    are_others = is_doubtful(case.cell) and others_share(case.cell) >= EXPLAINS * limit.waits
+    had = granted_share_of_others(case.cell)
+    are_others = is_doubtful(case.cell) and had >= EXPLAINS * limit.waits
     if limit.cause == "contamination" or (limit.waits and are_others):
         beside = f", while {outside_processes(case.cell)}" if limit.waits else ""
         if base is not None and surely_costs_more(case.cell, base):

@@ -200,13 +200,37 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
     return Verdict("none", f"{words} while {run}: threads {why}")
 
 
+#: Who waits for a disk reads or writes a page of eight blocks, which several threads may wait for,
+#: and seldom for 0.08 s. With fewer blocks for its waits, by their number and their time, these are
+#: for something else, and the blocks are those of a log, say.
+BLOCKS_A_WAIT_MIN = 0.1
+BLOCKS_A_SECOND_MIN = 100.0
+
+
+def _waits_for_blocks(cell: Breakdown, *kinds: str, unknown: bool) -> bool:
+    """Were enough blocks read and written in most trials for the waits of these kinds to be waits
+    for the disk? Not in the first trial alone, which may load the program from the disk.
+    ``unknown`` is the answer where a record does not tell."""
+    blocked = cell.mean("blocked")
+    part = sum(map(cell.mean, kinds)) / blocked if blocked else 0.0
+    are_enough = []
+    for account in cell.accounts:
+        by_waits = BLOCKS_A_WAIT_MIN * part * account.switches
+        by_time = BLOCKS_A_SECOND_MIN * part * account.blocked_ns / 1e9
+        blocks = account.blocks
+        are_enough.append(unknown if blocks is None else 0 < blocks >= min(by_waits, by_time))
+    return 2 * sum(are_enough) > len(are_enough)
+
+
 def storing(case: Case, amount: float) -> Verdict | None:
-    """Blocked on the disk; or on files, of which no block was read or written."""
+    """Blocked on the disk; or on files, of which hardly a block was read or written."""
     cell = case.cell
     share = percent(cell.share("disk"))
-    if any(account.blocks != 0 for account in cell.accounts):
+    if _waits_for_blocks(cell, "disk", unknown=True):
         return Verdict("io", f"{share} of it blocked on the disk")
-    words = f"{share} of it waiting for a file, or for its lock: no block was read or written"
+    are_none = all(account.blocks == 0 for account in cell.accounts)
+    moved = "no block was" if are_none else "hardly a block was"
+    words = f"{share} of it waiting for a file, or for its lock: {moved} read or written"
     may_be_locked = cell.threads > 1 and cell.level != 1
     return Verdict("io", words, either="lock" if may_be_locked else None)
 
@@ -228,7 +252,7 @@ def outside(case: Case, amount: float) -> Verdict | None:
         return Verdict("none", f"{words}a pipe")
     if most == "network":
         return _at_sockets(case, words)
-    if _are_of_a_ring(cell) and all(account.blocks for account in cell.accounts):
+    if _are_of_a_ring(cell) and _waits_for_blocks(cell, "poll", unknown=False):
         return Verdict("io", f"{words}requests to io_uring, some of them to the disk")
     return Verdict("none", f"{words}events")
 

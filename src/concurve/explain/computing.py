@@ -14,7 +14,7 @@ from concurve.explain.hot import (
     place_of,
     spins_in_loops,
 )
-from concurve.explain.others import grown_share, outside_processes
+from concurve.explain.others import grown_share, outside_processes, stolen_in
 from concurve.explain.verdict import EXPLAINS, Case, Verdict, is_crowded, times
 from concurve.stats.moments import mean
 from concurve.words import count, percent
@@ -25,7 +25,7 @@ def computing(case: Case, amount: float) -> Verdict | None:
     cell, base = case.cell, case.base
     assert base is not None
     words = f"{times(cell, base)} the CPU time"
-    if grown_share(cell, base, "steal_ns") >= EXPLAINS * amount:
+    if grown_share(cell, base, stolen_in) >= EXPLAINS * amount:
         return Verdict("contamination", f"{words}, while {outside_processes(cell)}")
     own, before = in_kernel(cell), in_kernel(base)
     if own is not None and before is not None and own - before >= EXPLAINS * amount:

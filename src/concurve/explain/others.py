@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from concurve.explain.accounts import OtherRole
 from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.verdict import EXPLAINS, RUNNING_MIN, Case, is_crowded, number
-from concurve.readings.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX
+from concurve.readings.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX, WHOLE, Taken
+from concurve.stats.moments import mean
 from concurve.words import percent
 
 
@@ -30,30 +33,76 @@ def others_in_words(others: list[OtherRole]) -> str:
     return f"{listed} took {number(sum(other.cpus for other in others))} CPUs"
 
 
+def stolen_in(cell: Breakdown) -> list[Taken]:
+    """What the hypervisor took in each trial of a cell, of the CPUs in use."""
+    return [account.stolen for account in cell.accounts]
+
+
+def foreign_in(cell: Breakdown) -> list[Taken]:
+    """What processes outside the trial took in each trial of a cell: of the machine, or of the CPUs
+    that the roles are bound to, whichever is the greater share."""
+    whole, bound = [account.foreign for account in cell.accounts], _on_bound(cell)
+    return bound if bound and share_of(bound) > share_of(whole) else whole
+
+
+def _on_bound(cell: Breakdown) -> list[Taken]:
+    """The same of the CPUs that the roles are bound to; empty where one trial does not tell."""
+    found = [account.foreign_on_bound for account in cell.accounts]
+    known = [taken for taken in found if taken is not None]
+    return known if len(known) == len(found) else []
+
+
+def share_of(found: Sequence[Taken]) -> float:
+    """The share that was taken, over all trials."""
+    capacity = sum(taken.capacity_ns for taken in found)
+    return sum(taken.taken_ns for taken in found) / capacity if capacity else 0.0
+
+
+#: A smaller share is not worth a word.
+_SAID_MIN = 0.005
+
+
 def outside_processes(cell: Breakdown) -> str:
-    """What processes outside the trial and the hypervisor took, in words."""
-    machine = cell.per_trial("machine_ns") or 1.0
-    foreign, steal = cell.per_trial("foreign_ns") / machine, cell.per_trial("steal_ns") / machine
-    said = []
-    if foreign >= 0.005:
-        said.append(f"processes outside the trial used {percent(foreign)}")
-    if steal >= 0.005:
-        said.append(f"the hypervisor took {percent(steal)}")
-    return f"{' and '.join(said) or 'other processes took some'} of the machine's CPU time"
+    """What processes outside the trial and the hypervisor took, and of which CPUs, in words."""
+    by_foreign, by_hypervisor = foreign_in(cell), stolen_in(cell)
+    taken = {
+        "processes outside the trial used": by_foreign,
+        "the hypervisor took": by_hypervisor,
+    }
+    said = {
+        f"{who} {percent(share_of(found))}": found[0].of or WHOLE
+        for who, found in taken.items()
+        if share_of(found) >= _SAID_MIN
+    }
+    if not said:
+        is_stolen = cell.per_trial("steal_ns") > cell.per_trial("foreign_ns")
+        return f"{'the hypervisor' if is_stolen else 'other processes'} took some of {WHOLE}"
+    if len(set(said.values())) == 1:
+        return f"{' and '.join(said)} of {next(iter(said.values()))}"
+    return " and ".join(f"{amount} of {of}" for amount, of in said.items())
 
 
-def others_share(cell: Breakdown) -> float:
+def machine_share_of_others(cell: Breakdown) -> float:
     """The share of the machine that processes outside the trial and the hypervisor had."""
     taken = cell.per_trial("foreign_ns") + cell.per_trial("steal_ns")
     return taken / (cell.per_trial("machine_ns") or 1.0)
 
 
+def granted_share_of_others(cell: Breakdown) -> float:
+    """The share of the CPUs that the roles are bound to, or else of the machine, that processes
+    outside the trial and the hypervisor had. Steal is told of all CPUs together: those of the roles
+    are the ones in use."""
+    granted = _on_bound(cell) or [account.foreign for account in cell.accounts]
+    capacity = sum(taken.capacity_ns for taken in granted)
+    steal = sum(taken.taken_ns for taken in stolen_in(cell))
+    return share_of(foreign_in(cell)) + (steal / capacity if capacity else 0.0)
+
+
 def is_doubtful(cell: Breakdown) -> bool:
-    """Did processes outside the trial use more of the machine than the limit allows, or the
-    hypervisor of the CPUs in use?"""
-    foreign = cell.per_trial("foreign_ns") > FOREIGN_SHARE_MAX * (cell.per_trial("machine_ns") or 1)
-    stolen = cell.per_trial("steal_ns") > STEAL_SHARE_MAX * (cell.per_trial("in_use_ns") or 1)
-    return foreign or stolen
+    """Did processes outside the trial use more of the machine than the limit allows, or of the CPUs
+    that the roles are bound to, or the hypervisor of the CPUs in use?"""
+    foreign, stolen = share_of(foreign_in(cell)), share_of(stolen_in(cell))
+    return foreign > FOREIGN_SHARE_MAX or stolen > STEAL_SHARE_MAX
 
 
 #: No request is answered with less CPU time than this.
@@ -85,27 +134,30 @@ def taken_by_others(case: Case) -> float:
     if base is None:
         return taken
     if is_crowded(cell):
-        taken = grown_share(cell, base, "foreign_ns", "steal_ns")
+        taken = grown_share(cell, base, foreign_in, stolen_in)
     used, before = cell.mean("cpu"), base.mean("cpu")
     return taken * min(1.0, before / used) if used else taken
 
 
-def grown_share(cell: Breakdown, base: Breakdown, *names: str) -> float:
-    """The time per operation by which the share of the machine that others had grew."""
-    own, before = (
-        sum(map(side.per_trial, names)) / (side.per_trial("machine_ns") or 1.0)
-        for side in (cell, base)
-    )
-    return max(0.0, own - before) * cell.per_operation("machine_ns")
+def grown_share(
+    cell: Breakdown, base: Breakdown, *kinds: Callable[[Breakdown], list[Taken]]
+) -> float:
+    """The time per operation by which the share of the CPUs that others had grew."""
+    grown = 0.0
+    for taken_in in kinds:
+        own, before = taken_in(cell), taken_in(base)
+        operations = [account.operations for account in cell.accounts]
+        could = mean([taken.capacity_ns / n for taken, n in zip(own, operations, strict=True)])
+        grown += (share_of(own) - share_of(before)) * could
+    return max(0.0, grown)
 
 
 def may_explain_all(cell: Breakdown, base: Breakdown) -> bool:
-    """Could others have caused all of a loss? They leave a part of the machine, with which so much
+    """Could others have caused all of a loss? They leave a part of the CPUs, with which so much
     is done, and the work stays the same; and who waits waits for a thread that they held up."""
     if waits_for_who_is_not_held_up(cell, base):
         return False
-    machine = cell.per_trial("machine_ns") or 1.0
-    left = 1 - (cell.per_trial("foreign_ns") + cell.per_trial("steal_ns")) / machine
+    left = 1 - share_of(foreign_in(cell)) - share_of(stolen_in(cell))
     slower = cell.per_operation("wall_ns") / base.per_operation("wall_ns")
     is_same_work = cell.mean("cpu") <= SAME_WORK_MAX * base.mean("cpu")
     return is_same_work or slower * max(0.0, left) <= DISTURBED_TIMES_MAX

@@ -4,7 +4,7 @@ Pure."""
 from __future__ import annotations
 
 from concurve.explain.breakdown import Breakdown
-from concurve.explain.others import others_share
+from concurve.explain.others import machine_share_of_others
 from concurve.explain.verdict import Case, is_crowded
 
 #: Threads beside the workers help them by so much of what the workers could do, or more.
@@ -27,7 +27,7 @@ def is_helped(base: Breakdown) -> bool:
 def taken_by_strangers(cell: Breakdown, base: Breakdown) -> float:
     """The share of the cell's CPUs that processes outside the trial had in the base; 0 where the
     cell has some CPUs of the machine only: it is not known on which of them these ran."""
-    return others_share(base) if cell.has_every_cpu else 0.0
+    return machine_share_of_others(base) if cell.has_every_cpu else 0.0
 
 
 def is_full(cell: Breakdown, base: Breakdown) -> bool:

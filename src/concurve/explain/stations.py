@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from concurve.explain.threads import ACTIVE_SHARE, name_of_kind, resting_threads
 from concurve.findings.explanation import Cause
+from concurve.readings.contamination import foreign_at_least_ns
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.stats.moments import mean
 from concurve.wire.record import RoleRecord, ThreadRecord, TrialRecord
@@ -56,7 +57,8 @@ class Serving(NamedTuple):
     threads of the clients that work. ``quota`` and ``client_quota`` are the CPUs' worth of time
     that control groups allow them, where these allow less. ``others`` are the CPUs that processes
     outside the trial used (not those of low priority) and the hypervisor took, where server and
-    load have all CPUs of the machine. ``at_once`` is the number of goroutines that may run at once
+    load have all CPUs of the machine; where they have some of them, what such processes surely used
+    of these. ``at_once`` is the number of goroutines that may run at once
     in the process of a server in Go that works most, and ``in_go`` the CPUs that it used."""
 
     stations: tuple[Station, ...]
@@ -116,17 +118,21 @@ def serving_of(record: TrialRecord, server: str, clients: Sequence[str]) -> Serv
         ),
         quota=_quota([role], len(granted)),
         client_quota=_quota(sides, len(client_granted)),
-        others=_taken_by_others(record) if granted | client_granted == every else 0.0,
+        others=_taken_by_others(record, granted | client_granted, every),
         at_once=None if role.runtime is None else role.runtime.at_once,
         in_go=0.0 if role.runtime is None else _of_one_process(role) * own.used / own.wall,
     )
 
 
-def _taken_by_others(record: TrialRecord) -> float:
-    """The CPUs that others had, on the average: work of low priority gives them back."""
+def _taken_by_others(record: TrialRecord, cpus: set[int], every: set[int]) -> float:
+    """How many of these CPUs others had, on the average: work of low priority gives them back. Of
+    some of the machine's CPUs, how many processes outside the trial surely had."""
     machine = record.machine
-    foreign = (machine.foreign_cpu_ns or 0) - (machine.foreign_low_priority_ns or 0)
-    return (foreign + (machine.steal_ns or 0)) / max(record.wall_ns, 1)
+    taken = (machine.foreign_cpu_ns or 0) - (machine.foreign_low_priority_ns or 0)
+    taken += machine.steal_ns or 0
+    if cpus != every:
+        taken = foreign_at_least_ns(record, cpus) or 0
+    return taken / max(record.wall_ns, 1)
 
 
 def _of_one_process(role: RoleRecord) -> float:

@@ -12,7 +12,7 @@ ended, and so read the probes late. Of several hosts, one may have started its r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 import msgspec
@@ -27,6 +27,8 @@ STEAL_SHARE_MAX = 0.02
 FOREIGN_SHARE_MAX = 0.05
 #: Fewer CPUs than this are no part to judge by: of one alone the limits would be a few ticks.
 CPUS_LEAST = 2
+#: Of what a share is where nothing else is said.
+WHOLE = "the machine's CPU time"
 #: Limit of the workers' run-queue wait while there is a CPU for each, as a share of their time.
 WAIT_SHARE_MAX = 0.05
 #: A counter of ticks is judged only if it moved by at least this many ticks.
@@ -96,36 +98,32 @@ def on_host(record: TrialRecord, host: HostRecord) -> TrialRecord:
 
 def _judge(record: TrialRecord, workers: float | None, target: str) -> list[Contamination]:
     machine = record.machine
-    whole = _Part(machine_capacity_ns(record))
+    capacity = machine_capacity_ns(record)
     wait = _wait(record, workers)
-    low_priority = _counter(
-        record, "low_priority", machine.foreign_low_priority_ns or 0, whole, FOREIGN_SHARE_MAX,
-        "processes of low priority outside the trial used")  # fmt: skip
+    low = Taken(machine.foreign_low_priority_ns or 0, capacity)
+    low_priority = _counter(record, "low_priority", low, FOREIGN_SHARE_MAX,
+                            "processes of low priority outside the trial used")  # fmt: skip
     found = [
-        _counter(record, "steal", machine.steal_ns, _in_use(record), STEAL_SHARE_MAX,
-                 "the hypervisor took"),
-        _foreign(record, whole),
+        _counter(record, "steal", stolen(record), STEAL_SHARE_MAX, "the hypervisor took"),
+        _foreign(record),
         low_priority if wait is None else _waiting(wait),
         _late(record, target),
-    ]  # fmt: skip
+    ]
     worst_first = sorted(filter(None, found), key=lambda sign: sign.limit / sign.share)
-    return _named(worst_first, record, whole.capacity_ns)
+    return _named(worst_first, record, capacity)
 
 
-def _foreign(record: TrialRecord, whole: _Part) -> Contamination | None:
+def _foreign(record: TrialRecord) -> Contamination | None:
     """What processes of usual priority outside the trial used of the machine, or of the CPUs that
     the roles are bound to."""
-    machine = record.machine
-    low = machine.foreign_low_priority_ns or 0
-    used = None if machine.foreign_cpu_ns is None else machine.foreign_cpu_ns - low
+    low = record.machine.foreign_low_priority_ns or 0
+    every, there = foreign(record), foreign_on_bound(record)
     words = f"processes {'of usual priority ' if low else ''}outside the trial used"
-    found = _counter(record, "foreign_cpu", used, whole, FOREIGN_SHARE_MAX, words)
-    bound = _bound_cpus(record)
-    if found is not None or not bound:
+    usual = every._replace(taken_ns=every.taken_ns - low)
+    found = _counter(record, "foreign_cpu", usual, FOREIGN_SHARE_MAX, words)
+    if found is not None or there is None:
         return found
-    there = _foreign_at_least_ns(record, bound)
-    part = _of_cpus(record, bound)
-    return _counter(record, "foreign_cpu", there, part, FOREIGN_SHARE_MAX, words)
+    return _counter(record, "foreign_cpu", there, FOREIGN_SHARE_MAX, words)
 
 
 def machine_capacity_ns(record: TrialRecord) -> int:
@@ -137,28 +135,46 @@ def machine_capacity_ns(record: TrialRecord) -> int:
     return max(record.wall_ns * (record.machine.cpus or 1), record.machine.busy_ns or 0)
 
 
-def capacity_in_use_ns(record: TrialRecord) -> int:
-    """CPU time that the CPUs in use could give: what they were busy or stolen for, and that of
-    :data:`CPUS_LEAST` CPUs at least. The hypervisor takes none from a CPU that idles."""
-    machine = record.machine
-    if machine.busy_ns is None:
-        return machine_capacity_ns(record)
-    used = machine.busy_ns + (machine.steal_ns or 0)
-    return min(machine_capacity_ns(record), max(used, CPUS_LEAST * record.wall_ns))
+class Taken(NamedTuple):
+    """CPU time that others took, and the time that the CPUs of which it is judged could give:
+    ``of`` says which these are, if they are not all of the machine."""
 
-
-class _Part(NamedTuple):
-    """The CPUs of which a sign is a share: the time that they could give, in words if they are not
-    all of the machine."""
-
+    taken_ns: int
     capacity_ns: int
-    words: str = ""
+    of: str = ""
 
 
-def _in_use(record: TrialRecord) -> _Part:
-    used = capacity_in_use_ns(record)
-    is_all = used >= machine_capacity_ns(record)
-    return _Part(used, "" if is_all else "the CPU time of the CPUs in use")
+def stolen(record: TrialRecord) -> Taken:
+    """What the hypervisor took of the CPUs in use: of the time that they were busy or stolen for,
+    and that of :data:`CPUS_LEAST` CPUs at least. It takes none from a CPU that idles."""
+    machine = record.machine
+    taken, whole = machine.steal_ns or 0, machine_capacity_ns(record)
+    used = whole
+    if machine.busy_ns is not None:
+        used = max(machine.busy_ns + taken, CPUS_LEAST * record.wall_ns)
+    if used >= whole:
+        return Taken(taken, whole)
+    return Taken(taken, used, "the CPU time of the CPUs in use")
+
+
+def foreign(record: TrialRecord) -> Taken:
+    """What processes outside the trial took of the machine, of any priority."""
+    return Taken(record.machine.foreign_cpu_ns or 0, machine_capacity_ns(record))
+
+
+def foreign_on_bound(record: TrialRecord) -> Taken | None:
+    """What processes of usual priority outside the trial surely took of the CPUs that the roles
+    are bound to; ``None`` where these are all of the machine, or where it is not known."""
+    bound = _bound_cpus(record)
+    there = foreign_at_least_ns(record, bound)
+    if not bound or there is None:
+        return None
+    count = max(len(bound), CPUS_LEAST)
+    capacity = machine_capacity_ns(record) * count // max(count, record.machine.cpus or 1)
+    cpus = format_count(len(bound), "CPU")
+    return Taken(
+        there, capacity, f"the CPU time of the {cpus} that the roles are bound to, or more"
+    )
 
 
 def _bound_cpus(record: TrialRecord) -> frozenset[int]:
@@ -170,7 +186,7 @@ def _bound_cpus(record: TrialRecord) -> frozenset[int]:
     return cpus if len(cpus) < (record.machine.cpus or 1) else frozenset()
 
 
-def _foreign_at_least_ns(record: TrialRecord, bound: frozenset[int]) -> int | None:
+def foreign_at_least_ns(record: TrialRecord, cpus: Set[int]) -> int | None:
     """CPU time that processes of usual priority outside the trial surely used on these CPUs: what
     they used in all, less all that the other CPUs did. ``None`` where that is not known, or where
     threads of the kernel may be among these processes: they were told apart if it is known which of
@@ -180,29 +196,21 @@ def _foreign_at_least_ns(record: TrialRecord, bound: frozenset[int]) -> int | No
     if machine.foreign_cpu_ns is None or low is None or not machine.busy_ns_by_cpu:
         return None
     each = machine.busy_ns_by_cpu.items()
-    elsewhere = sum(busy for cpu, busy in each if int(cpu) not in bound)
+    elsewhere = sum(busy for cpu, busy in each if int(cpu) not in cpus)
     return max(0, machine.foreign_cpu_ns - low - elsewhere)
 
 
-def _of_cpus(record: TrialRecord, bound: frozenset[int]) -> _Part:
-    count = max(len(bound), CPUS_LEAST)
-    capacity = machine_capacity_ns(record) * count // max(count, record.machine.cpus or 1)
-    words = format_count(len(bound), "CPU")
-    return _Part(capacity, f"the CPU time of the {words} that the roles are bound to, or more")
-
-
 def _counter(
-    record: TrialRecord, cause: str, value: int | None, part: _Part, limit: float, words: str
+    record: TrialRecord, cause: str, taken: Taken, limit: float, words: str
 ) -> Contamination | None:
     tick = record.machine.tick_ns or TICK_NS
-    if value is None or part.capacity_ns <= 0 or value < TICKS_MIN * tick:
+    if taken.capacity_ns <= 0 or taken.taken_ns < TICKS_MIN * tick:
         return None
-    share = value / part.capacity_ns
+    share = taken.taken_ns / taken.capacity_ns
     if share <= limit:
         return None
-    of = part.words or "the machine's CPU time"
-    said = f"{words} {share * 100:.1f} % of {of} (limit {limit * 100:.0f} %)"
-    return Contamination(cause, share, limit, said, is_of_machine=not part.words)
+    said = f"{words} {share * 100:.1f} % of {taken.of or WHOLE} (limit {limit * 100:.0f} %)"
+    return Contamination(cause, share, limit, said, is_of_machine=not taken.of)
 
 
 def _named(signs: list[Contamination], record: TrialRecord, capacity: int) -> list[Contamination]:

@@ -17,8 +17,9 @@ from concurve.stats.centre import centre
 from concurve.stats.resolution import finest_digit, relative, step_of, step_of_rates, tick_of
 from concurve.terms import IndicatorInfo
 
-#: A clock that reads finer than this share of a time did not round it.
-_FINE = 0.01
+#: A clock that reads finer than this share of a time did not round it by what matters: that is far
+#: less than the least difference that counts.
+_FINE = 0.0025
 _WALL, _RATE = "wall_seconds", "rate_per_second"
 #: Figures that are computed from a time; its clock is theirs.
 _OF_TIME = {
@@ -80,21 +81,36 @@ def with_resolutions(tables: Sequence[Table], infos: Sequence[IndicatorInfo]) ->
 def _told_times(tables: Sequence[Table], name: str) -> frozenset[float]:
     """The wall times that the program was told to last: the same in all trials of a cell, while the
     rate by it differs from one of them to the next. With a fixed amount of work and a coarse clock,
-    both would be the same. Other cells may do a fixed amount of work: their times show that the
-    clock reads finer than that."""
+    both would be the same. A finer clock may have made the rates: then the times of other cells
+    show the step of this one."""
     role, _, plain = name.rpartition(".")
     if plain != _WALL:
         return frozenset()
     rate = f"{role}.{_RATE}" if role else _RATE
-    every = {value for table in tables for value in table.used.get(name, ())}
-    step = step_of(every) if len(every) > 1 else 0.0
+    cells = [
+        (table.used[name], table.used.get(rate, ())) for table in tables if table.used.get(name)
+    ]
+    step = _step_shown(cells)
     return frozenset(
-        table.used[name][0]
-        for table in tables
-        if len(set(table.used.get(name, ()))) == 1
-        and len(set(table.used.get(rate, ()))) > 1
-        and step <= _FINE * table.used[name][0]
+        times[0]
+        for times, rates in cells
+        if _never_differ(times) and not _never_differ(rates) and step <= _FINE * times[0]
     )
+
+
+def _step_shown(cells: Sequence[tuple[Sequence[float], Sequence[float]]]) -> float:
+    """The step of the clock where the times of some cells differ from trial to trial, or some have
+    the same rate in all trials, which was made from such times; else 0: that cells were told to
+    last for 2 s and 5 s says nothing of a clock."""
+    are_read = any(not _never_differ(times) for times, _ in cells)
+    are_made_of_times = any(len(rates) > 1 and _never_differ(rates) for _, rates in cells)
+    every = {time for times, _ in cells for time in times}
+    # Few readings have a common divisor by chance, so the times of all cells count.
+    return step_of(every) if (are_read or are_made_of_times) and len(every) > 1 else 0.0
+
+
+def _never_differ(values: Sequence[float]) -> bool:
+    return len(set(values)) <= 1
 
 
 def _own(of_run: float, values: Sequence[float]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -137,7 +138,7 @@ def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...
         have = words.verb(len(without), "has", "have")
         return [f"{begun}; {len(without)} of them {have} no interval, for want of trials."]
     worst = max(wide, key=lambda cell: _precision(cell, primary))
-    reached = f"(±{words.in_percent(_precision(worst, primary), 3)} %)"
+    reached = f"({_in_words(_precision(worst, primary))})"
     where = name(plan, worst.parameters)
     alone = len(wide) == 1
     found = f"{begun}: {where} {reached}." if alone else f"{begun}, {where} by most {reached}."
@@ -157,8 +158,17 @@ def _is_coarse(cell: CellFindings, primary: str, asked: float) -> bool:
 
 
 def _precision(cell: CellFindings, primary: str) -> float:
+    """Half of the printed interval as a share of the centre; infinite where that is 0, and the
+    interval is not."""
     estimate = cell.indicators.get(primary)
-    return (estimate.precision or 0.0) if estimate else 0.0
+    if estimate is None or not estimate.half_width:
+        return 0.0
+    return math.inf if estimate.precision is None else estimate.precision
+
+
+def _in_words(precision: float) -> str:
+    is_share = math.isfinite(precision)
+    return f"±{words.in_percent(precision, 3)} %" if is_share else "its centre is 0"
 
 
 def _doubtful(
