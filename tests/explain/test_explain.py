@@ -431,15 +431,20 @@ def test_a_thread_that_waits_throughout_is_not_active_where_all_hardly_run() -> 
     assert level(2, [sleeper, {**listener, "cpu": 0.03, "futex": 0.97}, LAUNCHER]).threads == 2
 
 
-def of_python(threads: Sequence[Thread], wall: float, runtime: str | None = "cpython") -> Breakdown:
-    """Threads of a process that an interpreter of Python runs, where a ``runtime`` says so."""
-    site = SiteRecord(
-        primitive="condition", call="futex", module="/app.py", offset="0x1", found="cfi",
-        readings=6, threads=1, waiters=(ThreadReadings(100, 6),), runtime=runtime,
-    )  # fmt: skip
+def of_python(threads: Sequence[Thread], wall: float, *locks: str | None) -> Breakdown:
+    """Threads of a process that an interpreter of Python runs; a waits there for each of the
+    ``locks``, and four at a condition."""
+    sites = [
+        SiteRecord(
+            primitive="mutex" if lock else "condition", call="futex", module="/app.py",
+            offset=f"0x{number}", found="cfi", readings=4, threads=1,
+            waiters=(ThreadReadings(100, 4),), runtime="cpython", lock=lock,
+        )
+        for number, lock in enumerate([None, *locks])
+    ]  # fmt: skip
     made = role(threads, None, wall=round(wall * WALL))
-    sites = SitesRecord(readings=6, listed=(site,))
-    found = account(record(msgspec.structs.replace(made, pid=100, sites=sites)), ALONE_ASKED, 2)
+    listed = SitesRecord(readings=4 * len(sites), listed=tuple(sites))
+    found = account(record(msgspec.structs.replace(made, pid=100, sites=listed)), ALONE_ASKED, 2)
     assert found is not None
     cells = breakdown([found] * 5)
     assert cells is not None
@@ -451,14 +456,17 @@ def test_python_s_threads_that_run_one_at_a_time_and_always_wait_for_its_lock() 
     first = thread(0.1, queue=0.02, futex=0.88, tid=100, switches=150)
     base = level(1, [thread(0.88, futex=0.12, switches=120), first])
     half = thread(0.44, queue=0.02, futex=0.54, switches=130)
-    said = cause_of(of_python([half, half, first], 1.0), base)
+    said = cause_of(of_python([half, half, first], 1.0, "GIL"), base)
     assert said.cause == "lock" and "the GIL" in said.words
     # Who waits for work leaves the CPU; who does not hold it runs beside another.
     rare = thread(0.3, futex=0.7, switches=130)
-    assert "GIL" not in cause_of(of_python([rare, rare, first], 1.0), base).words
+    assert "GIL" not in cause_of(of_python([rare, rare, first], 1.0, "GIL"), base).words
     both = thread(0.7, futex=0.3, switches=130)
-    assert "GIL" not in cause_of(of_python([both, both, first], 0.7), base).words
-    assert "GIL" not in cause_of(of_python([half, half, first], 1.0, runtime=None), base).words
+    assert "GIL" not in cause_of(of_python([both, both, first], 0.7, "GIL"), base).words
+    # Native code that holds a lock of the program's own, and not the interpreter's.
+    own = of_python([half, half, first], 1.0, "GIL", "app.lock", "app.lock")
+    assert "GIL" not in cause_of(own, base).words
+    assert "GIL" not in cause_of(of_python([half, half, first], 1.0), base).words
 
 
 def test_a_pool_that_another_thread_feeds_is_no_lock_though_its_feeder_hardly_runs() -> None:
@@ -1112,11 +1120,17 @@ def test_operations_that_the_clients_report_are_summed() -> None:
 
 def test_processes_that_ask_one_another_through_sockets_wait_for_no_other_machine() -> None:
     """In the base one asks and one answers, so one of the two always runs."""
-    asks = of([thread(0.5, network=0.5), thread(0.48, network=0.52)])
-    said = cause_of(asks, None)
+    asks, answers = thread(0.4, network=0.6), thread(0.48, network=0.52)
+    base = level(1, [asks, answers])
+    said = cause_of(base, None)
     assert said.cause == "none" and "one another, through sockets" in said.words
-    waits = of([thread(0.2, network=0.8), thread(0.2, network=0.8)])
+    beside = level(2, [{**asks, "cpu": 0.2, "network": 0.8}] * 2 + [answers])
+    assert "one another, through sockets" in cause_of(beside, base).words
+    waits = level(1, [thread(0.2, network=0.8), thread(0.2, network=0.8)])
     assert cause_of(waits, None).cause == "io"
+    # Eight that wait for another machine are ready for as long together.
+    crowd = level(8, [thread(0.11, network=0.89)] * 8)
+    assert cause_of(crowd, None).cause == "io"
 
 
 def test_cpus_limit_nothing_where_workers_fit_them_and_lose_nothing() -> None:
@@ -1158,3 +1172,28 @@ def test_a_compiler_of_a_jvm_that_runs_beside_the_workers_is_no_quota() -> None:
     busy = thread(0.78, 0.22, switches=6)
     own = level(2, [busy, busy, machine, compiler, LAUNCHER], wall=0.64)
     assert cause_of(own, base).cause != "quota"
+
+
+def parked(*callers: str) -> SiteRecord:
+    """Where a thread of a JVM is parked."""
+    return SiteRecord(
+        primitive="condition", call="futex", module="/jvm/libjvm.so", offset="0x1", found="cfi",
+        readings=3, threads=1, waiters=(ThreadReadings(101, 3),), callers=callers,
+        function="os::PlatformEvent::park(long)" if "JVM_Sleep" in callers else "Parker::park()",
+    )  # fmt: skip
+
+
+def test_a_thread_of_a_jvm_that_was_seen_asleep_holds_what_the_others_wait_for() -> None:
+    """In a scheduled pool nobody sleeps: its threads are parked until their time."""
+    machine = thread(0.001, futex=0.999, name="VM Thread", switches=5)
+    base = level(1, [timed(), machine, LAUNCHER])
+    own = level(2, [timed(0.05), timed(0.05), machine, LAUNCHER])
+
+    def at(*sites: SiteRecord) -> Breakdown:
+        seen = SitesRecord(readings=6, listed=sites)
+        accounts = tuple(it._replace(sites=seen) for it in own.accounts)
+        return own._replace(accounts=accounts)
+
+    asleep = parked("JavaThread::sleep(long)", "JVM_Sleep")
+    assert cause_of(at(parked("Unsafe_Park"), asleep), base).cause == "lock"
+    assert cause_of(at(parked("Unsafe_Park"), parked("Unsafe_Park")), base).cause == "none"

@@ -224,7 +224,13 @@ def test_of_workers_that_wait_for_what_is_outside_those_at_a_lock_are_told() -> 
 def test_goroutines_that_take_turns_in_system_calls_are_not_one_alone() -> None:
     """On the average one of two runs, while the other one waits for the kernel."""
     base = go(1, (0.6, 0.4), runtime=runtime(0.6, group=1, calls=0.4))
-    own = go(2, (0.5, 0.5), runtime=runtime(1.0, group=1, calls=1.0))
+    own = go(2, (0.5, 0.5), runtime=runtime(1.0, group=1, calls=0.7))
     assert cause_of(own, base).cause != "serial"
     alone = go(2, (0.5, 0.5), runtime=runtime(1.0, group=1))
     assert cause_of(alone, base).cause == "serial"
+    # One that waits for a signal is in a call throughout.
+    waiting = go(2, (0.5, 0.5), runtime=runtime(1.0, group=1, calls=1.0))
+    assert (
+        cause_of(waiting, go(1, (0.6, 0.4), runtime=runtime(1.0, group=1, calls=1.0))).cause
+        == "serial"
+    )

@@ -14,6 +14,7 @@ from concurve.explain.accounts import account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.capacity import PARTS, capacity_of
 from concurve.explain.causes import cause_of
+from concurve.explain.explanation import is_virtual
 from concurve.explain.losses import Loss, loss_of
 from concurve.readings.operations import Asked
 from concurve.wire.record import (
@@ -147,11 +148,17 @@ def test_a_worker_with_hardly_any_of_the_work_is_an_imbalance() -> None:
 
 def test_even_work_on_cpus_of_different_speed_is_no_imbalance() -> None:
     """Where one of two CPUs is slower, all cost as much more as the other worker waits."""
-    slow = cell(2, [worker(), worker(lived=0.49 / 0.65), joining()], wall=0.65)
-    assert cause_of(slow, BASE).cause != "imbalance"
+    late = [worker(), worker(lived=0.49 / 0.65), joining()]
+    assert cause_of(cell(2, late, wall=0.65, virtual=True), BASE).cause != "imbalance"
+    # The CPUs of no virtual machine are so by turns.
+    assert cause_of(cell(2, late, wall=0.65), BASE).cause == "imbalance"
     # Uneven work costs nothing more, or far less than the others wait.
-    uneven = cell(2, [worker(), worker(lived=0.5 / 0.65), joining()], wall=0.565)
+    uneven = cell(2, [worker(), worker(lived=0.5 / 0.65), joining()], wall=0.565, virtual=True)
     assert cause_of(uneven, BASE).cause == "imbalance"
+    many = [worker(lived=0.7)] * 7
+    eight = tuple(range(8))
+    more = cell(8, [worker(), *many, joining()], wall=0.185, virtual=True, cpus=eight)
+    assert cause_of(more, cell(1, [worker(), joining()], cpus=eight)).cause == "imbalance"
 
 
 def test_a_worker_with_most_of_the_work_is_an_imbalance() -> None:
@@ -881,6 +888,23 @@ def test_even_rounds_at_a_barrier_cost_the_kernel_time_and_wait_for_no_lock() ->
     assert (made.cause, made.either) == ("lock", "cpu")
 
 
+def test_uneven_rounds_at_a_named_barrier_are_no_herd() -> None:
+    """One of eight has more work in each round, and sleeping and waking costs the kernel time."""
+    base = cell(1, [worker(1.0, switches=2), joining()], system=0.01)
+    heavy = worker(0.53, futex=0.02, queue=0.45, switches=9000)
+    light = worker(0.14, futex=0.66, queue=0.2, switches=20_000)
+
+    def rounds(operation: str) -> Breakdown:
+        found = waits_at(("join", 300), ("barrier", 40))
+        listed = tuple(msgspec.structs.replace(it, operation=operation) for it in found.listed)
+        sites = msgspec.structs.replace(found, listed=listed)
+        threads = [heavy, *[light] * 7, joining()]
+        return cell(8, threads, wall=0.85, system=0.3, peak=9, sites=sites)
+
+    assert "are woken" not in cause_of(rounds("pthread_barrier_wait"), base).words
+    assert "are woken" in cause_of(rounds("pthread_cond_wait"), base).words
+
+
 def test_even_rounds_without_a_known_place_are_known_by_their_words() -> None:
     base = cell(1, [worker(1.0, switches=2), joining()], system=0.01)
     one = worker(0.25, futex=0.5, queue=0.25, switches=20_000)
@@ -1017,11 +1041,11 @@ def test_who_waits_elsewhere_for_the_busiest_thread_has_less_work(
 # -- work that each worker does anew --------------------------------------------------------------
 
 
-def processes(level: int, ratio: float, rss: int = 3 << 20) -> Breakdown:
+def processes(level: int, ratio: float, rss: int = 3 << 20, virtual: bool = False) -> Breakdown:
     """Processes of one thread each, whose CPU time for the same work is so many times as much."""
     own = [worker(tid=200 + n, pid=200 + n) for n in range(level)]
     parent = thread(0.001, child=0.99, name="program", tid=FIRST, switches=3)
-    return cell(level, [*own, parent], wall=ratio / level, rss=rss)
+    return cell(level, [*own, parent], wall=ratio / level, rss=rss, virtual=virtual)
 
 
 def test_work_that_each_process_does_anew_is_not_called_shared_data() -> None:
@@ -1032,6 +1056,10 @@ def test_work_that_each_process_does_anew_is_not_called_shared_data() -> None:
     said = cause_of(processes(2, 1.5, large), processes(1, 1.0, large))
     assert (said.cause, said.either) == ("memory", "coherency")
     assert "or work that each worker does anew" in said.words
+    # In a virtual machine nothing else is certain, either.
+    said = cause_of(processes(2, 1.5, virtual=True), processes(1, 1.0, virtual=True))
+    assert (said.cause, said.either) == ("none", None)
+    assert "share a core of its host" in said.words
     # So much cannot be done anew by two.
     assert cause_of(processes(2, 3.0), processes(1, 1.0)).cause == "coherency"
     assert cause_of(hardware(2, 1.5, rss=3 << 20), hardware(1, 1.0)).cause == "coherency"
@@ -1061,3 +1089,29 @@ def test_cpus_of_a_virtual_machine_may_share_a_core_of_its_host() -> None:
     large = cause_of(cell(2, slow, wall=0.7, virtual=True, rss=200 << 20), BASE)
     assert (large.cause, large.either) == ("memory", "coherency")
     assert "share a core of its host" in large.words
+
+
+def test_uneven_work_by_turns_is_no_chance() -> None:
+    """Its interval has 0, but each trial lost more than any of the base."""
+    sides = []
+    for lives in (0.9, 0.85, 0.25, 0.2):
+        made = cell(2, [worker(), worker(lived=lives), joining()], wall=1 / (1 + lives))
+        sides.append(made.accounts[0])
+    own = breakdown(sides)
+    assert own is not None
+    base = breakdown(list(BASE.accounts[:4]))
+    assert base is not None
+    assert cause_of(own, base).cause == "imbalance"
+
+
+def test_a_container_of_a_virtual_machine_is_on_a_virtual_machine() -> None:
+    for facts, is_known in (
+        ({"virtualisation": "docker", "hypervisor": True}, True),
+        ({"virtualisation": "docker", "hypervisor": False}, False),
+        ({"virtualisation": "docker"}, False),  # an older run
+        ({"virtualisation": "kvm"}, True),
+        ({"virtualisation": "virtual machine QEMU"}, True),
+        ({"virtualisation": "none seen"}, False),
+        ({}, False),
+    ):
+        assert is_virtual(facts) is is_known

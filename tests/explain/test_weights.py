@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from concurve.estimate import Estimate
+from concurve.explain.accounts import OtherRole
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.causes import cause_of
 from concurve.explain.sentences import sentence
@@ -175,3 +176,26 @@ def test_waits_of_the_woken_for_a_cpu_are_a_part_of_what_a_lock_costs() -> None:
     # Where others take CPUs they may be what it waits for.
     beside = weight(cell(2, [woken, woken, joining()], foreign=0.1), base)
     assert beside.share is None or beside.share.value < 0.6
+
+
+def test_a_lock_has_no_part_of_the_waits_that_another_role_explains() -> None:
+    """A background role takes a CPU, and the workers wait for it as well as for one another."""
+    alone = weigh(Case(*_locked(beside=0.0), False), LOCK)
+    rivals = weigh(Case(*_locked(beside=0.5), False), LOCK)
+    assert alone.share is not None and rivals.share is not None
+    assert alone.share.value > 1.5 * rivals.share.value
+
+
+LOCK = Verdict("lock", "", parts=("futex",))
+
+
+def _locked(beside: float) -> tuple[Breakdown, Breakdown]:
+    """A cell at a lock and its base, beside a role that uses so many CPUs."""
+    woken = worker(0.5, queue=0.25, futex=0.25, switches=600)
+    sides = cell(2, [woken, woken, joining()]), cell(1, [worker(), joining()])
+    rival = OtherRole("background", beside, 0, beside)
+    own, base = (
+        side._replace(accounts=tuple(it._replace(others=(rival,)) for it in side.accounts))
+        for side in sides
+    )
+    return own, base

@@ -78,7 +78,7 @@ def test_a_bare_machine(tmp_path: Path) -> None:
     assert (facts["governor"], facts["boost"], facts["smt"]) == ("powersave", "on", "on")
     assert facts["memory_bytes"] == 16384256 * 1024
     assert facts["distribution"] == "Debian GNU/Linux 12 (bookworm)"
-    assert facts["virtualisation"] == "none seen"
+    assert facts["virtualisation"] == "none seen" and facts["hypervisor"] is False
     assert facts["transparent_hugepages"] == "madvise"
     assert facts["mitigations"] == {"l1tf": "Not affected", "meltdown": "Mitigation: PTI"}
     assert "absent" not in facts, facts.get("absent")
@@ -130,7 +130,7 @@ def test_what_cannot_be_read_is_absent_with_a_reason(tmp_path: Path) -> None:
 def test_a_virtual_machine_and_an_arm_board(tmp_path: Path) -> None:
     virtual = BARE | {"proc/cpuinfo": CPUINFO, "sys/class/dmi/id/sys_vendor": "QEMU\n"}
     facts = describe_machine(tree(tmp_path / "vm", virtual))
-    assert facts["virtualisation"] == "virtual machine QEMU"
+    assert facts["virtualisation"] == "virtual machine QEMU" and facts["hypervisor"] is True
     arm = BARE | {"proc/cpuinfo": "processor\t: 0\nHardware\t: BCM2835\n"}
     assert describe_machine(tree(tmp_path / "arm", arm))["cpu_model"] == "BCM2835"
 

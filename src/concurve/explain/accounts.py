@@ -44,7 +44,7 @@ from concurve.explain.waiting import (
     waits_of,
     word_of,
 )
-from concurve.readings.contamination import Taken, foreign, foreign_on_bound, stolen
+from concurve.readings.contamination import Taken, foreign, foreign_on_bound, judged, stolen
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.readings.operations import Asked, Counted, count_operations
 from concurve.wire.record import (
@@ -161,6 +161,7 @@ class Account(NamedTuple):
     apart: bool = False
     may_share_cores: bool = False
     foreign_on_bound: Taken | None = None
+    judged: tuple[Taken, Taken] = (Taken(0, 1), Taken(0, 1))
 
     @property
     def steal_ns(self) -> float:
@@ -293,6 +294,7 @@ def account(
         may_share_cores=is_virtual and cores in (None, machine.cpus),
         apart=len(workers) > 1 and len({it.pid or it.tid for it in workers}) == len(workers),
         foreign_on_bound=foreign_on_bound(record),
+        judged=judged(record),
     )
 
 

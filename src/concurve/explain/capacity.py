@@ -17,6 +17,7 @@ Thread time alone does not show this: a worker that has ended, or does not exist
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -76,6 +77,9 @@ TURNS_UNEVEN_MAX = 1.25
 
 #: Goroutines wait for one another, or for what is outside, if so many do at a time.
 GO_WAITS_MAX = 0.1
+#: The mean number of goroutines in system calls differs by less from a whole number where each of
+#: them is in one throughout.
+GO_CALLING_SLACK = 0.02
 #: No more goroutines than this run at a time, where one does all the work.
 SINGLE_MAX = 1.05
 
@@ -410,7 +414,9 @@ def _collecting_share(trial: _Trial) -> float:
 
 def _only_goroutine(go: Goroutines, used: float, wall: float) -> float:
     """The time that the only goroutine that works ran, on whichever thread; 0 if others do, too."""
-    waits = max(go.locked, go.sending, go.calling)
+    # Who never leaves a call, as one that waits for a signal, is there in each reading.
+    calling = go.calling - math.floor(go.calling + GO_CALLING_SLACK)
+    waits = max(go.locked, go.sending, calling)
     is_single = go.running <= SINGLE_MAX and waits < 1 - 1 / SINGLE_MAX
     return min(wall, used) if is_single else 0.0
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.explain.breakdown import Breakdown, excess, values
+from concurve.explain.breakdown import Breakdown, excess, is_beyond_noise, values
 from concurve.explain.components import (
     IDLE,
     OUTSIDE,
@@ -67,8 +67,6 @@ QUEUE_LOSS_MIN = 0.05
 LOCK_LOSS_MIN = 0.005
 #: The same for other futex waits: threads also wait at a common start, long on a busy machine.
 START_LOSS_MIN = 0.05
-#: So many trials on each side, all of one above all of the other, are no chance.
-APART_TRIALS_MIN = 4
 #: A part that is smaller than this share of one that has no known reason is no cause.
 EXPLAINED_MIN = 0.5
 #: A base that waited for no more than this share of the cell's time waited little.
@@ -216,7 +214,8 @@ def _significant(case: Case, base: Breakdown) -> Iterator[tuple[Judge, float, Ve
     for candidate in sorted(_candidates(case, base), key=lambda c: -c.found.value):
         if candidate.found.value < _least(case, base, candidate) * base.mean("total"):
             continue
-        if not _is_beyond_noise(case, base, candidate):
+        both = (values(side, candidate.components) for side in (case.cell, base))
+        if not is_beyond_noise(candidate.found, *both):
             continue
         verdict = candidate.judge(case, candidate.found.value)
         if verdict is not None and _costs_nothing(case, verdict):
@@ -225,19 +224,6 @@ def _significant(case: Case, base: Breakdown) -> Iterator[tuple[Judge, float, Ve
             continue
         named = verdict and verdict._replace(parts=verdict.parts or candidate.components)
         yield candidate.judge, candidate.found.value, named
-
-
-def _is_beyond_noise(case: Case, base: Breakdown, candidate: _Candidate) -> bool:
-    """Does the interval of an excess leave out 0, or does the least of the cell exceed the greatest
-    of the base? That is as rare by chance as 1 in 70 with :data:`APART_TRIALS_MIN` trials on each
-    side (Mann & Whitney 1947), however the values are spread: where a lock, or a line of a cache,
-    costs twice or five times as much by turns, the interval of the mean is wide."""
-    if candidate.found.low is None:
-        return False
-    if candidate.found.low > 0:
-        return True
-    own, before = values(case.cell, candidate.components), values(base, candidate.components)
-    return min(len(own), len(before)) >= APART_TRIALS_MIN and min(own) > max(before)
 
 
 def _costs_nothing(case: Case, verdict: Verdict) -> bool:

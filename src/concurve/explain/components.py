@@ -258,17 +258,24 @@ def outside(case: Case, amount: float) -> Verdict | None:
 
 
 def _at_sockets(case: Case, words: str) -> Verdict:
-    """Waiting at sockets: for another machine, or in the base for another thread of the program."""
-    if case.base is None and case.cell.threads > 1 and _one_always_runs(case.cell):
+    """Waiting at sockets: for another machine, or for one another, as their base shows."""
+    if _ask_one_another(case.cell if case.base is None else case.base):
         return Verdict("none", f"{words}one another, through sockets")
     return Verdict("io", f"{words}the network")
 
 
-def _one_always_runs(cell: Breakdown) -> bool:
-    """Did the threads together run, or wait for a CPU, for as long as the trial took? Who waits for
-    another machine leaves the CPU meanwhile."""
-    ready = cell.mean("cpu") + (cell.mean("run_queue") if "run_queue" in cell.columns else 0.0)
-    return ready >= SATURATED * cell.per_operation("wall_ns")
+#: Where one worker asks and another thread answers, the two together run for this share of the
+#: time, at least and at most.
+ASKING_MIN, ASKING_MAX = 0.85, 1.1
+
+
+def _ask_one_another(base: Breakdown) -> bool:
+    """Do the threads of a base with one worker take turns, so that one of them always runs, or
+    waits for a CPU? Who waits for another machine leaves the CPU meanwhile."""
+    if base.level != 1 or base.threads < 2:
+        return False
+    ready = base.mean("cpu") + (base.mean("run_queue") if "run_queue" in base.columns else 0.0)
+    return ASKING_MIN <= ready / base.per_operation("wall_ns") <= ASKING_MAX
 
 
 def _are_of_a_ring(cell: Breakdown) -> bool:

@@ -71,7 +71,12 @@ def _or_anew(found: Verdict) -> Verdict:
     """The verdict on processes: what is shared is not certain, so where nothing else is told beside
     it, no cause is."""
     words = f"{found.words}; or work that each worker does anew"
-    return found._replace(cause=found.cause if found.either else "none", words=words)
+    stands_beside = found.either in ("memory", "coherency")
+    return found._replace(
+        cause=found.cause if stands_beside else "none",
+        words=words,
+        either=found.either if stands_beside else None,
+    )
 
 
 def _slow_code(case: Case, amount: float) -> str:

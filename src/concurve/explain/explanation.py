@@ -128,7 +128,7 @@ class AccountReader:
         self._levels = {cell.index: run.plan.workers(cell) for cell in run.plan.cells}
         topology = run.head.machine.get("topology")
         self._cores = topology.get("cores") if isinstance(topology, dict) else None
-        self._is_virtual = _is_virtual(run.head.machine)
+        self._is_virtual = is_virtual(run.head.machine)
         self._left = {cell: len(keys) for cell, keys in self._used.items()}
         self.accounts: dict[int, list[Account]] = {cell: [] for cell in self._used}
         self.quiet: dict[int, list[Account]] = {cell: [] for cell in self._used}
@@ -160,16 +160,19 @@ class AccountReader:
 
 
 #: What systemd-detect-virt(1) and the laboratory call a machine that is no virtual one, or a
-#: container, whose machine may be either.
+#: container, whose machine may be either; older runs say no more.
 _NOT_VIRTUAL = (
     "", "none", "none seen", "unknown", "systemd-nspawn", "lxc-libvirt", "lxc", "openvz", "docker",
     "podman", "rkt", "wsl", "proot", "pouch",
 )  # fmt: skip
 
 
-def _is_virtual(machine: Mapping[str, object]) -> bool:
+def is_virtual(machine: Mapping[str, object]) -> bool:
     """Is it known that a hypervisor has the CPUs of the machine?"""
-    return str(machine.get("virtualisation", "")) not in _NOT_VIRTUAL
+    return (
+        machine.get("hypervisor") is True
+        or str(machine.get("virtualisation", "")) not in _NOT_VIRTUAL
+    )
 
 
 def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanation:

@@ -28,8 +28,10 @@ from concurve.explain.verdict import (
 from concurve.explain.waiting import (
     KIND_READINGS_MIN,
     KINDS,
+    sleepers_of_a_jvm,
     waits_at,
     waits_for_locks,
+    waits_for_the_interpreter,
     waits_named,
     waits_share,
 )
@@ -71,6 +73,11 @@ def _costs_more(case: Case) -> bool:
 
 
 def woken_in_vain(case: Case, words: str) -> Verdict | None:
+    """The lock of who is woken in vain; ``None`` where most of the places are named barriers."""
+    return None if _waits_by_name(case.cell) else _woken_in_vain(case, words)
+
+
+def _woken_in_vain(case: Case, words: str) -> Verdict | None:
     """More threads than CPUs that cost CPU time by being woken.
 
     The same work takes several times as many sleeps, at futexes, and the kernel's part of the CPU
@@ -151,10 +158,14 @@ def _held_by_the_interpreter(case: Case, words: str) -> Verdict | None:
     """Python's lock, of which a thread of the process always has it and runs.
 
     Where workers wait for work, for an answer or for a timer, nobody runs for some of the time; and
-    without the lock two of them run together for some.
+    without the lock two of them run together for some. A lock of the program's own, at which they
+    were seen more often than at the interpreter's, goes before.
     """
     cell = case.cell
     if cell.threads < 2 or cell.level == 1 or not any(it.is_python for it in cell.accounts):
+        return None
+    own, others = waits_for_the_interpreter([account.sites for account in cell.accounts])
+    if not own or own < others:
         return None
     wall, used = cell.per_operation("wall_ns"), cell.mean("cpu")
     ready = used + (cell.mean("run_queue") if "run_queue" in cell.columns else 0.0)
@@ -187,7 +198,8 @@ def _held_by_a_sleeper(case: Case, words: str) -> Verdict | None:
     if base is None or not _holder_waits(cell, base):
         return None
     longer = f"{words}, {number(_timed(cell) / _timed(base))} × as long for an operation"
-    if cell.is_jvm and not is_seen(cell):
+    asleep, _ = sleepers_of_a_jvm([account.sites for account in cell.accounts])
+    if cell.is_jvm and not asleep and not is_seen(cell):
         # A thread of a pool waits at a futex for the time of its next task, and so does one asleep.
         why = "threads idle until the time of their next task, or for a lock whose holder sleeps"
         return Verdict("none", f"{longer}, and hardly any runs: {why}")
@@ -477,7 +489,7 @@ _QUEUE, _FUTEX, _BOTH = ("run_queue",), ("futex",), ("futex", "cpu")
 
 #: All rules that name a lock by thread time. What costs CPU time goes before who waits for whom.
 RULES = (
-    Rule(woken_in_vain, (_QUEUE, _FUTEX), _waits_by_name),
+    Rule(_woken_in_vain, (_QUEUE, _FUTEX), _waits_by_name),
     Rule(_spun_by_many, (_QUEUE, _FUTEX), _nobody),
     Rule(_spins_and_sleeps, (_BOTH,), _spins_for_nothing),
     Rule(_held_by_the_interpreter, (_FUTEX,), _nobody),

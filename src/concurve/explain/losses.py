@@ -11,7 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.explain.breakdown import Breakdown, capacity_excess
+from concurve.explain.breakdown import (
+    Breakdown,
+    capacity_excess,
+    capacity_values,
+    is_beyond_noise,
+)
 from concurve.explain.capacity import PARTS
 from concurve.explain.components import quota_words
 from concurve.explain.computing import spinning_words
@@ -133,7 +138,7 @@ def capacity_verdicts(case: Case) -> list[Verdict]:
     verdicts = []
     for name in sorted(found, key=lambda part: -found[part].value):
         cause = _CAUSES.get(name)
-        if cause is None or not _counts(found[name], base):
+        if cause is None or not _counts(found[name], cell, base, parts[name]):
             continue
         limit = cell.stage.name if cause == "stage" and cell.stage else ""
         words = _words(cause, cell)
@@ -152,7 +157,7 @@ def _excesses(case: Case) -> dict[str, Estimate]:
     parts = _parts(cell, base)
     found = {name: capacity_excess(cell, base, *columns) for name, columns in parts.items()}
     found.pop("helping", None)
-    if "imbalance" in found and "cpu" in found and _is_of_speed(cell, found):
+    if "imbalance" in found and "cpu" in found and _is_of_speed(cell, base, found):
         del found["imbalance"]
     return found
 
@@ -162,15 +167,17 @@ def _excesses(case: Case) -> dict[str, Estimate]:
 OF_SPEED_UNEVEN_MAX = 1.25
 
 
-def _is_of_speed(cell: Breakdown, found: dict[str, Estimate]) -> bool:
-    """May the work have been even, and a CPU slower than the others? An operation then costs more
-    CPU time, and each of the other workers waits for as long as the slow one takes more: for no
-    longer than the number of the others times what all cost more. So it is where CPUs share a core
-    of a virtual machine's host, by turns."""
-    if cell.of_capacity("uneven") > OF_SPEED_UNEVEN_MAX or cell.mean("spin_waits"):
+def _is_of_speed(cell: Breakdown, base: Breakdown, found: dict[str, Estimate]) -> bool:
+    """May the work have been even, and a CPU of a virtual machine slower than the others? An
+    operation then costs more CPU time, and with two workers the other one waits for as long as the
+    slow one takes more. So it is where CPUs share a core of the host by turns; with more workers
+    several of them are slow at a time, and the others wait for no longer than that costs."""
+    may_share = all(account.may_share_cores for account in cell.accounts)
+    if not may_share or cell.of_capacity("uneven") > OF_SPEED_UNEVEN_MAX or cell.mean("spin_waits"):
         return False
-    others = cell.of_capacity("workers") - 1
-    return found["imbalance"].value <= SPEED_SLACK * others * found["cpu"].value
+    more = found["cpu"].value
+    is_slower = more >= CAPACITY_LOSS_MIN * _base_capacity(cell, base)
+    return is_slower and found["imbalance"].value <= SPEED_SLACK * more
 
 
 #: What is measured of both may differ by this factor.
@@ -242,9 +249,10 @@ def uncounted(case: Case) -> Verdict | None:
     return None
 
 
-def _counts(excess: Estimate, base: Breakdown) -> bool:
+def _counts(excess: Estimate, cell: Breakdown, base: Breakdown, columns: tuple[str, ...]) -> bool:
     capacity = base.per_operation("wall_ns") * base.of_capacity("workers")
-    return excess.value >= CAPACITY_LOSS_MIN * capacity and (excess.low or 0.0) > 0
+    is_sure = is_beyond_noise(excess, *(capacity_values(side, columns) for side in (cell, base)))
+    return excess.value >= CAPACITY_LOSS_MIN * capacity and is_sure
 
 
 def _words(cause: Cause, cell: Breakdown) -> str:

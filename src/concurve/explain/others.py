@@ -99,9 +99,11 @@ def granted_share_of_others(cell: Breakdown) -> float:
 
 
 def is_doubtful(cell: Breakdown) -> bool:
-    """Did processes outside the trial use more of the machine than the limit allows, or of the CPUs
-    that the roles are bound to, or the hypervisor of the CPUs in use?"""
-    foreign, stolen = share_of(foreign_in(cell)), share_of(stolen_in(cell))
+    """Did processes of usual priority outside the trials use more of the machine than the limit
+    allows, or of the CPUs that the roles are bound to, or the hypervisor of the CPUs in use?"""
+    foreign, stolen = (
+        share_of(taken) for taken in zip(*(it.judged for it in cell.accounts), strict=True)
+    )
     return foreign > FOREIGN_SHARE_MAX or stolen > STEAL_SHARE_MAX
 
 

@@ -159,6 +159,32 @@ def waits_for_locks(sites: Iterable[SitesRecord | None]) -> float:
     return sum(site.readings for site in taking) / known if known >= KIND_READINGS_MIN else 0.0
 
 
+def waits_for_the_interpreter(sites: Iterable[SitesRecord | None]) -> tuple[int, int]:
+    """The sampled waits for the lock of Python's interpreter, and those for other locks."""
+    listed = [site for record in sites if record is not None for site in record.listed]
+    locks = [site for site in listed if site.primitive in _LOCKS]
+    own = sum(site.readings for site in locks if site.lock == "GIL")
+    return own, sum(site.readings for site in locks) - own
+
+
+#: A thread of a JVM that sleeps waits at a futex, in a function that says so.
+_SLEEPS = re.compile(r"JVM_Sleep|JavaThread::sleep|os::sleep")
+_PARKS = re.compile(r"park")
+
+
+def sleepers_of_a_jvm(sites: Iterable[SitesRecord | None]) -> tuple[int, int]:
+    """The sampled waits of threads of a JVM that sleep, and all of those that were parked: asleep,
+    at a lock, or for work."""
+    listed = [site for record in sites if record is not None for site in record.listed]
+    parked = [site for site in listed if _PARKS.search(site.function or "")]
+    asleep = sum(
+        site.readings
+        for site in parked
+        if any(map(_SLEEPS.search, (site.function or "", *site.callers)))
+    )
+    return asleep, sum(site.readings for site in parked)
+
+
 def _takes_a_lock(site: SiteRecord) -> bool:
     return site.primitive in _LOCKS and bool(_TAKES.search(site.operation or ""))
 

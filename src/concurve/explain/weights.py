@@ -50,11 +50,11 @@ def weigh(case: Case, verdict: Verdict) -> Weight:
     share = _share(case.cell, case.base, verdict)
     if verdict.either is not None:
         return Weight(share, RunnerUp(verdict.either, share, is_indistinct=True))
-    own = set(_columns(verdict))
+    own = set(_columns(case.cell, verdict))
     found: dict[Cause, Estimate] = {}
     for other in further_verdicts(case):
         its = _share(case.cell, case.base, other)
-        is_apart = other.cause != verdict.cause and not own & set(_columns(other))
+        is_apart = other.cause != verdict.cause and not own & set(_columns(case.cell, other))
         is_shown = verdict.cause != "contamination" or (
             other.cause == "lock" and is_seen(case.cell)
         )
@@ -93,12 +93,13 @@ def outweighed(case: Case, verdict: Verdict) -> Verdict:
     return best
 
 
-def _columns(verdict: Verdict) -> tuple[str, ...]:
+def _columns(cell: Breakdown, verdict: Verdict) -> tuple[str, ...]:
     """The parts of the capacity that a verdict stands for."""
     if verdict.is_loss:
         return verdict.parts
     parts = (*verdict.parts, "cpu") if verdict.station else verdict.parts
-    return tuple({_SLOTS.get(part, "waiting"): None for part in parts})
+    slots = [_SLOTS.get(part, "waiting") for part in parts]
+    return tuple(dict.fromkeys([*slots, "queue"] if _wakes(cell, verdict) else slots))
 
 
 def _share(cell: Breakdown, base: Breakdown, verdict: Verdict) -> Estimate | None:
@@ -106,8 +107,7 @@ def _share(cell: Breakdown, base: Breakdown, verdict: Verdict) -> Estimate | Non
     if not verdict.parts:
         return None
     if cell.capacity and base.capacity:
-        waking = ("queue",) if _wakes(cell, verdict) else ()
-        part = capacity_excess(cell, base, *dict.fromkeys((*_columns(verdict), *waking)))
+        part = capacity_excess(cell, base, *_columns(cell, verdict))
         whole = whole_excess(cell, base).value
     elif not all(part in side.columns for side in (cell, base) for part in verdict.parts):
         return None
@@ -123,9 +123,14 @@ def _share(cell: Breakdown, base: Breakdown, verdict: Verdict) -> Estimate | Non
     return Estimate(value=value or 0.0, low=low, high=high, n=part.n)
 
 
+#: Another role that uses no more CPUs than this keeps nobody from one.
+_RIVAL_CPUS_MAX = 0.05
+
+
 def _wakes(cell: Breakdown, verdict: Verdict) -> bool:
     """Are the waits of workers for a CPU a part of what a lock costs? So they are where each could
-    have a CPU, and nobody else takes one: who is woken because the lock is free waits for the CPU
-    on which the other one still runs."""
+    have a CPU, and nobody else takes one, neither another role nor a stranger: who is woken because
+    the lock is free waits for the CPU on which the other one still runs."""
     has_cpus = cell.cpus is not None and cell.threads <= cell.cpus
-    return verdict.cause == "lock" and has_cpus and not is_doubtful(cell)
+    is_alone = all(other.cpus <= _RIVAL_CPUS_MAX for other in cell.others)
+    return verdict.cause == "lock" and has_cpus and is_alone and not is_doubtful(cell)

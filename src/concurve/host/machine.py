@@ -41,6 +41,7 @@ def describe_machine(root: Path = Path("/")) -> dict[str, Any]:
         "kernel": lambda _: platform.release(),
         "distribution": _distribution,
         "virtualisation": _virtualisation,
+        "hypervisor": _has_hypervisor,
         "cgroup": _cgroup_limits,
         "clocksource": _clocksource,
         "transparent_hugepages": _hugepages,
@@ -185,6 +186,12 @@ def _virtualisation(root: Path) -> str:
     if "hypervisor" in _text(root, "proc/cpuinfo"):
         return f"virtual machine {maker}".strip()
     return "none seen"
+
+
+def _has_hypervisor(root: Path) -> bool:
+    """Does a hypervisor have the CPUs, whatever container runs here? The kernel of an x86 machine
+    lists that among what its CPUs can do; a Xen guest of another kind has a folder for it."""
+    return "hypervisor" in _text(root, "proc/cpuinfo") or (root / "sys/hypervisor/type").exists()
 
 
 @functools.cache  # a machine stays what it is

@@ -143,6 +143,11 @@ class Taken(NamedTuple):
     capacity_ns: int
     of: str = ""
 
+    @property
+    def share(self) -> float:
+        """The share that was taken."""
+        return self.taken_ns / self.capacity_ns if self.capacity_ns else 0.0
+
 
 def stolen(record: TrialRecord) -> Taken:
     """What the hypervisor took of the CPUs in use: of the time that they were busy or stolen for,
@@ -175,6 +180,23 @@ def foreign_on_bound(record: TrialRecord) -> Taken | None:
     return Taken(
         there, capacity, f"the CPU time of the {cpus} that the roles are bound to, or more"
     )
+
+
+def judged(record: TrialRecord) -> tuple[Taken, Taken]:
+    """What trials are judged by: what processes of usual priority outside the trial took, of the
+    machine or of the CPUs that the roles are bound to, whichever is the greater share, and what the
+    hypervisor took. Fewer than :data:`TICKS_MIN` ticks are none."""
+    least = TICKS_MIN * (record.machine.tick_ns or TICK_NS)
+    every, there = foreign(record), foreign_on_bound(record)
+    low = record.machine.foreign_low_priority_ns or 0
+    usual = every._replace(taken_ns=max(0, every.taken_ns - low))
+    if there is not None and there.share > usual.share:
+        usual = there
+    known = (usual, stolen(record))
+    by_foreign, by_hypervisor = (
+        it if it.taken_ns >= least else it._replace(taken_ns=0) for it in known
+    )
+    return by_foreign, by_hypervisor
 
 
 def _bound_cpus(record: TrialRecord) -> frozenset[int]:

@@ -120,6 +120,20 @@ impl WaitSamplerThread {
     }
 }
 
+/// In one turn of so many those that rest come as early as the others.
+const TURNS_FOR_RESTING: u64 = 4;
+
+/// Puts those first whose stacks tell most where the time is short. In each turn another one comes first, so
+/// that all are seen; those that rest, as the many threads of a runtime or of an idle pool do, come behind the
+/// others in most turns.
+fn in_order(waiting: &mut [Waiter], turn: u64) {
+    let first = turn as usize % waiting.len().max(1);
+    waiting.rotate_left(first);
+    if !turn.is_multiple_of(TURNS_FOR_RESTING) {
+        waiting.sort_by_key(Waiter::rests);
+    }
+}
+
 /// What waits for a lock.
 #[derive(Debug)]
 enum Waiter {
@@ -149,6 +163,11 @@ impl Waiter {
             Self::Thread(thread) => thread.pid,
             Self::Goroutine(_, pid, _) => *pid,
         }
+    }
+
+    /// Whether it has not run for some samples.
+    fn rests(&self) -> bool {
+        matches!(self, Self::Thread(thread) if thread.rests)
     }
 }
 
@@ -283,17 +302,17 @@ impl SyscallReader {
         let cpu_before = clock::thread_cpu_ns();
         let pids: BTreeSet<u32> = waiting.iter().map(Waiter::pid).collect();
         self.watcher.begin(&pids.into_iter().collect::<Vec<_>>());
-        let first = self.turn as usize % waiting.len();
-        waiting.rotate_left(first);
+        in_order(&mut waiting, self.turn);
         let mut stacks = Vec::with_capacity(waiting.len());
         for waiter in waiting {
             let spent_ns = clock::thread_cpu_ns() - cpu_before - self.watcher.opening_cpu_ns();
             // The first one in any case: else on a slow machine what comes before it would take it all.
             let is_granted = stacks.is_empty() || spent_ns < granted_ns;
             let may_wait = self.changing.has(waiter.pid());
-            let captured = match is_granted && !may_wait {
-                true => self.stack(&waiter),
-                false => Some(Captured::Skipped),
+            let captured = match self.same_wait(&waiter) {
+                Some(number) => Some(Captured::SameWait(number)),
+                None if is_granted && !may_wait => self.stack(&waiter),
+                None => Some(Captured::Skipped),
             };
             stacks.extend(captured.map(|it| (waiter.role(), waiter.tid(), it)));
         }
@@ -312,6 +331,15 @@ impl SyscallReader {
         Some(activity)
     }
 
+    /// The number of the stack of who rests since that was copied; to say so costs nothing.
+    fn same_wait(&self, waiter: &Waiter) -> Option<u64> {
+        let Waiter::Thread(thread) = waiter else {
+            return None;
+        };
+        let kept = self.files.get(&thread.tid).filter(|_| thread.rests)?;
+        kept.watched.as_ref().and_then(Watched::sampled)
+    }
+
     fn stack(&mut self, waiter: &Waiter) -> Option<Captured> {
         let thread = match waiter {
             Waiter::Thread(thread) => thread,
@@ -322,10 +350,6 @@ impl SyscallReader {
         let Some(kept) = self.files.get_mut(&thread.tid) else {
             return Some(Captured::Skipped);
         };
-        let sampled = kept.watched.as_ref().and_then(Watched::sampled);
-        if let Some(number) = sampled.filter(|_| thread.rests) {
-            return Some(Captured::SameWait(number));
-        }
         if kept.watched.is_none() {
             kept.watched = Watched::open(&self.proc_fs, thread.pid, thread.tid);
         }
@@ -477,6 +501,30 @@ mod tests {
             tid,
             rests: false,
         }
+    }
+
+    #[test]
+    fn who_rests_comes_behind_the_others_in_most_turns() {
+        let thread = |tid, rests| {
+            Waiter::Thread(SampledThread {
+                rests,
+                ..of_own(tid)
+            })
+        };
+        let tids = |turn| {
+            let mut waiting = [
+                thread(1, true),
+                thread(2, false),
+                thread(3, true),
+                thread(4, false),
+            ];
+            in_order(&mut waiting, turn);
+            waiting.map(|it| it.tid().unwrap())
+        };
+        assert_eq!(tids(1), [2, 4, 3, 1]);
+        assert_eq!(tids(3), [4, 2, 1, 3], "another one first");
+        assert_eq!(tids(TURNS_FOR_RESTING), [1, 2, 3, 4], "as they come");
+        in_order(&mut [], 3);
     }
 
     #[test]

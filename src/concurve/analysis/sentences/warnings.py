@@ -153,8 +153,10 @@ def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...
 
 def _is_coarse(cell: CellFindings, primary: str, asked: float) -> bool:
     """Is its clock too coarse for this precision?"""
-    off = cell.resolutions.get(primary, 0.0)
-    return off > 0 and off >= asked * abs(cell.indicators[primary].value)
+    off, estimate = cell.resolutions.get(primary, 0.0), cell.indicators[primary]
+    # Of a centre of 0 no share is asked for; the step matters if the interval is no wider.
+    least = asked * abs(estimate.value) or estimate.half_width or 0.0
+    return off > 0 and off >= least
 
 
 def _precision(cell: CellFindings, primary: str) -> float:
