@@ -119,12 +119,7 @@ impl Trial {
                     let reason = TreeCounter::NO_MIGRATIONS.to_owned();
                     reading.absent.insert("migrations".into(), reason);
                 }
-                // The counter is exact now; the threads' accounts are as of their last tick.
-                reading.cpu_ns = Some(counts.cpu_ns);
-                reading.absent.remove("cpu_ns");
-                if let Some(unbooked) = &mut reading.unbooked {
-                    unbooked.processes = UnbookedProcesses::default();
-                }
+                reading.take_counter(counts.cpu_ns);
             }
             Some(Err(error)) => {
                 reading
