@@ -187,6 +187,7 @@ impl Trial {
         pid: u32,
         found: &mut SumsSoFar,
     ) -> concurve_probe::Result<Option<Sums>> {
+        let begun_ns = clock::monotonic_ns();
         let threads = unless_gone(self.host.proc_fs.threads(pid))?;
         let threads: HashSet<u32> = threads.into_iter().flatten().collect();
         if threads.is_empty() {
@@ -197,7 +198,8 @@ impl Trial {
         found.switches_known &= self.add_threads(pid, &threads, &mut process)?;
         // It has counted threads too that ended between two samples.
         let clock_ns = process::cpu_ns(pid).unwrap_or(0);
-        found.note_unseen(clock_ns, process.cpu_ns, threads.len());
+        let took_ns = clock::monotonic_ns() - begun_ns;
+        found.note_unseen(clock_ns, process.cpu_ns, threads.len(), took_ns);
         process.cpu_ns = process.cpu_ns.max(clock_ns);
         let stat = unless_gone(self.host.proc_fs.stat(pid))?;
         let children_ticks = stat.map_or(0, |stat| stat.children_ticks);
@@ -308,10 +310,11 @@ impl SumsSoFar {
         }
     }
 
-    /// Takes the clock of a process, and what its known threads have used, so many of which live.
-    fn note_unseen(&mut self, clock_ns: u64, known_ns: u64, threads: usize) {
+    /// Takes the clock of a process, and what its known threads have used, so many of which live. Both were read
+    /// within `took_ns`, the clock last: of many threads, the first have run on by then.
+    fn note_unseen(&mut self, clock_ns: u64, known_ns: u64, threads: usize, took_ns: u64) {
         self.unseen_ns += clock_ns.saturating_sub(known_ns);
-        self.lag_ns += threads.min(self.cpus) as u64 * LAG_NS_MAX;
+        self.lag_ns += threads.min(self.cpus) as u64 * (LAG_NS_MAX + took_ns);
     }
 
     /// What has ended without an account, where the ledger of the role has the ended processes and these sums have
@@ -389,7 +392,7 @@ mod tests {
             ..SumsSoFar::default()
         };
         for unseen_ns in unseen_ns {
-            found.note_unseen(*unseen_ns, 0, 1);
+            found.note_unseen(*unseen_ns, 0, 1, 0);
         }
         found
     }
@@ -424,5 +427,19 @@ mod tests {
         assert_eq!(usage.slices, Some(0));
         let usage = difference(&begin, &reading(&ledger, &living(&[60 * MS])));
         assert_eq!(usage.slices, None);
+    }
+
+    #[test]
+    fn threads_that_run_while_others_are_read_have_not_ended() {
+        let ledger = ledger_of(&[]);
+        let begin = reading(&ledger, &living(&[]));
+        // Of 1500 threads, which took 35 ms to read, four ran all the time; their accounts are a tick old, too.
+        let used_ns = 4 * (35 + 10) * MS;
+        for (took_ns, slices) in [(35 * MS, Some(0)), (0, None)] {
+            let mut found = living(&[]);
+            found.note_unseen(used_ns, 0, 1500, took_ns);
+            let usage = difference(&begin, &reading(&ledger, &found));
+            assert_eq!(usage.slices, slices);
+        }
     }
 }
