@@ -16,6 +16,8 @@ pub struct Reading {
     /// When the probes had been read: on a busy machine, later than `at_ns`.
     pub read_ns: u64,
     pub cpu_ns: Option<u64>,
+    /// Whether that is of a counter of the whole tree, which has what ended in it, too.
+    pub cpu_counted: bool,
     pub run_queue_ns: Option<u64>,
     pub slices: Option<u64>,
     pub voluntary_switches: Option<u64>,
@@ -34,16 +36,16 @@ pub struct Reading {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unbooked {
     pub threads: u64,
-    /// CPU time that the clocks of living processes have and no thread that is known.
+    /// CPU time that the clocks of processes have, or had at their end, and no thread that is known.
     pub unseen_ns: u64,
-    /// So much of it may be of threads that run now: their accounts are as of the last tick.
+    /// So much of it may be of threads that run now: their accounts are as of the last tick before they were read.
     pub lag_ns: u64,
     pub processes: UnbookedProcesses,
     pub why: &'static str,
 }
 
-/// Ends of processes so far of which nothing has the CPU time: their clocks have ended with them. Zero where a
-/// counter of the whole tree has it.
+/// Ends of processes so far of which no account says what they used: their clocks have ended with them. A counter
+/// of the whole tree has their CPU time, and nothing else of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UnbookedProcesses {
     pub ended: u64,
@@ -102,6 +104,14 @@ impl Reading {
             let names = ["voluntary_switches", "involuntary_switches"];
             self.miss(&names, "a thread's status could not be read");
         }
+    }
+
+    /// Takes the CPU time by the counter of the whole tree. It is exact now; the threads' accounts are as of their
+    /// last tick.
+    pub fn take_counter(&mut self, cpu_ns: u64) {
+        self.cpu_ns = Some(cpu_ns);
+        self.cpu_counted = true;
+        self.absent.remove("cpu_ns");
     }
 
     /// Notes why readings are missing.
@@ -256,7 +266,7 @@ impl Lacking {
         let why = now.why;
         let unseen = "that no sample saw";
         let children_ns = grown(|it| it.processes.children_ns);
-        let cpu = match grown(|it| it.processes.ended) {
+        let processes = match grown(|it| it.processes.ended) {
             0 if children_ns > 0 => Some(format!("{why}: processes ended meanwhile {unseen}")),
             0 => None,
             ended => Some(format!("{why}: {ended} processes ended meanwhile")),
@@ -265,9 +275,12 @@ impl Lacking {
             0 if grown(|it| it.unseen_ns) > now.lag_ns => {
                 Some(format!("{why}: threads ended meanwhile {unseen}"))
             }
-            0 => cpu.clone(),
+            0 => processes.clone(),
             ended => Some(format!("{why}: {ended} threads ended meanwhile")),
         };
+        // The counter of the tree has the CPU time of the processes, and none of the sums.
+        let counted = begin.cpu_counted && end.cpu_counted;
+        let cpu = processes.filter(|_| !counted);
         Self { sums, cpu }
     }
 }
@@ -441,8 +454,8 @@ mod tests {
         }
     }
 
-    /// What was used between two readings, of which the second has these ends beside those of the first.
-    fn used_while(ended: Unbooked) -> Usage {
+    /// Two readings, of which the second has these ends beside those of the first.
+    fn edges_of(ended: Unbooked) -> [Reading; 2] {
         let at = |at_ns, unbooked| Reading {
             run_queue_ns: Some(at_ns),
             unbooked: Some(unbooked),
@@ -464,7 +477,13 @@ mod tests {
             },
             ..ended
         };
-        difference(&at(10, begin), &at(30, end))
+        [at(10, begin), at(30, end)]
+    }
+
+    /// What was used between them.
+    fn used_while(ended: Unbooked) -> Usage {
+        let [begin, end] = edges_of(ended);
+        difference(&begin, &end)
     }
 
     #[test]
@@ -486,6 +505,22 @@ mod tests {
         let usage = used_while(processes(0, 0));
         assert_eq!((usage.cpu_ns, usage.run_queue_ns), (Some(20), Some(20)));
         assert!(usage.absent.is_empty());
+    }
+
+    #[test]
+    fn a_counter_of_the_tree_has_the_cpu_time_of_ended_processes_and_no_sums() {
+        for (ended, children_ns) in [(4, 900), (0, 900)] {
+            let [mut begin, mut end] = edges_of(Unbooked {
+                processes: UnbookedProcesses { ended, children_ns },
+                ..Unbooked::default()
+            });
+            begin.take_counter(100);
+            end.take_counter(175);
+            let usage = difference(&begin, &end);
+            assert_eq!((usage.cpu_ns, usage.run_queue_ns), (Some(75), None));
+            assert!(!usage.absent.contains_key("cpu_ns"));
+            assert!(usage.absent["run_queue_ns"].contains("processes ended meanwhile"));
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod ends;
 mod role;
 mod thread;
 
+pub use role::RoleLedger;
 pub use thread::{Final, LAG_NS_MAX, Seen, Sums};
 
 use std::collections::{HashMap, HashSet};
@@ -16,7 +17,6 @@ use concurve_clock as clock;
 use concurve_probe::perf::{Life, ThreadRead};
 use concurve_probe::taskstats::ExitAccount;
 
-use role::RoleLedger;
 use thread::{Lifetimes, Reads};
 
 /// Most exits that wait for their process to become known; further ones are lost.
@@ -378,6 +378,7 @@ mod tests {
         let roster = &ledger.roles[0];
         assert_eq!((roster.closed().cpu_ns, roster.closed().threads), (900, 2));
         assert_eq!((roster.unbooked_processes, roster.sampled_only), (0, 1));
+        assert_eq!(roster.unseen_ns, 730);
         assert_eq!(roster.children_ns, 70);
     }
 }

@@ -41,6 +41,8 @@ pub struct RoleLedger {
     pub unbooked_processes: u64,
     /// Those of them that no sample saw.
     pub unsampled_processes: u64,
+    /// CPU time that the clocks of ended processes had and no thread that is known.
+    pub unseen_ns: u64,
     /// What ended children had used, as their parents knew it that have ended and were waited for.
     pub children_ns: u64,
     pub threads_peak: u64,
@@ -91,10 +93,12 @@ impl RoleLedger {
     }
 
     /// Enters what the clock of a process that has ended has beyond its known threads: others ended, which no
-    /// sample saw to their end.
+    /// sample saw to their end. Of these the CPU time is all that is known.
     pub fn book_clock(&mut self, pid: u32, clock_ns: u64) {
         if let Some(sums) = self.open.get_mut(&pid) {
-            sums.cpu_ns = sums.cpu_ns.max(clock_ns);
+            let unseen_ns = clock_ns.saturating_sub(sums.cpu_ns);
+            sums.cpu_ns += unseen_ns;
+            self.unseen_ns += unseen_ns;
         }
     }
 

@@ -12,7 +12,7 @@ use concurve_probe::unless_gone;
 
 use super::Trial;
 use crate::census::BirthWatch;
-use crate::ledger::{LAG_NS_MAX, Sums};
+use crate::ledger::{LAG_NS_MAX, RoleLedger, Sums};
 use crate::phases::{Reading, SUMMED, Unbooked, UnbookedProcesses};
 
 /// How often the perf rings are emptied while threads come and go: they hold many times what all CPUs can
@@ -119,12 +119,7 @@ impl Trial {
                     let reason = TreeCounter::NO_MIGRATIONS.to_owned();
                     reading.absent.insert("migrations".into(), reason);
                 }
-                // The counter is exact now; the threads' accounts are as of their last tick.
-                reading.cpu_ns = Some(counts.cpu_ns);
-                reading.absent.remove("cpu_ns");
-                if let Some(unbooked) = &mut reading.unbooked {
-                    unbooked.processes = UnbookedProcesses::default();
-                }
+                reading.take_counter(counts.cpu_ns);
             }
             Some(Err(error)) => {
                 reading
@@ -192,6 +187,7 @@ impl Trial {
         pid: u32,
         found: &mut SumsSoFar,
     ) -> concurve_probe::Result<Option<Sums>> {
+        let begun_ns = clock::monotonic_ns();
         let threads = unless_gone(self.host.proc_fs.threads(pid))?;
         let threads: HashSet<u32> = threads.into_iter().flatten().collect();
         if threads.is_empty() {
@@ -202,7 +198,8 @@ impl Trial {
         found.switches_known &= self.add_threads(pid, &threads, &mut process)?;
         // It has counted threads too that ended between two samples.
         let clock_ns = process::cpu_ns(pid).unwrap_or(0);
-        found.note_unseen(clock_ns, process.cpu_ns, threads.len());
+        let took_ns = clock::monotonic_ns() - begun_ns;
+        found.note_unseen(clock_ns, process.cpu_ns, threads.len(), took_ns);
         process.cpu_ns = process.cpu_ns.max(clock_ns);
         let stat = unless_gone(self.host.proc_fs.stat(pid))?;
         let children_ticks = stat.map_or(0, |stat| stat.children_ticks);
@@ -283,23 +280,8 @@ impl Trial {
     fn unbooked(&self, index: usize, found: &SumsSoFar) -> Option<Unbooked> {
         let why = self.ledger.exits_missing()?;
         let role = &self.roles[index];
-        let roster = &self.ledger.roles[index];
-        let is_watched = role.lives.is_some();
-        let threads = match is_watched {
-            true => role.census.deaths().saturating_sub(roster.booked_exactly),
-            false => roster.sampled_only + roster.unsampled_processes,
-        };
-        Some(Unbooked {
-            threads,
-            // Births and deaths are complete: then no thread was unseen.
-            unseen_ns: if is_watched { 0 } else { found.unseen_ns },
-            lag_ns: found.lag_ns,
-            processes: UnbookedProcesses {
-                ended: roster.unbooked_processes,
-                children_ns: roster.children_ns + found.children_ns,
-            },
-            why,
-        })
+        let deaths = role.lives.is_some().then(|| role.census.deaths());
+        Some(found.unbooked(&self.ledger.roles[index], deaths, why))
     }
 }
 
@@ -328,13 +310,136 @@ impl SumsSoFar {
         }
     }
 
-    /// Takes the clock of a process, and what its known threads have used, so many of which live.
-    fn note_unseen(&mut self, clock_ns: u64, known_ns: u64, threads: usize) {
+    /// Takes the clock of a process, and what its known threads have used, so many of which live. Both were read
+    /// within `took_ns`, the clock last: of many threads, the first have run on by then.
+    fn note_unseen(&mut self, clock_ns: u64, known_ns: u64, threads: usize, took_ns: u64) {
         self.unseen_ns += clock_ns.saturating_sub(known_ns);
-        self.lag_ns += threads.min(self.cpus) as u64 * LAG_NS_MAX;
+        self.lag_ns += threads.min(self.cpus) as u64 * (LAG_NS_MAX + took_ns);
+    }
+
+    /// What has ended without an account, where the ledger of the role has the ended processes and these sums have
+    /// the living ones. `deaths` counts all threads that ended, where deaths are reported.
+    fn unbooked(&self, roster: &RoleLedger, deaths: Option<u64>, why: &'static str) -> Unbooked {
+        Unbooked {
+            threads: match deaths {
+                Some(deaths) => deaths.saturating_sub(roster.booked_exactly),
+                None => roster.sampled_only + roster.unsampled_processes,
+            },
+            // Births and deaths are complete: then no thread was unseen.
+            unseen_ns: match deaths {
+                Some(_) => 0,
+                None => roster.unseen_ns + self.unseen_ns,
+            },
+            lag_ns: self.lag_ns,
+            processes: UnbookedProcesses {
+                ended: roster.unbooked_processes,
+                children_ns: roster.children_ns + self.children_ns,
+            },
+            why,
+        }
     }
 }
 
 fn ask(query: &mut Query, pid: u32) -> Option<Sums> {
     query.process(pid).ok().map(|account| Sums::of(&account))
+}
+
+#[cfg(test)]
+mod tests {
+    //! Threads that ended unseen, by the clocks of their processes.
+
+    use super::*;
+    use crate::ledger::{Final, Ledger, Seen};
+    use crate::phases::difference;
+
+    const MS: u64 = 1_000_000;
+    const WHY: &str = "no exit accounts (taskstats)";
+
+    /// The ledger of a role of these processes, of which each first thread has been seen.
+    fn ledger_of(pids: &[u32]) -> Ledger {
+        let mut ledger = Ledger::new(vec!["server".into()], 10, false);
+        for pid in pids {
+            ledger.adopt(*pid, 0);
+            let seen = Seen {
+                pid: *pid,
+                ..Seen::default()
+            };
+            ledger.see(0, *pid, seen);
+        }
+        ledger
+    }
+
+    /// Reaps a process whose clock has so much beyond its first thread.
+    fn reap(ledger: &mut Ledger, pid: u32, unseen_ns: u64) {
+        let zombie = Final {
+            name: "server".into(),
+            nice: 0,
+            policy: None,
+            schedstat: Default::default(),
+            switches: None,
+            migrations: None,
+            process_ns: Some(unseen_ns),
+            children_ns: 0,
+        };
+        ledger.read_final(pid, zombie);
+        ledger.reap(pid);
+    }
+
+    /// What is known of living processes of one thread each, whose clocks have so much beyond these.
+    fn living(unseen_ns: &[u64]) -> SumsSoFar {
+        let mut found = SumsSoFar {
+            cpus: 4,
+            ..SumsSoFar::default()
+        };
+        for unseen_ns in unseen_ns {
+            found.note_unseen(*unseen_ns, 0, 1, 0);
+        }
+        found
+    }
+
+    /// A reading without counts of deaths.
+    fn reading(ledger: &Ledger, found: &SumsSoFar) -> Reading {
+        Reading {
+            cpu_ns: Some(0),
+            slices: Some(0),
+            unbooked: Some(found.unbooked(&ledger.roles[0], None, WHY)),
+            ..Reading::default()
+        }
+    }
+
+    #[test]
+    fn a_thread_that_ended_unseen_is_missing_after_its_process_was_reaped() {
+        let mut ledger = ledger_of(&[10]);
+        let begin = reading(&ledger, &living(&[0]));
+        reap(&mut ledger, 10, 60 * MS);
+        let usage = difference(&begin, &reading(&ledger, &living(&[])));
+        assert_eq!((usage.cpu_ns, usage.slices), (Some(0), None));
+        assert!(usage.absent["slices"].contains("threads ended meanwhile"));
+    }
+
+    #[test]
+    fn a_process_that_is_reaped_hides_no_unseen_thread_of_another() {
+        let mut ledger = ledger_of(&[10, 20]);
+        let begin = reading(&ledger, &living(&[60 * MS, 0]));
+        reap(&mut ledger, 10, 60 * MS);
+        // What was unseen before the phase is none of it.
+        let usage = difference(&begin, &reading(&ledger, &living(&[0])));
+        assert_eq!(usage.slices, Some(0));
+        let usage = difference(&begin, &reading(&ledger, &living(&[60 * MS])));
+        assert_eq!(usage.slices, None);
+    }
+
+    #[test]
+    fn threads_that_run_while_others_are_read_have_not_ended() {
+        let ledger = ledger_of(&[]);
+        let begin = reading(&ledger, &living(&[]));
+        // Of 1500 threads, which took 35 ms to read, four ran all the time; their accounts are a tick old, too.
+        let used_ns = 4 * (35 + 10) * MS;
+        for (took_ns, slices) in [(35 * MS, Some(0)), (0, None)] {
+            let mut found = living(&[]);
+            found.note_unseen(used_ns, 0, 1500, took_ns);
+            let usage = difference(&begin, &reading(&ledger, &found));
+            assert_eq!(usage.slices, slices);
+        }
+    }
 }

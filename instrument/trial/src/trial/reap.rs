@@ -58,6 +58,9 @@ impl Trial {
     fn read_zombie(&self, pid: u32) -> Option<Final> {
         let proc_fs = &self.host.proc_fs;
         let stat = proc_fs.stat(pid).ok()?;
+        // Before the account of its first thread, which may still be leaving its CPU: what that uses until then is no
+        // unseen thread's.
+        let process_ns = process::cpu_ns(pid);
         let switches = match self.ledger.exits_granted {
             // The switches stand in the exit account, or else in the status.
             true => None,
@@ -71,7 +74,7 @@ impl Trial {
             switches: switches
                 .and_then(|status| status.voluntary_switches.zip(status.involuntary_switches)),
             migrations: proc_fs.thread_migrations(pid, pid).ok(),
-            process_ns: process::cpu_ns(pid),
+            process_ns,
             children_ns: stat.children_ticks * process::tick_ns(),
         })
     }
