@@ -26,14 +26,28 @@ def same_level(level: Level, levels: Iterable[Level]) -> Level | None:
     return next((it for it in levels if it == level or str(it) == str(level)), None)
 
 
+#: A comma with the backslashes before it.
+_COMMA = re.compile(r"(\\*),")
+
+
 def split_levels(text: str) -> list[str]:
-    """The parts of a text between its commas; ``\\,`` is a comma inside of a part."""
-    return [part.replace("\\,", ",") for part in re.split(r"(?<!\\),", text)]
+    """The parts of a text between its commas; ``\\,`` is a comma inside of a part, and ``\\\\``
+    before a comma a backslash: ``a\\\\,b`` is a part that ends in one, and another."""
+    parts, begin = [""], 0
+    for comma in _COMMA.finditer(text):
+        slashes, is_inside = divmod(len(comma[1]), 2)
+        parts[-1] += text[begin : comma.start()] + "\\" * slashes + "," * is_inside
+        parts += [] if is_inside else [""]
+        begin = comma.end()
+    parts[-1] += text[begin:]
+    return parts
 
 
 def joined_levels(levels: Sequence[Level]) -> str:
     """The text that :func:`split_levels` divides into these."""
-    return ",".join(str(level).replace(",", "\\,") for level in levels)
+    inside = [_COMMA.sub(r"\1\1\\,", str(level)) for level in levels]
+    doubled = [re.sub(r"(\\+)\Z", r"\1\1", level) for level in inside[:-1]]
+    return ",".join([*doubled, *inside[-1:]])
 
 
 class Factor(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,19 @@ from concurve.analysis.claims import judge_claims, ratios
 from concurve.analysis.claims.answer import Answer, bounded
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition import claim_kinds
-from concurve.definition.claim_kinds import KINDS, Bounded, Cell, ClaimTest, at_levels, check_claims
+from concurve.definition.claim_kinds import (
+    KINDS,
+    Bounded,
+    Cell,
+    ClaimTest,
+    Mapping_,
+    Needs,
+    Order,
+    Same,
+    at_levels,
+    check_claims,
+    with_levels_meant,
+)
 from concurve.definition.origins import Origins
 from concurve.definition.study import Claim, Indicator
 from concurve.errors import StudyError
@@ -244,6 +256,33 @@ def test_mapping_is_exact() -> None:
     refuted = judged("mapping", cells, table={"1": 4, "2": 2}, **claim)
     assert refuted.verdict == "refuted" and "2 gave 3 instead of 2" in refuted.reason
     assert judged("mapping", cells, table={"9": 4}, **claim).verdict == "not testable here"
+
+
+@pytest.mark.parametrize("named", [1, 1.0, "1"], ids=repr)
+def test_a_claim_is_about_the_levels_of_the_run_however_it_names_them(named: Level) -> None:
+    """What looks for its cell elsewhere, as in the report, finds it by the texts of levels."""
+    cells: dict[Level, list[float]] = {0: around(3.0), 0.5: around(2.0), 1: around(1.0)}
+    found = judged("figure", cells, of={"threads": named}, at_most=1.5)
+    assert (found.verdict, repr(found.cell)) == ("supported", "{'threads': 1}")
+    each = judged("constant_within", cells, factor="threads", within=9.0, each={"threads": [named]})
+    assert (each.id, repr(each.setting)) == ("c-1", "{'threads': 1}")
+
+
+@pytest.mark.parametrize("named", [1, 1.0, "1"], ids=repr)
+def test_all_that_a_claim_names_are_levels_of_the_run(named: Level) -> None:
+    factors: dict[str, Sequence[Level]] = {"n": (0, 0.5, 1), "version": ("3.9", "3.10")}
+    cell: dict[str, Level] = {"n": named, "version": 3.9, "other": named}
+    meant: dict[str, Level] = {"n": 1, "version": "3.9", "other": named}
+    needs = Needs(cells=(cell, {"n": 7}), differ_by=0.1)
+    same = Same(factor="n", among=(named, 7), where=cell, each={"version": (3.9,)}, needs=needs)
+    assert repr(with_levels_meant(same, factors)) == repr(
+        Same(factor="n", among=(1, 7), where=meant, each={"version": ("3.9",)},
+             needs=Needs(cells=(meant, {"n": 7}), differ_by=0.1))
+    )  # fmt: skip
+    order = Order(cells=(cell, {"n": 0.0}))
+    assert repr(with_levels_meant(order, factors)) == repr(Order(cells=(meant, {"n": 0})))
+    table = Mapping_(factor="n", table={str(named): 4.0, "3.10": 5.0})
+    assert with_levels_meant(table, factors) == Mapping_(factor="n", table={"1": 4.0, "3.10": 5.0})
 
 
 def test_spread() -> None:

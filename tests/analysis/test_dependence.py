@@ -202,6 +202,29 @@ def test_ratios_that_decide_no_claim_are_those_of_any_claim_that_needs_a_differe
         assert {item.alike_within for item in ratios(needed=needed)} == {within}
 
 
+def test_a_claim_may_name_a_level_otherwise_than_the_run() -> None:
+    """A number as a text, or 4.0 for 4: it is the base that is no level of its own comparison, and
+    the level with the published figure."""
+    claim = Claim(
+        id="deeper", says="4 takes as long as 1.", kind="ratio",
+        test={"indicator": "simulated_seconds", "of": {"depth": 4.0}, "over": {"depth": "1"},
+              "each": {"cache": ["0", 8192.0]}, "at_least": 0.9, "published": 1.0},
+    )  # fmt: skip
+    study = msgspec.structs.replace(small_study(None, **FACTORS), claims=(claim,), simulation=True)
+
+    def blocks(parameters: Mapping[str, Level], indicator: str) -> Mapping[int, float]:
+        setting = {"scheduler": "cfq", **parameters}
+        return {block: seconds(setting, block) for block in range(BLOCKS)}
+
+    samples = Samples(blocks, lambda name: FACTORS[name], lambda _: "lower")
+    found = assumed_ratios(study, samples)
+    assert {item.level: item.published for item in found} == {4: 1.0, 16: None}
+    assert {repr(item.base) for item in found} == {"1"}
+    assert {repr(item.at) for item in found} == {"0", "8192"}
+    rows = dependences(study, samples)
+    assert [repr(item.level) for item in rows] == ["0", "8192"]
+
+
 def judged(verdict: VerdictName, cache: Level) -> ClaimFinding:
     return ClaimFinding(
         id=f"slower-{cache}", says="as takes longer.", source="", kind="ratio", verdict=verdict,

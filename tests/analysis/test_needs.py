@@ -149,6 +149,15 @@ def test_exact_readings_need_nothing() -> None:
         check_claims(study, Origins("test"))
 
 
+def test_a_level_that_is_written_in_two_ways_is_one() -> None:
+    claim = Claim(id="c", says="", kind="ratio", test={
+        "of": {"threads": 1}, "over": {"threads": 2}, "at_least": 1, "needs": {
+            "cells": [{"threads": it} for it in (1, "1", 1.0)], "differ_by": 0.1}})  # fmt: skip
+    study = msgspec.structs.replace(small_study(threads=(1, 2)), claims=(claim,))
+    with pytest.raises(StudyError, match="at least two different ones"):
+        check_claims(study, Origins("test"))
+
+
 def test_the_cells_are_narrowed_to_the_levels_of_each() -> None:
     claim = Claim(id="c", says="", kind="ratio", test={
         "of": {"form": NEW}, "over": {"form": OLD}, "at_least": 1, "each": ["cpus"],

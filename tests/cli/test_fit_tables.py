@@ -190,6 +190,15 @@ def test_cpus_beyond_which_throughput_grows_were_not_used_up(tmp_path: Path) -> 
         ("latency_us", "1.2k 1.3k 1.5k 1.9k", "the unit of its name: 1200 as 0.0012 s"),
         ("ms_per_op", "35 36 38 42", "the unit of its name: 35 as 0.035 s"),
         ("latency_ms_min", "35 36 38 42", "the unit of its name: 35 as 0.035 s"),
+        ("aws_s3_latency_ms", "12 13 15 19", "the unit of its name: 12 as 0.012 s"),
+        ("us_east_latency_ms", "12 13 15 19", "the unit of its name: 12 as 0.012 s"),
+        (
+            "ms_of_second_try",
+            "12 13 15 19",
+            "ms or second by its name, and is read in seconds: 12 "
+            "as 12 s. If that is wrong, write the unit into its cells: 12 ms.",
+        ),
+        ("latency", "35|millis 36|millis 38|millis 42|millis", "unit: 35 millis as 0.035"),
         ("latency_ms", "0.035|s 0.036|s 0.038|s 0.042|s", ""),
         ("latency_ms", "35|ms 36|ms 38|ms 42|ms", "read without its unit: 35 ms as 0.035"),
         ("latencies_min", "35 36 38 42", ""),

@@ -313,9 +313,40 @@ def test_a_secret_that_cannot_be_hidden_is_refused(
           "c=password={secret:PASSWORD_3} z,n=2"]),
         (["sweep", "-P", "c", r"a\,b,1..4", "--base", r"c=a\,b", "--", "x", "-P", "n", "1,2"],
          ["sweep", "-P", "c", r"a\,b,1..4", "--base", r"c=a\,b", "--", "x", "-P", "n", "1,2"]),
+        (["sweep", "-P", "password", "hunter22,other33", "--base", "password=hunter22", "--", "x",
+          "{password}"],
+         ["sweep", "-P", "password", "{secret:PASSWORD},{secret:PASSWORD_2}", "--base",
+          "password={secret:PASSWORD}", "--", "x", "{password}"]),
+        (["sweep", "-Papi-token", "hunter22", "--base=n=1,api-token=hunter22", "--", "x"],
+         ["sweep", "-Papi-token", "{secret:API_TOKEN}", "--base=n=1,api-token={secret:API_TOKEN}",
+          "--", "x"]),
+        (["explain", "last", "--at", "n=1,password=hunter22"],
+         ["explain", "last", "--at", "n=1,password={secret:PASSWORD}"]),
+        (["run", "s", "--set", "password=alpha-one, beta-two ", "--base", "password=beta-two"],
+         ["run", "s", "--set", "password={secret:PASSWORD}, {secret:PASSWORD_2} ", "--base",
+          "password={secret:PASSWORD_2}"]),
+        (["sweep", "-P", "c", "password=abcd, --token=wxyz", "--", "x", "wxyz"],
+         ["sweep", "-P", "c", "password={secret:PASSWORD}, --token={secret:TOKEN}", "--", "x",
+          "{secret:TOKEN}"]),
+        (["sweep", "--secret", "w", "-P", "w", "first, second", "--base", "w=second", "--", "x"],
+         ["sweep", "--secret", "w", "-P", "w", "{secret:W}, {secret:W_2}", "--base",
+          "w={secret:W_2}", "--", "x"]),
+        (["sweep", "-P", "pass", "1,2, 8,1..4,1..,50%", "--base", "pass=1", "--", "x"],
+         ["sweep", "-P", "pass", "1,2, 8,1..4,1..,50%", "--base", "pass=1", "--", "x"]),
+        (["sweep", "-P", "password", r"ends-in\\,other33,20261128", "--", "x"],
+         ["sweep", "-P", "password", "{secret:PASSWORD},{secret:PASSWORD_2},{secret:PASSWORD_3}",
+          "--", "x"]),
         (["show", "last"], ["show", "last"]),
     ],
 )  # fmt: skip
 def test_the_words_of_a_command_line(words: list[str], hidden: list[str]) -> None:
     environment = {"VAR": "value-of-var"}
     assert hide_words(words, environment, Secrets(environment)) == hidden
+
+
+@pytest.mark.parametrize("option", ["-P", "--set"])
+def test_a_level_that_is_hidden_is_the_one_that_a_program_gets(option: str) -> None:
+    given = ["-P", "password"] if option == "-P" else [option]
+    known = Secrets({})
+    hide_words([*given, f"{'' if option == '-P' else 'password='}one-one , two-two"], {}, known)
+    assert known.reveal("{secret:PASSWORD},{secret:PASSWORD_2}") == "one-one,two-two"

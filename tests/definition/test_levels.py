@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from concurve.definition.levels import (
@@ -14,7 +16,7 @@ from concurve.definition.levels import (
     several_meant,
 )
 from concurve.errors import StudyError
-from concurve.terms import Level
+from concurve.terms import Level, joined_levels, split_levels
 
 GOOD: dict[str, tuple[Level, ...]] = {
     "1,2,4,8": (1, 2, 4, 8),
@@ -190,3 +192,28 @@ def test_a_level_that_is_named_is_the_one_of_the_factor() -> None:
     named: dict[str, Level] = {"python": 3.9, "n": "2"}
     assert repr(levels_meant(named, factors)) == repr({"python": "3.9", "n": 2})
     assert levels_meant({"n": 3, "other": 1}, factors) == {"n": 3, "other": 1}
+
+
+@pytest.mark.parametrize(
+    ("levels", "text"),
+    [
+        ((1, "two", 3.5), "1,two,3.5"),
+        (("a,b", "c"), r"a\,b,c"),
+        (("C:\\", "D:\\"), "C:\\\\,D:\\"),
+        (("a\\,b", "c"), r"a\\\,b,c"),
+        (("\\\\", ",", "\\,\\"), "\\\\\\\\,\\,,\\\\\\,\\"),
+        ((r"\d+\s", r"\\host\d"), r"\d+\s,\\host\d"),
+        (("a\\\n", "b"), "a\\\n,b"),
+    ],
+)
+def test_levels_that_are_joined_are_divided_into_the_same(
+    levels: tuple[Level, ...], text: str
+) -> None:
+    assert joined_levels(levels) == text
+    assert split_levels(text) == list(map(str, levels))
+
+
+def test_any_levels_that_are_joined_are_divided_into_the_same() -> None:
+    texts = ["".join(it) for size in range(1, 4) for it in itertools.product("a\\,", repeat=size)]
+    for pair in itertools.product(texts, repeat=2):
+        assert split_levels(joined_levels(pair)) == list(pair)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from concurve.definition.units import (
+    in_base_unit,
     is_time_unit,
     parse_duration,
     seconds_by_name,
     time_by_name,
+    units_by_name,
 )
 from concurve.errors import StudyError
 
@@ -38,7 +40,8 @@ TIMES = (
 )
 RATES = (
     "requests_per_second ops/s msgs/sec rps tps timesteps throughput_ms hit_rate speedup "
-    "rate_per_second operations_per_ms rss_bytes_max workers s latencies_min transactions"
+    "rate_per_second operations_per_ms rss_bytes_max workers s latencies_min transactions "
+    "aws_s3_requests load_10s"
 )
 EITHER = "ops_sec MB_sec tx_s requests_ms opsSec rows_seconds"
 
@@ -60,7 +63,13 @@ def test_names_of_times(names: str, time: bool | None) -> None:
         ("minutes minutes_per_run", 60.0),
         ("wall_s seconds_per_operation", 1.0),
         ("s latency latencies_min min load_min", None),
-        ("latency_us_min latency_us_as_ms", 1e-6),
+        ("latency_us_min", 1e-6),
+        ("latency_ms_1min latency_ms_10s p99ms latency_ms_99th latencyMsP99", 1e-3),
+        ("aws_s3_latency_ms us_east_latency_ms second_try_ms latency_us_as_ms", 1e-3),
+        ("us_east_ms_per_op us_east_ms_latency_p99 second_try_ms_mean latency_per_op_ms", 1e-3),
+        ("ms_of_second_try latency_ms_second_try us_east_ms_again", None),
+        ("second_try_seconds latency_s_of_second_try", 1.0),
+        ("aws_s3_latency latency_per_second load_10s", None),
     ],
 )
 def test_the_unit_that_a_name_of_a_time_says(names: str, seconds: float | None) -> None:
@@ -68,10 +77,20 @@ def test_the_unit_that_a_name_of_a_time_says(names: str, seconds: float | None) 
     assert found == dict.fromkeys(names.split(), seconds)
 
 
+def test_the_units_that_a_name_may_mean() -> None:
+    assert units_by_name("ms_of_second_try") == ["ms", "second"]
+    assert units_by_name("aws_s3_latency_per_second") == []
+
+
 @pytest.mark.parametrize(
     ("unit", "is_time"),
     [("ms", True), ("s", True), ("ns/op", True), ("k", False), ("ops/ms", False), ("", False),
-     ("MB", False), ("ms/", False)],
+     ("MB", False), ("ms/", False), ("milliseconds", True), ("min", True), ("hours", True)],
 )  # fmt: skip
 def test_units_of_time(unit: str, is_time: bool) -> None:
     assert is_time_unit(unit) is is_time
+    assert not is_time or in_base_unit(unit) is not None
+
+
+def test_a_unit_beside_a_number_may_be_a_whole_word() -> None:
+    assert in_base_unit("milliseconds") == in_base_unit("ms") == 1e-3

@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 
 from concurve.errors import BusyError
+from concurve.host.load import Load
 from concurve.host.own_python import PYTHON
+from concurve.measuring.quiet import Asked, quiet_machine
 from concurve.web import measurements
 from concurve.web.addresses import starting
 from concurve.web.measurements import Measurement
 from concurve.web.quiet import Quiet
 from concurve.web.security import new_access
 from concurve.web.site import Site
+from tests.helpers.real import PATIENCE
 
 HOLDER = "pid 7, concurve run 20261123-091200-abcd (small)"
 
@@ -86,3 +89,37 @@ def test_what_measures_or_waits_to_measure_has_the_machine_alone(
 ) -> None:
     monkeypatch.setattr(starting, "BEGUN_SECONDS", 0.3)
     assert given_way(monkeypatch, _Site(tmp_path, held), WAITS) == 1
+
+
+class _Ending(_Site):
+    """A site that ends what was started once it gives way, so that its start is answered."""
+
+    def give_way(self) -> None:
+        super().give_way()
+        for item in self.measurements.under_way():
+            _end(item)
+
+
+def test_one_that_waits_for_a_quiet_machine_is_given_way_before_its_first_look(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It takes the machine only after looks that the site's own work would disturb."""
+    said: list[str] = []
+    seconds = iter(range(10))
+    with quiet_machine(Asked(300), said.append, lambda _: Load(0.0, 0.0), lambda: next(seconds)):
+        pass
+    says = f"import os, sys; sys.stdin.read(); print('concurve: {said[0]}', file=sys.stderr)"
+    waits = f"{says}; sys.stderr.flush(); os.read(os.pipe()[0], 1)"
+    monkeypatch.setattr(measurements, "_COMMAND", (*PYTHON, "-c", waits))
+    monkeypatch.setattr(starting, "BEGUN_SECONDS", 2 * PATIENCE)
+    site = _Ending(tmp_path)
+
+    async def start() -> None:
+        try:
+            await asyncio.wait_for(starting.started(site, ["sweep"]), PATIENCE)
+        finally:
+            for item in site.measurements.under_way():
+                _end(item)
+
+    asyncio.run(start())
+    assert site.given_way == 1

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve.analysis.claims.parsed import tests_of
 from concurve.analysis.samples import MissingError, Samples
-from concurve.definition.claim_kinds import Cell, Ratio, parse_test
+from concurve.definition.claim_kinds import Cell, Ratio
 from concurve.definition.study import Claim, Study
 from concurve.estimate import Estimate
 from concurve.findings.claims import AssumedRatio, Dependence
@@ -59,8 +60,7 @@ def dependences(study: Study, samples: Samples) -> tuple[Dependence, ...]:
     if not study.simulation:
         return ()
     found: list[_Compared] = []
-    for claim in study.claims:
-        test = parse_test(claim, "study")
+    for claim, test in tests_of(study, samples):
         if isinstance(test, Ratio):
             columns = _columns(test.each, samples)
             for factor, levels in columns.items():
@@ -83,7 +83,7 @@ def assumed_ratios(study: Study, samples: Samples) -> tuple[AssumedRatio, ...]:
     if not study.simulation:
         return ()
     found: list[AssumedRatio] = []
-    for compared in _comparisons(study):
+    for compared in _comparisons(study, samples):
         columns = _columns(compared.each, samples)
         along = [
             list(_along(compared, columns, name, samples))
@@ -194,11 +194,10 @@ class _Comparison(NamedTuple):
     differences: list[float]
 
 
-def _comparisons(study: Study) -> list[_Comparison]:
+def _comparisons(study: Study, samples: Samples) -> list[_Comparison]:
     """The comparisons of a study, each once."""
     found: dict[tuple[str, ...], _Comparison] = {}
-    for claim in study.claims:
-        test = parse_test(claim, "study")
+    for claim, test in tests_of(study, samples):
         if not isinstance(test, Ratio) or not test.each:
             continue
         varied = [name for name in test.of if test.of[name] != test.over.get(name)]

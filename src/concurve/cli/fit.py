@@ -200,7 +200,7 @@ def _numbers(
     """The requested columns, completed and checked by Little's law."""
     from concurve.analysis.fit import Numbers, falls_as_times_do
     from concurve.columns import read_table
-    from concurve.definition.units import seconds_by_name, time_by_name
+    from concurve.definition.units import time_by_name
     from concurve.models import little
 
     names = [name for name in (n, x, r) if name is not None]
@@ -235,12 +235,9 @@ def _numbers(
         return Numbers(columns[n], rates, n, x, is_time=True, told=told)
     responses = None if r is None else columns[r]
     if r is not None and responses and r not in table.in_seconds:
-        seconds = seconds_by_name(r) or 1.0
+        seconds, said = _unit_of(r, responses[0])
         responses = [response * seconds for response in responses]
-        if seconds != 1.0:
-            told += (
-                f"{r} is read with the unit of its name: {columns[r][0]:g} as {responses[0]:g} s.",
-            )
+        told += said
     law = little.complete(
         columns[n] if n else None, columns[x] if x else None, responses, think_time
     )
@@ -258,3 +255,23 @@ def _numbers(
     return Numbers(
         law.n.tolist(), law.x.tolist(), n or "N", x or "throughput", False, law.derived, told
     )
+
+
+def _unit_of(name: str, first: float) -> tuple[float, tuple[str, ...]]:
+    """How many seconds one of the unit is that a column of response times has by its name, and what
+    is said of it, with the ``first`` of its numbers. Without a unit they are seconds."""
+    from concurve.definition.units import seconds_by_name, units_by_name
+    from concurve.words import listed
+
+    seconds = seconds_by_name(name)
+    if seconds is not None and seconds != 1.0:
+        said = f"{name} is read with the unit of its name: {first:g} as {first * seconds:g} s."
+    elif seconds is None and (units := units_by_name(name)):
+        said = (
+            f"{name} may be in {listed(units, 'or')} by its name, and is read in seconds: "
+            f"{first:g} as {first:g} s. If that is wrong, write the unit into its cells: "
+            f"{first:g} {units[0]}."
+        )
+    else:
+        return 1.0, ()
+    return seconds or 1.0, (said,)

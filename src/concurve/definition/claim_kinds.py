@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import msgspec
 
+from concurve.definition.levels import levels_meant, parse_level
 from concurve.definition.measured import better_of
 from concurve.definition.near_keys import remedy_for
 from concurve.definition.origins import Origins
@@ -31,11 +33,6 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     cells: tuple[Cell, ...]
     differ_by: float
-
-    def at_levels(self, levels: Cell) -> Needs:
-        """The same with every cell narrowed to ``levels``."""
-        cells = tuple({**cell, **levels} for cell in self.cells)
-        return msgspec.structs.replace(self, cells=cells)
 
 
 class ClaimTest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -271,16 +268,46 @@ _FACTOR_FIELDS = ("factor", "across")
 
 def at_levels(test: ClaimTest, levels: Cell) -> ClaimTest:
     """The test with every cell that it names narrowed to ``levels``."""
+    narrowed = _with_cells(test, lambda cell: {**cell, **levels})
+    return msgspec.structs.replace(narrowed, each=())
+
+
+def with_levels_meant(test: ClaimTest, factors: Mapping[str, Sequence[Level]]) -> ClaimTest:
+    """The test with every level that it names as its factor has it: ``1.0`` of ``1`` is 1."""
+
+    def meant_of(factor: str, level: Level) -> Level:
+        return levels_meant({factor: level}, factors)[factor]
+
+    changed: dict[str, object] = {}
+    if isinstance(test.each, dict):
+        changed["each"] = {
+            factor: tuple(meant_of(factor, level) for level in levels)
+            for factor, levels in test.each.items()
+        }
+    if isinstance(test, BestSetting | Same | Overlap):
+        changed["among"] = tuple(meant_of(test.factor, level) for level in test.among)
+    if isinstance(test, Mapping_):
+        changed["table"] = {
+            str(meant_of(test.factor, parse_level(level))): value
+            for level, value in test.table.items()
+        }
+    found = _with_cells(test, lambda cell: levels_meant(cell, factors))
+    return msgspec.structs.replace(found, **changed)
+
+
+def _with_cells(test: ClaimTest, change: Callable[[Cell], Cell]) -> ClaimTest:
+    """The test with every cell that it names changed."""
     changed: dict[str, object] = {}
     for field in test.__struct_fields__:
         value = getattr(test, field)
         if field in _CELL_FIELDS and value is not None:
-            changed[field] = {**value, **levels}
+            changed[field] = change(value)
         elif field in _CELLS_FIELDS:
-            changed[field] = tuple({**cell, **levels} for cell in value)
+            changed[field] = tuple(map(change, value))
         elif isinstance(value, Needs):
-            changed[field] = value.at_levels(levels)
-    return msgspec.structs.replace(test, each=(), **changed)
+            cells = tuple(map(change, value.cells))
+            changed[field] = msgspec.structs.replace(value, cells=cells)
+    return msgspec.structs.replace(test, **changed)
 
 
 def parse_test(claim: Claim, where: str) -> ClaimTest:
@@ -317,10 +344,10 @@ def check_claims(study: Study, origins: Origins) -> None:
     Raises:
         StudyError: names the claim and the remedy.
     """
-    factors = {factor.name for factor in study.factors}
+    factors = {factor.name: factor.levels for factor in study.factors}
     for claim in study.claims:
         where = origins.of("claims", claim.id)
-        test = parse_test(claim, where)
+        test = with_levels_meant(parse_test(claim, where), factors)
         for name in _factors_of(test):
             if name not in factors:
                 raise StudyError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from concurve.definition.indicator_names import split_name
 from concurve.errors import StudyError
@@ -39,7 +40,6 @@ _TIMES = {*_SECONDS, "sec", "secs", "second", "seconds", "msec", "usec", "nsec",
 #: Prefixes of 1000 and of 1024.
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12,
              "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}  # fmt: skip
-_SHORT_TIMES = {"ps": 1e-12, "min": 60.0, "sec": 1.0, "msec": 1e-3, "usec": 1e-6, "nsec": 1e-9}
 
 _RATE_NAME = re.compile(
     r"per_(second|worker|sec|minute|s)\b|_rate\b|\brate\b|throughput|^([trq]ps|iops)$"
@@ -68,6 +68,9 @@ _SECONDS_OF = {
     )
     for word in words.split()
 }
+#: The same of units beside a number, where ``min`` is a minute.
+_SECONDS_OF_UNITS = {**_SECONDS_OF, **_SECONDS, "ps": 1e-12, "min": 60.0}
+
 _TIME_WORDS = {"time", "latency", "duration", "elapsed", "runtime", "walltime", "makespan"}
 _NO_TIME_WORDS = {"rate", "throughput", "speedup", "efficiency", *_RATE_WORDS}
 _WORK_WORDS = {
@@ -76,6 +79,15 @@ _WORK_WORDS = {
     "rows", "hits", "pages", "packets", "b", "kb", "mb", "gb", "kib", "mib", "gib", "bytes", "bits",
     "mbit", "gbit", "iterations", "steps", "frames", "files", "lines", "reads", "writes",
 }  # fmt: skip
+#: What may follow the unit of a name: which statistic of the times it is.
+_STATISTIC_WORDS = {
+    "min", "max", "minimum", "maximum", "mean", "avg", "average", "median", "p", "q", "th", "pct",
+    "percentile", "quantile", "std", "stdev", "stddev", "sd", "total", "sum", "lower", "upper",
+    "low", "high", "lo", "hi", "ci",
+}  # fmt: skip
+
+#: A word of a name, with the digits that stand before it and behind it.
+_WORD = re.compile(r"((?<![a-zµ\d])\d+)?([a-zµ]+)(\d*)")
 
 
 def is_time(name: str, unit: str) -> bool:
@@ -105,16 +117,53 @@ def time_by_name(name: str) -> bool | None:
 
 def seconds_by_name(name: str) -> float | None:
     """How many seconds one of the unit is that a name of a time has in it: of ``latency_ms``,
-    ``ms_per_op`` and ``latency_milliseconds_p50`` 0.001; ``None`` where it has none. ``min`` is a
-    minimum."""
+    ``ms_per_op`` and ``latency_milliseconds_p50`` 0.001; ``None`` where it has none, or several of
+    which none is surely that of the numbers. ``min`` is a minimum.
+
+    Of several it is the last one, where no more than a statistic, or ``per`` something, follows:
+    ``us_east_latency_ms`` is in milliseconds."""
     words = _words(name)
-    return next((_SECONDS_OF[word] for at, word in enumerate(words) if _is_unit(word, at)), None)
+    places = _places_of_units(words)
+    if not places:
+        return None
+    if len({_SECONDS_OF[words[at]] for at in places}) > 1:
+        behind = words[places[-1] + 1 :]
+        if "per" in behind:
+            behind = behind[: behind.index("per")]
+        if not set(behind) <= _STATISTIC_WORDS | _TIME_WORDS:
+            return None
+    return _SECONDS_OF[words[places[-1]]]
+
+
+def units_by_name(name: str) -> list[str]:
+    """The units of a time that the words of a name may be, in order: of ``ms_of_second_try`` ms and
+    second."""
+    words = _words(name)
+    return [words[at] for at in _places_of_units(words)]
+
+
+def _places_of_units(words: Sequence[str]) -> list[int]:
+    """The places of units of a time. What the numbers are divided by is none of theirs."""
+    return [
+        at
+        for at, word in enumerate(words)
+        if _is_unit(word, at) and (at == 0 or words[at - 1] != "per")
+    ]
 
 
 def _words(name: str) -> list[str]:
-    """The words of a name in lower case: of ``latencyMs/op`` latency, ms, per, op."""
+    """The words of a name in lower case: of ``latencyMs/op`` latency, ms, per, op. No unit, and a
+    word as it stands, are a number of a unit, as in ``load_10s``, and an ``s`` with a number, as in
+    ``s3``."""
     apart = re.sub(r"([a-z])([A-Z])", r"\1 \2", name.replace("/", " per ")).lower()
-    return re.findall(r"[a-zµ]+", apart)
+    return [_word(*found) for found in _WORD.findall(apart)]
+
+
+def _word(before: str, letters: str, behind: str) -> str:
+    """A word without its digits, unless they make it no unit."""
+    if letters in _UNIT_WORDS and (before or (letters == "s" and behind)):
+        return f"{before}{letters}{behind}"
+    return letters
 
 
 def _is_unit(word: str, at: int) -> bool:
@@ -131,9 +180,9 @@ def is_rate(name: str, unit: str) -> bool:
 
 def in_base_unit(unit: str) -> float | None:
     """How many seconds, bytes, or operations (also a second) one of this unit is: ``ms`` 0.001,
-    ``KiB`` 1024, ``M`` 1,000,000, ``ops/ms`` 1000, ``ns/op`` 1e-9; ``None`` for another unit.
-    ``m`` is a minute."""
-    times = {**_SECONDS, **_SHORT_TIMES}
+    ``milliseconds`` too, ``KiB`` 1024, ``M`` 1,000,000, ``ops/ms`` 1000, ``ns/op`` 1e-9; ``None``
+    for another unit. ``m`` is a minute."""
+    times = _SECONDS_OF_UNITS
     if unit in times:
         return times[unit]
     count, slash, time = unit.partition("/")
@@ -145,9 +194,9 @@ def in_base_unit(unit: str) -> float | None:
 
 
 def is_time_unit(unit: str) -> bool:
-    """Does :func:`in_base_unit` give seconds for this unit? ``ms``, ``ns/op``."""
+    """Does :func:`in_base_unit` give seconds for this unit, such as ``ms`` and ``ns/op``?"""
     time, slash, work = unit.partition("/")
-    return time in (*_SECONDS, *_SHORT_TIMES) and (not slash or work == "op")
+    return time in _SECONDS_OF_UNITS and (not slash or work == "op")
 
 
 def parse_duration(text: str | float, where: str) -> float:

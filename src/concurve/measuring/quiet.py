@@ -122,8 +122,8 @@ def quiet_machine(
     attached: Sequence[Attach] = (),
 ) -> Iterator[Waiting]:
     """Have the machine for one's own measurements once it is quiet and no other measurement runs:
-    of several that wait, one gets it, and the others wait on. ``say`` hears what disturbs
-    meanwhile, and the result. Gives what was waited, and what may be waited yet.
+    of several that wait, one gets it, and the others wait on. ``say`` hears that it waits, what
+    disturbs meanwhile, and the result. Gives what was waited, and what may be waited yet.
 
     Raises:
         HostError: it was not quiet within the time, and is not to be measured on then; names what
@@ -133,6 +133,8 @@ def quiet_machine(
     look = look or looking(attached)
     seen: dict[str, float] = {}
     begun, said, quiet, has_waited = clock(), -SAY_SECONDS, 0, False
+    # Before the first look: concurve web ends then what it computes itself.
+    say(f"waiting at most {format_duration(asked.seconds)} for a quiet machine")
     with contextlib.ExitStack() as held:
         while True:
             load = look(WINDOW_SECONDS)

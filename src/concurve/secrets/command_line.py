@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from concurve.secrets import NAMING_OPTIONS
-from concurve.secrets.known import Secrets
+from concurve.secrets.known import CHARS_MIN, Secrets
 from concurve.secrets.likely import of_value
 from concurve.secrets.secret import references
 from concurve.terms import joined_levels, split_levels
@@ -21,6 +22,9 @@ _BARE = "--levels"
 
 #: The options whose values are looked at.
 _WITH_VALUES = ("--db", "--env", *NAMING_OPTIONS)
+
+#: What stands for several levels, or for a number of CPUs.
+_NOTATION = re.compile(r"-?[\d.]+(?:\.\.-?[\d.]*(?:[+*][\d.]+|x)?|%)")
 
 
 def hide_words(words: Sequence[str], environment: Mapping[str, str], known: Secrets) -> list[str]:
@@ -42,7 +46,8 @@ def hide_words(words: Sequence[str], environment: Mapping[str, str], known: Secr
         hidden.append("" if place in levels else f"{before}{text}")
     hidden = list(known.hide_words(hidden, NAMING_OPTIONS))
     for item in lists:
-        hidden[item.place] = item.before + joined_levels([*map(known.hide, levels[item.place])])
+        whole = zip(item.levels, map(known.hide, levels[item.place]), strict=True)
+        hidden[item.place] = item.before + joined_levels([it.around(text) for it, text in whole])
     return hidden
 
 
@@ -65,37 +70,58 @@ def _add_marked(
 def _levels_of(parameter: str, words: Sequence[str]) -> Iterator[str]:
     """The levels that a command line gives a parameter."""
     for item in _lists(words):
-        if item.parameter == parameter:
-            levels = (level.strip() for level in item.levels)
-            yield from (level for level in levels if level and not references(level))
+        for level in item.levels:
+            if level.parameter == parameter and level.text and not references(level.text):
+                yield level.text
 
 
 def _hidden_levels(item: _Levels, known: Secrets) -> list[str]:
     """The levels of a list with references in place of what is likely a secret. Each level is a
     text of its own: no secret reaches into the next one."""
-    hidden = []
-    for text in item.levels:
-        before, level = "", text
-        if item.option in _OF_SEVERAL:
-            name, equals, level = text.partition("=")
-            before = f"{name}{equals}"
-        if item.option == _SET and of_value(item.parameter, level):
-            hidden.append(known.add(item.parameter.upper(), level))
-        else:
-            hidden.append(before + known.hide_words([level])[0])
-    return hidden
+    return [
+        known.add(level.parameter.upper(), level.text)
+        if _is_likely(level)
+        else known.hide_words([level.text])[0]
+        for level in item.levels
+    ]
+
+
+def _is_likely(level: _Level) -> bool:
+    """Is a level likely a secret, by the name of its parameter? A short number counts something,
+    such as the passes of a program, and what stands for several levels is none."""
+    is_short = level.text.isdigit() and len(level.text) < CHARS_MIN
+    is_likely = not is_short and of_value(level.parameter, level.text)
+    return is_likely and not _NOTATION.fullmatch(level.text)
+
+
+class _Level(NamedTuple):
+    """A level of a list: what stands before it and behind it, its text as a program gets it, and
+    the parameter whose it is; that is empty where the list does not say it."""
+
+    before: str
+    text: str
+    behind: str
+    parameter: str = ""
+
+    def around(self, text: str) -> str:
+        """The part of the list with another text in its place."""
+        return f"{self.before}{text}{self.behind}"
 
 
 class _Levels(NamedTuple):
     """A word of a command line that is a list of levels, or ends with one: its place, the option
-    that it belongs to, what stands before the list, the levels, and the parameter whose they are;
-    that is empty where the list does not say it, or has levels of several."""
+    that it belongs to, what stands before the list, and the levels."""
 
     place: int
-    option: str
     before: str
-    levels: list[str]
-    parameter: str = ""
+    levels: list[_Level]
+
+
+def _level(given: str, parameter: str = "", before: str = "") -> _Level:
+    """A level without the blanks around it, which no program gets."""
+    text = given.strip()
+    begin = len(given) - len(given.lstrip()) if text else len(given)
+    return _Level(before + given[:begin], text, given[begin + len(text) :], parameter.strip())
 
 
 def _lists(words: Sequence[str]) -> Iterator[_Levels]:
@@ -105,7 +131,7 @@ def _lists(words: Sequence[str]) -> Iterator[_Levels]:
         last, last_but_one = (words[place - back] if place >= back else "" for back in (1, 2))
         name = last if last_but_one in _LEVELS else _parameter_in(last)
         if name:
-            yield _Levels(place, _LEVELS[0], "", split_levels(word), name)
+            yield _Levels(place, "", [_level(part, name) for part in split_levels(word)])
             continue
         option, before, value = last, "", word
         if last not in (_SET, *_OF_SEVERAL, _BARE):
@@ -114,9 +140,18 @@ def _lists(words: Sequence[str]) -> Iterator[_Levels]:
         if option == _SET:
             name, equals, value = value.partition("=")
             if equals:
-                yield _Levels(place, option, f"{before}{name}=", split_levels(value), name)
-        elif option in (*_OF_SEVERAL, _BARE) and value:
-            yield _Levels(place, option, before, split_levels(value))
+                parts = [_level(part, name) for part in split_levels(value)]
+                yield _Levels(place, f"{before}{name}=", parts)
+        elif option in _OF_SEVERAL and value:
+            yield _Levels(place, before, [*map(_named_level, split_levels(value))])
+        elif option == _BARE and value:
+            yield _Levels(place, before, [*map(_level, split_levels(value))])
+
+
+def _named_level(part: str) -> _Level:
+    """The level of ``NAME=LEVEL``."""
+    name, equals, level = part.partition("=")
+    return _level(level, name, f"{name}=") if equals else _level(part)
 
 
 def _parameter_in(word: str) -> str:

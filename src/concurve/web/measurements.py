@@ -59,6 +59,9 @@ KEPT_MAX = 20
 #: How a run and a campaign name themselves when they begin.
 _BEGUN = re.compile(r"(?:, run |^concurve: campaign )(c?\d{8}-\d{6}-[0-9a-f]{4})(?=$|:)")
 
+#: How one says that it waits for a quiet machine, once all that may be refused at once was not.
+_WAITS = re.compile(r"^concurve: waiting at most .* for a quiet machine$")
+
 
 class Done(NamedTuple):
     """What a command that has ended has printed, and its exit code."""
@@ -86,6 +89,8 @@ class Measurement:
         self.number = number
         self.line = line
         self.run = ""
+        #: Set once it says that it waits for a quiet machine.
+        self.waits = asyncio.Event()
         self._process = process
         self._lines: deque[str] = deque(maxlen=LINES_MAX)
         self._listening = asyncio.create_task(self._listen())
@@ -117,6 +122,8 @@ class Measurement:
         async for raw in _lines_of(await _reader(self._process)):
             line = fmt.clean(KNOWN.hide(raw))
             self._lines.append(line)
+            if _WAITS.match(line):
+                self.waits.set()
             if not self.run and (found := _BEGUN.search(line)):
                 self.run = found[1]
         while not self.has_ended:

@@ -28,6 +28,7 @@ from concurve.analysis.claims.exact import (
 )
 from concurve.analysis.claims.levels import best_setting, constant_within, order, steadier
 from concurve.analysis.claims.needs import where_they_differ
+from concurve.analysis.claims.parsed import tests_of
 from concurve.analysis.claims.ratios import (
     best_ratio,
     figure,
@@ -38,7 +39,7 @@ from concurve.analysis.claims.ratios import (
     spread,
 )
 from concurve.analysis.samples import MissingError, Samples
-from concurve.definition.claim_kinds import Cell, ClaimTest, Untestable, at_levels, parse_test
+from concurve.definition.claim_kinds import Cell, ClaimTest, Untestable, at_levels
 from concurve.definition.study import Claim, Study
 from concurve.findings.claims import ClaimFinding
 from concurve.stats.comparison import together
@@ -75,8 +76,7 @@ def judge_claims(
     """
     asked = [
         _AtLevels(claim, at_levels(test, levels), levels)
-        for claim in study.claims
-        for test in [parse_test(claim, "study")]
+        for claim, test in tests_of(study, samples)
         for levels in _combinations(test.each, samples)
     ]
     first = [one.ask(samples, 0.95) for one in asked]

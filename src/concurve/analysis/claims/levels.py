@@ -16,7 +16,6 @@ from concurve.definition.claim_kinds import BestSetting, Cell, ConstantWithin, O
 from concurve.estimate import Estimate
 from concurve.stats.best import best_set
 from concurve.stats.moments import stdev
-from concurve.terms import same_level
 
 
 def _variation(
@@ -92,7 +91,7 @@ def best_setting(test: BestSetting, samples: Samples, confidence: float) -> Answ
     members = [levels[index] for index in best.members]
     threshold = f"among {', '.join(map(str, test.among))}"
     said = f"cannot be distinguished from the best: {', '.join(map(str, members))}"
-    named = [same_level(level, test.among) is not None for level in members]
+    named = [level in test.among for level in members]
     if all(named):
         return Answer("supported", said, None, threshold)
     if not any(named):

@@ -44,16 +44,20 @@ async def started(site: Site, words: list[str]) -> Response:
 
 
 async def _make_room(site: Site, begun: Measurement) -> None:
-    """End what would run beside a measurement once it has the machine, or waits for a quiet one. A
-    command line that is refused ends nothing."""
+    """End what would run beside a measurement once it has the machine, or says that it waits for a
+    quiet one: it has the machine only after it saw that nothing runs there. A command line that is
+    refused ends nothing."""
     until = time.monotonic() + BEGUN_SECONDS
     while time.monotonic() < until:
         if begun.has_ended:
             return
+        if begun.waits.is_set():
+            break
         with contextlib.suppress(LateError):
             if await site.looked():
                 break
-        await asyncio.sleep(_LOOK_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(begun.waits.wait(), _LOOK_SECONDS)
     site.give_way()
 
 
