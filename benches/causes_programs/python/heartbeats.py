@@ -1,7 +1,8 @@
-"""Eight sensors, dealt out to the threads, are asked every 25 ms, 24 times; the clock decides the end.
+"""Eight sensors, dealt out to the threads, are asked every 25 ms, 24 times, by the clock.
 
-An answer takes some 20 us, the lock about the readings 1 us, and the listener of `logging`, a thread
-of its own, gets 8 lines in all: less than 1 % of the 0.6 s is work. Nothing needs to run: none.
+An answer takes some 20 us, the lock about the readings 1 us, and the listener of `logging`, a
+thread of its own, gets 8 lines in all: less than 1 % of the 0.6 s is work. Nothing needs to
+run: none.
 """
 
 import io

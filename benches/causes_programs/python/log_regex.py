@@ -1,7 +1,7 @@
-"""Lines of a web log, taken apart by a regular expression in a pool of threads: 125 batches, 4 ms each.
+"""Lines of a web log, taken apart by a regular expression in a pool of threads, in 125 batches.
 
-Neither `re` nor what counts the answers gives the interpreter's lock away, so one thread runs at
-any time and two take as long as one. The batches are equal, and the results small: lock.
+Neither `re` nor what counts the answers gives the interpreter's lock away, so one thread runs
+at any time and two take as long as one. The batches are equal, and the results small: lock.
 """
 
 import re
