@@ -427,6 +427,7 @@ def test_a_thread_that_waits_throughout_is_not_active_where_all_hardly_run() -> 
     assert (base.threads, own.threads) == (1, 8)
     assert cause_of(own, base).cause == "none"
     # One that waits for a lock is woken again and again, or runs.
+    assert level(2, [sleeper, {**listener, "switches": 6}, LAUNCHER]).threads == 1
     assert level(2, [sleeper, {**listener, "switches": 25}, LAUNCHER]).threads == 2
     assert level(2, [sleeper, {**listener, "cpu": 0.03, "futex": 0.97}, LAUNCHER]).threads == 2
 
@@ -1197,3 +1198,18 @@ def test_a_thread_of_a_jvm_that_was_seen_asleep_holds_what_the_others_wait_for()
     asleep = parked("JavaThread::sleep(long)", "JVM_Sleep")
     assert cause_of(at(parked("Unsafe_Park"), asleep), base).cause == "lock"
     assert cause_of(at(parked("Unsafe_Park"), parked("Unsafe_Park")), base).cause == "none"
+
+
+def test_what_others_took_counts_for_the_part_of_a_trial_that_is_measured() -> None:
+    """A phase of a tenth of the trial cannot have lost what they took in all of it."""
+    threads = [thread(0.4, 0.6)]
+    for phase, share in ((1.0, 1.0), (0.1, 0.1)):
+        made = record(role(threads, 1000, phase=True), foreign=0.2)
+        first = made.roles[0]
+        inner = tuple(
+            msgspec.structs.replace(it, wall_ns=round(phase * it.wall_ns)) for it in first.phases
+        )
+        changed = msgspec.structs.replace(first, phases=inner)
+        found = only(msgspec.structs.replace(made, roles=(changed,)))
+        assert found.foreign_ns == pytest.approx(share * 0.4 * WALL)
+        assert found.machine_ns == pytest.approx(share * 2 * WALL)

@@ -105,8 +105,9 @@ class Account(NamedTuple):
     one, as those that compile in a JVM do.
     ``ready_idle`` is the share of their waits for a CPU in which another CPU had none of them to
     run, ``blocks`` how many the role read and wrote in its whole life; each ``None`` where it is
-    not known. ``apart``: each active thread is a process of its own. ``may_share_cores``: the
-    machine is a virtual one, which does not tell which of its CPUs share a core of the host.
+    not known. ``apart``: each active thread is a process of its own. ``measured`` is the part of
+    the trial in which what is explained was done. ``may_share_cores``: the machine is a virtual
+    one, which does not tell which of its CPUs share a core of the host.
     """
 
     operations: float
@@ -161,22 +162,23 @@ class Account(NamedTuple):
     apart: bool = False
     may_share_cores: bool = False
     foreign_on_bound: Taken | None = None
+    measured: float = 1.0
     judged: tuple[Taken, Taken] = (Taken(0, 1), Taken(0, 1))
 
     @property
     def steal_ns(self) -> float:
-        """CPU time that the hypervisor took."""
-        return float(self.stolen.taken_ns)
+        """CPU time that the hypervisor took in the measured part of the trial, at its rate."""
+        return self.measured * self.stolen.taken_ns
 
     @property
     def foreign_ns(self) -> float:
-        """CPU time that processes outside the trial took, on any CPU."""
-        return float(self.foreign.taken_ns)
+        """The same of processes outside the trial, on any CPU."""
+        return self.measured * self.foreign.taken_ns
 
     @property
     def machine_ns(self) -> float:
-        """CPU time that the machine could give."""
-        return float(self.foreign.capacity_ns)
+        """CPU time that the machine could give in that part."""
+        return self.measured * self.foreign.capacity_ns
 
 
 def account(
@@ -236,6 +238,8 @@ def account(
     cpus = len(role.controls.cpus) if role.controls.cpus else machine.cpus
     taken = float((machine.steal_ns or 0) + (machine.foreign_cpu_ns or 0))
     is_whole = not phases and not roles.serving
+    # Of what others took it is only known how much it was in the whole trial.
+    measured = min(1.0, wall / record.wall_ns) if phases and record.wall_ns else 1.0
     hot = _hot_of(role, phases, operations.number, roles.serving)
     if hot is None:
         missing["hot"] = _no_hot(role, roles.serving)
@@ -258,7 +262,7 @@ def account(
         others=tuple(others),
         stolen=stolen(record),
         foreign=foreign(record),
-        machine_busy_ns=float(machine.busy_ns or 0),
+        machine_busy_ns=measured * (machine.busy_ns or 0),
         nice=role.controls.nice,
         missing=missing,
         serving=serving_of(record, role.name, clients) if roles.serving else None,
@@ -294,6 +298,7 @@ def account(
         may_share_cores=is_virtual and cores in (None, machine.cpus),
         apart=len(workers) > 1 and len({it.pid or it.tid for it in workers}) == len(workers),
         foreign_on_bound=foreign_on_bound(record),
+        measured=measured,
         judged=judged(record),
     )
 

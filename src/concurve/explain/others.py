@@ -148,8 +148,8 @@ def grown_share(
     grown = 0.0
     for taken_in in kinds:
         own, before = taken_in(cell), taken_in(base)
-        operations = [account.operations for account in cell.accounts]
-        could = mean([taken.capacity_ns / n for taken, n in zip(own, operations, strict=True)])
+        parts = [account.measured / account.operations for account in cell.accounts]
+        could = mean([taken.capacity_ns * it for taken, it in zip(own, parts, strict=True)])
         grown += (share_of(own) - share_of(before)) * could
     return max(0.0, grown)
 

@@ -69,9 +69,11 @@ OUTRUN_SHARE = 0.5
 OUTRUN_SWITCHES_MIN = 10
 
 
-#: A thread waits throughout if so much of its samples is at futexes, in no more than so many waits.
+#: A thread waits throughout if so much of its samples is at futexes, in no more than so many waits,
+#: or than this share of those of the one that waits most often.
 THROUGHOUT_SHARE = 0.95
 THROUGHOUT_SWITCHES_MAX = 5
+THROUGHOUT_SWITCHES = 0.25
 
 
 class Dispatcher(NamedTuple):
@@ -181,7 +183,8 @@ def active_threads(
         or (kind_of(thread) in kinds and _starves(thread, wall, least))
         or (kind_of(thread) in kinds and thread.tid in taking and _is_outrun(thread, wall))
     ]
-    working = [thread for thread in found if not _waits_throughout(thread, wall)]
+    most = max(map(switches_of, found), default=0)
+    working = [thread for thread in found if not _waits_throughout(thread, wall, most)]
     return working or found
 
 
@@ -280,13 +283,14 @@ def _activity(thread: ThreadRecord, listed: Sequence[ThreadRecord], wall: float)
     return (thread.usage.cpu_ns or 0) + waited
 
 
-def _waits_throughout(thread: ThreadRecord, wall: float) -> bool:
-    """Does it wait at futexes from its start to its end, in a few waits, and hardly run? Where all
-    threads hardly run, as those that sleep do, it may still have a tenth of what they use."""
+def _waits_throughout(thread: ThreadRecord, wall: float, most: int) -> bool:
+    """Does it wait at futexes from its start to its end, in far fewer waits than the ``most`` of
+    the others, and hardly run? Where all threads hardly run, as those that sleep do, it may still
+    have a tenth of what they use."""
     waits, life = thread.waits or Waits(), life_of(thread, wall)
     ran = (thread.usage.cpu_ns or 0) + (thread.usage.run_queue_ns or 0)
     is_long = life >= OUTRUN_SHARE * wall and ran < JOINING_CPU * life
-    is_still = switches_of(thread) <= THROUGHOUT_SWITCHES_MAX
+    is_still = switches_of(thread) <= max(THROUGHOUT_SWITCHES_MAX, THROUGHOUT_SWITCHES * most)
     return is_long and is_still and waits.futex >= THROUGHOUT_SHARE * waits.readings > 0
 
 
