@@ -157,8 +157,8 @@ def check_time_left(head: RunHead, store: Store, allowed: float) -> None:
     if used and used >= allowed:
         more = math.ceil(used + allowed)
         raise StudyError(
-            f"an allowance of {format_duration(allowed)} is for the whole run, and run {run} has taken "
-            f"{format_duration(used)}",
+            f"an allowance of {format_duration(allowed)} is for the whole run, and run {run} has "
+            f"taken {format_duration(used)}",
             f"--max-time {more}s for {format_duration(allowed)} more, or no --max-time",
         )
 
