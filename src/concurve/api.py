@@ -39,7 +39,7 @@ from concurve.findings.run import Findings
 from concurve.host.granted import granted_cpus
 from concurve.host.machine import allowed_cpus
 from concurve.measuring import quiet
-from concurve.measuring.heads import draw_seed, new_head, with_allowance
+from concurve.measuring.heads import check_time_left, draw_seed, new_head, with_allowance
 from concurve.measuring.laboratory import Runner, check_plan
 from concurve.measuring.site import this_machine
 from concurve.planning.plan import plan_of
@@ -213,13 +213,16 @@ class Run:
         time allowance of the whole run. ``secrets`` are as for :func:`run`.
 
         Raises:
-            ConcurveError: the machine does not allow it, or the run failed.
+            ConcurveError: the machine does not allow it, the run failed, or its trials have used up
+                ``max_time``.
         """
         with _in_python(secrets):
             check_marked(secrets, ())
             head = decode_head(self._store.find_run(self.id))
             if max_time is not None:
-                head = with_allowance(head, parse_duration(max_time, "--max-time"))
+                allowed = parse_duration(max_time, "--max-time")
+                check_time_left(head, self._store, allowed)
+                head = with_allowance(head, allowed)
             Runner(head, self._store, LocalEngine(), site=this_machine()).resume()
             return self
 

@@ -116,7 +116,8 @@ class BestFinding(Shown, best.BestFinding, frozen=True, kw_only=True):
             return None if cell is None else cell.indicators.get(found.indicator)
 
         figures = tuple(map(figure_of, found.settings))
-        again = run_again(findings.run.over_hosts, findings.run.waiting)
+        ran = findings.run
+        again = run_again(ran.over_hosts, ran.waiting, ran.strangers)
         doubt = doubt_sentences(found, figure_of(found.leader), again)
         said = {**_fields(found), "doubt": python_words(doubt)}
         return cls(**said, figures=figures)

@@ -40,6 +40,15 @@ def test_a_run_gives_a_frame_of_cells_and_one_of_trials(swept: concurve.Run) -> 
     assert len(trials) == len(swept.records()) >= 4
 
 
+def test_a_used_up_allowance_is_refused(swept: concurve.Run) -> None:
+    """As by the command: a run that is resumed with it would measure nothing more."""
+    with pytest.raises(
+        concurve.ConcurveError, match="allowance of 1 ms is for the whole"
+    ) as refused:
+        swept.resume(max_time="1ms")
+    assert refused.value.remedy.endswith("for 1 ms more, or no max_time")
+
+
 def test_a_run_is_found_again_and_written(swept: concurve.Run, tmp_path: Path) -> None:
     assert concurve.load("last").id == swept.id
     assert [run.id for run in concurve.runs()] == [swept.id]

@@ -317,7 +317,7 @@ def test_a_full_disk_under_an_export_leaves_no_part_of_it(
 def test_a_used_up_allowance_is_refused_with_what_would_do(lab: Lab) -> None:
     done = lab.run("resume", "last", "--max-time", "1ms")
     assert done.returncode == 2
-    assert "--max-time 1 ms is for the whole run" in done.stderr
+    assert "an allowance of 1 ms is for the whole run" in done.stderr
     assert "for 1 ms more, or no --max-time" in done.stderr
 
 

@@ -75,12 +75,17 @@ def test_what_can_be_attached(text: str, expected: Attachment) -> None:
     assert parse_attach(text, "here") == expected
 
 
-@pytest.mark.parametrize(
-    "text", ["", "0", "-5", "redis", "unit:", "unit:a b", "unit:../x", "pod:a"]
-)
+@pytest.mark.parametrize("text", ["0", "-5", "redis", "unit:", "unit:a b", "unit:../x", "pod:a"])
 def test_what_names_no_process(text: str) -> None:
     with pytest.raises(StudyError, match="names no process"):
         parse_attach(text, "here")
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+def test_an_empty_text_is_what_a_command_that_failed_leaves(text: str) -> None:
+    with pytest.raises(StudyError, match="--attach: attach is empty") as refused:
+        parse_attach(text, "--attach")
+    assert refused.value.remedy.startswith("did the command in $(...) fail?")
 
 
 def test_what_is_attached_does_not_vary() -> None:

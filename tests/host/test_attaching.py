@@ -67,6 +67,21 @@ def test_a_unit_without_processes_does_not_run(tmp_path: Path) -> None:
         find("unit:redis", "here", cgroups=tmp_path)
 
 
+def test_a_unit_that_only_starts_others_names_them(tmp_path: Path) -> None:
+    """As Debian's PostgreSQL does."""
+    _group(tmp_path, "system.slice/postgresql.service")
+    main = "postgresql@15-main"
+    _group(tmp_path, f"system.slice/system-postgresql.slice/{main}.service", "9\n")
+    _group(tmp_path, "system.slice/postgresql@14-old.service")
+    _group(tmp_path, "system.slice/redis.service", "7\n")
+    with pytest.raises(HostError) as refused:
+        find("unit:postgresql", "here", cgroups=tmp_path)
+    said = f"here: no unit postgresql.service has processes here; {main}.service has"
+    assert (refused.value.what, refused.value.remedy) == (said, f"--attach unit:{main}")
+    with pytest.raises(HostError, match=r"main\.service has"):
+        find("unit:postgresql@14-old", "here", cgroups=tmp_path)
+
+
 def test_the_first_version_of_cgroups_has_a_folder_for_each_hierarchy(tmp_path: Path) -> None:
     own = _group(tmp_path / "systemd", "system.slice/redis.service/worker", "9\n").parent
     assert find("unit:redis", "here", cgroups=tmp_path) == Attach(cgroup=str(own))

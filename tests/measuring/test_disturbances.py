@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from concurve.definition.study import Rules
+from concurve.findings.again import ATTACH_IT
 from concurve.measuring.disturbances import Disturbances
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
@@ -43,6 +44,16 @@ def told(found: Disturbances, record: TrialRecord, trials: int, quiet: int = 0) 
         found.take(record, is_disturbed=place < trials)
         said.append(found.said())
     return [text for text in said if text]
+
+
+def test_a_program_that_may_be_the_server_is_to_be_attached() -> None:
+    (said,) = told(Disturbances(may_load_a_stranger=True), beside(postgres=0.6), 4)
+    assert said == (
+        "4 of 4 trials disturbed so far: postgres took 0.6 CPUs; if postgres is the server that "
+        f"this command loads: {ATTACH_IT} in a new run; Ctrl-C keeps what is measured"
+    )
+    for nobody in (beside(others=1.2), beside()):
+        assert "--attach" not in told(Disturbances(may_load_a_stranger=True), nobody, 4)[0]
 
 
 def test_it_is_said_early_and_once() -> None:

@@ -222,10 +222,11 @@ def test_trials_too_long_for_the_least_of_them_are_told_once_and_early(
     rules = Rules(repeats_min=5, repeats_max=9, time_allowed_seconds=allowed)
     notes = Notes()
     runner_of(store, FakeEngine(), small_study(rules, threads=(1, 2)), notes).start()
-    said = [text for text in notes.said if "time allowance" in text]
+    said = [text for text in notes.said if "(--max-time)" in text]
     assert len(said) == is_told
     if said:
         assert said[0].startswith(
-            "note: a trial takes about 500 ms: about 4 of the least 10 trials"
+            "note: a trial takes about 500 ms, so about 4 trials fit into 2.0 s (--max-time); "
+            "at least 10 are needed"
         )
-        assert "Less work in the command" in said[0] and "--max-time 8s" in said[0]
+        assert "Give --max-time 8s, or shorten the trial" in said[0]

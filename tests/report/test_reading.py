@@ -19,14 +19,14 @@ from concurve.brief import figures_of
 from concurve.definition.study import Indicator, Role, Rules
 from concurve.estimate import Estimate
 from concurve.explain import explain_run, explained_limits
-from concurve.findings.explanation import Cause, CellExplanation, RunnerUp
+from concurve.findings.explanation import Cause, CellExplanation, Limit, RunnerUp
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.report.document import List, Paragraph, Section, walk
 from concurve.report.json.explanation import to_json as explanation_json
 from concurve.report.sections.figures import every
 from concurve.report.sections.limits import certainty, explanation_document
-from concurve.report.sections.overview import ROOMS, limit_line, warnings
+from concurve.report.sections.overview import ROOMS, limit_line, recommended_below, warnings
 from concurve.report.sections.run import Topic, brief_run_document, run_document
 from concurve.report.terminal import lines
 from concurve.store import Store
@@ -317,14 +317,29 @@ def test_a_client_that_has_time_left_is_not_said_to_limit() -> None:
 
 def test_a_line_says_that_no_limit_was_found() -> None:
     alone = limit_line(explained("none", "on the CPU; there is no loss to explain"))
-    assert alone.text == (
-        "no limit was found. With n=2 an operation takes 1.7 × the thread time of n=1."
-    )
+    compared = "not found. With n=2 an operation takes 1.7 × the thread time of n=1"
+    assert alone.text == f"{compared}, so this comparison shows no loss."
+    stops = limit_line(explained("none", "on the CPU; there is no loss to explain"), {}, {"n": 1})
+    assert stops.text == f"{alone.text} What stops the growth from n=1 on is not explained."
     used = "no resource is used up: the server used 0.65 CPUs and its load 0.70, of 2"
     told = limit_line(explained("none", f"on the CPU; {used}; there is no loss", used=used))
-    assert told.text == f"{alone.text} No resource is used up{used[22:]}."
+    assert told.text == f"{compared}. No resource is used up{used[22:]}."
     empty = explained("none", "", trials=0, evidence="Nothing can be said of this cell: no trial.")
     assert limit_line(empty).text == "it cannot be said: no trial."
+
+
+def test_growth_stops_at_a_recommended_setting_below_the_explained_one() -> None:
+    """As of a server that serves 64 clients no faster than 8: comparing 64 with 1 tells nothing of
+    that."""
+    store = Store()
+    head = new_head(small_study(TRIALS, threads=(1, 2, 4)), "normal", 1, "concurve sweep …")
+    Runner(head, store, FakeEngine(), clock=FakeClock(0.001)).start()
+    found = figures_of(store, store.find_run("last"), brief=True).findings
+    assert found.best[0].recommended == {"threads": 1}, "or this tests nothing"
+    for level, below in ((4, {"threads": 1}), (1, {})):
+        cell = explained("none", "", parameters={"threads": level})
+        assert recommended_below(found, Limit({}, cell)) == below
+    assert recommended_below(found, Limit({"mode": "a"}, cell)) == {}, "of another group"
 
 
 def test_a_line_says_that_very_many_records_were_not_read(store: CountingStore) -> None:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from concurve.cli import options
-
-if TYPE_CHECKING:
-    from concurve.store import Store
-    from concurve.store.run_head import RunHead
 
 HELP = """Go on with a run or a campaign that was stopped or killed.
 
@@ -26,27 +20,6 @@ trials that are missing are run. The last run of a
 campaign that is not done stands for the campaign. Its secrets are not stored: they are taken from
 the environment.
 """
-
-
-def check_time_left(head: RunHead, store: Store, allowed: float) -> None:
-    """Refuse an allowance of the whole run that its stored trials have used up.
-
-    Raises:
-        StudyError: nothing is left of it.
-    """
-    from concurve.definition.units import format_duration
-    from concurve.errors import StudyError
-
-    run = head.id
-    waited = 0.0 if head.waiting is None else head.waiting.during_seconds
-    used = sum(store.trials(run).outcomes.seconds) + waited
-    if used and used >= allowed:
-        more = math.ceil(used + allowed)
-        raise StudyError(
-            f"--max-time {format_duration(allowed)} is for the whole run, and run {run} has taken "
-            f"{format_duration(used)}",
-            f"--max-time {more}s for {format_duration(allowed)} more, or no --max-time",
-        )
 
 
 @click.command("resume", help=HELP)
@@ -67,7 +40,7 @@ def verb(
     from concurve.cli.measuring import Exports, resume_run
     from concurve.definition.hiding import check_marked
     from concurve.definition.units import parse_duration
-    from concurve.measuring.heads import with_allowance
+    from concurve.measuring.heads import check_time_left, with_allowance
     from concurve.store import Store
     from concurve.store.run_head import decode_head
 

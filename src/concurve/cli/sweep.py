@@ -23,7 +23,8 @@ HELP = """Measure a command over all combinations of its parameters' levels.
 \b
 Examples:
   concurve sweep -P threads 1.. -- ./renderer --threads {threads}
-  concurve sweep -P n '1..64*2' --extract pgbench -- pgbench -c {n} -T 2
+  concurve sweep -P n '1..64*2' --attach unit:postgresql@15-main
+      --extract pgbench -- pgbench -c {n} -T 2
   concurve sweep -P n '1..64*2' -P cpus 1,2 --cpus {cpus} -- ./mine {n}
   concurve sweep -P n 1,2 --extract 'r=(\\d+) req/s:1/s:higher' -- ./bench {n}
   concurve sweep -P w 1,2,4 --server './serve -p {free_port} -w {w}'

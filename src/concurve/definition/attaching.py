@@ -28,6 +28,10 @@ def parse_attach(text: str, where: str) -> Attachment:
         StudyError: names ``where`` and the remedy.
     """
     text = text.strip()
+    if not text:
+        raise StudyError(
+            f"{where}: attach is empty", f"did the command in $(...) fail? It takes {REMEDY}"
+        )
     if re.fullmatch(r"[0-9]{1,10}", text) and int(text) > 0:
         return Attachment("process", str(int(text)))
     kind, colon, name = text.partition(":")

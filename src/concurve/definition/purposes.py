@@ -132,6 +132,14 @@ def _asked(study: Study) -> Iterator[str]:
     yield from filter(None, (role_of(item.name, names) for item in study.indicators))
 
 
+def may_load_a_stranger(study: Study) -> bool:
+    """May a command load a server that runs beside the trials and is no role? Not where a role
+    serves, also one that is attached or elsewhere, and not where each role is a program of ours.
+    Competitors serve nobody."""
+    serves = any(role.end == "serve" and _purpose(role) in ("", "server") for role in study.roles)
+    return not serves and any(role.program is None for role in study.roles)
+
+
 def _server(study: Study, client: Role) -> Role | None:
     """The server that the measured role loads, if there is one: the one that says so, else the one
     that it connects to, else an attached one, else one whose readiness was awaited."""

@@ -205,6 +205,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         warnings=tuple(item.sentence for item in findings.sentences if item.subject == REPORTED),
         over_hosts=findings.run.over_hosts,
         waiting=findings.run.waiting,
+        strangers=findings.run.strangers,
     )
 
 

@@ -8,6 +8,7 @@ from concurve.explain.losses import loss_of
 from concurve.explain.room import cpus_at_once, taken_by_strangers
 from concurve.explain.verdict import Verdict
 from concurve.findings.cells import CellFindings
+from concurve.findings.explanation import NO_LOSS
 from concurve.terms import Level
 from concurve.words import count, listed
 
@@ -68,7 +69,7 @@ def _ending(own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
     if verdict.cause != "none":
         return ""
     if own.mean("total") < (1 + LOSS_MIN) * base.mean("total"):
-        return "; there is no loss to explain" if not _loses(own, base) else _UNPROVEN
+        return f"; {NO_LOSS}" if not _loses(own, base) else _UNPROVEN
     more = excess(own, base, "total")
     if more.low is None or more.low <= 0:
         return f"; the excess is within its noise{_too_short(own)}"

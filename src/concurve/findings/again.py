@@ -3,23 +3,44 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from concurve import words
-from concurve.terms import HYPERVISOR, Waiting
+from concurve.terms import HYPERVISOR, OTHERS, Waiting
+
+#: How a server is attached, with all that the option takes.
+ATTACH_IT = "--attach PID (or unit:NAME, container:NAME; in a study file a role with attach)"
 
 #: A wait that was too short is to be so many times as long.
 LONGER = 4
 
 
-def run_again(over_hosts: bool, waiting: Waiting | None = None) -> str:
+def run_again(
+    over_hosts: bool, waiting: Waiting | None = None, strangers: Sequence[str] = ()
+) -> str:
     """What to do about figures in doubt, in words that the next run can follow. One waits for this
     machine only where it is the one that measures; who was ``waiting`` already is told what helps
-    beside that."""
+    beside that. ``strangers`` disturbed a run in which no role serves: one of them may be the
+    server that its command loads."""
     if over_hosts:
         return "Run again when the hosts are quiet; concurve doctor on each says why."
-    if waiting is None:
-        return "Run again: --wait-quiet 5m; concurve doctor says why."
-    return _after(waiting)
+    again = "Run again: --wait-quiet 5m; concurve doctor says why."
+    if waiting is not None:
+        again = _after(waiting)
+    return " ".join(filter(None, (again, _of_a_server(strangers))))
+
+
+def _of_a_server(strangers: Sequence[str]) -> str:
+    """How a server that the command loads is told from a stranger; empty where nobody may be
+    one."""
+    if not strangers:
+        return ""
+    named = [name for name in strangers if name not in (HYPERVISOR, OTHERS)]
+    who = words.listed(named, "or") if named else "what takes the CPU time"
+    return (
+        f"If {who} is the server that this command loads, do not wait for it or end it: "
+        f"{ATTACH_IT} in a new run tells that it is no stranger."
+    )
 
 
 def _after(waiting: Waiting) -> str:

@@ -16,6 +16,8 @@ from concurve.terms import Level, Waiting
 REPORT_TRIALS = 5_000
 #: Below this share of a cell's thread time, where it was blocked is not drawn.
 BLOCKED_MIN = 0.02
+#: How the evidence of a cell ends that loses nothing against its base.
+NO_LOSS = "there is no loss to explain"
 
 Cause = Literal[
     "cpu",
@@ -197,8 +199,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """What limits each cell of a run. ``factors`` are those that vary; ``operation`` says what
     counts as one; ``missing`` and ``notes`` hold for all cells. ``confirmations`` are what
     experiments on the run say, the newest last. ``over_hosts``: it did not run on this machine;
-    ``waiting``: how it waited for a quiet one. ``warnings`` are what programs of the trials warned
-    of."""
+    ``waiting``: how it waited for a quiet one; ``strangers``: as of the run. ``warnings`` are what
+    programs of the trials warned of."""
 
     run: str
     study: str
@@ -212,3 +214,4 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     over_hosts: bool = False
     warnings: tuple[str, ...] = ()
     waiting: Waiting | None = None
+    strangers: tuple[str, ...] = ()

@@ -51,7 +51,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     got. ``simulation``: the figures come from a clock of the program's own, so the state of the
     machine does not affect them. ``over_hosts``: on the hosts of a file or of a cluster, and not on
     this machine. ``is_sweep``: options said what to measure, and no file. ``waiting``: how it
-    waited for a quiet machine, if it was asked to.
+    waited for a quiet machine, if it was asked to. ``strangers``: who disturbed its trials and may
+    be the server that its command loads.
     """
 
     id: str
@@ -72,6 +73,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     over_hosts: bool = False
     is_sweep: bool = False
     waiting: Waiting | None = None
+    strangers: tuple[str, ...] = ()
 
 
 class LevelChange(msgspec.Struct, frozen=True, kw_only=True):

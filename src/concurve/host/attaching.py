@@ -6,10 +6,11 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from concurve import words
 from concurve.definition.attaching import parse_attach
 from concurve.errors import HostError
 from concurve.host.machine import describe_file
@@ -62,10 +63,7 @@ def find(
         unit = name if re.search(r"\.(service|scope|slice)$", name) else f"{name}.service"
         folder = _cgroup(lambda folder: folder == unit, cgroups)
         if folder is None:
-            raise HostError(
-                f"{where}: no unit {unit} has processes here",
-                f"systemctl status {unit}, or the number of its process",
-            )
+            raise _no_unit(unit, where, cgroups)
         return Attach(cgroup=str(folder))
     identity = name if _CONTAINER_ID.fullmatch(name) else _identity(name, output)
     folder = _cgroup(lambda folder: identity in folder, cgroups) if identity else None
@@ -121,9 +119,37 @@ def _identity(name: str, output: Callable[[Sequence[str]], str]) -> str:
     return next((text for text in found if _CONTAINER_ID.fullmatch(text)), "")
 
 
+#: So many units of a like name are named.
+_UNITS_NAMED = 3
+
+
+def _no_unit(unit: str, where: str, cgroups: Path) -> HostError:
+    """That a unit has no processes, and which units have that are called alike: Debian's
+    ``postgresql.service`` only starts ``postgresql@15-main.service``."""
+    what = f"{where}: no unit {unit} has processes here"
+    stem, _, kind = unit.rpartition(".")
+    begins = stem.partition("@")[0]
+
+    def is_like(name: str) -> bool:
+        return name.startswith(begins) and name.endswith(f".{kind}")
+
+    names = sorted({folder.name for folder in _cgroups(is_like, cgroups)})[:_UNITS_NAMED]
+    if not names:
+        return HostError(what, f"systemctl status {unit}, or the number of its process")
+    has = words.verb(len(names), "has", "have")
+    said = f"{what}; {words.listed(names)} {has}"
+    return HostError(said, f"--attach unit:{names[0].removesuffix('.service')}")
+
+
 def _cgroup(wanted: Callable[[str], bool], root: Path) -> Path | None:
     """The highest folder below the root that is wanted and has processes, in the first hierarchy
     that has one."""
+    return next(_cgroups(wanted, root), None)
+
+
+def _cgroups(wanted: Callable[[str], bool], root: Path) -> Iterator[Path]:
+    """The folders below the root that are wanted and have processes, one hierarchy after the
+    other, in each the highest first."""
     for hierarchy in _HIERARCHIES:
         top = root / hierarchy
         if (hierarchy and not top.is_dir()) or not (top / "cgroup.procs").is_file():
@@ -132,8 +158,7 @@ def _cgroup(wanted: Callable[[str], bool], root: Path) -> Path | None:
             folders.sort()
             for folder in folders:
                 if wanted(folder) and _has_processes(Path(path, folder)):
-                    return Path(path, folder)
-    return None
+                    yield Path(path, folder)
 
 
 def _has_processes(folder: Path) -> bool:

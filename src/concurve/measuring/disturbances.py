@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from concurve import words
+from concurve.findings.again import ATTACH_IT
 from concurve.terms import HYPERVISOR, OTHERS
 from concurve.wire.record import MachineRecord, TrialRecord
 
@@ -24,9 +25,12 @@ SEEN_MIN = 0.05
 
 
 class Disturbances:
-    """The disturbed trials of this session of a run, and who took CPU time in them."""
+    """The disturbed trials of this session of a run, and who took CPU time in them.
+    ``may_load_a_stranger``: the command may load a server that is no role, and that disturbs
+    nobody."""
 
-    def __init__(self) -> None:
+    def __init__(self, may_load_a_stranger: bool = False) -> None:
+        self._may_load_a_stranger = may_load_a_stranger
         self._done = 0
         self._disturbed = 0
         self._cpu_ns: Counter[str] = Counter()
@@ -61,7 +65,11 @@ class Disturbances:
             return ""
         self._told[who] = everybody
         of = f"{self._disturbed} of {words.count(self._done, 'trial')} disturbed so far"
-        return f"{of}{_by(who, cpus, everybody)}; Ctrl-C keeps what is measured"
+        is_program = cpus >= SEEN_MIN and who not in (HYPERVISOR, OTHERS)
+        asked = ""
+        if self._may_load_a_stranger and is_program:
+            asked = f"; if {who} is the server that this command loads: {ATTACH_IT} in a new run"
+        return f"{of}{_by(who, cpus, everybody)}{asked}; Ctrl-C keeps what is measured"
 
     def _is_news(self, who: str, taken: dict[str, float]) -> bool:
         """Is it twice as much as was ever told, or somebody else beside whom those that were told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import random
 import secrets
 import shlex
@@ -18,6 +19,8 @@ from concurve.definition.inventory import Inventory
 from concurve.definition.remote import PROGRAM as REMOTE
 from concurve.definition.study import Role, Study
 from concurve.definition.templates import Value, render
+from concurve.definition.units import format_duration
+from concurve.errors import StudyError
 from concurve.host import attaching, machine
 from concurve.measuring import packaged
 from concurve.measuring.folder import working_folder
@@ -26,7 +29,7 @@ from concurve.planning.granted import granted
 from concurve.planning.placing import placed
 from concurve.planning.plan import Plan, make_plan
 from concurve.secrets import KNOWN
-from concurve.store import campaign_head, run_head
+from concurve.store import Store, campaign_head, run_head
 from concurve.store.campaign_head import CampaignHead
 from concurve.store.rows import CAMPAIGN_PREFIX
 from concurve.store.run_head import RunHead
@@ -140,6 +143,24 @@ def with_allowance(head: RunHead, seconds: float) -> RunHead:
     allowed = head.rules.time_allowed_seconds
     at_start = allowed if head.allowed_at_start is None else head.allowed_at_start
     return msgspec.structs.replace(head, rules=rules, allowed_at_start=at_start)
+
+
+def check_time_left(head: RunHead, store: Store, allowed: float) -> None:
+    """Refuse an allowance of the whole run that its stored trials have used up.
+
+    Raises:
+        StudyError: nothing is left of it.
+    """
+    run = head.id
+    waited = 0.0 if head.waiting is None else head.waiting.during_seconds
+    used = sum(store.trials(run).outcomes.seconds) + waited
+    if used and used >= allowed:
+        more = math.ceil(used + allowed)
+        raise StudyError(
+            f"an allowance of {format_duration(allowed)} is for the whole run, and run {run} has "
+            f"taken {format_duration(used)}",
+            f"--max-time {more}s for {format_duration(allowed)} more, or no --max-time",
+        )
 
 
 def draw_seed() -> int:

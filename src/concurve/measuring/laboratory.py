@@ -16,6 +16,7 @@ from concurve import interruption, words
 from concurve.attendants import volumes
 from concurve.definition.failures import all_failed
 from concurve.definition.hiding import secrets_of
+from concurve.definition.purposes import may_load_a_stranger
 from concurve.definition.study import FREE_PORT, RUN_PASSWORD, TRIAL_FOLDER, uses
 from concurve.definition.templates import render
 from concurve.definition.units import format_count, format_duration
@@ -258,7 +259,7 @@ class Runner:
         self._cpus = machine.allowed_cpus()
         self._judge = Judge(self.plan)
         self._patience = Patience(self._note)
-        self._disturbances = Disturbances()
+        self._disturbances = Disturbances(may_load_a_stranger(head.study) and head.hosts is None)
         self._refused_told = False
         #: What hooks printed since the last trial, and those of which it was told.
         self._hooks_said: list[HookRecord] = []
@@ -616,10 +617,10 @@ class Runner:
         self._is_short_told = True
         each = protocol.elapsed / protocol.done
         self._note(
-            f"note: a trial takes about {words.duration(each)}: about {int(allowed / each)} of the "
-            f"least {least:,} trials fit in the time allowance of {format_duration(allowed)}. Less "
-            "work in the command makes them shorter (of a load often -n or -d); --max-time "
-            f"{protocol.seconds_for_all():.0f}s has time for all"
+            f"note: a trial takes about {words.duration(each)}, so about "
+            f"{words.count(int(allowed / each), 'trial')} fit into {format_duration(allowed)} "
+            f"(--max-time); at least {least:,} are needed. Give --max-time "
+            f"{protocol.seconds_for_all():.0f}s, or shorten the trial (of a load often -n or -d)"
         )
 
     def _tell_refused(self, record: TrialRecord) -> None:

@@ -12,6 +12,7 @@ ended, and so read the probes late. Of several hosts, one may have started its r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence, Set
 from typing import NamedTuple
 
@@ -256,6 +257,18 @@ def _named(signs: list[Contamination], record: TrialRecord, capacity: int) -> li
     of = "" if sign.is_of_machine else "of the machine's CPU time "
     named = sign._replace(detail=f"{sign.detail}: {of}{', '.join(used)}")
     return [*signs[:place], named, *signs[place + 1 :]]
+
+
+#: A process among those that :func:`_named` lists.
+_OF_PROCESS = re.compile(
+    r"[:,] (?:of the machine's CPU time )?([^(),]+) \(pid \d+, nice -?\d+\) (\d+) %"
+)
+
+
+def programs_named(detail: str) -> list[tuple[str, int]]:
+    """The programs that the detail of a sign names, each with its percentage of the CPU time of the
+    machine."""
+    return [(name, int(percent)) for name, percent in _OF_PROCESS.findall(detail)]
 
 
 def _those_of(

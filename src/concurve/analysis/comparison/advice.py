@@ -52,7 +52,8 @@ def advice(
     # What helps is told by the run that waited longest, if any did.
     waits = [run.waiting for run in runs if run.waiting is not None]
     waiting = max(waits, key=lambda each: each.waited_seconds, default=None)
-    again = run_again(any(run.over_hosts for run in runs), waiting)
+    strangers = list(dict.fromkeys(name for run in runs for name in run.strangers))
+    again = run_again(any(run.over_hosts for run in runs), waiting, strangers)
     quiet = f"{_QUIET}{again}{'' if options.in_doubt else _ALL_THE_SAME}"
     return (*said, *plan, *((quiet,) if is_doubted else ()))
 

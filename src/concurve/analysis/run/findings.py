@@ -37,6 +37,7 @@ from concurve.analysis.run.siblings import slower_siblings
 from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
 from concurve.analysis.sentences import sentences
 from concurve.analysis.shape_sentences import shape_sentences
+from concurve.analysis.strangers import strangers_of
 from concurve.errors import ComparisonError, StoreError
 from concurve.figures import FigureTable, decode_figures
 from concurve.findings.cells import Dot, Reject
@@ -372,4 +373,5 @@ def _run_info(stored: StoredRun, rejects: tuple[Reject, ...]) -> RunInfo:
         over_hosts=head.hosts is not None,
         is_sweep=head.is_sweep,
         waiting=head.waiting,
+        strangers=strangers_of(head.study, rejects),
     )

@@ -10,6 +10,8 @@ from concurve.analysis.sentences.gains import greatest
 from concurve.analysis.sentences.measured import measured
 from concurve.analysis.sentences.notes import notes_of
 from concurve.analysis.sentences.warnings import warnings_of
+from concurve.analysis.strangers import strangers_of
+from concurve.findings.again import run_again
 from concurve.findings.best import BestFinding
 from concurve.findings.cells import CellFindings, Reject
 from concurve.findings.run import Finding
@@ -44,7 +46,9 @@ def sentences(
         for item in greatest(plan, cells, among, by, best)
         if (item.slower or item.cell).index not in versions
     ]
-    answers, further = answers_of(plan, gains, best, speed.indicator.name if speed else "")
+    again = run_again(plan.inventory is not None, plan.waiting, strangers_of(head.study, rejects))
+    by_name = speed.indicator.name if speed else ""
+    answers, further = answers_of(plan, gains, best, by_name, again)
     # A speed-up by wall time says nothing where the study asks for another figure.
     if versions:
         answers = [*versions.values(), *answers]
@@ -53,7 +57,7 @@ def sentences(
         answers = [*answers, *compared] if len(compared) > 1 else [*compared, *answers]
     if not answers:
         answers = list(measured(plan, cells, asked)) or _nothing(cells, state)
-    warnings = warnings_of(head, protocol, cells, rejects, state, first)
+    warnings = warnings_of(head, protocol, cells, rejects, state, first, again)
     notes = [*further, *notes_of(plan, cells, speed)]
     return [
         *(Finding(kind="answer", sentence=text) for text in answers),

@@ -9,7 +9,6 @@ from concurve import words
 from concurve.analysis.sentences.gains import Greatest
 from concurve.analysis.sentences.naming import is_counted, own
 from concurve.estimate import Estimate
-from concurve.findings.again import run_again
 from concurve.findings.best import BestFinding, Disagreement
 from concurve.findings.cells import CellFindings
 from concurve.planning.plan import Plan, describe
@@ -36,11 +35,16 @@ _TELLING = 5.0
 
 
 def answers_of(
-    plan: Plan, found: list[Greatest], best: tuple[BestFinding, ...], speed: str = ""
+    plan: Plan,
+    found: list[Greatest],
+    best: tuple[BestFinding, ...],
+    speed: str = "",
+    again: str = "",
 ) -> tuple[list[str], list[str]]:
     """The setting to use over all cells; then, for each group of the other factors, the greatest
     speed-up and the setting to use. For many groups how often each is said, and the single ones
-    apart: the answers and the further sentences. ``speed`` is the indicator of the speed-ups."""
+    apart: the answers and the further sentences. ``speed`` is the indicator of the speed-ups,
+    ``again`` what to do about figures in doubt."""
     whole = [item for item in best if len(best) > 1 and not item.group]
     # The best of all settings under a condition comes before the best level of the work factor.
     by_choice = sorted(best, key=lambda item: -len(item.factors))
@@ -48,14 +52,14 @@ def answers_of(
         describe(item.group) if item.group else "": item for item in by_choice if item not in whole
     }
     gains = {item.group: item for item in found}
-    answers = [_use(plan, item, speed) for item in whole]
+    answers = [_of_all(plan, item, speed, again) for item in whole]
     if len(gains) > GROUPS_NAMED:
         answers += _of_many(plan, found)
         gains = {}
     # What puts all settings in doubt is said once, and what would decide.
     is_said = any(item.is_tentative or item.is_open for item in whole)
     every = (
-        _of_group(plan, group, gains.get(group), of_groups.get(group), speed, is_said)
+        _of_group(plan, group, gains.get(group), of_groups.get(group), speed, again, is_said)
         for group in dict.fromkeys((*of_groups, *gains))
     )
     each = [text for text in every if text]
@@ -93,6 +97,7 @@ def _of_group(
     gain: Greatest | None,
     best: BestFinding | None,
     speed: str,
+    again: str,
     is_said: bool,
 ) -> str:
     """The greatest speed-up of a group, and the setting to use; where that is withheld, first why,
@@ -100,7 +105,7 @@ def _of_group(
     said = []
     if best is not None and best.recommended is None:
         said += [] if is_said and (best.is_tentative or best.is_open) else [_refused(best, speed)]
-        said += [_pointed(plan, best, gain, speed)]
+        said += [_pointed(plan, best, again, gain, speed)]
     else:
         if gain is not None and gain.speedup.in_doubt:
             said.append(f"{_seems(plan, gain)}, in doubt{'' if is_said else f': {_NOT_QUIET}'}.")
@@ -145,6 +150,7 @@ def _refused(item: BestFinding, speed: str) -> str:
 def _pointed(
     plan: Plan,
     item: BestFinding,
+    again: str,
     gain: Greatest | None = None,
     speed: str = "",
 ) -> str:
@@ -152,7 +158,7 @@ def _pointed(
     would decide; empty where they say nothing. A speed-up by another figure has a sentence of its
     own."""
     if item.disagreement is not None:
-        return _disagreeing(plan, item, item.disagreement)
+        return _disagreeing(plan, item, item.disagreement, again)
     others = _not_told_from(plan, item)
     is_led = gain is not None and _is_led(item, gain, speed)
     seems = ""
@@ -209,17 +215,15 @@ def _is_led(item: BestFinding, gain: Greatest, speed: str) -> bool:
     return named <= gain.cell.parameters.items() and is_other and not _is_apart(item, speed)
 
 
-def _disagreeing(plan: Plan, item: BestFinding, found: Disagreement) -> str:
+def _disagreeing(plan: Plan, item: BestFinding, found: Disagreement, again: str) -> str:
     """That the trials that nothing disturbed point to another setting than all trials do."""
     is_one, quiet = _setting_named(plan, item, found.quiet)
     every = describe(found.every)
     if found.are_enough:
         seem = "seems" if is_one else "seem"
         return f"By the undisturbed trials alone {quiet} {seem} best; all trials point to {every}."
-    return (
-        f"The undisturbed trials point to {describe(found.quiet)}, all trials to {every}. "
-        f"{run_again(plan.inventory is not None, plan.waiting)}"
-    )
+    pointed = f"The undisturbed trials point to {describe(found.quiet)}, all trials to {every}."
+    return " ".join(filter(None, (pointed, again)))
 
 
 def _setting_named(plan: Plan, item: BestFinding, setting: dict[str, Level]) -> tuple[bool, str]:
@@ -312,12 +316,18 @@ def _subject(plan: Plan, cell: CellFindings) -> tuple[bool, str]:
     return True, own(plan, cell)
 
 
+def _of_all(plan: Plan, item: BestFinding, speed: str, again: str) -> str:
+    """The setting to use over all cells, or that none is recommended, and what the figures say."""
+    if item.recommended is not None:
+        return _use(plan, item, speed)
+    return " ".join(filter(None, (_refused(item, speed), _pointed(plan, item, again))))
+
+
 def _use(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None) -> str:
     """The recommended setting of a best set, and which others are as good: ``Use 4; 2 may be as
     good, 8 is not significantly better.`` The sentence on the ``gain`` stands before it, if there
     is one."""
-    if item.recommended is None:
-        return " ".join(filter(None, (_refused(item, speed), _pointed(plan, item))))
+    assert item.recommended is not None, "one that is withheld is not to be used"
     is_named = item.indicator not in _TIMES or _is_apart(item, speed)
     by = f" (by {item.label})" if is_named else ""
     # The noun was said with the gain, which stands before it.

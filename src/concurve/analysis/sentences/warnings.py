@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from concurve import words
 from concurve.analysis.sentences.naming import name, subject
 from concurve.definition.study import unused_factors
-from concurve.findings.again import run_again
 from concurve.findings.cells import CellFindings, Reject, on_hosts
 from concurve.findings.run import SKIPPED, Finding
 from concurve.planning.plan import Plan, describe
@@ -32,8 +31,10 @@ def warnings_of(
     rejects: tuple[Reject, ...],
     state: str,
     first: TrialRecord | None,
+    again: str,
 ) -> list[Finding]:
-    """All warnings; ``first`` is the record of the trial that ran first."""
+    """All warnings; ``first`` is the record of the trial that ran first, ``again`` says what to do
+    about figures in doubt."""
     plan = protocol.plan
     before = [
         *_unfinished(head, protocol, state),
@@ -42,7 +43,7 @@ def warnings_of(
         *_unused(head, plan),
     ]
     after = [
-        *_doubtful(head, plan, cells, rejects),
+        *_doubtful(head, plan, cells, rejects, again),
         *_imprecise(head, protocol, cells),
         *_refused(first),
         *_hooks(first),
@@ -174,7 +175,11 @@ def _in_words(precision: float) -> str:
 
 
 def _doubtful(
-    head: RunHead, plan: Plan, cells: tuple[CellFindings, ...], rejects: tuple[Reject, ...]
+    head: RunHead,
+    plan: Plan,
+    cells: tuple[CellFindings, ...],
+    rejects: tuple[Reject, ...],
+    again: str,
 ) -> list[str]:
     """How many trials are in doubt, and what became of them."""
     doubtful = [reject for reject in rejects if reject.used]
@@ -202,7 +207,6 @@ def _doubtful(
         causes = Counter(reject.cause for reject in doubtful if reject.cell in in_doubt)
         cause, number = causes.most_common(1)[0]
         trials = words.count(sum(cells[index].trials for index in in_doubt), "trial")
-        again = run_again(plan.inventory is not None, plan.waiting)
         where = on_hosts(it for it in doubtful if it.cell in in_doubt and it.cause == cause)
         found.append(f"{begun}: {words.cause(cause)}{where} in {number:,} of {trials}. {again}")
     return found

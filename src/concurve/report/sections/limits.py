@@ -120,8 +120,13 @@ def explanation_document(explanation: Explanation, detail: Detail = Detail.BRIEF
             *filter(None, [confirmation_section(explanation.confirmations)]),
         ),
     )
-    again = run_again(explanation.over_hosts, explanation.waiting)
+    again = _again(explanation)
     return once(at_detail(document, detail), [again])
+
+
+def _again(explanation: Explanation) -> str:
+    """What to do about figures in doubt."""
+    return run_again(explanation.over_hosts, explanation.waiting, explanation.strangers)
 
 
 def bar_of(shares: dict[str, float]) -> Bar:
@@ -160,9 +165,7 @@ def _sentences(explanation: Explanation) -> Iterator[Paragraph]:
             yield Paragraph(text, _TONES.get(cell.cause, Tone.STRONG), lead=cell.cause)
         if said_once and cell is disturbed[0]:
             others = ", ".join(_named(one, explanation) for one in said_once)
-            text = (
-                f"The same with {others}. {run_again(explanation.over_hosts, explanation.waiting)}"
-            )
+            text = f"The same with {others}. {_again(explanation)}"
             yield Paragraph(text, Tone.WARNING, lead=cell.cause)
 
 
@@ -181,7 +184,7 @@ def _withheld(explanation: Explanation) -> Paragraph | None:
     of = f" of {_which(cells, explanation)}" if every > 1 else ""
     text = (
         f"No cause is named{of}: {why}. Below stands what the figures in doubt say. "
-        f"{run_again(explanation.over_hosts, explanation.waiting)}"
+        f"{_again(explanation)}"
     )
     return Paragraph(text, Tone.WARNING)
 

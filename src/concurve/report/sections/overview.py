@@ -6,7 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from concurve.findings.explanation import REPORT_TRIALS, CellExplanation, Explanation, Limit
+from concurve.findings.explanation import (
+    NO_LOSS,
+    REPORT_TRIALS,
+    CellExplanation,
+    Explanation,
+    Limit,
+)
 from concurve.findings.run import REPORTED, SKIPPED, Finding, Findings, Report
 from concurve.report import format as fmt
 from concurve.report.document import (
@@ -102,7 +108,7 @@ def answers(findings: Findings, limits: Sequence[Limit], room: Room) -> Section 
     condition: the cause and how sure it is, or why none is named."""
     found = list(_of_kind(findings, "answer"))[: room.answers]
     shown = [it for it in limits if room.doubts or it.cell.cause != "in doubt"]
-    found += [limit_line(it.cell, it.under) for it in shown]
+    found += [limit_line(it.cell, it.under, recommended_below(findings, it)) for it in shown]
     if not limits and (line := _not_looked_for(findings)):
         found.append(line)
     return Section("", (List(tuple(found)),)) if found else None
@@ -177,9 +183,26 @@ def limited(findings: Findings, explanation: Explanation | None) -> tuple[Limit,
     )
 
 
-def limit_line(cell: CellExplanation, under: dict[str, Level] | None = None) -> Paragraph:
+def recommended_below(findings: Findings, limit: Limit) -> dict[str, Level]:
+    """The recommended level of the work factor, if the cell that is explained has a greater one:
+    more brings nothing from there on. Else empty."""
+    best = next((item for item in findings.best if item.group == limit.under), None)
+    work = findings.work
+    if best is None or best.recommended is None or work is None:
+        return {}
+    level, own = best.recommended.get(work.name), limit.cell.parameters.get(work.name)
+    is_below = isinstance(level, int | float) and isinstance(own, int | float) and level < own
+    return {work.name: level} if level is not None and is_below else {}
+
+
+def limit_line(
+    cell: CellExplanation,
+    under: dict[str, Level] | None = None,
+    stops: dict[str, Level] | None = None,
+) -> Paragraph:
     """The same on a line: the cause, by how much it costs and how sure it is; or why none is
-    named. ``under``: the levels of the conditions, where they differ."""
+    named. ``under``: the levels of the conditions, where they differ. ``stops``: the level from
+    which on more brings nothing, if that of the cell is greater."""
     lead = f"What limits {fmt.setting(under)}" if under else _LIMIT
     before, _, after = cell.evidence.partition(": ")
     if cell.cause == "in doubt":
@@ -192,7 +215,13 @@ def limit_line(cell: CellExplanation, under: dict[str, Level] | None = None) -> 
         text = f"it cannot be said: {after}"
     else:
         used = f" {cell.used[:1].upper()}{cell.used[1:]}." if cell.used else ""
-        text = f"no limit was found. {before.rstrip('.')}.{used}"
+        compared = before.rstrip(".")
+        if not cell.evidence.rstrip(".").endswith(NO_LOSS):
+            text = f"not found. {compared}.{used}"
+        else:
+            text = f"not found. {compared}, so this comparison shows no loss.{used}"
+            if stops and not used:
+                text += f" What stops the growth from {fmt.setting(stops)} on is not explained."
     return Paragraph(text, Tone.SOFT, lead=lead)
 
 

@@ -1,0 +1,33 @@
+"""Who disturbed the trials of a run and may be the server that its command loads: a server that no
+role is counts as a stranger, and puts each trial in doubt."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from concurve.definition.purposes import may_load_a_stranger
+from concurve.definition.study import Study
+from concurve.findings.cells import Reject
+from concurve.readings.contamination import BY_PROCESSES, programs_named
+from concurve.terms import OTHERS
+
+#: So many are named, and none that took less than this share of what the first one did.
+_NAMED_MAX = 3
+_SHARE_LEAST = 0.1
+
+
+def strangers_of(study: Study, rejects: Iterable[Reject]) -> tuple[str, ...]:
+    """The programs that took CPU time in the disturbed trials of a run whose command may load a
+    server that is no role, those that took most first; :data:`~concurve.terms.OTHERS` alone where
+    none has a name. Empty where it loads none, or no process disturbed."""
+    details = [reject.detail for reject in rejects if reject.cause in BY_PROCESSES]
+    if not details or not may_load_a_stranger(study):
+        return ()
+    taken: Counter[str] = Counter()
+    for detail in details:
+        for name, percent in programs_named(detail):
+            taken[name] += percent
+    least = _SHARE_LEAST * max(taken.values(), default=0)
+    named = [name for name, percent in taken.most_common(_NAMED_MAX) if percent >= least]
+    return tuple(named) or (OTHERS,)

@@ -1,0 +1,125 @@
+"""A server that the command loads and no role is: it counts as a stranger, and whoever reads the
+answer is told how to attach it, and not that it must be ended."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from concurve.analysis.comparison import compare_levels
+from concurve.analysis.run import trial_findings_of
+from concurve.analysis.strangers import strangers_of
+from concurve.definition.attaching import attached_role
+from concurve.definition.study import Role, Rules, Study
+from concurve.explain import explain_run
+from concurve.findings.again import ATTACH_IT, run_again
+from concurve.findings.cells import Reject
+from concurve.findings.run import Report
+from concurve.measuring.heads import new_head
+from concurve.measuring.laboratory import Runner
+from concurve.readings.contamination import programs_named
+from concurve.report.html import to_html
+from concurve.report.sections.limits import explanation_document
+from concurve.report.sections.run import ALL_TOPICS, brief_run_document, run_document
+from concurve.report.terminal import lines
+from concurve.store import Store
+from concurve.terms import OTHERS, Waiting
+from concurve.wire import decode_record
+from concurve.wire.record import ForeignProcess
+from concurve.wire.spec import TrialSpec
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
+from tests.helpers.made import figures_alone
+
+pytestmark = pytest.mark.usefixtures("empty_charts")
+
+RULES = Rules(repeats_min=6, repeats_max=6, redo_max=0, redo_share=0.0)
+SENTENCE = (
+    f"If postgres is the server that this command loads, do not wait for it or end it: {ATTACH_IT} "
+    "in a new run tells that it is no stranger."
+)
+DETAIL = "processes outside the trial used 30.0 % of the machine's CPU time (limit 5 %): "
+
+
+class BesideEngine(FakeEngine):
+    """Trials beside a PostgreSQL that takes half a CPU."""
+
+    def run(self, spec: TrialSpec) -> bytes:
+        record = decode_record(super().run(spec), spec.trial)
+        taken = record.wall_ns // 2
+        machine = msgspec.structs.replace(
+            record.machine,
+            busy_ns=record.wall_ns + taken,
+            foreign_cpu_ns=taken,
+            foreign_low_priority_ns=0,
+            foreign_processes=(ForeignProcess(pid=7, name="postgres", nice=0, cpu_ns=taken),),
+        )
+        return msgspec.json.encode(msgspec.structs.replace(record, machine=machine))
+
+
+def run_of(study: Study, store: Store, waiting: Waiting | None = None) -> Report:
+    head = msgspec.structs.replace(
+        new_head(study, "normal", 1, "concurve sweep …"), waiting=waiting
+    )
+    Runner(head, store, BesideEngine(), clock=FakeClock(0.001)).start()
+    return figures_alone(trial_findings_of(store, store.find_run(head.id)))
+
+
+def reject(detail: str, cause: str = "foreign_cpu") -> Reject:
+    return Reject(cell=0, parameters={}, block=0, attempt=0, cause=cause, detail=detail, used=True)
+
+
+@pytest.mark.parametrize(
+    "waiting", [None, Waiting(seconds=300, before_seconds=3), Waiting(seconds=300)]
+)
+def test_how_to_attach_a_server_is_said_once_beside_the_advice(waiting: Waiting | None) -> None:
+    store = Store()
+    found = run_of(small_study(RULES, threads=(1, 2)), store, waiting)
+    again = run_again(False, waiting, found.run.strangers)
+    assert again.endswith(f". {SENTENCE}")
+    row = store.find_run(found.run.id)
+    explained = explanation_document(explain_run(store, row))
+    for document in (brief_run_document(found, topics=ALL_TOPICS), explained):
+        assert " ".join(line.plain for line in lines(document, 900)).count(SENTENCE) == 1
+    assert to_html(run_document(found)).count("--attach PID") == 1
+    assert SENTENCE in compare_levels(found, "threads", ("1", "2")).advice[-1]
+
+
+def test_a_server_that_is_known_is_no_stranger() -> None:
+    found = run_of(small_study(RULES, threads=(1, 2)), Store())
+    assert found.run.strangers == ("postgres",), "or this tests nothing"
+    one = small_study(RULES, threads=(1, 2))
+    started = Role(name="server", command=("serve",), end="serve")
+    attached = attached_role("server", "4711", "here")
+    for server in (started, attached):
+        study = msgspec.structs.replace(one, roles=(*one.roles, server))
+        assert strangers_of(study, [reject(f"{DETAIL}firefox (pid 7, nice 0) 30 %")]) == ()
+    ours = Role(name="target", program="targets", command=("busy",))
+    alone = msgspec.structs.replace(one, roles=(ours,))
+    assert strangers_of(alone, [reject(DETAIL)]) == (), "a program of ours loads no server"
+    competitor = Role(
+        name="background", program="targets", command=("busy", "--until-stopped"), end="serve"
+    )
+    beside = msgspec.structs.replace(one, roles=(*one.roles, competitor))
+    assert strangers_of(beside, [reject(DETAIL)]) == (OTHERS,), "a competitor serves nobody"
+
+
+def test_those_that_took_most_are_named_first() -> None:
+    study = small_study(RULES, threads=(1, 2))
+    said = [
+        f"{DETAIL}cc1plus (pid 7, nice 0) 10 %, make (pid 8, nice 0) 1 %",
+        f"{DETAIL}tmux: server (pid 9, nice -5) 20 %, cc1plus (pid 10, nice 0) 15 %",
+    ]
+    assert strangers_of(study, map(reject, said)) == ("cc1plus", "tmux: server")
+    assert strangers_of(study, [reject("…", "steal")]) == (), "the hypervisor is no server"
+    assert strangers_of(study, [reject(DETAIL + "others or short-lived ones 9 %")]) == (OTHERS,)
+    assert strangers_of(study, []) == ()
+    assert "If what takes the CPU time is the server" in run_again(False, None, (OTHERS,))
+    assert "If a or b is the server" in run_again(False, None, ("a", "b"))
+    assert "--attach" not in run_again(True, None, ("a",)), "nothing is attached on other hosts"
+
+
+def test_programs_are_read_from_what_a_sign_says() -> None:
+    of = "host east: 2 workers on 2 CPUs were ready to run while others had the CPU, for 9 % of it "
+    of += "(limit 5 %): of the machine's CPU time postgres (pid 7, nice 0) 12 %, yes (pid 8, "
+    assert programs_named(f"{of}nice 19) 3 %") == [("postgres", 12), ("yes", 3)]
+    assert programs_named("nothing (limit 5 %)") == []
