@@ -146,6 +146,28 @@ def test_a_worker_with_hardly_any_of_the_work_is_an_imbalance() -> None:
     assert cause_of(three, BASE).cause == "serial"
 
 
+def varying(level: int, threads: list[Thread], *walls: float) -> Breakdown:
+    """A cell whose trials took so long, each for the same work."""
+    made = [cell(level, threads, wall=wall).accounts[0] for wall in walls]
+    found = breakdown(made)
+    assert found is not None
+    return found
+
+
+def test_equal_workers_on_cpus_whose_speed_varies_are_no_imbalance() -> None:
+    """The same work of one worker takes 0.7 to 1.1 s, so two workers differ as much by chance."""
+    late = [worker(), worker(lived=0.7), joining()]
+    own = varying(2, late, 0.6, 0.57, 0.62, 0.55)
+    alone = [worker(), joining()]
+    noisy = varying(1, alone, 0.7, 1.0, 1.1, 0.85)
+    assert cause_of(own, noisy).cause == "none"
+    steady = varying(1, alone, 0.91, 0.92, 0.9, 0.92)
+    assert cause_of(own, steady).cause == "imbalance"
+    # One that has hardly any of the work has less than by chance.
+    far = varying(2, [worker(), worker(lived=0.1), joining()], 0.85, 0.8, 0.9, 0.82)
+    assert cause_of(far, noisy).cause == "imbalance"
+
+
 def test_even_work_on_cpus_of_different_speed_is_no_imbalance() -> None:
     """Where one of two CPUs is slower, all cost as much more as the other worker waits."""
     late = [worker(), worker(lived=0.49 / 0.65), joining()]

@@ -8,6 +8,7 @@ the capacity of an operation exceeds that of the base (:mod:`concurve.explain.ca
 
 from __future__ import annotations
 
+from statistics import NormalDist, stdev
 from typing import NamedTuple
 
 from concurve.estimate import Estimate
@@ -157,7 +158,7 @@ def _excesses(case: Case) -> dict[str, Estimate]:
     parts = _parts(cell, base)
     found = {name: capacity_excess(cell, base, *columns) for name, columns in parts.items()}
     found.pop("helping", None)
-    if "imbalance" in found and "cpu" in found and _is_of_speed(cell, base, found):
+    if "imbalance" in found and _is_of_speed(cell, base, found):
         del found["imbalance"]
     return found
 
@@ -168,16 +169,40 @@ OF_SPEED_UNEVEN_MAX = 1.25
 
 
 def _is_of_speed(cell: Breakdown, base: Breakdown, found: dict[str, Estimate]) -> bool:
-    """May the work have been even, and a CPU of a virtual machine slower than the others? An
-    operation then costs more CPU time, and with two workers the other one waits for as long as the
-    slow one takes more. So it is where CPUs share a core of the host by turns; with more workers
-    several of them are slow at a time, and the others wait for no longer than that costs."""
-    may_share = all(account.may_share_cores for account in cell.accounts)
-    if not may_share or cell.of_capacity("uneven") > OF_SPEED_UNEVEN_MAX or cell.mean("spin_waits"):
+    """May the work have been even, and the CPUs of different speed?"""
+    if cell.mean("spin_waits"):
         return False
+    uneven = found["imbalance"].value
+    return uneven <= _by_chance(cell, base) or uneven <= _by_shared_cores(cell, base, found)
+
+
+#: So many times what is expected by chance is still by chance: with two workers the mean of four
+#: trials is greater in 1 of 40.
+CHANCE_TIMES = 1.75
+
+
+def _by_chance(cell: Breakdown, base: Breakdown) -> float:
+    """The imbalance that equal workers have, at most, where the CPU time of the same work differs
+    as much from worker to worker as in the base from trial to trial: the expected excess of the
+    greatest of so many normal values over their mean (Blom 1958), of all workers together."""
+    values, workers = base.capacity["cpu"], cell.of_capacity("workers")
+    if len(values) < 2 or workers < 2:
+        return 0.0
+    expected = NormalDist().inv_cdf((workers - 0.375) / (workers + 0.25))
+    return CHANCE_TIMES * expected * stdev(values)
+
+
+def _by_shared_cores(cell: Breakdown, base: Breakdown, found: dict[str, Estimate]) -> float:
+    """The imbalance that a slow CPU of a virtual machine explains, at most: an operation then costs
+    more CPU time, and with two workers the other one waits for as long as the slow one takes more.
+    So it is where CPUs share a core of the host by turns; with more workers several of them are
+    slow at a time, and the others wait for no longer than that costs."""
+    may_share = all(account.may_share_cores for account in cell.accounts)
+    if "cpu" not in found or not may_share or cell.of_capacity("uneven") > OF_SPEED_UNEVEN_MAX:
+        return 0.0
     more = found["cpu"].value
     is_slower = more >= CAPACITY_LOSS_MIN * _base_capacity(cell, base)
-    return is_slower and found["imbalance"].value <= SPEED_SLACK * more
+    return SPEED_SLACK * more if is_slower else 0.0
 
 
 #: What is measured of both may differ by this factor.
