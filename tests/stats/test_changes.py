@@ -64,11 +64,11 @@ def noise(kind: str, count: int, rng: np.random.Generator) -> np.ndarray:
 def test_few_histories_of_many_cells_are_said_to_have_changed(runs: int) -> None:
     """Each of 40 cells by itself would say so in 80 % of the histories."""
     false, kinds = 0, ("normal", "tail", "modes")
-    for history in range(20):
+    for history in range(40):
         rng = np.random.default_rng(history)
         logs = (noise(kinds[cell % len(kinds)], runs, rng) for cell in range(40))
         false += any(change_points_of_all([list(np.exp(each)) for each in logs]))
-    assert false <= 3, "5 % nominal, two standard errors of chance"
+    assert false <= 5, "5 % nominal, two standard errors of chance"
 
 
 def test_a_great_change_of_one_cell_of_many_is_told() -> None:

@@ -130,6 +130,13 @@ class Breakdown(NamedTuple):
         return mean([getattr(account, name) / account.operations for account in self.accounts])
 
     @property
+    def ready(self) -> float:
+        """The mean number of active threads that run or wait for a CPU."""
+        parts = [name for name in ("cpu", "run_queue") if name in self.columns]
+        wall = self.per_operation("wall_ns")
+        return sum(map(self.mean, parts)) / wall if wall else 0.0
+
+    @property
     def running(self) -> float:
         """The mean number of active threads that do not wait for another active thread, without
         those that sleep beside the workers."""

@@ -272,10 +272,7 @@ ASKING_MIN, ASKING_MAX = 0.85, 1.1
 def _ask_one_another(base: Breakdown) -> bool:
     """Do the threads of a base with one worker take turns, so that one of them always runs, or
     waits for a CPU? Who waits for another machine leaves the CPU meanwhile."""
-    if base.level != 1 or base.threads < 2:
-        return False
-    ready = base.mean("cpu") + (base.mean("run_queue") if "run_queue" in base.columns else 0.0)
-    return ASKING_MIN <= ready / base.per_operation("wall_ns") <= ASKING_MAX
+    return base.level == 1 and base.threads > 1 and ASKING_MIN <= base.ready <= ASKING_MAX
 
 
 def _are_of_a_ring(cell: Breakdown) -> bool:

@@ -28,7 +28,7 @@ from concurve.explain.verdict import (
 from concurve.explain.waiting import (
     KIND_READINGS_MIN,
     KINDS,
-    sleepers_of_a_jvm,
+    sleeps_in_a_jvm,
     waits_at,
     waits_for_locks,
     waits_for_the_interpreter,
@@ -149,9 +149,9 @@ def _spins_for_nothing(cell: Breakdown) -> bool:
     return waits_for_no_lock(cell) or _waits_at_conditions(cell)
 
 
-#: Threads of an interpreter run one at a time if together they run for no more of the time, and
-#: always if they run, or wait for a CPU, for no less.
-ONE_AT_A_TIME_MAX, ALWAYS_MIN = 1.1, 0.85
+#: Threads of an interpreter that take turns use no more CPUs than this together, and one of them
+#: runs, or waits for a CPU, for no less of the time.
+IN_TURNS_MAX, IN_TURNS_MIN = 1.1, 0.85
 
 
 def _held_by_the_interpreter(case: Case, words: str) -> Verdict | None:
@@ -167,13 +167,14 @@ def _held_by_the_interpreter(case: Case, words: str) -> Verdict | None:
     own, others = waits_for_the_interpreter([account.sites for account in cell.accounts])
     if not own or own < others:
         return None
-    wall, used = cell.per_operation("wall_ns"), cell.mean("cpu")
-    ready = used + (cell.mean("run_queue") if "run_queue" in cell.columns else 0.0)
-    if used > ONE_AT_A_TIME_MAX * wall or ready < ALWAYS_MIN * wall:
+    used = cell.mean("cpu") / cell.per_operation("wall_ns")
+    if used > IN_TURNS_MAX or cell.ready < IN_TURNS_MIN:
         return None
-    together = percent(used / wall)
-    run = f"the threads of the process run for {together} of the time together, and never two"
-    return Verdict("lock", f"{words}: {run}, as the interpreter's lock (the GIL) makes them")
+    return Verdict(
+        "lock",
+        f"{words}: the threads of the process together use {number(used)} CPUs, as the "
+        "interpreter's lock (the GIL) lets one run at a time",
+    )
 
 
 def _held(case: Case, words: str) -> Verdict | None:
@@ -198,8 +199,8 @@ def _held_by_a_sleeper(case: Case, words: str) -> Verdict | None:
     if base is None or not _holder_waits(cell, base):
         return None
     longer = f"{words}, {number(_timed(cell) / _timed(base))} × as long for an operation"
-    asleep, _ = sleepers_of_a_jvm([account.sites for account in cell.accounts])
-    if cell.is_jvm and not asleep and not is_seen(cell):
+    sites = [account.sites for account in cell.accounts]
+    if cell.is_jvm and not sleeps_in_a_jvm(sites) and not is_seen(cell):
         # A thread of a pool waits at a futex for the time of its next task, and so does one asleep.
         why = "threads idle until the time of their next task, or for a lock whose holder sleeps"
         return Verdict("none", f"{longer}, and hardly any runs: {why}")
@@ -301,14 +302,8 @@ def _asker_waits(cell: Breakdown, base: Breakdown) -> bool:
     if not is_asking or base.share("futex") > ALONE_AT_FUTEXES_MAX:
         return False
     wall, before = cell.per_operation("wall_ns"), base.per_operation("wall_ns")
-    is_idle = max(map(_ready_at_once, (cell, base))) <= HARDLY_RUNNING
+    is_idle = max(cell.ready, base.ready) <= HARDLY_RUNNING
     return wall >= (1 - NO_GAIN) * before and is_idle and _sleep_more(cell, base, "futex")
-
-
-def _ready_at_once(cell: Breakdown) -> float:
-    """The mean number of active threads that ran or waited for a CPU."""
-    at_once = cell.per_trial("thread_ns") / cell.per_trial("wall_ns")
-    return at_once * cell.share(*(name for name in ("cpu", "run_queue") if name in cell.columns))
 
 
 def _timed(cell: Breakdown) -> float:

@@ -167,22 +167,15 @@ def waits_for_the_interpreter(sites: Iterable[SitesRecord | None]) -> tuple[int,
     return own, sum(site.readings for site in locks) - own
 
 
-#: A thread of a JVM that sleeps waits at a futex, in a function that says so.
+#: A thread of a JVM that sleeps waits at a futex, and functions on its stack say that it sleeps.
 _SLEEPS = re.compile(r"JVM_Sleep|JavaThread::sleep|os::sleep")
-_PARKS = re.compile(r"park")
 
 
-def sleepers_of_a_jvm(sites: Iterable[SitesRecord | None]) -> tuple[int, int]:
-    """The sampled waits of threads of a JVM that sleep, and all of those that were parked: asleep,
-    at a lock, or for work."""
+def sleeps_in_a_jvm(sites: Iterable[SitesRecord | None]) -> bool:
+    """Was a thread of a JVM seen where it sleeps?"""
     listed = [site for record in sites if record is not None for site in record.listed]
-    parked = [site for site in listed if _PARKS.search(site.function or "")]
-    asleep = sum(
-        site.readings
-        for site in parked
-        if any(map(_SLEEPS.search, (site.function or "", *site.callers)))
-    )
-    return asleep, sum(site.readings for site in parked)
+    places = (name for site in listed for name in (site.function or "", *site.callers))
+    return any(map(_SLEEPS.search, places))
 
 
 def _takes_a_lock(site: SiteRecord) -> bool:
