@@ -122,6 +122,22 @@ def test_others_cause_no_more_waiting_than_they_ran() -> None:
     assert causes(ticks) == [], "two ticks and a part are the error of the count"
 
 
+def test_short_trials_wait_for_others_as_far_as_the_machine_was_busy() -> None:
+    """Below five ticks the record does not say what others took. Threads that sleep and wake are
+    put on one CPU; then the other CPU idles, and nobody else was there."""
+
+    def short(busy_ms: int | None, workers: int = 2) -> list[str]:
+        machine = {"foreign_cpu_ns": None, "busy_ns": busy_ms and busy_ms * 1_000_000}
+        usage = {"run_queue_ns": 13_000_000, "cpu_ns": 14_000_000}
+        trial = record(machine=machine, usage=usage, peak=2)
+        return causes(msgspec.structs.replace(trial, wall_ns=30_000_000), workers)
+
+    assert short(20) == short(40) == [], "14 ms of them were the trial's own"
+    assert short(50) == ["run_queue"]
+    assert short(None) == ["run_queue"], "nobody knows who"
+    assert short(20, workers=1) == ["run_queue"], "a lone worker waits for no other of its own"
+
+
 def test_waiting_of_threads_that_mostly_block_is_a_share_of_the_wall_time() -> None:
     """It delays the program by no more than that."""
     for cpu_ms in (10, 200):

@@ -324,7 +324,7 @@ def _wait(record: TrialRecord, workers: float | None) -> _Wait | None:
     return _Wait(
         active,
         cpus,
-        min(waited, _taken_by_others_ns(record.machine, waited)),
+        min(waited, _taken_by_others_ns(record, active, waited)),
         max(of_threads, wall),
         "the time for which its threads ran or were ready"
         if of_threads > wall
@@ -334,14 +334,22 @@ def _wait(record: TrialRecord, workers: float | None) -> _Wait | None:
     )
 
 
-def _taken_by_others_ns(machine: MachineRecord, unknown: int) -> int:
+def _taken_by_others_ns(record: TrialRecord, workers: float, unknown: int) -> int:
     """CPU time that processes outside the trial and the hypervisor took, or ``unknown``.
 
-    Both are counted in ticks: a few of them may be those of the trial's own end.
+    Both are counted in ticks: a few of them may be those of the trial's own end. Records of trials
+    that are shorter than a few ticks do not say what others took; of several workers it is then
+    what the machine was busy for, less their own CPU time. One worker waits for no other, so all
+    that it waited for is of others.
     """
-    if machine.foreign_cpu_ns is None:
-        return unknown
-    taken = machine.foreign_cpu_ns + (machine.steal_ns or 0)
+    machine = record.machine
+    foreign = machine.foreign_cpu_ns
+    if foreign is None:
+        own = record.roles[0].usage.cpu_ns
+        if workers <= 1 or machine.busy_ns is None or own is None:
+            return unknown
+        foreign = max(0, machine.busy_ns - own)
+    taken = foreign + (machine.steal_ns or 0)
     return taken if taken >= TICKS_MIN * (machine.tick_ns or TICK_NS) else 0
 
 
