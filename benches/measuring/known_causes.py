@@ -47,7 +47,8 @@ class Program(NamedTuple):
     """A line of the table: ``expected`` has the cause by level, ``also`` further ones that are true
     there, ``never`` those that would be wrong at any level. ``beside``: so many busy processes run
     outside the trial meanwhile. ``blameless``: nothing limits it. ``catalogue``: those of a number
-    were written together."""
+    were written together. ``touched_mb``: so much memory it goes through, which limits it only
+    where no cache holds that much."""
 
     name: str
     source: Path
@@ -61,6 +62,7 @@ class Program(NamedTuple):
     beside: int = 0
     blameless: bool = False
     catalogue: int = 1
+    touched_mb: int = 0
 
 
 def read_table(text: str) -> list[Program]:
@@ -87,6 +89,7 @@ def _program(entry: Mapping[str, Any]) -> Program:
         beside=int(entry.get("beside", 0)),
         blameless=bool(entry.get("blameless", False)),
         catalogue=int(entry.get("catalogue", 1)),
+        touched_mb=int(entry.get("touched_mb", 0)),
     )
     true = {*found.expected.values(), *(one for causes in found.also.values() for one in causes)}
     unknown = {*true, *found.never}.difference(CAUSES)
@@ -107,8 +110,15 @@ def command_of(program: Program, folder: Path) -> list[str]:
     for the level.
 
     Raises:
-        MissingToolError: what builds or runs it is not here, or refuses.
+        MissingToolError: what builds or runs it is not here, or refuses; or a cache of this machine
+            holds all the memory that it goes through.
     """
+    cache_mb = largest_cache_mb()
+    if 0 < program.touched_mb <= cache_mb:
+        raise MissingToolError(
+            f"a cache of this machine holds {cache_mb} MB: the {program.touched_mb} MB that the "
+            "program goes through are no load for its memory"
+        )
     command = [*_started(program, folder), "{threads}"]
     command += [argument.replace("{folder}", str(folder)) for argument in program.arguments]
     if program.under is None:
@@ -116,6 +126,13 @@ def command_of(program: Program, folder: Path) -> list[str]:
     under = [_tool("sh"), str(program.under)]
     _called([*under, "true"])
     return [*under, *command]
+
+
+def largest_cache_mb(root: Path = Path("/")) -> int:
+    """The size of the largest cache of a CPU, in MB as the kernel says it; 0 where it says none."""
+    found = root.glob("sys/devices/system/cpu/cpu0/cache/index*/size")
+    sizes = [path.read_text(encoding="ascii").strip().removesuffix("K") for path in found]
+    return max((int(size) for size in sizes if size.isdecimal()), default=0) // 1024
 
 
 def _started(program: Program, folder: Path) -> list[str]:

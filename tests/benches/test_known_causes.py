@@ -24,10 +24,18 @@ from causes import (
 )
 from measuring.beside import busy_processes
 from measuring.figures import MissingToolError
-from measuring.known_causes import PROGRAMS, TABLE, Program, command_of, read_table
+from measuring.known_causes import (
+    PROGRAMS,
+    TABLE,
+    Program,
+    command_of,
+    largest_cache_mb,
+    read_table,
+)
 
 from concurve.api import Run
 from concurve.terms import Level
+from measuring import known_causes
 
 KNOWN = read_table(TABLE.read_text(encoding="utf-8"))
 ONE = """
@@ -68,6 +76,21 @@ def test_six_kinds_are_never_to_be_accused() -> None:
     assert len(blameless) >= 6 and BLAMELESS_TIMES >= 2
     causes = {"lock", "coherency", "serial", "imbalance", "stage", "kernel", "io", "cpu"}
     assert all(causes <= set(program.never) for program in blameless)
+
+
+def test_a_program_is_left_out_whose_memory_a_cache_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for index, size in enumerate(("32K", "2048K", "266240K")):
+        file = tmp_path / f"sys/devices/system/cpu/cpu0/cache/index{index}/size"
+        file.parent.mkdir(parents=True)
+        file.write_text(f"{size}\n")
+    assert largest_cache_mb(tmp_path) == 260
+    assert largest_cache_mb(tmp_path / "nowhere") == 0
+    monkeypatch.setattr(known_causes, "largest_cache_mb", lambda: 260)
+    with pytest.raises(MissingToolError, match="260 MB: the 128 MB"):
+        command_of(one()._replace(touched_mb=128), tmp_path)
+    assert command_of(one()._replace(touched_mb=261), tmp_path)
 
 
 def test_no_program_says_anything_of_itself() -> None:
