@@ -92,15 +92,15 @@ def test_a_server_that_is_known_is_no_stranger() -> None:
     attached = attached_role("server", "4711", "here")
     for server in (started, attached):
         study = msgspec.structs.replace(one, roles=(*one.roles, server))
-        assert strangers_of(study, [reject(f"{DETAIL}firefox (pid 7, nice 0) 30 %")]) == ()
+        assert strangers_of(study, [reject(f"{DETAIL}firefox (pid 7, nice 0) 30 %")], 2) == ()
     ours = Role(name="target", program="targets", command=("busy",))
     alone = msgspec.structs.replace(one, roles=(ours,))
-    assert strangers_of(alone, [reject(DETAIL)]) == (), "a program of ours loads no server"
+    assert strangers_of(alone, [reject(DETAIL)], 2) == (), "a program of ours loads no server"
     competitor = Role(
         name="background", program="targets", command=("busy", "--until-stopped"), end="serve"
     )
     beside = msgspec.structs.replace(one, roles=(*one.roles, competitor))
-    assert strangers_of(beside, [reject(DETAIL)]) == (OTHERS,), "a competitor serves nobody"
+    assert strangers_of(beside, [reject(DETAIL)], 2) == (OTHERS,), "a competitor serves nobody"
 
 
 def test_those_that_took_most_are_named_first() -> None:
@@ -109,10 +109,10 @@ def test_those_that_took_most_are_named_first() -> None:
         f"{DETAIL}cc1plus (pid 7, nice 0) 10 %, make (pid 8, nice 0) 1 %",
         f"{DETAIL}tmux: server (pid 9, nice -5) 20 %, cc1plus (pid 10, nice 0) 15 %",
     ]
-    assert strangers_of(study, map(reject, said)) == ("cc1plus", "tmux: server")
-    assert strangers_of(study, [reject("…", "steal")]) == (), "the hypervisor is no server"
-    assert strangers_of(study, [reject(DETAIL + "others or short-lived ones 9 %")]) == (OTHERS,)
-    assert strangers_of(study, []) == ()
+    assert strangers_of(study, map(reject, said), 2) == ("cc1plus", "tmux: server")
+    assert strangers_of(study, [reject("…", "steal")], 2) == (), "the hypervisor is no server"
+    assert strangers_of(study, [reject(DETAIL + "others or short-lived ones 9 %")], 2) == (OTHERS,)
+    assert strangers_of(study, [], 2) == ()
     assert "If what takes the CPU time is the server" in run_again(False, None, (OTHERS,))
     assert "If a or b is the server" in run_again(False, None, ("a", "b"))
     assert "--attach" not in run_again(True, None, ("a",)), "nothing is attached on other hosts"
@@ -123,3 +123,13 @@ def test_programs_are_read_from_what_a_sign_says() -> None:
     of += "(limit 5 %): of the machine's CPU time postgres (pid 7, nice 0) 12 %, yes (pid 8, "
     assert programs_named(f"{of}nice 19) 3 %") == [("postgres", 12), ("yes", 3)]
     assert programs_named("nothing (limit 5 %)") == []
+
+
+def test_who_disturbs_few_trials_or_measures_himself_is_no_server() -> None:
+    study = small_study(RULES, threads=(1, 2))
+    by_firefox = [reject(f"{DETAIL}firefox (pid 7, nice 0) 30 %")] * 5
+    assert strangers_of(study, by_firefox, 10) == ("firefox",)
+    assert strangers_of(study, by_firefox, 11) == (), "a server is loaded in every trial"
+    by_ours = [reject(f"{DETAIL}concurve (pid 7, nice 0) 30 %")] * 5
+    assert strangers_of(study, by_ours, 10) == ()
+    assert strangers_of(study, by_ours + by_firefox, 10) == ("firefox",)

@@ -10,24 +10,30 @@ from concurve.definition.purposes import may_load_a_stranger
 from concurve.definition.study import Study
 from concurve.findings.cells import Reject
 from concurve.readings.contamination import BY_PROCESSES, programs_named
-from concurve.terms import OTHERS
+from concurve.terms import OTHERS, OURS
 
 #: So many are named, and none that took less than this share of what the first one did.
 _NAMED_MAX = 3
 _SHARE_LEAST = 0.1
+#: A server is loaded in every trial. Who disturbs fewer than this share of them is none of it.
+_OF_TRIALS_LEAST = 0.5
 
 
-def strangers_of(study: Study, rejects: Iterable[Reject]) -> tuple[str, ...]:
-    """The programs that took CPU time in the disturbed trials of a run whose command may load a
-    server that is no role, those that took most first; :data:`~concurve.terms.OTHERS` alone where
-    none has a name. Empty where it loads none, or no process disturbed."""
+def strangers_of(study: Study, rejects: Iterable[Reject], trials: int) -> tuple[str, ...]:
+    """The programs that took CPU time in the disturbed ones of so many trials of a run whose
+    command may load a server that is no role, those that took most first;
+    :data:`~concurve.terms.OTHERS` alone where none has a name. Empty where it loads none, or
+    processes disturbed few trials; another run of the laboratory is no server."""
     details = [reject.detail for reject in rejects if reject.cause in BY_PROCESSES]
-    if not details or not may_load_a_stranger(study):
+    if not details or len(details) < _OF_TRIALS_LEAST * trials or not may_load_a_stranger(study):
         return ()
     taken: Counter[str] = Counter()
     for detail in details:
         for name, percent in programs_named(detail):
             taken[name] += percent
+    is_ours = bool(taken.pop(OURS, 0))
+    if is_ours and not taken:
+        return ()
     least = _SHARE_LEAST * max(taken.values(), default=0)
     named = [name for name, percent in taken.most_common(_NAMED_MAX) if percent >= least]
     return tuple(named) or (OTHERS,)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from concurve import words
 from concurve.findings.again import ATTACH_IT
-from concurve.terms import HYPERVISOR, OTHERS
+from concurve.terms import HYPERVISOR, OTHERS, OURS
 from concurve.wire.record import MachineRecord, TrialRecord
 
 #: So many disturbed trials are no accident, if they are this share of those so far.
@@ -65,7 +65,7 @@ class Disturbances:
             return ""
         self._told[who] = everybody
         of = f"{self._disturbed} of {words.count(self._done, 'trial')} disturbed so far"
-        is_program = cpus >= SEEN_MIN and who not in (HYPERVISOR, OTHERS)
+        is_program = cpus >= SEEN_MIN and who not in (HYPERVISOR, OTHERS, OURS)
         asked = ""
         if self._may_load_a_stranger and is_program:
             asked = f"; if {who} is the server that this command loads: {ATTACH_IT} in a new run"

@@ -373,5 +373,5 @@ def _run_info(stored: StoredRun, rejects: tuple[Reject, ...]) -> RunInfo:
         over_hosts=head.hosts is not None,
         is_sweep=head.is_sweep,
         waiting=head.waiting,
-        strangers=strangers_of(head.study, rejects),
+        strangers=strangers_of(head.study, rejects, protocol.done),
     )

@@ -46,7 +46,8 @@ def sentences(
         for item in greatest(plan, cells, among, by, best)
         if (item.slower or item.cell).index not in versions
     ]
-    again = run_again(plan.inventory is not None, plan.waiting, strangers_of(head.study, rejects))
+    strangers = strangers_of(head.study, rejects, protocol.done)
+    again = run_again(plan.inventory is not None, plan.waiting, strangers)
     by_name = speed.indicator.name if speed else ""
     answers, further = answers_of(plan, gains, best, by_name, again)
     # A speed-up by wall time says nothing where the study asks for another figure.
