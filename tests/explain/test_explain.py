@@ -128,11 +128,19 @@ def test_beside_other_processes_threads_that_wait_for_one_another_are_told_too()
     assert "lock" not in cause_of(waiting, ALONE).words
 
 
-def seen_at(cell: Breakdown, primitive: str, operation: str) -> Breakdown:
-    """The cell with sampled places of its waits: all in this function of a library."""
+def seen_at(
+    cell: Breakdown, primitive: str, operation: str, beside: tuple[str, int, int] | None = None
+) -> Breakdown:
+    """The cell with sampled places of its waits: all in this function of a library, but those at
+    another place, of which the kind, the readings and the threads are given."""
     site = SiteRecord(primitive=primitive, call="futex", module="/app", offset="0x1", found="cfi",
                       readings=10, threads=2, operation=operation)  # fmt: skip
-    sites = SitesRecord(readings=10, listed=(site,))
+    listed = [site]
+    if beside is not None:
+        kind, readings, threads = beside
+        listed.append(msgspec.structs.replace(site, primitive=kind, readings=readings,
+                                              threads=threads, line=56))  # fmt: skip
+    sites = SitesRecord(readings=sum(it.readings for it in listed), listed=tuple(listed))
     return cell._replace(accounts=tuple(it._replace(sites=sites) for it in cell.accounts))
 
 
@@ -171,6 +179,12 @@ def test_a_lock_is_seen_where_another_thread_hands_out_the_work() -> None:
     base = of([thread(0.98, 0.02, switches=4), handing])
     assert cause_of(seen_at(locked, "mutex", "SemLock.__enter__"), base).cause == "lock"
     assert cause_of(seen_at(locked, "mutex", "BaseContext.Pool"), base).cause == "none"
+    # The pool's own thread waits for the workers, more often than they for the lock.
+    shared = seen_at(locked, "mutex", "SemLock.__enter__", beside=("condition", 30, 1))
+    assert cause_of(shared, base).cause == "lock"
+    # Where several wait at the condition, they have no work.
+    idle = seen_at(locked, "mutex", "SemLock.__enter__", beside=("condition", 30, 2))
+    assert cause_of(idle, base).cause == "none"
 
 
 def test_a_third_thread_that_hardly_works_does_not_make_two_cpus_too_few() -> None:

@@ -418,3 +418,12 @@ def test_who_only_serves_the_workers_waits_for_no_lock() -> None:
     )
     assert found is not None and found.sites is not None
     assert [it.function for it in found.sites.listed] == ["work"]
+
+
+def test_who_waits_alone_for_those_at_a_lock_is_not_named() -> None:
+    def said(threads: int) -> str:
+        waiting = site("main", 60, primitive="condition", threads=threads)
+        return place_sentence("lock", sites_of([sites(waiting, site("book", 40, offset="0x9"))]))
+
+    assert said(1) == "Of 100 sampled waits, 40 % were in book."
+    assert said(2) == "Of 100 sampled waits, 60 % were in main and 40 % were in book."

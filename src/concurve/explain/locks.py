@@ -469,10 +469,8 @@ def _where(cell: Breakdown) -> str:
         at = min(1.0, sum(account.word.readings for account in cell.accounts) / seen)
         threads = max(account.word.threads for account in cell.accounts)
         return f", {percent(at)} of that at one word where {threads} threads wait"
-    many = max(account.word.words for account in cell.accounts) >= cell.threads
-    own = ", at words of their own" if many and seen >= 10 * cell.threads else ""
     run = f"{number(cell.running)} of {cell.threads} threads run"
-    return f"{own}, while {run}: they wait for one another"
+    return f", while {run}: they wait for one another"
 
 
 def _nobody(_: Breakdown) -> bool:

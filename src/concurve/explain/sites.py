@@ -85,12 +85,14 @@ def place_sentence(cause: Cause, sites: tuple[WaitSite, ...], addresses: bool = 
 
 def _worth_naming(sites: Iterable[WaitSite], addresses: bool) -> Iterator[WaitSite]:
     """The places with a good part of the waits. Beside a greater one whose function has no name, a
-    condition or a semaphore is none: threads without work wait there, too."""
+    condition or a semaphore is none: threads without work wait there, too. Nor is one at which one
+    thread alone waits, where several wait for a lock: it waits for what these do."""
+    sites = [site for site in sites if site.share >= _NAMED_SHARE_MIN]
+    are_crowded = any(site.threads > 1 and site.primitive not in _MAY_BE_IDLE for site in sites)
     is_nameless = False
     for site in sites:
-        if site.share < _NAMED_SHARE_MIN:
-            return
-        if is_nameless and site.primitive in _MAY_BE_IDLE:
+        may_be_lone = are_crowded and site.threads == 1
+        if (is_nameless or may_be_lone) and site.primitive in _MAY_BE_IDLE:
             continue
         is_nameless = is_nameless or not site.function
         if site.function or addresses:

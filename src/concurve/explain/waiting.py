@@ -35,12 +35,10 @@ ROUND_VALUES_MANY = 32
 
 class FutexWords(NamedTuple):
     """Futex words: readings of the words at which several threads waited, the greatest number of
-    threads at one of them, how many words there were in all, and the readings at words whose value
-    changes with each round."""
+    threads at one of them, and the readings at words whose value changes with each round."""
 
     readings: int = 0
     threads: int = 0
-    words: int = 0
     rounds: int = 0
 
 
@@ -74,9 +72,7 @@ def word_of(waits: Waits | None) -> FutexWords:
     shared = [word for word in waits.futexes if word.threads > 1]
     top = max(shared, key=lambda word: word.readings, default=None)
     rounds = sum(word.readings for word in waits.futexes if _is_of_rounds(word))
-    return FutexWords(
-        top.readings if top else 0, top.threads if top else 0, waits.futex_words, rounds
-    )
+    return FutexWords(top.readings if top else 0, top.threads if top else 0, rounds)
 
 
 #: Where threads wait that have nothing to do. Who waits for a mutex waits for the one that has it,
@@ -151,12 +147,23 @@ _LOCKS = ("mutex", "reader_writer_lock")
 
 def waits_for_locks(sites: Iterable[SitesRecord | None]) -> float:
     """The share of the sampled waits in functions that take a mutex, or a lock of readers and
-    writers; 0 where few places are known. Idle threads wait elsewhere, or in other functions."""
-    listed = [site for record in sites if record is not None for site in record.listed]
-    waits = [site for site in listed if site.primitive != "join"]
-    taking = [site for site in waits if _takes_a_lock(site)]
-    known = sum(site.readings for site in waits)
+    writers; 0 where few places are known. Idle threads wait elsewhere, or in other functions.
+
+    Where several threads wait for a lock, a place where one alone waits says nothing of them: a
+    pool's own thread waits for its workers there, however these fare."""
+    records = [record for record in sites if record is not None]
+    listed = [site for record in records for site in record.listed if site.primitive != "join"]
+    taking = [site for site in listed if _takes_a_lock(site)]
+    crowds = {_place(site) for site in listed if site.threads > 1}
+    if any(_place(site) in crowds for site in taking):
+        listed = [site for site in listed if _takes_a_lock(site) or _place(site) in crowds]
+    known = sum(site.readings for site in listed)
     return sum(site.readings for site in taking) / known if known >= KIND_READINGS_MIN else 0.0
+
+
+def _place(site: SiteRecord) -> tuple[str, str, str | None, int | None]:
+    """A place by its module and address; of Python the line tells them apart."""
+    return site.module, site.offset, site.function, site.line
 
 
 def waits_for_the_interpreter(sites: Iterable[SitesRecord | None]) -> tuple[int, int]:
