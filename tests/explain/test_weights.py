@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from concurve.estimate import Estimate
+from concurve.explain import weights
 from concurve.explain.accounts import OtherRole
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.causes import cause_of
+from concurve.explain.losses import whole_excess
 from concurve.explain.sentences import sentence
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.weights import Weight, outweighed, weigh
@@ -68,6 +71,16 @@ def test_causes_that_cannot_be_told_apart_are_both_said() -> None:
 def test_nothing_lost_has_no_share() -> None:
     assert weight(cell(2, [worker(), worker(), joining()], wall=0.5)) == Weight()
     assert weight(BASE, None) == Weight()
+
+
+@pytest.mark.parametrize(("low", "is_said"), [(-1.0, False), (1.0, True)])
+def test_nothing_has_a_share_of_a_loss_that_may_be_none(
+    low: float, is_said: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = cell(2, [worker(), worker(lived=0.43), joining()], wall=0.7)
+    whole = msgspec.structs.replace(whole_excess(own, BASE), low=low)
+    monkeypatch.setattr(weights, "whole_excess", lambda *_: whole)
+    assert (weight(own).share is not None) == is_said
 
 
 def test_a_cause_that_cost_little_gives_way_to_the_one_that_cost_most() -> None:

@@ -44,8 +44,11 @@ class Weight(NamedTuple):
 def weigh(case: Case, verdict: Verdict) -> Weight:
     """The share of a verdict, and the cause with the next greatest share. A cause that cannot be
     told apart from it comes first: it has the same share. Where others had the CPUs, who waited
-    for whom is their doing, too: only a lock that threads were seen waiting for is named."""
+    for whom is their doing, too: only a lock that threads were seen waiting for is named. Nothing
+    has a share of a loss that may be none."""
     if case.base is None or verdict.cause == "none" or verdict.is_uncounted:
+        return Weight()
+    if not _is_lost(case.cell, case.base):
         return Weight()
     share = _share(case.cell, case.base, verdict)
     if verdict.either is not None:
@@ -91,6 +94,13 @@ def outweighed(case: Case, verdict: Verdict) -> Verdict:
             cause="none", words=f"{words} for more of it", limit="", parts=(), either=None
         )
     return best
+
+
+def _is_lost(cell: Breakdown, base: Breakdown) -> bool:
+    """Is the loss beyond its noise? One trial tells no noise."""
+    known = cell.capacity and base.capacity
+    whole = whole_excess(cell, base) if known else excess(cell, base, "total")
+    return whole.low is None or whole.low > 0
 
 
 def _columns(cell: Breakdown, verdict: Verdict) -> tuple[str, ...]:
