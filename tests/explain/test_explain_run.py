@@ -129,6 +129,24 @@ def test_a_parameter_that_does_not_count_what_runs_is_said_first(store: Store) -
     assert limit_line(found.cells[2]).text.startswith("the CPUs. threads=1 already uses 1.74 of 2")
 
 
+def test_an_excess_too_small_for_a_cause_is_said_to_be_cpu_time(store: Store) -> None:
+    """As of a version that computes for 4 % longer: below what names a cause, and beyond noise."""
+
+    def make(threads: int) -> TrialRecord:
+        return record(role([thread(1.0)] * min(threads, 2), 1000 * min(threads, 2) / 1.04))
+
+    def base(threads: int) -> TrialRecord:
+        return record(role([thread(1.0)], 1000))
+
+    found = explained(store, lambda n: base(n) if n == 1 else make(n))
+    assert found.cells[1].cause == "none"
+    assert found.cells[1].evidence == (
+        "With threads=2 an operation takes 1.04 × the thread time of threads=1: 100 % of it on a "
+        "CPU; 100 % of the excess is CPU time, 4 % [4, 4 %] of the base's thread time: what costs "
+        "it is not known."
+    )
+
+
 def test_components_sum_to_the_whole(store: Store) -> None:
     for cell in explained(store).cells:
         parts = cell.per_operation
