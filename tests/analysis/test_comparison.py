@@ -270,7 +270,9 @@ def test_a_difference_that_lies_across_the_effect_is_told_with_its_interval(stor
     (cell,) = found.cells
     assert cell.verdict == "undecided" and cell.trials is not None and cell.trials < 20
     (said,) = found.advice
-    assert re.match(r"[45](\.\d)? % \[[34]\.\d, 5\.\d %\] at side=b lies across the effect of 5 %", said)
+    assert re.match(
+        r"[45](\.\d)? % \[[34]\.\d, 5\.\d %\] at side=b lies across the effect of 5 %", said
+    )
     assert "trials" not in said
 
 
