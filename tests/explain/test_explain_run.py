@@ -251,6 +251,26 @@ def test_single_trials_bear_no_interval(store: Store) -> None:
     jsonschema.validate(json.loads(to_json(found)), SCHEMA)
 
 
+@pytest.mark.parametrize(
+    ("trials", "fails", "few"),
+    [(2, (), "2 of threads=4, 2 of threads=1"),
+     (3, ("1",), "3 of threads=4, none of threads=1"),
+     (3, (), "")],
+)  # fmt: skip
+def test_a_short_answer_names_no_limit_from_too_few_trials(
+    store: Store, trials: int, fails: tuple[str, ...], few: str
+) -> None:
+    rules = Rules(repeats_min=trials, repeats_max=trials)
+    found = explained(store, rules=rules, fails=fails)
+    last = found.cells[-1]
+    assert (last.cause, last.few) == ("cpu", few), "explain says what the figures show"
+    text = limit_line(last).text
+    if few:
+        assert text == f"it cannot be said: too few trials are in ({few})."
+    else:
+        assert text.startswith("the CPUs.")
+
+
 def uneven(threads: int) -> TrialRecord:
     """The first worker has 70 % of the work."""
     if threads == 1:
