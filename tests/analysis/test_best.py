@@ -372,6 +372,20 @@ def test_where_nothing_is_chosen_nothing_is_recommended(store: Store) -> None:
     assert not {"Use", "recommended", "fast"} & set(sentences(found).split())
 
 
+def test_the_best_median_with_a_smaller_speedup_than_another_says_so(store: Store) -> None:
+    """Four threads have the greater speed-up, block by block, as the table shows."""
+    trials = {
+        "1": [1.0, 1.01, 0.99, 4.0, 4.1],
+        "2": [0.5, 0.51, 0.49, 3.9, 3.8],
+        "4": [0.45, 0.55, 0.54, 1.0, 1.1],
+    }
+    each = {level: iter(values) for level, values in trials.items()}
+    found = made_run(store, lambda threads: next(each[threads]), cv=0, threads=(1, 2, 4))
+    speedups = [cell.indicators["speedup"].value for cell in found.cells]
+    assert max(speedups) == speedups[2]
+    assert sentences(found).startswith("Not decided: 2 threads seem best by their median; ")
+
+
 def test_the_work_factor_counts_first_and_words_by_their_place(store: Store) -> None:
     """Two threads with the later word take less than four with the first."""
     fast = {("none", "4"), ("method", "2"), ("cas", "2")}
