@@ -295,6 +295,13 @@ def test_a_speedup_names_its_measure_where_the_study_asks_for_another(store: Sto
     assert re.search(r"k=1 is \S+ as fast as k=2 \[.*\] by wall time", sentences(quick))
 
 
+def test_versions_that_are_as_fast_are_said_to_be_so_once(store: Store) -> None:
+    found = made_run(store, lambda k: 1.0, k=("a", "b"))
+    first, second, *_ = (item.sentence for item in found.sentences if item.kind == "answer")
+    assert first.startswith("k=b is as fast as k=a by wall time, within 5 %: ")
+    assert second == "Use k=a."
+
+
 def test_between_versions_that_may_differ_the_base_is_not_preferred() -> None:
     """That nothing tells the new version from the old one is no decision for the old one."""
     found = undecided_versions()

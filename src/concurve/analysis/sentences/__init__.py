@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from concurve.analysis import against_base
 from concurve.analysis.against_base import Among
 from concurve.analysis.ground import WALL, Speed
@@ -46,6 +48,8 @@ def sentences(
         label = speed.indicator.label
         versions, are_alike = against_base.undecided_versions(plan, cells, among, label)
         is_open = bool(versions) and not are_alike
+        if are_alike:  # which others are as good is said by the comparison
+            best = tuple(msgspec.structs.replace(item, as_good=()) for item in best)
     gains = [
         item
         for item in greatest(plan, cells, among, by, best)
