@@ -54,6 +54,9 @@ _LIMITS = {
     "none": "No limit was found",
 }
 
+#: Those that say what limits a cell.
+_NAMED = _LIMITS.keys() - {"none", "in doubt"}
+
 #: The resources that these name already. Others are names of threads, which may be any word.
 _RESOURCES = {"cpu": "CPUs", "client": "load"}
 
@@ -167,6 +170,8 @@ def _limit_of(limit: Limit) -> Paragraph:
     cell, where = limit.cell, f"{fmt.setting(limit.under)}: " if limit.under else ""
     if not cell.trials:
         return Paragraph(cell.evidence, lead=where.rstrip())
+    if cell.few and cell.cause in _NAMED:
+        return Paragraph(f"It cannot be said: {_too_few(cell)}", lead=where.rstrip())
     said = " ".join(filter(None, (f"{cell.evidence}{certainty(cell)}", cell.place)))
     return Paragraph(said, lead=f"{where}{_cause(cell)}")
 
@@ -207,6 +212,8 @@ def limit_line(
     before, _, after = cell.evidence.partition(": ")
     if cell.cause == "in doubt":
         text = f"no cause is named: {cell.doubt}."
+    elif cell.few and cell.cause in _NAMED:
+        text = f"it cannot be said: {_too_few(cell)}"
     elif cell.cause != "none":
         cause = _cause(cell)
         text = f"{cause[:1].lower()}{cause[1:]} {before.rstrip('.')}.{certainty(cell)}"
@@ -223,6 +230,11 @@ def limit_line(
             if stops and not used:
                 text += f" What stops the growth from {fmt.setting(stops)} on is not explained."
     return Paragraph(text, Tone.SOFT, lead=lead)
+
+
+def _too_few(cell: CellExplanation) -> str:
+    """How many trials are in where these are too few for a limit."""
+    return f"too few trials are in ({cell.few})."
 
 
 def _not_looked_for(findings: Findings) -> Paragraph | None:
