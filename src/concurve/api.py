@@ -40,7 +40,7 @@ from concurve.host.granted import granted_cpus
 from concurve.host.machine import allowed_cpus
 from concurve.measuring import quiet
 from concurve.measuring.heads import check_time_left, draw_seed, new_head, with_allowance
-from concurve.measuring.laboratory import Runner, check_plan
+from concurve.measuring.laboratory import Runner, Silence, check_plan
 from concurve.measuring.site import this_machine
 from concurve.planning.plan import plan_of
 from concurve.report.csv import cell_rows, trial_rows
@@ -527,9 +527,16 @@ def _measure(
         if wait is not None:
             # What cannot run is refused at once, and not after the wait.
             check_plan(plan_of(head), LocalEngine(), allowed_cpus())
-            say = told.note if told else lambda text: None
-            attached = quiet.attached_in([head.study])
-            waiting = held.enter_context(quiet.quiet_machine(wait, say, attached=attached))
+            told_of_waits = told or Silence()
+            held.callback(told_of_waits.finish)
+            waiting = held.enter_context(
+                quiet.quiet_machine(
+                    wait,
+                    told_of_waits.note,
+                    told_of_waits.waits,
+                    attached=quiet.attached_in([head.study]),
+                )
+            )
             head = msgspec.structs.replace(head, waiting=waiting)
         Runner(head, store, LocalEngine(), progress=told, site=this_machine()).start()
     return Run(store, head.id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -61,6 +61,8 @@ class Factor(msgspec.Struct, frozen=True, kw_only=True):
 #: Who takes CPU time and is no program that is seen.
 HYPERVISOR = "the hypervisor"
 OTHERS = "short-lived processes"
+#: What is measured beside, under another lock.
+ANOTHER_RUN = "another concurve run"
 #: The name of the laboratory's own process, as the kernel has it.
 OURS = "concurve"
 
@@ -105,7 +107,20 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         the others: who ends them has a quieter machine."""
         least = 0.1 * max(self.busy_with.values(), default=0.0)
         found = [name for name in self.busiest if self.busy_with[name] >= least]
-        return tuple(name for name in found if name not in (HYPERVISOR, OTHERS))[:3]
+        return tuple(name for name in found if name not in (HYPERVISOR, OTHERS, ANOTHER_RUN))[:3]
+
+
+class Disturbance(NamedTuple):
+    """What keeps a run from a machine that it waits for: ``what`` as a sentence, with the limits,
+    and ``briefly`` for a line that is narrow, those who take most first. ``who`` is the one that
+    takes most: it is the same disturbance while it is the same one. ``is_turn``: another
+    measurement runs, or others that wait came before; else processes or the hypervisor take CPU
+    time."""
+
+    what: str
+    briefly: str
+    who: str
+    is_turn: bool = False
 
 
 class IndicatorInfo(msgspec.Struct, frozen=True, kw_only=True):

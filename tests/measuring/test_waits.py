@@ -24,7 +24,7 @@ from concurve.planning.protocol import replay
 from concurve.report import progress
 from concurve.store import Store
 from concurve.store.run_head import RunHead, decode_head
-from concurve.terms import Waiting
+from concurve.terms import ANOTHER_RUN, Waiting
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import small_study
 from tests.helpers.noisy_machine import NOISES, NoisyMachine
@@ -277,7 +277,7 @@ def test_waits_are_said_as_they_go_on_and_in_all(
     said = shown(Lab("one job of 3 min", 300), live=live)
     assert "waiting for a quiet machine (" in said
     assert " of at most 5 min" in said
-    assert "cc1plus (pid 20, nice 0) 50 %" in said
+    assert "cc1plus (pid 20) 50 %" in said
     assert "waited 2 min 5" in said.rpartition("trial 10")[2], "the total stands to the end"
     lines = said.count("\n")
     assert lines < 60
@@ -310,3 +310,11 @@ def test_no_look_is_shorter_than_a_glance(room: float) -> None:
     waits.wait(room, is_before=False, tell=lambda *_: None)
     assert waits.now.is_cut
     assert all(seconds >= GLANCE_SECONDS for seconds in looked)
+
+
+def test_nobody_is_told_to_end_another_run_that_kept_the_machine_busy() -> None:
+    busy = {ANOTHER_RUN: 20.0, "cc1plus": 10.0}
+    waiting = Waiting(seconds=300, during_seconds=300, times=1, busy_with=busy)
+    said = run_again(False, waiting)
+    assert "measure after its end" in said and "End what" not in said
+    assert waiting.programs == ("cc1plus",)

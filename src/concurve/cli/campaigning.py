@@ -59,7 +59,7 @@ def measure_campaign(
             f"concurve run {campaign.name}/{campaign.studies[0].name} --place ROLE=HOST",
         )
     inventory = hosts_of(choices)
-    asked_quiet(choices.wait_quiet, choices.measure_anyway)
+    asked = asked_quiet(choices.wait_quiet, choices.measure_anyway)
     rules = rules_from_options(
         choices.repeats, choices.precision, choices.timeout, choices.max_time
     )
@@ -94,7 +94,7 @@ def measure_campaign(
             cpus = cpus_of_target(_studies(chosen), hosts.inventory, hosts.machines)
             chosen = made(campaign_for(cpus or granted_cpus()))
         head = new_campaign_head(chosen, choices.effort, seed, again_line(seed), version, inventory)
-        with quiet_as_asked(choices, _studies(chosen)) as waiting:
+        with quiet_as_asked(asked, _studies(chosen)) as waiting:
             head = msgspec.structs.replace(head, waiting=waiting)
             note(f"campaign {head.id}: {chosen.name}, {counted}, effort {head.effort}, seed {seed}")
             _measure(head, store, files, hosts, resume=False)

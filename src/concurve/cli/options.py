@@ -87,14 +87,14 @@ protocol: Callable[[F], F] = together(
         "--wait-quiet",
         metavar="TIME",
         help="Wait at most so long, in all, while other processes use the machine: before the "
-        "first trial, and before each that follows. End without a trial if it is not quiet by "
-        "then.",
+        "first trial, and before each that follows; those that wait have it in the order in which "
+        "they came. End without a trial if it is not quiet by then.",
     ),
     click.option(
         "--measure-anyway",
         is_flag=True,
         help="Where --wait-quiet ends and the machine is not quiet: measure all the same, and mark "
-        "the trials that others disturb.",
+        "the trials that others disturb; never beside another measurement.",
     ),
     click.option(
         "--seed",
