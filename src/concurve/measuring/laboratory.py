@@ -70,7 +70,7 @@ from concurve.secrets import KNOWN
 from concurve.store import Store
 from concurve.store.rows import Outcome, TrialKey
 from concurve.store.run_head import RunHead
-from concurve.terms import Level
+from concurve.terms import Disturbance, Level
 from concurve.wire import decode_record
 from concurve.wire.record import HookRecord, TrialRecord
 from concurve.wire.record import Outcome as RecordedOutcome
@@ -92,9 +92,10 @@ class Progress(Protocol):
         seconds_left: float | None,
         may_grow: bool = False,
         waited_seconds: float = 0.0,
+        is_allowance: bool = False,
     ) -> None: ...
 
-    def waits(self, seconds: float, most_seconds: float, disturbs: str) -> None: ...
+    def waits(self, seconds: float, most_seconds: float, disturbs: Disturbance) -> None: ...
 
     def trial_ended(
         self, parameters: dict[str, Level], estimate: Estimate | None, status: str, cause: str
@@ -439,6 +440,7 @@ class Runner:
                 protocol.seconds_left(),
                 protocol.may_grow(),
                 self.head.waiting.waited_seconds if self.head.waiting else 0.0,
+                protocol.ends_by_allowance(),
             )
             trial = self._trial(cell, key, self._limit(protocol), protocol.coming, glanced)
             if self._is_resumed and trial.lost is None:
