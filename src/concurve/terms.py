@@ -69,10 +69,10 @@ OURS = "concurve"
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``--wait-quiet`` of a run, in seconds: it waits at most ``seconds`` for a quiet machine, and
-    has waited ``before_seconds`` before its first trial and ``during_seconds`` since, so many
-    ``times``. ``is_cut``: a wait ended for the time allowance of the run. ``busy_with`` are the
-    programs and others that kept the machine busy, with the share of the machine's CPU time that
-    each was seen to take, times seconds."""
+    has waited ``before_seconds`` before its first trial, or before it was resumed, and
+    ``during_seconds`` between its trials, so many ``times``. ``is_cut``: a wait ended for the time
+    allowance of the run. ``busy_with`` are the programs and others that kept the machine busy, with
+    the share of the machine's CPU time that each was seen to take, times seconds."""
 
     seconds: float
     before_seconds: float = 0.0
@@ -80,6 +80,20 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     times: int = 0
     is_cut: bool = False
     busy_with: dict[str, float] = {}
+
+    def and_then(self, more: Waiting) -> Waiting:
+        """Both together: ``more`` is what a run that goes on waited anew, and may wait yet."""
+        return Waiting(
+            seconds=self.waited_seconds + more.seconds,
+            before_seconds=self.before_seconds + more.before_seconds,
+            during_seconds=self.during_seconds + more.during_seconds,
+            times=self.times + more.times,
+            is_cut=self.is_cut or more.is_cut,
+            busy_with={
+                name: self.busy_with.get(name, 0.0) + more.busy_with.get(name, 0.0)
+                for name in (*self.busy_with, *more.busy_with)
+            },
+        )
 
     @property
     def waited_seconds(self) -> float:

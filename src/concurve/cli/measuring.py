@@ -23,8 +23,8 @@ from concurve.errors import ConcurveError, StoreError, StudyError
 from concurve.exports import Format, check_writable, write_run
 from concurve.host.granted import granted_cpus
 from concurve.host.machine import allowed_cpus
-from concurve.measuring.heads import again_line, draw_seed, new_head
-from concurve.measuring.laboratory import Runner, check_plan
+from concurve.measuring.heads import again_line, draw_seed, new_head, resumed_head, with_wait
+from concurve.measuring.laboratory import Runner, check_plan, nothing_left
 from concurve.measuring.quiet import Asked, asked_quiet, attached_in, quiet_machine
 from concurve.measuring.site import this_machine
 from concurve.planning.forecast import forecast, shortfall
@@ -206,10 +206,54 @@ def connected_hosts(
         yield engine
 
 
-def resume_run(head: RunHead, store: Store, files: dict[Format, Path]) -> None:
-    """Resume a run where it began: on this machine, or on its hosts."""
-    with connected_hosts([head.study], head.hosts) as hosts:
-        _measure(head, store, files, hosts, resume=True)
+def resume_run(
+    head: RunHead,
+    store: Store,
+    files: dict[Format, Path],
+    allowed: float | None = None,
+    asked: Asked | None = None,
+) -> None:
+    """Resume a run where it began: on this machine, once it is quiet if that is ``asked`` for, or
+    on its hosts. ``head`` has the time allowance that is ``allowed``, in seconds, if there is one.
+    A run that is complete needs neither the machine nor its hosts."""
+    refuse_wait_for_hosts(asked, head.hosts)
+    if _is_shown_complete(head, store, files):
+        return
+    if asked is not None:
+        # What cannot run is refused at once, and not after the wait.
+        Runner(head, store, LocalEngine()).check()
+    with quiet_as_asked(asked, [head.study]) as waiting:
+        if waiting is not None:
+            # What was waited for may have been this run.
+            head = with_wait(resumed_head(store, head.id, allowed), waiting)
+            if _is_shown_complete(head, store, files):
+                return
+        with connected_hosts([head.study], head.hosts) as hosts:
+            _measure(head, store, files, hosts, resume=True)
+
+
+def refuse_wait_for_hosts(asked: Asked | None, inventory: Inventory | None) -> None:
+    """Refuse to wait for this machine where others are measured.
+
+    Raises:
+        StudyError: so it is.
+    """
+    if asked is not None and inventory is not None:
+        raise StudyError(
+            "--wait-quiet looks at this machine, and what is resumed measures on others",
+            "without it",
+        )
+
+
+def _is_shown_complete(head: RunHead, store: Store, files: dict[Format, Path]) -> bool:
+    """Has a run no trial left? Then that is said, with its table, and its files are written."""
+    stop = nothing_left(head, store)
+    if stop is None:
+        return False
+    note(f"run {head.id} was complete ({stop.reason}): no trial was run")
+    write_run(store, head.id, files)
+    show_run(store, head.id, files.get("html"))
+    return True
 
 
 def _measure(
