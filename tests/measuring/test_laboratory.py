@@ -684,6 +684,9 @@ def test_a_client_that_is_refused_has_a_hint_at_ready(
     assert (hint in found.value.what) is (not probed and message == REFUSED)
 
 
+NEW = "; more trials are for a new run, with --repeats"
+
+
 def test_a_run_that_was_complete_is_told_as_such(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -697,7 +700,7 @@ def test_a_run_that_was_complete_is_told_as_such(
     monkeypatch.setattr(measuring, "LocalEngine", FakeEngine)
     monkeypatch.setattr(measuring, "show_run", lambda *_: None)
     measuring.resume_run(runner.head, store, {})
-    assert said == [f"run {runner.head.id} was complete (all trials done): no trial was run"]
+    assert said == [f"run {runner.head.id} was complete (all trials done): no trial was run{NEW}"]
 
 
 def test_a_run_that_was_complete_needs_no_machine(
@@ -736,7 +739,7 @@ def test_what_was_waited_for_may_be_the_run_that_is_resumed(
     monkeypatch.setattr(measuring, "show_run", lambda *_: None)
     monkeypatch.setattr(measuring, "quiet_as_asked", waited)
     measuring.resume_run(stopped, store, {}, asked=Asked(60))
-    assert said == [f"run {stopped.id} was complete (all trials done): no trial was run"]
+    assert said == [f"run {stopped.id} was complete (all trials done): no trial was run{NEW}"]
 
 
 def test_a_run_on_hosts_waits_for_no_machine(store: Store) -> None:
