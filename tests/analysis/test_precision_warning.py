@@ -71,6 +71,16 @@ def test_a_longer_run_than_the_allowance_is_told_with_its_time(store: Store) -> 
     assert re.search(r"--repeats 5\.\.\d+ --max-time \d+m should reach it", said)
 
 
+def test_cells_with_enough_trials_missed_it_too_where_time_ended_the_run(store: Store) -> None:
+    """Nor does a new run with more trials help then."""
+    rules = Rules(repeats_min=5, repeats_max=50, precision=0.02, time_allowed_seconds=0.02)
+    found = made_run(store, float, cv=0.08, rules=rules, n=(1, 2, 3))
+    assert "time allowance" in found.run.reason
+    assert [cell.status for cell in found.cells] == ["ok", "ok", "ok"], "or this tests nothing"
+    assert warning(found).startswith("3 of 3 cells missed")
+    assert "A new run" not in warning(found)
+
+
 @pytest.mark.parametrize(("rules", "cv"), [(FIXED, 0.08), (STAGED, 0.001)])
 def test_there_is_no_warning_where_none_is_due(store: Store, rules: Rules, cv: float) -> None:
     """A fixed number of trials asks for no precision."""

@@ -22,6 +22,8 @@ from concurve.wire.record import TrialRecord
 _MISSED = 1.02
 #: Why cells end that were to reach a precision.
 _FOR_PRECISION = (StopReason.PRECISION, StopReason.CAP, StopReason.TIME)
+#: None of its own: time ended the run after the cell had the least number of trials.
+_BY_TIME = (StopReason.TIME, None)
 
 
 def warnings_of(
@@ -117,14 +119,15 @@ def _has_interval(cell: CellFindings, primary: str) -> bool:
 
 
 def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...]) -> list[str]:
-    """Cells whose printed interval is wider than the precision asked for, though they got all their
-    trials; none where the number of trials was fixed, or for a figure in doubt, which is said."""
+    """Cells whose printed interval is wider than the precision asked for, though the run has ended;
+    none where the number of trials was fixed, or for a figure in doubt, which is said."""
     plan, primary = protocol.plan, head.study.primary
     asked = plan.rules.precision
+    whys = (*_FOR_PRECISION, *(_BY_TIME if protocol.stop is not None else ()))
     ended = [
         cell
         for cell in cells
-        if protocol.cells[cell.index].stop in _FOR_PRECISION and not _is_in_doubt(cell, primary)
+        if protocol.cells[cell.index].stop in whys and not _is_in_doubt(cell, primary)
     ]
     without = [cell for cell in ended if cell.trials and not _has_interval(cell, primary)]
     printed = [cell for cell in ended if _has_interval(cell, primary)]
@@ -159,7 +162,7 @@ def _more_trials(protocol: Protocol, wide: Sequence[CellFindings], primary: str)
     rules = protocol.rules
     # The width of an interval falls with the root of the number of trials.
     needed = max(cell.trials * (_precision(cell, primary) / rules.precision) ** 2 for cell in wide)
-    is_by_time = any(cell.stop is StopReason.TIME for cell in protocol.cells)
+    is_by_time = any(cell.stop in _BY_TIME and not cell.skipped for cell in protocol.cells)
     if is_by_time or not math.isfinite(needed) or not protocol.done:
         return ""
     step = 10 ** max(0, math.floor(math.log10(needed)) - 1)
