@@ -15,6 +15,7 @@ from concurve.definition.study import Extract, Hooks, Indicator, Role, Rules, St
 from concurve.engine import Problem
 from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
 from concurve.measuring.heads import new_head, with_allowance
+from concurve.measuring.judgement import ready_remedy
 from concurve.measuring.laboratory import Runner
 from concurve.store import Store
 from concurve.store.rows import TrialKey
@@ -515,6 +516,39 @@ def test_a_run_of_which_no_cell_becomes_ready_ends_after_its_first_block(store: 
     with pytest.raises(RunError, match="every cell failed; the first: was not ready"):
         runner_of(store, alone, small_study(THREE, threads=(1,))).start()
     assert len(alone.specs) == 2, "once may be chance"
+
+
+@pytest.mark.parametrize(
+    ("kind", "cause", "remedy"),
+    [("not_ready", "was not ready", "--ready-within"), ("program_failed", "", "--rejected")],
+)
+def test_a_run_whose_allowance_held_failures_alone_has_failed(
+    store: Store, kind: str, cause: str, remedy: str
+) -> None:
+    """Two of three cells were tried: no lack of time, and no trial's length."""
+    engine = FakeEngine(kind_of=lambda spec: kind)
+    rules = Rules(repeats_min=3, repeats_max=3, time_allowed_seconds=1.2)
+    notes = Notes()
+    head = runner_of(store, study=small_study(rules, threads=(1, 2, 4))).head
+    with pytest.raises(RunError, match="2 trials failed; the first, threads=") as failed:
+        Runner(head, store, engine, notes, clock=FakeClock()).start()
+    assert len(engine.specs) == 2
+    assert cause in failed.value.what and remedy in failed.value.remedy
+    assert not [text for text in notes.said if "--max-time" in text]
+    assert states(store)[-1][0] == "failed"
+    notes_of = [cell.note for cell in findings_of(store, store.find_run("last")).cells]
+    assert sum(f"fake {kind}" in note for note in notes_of) == 2
+
+
+def test_what_to_do_where_no_role_becomes_ready_fits_the_case() -> None:
+    taken = "127.0.0.1:1 accepts connections before the role was started: another program serves"
+    ended = "exited with 1 before it was ready; its standard error: bad port"
+    late = "accepted no TCP connection at 127.0.0.1:1 within 60 s"
+    assert "--ready-within" not in ready_remedy([taken]) + ready_remedy([ended, ended])
+    assert "{free_port}" in ready_remedy([taken])
+    assert "why does it end" in ready_remedy([ended])
+    assert "--ready-within" in ready_remedy([late])
+    assert "--ready-within" in ready_remedy([late, ended])
 
 
 def test_a_run_goes_on_where_another_cell_becomes_ready(store: Store) -> None:

@@ -88,7 +88,7 @@ def test_a_plan_longer_than_its_allowance_says_what_will_fit(store: Store) -> No
     plan = plan_of(study_of(repeats_min=200, repeats_max=200, time_allowed_seconds=60))
     said = shortfall(plan, forecast(plan, store))
     assert f"2 cells × 200 trials need about 3 min 20 s (as run {run} took)" in said
-    assert "60 s are allowed: of 200 blocks 60 fit; --max-time 301s has room for all" in said
+    assert "60 s are allowed: of 200 blocks 60 fit; --max-time 6m has room for all" in said
     short = plan_of(study_of(time_allowed_seconds=0.9))
     assert "of 2 blocks not even one fits" in shortfall(short, forecast(short, store))
     fits = plan_of(study_of(repeats_min=200, repeats_max=200, time_allowed_seconds=200))

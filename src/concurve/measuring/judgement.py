@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from concurve import words
@@ -39,6 +40,26 @@ CPU_SHARE_MAX = 0.8
 #: What programs say where nobody listens.
 _REFUSED = re.compile(r"connection refused|ECONNREFUSED", re.IGNORECASE)
 FREE_PORT_TEXT = f"{{{FREE_PORT}}}"
+
+
+#: What the runner says of a role that ended, or that found its port taken, before it was ready.
+_ENDED_EARLY = " before it was ready"
+_PORT_TAKEN = " before the role was started"
+
+
+def ready_remedy(details: Sequence[str]) -> str:
+    """What to look at where no role became ready, by what the records say of it."""
+    if all(_PORT_TAKEN in detail for detail in details):
+        return (
+            f"stop that program, or another port: {FREE_PORT_TEXT} in the commands is a free one, "
+            "another in each trial"
+        )
+    if all(_ENDED_EARLY in detail for detail in details):
+        return "run its command by hand: why does it end, and does it stay in the foreground?"
+    return (
+        "run its command by hand; is what is waited for right (--ready, or ready in the study "
+        "file), and the time (--ready-within, ready_within)?"
+    )
 
 
 class Judgement(NamedTuple):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurve import words
 from concurve.analysis.sentences.naming import name, subject
 from concurve.definition.study import unused_factors
+from concurve.definition.units import option_duration
 from concurve.findings.cells import CellFindings, Reject, on_hosts
 from concurve.findings.run import SKIPPED, Finding
 from concurve.planning.plan import Plan, describe
@@ -90,7 +91,7 @@ def _not_measured(head: RunHead, protocol: Protocol, state: str) -> list[str]:
         f"Not measured within the time allowance of "
         f"{words.duration(head.rules.time_allowed_seconds)}: {', '.join(missing)}. On a quieter "
         f"machine, or with less work in a trial, more fit; concurve resume {head.id} --max-time "
-        f"{protocol.seconds_for_all():.0f}s goes on."
+        f"{option_duration(protocol.seconds_for_all())} goes on."
     ]
 
 
