@@ -693,13 +693,14 @@ def test_a_client_that_is_refused_has_a_hint_at_ready(
 ) -> None:
     """Only where a server has none, and only of that failure."""
     study = small_study(THREE, threads=(1,))
+    load = Role(name="target", command=("true", "{threads}", "{free_port}"))
     server = Role(
         name="server",
         command=("true", "{free_port}"),
         end="serve",
         ready_probe=ReadyProbe(tcp="127.0.0.1:{free_port}") if probed else None,
     )
-    study = msgspec.structs.replace(study, roles=(server, *study.roles))
+    study = msgspec.structs.replace(study, roles=(server, load))
 
     class Refused(FakeEngine):
         def run(self, spec: TrialSpec) -> bytes:
@@ -707,10 +708,13 @@ def test_a_client_that_is_refused_has_a_hint_at_ready(
             failed = Outcome(kind="program_failed", role="target", message=message)
             return msgspec.json.encode(msgspec.structs.replace(record, outcome=failed))
 
+    notes = Notes()
+    head = runner_of(store, study=study).head
     with pytest.raises(RunError) as found:
-        runner_of(store, Refused(), study).start()
+        Runner(head, store, Refused(), notes, clock=FakeClock()).start()
     hint = 'nothing waits until server accepts connections: ready = "tcp:{free_port}"'
     assert (hint in found.value.what) is (not probed and message == REFUSED)
+    assert any(hint in text for text in notes.said) is not probed, "before the first trial"
 
 
 def test_a_run_that_was_complete_is_told_as_such(

@@ -7,6 +7,7 @@ from concurve.cli.streams import tell
 from concurve.definition.campaign import Campaign
 from concurve.definition.inventory import Inventory
 from concurve.definition.measured import better_of
+from concurve.definition.readiness import unawaited_before
 from concurve.definition.study import Study, choose_work
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.heads import with_attached
@@ -45,6 +46,8 @@ def print_plan(
     tell(f"precision  {_precision(plan, expected)}")
     if short := shortfall(plan, expected):
         tell(f"note    {short}")
+    if waits_for_none := unawaited_before(study):
+        tell(f"note    {waits_for_none}")
     tell(f"figure  {_figure(study)}")
     tell(f"base    {'; '.join(_bases(plan))}")
     for item in left_out:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from concurve import words
+from concurve.definition.purposes import starts_unawaited, unawaited
+from concurve.definition.readiness import nothing_waits
 from concurve.definition.study import FREE_PORT, uses
 from concurve.errors import RunError
 from concurve.measuring.hooks import shell
@@ -162,14 +163,13 @@ class Judge:
         at_once = [
             role.name
             for role in study.roles
-            if role.end == "serve" and role.ready == "launch" and role.ready_probe is None
-            if role.attach is None and role.name != record.outcome.role
+            if starts_unawaited(role) and role.name != record.outcome.role
         ]
         if not at_once:
             return []
-        port = FREE_PORT_TEXT if uses(study, FREE_PORT) else "PORT"
-        server = words.listed(at_once)
-        return [f'nothing waits until {server} accepts connections: ready = "tcp:{port}"']
+        known = next(iter(unawaited(study).values()), "PORT")
+        port = FREE_PORT_TEXT if uses(study, FREE_PORT) else known
+        return [nothing_waits(at_once, port)]
 
     def _signs(self, cell: Cell, record: TrialRecord) -> list[Contamination]:
         """Signs that other processes disturbed what the study asks for."""

@@ -17,6 +17,7 @@ from concurve.attendants import volumes
 from concurve.definition.failures import all_failed
 from concurve.definition.hiding import secrets_of
 from concurve.definition.purposes import may_load_a_stranger
+from concurve.definition.readiness import unawaited_before
 from concurve.definition.study import FREE_PORT, RUN_PASSWORD, TRIAL_FOLDER, uses
 from concurve.definition.templates import render
 from concurve.definition.units import format_count, format_duration, option_duration
@@ -279,6 +280,8 @@ class Runner:
     def start(self) -> Stop:
         """Check, store the run's head, and run it to its end."""
         with self._prepared():
+            if unawaited := unawaited_before(self.head.study):
+                self._note(f"note: {unawaited}")
             self._begin(lambda: self.store.add_run(self.head.row()))
             return self._run()
 
