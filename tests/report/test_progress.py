@@ -97,7 +97,7 @@ def test_a_long_cause_is_shown_by_its_first_clauses() -> None:
     line.trial_ended(HERE, SO_FAR, "cut short", cause)
     assert out.getvalue() == (
         "threads=4 cpus=2: cut short, time allowance: stopped with the run "
-        "(concurve show --rejected has more)\n"
+        "(concurve show last --rejected has all of it)\n"
     )
 
 

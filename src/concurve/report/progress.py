@@ -63,7 +63,7 @@ def _left(seconds: float | None, may_grow: bool) -> str:
 def _shortened(text: str) -> str:
     """A cause without its last clauses, if it is long: the report has all of it."""
     at = text.rfind("; ", 0, _CAUSE_CHARS) if len(text) > _CAUSE_CHARS else 0
-    return f"{text[:at]} (concurve show --rejected has more)" if at > 0 else text
+    return f"{text[:at]} (concurve show last --rejected has all of it)" if at > 0 else text
 
 
 class Progress:
