@@ -66,9 +66,9 @@ def figures_of(
     """The figures of a run; with scaling models if they are asked for, which take every trial and
     time. ``brief``: for a terminal, with what limits the run, which takes some of its records, and
     without what would decide between its best settings. ``rejected``: with what programs that
-    failed had written in each cell, and not for each cause alone. ``with_warned``: with what its programs
-    warned of, which takes records, too. ``trials`` are those of the run, where they are read
-    already.
+    failed had written in each cell, and not for each cause alone. ``with_warned``: with what its
+    programs warned of, which takes records, too. ``trials`` are those of the run, where they are
+    read already.
 
     Raises:
         RunError: no trial has the indicator ``best_by``.

@@ -36,7 +36,7 @@ from concurve.host import machine
 from concurve.measuring import packaged
 from concurve.measuring.ahead import Ahead, can_run_at_once
 from concurve.measuring.alike import check_alike
-from concurve.measuring.changed_programs import changed_programs
+from concurve.measuring.changed_programs import changed_programs, changed_study_file
 from concurve.measuring.disturbances import Disturbances
 from concurve.measuring.flight_recorder import with_recordings
 from concurve.measuring.folder import inside
@@ -290,6 +290,8 @@ class Runner:
         with inside(self.head.folder, f"run {self.head.id}"), self._prepared():
             self._is_resumed = True
             for text in changed_programs(self.head):
+                self._note(f"note: {text}")
+            if text := changed_study_file(self.head):
                 self._note(f"note: {text}")
             self._begin(self._go_on)
             return self._run()

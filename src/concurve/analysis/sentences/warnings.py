@@ -79,6 +79,11 @@ def _unfinished(head: RunHead, protocol: Protocol, state: str) -> list[str]:
     how = {"interrupted": "was interrupted", "failed": "failed"}.get(state, "is not complete")
     if state == "failed" and any(role.attach is not None for role in head.study.roles):
         return [f"This run {how}: {so_far}. A new run can attach the process that runs now."]
+    if state == "failed":
+        return [
+            f"This run {how}: {so_far}. If its study or command is wrong, correct it and start a "
+            f"new run; concurve resume {head.id} goes on with it as it is stored."
+        ]
     return [f"This run {how}: {so_far}; concurve resume {head.id} goes on."]
 
 
