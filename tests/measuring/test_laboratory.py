@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from concurve.analysis.run import findings_of
+from concurve.definition.extracting import parse_extract
 from concurve.definition.study import Extract, Hooks, Indicator, Role, Rules, Study
 from concurve.engine import Problem
 from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
@@ -208,6 +209,27 @@ def test_an_extract_that_never_matches_stops_at_once(store: Store) -> None:
         runner_of(store, FakeEngine(stdout="speed: 5"), extracts=(RATE,)).start()
     assert "speed: 5" in refused.value.what, "what there was instead"
     assert store.count(store.find_run("last").id) == 0
+
+
+@pytest.mark.parametrize(
+    ("program", "extract", "remedy"),
+    [
+        ("/usr/bin/wrk", RATE, '--extract wrk (tool = "wrk" in a study file)'),
+        ("./own", RATE, "a pattern that matches a line as it is printed"),
+        ("wrk", parse_extract("wrk")[0].extract, "a pattern that matches a line as it is printed"),
+    ],
+)
+def test_a_tool_whose_pattern_does_not_match_is_to_be_named(
+    store: Store, program: str, extract: Extract, remedy: str
+) -> None:
+    study = small_study(THREE, threads=(1, 2))
+    roles = (msgspec.structs.replace(study.roles[0], command=(program, "-t{threads}")),)
+    with pytest.raises(RunError) as refused:
+        runner_of(
+            store, FakeEngine(stdout="Rate: 5\n"), study, extracts=(extract,), roles=roles
+        ).start()
+    assert refused.value.remedy.startswith(remedy)
+    assert refused.value.what.splitlines()[1:] == ["    Rate: 5"]
 
 
 def test_an_extract_that_misses_later_is_an_error_of_that_trial(store: Store) -> None:

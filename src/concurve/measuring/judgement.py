@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from concurve.definition.extracting import is_of_tool, tool_of
 from concurve.definition.purposes import starts_unawaited, unawaited
 from concurve.definition.readiness import nothing_waits
 from concurve.definition.study import FREE_PORT, uses
@@ -14,7 +15,7 @@ from concurve.measuring.hooks import shell
 from concurve.planning.plan import Cell, Plan, describe
 from concurve.readings.contamination import LATE_READING, MACHINE_WIDE, Contamination
 from concurve.readings.contamination import judge as judge_machine
-from concurve.readings.extraction import MissedExtractError
+from concurve.readings.extraction import MissedExtractError, shown_lines
 from concurve.readings.hook_outputs import hooks_said
 from concurve.readings.measures import NOTHING_DONE, is_probed, measure
 from concurve.readings.operations import asked_of
@@ -222,9 +223,25 @@ class Judge:
             return Judgement("program_error", None, "no match", detail, {})
         raise self._error(
             cell,
-            f"{detail}; its end was: {missed.excerpt!r}",
-            "a pattern with one group around the figure, in the dialect of RE2",
+            f"{detail}; {shown_lines(pattern, missed.output)}",
+            self._other_pattern(missed),
         )
+
+    def _other_pattern(self, missed: MissedExtractError) -> str:
+        """What to write in place of a pattern that does not match: the tool by its name, if its
+        output is known and is not asked for so already."""
+        if missed.reason:
+            return "a pattern with one group around the figure, in the dialect of RE2"
+        name = missed.extract.role or self.plan.study.target
+        role = next((role for role in self.plan.study.roles if role.name == name), None)
+        tool = tool_of(role.command) if role is not None and role.command else None
+        if tool is not None and not is_of_tool(missed.extract, tool):
+            own = "" if name == self.plan.study.target else f"{name}."
+            return (
+                f'--extract {own}{tool} (tool = "{own}{tool}" in a study file): its figures are '
+                "known by name"
+            )
+        return "a pattern that matches a line as it is printed, with one group around the figure"
 
     def _check(self, cell: Cell, record: TrialRecord, value: float) -> Judgement | None:
         """Ask the validator: exit code 0 accepts, 1 redoes, 2 gives up; others are errors."""
