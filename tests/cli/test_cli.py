@@ -462,6 +462,14 @@ def test_a_dry_run_says_that_nothing_waits_for_a_server(lab: Lab) -> None:
     assert 'nothing waits until server accepts connections: ready = "tcp:8080"' in done.stdout
 
 
+def test_a_dry_run_refuses_what_the_run_would_refuse(lab: Lab) -> None:
+    done = lab.run("sweep", "-P", "v", "a,b", *QUICK, "--dry-run", "--", "./summ-{v}")
+    assert done.returncode == 2
+    assert "./summ-a" in done.stdout, "the plan, all the same"
+    assert 'v=a: "./summ-a" was not found' in done.stderr
+    assert "role target" not in done.stderr
+
+
 def test_a_misspelt_option_is_named_with_the_nearest_alone(lab: Lab) -> None:
     said = refused(lab, 2, "sweep", "--efort", "quick", "--", "true")
     assert "--effort" in said and "--secret" not in said and "--export-csv" not in said

@@ -598,6 +598,22 @@ def test_a_process_that_ended_is_not_to_be_resumed(store: Store) -> None:
     assert "concurve resume" not in said
 
 
+def test_a_missing_program_is_told_with_its_role_where_there_are_several(store: Store) -> None:
+    class Missing(FakeEngine):
+        def check(self, spec: TrialSpec) -> list[Problem]:
+            return [Problem(spec.roles[0].name, "not_found", "'./old' was not found")]
+
+    study = small_study(THREE, threads=(1, 2))
+    both = (*study.roles, msgspec.structs.replace(study.roles[0], name="client"))
+    for roles, where, ends in (
+        (study.roles, "threads=1: './old'", "as the command"),
+        (both, "threads=1, role target: './old'", "as the command of role target"),
+    ):
+        with pytest.raises(StudyError) as refused:
+            runner_of(store, Missing(), study, roles=roles).start()
+        assert refused.value.what.startswith(where) and refused.value.remedy.endswith(ends)
+
+
 def test_a_variable_before_a_command_is_set_by_env(store: Store) -> None:
     class Missing(FakeEngine):
         def check(self, spec: TrialSpec) -> list[Problem]:
@@ -642,7 +658,7 @@ def test_nothing_is_stored_where_a_control_or_program_is_refused(store: Store) -
                 return [self.problem]
 
         engine = Refusing()
-        said = "threads=1, role target: CAP_SYS_NICE is missing"
+        said = "threads=1: CAP_SYS_NICE is missing"
         with pytest.raises(error, match=said) as refused:
             runner_of(store, engine).start()
         assert "as root" not in refused.value.remedy, "root may lack it"

@@ -185,7 +185,9 @@ def check_plan(
                 continue
             seen.add(launch)
             for problem in engine.check(TrialSpec(trial="check", roles=_alone(role))):
-                where = f"{describe(cell.parameters)}, role {problem.role}: {problem.message}"
+                alone = len(plan.study.roles) == 1
+                of_role = "" if alone else f", role {problem.role}"
+                where = f"{describe(cell.parameters)}{of_role}: {problem.message}"
                 if role.attach is not None:
                     raise HostError(where, "the process that runs now, by its number or unit")
                 if problem.kind == "control_refused":
@@ -202,7 +204,8 @@ def _for_missing(role: RoleSpec, plan: Plan) -> str:
     if " " in role.argv[0].strip() and len(role.argv) == 1:
         whole = role.argv[0]
         return f"each word by itself: {whole} (no quotes around all of it); or sh -c {quote(whole)}"
-    return f"a program in PATH, or its path, as the command of role {role.name}"
+    of_role = "" if len(plan.study.roles) == 1 else f" of role {role.name}"
+    return f"a program in PATH, or its path, as the command{of_role}"
 
 
 def uses_volume(plan: Plan) -> bool:
