@@ -85,7 +85,7 @@ def test_a_noisy_machine_does_not_flood_the_terminal() -> None:
         "the result"
     )
     assert len(failed) == 4
-    assert failed[0].endswith("failed, the program failed: exit code 1")
+    assert failed[0] == "threads=4 cpus=2: the program failed: exit code 1"
     assert failed[2].endswith("failed, for the same reason")
     assert "for this cause (the program failed)" in failed[3]
 
