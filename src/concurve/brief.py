@@ -129,7 +129,8 @@ def _failure_outputs(store: Store, run: StoredRun, *, of_cells: bool) -> Iterato
         if not lines:
             lines, stream = _last_lines(role.stdout.text()), "standard output"
         is_said = len(lines) == 1 and lines[0].strip() in detail
-        if (lines or of_cells) and not is_said and lines not in shown:
+        is_told = bool(lines) or (of_cells and role.pid is not None)
+        if is_told and not is_said and lines not in shown:
             shown.add(lines)
             yield FailureOutput(
                 parameters=run.plan.cells[key.cell].parameters,

@@ -254,7 +254,8 @@ def test_a_level_that_fails_is_told_once_and_another_is_explained() -> None:
 
 
 class Failing(FakeEngine):
-    """One of its levels says twice on two lines why it fails; another one fails in silence."""
+    """One of its levels says on two lines why it fails, one fails in silence, and one before its
+    program is started."""
 
     def run(self, spec: TrialSpec) -> bytes:
         record = decode_record(super().run(spec))
@@ -263,7 +264,8 @@ class Failing(FakeEngine):
             return msgspec.json.encode(record)
         said = "no config\nof 2" if level == "2" else ""
         stderr = Output(bytes=len(said), head=said)
-        roles = (msgspec.structs.replace(record.roles[0], stderr=stderr),)
+        pid = None if level == "8" else 1000
+        roles = (msgspec.structs.replace(record.roles[0], stderr=stderr, pid=pid),)
         outcome = Outcome(kind="program_failed", role="target", message=f"exited with {level}")
         failed = msgspec.structs.replace(record, roles=roles, outcome=outcome)
         return msgspec.json.encode(failed)
@@ -271,7 +273,7 @@ class Failing(FakeEngine):
 
 def test_who_asks_for_what_was_rejected_sees_each_trial_and_its_output_once() -> None:
     store = Store()
-    head = new_head(small_study(TRIALS, threads=(1, 2, 4)), "normal", 1, "concurve sweep …")
+    head = new_head(small_study(TRIALS, threads=(1, 2, 8, 4)), "normal", 1, "concurve sweep …")
     Runner(head, store, Failing(), clock=FakeClock(0.001)).start()
 
     def shown(*topics: Topic) -> str:
@@ -287,9 +289,10 @@ def test_who_asks_for_what_was_rejected_sees_each_trial_and_its_output_once() ->
     assert trials.format(2) in asked and trials.format(4) in asked
     assert "no config\nof 2" in asked
     assert "role target wrote nothing (threads=4, the program failed)" in asked
-    assert asked.count("4 trials rejected") == 1
+    assert "threads=8, the program failed" not in asked, "it was never started"
+    assert asked.count("6 trials rejected") == 1
     brief = shown()
-    assert brief.count("4 trials rejected") == 1
+    assert brief.count("6 trials rejected") == 1
     assert "trial 1 attempt 2" not in brief and "wrote nothing" not in brief
 
 

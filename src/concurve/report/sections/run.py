@@ -63,7 +63,7 @@ _NONE = {
     Topic.PUBLISHED: "this study holds no published figures.",
     Topic.MODELS: "none is fitted: that takes a parameter that counts workers (--work, or work in "
     "[protocol]), with three numbers as levels or more.",
-    Topic.REJECTED: "nothing: every trial was used.",
+    Topic.REJECTED: "no trial was rejected, and none is in doubt.",
 }
 
 
