@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from concurve.definition.study import Rules, Study
+from concurve.errors import RunError
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.planning.forecast import Bought, forecast, shortfall, trials_that_fit
@@ -54,6 +55,16 @@ def test_an_earlier_run_tells_the_time(store: Store) -> None:
         plan_of(study_of(repeats_min=10, repeats_max=40, time_allowed_seconds=15)), store
     )
     assert capped is not None and capped.longest_seconds == 15.0
+
+
+def test_what_broke_off_tells_no_time(store: Store) -> None:
+    known = measured(store, study_of())
+    head = new_head(study_of(), "normal", 1, "again")
+    failing = FakeEngine(kind_of=lambda spec: "not_ready")
+    with pytest.raises(RunError):
+        Runner(head, store, failing, clock=FakeClock(7.0)).start()
+    expected = forecast(plan_of(study_of()), store)
+    assert expected is not None and expected.run == known
 
 
 def test_a_run_of_a_newer_version_tells_nothing_and_stops_nobody(store: Store) -> None:
