@@ -651,6 +651,11 @@ def _goes_on() -> Said:
     return trial_findings_of(store, store.find_run(head.id))
 
 
+@kind("failed", "This run failed: .* start a new run; concurve resume .* as it is stored")
+def _run_failed() -> Said:
+    return stored(small_study(THREE, threads=(1, 2)), FakeEngine(kind_of=lambda s: "not_ready"))
+
+
 @kind("failed-with-an-attached-process", "This run failed: .* A new run can attach")
 def _failed_attached() -> Said:
     store = Store()

@@ -86,7 +86,7 @@ def test_a_noisy_machine_does_not_flood_the_terminal() -> None:
         "the result"
     )
     assert len(failed) == 4
-    assert failed[0].endswith("failed, the program failed: exit code 1")
+    assert failed[0] == "threads=4 cpus=2: the program failed: exit code 1"
     assert failed[2].endswith("failed, for the same reason")
     assert "for this cause (the program failed)" in failed[3]
 
@@ -98,7 +98,7 @@ def test_a_long_cause_is_shown_by_its_first_clauses() -> None:
     line.trial_ended(HERE, SO_FAR, "cut short", cause)
     assert out.getvalue() == (
         "threads=4 cpus=2: cut short, time allowance: stopped with the run "
-        "(concurve show --rejected has more)\n"
+        "(concurve show last --rejected has all of it)\n"
     )
 
 

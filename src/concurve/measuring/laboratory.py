@@ -17,9 +17,10 @@ from concurve.attendants import volumes
 from concurve.definition.failures import all_failed
 from concurve.definition.hiding import secrets_of
 from concurve.definition.purposes import may_load_a_stranger
+from concurve.definition.readiness import unawaited_before
 from concurve.definition.study import FREE_PORT, RUN_PASSWORD, TRIAL_FOLDER, uses
 from concurve.definition.templates import render
-from concurve.definition.units import format_count, format_duration
+from concurve.definition.units import format_count, format_duration, option_duration
 from concurve.engine import Engine, TrialLostError
 from concurve.errors import (
     ConcurveError,
@@ -35,7 +36,7 @@ from concurve.host import machine
 from concurve.measuring import packaged
 from concurve.measuring.ahead import Ahead, can_run_at_once
 from concurve.measuring.alike import check_alike
-from concurve.measuring.changed_programs import changed_programs
+from concurve.measuring.changed_programs import changed_programs, changed_study_file
 from concurve.measuring.disturbances import Disturbances
 from concurve.measuring.flight_recorder import with_recordings
 from concurve.measuring.folder import inside
@@ -46,6 +47,7 @@ from concurve.measuring.judgement import (
     TIMED_OUT_BUSY,
     UNDECIDED,
     Judge,
+    ready_remedy,
 )
 from concurve.measuring.patience import Patience
 from concurve.measuring.quiet import Look, Waits, attached_in, looking
@@ -129,12 +131,6 @@ LIMIT_SECONDS_MIN = 0.01
 #: ones tell no more exactly.
 BEYOND_MIN = 1.25
 
-#: What to look at where no role becomes ready.
-READY_REMEDY = (
-    "run its command by hand; is what is waited for right (--ready, or ready in the study file), "
-    "and the time (--ready-within)?"
-)
-
 
 class _Limit(NamedTuple):
     """The time limit of a trial in seconds, and whether the run's allowance sets it."""
@@ -190,7 +186,9 @@ def check_plan(
                 continue
             seen.add(launch)
             for problem in engine.check(TrialSpec(trial="check", roles=_alone(role))):
-                where = f"{describe(cell.parameters)}, role {problem.role}: {problem.message}"
+                alone = len(plan.study.roles) == 1
+                of_role = "" if alone else f", role {problem.role}"
+                where = f"{describe(cell.parameters)}{of_role}: {problem.message}"
                 if role.attach is not None:
                     raise HostError(where, "the process that runs now, by its number or unit")
                 if problem.kind == "control_refused":
@@ -207,7 +205,8 @@ def _for_missing(role: RoleSpec, plan: Plan) -> str:
     if " " in role.argv[0].strip() and len(role.argv) == 1:
         whole = role.argv[0]
         return f"each word by itself: {whole} (no quotes around all of it); or sh -c {quote(whole)}"
-    return f"a program in PATH, or its path, as the command of role {role.name}"
+    of_role = "" if len(plan.study.roles) == 1 else f" of role {role.name}"
+    return f"a program in PATH, or its path, as the command{of_role}"
 
 
 def uses_volume(plan: Plan) -> bool:
@@ -298,6 +297,8 @@ class Runner:
     def start(self) -> Stop:
         """Check, store the run's head, and run it to its end."""
         with self._prepared():
+            if unawaited := unawaited_before(self.head.study):
+                self._note(f"note: {unawaited}")
             self._begin(lambda: self.store.add_run(self.head.row()))
             return self._run()
 
@@ -319,6 +320,8 @@ class Runner:
         with inside(self.head.folder, f"run {self.head.id}"), self._prepared():
             self._is_resumed = True
             for text in changed_programs(self.head):
+                self._note(f"note: {text}")
+            if text := changed_study_file(self.head):
                 self._note(f"note: {text}")
             self._begin(self._go_on)
             return self._run()
@@ -643,15 +646,18 @@ class Runner:
         left, allowed = protocol.left_of_pilot(), self.plan.rules.time_allowed_seconds
         least = protocol.done + left
         is_said = self._is_short_told or self.head.study.simulation
-        if is_said or not left or protocol.seconds_of(least) <= BEYOND_MIN * allowed:
+        if is_said or not left or not protocol.has_length:
+            return
+        each = protocol.seconds_of(1)
+        if protocol.elapsed + left * each <= BEYOND_MIN * allowed:
             return
         self._is_short_told = True
-        each = protocol.elapsed / protocol.done
         self._note(
             f"note: a trial takes about {words.duration(each)}, so about "
             f"{words.count(int(allowed / each), 'trial')} fit into {format_duration(allowed)} "
             f"(--max-time); at least {least:,} are needed. Give --max-time "
-            f"{protocol.seconds_for_all():.0f}s, or shorten the trial (of a load often -n or -d)"
+            f"{option_duration(protocol.seconds_for_all())}, or shorten the trial (of a load often "
+            "-n or -d)"
         )
 
     def _tell_refused(self, record: TrialRecord) -> None:
@@ -675,12 +681,15 @@ class Runner:
         cells = {key.cell for key in rejected}
         if len(causes) < 2 or len(cells) < len(protocol.cells) or set(causes) != {NOT_READY}:
             return
-        key, (cause, detail) = next(iter(rejected.items()))
         raise RunError(
-            f"no cell became ready; the first, {describe(self.plan.cells[key.cell].parameters)}: "
-            f"{words.why(cause, detail)}",
-            READY_REMEDY,
+            f"no cell became ready; the first, {self._described(rejected)}",
+            ready_remedy([detail for _, detail in rejected.values()]),
         )
+
+    def _described(self, rejected: Mapping[TrialKey, tuple[str, str]]) -> str:
+        """The first of these trials: its setting, and why it was rejected."""
+        key, why = next(iter(rejected.items()))
+        return f"{describe(self.plan.cells[key.cell].parameters)}: {words.why(*why)}"
 
     def _refuse_to_spoil(self, protocol: TrialProtocol, outcome: Outcome) -> None:
         """Stop before a failure is stored, where a cell that has figures fails in a run that is
@@ -738,32 +747,49 @@ class Runner:
         return f"; the program printed {line!r}" if line else ""
 
     def _refuse_failure(self, protocol: TrialProtocol) -> None:
-        """Fail if every cell failed and none was measured, or if the first trial took all time."""
+        """Fail if none was measured: every cell failed, or every trial that the time allowance had
+        room for, or the first trial took all of it.
+
+        Raises:
+            RunError: so it is.
+        """
         if any(cell.used for cell in protocol.cells):
             return
         rejected = _not_lost(protocol)
-        causes = [cause for cause, _ in rejected.values()]
-        if causes and set(causes) == {CUT}:
+        allowed = format_duration(self.plan.rules.time_allowed_seconds)
+        if rejected and {cause for cause, _ in rejected.values()} == {CUT}:
             key, (_, detail) = next(iter(rejected.items()))
-            allowed = format_duration(self.plan.rules.time_allowed_seconds)
             raise RunError(
                 f"{describe(self.plan.cells[key.cell].parameters)}: the first trial did not end "
                 f"within the time allowance of {allowed}: {detail}",
                 "a shorter trial: less work in its command, which should end by hand as well; or "
                 f"concurve resume {self.head.id} --max-time TIME, with time for all trials",
             )
-        if any(not cell.skipped for cell in protocol.cells):
+        failed = {key: why for key, why in rejected.items() if why[0] != CUT}
+        if all(cell.skipped for cell in protocol.cells):
+            what = f"every cell failed; the first: {protocol.cells[0].skipped}"
+        elif protocol.all_failed():
+            trials = words.count(len(failed), "trial")
+            what = (
+                f"no trial within the time allowance of {allowed} was measured: {trials} failed; "
+                f"the first, {self._described(failed)}"
+            )
+        else:
             return
-        remedy = f"concurve show {self.head.id}; run the command by hand"
-        if set(causes) == {NOT_READY}:
-            remedy = READY_REMEDY
-        elif set(causes) <= {TIMED_OUT, TIMED_OUT_BUSY}:
+        raise RunError(what, self._remedy_for(failed))
+
+    def _remedy_for(self, failed: Mapping[TrialKey, tuple[str, str]]) -> str:
+        """What to do where all trials failed."""
+        causes = {cause for cause, _ in failed.values()}
+        if causes == {NOT_READY}:
+            return ready_remedy([detail for _, detail in failed.values()])
+        if causes <= {TIMED_OUT, TIMED_OUT_BUSY}:
             busy = ", on a quieter machine" if TIMED_OUT_BUSY in causes else ""
-            remedy = (
+            return (
                 f"a new run with more time for a trial{busy}: --timeout TIME, or timeout in the "
                 "[protocol] of a study; how long does the command take by hand?"
             )
-        raise RunError(f"every cell failed; the first: {protocol.cells[0].skipped}", remedy)
+        return f"concurve show {self.head.id} --rejected; run the command by hand"
 
 
 def _not_lost(protocol: TrialProtocol) -> dict[TrialKey, tuple[str, str]]:

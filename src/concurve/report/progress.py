@@ -18,6 +18,7 @@ from typing import NamedTuple, TextIO
 
 from rich.cells import cell_len
 
+from concurve import words
 from concurve.estimate import Estimate
 from concurve.report import format as fmt
 from concurve.report.console import cut, fit_encoding
@@ -100,7 +101,7 @@ class _Line(NamedTuple):
 def _shortened(text: str) -> str:
     """A cause without its last clauses, if it is long: the report has all of it."""
     at = text.rfind("; ", 0, _CAUSE_CHARS) if len(text) > _CAUSE_CHARS else 0
-    return f"{text[:at]} (concurve show --rejected has more)" if at > 0 else text
+    return f"{text[:at]} (concurve show last --rejected has all of it)" if at > 0 else text
 
 
 class Progress:
@@ -196,13 +197,14 @@ class Progress:
             text = f"{value} {'each time' if same else fmt.precision(estimate)}".rstrip()
             self._estimates[tuple(parameters.items())] = text
         if cause:
-            became = f"{fmt.setting(parameters) or 'trial'}: {_STATUSES.get(status, status)}"
-            self._show_reject(became, cause, is_disturbed=status == "contaminated")
+            setting = fmt.setting(parameters) or "trial"
+            self._show_reject(setting, status, cause)
 
-    def _show_reject(self, became: str, cause: str, *, is_disturbed: bool) -> None:
+    def _show_reject(self, setting: str, status: str, cause: str) -> None:
+        became = f"{setting}: {_STATUSES.get(status, status)}"
         kind = cause.partition(":")[0]
         self._rejects[kind] += 1
-        if is_disturbed:
+        if status == "contaminated":
             # Who took how much differs from trial to trial: the result says it of all of them.
             if self._rejects[kind] == 1:
                 self.note(f"{became}, {kind}; further ones are counted in the result")
@@ -210,6 +212,8 @@ class Progress:
         again = cause in self._causes and ":" in cause
         self._causes.add(cause)
         text = f"{became}, {'for the same reason' if again else cause}"
+        if not again and kind == words.cause("program_failed"):
+            text = f"{setting}: {cause}"  # it says that it failed
         if self._rejects[kind] <= _SHOWN_OF_A_CAUSE:
             self.note(_shortened(text))
         elif self._rejects[kind] == _SHOWN_OF_A_CAUSE + 1:

@@ -292,6 +292,11 @@ class Store(Database):
             raise StoreError(
                 f"{name!r} is a campaign, not a run", f"concurve runs {name} lists its runs"
             )
+        if not rows:
+            raise StoreError(
+                f"no run {name!r}: {self.shown()} has no runs",
+                "concurve sweep and concurve run make one; --db names another store",
+            )
         raise StoreError(
             f"no run {name!r} among the {len(rows)} in {self.shown()}",
             f"{_meant(name, rows)}concurve runs lists them, by id and study; --db names another "

@@ -323,7 +323,7 @@ def _in_order(said: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _block_seconds(plan: Plan, protocol: Protocol) -> float | None:
     """The time of one block."""
-    return protocol.elapsed / protocol.done * len(plan.cells) if protocol.done else None
+    return protocol.seconds_of(len(plan.cells)) if protocol.done else None
 
 
 def _rejects(plan: Plan, protocol: Protocol) -> tuple[Reject, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurve import words
 from concurve.analysis.sentences.naming import name, subject
 from concurve.definition.study import unused_factors
+from concurve.definition.units import option_duration
 from concurve.findings.cells import CellFindings, Reject, on_hosts
 from concurve.findings.run import SKIPPED, Finding
 from concurve.planning.plan import Plan, describe
@@ -80,6 +81,11 @@ def _unfinished(head: RunHead, protocol: Protocol, state: str) -> list[str]:
     how = {"interrupted": "was interrupted", "failed": "failed"}.get(state, "is not complete")
     if state == "failed" and any(role.attach is not None for role in head.study.roles):
         return [f"This run {how}: {so_far}. A new run can attach the process that runs now."]
+    if state == "failed":
+        return [
+            f"This run {how}: {so_far}. If its study or command is wrong, correct it and start a "
+            f"new run; concurve resume {head.id} goes on with it as it is stored."
+        ]
     return [f"This run {how}: {so_far}; concurve resume {head.id} goes on."]
 
 
@@ -92,7 +98,7 @@ def _not_measured(head: RunHead, protocol: Protocol, state: str) -> list[str]:
         f"Not measured within the time allowance of "
         f"{words.duration(head.rules.time_allowed_seconds)}: {', '.join(missing)}. On a quieter "
         f"machine, or with less work in a trial, more fit; concurve resume {head.id} --max-time "
-        f"{protocol.seconds_for_all():.0f}s goes on."
+        f"{option_duration(protocol.seconds_for_all())} goes on."
     ]
 
 

@@ -117,11 +117,13 @@ def answers(findings: Findings, limits: Sequence[Limit], room: Room) -> Section 
     return Section("", (List(tuple(found)),)) if found else None
 
 
-def warnings(findings: Findings, room: Room, *, all_of_them: bool = False) -> Iterator[Block]:
+def warnings(
+    findings: Findings, room: Room, *, all_of_them: bool = False, rejects_follow: bool = False
+) -> Iterator[Block]:
     """What programs of the trials warned of, and the other warnings that matter most (trials in
     doubt have one, uneven trials another), what became of a run that is not complete, and how many
-    trials were rejected; ``all_of_them`` has all warnings, and the notes. That cells were skipped
-    is said below the table."""
+    trials were rejected, unless that follows in full; ``all_of_them`` has all warnings, and the
+    notes. That cells were skipped is said below the table."""
     every = _those(findings.sentences, "warning")
     found = [item for item in every if item.subject != SKIPPED]
     reported = [item for item in found if item.subject == REPORTED]
@@ -134,7 +136,7 @@ def warnings(findings: Findings, room: Room, *, all_of_them: bool = False) -> It
         shown.append(Paragraph(run.reason, Tone.WARNING, lead=run.state))
     if all_of_them:
         shown += _of_kind(findings, "note")
-    elif left := _left_out(findings, room, len(found) - len(kept)):
+    elif left := _left_out(findings, room, len(found) - len(kept), not rejects_follow):
         shown.append(Paragraph(left))
     if shown:
         yield List(tuple(shown))
@@ -148,13 +150,14 @@ def _first_of_each(found: Iterable[Finding]) -> list[Finding]:
     return list(first.values())
 
 
-def _left_out(findings: Findings, room: Room, warnings: int) -> str:
+def _left_out(findings: Findings, room: Room, warnings: int, with_rejects: bool) -> str:
     """``8 trials rejected: an error (8). 2 more warnings: --all``; empty if nothing is left out."""
     answers = len(list(_of_kind(findings, "answer"))[room.answers :])
     counts = {"more answer": answers, "more warning": warnings}
     said = [fmt.count(number, what) for what, number in counts.items() if number]
     more = f"{' and '.join(said)}: --all" if said else ""
-    return ". ".join(filter(None, (rejected.summary(findings, with_doubts=False), more)))
+    rejects = rejected.summary(findings, with_doubts=False) if with_rejects else ""
+    return ". ".join(filter(None, (rejects, more)))
 
 
 def limit(report: Report) -> Section | None:
