@@ -19,7 +19,7 @@ from concurve.analysis.dependence import sentences as dependence_sentences
 from concurve.analysis.ground import undirected_before
 from concurve.analysis.run import trial_findings_of
 from concurve.analysis.run.failures import FailedLoad, failure_sentences
-from concurve.definition.study import Indicator, Role, Rules, Study
+from concurve.definition.study import Hooks, Indicator, Role, Rules, Study
 from concurve.definition.study_file import parse_study
 from concurve.definition.study_line import sweep_study
 from concurve.errors import RunError, RunInterruptedError
@@ -673,6 +673,18 @@ def _hook() -> Said:
         record["hooks"] = as_json([HookRecord(hook="prepare", stderr=printed)])
 
     return stored(small_study(THREE, threads=(1, 2)), Recording(change))
+
+
+@kind("hook-that-set-no-level", "threads was probably not set")
+def _hook_of_a_level() -> Said:
+    printed = Output(bytes=18, head="ERR unknown option")
+
+    def change(_: TrialSpec, record: dict[str, Any]) -> None:
+        record["hooks"] = as_json([HookRecord(hook="prepare", stderr=printed)])
+
+    study = small_study(THREE, threads=(1, 2))
+    hooks = Hooks(prepare="set threads {threads}")
+    return stored(msgspec.structs.replace(study, hooks=hooks), Recording(change))
 
 
 def _warning(

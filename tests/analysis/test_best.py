@@ -187,6 +187,20 @@ def test_a_share_of_a_centre_of_0_is_one_of_the_other_centre() -> None:
     assert math.isfinite(both.share)
 
 
+@pytest.mark.parametrize(
+    ("block_seconds", "is_told"), [(0.01, False), (600.0, True), (None, False)]
+)
+def test_trials_that_this_allowance_would_not_hold_are_advised_with_one_that_does(
+    block_seconds: float | None, is_told: bool
+) -> None:
+    plan = make_plan(small_study(n=(1, 2)), "normal", 1)
+    columns = by_block([1.0, 1.3, 0.9, 1.2, 1.0], [1.05, 1.1, 1.0, 1.2, 0.9])
+    wall = IndicatorInfo(name="wall_seconds", label="wall time", better="lower")
+    (found,) = best_settings(plan, columns, wall, block_seconds=block_seconds)
+    assert found.trials is not None and f"--repeats {found.trials}..{found.trials}" in found.decide
+    assert (" --max-time " in found.decide) == is_told
+
+
 @pytest.mark.parametrize("times", [1, 6])
 def test_settings_with_centres_of_0_are_no_share_apart(times: int) -> None:
     plan = make_plan(small_study(n=(1, 2)), "normal", 1)
