@@ -206,6 +206,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         over_hosts=findings.run.over_hosts,
         waiting=findings.run.waiting,
         strangers=findings.run.strangers,
+        is_stolen=findings.run.is_stolen,
     )
 
 

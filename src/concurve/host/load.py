@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from concurve.terms import ANOTHER_RUN
 from concurve.wire.spec import Attach
 
 #: Places in the line ``cpu`` of ``/proc/stat``, which begins with user, nice and system.
@@ -39,12 +40,12 @@ class Process(NamedTuple):
     @property
     def whose(self) -> str:
         """Its name, or that it is of another run of concurve."""
-        return self.name if self.run is None else "another concurve run"
+        return self.name if self.run is None else ANOTHER_RUN
 
     def __str__(self) -> str:
         said = f"pid {self.pid}, nice {self.nice}"
         if self.run is not None:
-            said = f"{said}, of another concurve run, pid {self.run}"
+            said = f"{said}, of {ANOTHER_RUN}, pid {self.run}"
         return f"{self.name} ({said}) {self.share * 100:.0f} %"
 
 

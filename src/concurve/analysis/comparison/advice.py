@@ -54,7 +54,12 @@ def advice(
     waits = [run.waiting for run in runs if run.waiting is not None]
     waiting = max(waits, key=lambda each: each.waited_seconds, default=None)
     strangers = list(dict.fromkeys(name for run in runs for name in run.strangers))
-    again = run_again(any(run.over_hosts for run in runs), waiting, strangers)
+    again = run_again(
+        any(run.over_hosts for run in runs),
+        waiting,
+        strangers,
+        is_stolen=all(run.is_stolen for run in runs),
+    )
     quiet = f"{_QUIET}{again}{'' if options.in_doubt else _ALL_THE_SAME}"
     return (*said, *plan, *((quiet,) if is_doubted else ()))
 

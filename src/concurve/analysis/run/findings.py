@@ -37,7 +37,7 @@ from concurve.analysis.run.siblings import slower_siblings
 from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
 from concurve.analysis.sentences import sentences
 from concurve.analysis.shape_sentences import shape_sentences
-from concurve.analysis.strangers import strangers_of
+from concurve.analysis.strangers import is_stolen, strangers_of
 from concurve.analysis.unset import unset_of
 from concurve.errors import ComparisonError, StoreError
 from concurve.figures import FigureTable, decode_figures
@@ -379,5 +379,6 @@ def _run_info(stored: StoredRun, rejects: tuple[Reject, ...]) -> RunInfo:
         is_sweep=head.is_sweep,
         waiting=head.waiting,
         strangers=strangers_of(head.study, rejects, protocol.done),
+        is_stolen=is_stolen(rejects),
         allowed_seconds=head.rules.time_allowed_seconds,
     )

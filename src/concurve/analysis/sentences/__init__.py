@@ -10,7 +10,7 @@ from concurve.analysis.sentences.gains import greatest
 from concurve.analysis.sentences.measured import measured
 from concurve.analysis.sentences.notes import notes_of
 from concurve.analysis.sentences.warnings import warnings_of
-from concurve.analysis.strangers import strangers_of
+from concurve.analysis.strangers import is_stolen, strangers_of
 from concurve.analysis.unset import Unset
 from concurve.findings.again import run_again
 from concurve.findings.best import BestFinding
@@ -50,7 +50,9 @@ def sentences(
         if (item.slower or item.cell).index not in versions
     ]
     strangers = strangers_of(head.study, rejects, protocol.done)
-    again = run_again(plan.inventory is not None, plan.waiting, strangers)
+    again = run_again(
+        plan.inventory is not None, plan.waiting, strangers, is_stolen=is_stolen(rejects)
+    )
     by_name = speed.indicator.name if speed else ""
     told = best
     if unset is not None:
