@@ -28,7 +28,7 @@ from concurve.explain.experiments import may_be_tried
 from concurve.explain.locks import is_seen
 from concurve.explain.losses import loss_of
 from concurve.explain.others import did_not_answer, waits_for_who_is_not_held_up
-from concurve.explain.sentences import sentence
+from concurve.explain.sentences import reason, sentence
 from concurve.explain.sites import place_sentence, sites_of, stacks_of
 from concurve.explain.stacks import blocked_stacks
 from concurve.explain.verdict import Case, Verdict
@@ -330,6 +330,8 @@ def _cell(
         stacks=_stacks(own, sites),
         is_jvm=own.is_jvm,
         used=own.used if verdict.cause == "none" else "",
+        reason="" if is_withheld else reason(_levels(cell, findings), verdict),
+        remedy="" if is_withheld else verdict.remedy,
     )
 
 

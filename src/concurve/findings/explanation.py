@@ -133,7 +133,9 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     program where threads waited for locks, most readings first, by the samples ``sampled_stacks``;
     ``place`` says the first ones in a sentence where a lock is the cause. ``stacks`` divide the
     blocked time by place. ``is_jvm``: a JVM runs the threads, so samples name no line. ``used``
-    says how much CPU time a server and its load used, where nothing is named.
+    says how much CPU time a server and its load used, where nothing is named. ``reason`` is why the
+    cause is named, as a short sentence without its full stop, and ``remedy`` what to do where the
+    load is what is used up: both are empty where there is none.
     """
 
     parameters: dict[str, Level]
@@ -161,6 +163,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     stacks: tuple[BlockedStack, ...] = ()
     is_jvm: bool = False
     used: str = ""
+    reason: str = ""
+    remedy: str = ""
 
     def share_of(self, *parts: str) -> float:
         """The sum of some of the ``shares``; a part that is none of them counts as 0."""

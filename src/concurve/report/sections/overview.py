@@ -167,7 +167,8 @@ def _limit_of(limit: Limit) -> Paragraph:
     cell, where = limit.cell, f"{fmt.setting(limit.under)}: " if limit.under else ""
     if not cell.trials:
         return Paragraph(cell.evidence, lead=where.rstrip())
-    said = " ".join(filter(None, (f"{cell.evidence}{certainty(cell)}", cell.place)))
+    told = (f"{cell.evidence}{certainty(cell)}", cell.place, _remedy(cell))
+    said = " ".join(filter(None, told))
     return Paragraph(said, lead=f"{where}{_cause(cell)}")
 
 
@@ -200,8 +201,7 @@ def limit_line(
     under: dict[str, Level] | None = None,
     stops: dict[str, Level] | None = None,
 ) -> Paragraph:
-    """The same on a line: the cause, by how much it costs and how sure it is; or why none is
-    named. ``under``: the levels of the conditions, where they differ. ``stops``: the level from
+    """The same on a line: the cause, the reason and how sure it is; or why none is named. ``under``: the levels of the conditions, where they differ. ``stops``: the level from
     which on more brings nothing, if that of the cell is greater."""
     lead = f"What limits {fmt.setting(under)}" if under else _LIMIT
     before, _, after = cell.evidence.partition(": ")
@@ -209,8 +209,9 @@ def limit_line(
         text = f"no cause is named: {cell.doubt}."
     elif cell.cause != "none":
         cause = _cause(cell)
-        text = f"{cause[:1].lower()}{cause[1:]} {before.rstrip('.')}.{certainty(cell)}"
-        return Paragraph(f"{text} {cell.place}".rstrip(), lead=lead)
+        text = f"{cause[:1].lower()}{cause[1:]} {cell.reason or before.rstrip('.')}."
+        said = (f"{text}{certainty(cell)}", cell.place, _remedy(cell))
+        return Paragraph(" ".join(filter(None, said)), lead=lead)
     elif not cell.trials:
         text = f"it cannot be said: {after}"
     else:
@@ -223,6 +224,11 @@ def limit_line(
             if stops and not used:
                 text += f" What stops the growth from {fmt.setting(stops)} on is not explained."
     return Paragraph(text, Tone.SOFT, lead=lead)
+
+
+def _remedy(cell: CellExplanation) -> str:
+    """What to do about a load that is used up, as a sentence."""
+    return f"{cell.remedy[:1].upper()}{cell.remedy[1:]}." if cell.remedy else ""
 
 
 def _not_looked_for(findings: Findings) -> Paragraph | None:
