@@ -218,6 +218,7 @@ _THREADS = {
     "h2load": "h2load -t{}",
 }
 _MORE = "the load cannot ask for more: give it"
+_MORE_CPUS = f"{_MORE} more CPUs, or a machine of its own"
 
 
 def more_of_it(load: Station) -> str:

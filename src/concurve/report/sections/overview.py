@@ -201,8 +201,9 @@ def limit_line(
     under: dict[str, Level] | None = None,
     stops: dict[str, Level] | None = None,
 ) -> Paragraph:
-    """The same on a line: the cause, the reason and how sure it is; or why none is named. ``under``: the levels of the conditions, where they differ. ``stops``: the level from
-    which on more brings nothing, if that of the cell is greater."""
+    """The same on a line: the cause, the reason and how sure it is; or why none is named.
+    ``under``: the levels of the conditions, where they differ. ``stops``: the level from which on
+    more brings nothing, if that of the cell is greater."""
     lead = f"What limits {fmt.setting(under)}" if under else _LIMIT
     before, _, after = cell.evidence.partition(": ")
     if cell.cause == "in doubt":
