@@ -107,6 +107,30 @@ def halved(threads: str) -> float:
     return 2.0 / int(threads)
 
 
+@kind("greatest-level", "32 is the greatest level measured")
+def _greatest_level() -> Said:
+    return served({"8": 1.0, "16": 0.5, "32": 0.25})
+
+
+def served(seconds: dict[str, float]) -> TrialFindings:
+    """A server whose load takes so many seconds by its number of clients."""
+    study = msgspec.structs.replace(
+        small_study(THREE, clients=tuple(map(int, seconds))),
+        roles=(
+            Role(name="server", command=("serve",), end="serve", purpose="server"),
+            Role(name="load", command=("load", "{clients}"), purpose="load"),
+        ),
+        target="load",
+    )
+    engine = FakeEngine(
+        lambda spec, rng: seconds[spec.roles[1].argv[1]] * rng.lognormvariate(0, 0.005)
+    )
+    store = Store()
+    head = new_head(study, "normal", 1, "concurve sweep …")
+    Runner(head, store, engine, clock=FakeClock(0.001)).start()
+    return trial_findings_of(store, store.find_run(head.id))
+
+
 @kind("gain", r"\d+ threads are")
 def _gain() -> Said:
     return made_run(Store(), halved, threads=(1, 2))

@@ -9,6 +9,7 @@ from concurve.analysis.sentences.answers import answers_of
 from concurve.analysis.sentences.gains import greatest
 from concurve.analysis.sentences.measured import measured
 from concurve.analysis.sentences.notes import notes_of
+from concurve.analysis.sentences.untried import untried
 from concurve.analysis.sentences.warnings import warnings_of
 from concurve.analysis.strangers import is_stolen, strangers_of
 from concurve.analysis.unset import Unset
@@ -68,6 +69,7 @@ def sentences(
         if unset is not None and against_base.factor_of(plan) in unset.factors:
             compared = []
         answers = [*answers, *compared] if len(compared) > 1 else [*compared, *answers]
+    answers += untried(head, plan, best)
     if unset is not None:
         answers.insert(0, unset.answer)
     if not answers:
