@@ -108,6 +108,9 @@ def test_the_thread_time_of_a_server_that_serves_more_is_no_loss() -> None:
     said = outweighed(more, lock)
     assert said.cause == "none" and "of the loss" not in said.words
     assert "it serves 1.85 × as many operations a second all the same" in said.words
+    in_go = [trial._replace(is_go=True) for trial in more.cell.accounts]
+    assert weigh(more._replace(cell=more.cell._replace(accounts=tuple(in_go))), lock) == Weight()
+    assert weigh(more, lock) != Weight()
     as_many = Case(cell(2, [*waits, joining()], wall=1.0, rss=100 << 20), BASE, True)
     assert "it serves" not in outweighed(as_many, lock).words
 

@@ -46,8 +46,11 @@ class Weight(NamedTuple):
 def weigh(case: Case, verdict: Verdict) -> Weight:
     """The share of a verdict, and the cause with the next greatest share. A cause that cannot be
     told apart from it comes first: it has the same share. Where others had the CPUs, who waited
-    for whom is their doing, too: only a lock that threads were seen waiting for is named."""
+    for whom is their doing, too: only a lock that threads were seen waiting for is named. The
+    thread time of a Go server that serves more is no loss."""
     if case.base is None or verdict.cause == "none" or verdict.is_uncounted:
+        return Weight()
+    if case.serving and case.cell.is_go and _gained(case.cell, case.base):
         return Weight()
     share = _share(case.cell, case.base, verdict)
     if verdict.either is not None:
@@ -98,7 +101,7 @@ def outweighed(case: Case, verdict: Verdict) -> Verdict:
             part = percent(share.value)
             rest = f"that is {part} of the loss, and no cause was found for more of it"
         return best._replace(
-            cause="none", words=f"{best.words}; {rest}", limit="", parts=(), either=None
+            cause="none", words=f"{best.words}; {rest}", limit="", parts=(), either=None, remedy=""
         )
     return best
 
