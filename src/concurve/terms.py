@@ -61,7 +61,8 @@ class Factor(msgspec.Struct, frozen=True, kw_only=True):
 #: Who takes CPU time and is no program that is seen.
 HYPERVISOR = "the hypervisor"
 OTHERS = "short-lived processes"
-#: What is measured beside, under another lock.
+#: What another run of the laboratory, with its programs, is called among those: it may be measured
+#: beside, under another lock.
 ANOTHER_RUN = "another concurve run"
 #: The name of the laboratory's own process, as the kernel has it.
 OURS = "concurve"

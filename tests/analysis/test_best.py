@@ -189,6 +189,20 @@ def test_a_share_of_a_centre_of_0_is_one_of_the_other_centre() -> None:
     assert math.isfinite(both.share)
 
 
+@pytest.mark.parametrize(
+    ("block_seconds", "is_told"), [(0.01, False), (600.0, True), (None, False)]
+)
+def test_trials_that_this_allowance_would_not_hold_are_advised_with_one_that_does(
+    block_seconds: float | None, is_told: bool
+) -> None:
+    plan = make_plan(small_study(n=(1, 2)), "normal", 1)
+    columns = by_block([1.0, 1.3, 0.9, 1.2, 1.0], [1.05, 1.1, 1.0, 1.2, 0.9])
+    wall = IndicatorInfo(name="wall_seconds", label="wall time", better="lower")
+    (found,) = best_settings(plan, columns, wall, block_seconds=block_seconds)
+    assert found.trials is not None and f"--repeats {found.trials}..{found.trials}" in found.decide
+    assert (" --max-time " in found.decide) == is_told
+
+
 @pytest.mark.parametrize("times", [1, 6])
 def test_settings_with_centres_of_0_are_no_share_apart(times: int) -> None:
     plan = make_plan(small_study(n=(1, 2)), "normal", 1)
@@ -444,7 +458,22 @@ def test_where_the_trials_do_not_decide_what_seems_best_and_what_may_be_as_good_
 
 def test_a_setting_that_is_told_from_all_others_is_the_best(store: Store) -> None:
     found = made_run(store, float, n=(1, 2, 3))
-    assert "No setting is significantly faster than n=1. Use n=1." in sentences(found)
+    assert "n=1 is the fastest: n=2 is 0.50× as fast, n=3 0.33×. Use n=1." in sentences(found)
+
+
+def test_where_all_others_are_slower_each_is_told_by_how_much(store: Store) -> None:
+    """As of Redis' I/O threads on two CPUs: that no other is faster hides that they are slower."""
+    found = made_run(store, float, threads=(1, 2, 4), cv=0.005, name="slower")
+    said = sentences(found)
+    assert "threads=1 is the fastest: 2 threads are 0.50× as fast, 4 threads 0.25×. Use 1." in said
+    alike = made_run(
+        store,
+        lambda threads: {"1": 1.0, "2": 1.001, "4": 4.0}[threads],
+        threads=(1, 2, 4),
+        cv=0.02,
+        name="alike",
+    )
+    assert "is the fastest" not in sentences(alike), "2 threads may be as fast"
 
 
 def test_single_trials_tell_nothing(store: Store) -> None:

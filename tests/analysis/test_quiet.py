@@ -53,6 +53,7 @@ def run_with(
     conditions: tuple[str, ...] = (),
     threads: tuple[int, ...] = (1, 2),
     waiting: Waiting | None = None,
+    is_stolen: bool = True,
 ) -> Report:
     """A run whose last trials of a cell are disturbed: so many by its threads."""
     rules = Rules(repeats_min=TRIALS, repeats_max=TRIALS, redo_max=0, redo_share=0.0)
@@ -68,7 +69,11 @@ def run_with(
         quiet = (2.0 if spec.roles[0].argv[1] == "1" else 1.0) * generator.lognormvariate(0, 0.01)
         return quiet * (slower if is_disturbed(spec) else 1.0)
 
-    engine = FakeEngine(seconds, steal_of=lambda spec: 10**9 if is_disturbed(spec) else 0)
+    def taken(spec: TrialSpec) -> int:
+        return 10**9 if is_disturbed(spec) else 0
+
+    by = {"steal_of": taken} if is_stolen else {"foreign_of": taken}
+    engine = FakeEngine(seconds, **by)  # type: ignore[arg-type]
     store = Store()
     head = new_head(study, "normal", 1, "concurve run …")
     head = msgspec.structs.replace(head, waiting=waiting)
@@ -166,7 +171,7 @@ def test_what_to_do_is_said_once_in_a_report() -> None:
 
 def test_a_run_that_waited_is_not_told_to_wait_as_long_again() -> None:
     waiting = Waiting(seconds=300, before_seconds=300, times=1, busy_with={"cc1plus": 90.0})
-    report = run_with({"1": TRIALS - 1, "2": TRIALS - 1}, waiting=waiting)
+    report = run_with({"1": TRIALS - 1, "2": TRIALS - 1}, waiting=waiting, is_stolen=False)
     for view, text in shown(report).items():
         plain = " ".join(text.split())
         assert "--wait-quiet 5m" not in plain, view

@@ -344,6 +344,10 @@ def test_advice_names_parameters_of_python(measure: Measure) -> None:
             "then: concurve compare RUN1 RUN2 (the ids that concurve runs lists).",
             "then: concurve.compare(RUN1, RUN2) (the ids that concurve.runs() lists).",
         ),
+        (
+            "would decide: --repeats 88..88 --max-time 7m in a new run.",
+            'would decide: repeats="88..88", max_time="7m" in a new run.',
+        ),
         ("the flag '--effect' is not known", "the flag '--effect' is not known"),
         ("--mine 5 is an option of the program", "--mine 5 is an option of the program"),
     ],

@@ -210,7 +210,10 @@ def test_cpus_of_their_own_are_no_shared_ones() -> None:
     assert found is not None
     assert (found.granted, found.client_granted, found.together) == (2, 2, 4)
     assert limit_of([found]) == Limit(
-        "client", "load", "the load's 2 CPUs are used up, while the server used 0.30 (worker 0.30)"
+        "client",
+        "load",
+        "the load's 2 CPUs are used up, while the server used 0.30 CPUs (worker 0.30)",
+        remedy="the load cannot ask for more: give it more CPUs, or a machine of its own",
     )
 
 
@@ -439,7 +442,7 @@ def test_the_only_thread_of_a_load_may_be_used_up() -> None:
     limit = limit_of([found])
     assert limit is not None and (limit.cause, limit.name) == ("client", "load")
     assert limit.words == (
-        "the load's thread wrk runs 92 % of the time, while the server used 0.60 "
+        "the load's thread wrk runs 92 % of the time, while the server used 0.60 CPUs "
         "(redis-server 0.60)"
     )
     idle = serving_of(trial(server, whole("client", {"wrk": 0.6}), cpus=4), "server", ["client"])

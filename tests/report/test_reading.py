@@ -130,8 +130,8 @@ def test_a_terminal_names_the_limit_from_the_records_of_two_cells(store: Countin
     cause = f"{page.lead[0].lower()}{page.lead[1:]} "
     assert line.text.startswith(cause)
     sure = certainty(limit)
-    short = line.text.removeprefix(cause).removesuffix(sure).rstrip(".")
-    assert page.text.startswith(f"{short}: ") and page.text.endswith(sure)
+    assert limit.reason and line.text == f"{cause}{limit.reason}.{sure}"
+    assert page.text == f"{limit.evidence}{sure}"
 
 
 @pytest.mark.usefixtures("empty_charts")

@@ -28,7 +28,7 @@ from concurve.explain.experiments import may_be_tried
 from concurve.explain.locks import is_seen
 from concurve.explain.losses import loss_of
 from concurve.explain.others import did_not_answer, waits_for_who_is_not_held_up
-from concurve.explain.sentences import sentence
+from concurve.explain.sentences import reason, sentence
 from concurve.explain.sites import place_sentence, sites_of, stacks_of
 from concurve.explain.stacks import blocked_stacks
 from concurve.explain.verdict import Case, Verdict
@@ -209,6 +209,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         over_hosts=findings.run.over_hosts,
         waiting=findings.run.waiting,
         strangers=findings.run.strangers,
+        is_stolen=findings.run.is_stolen,
     )
 
 
@@ -333,6 +334,8 @@ def _cell(
         is_jvm=own.is_jvm,
         used=own.used if verdict.cause == "none" else "",
         few=_few(cell, base_cell, breakdowns, findings),
+        reason="" if is_withheld else reason(_levels(cell, findings), verdict),
+        remedy="" if is_withheld else verdict.remedy,
     )
 
 

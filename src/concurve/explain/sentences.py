@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.causes import LOSS_MIN
 from concurve.explain.losses import loss_of
@@ -43,6 +45,40 @@ def sentence(
     times = f"{ratio:.2f}" if ratio < 1.95 else f"{ratio:.1f}"
     said = f"{start} takes {times} × the thread time of {_named(base_cell, cell)}: {verdict.words}"
     return f"{said}{_ending(own, base, verdict)}."
+
+
+#: A reason has so many characters at most: with the cause before it, it takes two lines of a
+#: terminal.
+REASON_CHARS = 108
+
+#: What makes a reason long, and tells nothing that it needs: the last of these goes first.
+_ASIDES = re.compile(r" \([^()]*\)(?=[,.;:]|$| and )")
+_COST = re.compile(r", at [\d.]+ × the CPU time")
+_SHARE = re.compile(r"([\d.]+ %) of it ")
+#: What goes before what other processes did.
+_BESIDE = re.compile(r".*?, (?:while|as) (?=the hypervisor|other processes|processes outside)")
+
+
+def reason(where: str, verdict: Verdict) -> str:
+    """The reason why a cause is named, as a short sentence without its full stop: the first clause
+    of its evidence, without figures that its length has no room for. Empty where the evidence
+    begins with the reason."""
+    if verdict.is_uncounted:
+        return ""
+    said = _COST.sub("", re.split(r"; |\. ", verdict.words, maxsplit=1)[0])
+    if verdict.cause == "contamination":
+        said = _BESIDE.sub("", said, count=1)
+    if _SHARE.match(said):
+        said = _SHARE.sub(r"an operation spends \1 of its thread time ", said, count=1)
+    elif re.match(r"[\d.]+ × the CPU time", said):
+        said = f"an operation takes {said}"
+    if where:
+        said = f"With {where} {said}"
+    while len(said) > REASON_CHARS and (asides := list(_ASIDES.finditer(said))):
+        said = said[: asides[-1].start()] + said[asides[-1].end() :]
+    while len(said) > REASON_CHARS and ", " in said:
+        said = said[: said.rindex(", ")]
+    return said[:1].upper() + said[1:]
 
 
 def _uncounted(cell: CellFindings, base_cell: CellFindings, own: Breakdown, base: Breakdown) -> str:

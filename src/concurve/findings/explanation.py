@@ -135,6 +135,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     blocked time by place. ``is_jvm``: a JVM runs the threads, so samples name no line. ``used``
     says how much CPU time a server and its load used, where nothing is named. ``few`` says how
     many trials it and its base have, where these are too few for a limit in a short answer.
+    ``reason`` is why the cause is named, as a short sentence without its full stop, and ``remedy``
+    what to do where the load is what is used up: both are empty where there is none.
     """
 
     parameters: dict[str, Level]
@@ -163,6 +165,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     is_jvm: bool = False
     used: str = ""
     few: str = ""
+    reason: str = ""
+    remedy: str = ""
 
     def share_of(self, *parts: str) -> float:
         """The sum of some of the ``shares``; a part that is none of them counts as 0."""
@@ -201,8 +205,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """What limits each cell of a run. ``factors`` are those that vary; ``operation`` says what
     counts as one; ``missing`` and ``notes`` hold for all cells. ``confirmations`` are what
     experiments on the run say, the newest last. ``over_hosts``: it did not run on this machine;
-    ``waiting``: how it waited for a quiet one; ``strangers``: as of the run. ``warnings`` are what
-    programs of the trials warned of."""
+    ``waiting``: how it waited for a quiet one; ``strangers`` and ``is_stolen``: as of the run.
+    ``warnings`` are what programs of the trials warned of."""
 
     run: str
     study: str
@@ -217,3 +221,4 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     waiting: Waiting | None = None
     strangers: tuple[str, ...] = ()
+    is_stolen: bool = False

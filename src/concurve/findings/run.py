@@ -52,7 +52,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     machine does not affect them. ``over_hosts``: on the hosts of a file or of a cluster, and not on
     this machine. ``is_sweep``: options said what to measure, and no file. ``waiting``: how it
     waited for a quiet machine, if it was asked to. ``strangers``: who disturbed its trials and may
-    be the server that its command loads.
+    be the server that its command loads. ``allowed_seconds``: its time allowance.
+    ``is_stolen``: most of its trials in doubt are so for CPU time that the hypervisor took.
     """
 
     id: str
@@ -74,6 +75,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     is_sweep: bool = False
     waiting: Waiting | None = None
     strangers: tuple[str, ...] = ()
+    allowed_seconds: float | None = None
+    is_stolen: bool = False
 
 
 class LevelChange(msgspec.Struct, frozen=True, kw_only=True):

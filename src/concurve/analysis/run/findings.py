@@ -37,7 +37,8 @@ from concurve.analysis.run.siblings import slower_siblings
 from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
 from concurve.analysis.sentences import sentences
 from concurve.analysis.shape_sentences import shape_sentences
-from concurve.analysis.strangers import strangers_of
+from concurve.analysis.strangers import is_stolen, strangers_of
+from concurve.analysis.unset import unset_of
 from concurve.errors import ComparisonError, StoreError
 from concurve.figures import FigureTable, decode_figures
 from concurve.findings.cells import Dot, Reject
@@ -204,6 +205,9 @@ def analyse(
     best = best_of(plan, protocol, picked, ground, failed, advised=advised)
     if unlike:
         best = withheld_best(best, unlike)
+    unset = unset_of(plan, first)
+    if unset is not None:
+        best = withheld_best(best, unset.doubt, unset.factors)
     absent = absent_of(first, head.study)
     samples = samples_of(head, plan, protocol, tables, indicators, picked.quiet, absent, failed)
     cells = cell_findings(
@@ -231,6 +235,7 @@ def analyse(
             ground.indicator,
             ground.speed,
             first,
+            unset,
         ),
         *dependence_sentences(depends),
         *ground.said,
@@ -241,9 +246,9 @@ def analyse(
     block_seconds = _block_seconds(plan, protocol)
     claims = claims_in_doubt(head.study, samples, samples.quiet, block_seconds)
     published = published_in_doubt(head.study, samples, samples.quiet, plan.cells[0].parameters)
-    if unlike:
-        claims = withheld_claims(claims, unlike)
-        published = withheld_published(published, unlike)
+    if why := unlike or (unset.doubt if unset is not None else ""):
+        claims = withheld_claims(claims, why)
+        published = withheld_published(published, why)
     found = Findings(
         run=_run_info(stored, rejects),
         question=head.study.question,
@@ -272,7 +277,7 @@ def analyse(
         level_change=in_time.change,
         drift=in_time.drift,
     )
-    return _with_hint(found, stored)
+    return found if unset is not None else _with_hint(found, stored)
 
 
 def _with_hint(found: Findings, stored: StoredRun) -> Findings:
@@ -381,4 +386,6 @@ def _run_info(stored: StoredRun, rejects: tuple[Reject, ...]) -> RunInfo:
         is_sweep=head.is_sweep,
         waiting=head.waiting,
         strangers=strangers_of(head.study, rejects, protocol.done),
+        is_stolen=is_stolen(rejects),
+        allowed_seconds=head.rules.time_allowed_seconds,
     )

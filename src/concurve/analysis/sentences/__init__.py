@@ -11,8 +11,10 @@ from concurve.analysis.sentences.answers import answers_of
 from concurve.analysis.sentences.gains import greatest
 from concurve.analysis.sentences.measured import measured
 from concurve.analysis.sentences.notes import notes_of
+from concurve.analysis.sentences.untried import untried
 from concurve.analysis.sentences.warnings import warnings_of
-from concurve.analysis.strangers import strangers_of
+from concurve.analysis.strangers import is_stolen, strangers_of
+from concurve.analysis.unset import Unset
 from concurve.findings.again import run_again
 from concurve.findings.best import BestFinding
 from concurve.findings.cells import CellFindings, Reject
@@ -34,14 +36,16 @@ def sentences(
     asked: IndicatorInfo,
     speed: Speed | None = None,
     first: TrialRecord | None = None,
+    unset: Unset | None = None,
 ) -> list[Finding]:
     """First the answers, then the warnings that make them doubtful, those that matter most first,
     then notes on how to read them. ``asked`` is the indicator by which settings are compared,
-    ``speed`` what speed-ups are measured by."""
+    ``speed`` what speed-ups are measured by. ``unset``: factors that were probably not set, which
+    comes before all that their levels seem to differ by."""
     plan = protocol.plan
     by = (speed.by(head.study.primary) or speed.by(asked.name)) if speed else ""
     versions: dict[int, str] = {}
-    if speed:
+    if speed and unset is None:
         versions = against_base.versions(plan, cells, among, speed.indicator.label, speed.is_rate)
     is_open = False
     if speed and not versions and _prefers_base(cells, best, speed.indicator.name):
@@ -56,19 +60,31 @@ def sentences(
         if (item.slower or item.cell).index not in versions
     ]
     strangers = strangers_of(head.study, rejects, protocol.done)
-    again = run_again(plan.inventory is not None, plan.waiting, strangers)
+    again = run_again(
+        plan.inventory is not None, plan.waiting, strangers, is_stolen=is_stolen(rejects)
+    )
     by_name = speed.indicator.name if speed else ""
-    answers, further = answers_of(plan, gains, best, by_name, again)
+    told = best
+    if unset is not None:
+        # Only what chance does not do to levels that are alike is worth a word.
+        gains = [item for item in gains if item.is_gain and not item.speedup.in_doubt]
+        told = tuple(item for item in best if not unset.concerns(item))
+    answers, further = answers_of(plan, gains, told, by_name, again)
     # A speed-up by wall time says nothing where the study asks for another figure.
     if versions:
         # The base would be named because it is the first, and that reads as a decision.
         answers = [*versions.values(), *(() if is_open else answers)]
     elif speed and (not by or speed.indicator.name != WALL):
         compared = list(against_base.sentences(plan, cells, among, by))
+        if unset is not None and against_base.factor_of(plan) in unset.factors:
+            compared = []
         answers = [*answers, *compared] if len(compared) > 1 else [*compared, *answers]
+    answers += untried(head, plan, best)
+    if unset is not None:
+        answers.insert(0, unset.answer)
     if not answers:
         answers = list(measured(plan, cells, asked)) or _nothing(cells, state)
-    warnings = warnings_of(head, protocol, cells, rejects, state, first, again)
+    warnings = warnings_of(head, protocol, cells, rejects, state, first, again, unset)
     notes = [*further, *notes_of(plan, cells, speed)]
     return [
         *(Finding(kind="answer", sentence=text) for text in answers),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from concurve import words
 from concurve.analysis.sentences.naming import name, subject
+from concurve.analysis.unset import Unset
 from concurve.definition.study import unused_factors
 from concurve.definition.units import option_duration
 from concurve.findings.cells import CellFindings, Reject, on_hosts
@@ -35,9 +36,10 @@ def warnings_of(
     state: str,
     first: TrialRecord | None,
     again: str,
+    unset: Unset | None = None,
 ) -> list[Finding]:
     """All warnings; ``first`` is the record of the trial that ran first, ``again`` says what to do
-    about figures in doubt."""
+    about figures in doubt. What the hooks of ``unset`` printed is an answer already."""
     plan = protocol.plan
     before = [
         *_unfinished(head, protocol, state),
@@ -49,7 +51,7 @@ def warnings_of(
         *_doubtful(head, plan, cells, rejects, again),
         *_imprecise(head, protocol, cells),
         *_refused(first),
-        *_hooks(first),
+        *_hooks(first, unset),
     ]
     return [
         *(Finding(kind="warning", sentence=text) for text in before),
@@ -256,12 +258,14 @@ def _refused(first: TrialRecord | None) -> list[str]:
     return [f"In the first trial {said}."] if said else []
 
 
-def _hooks(first: TrialRecord | None) -> list[str]:
+def _hooks(first: TrialRecord | None, unset: Unset | None) -> list[str]:
     """What went wrong in the hooks of the first trial and in the setup of all cells, though they
-    exited with 0: the levels that they set may not have been."""
+    exited with 0: what they do besides setting levels may not have been done."""
+    told = {} if first is None else hooks_said(first)
     return [
         f"{said[:1].upper()}{said[1:]} and exited with 0: did it do its work?"
-        for said in (() if first is None else hooks_said(first))
+        for hook, said in told.items()
+        if unset is None or hook not in unset.hooks
     ]
 
 

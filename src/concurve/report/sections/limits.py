@@ -126,7 +126,12 @@ def explanation_document(explanation: Explanation, detail: Detail = Detail.BRIEF
 
 def _again(explanation: Explanation) -> str:
     """What to do about figures in doubt."""
-    return run_again(explanation.over_hosts, explanation.waiting, explanation.strangers)
+    return run_again(
+        explanation.over_hosts,
+        explanation.waiting,
+        explanation.strangers,
+        is_stolen=explanation.is_stolen,
+    )
 
 
 def bar_of(shares: dict[str, float]) -> Bar:

@@ -175,7 +175,8 @@ def _limit_of(limit: Limit) -> Paragraph:
         return Paragraph(cell.evidence, lead=where.rstrip())
     if cell.few and cell.cause in _NAMED:
         return Paragraph(f"It cannot be said: {_too_few(cell)}", lead=where.rstrip())
-    said = " ".join(filter(None, (f"{cell.evidence}{certainty(cell)}", cell.place)))
+    told = (f"{cell.evidence}{certainty(cell)}", cell.place, _remedy(cell))
+    said = " ".join(filter(None, told))
     return Paragraph(said, lead=f"{where}{_cause(cell)}")
 
 
@@ -208,9 +209,9 @@ def limit_line(
     under: dict[str, Level] | None = None,
     stops: dict[str, Level] | None = None,
 ) -> Paragraph:
-    """The same on a line: the cause, by how much it costs and how sure it is; or why none is
-    named. ``under``: the levels of the conditions, where they differ. ``stops``: the level from
-    which on more brings nothing, if that of the cell is greater."""
+    """The same on a line: the cause, the reason and how sure it is; or why none is named.
+    ``under``: the levels of the conditions, where they differ. ``stops``: the level from which on
+    more brings nothing, if that of the cell is greater."""
     lead = f"What limits {fmt.setting(under)}" if under else _LIMIT
     before, _, after = cell.evidence.partition(": ")
     if cell.cause == "in doubt":
@@ -219,8 +220,9 @@ def limit_line(
         text = f"it cannot be said: {_too_few(cell)}"
     elif cell.cause != "none":
         cause = _cause(cell)
-        text = f"{cause[:1].lower()}{cause[1:]} {before.rstrip('.')}.{certainty(cell)}"
-        return Paragraph(f"{text} {cell.place}".rstrip(), lead=lead)
+        text = f"{cause[:1].lower()}{cause[1:]} {cell.reason or before.rstrip('.')}."
+        said = (f"{text}{certainty(cell)}", cell.place, _remedy(cell))
+        return Paragraph(" ".join(filter(None, said)), lead=lead)
     elif not cell.trials:
         text = f"it cannot be said: {after}"
     else:
@@ -238,6 +240,11 @@ def limit_line(
 def _too_few(cell: CellExplanation) -> str:
     """How many trials are in where these are too few for a limit."""
     return f"too few trials are in ({cell.few})."
+
+
+def _remedy(cell: CellExplanation) -> str:
+    """What to do about a load that is used up, as a sentence."""
+    return f"{cell.remedy[:1].upper()}{cell.remedy[1:]}." if cell.remedy else ""
 
 
 def _not_looked_for(findings: Findings) -> Paragraph | None:

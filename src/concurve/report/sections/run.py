@@ -232,7 +232,7 @@ def _document(findings: Findings, found: Iterable[Section | None], detail: Detai
         ),
         version=run.version,
     )  # fmt: skip
-    again = run_again(run.over_hosts, run.waiting, run.strangers)
+    again = run_again(run.over_hosts, run.waiting, run.strangers, is_stolen=run.is_stolen)
     return once(at_detail(document, detail), [again])
 
 
