@@ -298,7 +298,9 @@ def test_the_trials_of_the_table_are_explained(store: Store) -> None:
     assert not any(cell.doubt for cell in found.cells)
     for ours, theirs in zip(found.cells, quiet.cells, strict=True):
         assert ours.shares == theirs.shares
-    assert "12 trials are set aside, as in the table: the machine was not quiet." in found.notes
+    assert (
+        "12 of 30 trials are set aside, as in the table: the machine was not quiet." in found.notes
+    )
     assert not any("in use with a doubt" in note for note in found.notes)
 
 

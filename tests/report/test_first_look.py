@@ -197,8 +197,8 @@ def test_each_condition_has_its_answer_and_its_cause_on_the_first_screen(steal: 
 def test_a_condition_in_doubt_is_answered_on_a_line() -> None:
     report = under_locks(("none", "coarse"), 10**9)
     limits = tuple(
-        Limit(group, CellExplanation(parameters=cell.parameters, cause="lock", evidence="long " * 90,
-                                     trials=5))
+        Limit(group, CellExplanation(parameters=cell.parameters, cause="lock", trials=5,
+                                     evidence="long " * 90))
         for group, cell in report.limits_by
     )  # fmt: skip
     document = brief_run_document(report, limits=limits)

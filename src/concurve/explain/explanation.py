@@ -479,11 +479,14 @@ def _notes(
     doubted = sum(reject.used for reject in findings.rejects) - set_aside
     for count, what in (
         (set_aside, "set aside, as in the table: the machine was not quiet"),
-        (doubted, "in use with a doubt: other processes took CPU time of the machine"),
+        (
+            doubted,
+            f"in use with a doubt: concurve show {findings.run.id} --rejected says of what",
+        ),
     ):
         if count:
-            are = "is" if count == 1 else "are"
-            notes.append(f"{words.count(count, 'trial')} {are} {what}.")
+            every = sum(cell.trials for cell in findings.cells)
+            notes.append(f"{words.count_of(count, every, 'trial')} {words.verb(count)} {what}.")
     cut = [cell for cell in findings.cells if cell.trials > TRIALS_READ]
     if cut:
         notes.append(f"Of cells with more trials, the first {TRIALS_READ} are read.")

@@ -58,7 +58,8 @@ def sentences(
         answers = [*answers, *compared] if len(compared) > 1 else [*compared, *answers]
     if not answers:
         answers = list(measured(plan, cells, asked)) or _nothing(cells, state)
-    warnings = warnings_of(head, protocol, cells, rejects, state, first, again)
+    is_open = any(item.is_tentative for item in best)
+    warnings = warnings_of(head, protocol, cells, rejects, state, first, again, is_open)
     notes = [*further, *notes_of(plan, cells, speed)]
     return [
         *(Finding(kind="answer", sentence=text) for text in answers),
