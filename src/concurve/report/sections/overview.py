@@ -10,7 +10,6 @@ import msgspec
 
 from concurve.findings.best import BestFinding
 from concurve.findings.explanation import (
-    NO_LOSS,
     REPORT_TRIALS,
     CellExplanation,
     Explanation,
@@ -278,7 +277,7 @@ def limit_line(
     else:
         used = f" {cell.used[:1].upper()}{cell.used[1:]}." if cell.used else ""
         compared = before.rstrip(".")
-        if not cell.evidence.rstrip(".").endswith(NO_LOSS):
+        if not cell.has_no_loss:
             text = f"not found. {compared}.{used}"
         else:
             text = f"not found. {compared}, so this comparison shows no loss.{used}"
