@@ -259,6 +259,30 @@ def test_a_lost_speedup_is_divided_and_said(store: Store) -> None:
     assert "speedup" not in written["cells"][0]
 
 
+def test_why_no_speed_up_is_divided_is_said_where_the_program_marks_its_phase(store: Store) -> None:
+    def marked(threads: int) -> TrialRecord:
+        return record(role([thread(1.0)] * threads, 1000 * threads, phase=True))
+
+    whole, part = explained(store, uneven), explained(store, marked)
+    assert not any("marks the phase `measure`" in note for note in whole.notes)
+    assert all(cell.speedup is None for cell in part.cells)
+    assert sum("marks the phase `measure`" in note for note in part.notes) == 1
+
+
+def test_speed_ups_that_are_not_those_of_the_figures_are_told(store: Store) -> None:
+    made: list[int] = []
+
+    def skewed(threads: int) -> TrialRecord:
+        """Of a few trials with two threads the third takes twice as long."""
+        made.append(threads)
+        slow = 2 if threads == 2 and made.count(2) == 3 else 1
+        return record(role([thread(1.0)] * threads, None, wall=slow * WALL // threads))
+
+    told = "those of concurve show compare the trials of each block"
+    assert any(told in note for note in explained(store, skewed).notes)
+    assert not any(told in note for note in explained(store, uneven).notes)
+
+
 class _Busy(_Engine):
     """Other processes use the machine in some blocks; its own threads then wait for them, unless
     they leave it ``alone``."""
