@@ -442,8 +442,23 @@ def test_a_quota_that_others_may_have_used_up_is_in_doubt(store: Store, make: Ma
 def test_nothing_in_use_is_refused(store: Store) -> None:
     with pytest.raises(RunError, match="every cell failed"):
         run_of(store, queueing, fails=("1", "2", "4"))
-    with pytest.raises(RunError, match="no trial in use"):
+    with pytest.raises(RunError, match="no trial in use") as refused:
         explaining.explain_run(store, store.find_run("last"))
+    assert refused.value.remedy == "another run"
+
+
+def test_the_newest_run_that_can_be_explained_is_named(store: Store) -> None:
+    run_of(store, queueing)
+    usable = run_of(store, queueing)
+    for _ in range(2):
+        with pytest.raises(RunError, match="every cell failed"):
+            run_of(store, queueing, fails=("1", "2", "4"))
+    with pytest.raises(RunError, match="no trial in use") as refused:
+        explaining.explain_run(store, store.find_run("last"))
+    rows = [row.id for row in store.runs() if store.count(row.id)]
+    assert usable in rows
+    newest = [it for it in rows if it in refused.value.remedy]
+    assert newest == [usable]
 
 
 def test_only_so_many_records_of_a_cell_are_read(

@@ -54,6 +54,8 @@ from concurve.terms import Level, joined_levels
 
 #: At most this many records of a cell are read: more would hardly change an estimate.
 TRIALS_READ = 200
+#: Among so many of the newest runs one is looked for that can be explained.
+_RUNS_TRIED = 20
 #: A cause in doubt is named if so many quiet trials of a cell say the same: one has no spread.
 QUIET_TRIALS_MIN = 2
 #: What an operation is, by what is counted.
@@ -82,7 +84,26 @@ def explain_run(store: Store, row: RunRow) -> Explanation:
     warnings = ReportedWarnings(run.used)
     read_records(store, row.id, (first, accounts, warnings))
     findings = analyse(run, first.record, warned=warnings.found(run.plan))
-    return with_experiments(store, row, explain(findings, run.head, accounts))
+    try:
+        found = explain(findings, run.head, accounts)
+    except RunError as error:
+        if other := _newest_in_use(store, row):
+            newest = f"concurve explain {other}: the newest run that has some"
+            raise RunError(error.what, newest) from None
+        raise
+    return with_experiments(store, row, found)
+
+
+def _newest_in_use(store: Store, row: RunRow) -> str:
+    """The id of the newest other run with a trial in use, among a few; empty without one."""
+    others = [other for other in reversed(store.runs(with_heads=False)) if other.id != row.id]
+    for other in others[:_RUNS_TRIED]:
+        try:
+            if stored_run(store, store.run(other.id)).used:
+                return other.id
+        except (StoreError, RunError):
+            continue  # a damaged one is none to explain
+    return ""
 
 
 def with_experiments(store: Store, row: RunRow, explanation: Explanation) -> Explanation:
