@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 
 from concurve.definition.study import Rules
-from concurve.findings.explanation import CellExplanation, Limit
+from concurve.findings.explanation import Cause, CellExplanation, Limit
 from concurve.findings.run import Report
 from concurve.report.document import Chart, Section, walk
 from concurve.report.sections.overview import limited
@@ -180,10 +180,11 @@ def test_each_condition_has_its_answer_and_its_cause_on_the_first_screen(steal: 
     evidence = (
         "With workers=4 an operation takes 4.1 × the thread time of workers=1: " + "much " * 9
     )
+    causes: tuple[Cause, ...] = ("in doubt", "cpu", "lock")
     limits = tuple(
         Limit(group, CellExplanation(parameters=cell.parameters, cause=cause, evidence=evidence,
                                      trials=5, doubt=evidence))
-        for (group, cell), cause in zip(report.limits_by, ("in doubt", "cpu", "lock"), strict=True)
+        for (group, cell), cause in zip(report.limits_by, causes, strict=True)
     )  # fmt: skip
     document = brief_run_document(report, limits=limits)
     text = [line.plain for line in lines(document, 80)]
