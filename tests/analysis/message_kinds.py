@@ -23,7 +23,7 @@ from concurve.definition.study import Indicator, Role, Rules, Study
 from concurve.definition.study_file import parse_study
 from concurve.definition.study_line import sweep_study
 from concurve.errors import RunError, RunInterruptedError
-from concurve.findings.run import Finding, TrialFindings
+from concurve.findings.run import Finding, Report, TrialFindings
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.planning.plan import make_plan
@@ -127,8 +127,29 @@ def _none() -> Said:
     return made_run(Store(), float, threads=(1, 2, 4))
 
 
+def undecided_versions() -> Report:
+    """Five trials of two versions, the new one slower by less than its noise."""
+    new = iter((1.01, 1.09, 0.99, 1.03, 1.05))
+    return made_run(
+        Store(),
+        lambda version: next(new) if version == "new" else 1.0,
+        cv=0.003,
+        version=("old", "new"),
+    )
+
+
 @kind("no-gain-of-words", "No setting is significantly")
 def _words() -> Said:
+    return made_run(Store(), lambda k: 1.0, cv=0.001, k=("a", "b"))
+
+
+@kind("version-undecided", "Whether version=new or version=old is faster cannot be said")
+def _undecided_version() -> Said:
+    return undecided_versions()
+
+
+@kind("version-alike", r"k=b is as fast as k=a by wall time, within 5 %")
+def _alike_version() -> Said:
     return made_run(Store(), lambda k: 1.0, k=("a", "b"))
 
 

@@ -129,6 +129,24 @@ def test_a_parameter_that_does_not_count_what_runs_is_said_first(store: Store) -
     assert limit_line(found.cells[2]).text.startswith("the CPUs. threads=1 already uses 1.74 of 2")
 
 
+def test_an_excess_too_small_for_a_cause_is_said_to_be_cpu_time(store: Store) -> None:
+    """As of a version that computes for 4 % longer: below what names a cause, and beyond noise."""
+
+    def make(threads: int) -> TrialRecord:
+        return record(role([thread(1.0)] * min(threads, 2), 1000 * min(threads, 2) / 1.04))
+
+    def base(threads: int) -> TrialRecord:
+        return record(role([thread(1.0)], 1000))
+
+    found = explained(store, lambda n: base(n) if n == 1 else make(n))
+    assert found.cells[1].cause == "none"
+    assert found.cells[1].evidence == (
+        "With threads=2 an operation takes 1.04 × the thread time of threads=1: 100 % of it on a "
+        "CPU; 100 % of the excess is CPU time, 4 % [4, 4 %] of the base's thread time: what costs "
+        "it is not known."
+    )
+
+
 def test_components_sum_to_the_whole(store: Store) -> None:
     for cell in explained(store).cells:
         parts = cell.per_operation
@@ -231,6 +249,26 @@ def test_single_trials_bear_no_interval(store: Store) -> None:
     assert "a single trial has no interval" in found.cells[1].evidence
     assert found.cells[0].per_operation["cpu"].low is None
     jsonschema.validate(json.loads(to_json(found)), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("trials", "fails", "few"),
+    [(2, (), "2 of threads=4, 2 of threads=1"),
+     (3, ("1",), "3 of threads=4, none of threads=1"),
+     (3, (), "")],
+)  # fmt: skip
+def test_a_short_answer_names_no_limit_from_too_few_trials(
+    store: Store, trials: int, fails: tuple[str, ...], few: str
+) -> None:
+    rules = Rules(repeats_min=trials, repeats_max=trials)
+    found = explained(store, rules=rules, fails=fails)
+    last = found.cells[-1]
+    assert (last.cause, last.few) == ("cpu", few), "explain says what the figures show"
+    text = limit_line(last).text
+    if few:
+        assert text == f"it cannot be said: too few trials are in ({few})."
+    else:
+        assert text.startswith("the CPUs.")
 
 
 def uneven(threads: int) -> TrialRecord:

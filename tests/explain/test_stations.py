@@ -469,7 +469,7 @@ def test_equal_quotas_of_several_loads_are_one_that_they_share() -> None:
 # -- servers of one thread beside strangers, and of Go ------------------------------------------
 
 
-def one_worker(cpu: float, queue: float) -> RoleRecord:
+def one_worker(cpu: float, queue: float, woken: int = 9000) -> RoleRecord:
     """nginx with one worker: the process that started it only waits, and has the same name."""
     made = ready(role("target", cpu, {"nginx": 0.001, "nginx-": cpu}, (0, 1)), queue)
     listed = tuple(
@@ -485,7 +485,7 @@ def one_worker(cpu: float, queue: float) -> RoleRecord:
             ),
         )
         for it, pid, waited, switches in zip(
-            made.threads.listed, (1, 2), (0, int(queue * SECOND)), (3, 9000), strict=True
+            made.threads.listed, (1, 2), (0, int(queue * SECOND)), (3, woken), strict=True
         )
     )
     return msgspec.structs.replace(
@@ -532,6 +532,14 @@ def test_the_only_thread_of_a_server_that_works_is_used_up() -> None:
     assert "processes outside the trial used 29 %" in said.words
     quiet = cause_of(beside(one_worker(0.6, 0.36), 0.59, 0.0), None, True)
     assert (quiet.cause, quiet.limit) == ("cpu", "nginx")
+
+
+def test_a_worker_that_never_waits_is_used_up_beside_the_process_that_started_it() -> None:
+    """Who is busy throughout is hardly ever woken, so the other was woken as often as a share of
+    it that is no longer small."""
+    said = cause_of(beside(one_worker(0.97, 0.01, woken=20), 0.22, 0.0), None, True)
+    assert (said.cause, said.limit) == ("cpu", "nginx")
+    assert "the thread nginx runs 97 % of the time (CPUs used: nginx 0.97, load 0.22)" in said.words
 
 
 def test_strangers_on_two_bound_cpus_of_many_are_seen_there() -> None:

@@ -84,6 +84,7 @@ def test_a_run_that_is_resumed_says_it(tmp_path: Path) -> None:
     Runner(head_of({"target": facts}), store, FakeEngine(), first, FakeClock()).start()
     renderer(tmp_path, "two")
     head = decode_head(store.find_run("last"))
+    store.set_state(head.id, "interrupted", "killed after its last trial")
     Runner(head, store, FakeEngine(), second, FakeClock()).resume()
     assert not any("has changed" in said for said in first.said)
     assert [said for said in second.said if "has changed since the run began" in said]

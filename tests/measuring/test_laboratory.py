@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,18 @@ import msgspec
 import pytest
 
 from concurve.analysis.run import findings_of
+from concurve.definition.inventory import Cluster, Inventory
 from concurve.definition.study import Extract, Hooks, Indicator, Role, Rules, Study
 from concurve.engine import Problem
 from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
+from concurve.host.lock import measurement_lock
 from concurve.measuring.heads import new_head, with_allowance
 from concurve.measuring.laboratory import Runner
+from concurve.measuring.quiet import Asked
 from concurve.store import Store
 from concurve.store.rows import TrialKey
 from concurve.store.run_head import RunHead, decode_head
+from concurve.terms import Waiting
 from concurve.wire import decode_record
 from concurve.wire.record import Outcome
 from concurve.wire.report import IndicatorLine
@@ -679,6 +684,9 @@ def test_a_client_that_is_refused_has_a_hint_at_ready(
     assert (hint in found.value.what) is (not probed and message == REFUSED)
 
 
+NEW = "; more trials are for a new run, with --repeats"
+
+
 def test_a_run_that_was_complete_is_told_as_such(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -692,7 +700,56 @@ def test_a_run_that_was_complete_is_told_as_such(
     monkeypatch.setattr(measuring, "LocalEngine", FakeEngine)
     monkeypatch.setattr(measuring, "show_run", lambda *_: None)
     measuring.resume_run(runner.head, store, {})
-    assert said == [f"run {runner.head.id} was complete (all trials done): no trial was run"]
+    assert said == [f"run {runner.head.id} was complete (all trials done): no trial was run{NEW}"]
+
+
+def test_a_run_that_was_complete_needs_no_machine(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was refused as busy, or as what this machine cannot run."""
+    from concurve.cli import measuring
+
+    runner = runner_of(store)
+    runner.start()
+    monkeypatch.setattr(measuring, "show_run", lambda *_: None)
+    elsewhere = Runner(runner.head, store, FakeEngine(), clock=FakeClock())
+    monkeypatch.setattr(elsewhere, "check", lambda: pytest.fail("nothing is to be run"))
+    with measurement_lock("another"):
+        assert elsewhere.resume().reason == "all trials done"
+        measuring.resume_run(runner.head, store, {}, asked=Asked(3))
+
+
+def test_what_was_waited_for_may_be_the_run_that_is_resumed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from concurve.cli import measuring
+
+    runner = runner_of(store)
+    stopped = runner.head
+    said: list[str] = []
+
+    @contextlib.contextmanager
+    def waited(*_: object) -> Iterator[Waiting]:
+        runner.resume()
+        yield Waiting(seconds=60)
+
+    store.add_run(stopped.row())
+    monkeypatch.setattr(measuring, "note", said.append)
+    monkeypatch.setattr(measuring, "LocalEngine", FakeEngine)
+    monkeypatch.setattr(measuring, "show_run", lambda *_: None)
+    monkeypatch.setattr(measuring, "quiet_as_asked", waited)
+    measuring.resume_run(stopped, store, {}, asked=Asked(60))
+    assert said == [f"run {stopped.id} was complete (all trials done): no trial was run{NEW}"]
+
+
+def test_a_run_on_hosts_waits_for_no_machine(store: Store) -> None:
+    from concurve.cli import measuring
+
+    head = msgspec.structs.replace(
+        runner_of(store).head, hosts=Inventory(hosts=(), cluster=Cluster(head="a"))
+    )
+    with pytest.raises(StudyError, match="--wait-quiet looks at this machine"):
+        measuring.resume_run(head, store, {}, asked=Asked(60))
 
 
 SAYS = "echo OK; echo 'ERR unknown option {threads}' >&2"

@@ -276,3 +276,16 @@ def test_a_stored_run_with_a_centre_of_0_ended_after_its_pilot() -> None:
     shown = replay(plan, stored, "r")
     assert shown.stop is not None and shown.stop.kind == "complete"
     assert {(cell.needed, cell.stop) for cell in shown.cells} == {(8, StopReason.PRECISION)}
+
+
+@pytest.mark.parametrize(("allowed", "left"), [(60.0, 9.0), (4.0, 1.0)])
+def test_what_the_allowance_has_no_room_for_is_known(allowed: float, left: float) -> None:
+    rules = Rules(repeats_min=6, repeats_max=6, time_allowed_seconds=allowed)
+    protocol = Protocol(make_plan(small_study(rules, threads=(1, 2)), "normal", 1))
+    assert not protocol.ends_by_allowance()
+    for _ in range(3):
+        key = protocol.next()
+        assert not isinstance(key, Stop)
+        protocol.record(Outcome(key, "ok", 1.0, 1.0, "", ""))
+    assert protocol.seconds_left() == left
+    assert protocol.ends_by_allowance() == (allowed == 4.0)

@@ -58,6 +58,9 @@ TRIALS_READ = 200
 _RUNS_TRIED = 20
 #: A cause in doubt is named if so many quiet trials of a cell say the same: one has no spread.
 QUIET_TRIALS_MIN = 2
+#: With fewer trials of a cell or of its base, a short answer names no limit: it has no room for how
+#: little that is.
+TRIALS_TOLD_MIN = 3
 #: What an operation is, by what is counted.
 _OPERATION: dict[Counted, str] = {
     "reported": "reported by the program",
@@ -356,7 +359,22 @@ def _cell(
         stacks=_stacks(own, sites),
         is_jvm=own.is_jvm,
         used=own.used if verdict.cause == "none" else "",
+        few=_few(cell, base_cell, breakdowns, findings),
     )
+
+
+def _few(
+    cell: CellFindings, base: CellFindings, breakdowns: dict[int, Breakdown], findings: Findings
+) -> str:
+    """How many trials a cell and its base have, where one has too few for a short answer; else
+    empty."""
+    sides = [cell] if base.index == cell.index else [cell, base]
+    known = {side.index: breakdowns.get(side.index) for side in sides}
+    trials = {index: found.trials if found else 0 for index, found in known.items()}
+    if min(trials.values()) >= TRIALS_TOLD_MIN:
+        return ""
+    said = (f"{trials[it.index] or 'none'} of {_levels(it, findings) or 'it'}" for it in sides)
+    return ", ".join(said)
 
 
 def _shown(own: Breakdown, base: Breakdown | None, verdict: Verdict) -> str:

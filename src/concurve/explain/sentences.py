@@ -6,11 +6,11 @@ from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.causes import LOSS_MIN
 from concurve.explain.losses import loss_of
 from concurve.explain.room import cpus_at_once, taken_by_strangers
-from concurve.explain.verdict import Verdict
+from concurve.explain.verdict import EXPLAINS, Verdict
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import NO_LOSS
 from concurve.terms import Level
-from concurve.words import count, listed
+from concurve.words import count, in_percent, listed, percent
 
 #: What is lost to a cause.
 _LOST = {
@@ -73,7 +73,27 @@ def _ending(own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
     more = excess(own, base, "total")
     if more.low is None or more.low <= 0:
         return f"; the excess is within its noise{_too_short(own)}"
-    return _UNPROVEN if verdict.unproven else _too_short(own)
+    return _made_of(own, base, more.value) if verdict.unproven else _too_short(own)
+
+
+#: The parts of the thread time, in words.
+_PARTS = {"cpu": "CPU time", "run_queue": "waiting for a CPU", "blocked": "blocked time"}
+
+
+def _made_of(own: Breakdown, base: Breakdown, amount: float) -> str:
+    """What most of an excess is, where no cause is named: a part may be beyond its noise and too
+    small for one, or may have none that the records tell."""
+    known = [name for name in _PARTS if name in own.columns and name in base.columns]
+    found = {name: excess(own, base, name) for name in known}
+    name = max(found, key=lambda part: found[part].value)
+    most, total = found[name], base.mean("total")
+    if most.low is None or most.high is None or most.low <= 0 or most.value < EXPLAINS * amount:
+        return _UNPROVEN
+    value, low, high = (in_percent(it / total) for it in (most.value, most.low, most.high))
+    return (
+        f"; {percent(min(1.0, most.value / amount))} of the excess is {_PARTS[name]}, {value} % "
+        f"[{low}, {high} %] of the base's thread time: what costs it is not known"
+    )
 
 
 def _too_short(own: Breakdown) -> str:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from concurve.explain.threads import ACTIVE_SHARE, name_of_kind, resting_threads
+from concurve.explain.threads import ACTIVE_SHARE, name_of_kind, waiting_threads
 from concurve.findings.explanation import Cause
 from concurve.readings.contamination import foreign_at_least_ns
 from concurve.readings.measures import MEASURE_PHASE
@@ -280,7 +280,7 @@ def _stations(role: RoleRecord, time: _Time, working: bool = False) -> tuple[Sta
     kinds: dict[str, list[ThreadRecord]] = {}
     busiest = max((thread.usage.cpu_ns or 0 for thread in role.threads.listed), default=0)
     least = ACTIVE_SHARE * busiest if working else 0
-    resting = {(it.pid, it.tid) for it in resting_threads(role.threads.listed)}
+    resting = {(it.pid, it.tid) for it in waiting_threads(role.threads.listed, role.wall_ns)}
     for thread in role.threads.listed:
         is_station = thread.name != ATTENDANT and (thread.pid, thread.tid) not in resting
         if is_station and (thread.usage.cpu_ns or 0) >= least:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from concurve import words
-from concurve.terms import HYPERVISOR, OTHERS, Waiting
+from concurve.terms import ANOTHER_RUN, HYPERVISOR, OTHERS, Waiting
 
 #: How a server is attached, with all that the option takes.
 ATTACH_IT = "--attach PID (or unit:NAME, container:NAME; in a study file a role with attach)"
@@ -66,6 +66,8 @@ def _end(waiting: Waiting) -> str:
     host do."""
     if waiting.busiest[:1] == (HYPERVISOR,):
         return "The hypervisor took most of the CPU time: try another machine or another hour"
+    if waiting.busiest[:1] == (ANOTHER_RUN,):
+        return "Another concurve run took most of the CPU time: measure after its end"
     if waiting.programs:
         return f"End what kept it busy ({words.listed(waiting.programs)})"
     return "End what keeps it busy (concurve doctor names it)"

@@ -133,7 +133,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     program where threads waited for locks, most readings first, by the samples ``sampled_stacks``;
     ``place`` says the first ones in a sentence where a lock is the cause. ``stacks`` divide the
     blocked time by place. ``is_jvm``: a JVM runs the threads, so samples name no line. ``used``
-    says how much CPU time a server and its load used, where nothing is named.
+    says how much CPU time a server and its load used, where nothing is named. ``few`` says how
+    many trials it and its base have, where these are too few for a limit in a short answer.
     """
 
     parameters: dict[str, Level]
@@ -161,6 +162,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     stacks: tuple[BlockedStack, ...] = ()
     is_jvm: bool = False
     used: str = ""
+    few: str = ""
 
     @property
     def has_no_loss(self) -> bool:

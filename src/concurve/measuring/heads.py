@@ -32,7 +32,8 @@ from concurve.secrets import KNOWN
 from concurve.store import Store, campaign_head, run_head
 from concurve.store.campaign_head import CampaignHead
 from concurve.store.rows import CAMPAIGN_PREFIX
-from concurve.store.run_head import RunHead
+from concurve.store.run_head import RunHead, decode_head
+from concurve.terms import Waiting
 
 #: What this process has begun: many runs may begin within a second.
 _begun: set[str] = set()
@@ -143,6 +144,30 @@ def with_allowance(head: RunHead, seconds: float) -> RunHead:
     allowed = head.rules.time_allowed_seconds
     at_start = allowed if head.allowed_at_start is None else head.allowed_at_start
     return msgspec.structs.replace(head, rules=rules, allowed_at_start=at_start)
+
+
+def with_wait(head: RunHead, waited: Waiting | None) -> RunHead:
+    """The head of a run that is resumed after a wait for a quiet machine, if it was to wait: what
+    it may wait yet is what this wait leaves."""
+    if waited is None:
+        return head
+    waiting = waited if head.waiting is None else head.waiting.and_then(waited)
+    return msgspec.structs.replace(head, waiting=waiting)
+
+
+def resumed_head(store: Store, run: str, allowed: float | None = None) -> RunHead:
+    """The head of a stored run that goes on, with another time allowance in seconds if there is
+    one.
+
+    Raises:
+        StoreError: there is no such run, or it cannot be read.
+        StudyError: its trials have used up the allowance.
+    """
+    head = decode_head(store.find_run(run))
+    if allowed is None:
+        return head
+    check_time_left(head, store, allowed)
+    return with_allowance(head, allowed)
 
 
 def check_time_left(head: RunHead, store: Store, allowed: float) -> None:

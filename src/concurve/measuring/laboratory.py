@@ -70,7 +70,7 @@ from concurve.secrets import KNOWN
 from concurve.store import Store
 from concurve.store.rows import Outcome, TrialKey
 from concurve.store.run_head import RunHead
-from concurve.terms import Level
+from concurve.terms import Disturbance, Level
 from concurve.wire import decode_record
 from concurve.wire.record import HookRecord, TrialRecord
 from concurve.wire.record import Outcome as RecordedOutcome
@@ -92,9 +92,10 @@ class Progress(Protocol):
         seconds_left: float | None,
         may_grow: bool = False,
         waited_seconds: float = 0.0,
+        is_allowance: bool = False,
     ) -> None: ...
 
-    def waits(self, seconds: float, most_seconds: float, disturbs: str) -> None: ...
+    def waits(self, seconds: float, most_seconds: float, disturbs: Disturbance) -> None: ...
 
     def trial_ended(
         self, parameters: dict[str, Level], estimate: Estimate | None, status: str, cause: str
@@ -235,6 +236,19 @@ _VOLUME_LEFT = (
 )
 
 
+def nothing_left(head: RunHead, store: Store) -> Stop | None:
+    """Why a stored run that is complete has no trial left to run; ``None`` if it has one, with the
+    allowance of this head. One that was stopped after its last trial has its hooks left.
+
+    Raises:
+        RunError: what is stored does not follow from the plan.
+    """
+    if all(run.id != head.id or run.state != "complete" for run in store.runs()):
+        return None
+    key = replay(plan_of(head), store.trials(head.id).outcomes, head.id).next()
+    return key if isinstance(key, Stop) else None
+
+
 class Runner:
     """Runs or resumes one run. Store, engine, clock, progress and site are given; ``look`` looks at
     the load of this machine, if the run waits for a quiet one."""
@@ -287,8 +301,21 @@ class Runner:
             self._begin(lambda: self.store.add_run(self.head.row()))
             return self._run()
 
+    def check(self) -> None:
+        """Refuse to resume what cannot run here, at once: whoever waits for the machine would hear
+        it after the wait only.
+
+        Raises:
+            ConcurveError: a program, a control or a secret is missing here, or the folder.
+        """
+        with inside(self.head.folder, f"run {self.head.id}"):
+            self._check()
+
     def resume(self) -> Stop:
-        """Continue after the last stored trial, in the folder where the run began."""
+        """Continue after the last stored trial, in the folder where the run began. Where nothing is
+        left to do, nothing of the machine is needed."""
+        if (ended := nothing_left(self.head, self.store)) is not None:
+            return ended
         with inside(self.head.folder, f"run {self.head.id}"), self._prepared():
             self._is_resumed = True
             for text in changed_programs(self.head):
@@ -322,11 +349,7 @@ class Runner:
     @contextlib.contextmanager
     def _prepared(self) -> Iterator[None]:
         """Check that the plan can run here, and have the machine for it alone."""
-        KNOWN.require(secrets_of(self.head.study), f"run {self.head.id}")
-        if uses(self.head.study, RUN_PASSWORD):
-            KNOWN.draw(RUN_PASSWORD_SECRET)
-        check_plan(self.plan, self.engine, self._cpus, self._site.machines)
-        check_alike(self.plan, self._site)
+        self._check()
         lock = self._site.lock(f"concurve run {self.head.id} ({self.head.study.name})")
         with interruption.handled(), lock:
             self._clear_volumes()
@@ -335,6 +358,13 @@ class Runner:
             finally:
                 if self._ahead is not None:
                     self._ahead.close()
+
+    def _check(self) -> None:
+        KNOWN.require(secrets_of(self.head.study), f"run {self.head.id}")
+        if uses(self.head.study, RUN_PASSWORD):
+            KNOWN.draw(RUN_PASSWORD_SECRET)
+        check_plan(self.plan, self.engine, self._cpus, self._site.machines)
+        check_alike(self.plan, self._site)
 
     def _clear_volumes(self) -> None:
         """Undo what killed runs have left of their volumes, if this run needs one; else say that
@@ -439,6 +469,7 @@ class Runner:
                 protocol.seconds_left(),
                 protocol.may_grow(),
                 self.head.waiting.waited_seconds if self.head.waiting else 0.0,
+                protocol.ends_by_allowance(),
             )
             trial = self._trial(cell, key, self._limit(protocol), protocol.coming, glanced)
             if self._is_resumed and trial.lost is None:

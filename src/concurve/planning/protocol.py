@@ -184,15 +184,22 @@ class Protocol:
         return any(cell.stop is None and not cell.skipped for cell in self.cells)
 
     def seconds_left(self) -> float | None:
-        """Expected time of the trials still planned, from the cells' own mean times."""
+        """Expected time of the trials still planned, from the cells' own mean times, as far as the
+        time allowance has room for them; ``None`` before the first trial."""
         if not self.done:
             return None
-        overall = self.elapsed / self.done
-        left = 0.0
-        for cell in self.cells:
-            open_trials = 0 if cell.skipped else max(0, cell.target - len(cell.used))
-            left += open_trials * (cell.seconds / len(cell.used) if cell.used else overall)
-        return min(left, max(0.0, self.allowance_left()))
+        return min(self._seconds_planned(), max(0.0, self.allowance_left()))
+
+    def ends_by_allowance(self) -> bool:
+        """Is the time allowance expected to end before the trials that are still planned?"""
+        return self.done > 0 and self._seconds_planned() > self.allowance_left()
+
+    def _seconds_planned(self) -> float:
+        return sum(
+            max(0, cell.target - len(cell.used)) * self._expected(index)
+            for index, cell in enumerate(self.cells)
+            if not cell.skipped
+        )
 
     def allowance_left(self) -> float:
         """What is left of the time allowance, in seconds; negative where more was taken."""

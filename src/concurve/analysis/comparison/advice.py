@@ -125,16 +125,47 @@ def _plan(
         )
     most = max(number for number in wanted if number is not None)
     if most <= have:
-        return (
-            f"{have} trials of each show a difference of {share} {_POWER}, but "
-            "these differences are about as large as that: another --effect would decide.",
-        )
+        return _about_as_large(undecided, effect)
     alike = ", if they spread as these do" if any(cell.is_doubted for cell in undecided) else ""
     return (
-        f"{words.count(most - have, 'more trial')} of each would show a difference of {share} "
+        f"{words.count(most, 'trial')} of each would show a difference of {share} "
         f"{_POWER}{alike}: --repeats {most}..{most} in a new run (about {_time(most, sides)}).",
         *_by_cpu_time(undecided, most, sides),
     )
+
+
+def _about_as_large(undecided: Sequence[CellComparison], effect: float) -> tuple[str, ...]:
+    """That the trials are enough for a difference as large as the effect, and that these are about
+    so large: on which side of it they lie is open, and may stay so with any number."""
+    said = [
+        " ".join(filter(None, (_difference(cell.ratio), _where(cell.parameters))))
+        for cell in undecided[:_NAMED_MAX]
+        if cell.ratio is not None
+    ]
+    more = f"; and {len(undecided) - _NAMED_MAX} more" if len(undecided) > _NAMED_MAX else ""
+    is_one = len(undecided) == 1
+    lies = "lies across" if is_one else "lie across"
+    if not all(_is_across(cell.ratio, effect) for cell in undecided):
+        lies = "is about as large as" if is_one else "are about as large as"
+    return (
+        f"{'; '.join(said)}{more} {lies} the effect of {_share(effect)}: another --effect would "
+        "decide.",
+    )
+
+
+def _is_across(ratio: Estimate | None, effect: float) -> bool:
+    """Does the interval hold a ratio that is off by just the effect, up or down?"""
+    if ratio is None or ratio.low is None or ratio.high is None:
+        return False
+    edges = (1 + effect, 1 / (1 + effect))
+    return any(ratio.low <= edge <= ratio.high for edge in edges)
+
+
+def _difference(ratio: Estimate) -> str:
+    """``4.5 % [3.5, 5.4 %]``: by how much new lies above base, or below it (negative)."""
+    ends = (ratio.low, ratio.high)
+    low, high = (words.in_percent((ratio.value if it is None else it) - 1) for it in ends)
+    return f"{words.in_percent(ratio.value - 1)} % [{low}, {high} %]"
 
 
 def _by_cpu_time(

@@ -198,7 +198,7 @@ def _decide_open(
     have = min(len(item.ranked.values) for item in found)
     trials = max(have + 1, *known)
     return (
-        f"about {words.count(trials - have, 'more trial')} of each would decide: "
+        f"about {words.count(trials, 'trial')} of each would decide: "
         f"--repeats {trials}..{trials} in a new run",
         trials,
     )
@@ -247,7 +247,7 @@ def _decide_pair(found: Gap, confidence: float) -> tuple[str, int | None]:
     trials = max(trials, have + 1)
     what = f"a difference of {words.share(EFFECT)}" if is_close else "that, if it is true,"
     return (
-        f"{seem}; {words.count(trials - have, 'more trial')} of each would show {what} with a "
+        f"{seem}; {words.count(trials, 'trial')} of each would show {what} with a "
         f"power of 80 %: --repeats {trials}..{trials} in a new run",
         trials,
     )

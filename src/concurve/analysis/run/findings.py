@@ -276,24 +276,31 @@ def analyse(
 
 
 def _with_hint(found: Findings, stored: StoredRun) -> Findings:
-    """The findings with what ``compare`` says of CPU time, last of the answers, where these leave
-    open which level of the only factor is faster."""
+    """The findings with what ``compare`` says of CPU time, and of named levels how many trials
+    would decide, last of the answers, where these leave open which level of the only factor is
+    faster."""
     plan = stored.plan
     varied = [item for item in found.factors if len(item.levels) > 1]
-    is_asked = found.ranked == found.primary != "cpu_seconds" and not found.run.simulation
+    is_asked = found.ranked == found.primary and not found.run.simulation
     if not is_asked or len(varied) != 1 or varied[0].work:
         return found
     if _is_decided(found, varied[0].name):
         return found
-    from concurve.analysis.comparison.compare import cpu_time_hint  # few runs are compared
+    from concurve.analysis.comparison.compare import of_undecided_levels  # few runs are compared
 
     factor, base = varied[0], plan.study.base.get(varied[0].name, varied[0].levels[0])
     levels = [base, *(level for level in factor.levels if level != base)]
     try:
-        hints = cpu_time_hint(with_trials(found, stored), factor.name, levels)
+        more = of_undecided_levels(with_trials(found, stored), factor.name, levels)
     except ComparisonError:  # of a figure that has no better direction, say
         return found
-    said = [*found.sentences, *(Finding(kind="answer", sentence=text) for text in hints)]
+    hints = more.hints if found.primary != "cpu_seconds" else ()
+    # What would decide between numbers is said of the best setting, where it is open.
+    best = found.best_overall
+    is_named = all(isinstance(level, str) for level in factor.levels)
+    is_open = is_named and best is not None and best.recommended is not None
+    texts = [*(more.plan if is_open else ()), *hints]
+    said = [*found.sentences, *(Finding(kind="answer", sentence=text) for text in texts)]
     return msgspec.structs.replace(found, sentences=_in_order(said))
 
 

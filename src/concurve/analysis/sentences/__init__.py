@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from concurve.analysis import against_base
 from concurve.analysis.against_base import Among
 from concurve.analysis.ground import WALL, Speed
@@ -41,6 +43,13 @@ def sentences(
     versions: dict[int, str] = {}
     if speed:
         versions = against_base.versions(plan, cells, among, speed.indicator.label, speed.is_rate)
+    is_open = False
+    if speed and not versions and _prefers_base(cells, best, speed.indicator.name):
+        label = speed.indicator.label
+        versions, are_alike = against_base.undecided_versions(plan, cells, among, label)
+        is_open = bool(versions) and not are_alike
+        if are_alike:  # which others are as good is said by the comparison
+            best = tuple(msgspec.structs.replace(item, as_good=()) for item in best)
     gains = [
         item
         for item in greatest(plan, cells, among, by, best)
@@ -52,7 +61,8 @@ def sentences(
     answers, further = answers_of(plan, gains, best, by_name, again)
     # A speed-up by wall time says nothing where the study asks for another figure.
     if versions:
-        answers = [*versions.values(), *answers]
+        # The base would be named because it is the first, and that reads as a decision.
+        answers = [*versions.values(), *(() if is_open else answers)]
     elif speed and (not by or speed.indicator.name != WALL):
         compared = list(against_base.sentences(plan, cells, among, by))
         answers = [*answers, *compared] if len(compared) > 1 else [*compared, *answers]
@@ -66,6 +76,17 @@ def sentences(
         *warnings,
         *(Finding(kind="note", sentence=text) for text in notes),
     ]
+
+
+def _prefers_base(
+    cells: tuple[CellFindings, ...], best: tuple[BestFinding, ...], speed: str
+) -> bool:
+    """Is the base of all cells the setting to use, by what speed-ups are measured by?"""
+    if len(best) != 1 or best[0].recommended is None or best[0].indicator != speed:
+        return False
+    bases = {cell.base for cell in cells if cell.base is not None}
+    named = best[0].recommended.items()
+    return all(named <= cells[index].parameters.items() for index in bases)
 
 
 def _nothing(cells: tuple[CellFindings, ...], state: str) -> list[str]:

@@ -187,7 +187,12 @@ def _pointed(
         which = f", which seems {fast}" if fast else ""
         pointed = f"The figures point to {describe(item.leader)}{which}."
     else:
-        best = f"{leader} {'seems' if is_one else 'seem'} best{f', {fast}' if fast else ''}"
+        best = f"{leader} {'seems' if is_one else 'seem'} best"
+        if gain is not None and gain.most is not None and not _is_apart(item, speed):
+            # The table shows a greater speed-up of another one.
+            is_most = item.named.items() <= gain.most.parameters.items()
+            best += "" if is_most else f" by {'its' if is_one else 'their'} median"
+        best += f", {fast}" if fast else ""
         pointed = f"{best}{_rivals(plan, item, others)}."
     return " ".join(filter(None, (pointed, seems, _decide(item))))
 

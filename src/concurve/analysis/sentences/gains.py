@@ -20,7 +20,8 @@ class Greatest(NamedTuple):
     is, that of the setting that is named, else the greatest. ``by`` says by what, where the study
     asks for another indicator. ``speedup`` has the interval that decided, which holds for the
     choice among all speed-ups. ``slower``: the only other setting than the base, if it is
-    significantly slower; then the speed-up is its own."""
+    significantly slower; then the speed-up is its own. ``most``: the cell with the greatest
+    speed-up, which need not be that with the best median: speed-ups are compared block by block."""
 
     group: str
     cell: CellFindings
@@ -29,6 +30,7 @@ class Greatest(NamedTuple):
     by: str
     speedup: Estimate
     slower: CellFindings | None = None
+    most: CellFindings | None = None
 
 
 def greatest(
@@ -62,7 +64,7 @@ def greatest(
         base = cells[most.index if most.base is None else most.base]
         slower = _only_slower(measured, compared, among)
         judged = _judged(slower or most, compared, among)
-        yield Greatest(group, most, base, gain is not None, by, judged, slower)
+        yield Greatest(group, most, base, gain is not None, by, judged, slower, ranking[0])
 
 
 def speedups_compared(cells: tuple[CellFindings, ...]) -> int:

@@ -146,11 +146,34 @@ def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...
     found = f"{begun}: {where} {reached}." if alone else f"{begun}, {where} by most {reached}."
     coarse = sum(_is_coarse(cell, primary, asked) for cell in wide)
     if not coarse:
-        return [found]
+        return [f"{found}{_more_trials(protocol, wide, primary)}"]
     which = "" if coarse == len(wide) else f" of {coarse} of them"
     return [
         f"{found} The step of the clock{which} alone is as wide: longer trials, or a finer clock."
     ]
+
+
+def _more_trials(protocol: Protocol, wide: Sequence[CellFindings], primary: str) -> str:
+    """The options of a new run that should reach the precision, where all cells had the trials that
+    they may have: to resume adds none. Empty where time ended the run, which is said with its
+    remedy."""
+    rules = protocol.rules
+    # The width of an interval falls with the root of the number of trials.
+    needed = max(cell.trials * (_precision(cell, primary) / rules.precision) ** 2 for cell in wide)
+    is_by_time = any(cell.stop is StopReason.TIME for cell in protocol.cells)
+    if is_by_time or not math.isfinite(needed) or not protocol.done:
+        return ""
+    step = 10 ** max(0, math.floor(math.log10(needed)) - 1)
+    trials = max(math.ceil(needed / step) * step, rules.repeats_max + 1)
+    running = sum(not cell.skipped for cell in protocol.cells)
+    seconds = protocol.seconds_of(trials * running)
+    time = ""
+    if seconds > rules.time_allowed_seconds:
+        time = f" --max-time {math.ceil(1.1 * seconds / 60)}m"
+    return (
+        f" A new run with --repeats {rules.repeats_min}..{trials}{time} should reach it, in about "
+        f"{words.duration(seconds)}; resume adds no trials."
+    )
 
 
 def _is_coarse(cell: CellFindings, primary: str, asked: float) -> bool:

@@ -56,6 +56,9 @@ _LIMITS = {
     "none": "No limit was found",
 }
 
+#: Those that say what limits a cell.
+_NAMED = _LIMITS.keys() - {"none", "in doubt"}
+
 #: The resources that these name already. Others are names of threads, which may be any word.
 _RESOURCES = {"cpu": "CPUs", "client": "load"}
 
@@ -122,11 +125,10 @@ def _limit_in(
     """What limits a cell, in the words that there is room for; ``None`` where there is none for why
     no cause is named. Of several conditions none is left out: each is as much asked for."""
     is_unnamed = limit.cell.cause == "in doubt" and not room.doubts
-    if len(limits) > 1 and (is_unnamed or room.answers < _ALL):
-        return _short_limit(limit)
-    if is_unnamed:
+    if is_unnamed and len(limits) == 1:
         return None
-    return limit_line(limit.cell, limit.under, recommended_below(findings, limit))
+    whole = limit_line(limit.cell, limit.under, recommended_below(findings, limit))
+    return _short_limit(limit, whole) if is_unnamed or room.answers < _ALL else whole
 
 
 def _told(findings: Findings, room: Room) -> list[Finding]:
@@ -228,6 +230,8 @@ def _limit_of(limit: Limit) -> Paragraph:
     cell, where = limit.cell, f"{fmt.setting(limit.under)}: " if limit.under else ""
     if not cell.trials:
         return Paragraph(cell.evidence, lead=where.rstrip())
+    if cell.few and cell.cause in _NAMED:
+        return Paragraph(f"It cannot be said: {_too_few(cell)}", lead=where.rstrip())
     said = " ".join(filter(None, (f"{cell.evidence}{certainty(cell)}", cell.place)))
     return Paragraph(said, lead=f"{where}{_cause(cell)}")
 
@@ -268,6 +272,8 @@ def limit_line(
     before, _, after = cell.evidence.partition(": ")
     if cell.cause == "in doubt":
         text = f"no cause is named: {cell.doubt}."
+    elif cell.few and cell.cause in _NAMED:
+        text = f"it cannot be said: {_too_few(cell)}"
     elif cell.cause != "none":
         cause = _cause(cell)
         text = f"{cause[:1].lower()}{cause[1:]} {before.rstrip('.')}.{certainty(cell)}"
@@ -286,16 +292,22 @@ def limit_line(
     return Paragraph(text, Tone.SOFT, lead=lead)
 
 
-def _short_limit(limit: Limit) -> Paragraph:
-    """The same in about a line, where several are told: without what an operation takes."""
-    cell, lead = limit.cell, f"What limits {fmt.setting(limit.under)}"
+def _short_limit(limit: Limit, whole: Paragraph) -> Paragraph:
+    """The ``whole`` line in fewer words: a cause without what an operation takes."""
+    cell = limit.cell
     if cell.cause == "in doubt":
-        return Paragraph("no cause is named: the machine was not quiet.", lead=lead)
-    if cell.cause == "none":
-        return limit_line(cell, limit.under)
-    cause = _cause(cell)
-    text = f"{cause[:1].lower()}{cause[1:]}{certainty(cell)} {cell.place}".rstrip()
-    return Paragraph(text, lead=lead)
+        text = "no cause is named: the machine was not quiet."
+    elif cell.few or cell.cause not in _NAMED:
+        return whole
+    else:
+        cause = _cause(cell)
+        text = f"{cause[:1].lower()}{cause[1:]}{certainty(cell)} {cell.place}".rstrip()
+    return Paragraph(text, lead=whole.lead)
+
+
+def _too_few(cell: CellExplanation) -> str:
+    """How many trials are in where these are too few for a limit."""
+    return f"too few trials are in ({cell.few})."
 
 
 def _not_looked_for(findings: Findings) -> Paragraph | None:
