@@ -239,7 +239,7 @@ def _doubt() -> Said:
     return run_with({"1": 25, "2": 25}, slower=1.6)
 
 
-@kind("cell-in-doubt", "threads=.* is in doubt")
+@kind("cell-in-doubt", r"\d+ of \d+ trials are in doubt .* leave threads=")
 def _cell_in_doubt() -> Said:
     return run_with({"1": 22})
 
@@ -269,35 +269,39 @@ WAITED: dict[str, Any] = {
 }
 
 
-@kind("in-doubt-after-all-waits", "(All|Both) .*cells are in doubt .* all it was given")
+@kind("in-doubt-after-all-waits", ".* leave (all|both) .*cells in doubt .* all it was given")
 def _all_waits() -> Said:
     return _waited(**WAITED, during_seconds=280.0)
 
 
-@kind("in-doubt-after-waits", "(All|Both) .*cells are in doubt .* does not help")
+@kind("in-doubt-after-waits", ".* leave (all|both) .*cells in doubt .* does not help")
 def _some_waits() -> Said:
     return _waited(True, **WAITED, during_seconds=40.0)
 
 
-@kind("in-doubt-after-waits-cut-short", "(All|Both) .*cells are in doubt .* all it had time for")
+@kind(
+    "in-doubt-after-waits-cut-short", ".* leave (all|both) .*cells in doubt .* all it had time for"
+)
 def _cut_waits() -> Said:
     return _waited(**WAITED, during_seconds=40.0, is_cut=True)
 
 
-@kind("in-doubt-without-time-to-wait", "(All|Both) .*cells are in doubt .* had no time to wait")
+@kind(
+    "in-doubt-without-time-to-wait", ".* leave (all|both) .*cells in doubt .* had no time to wait"
+)
 def _no_time() -> Said:
     return _waited(is_cut=True)
 
 
 @kind(
     "in-doubt-without-a-wait",
-    "(All|Both) .*cells are in doubt .* was quiet whenever the run looked",
+    ".* leave (all|both) .*cells in doubt .* was quiet whenever the run looked",
 )
 def _no_waits() -> Said:
     return _waited()
 
 
-@kind("trials-in-doubt", r"\d trials are in doubt")
+@kind("trials-in-doubt", r"\d of \d+ trials are in doubt .* no main figure")
 def _some_in_doubt() -> Said:
     return run_with({"1": 8})
 

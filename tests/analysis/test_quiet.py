@@ -116,10 +116,21 @@ def test_enough_quiet_trials_are_the_figure() -> None:
     assert report.claims[0].verdict == "supported"
     assert report.claims[0].estimate is not None
     assert report.claims[0].estimate.value == speedup.value
-    assert "8 trials are in doubt" in sentences(report, "warning")
+    assert "8 of 48 trials are in doubt" in sentences(report, "warning")
     assert all(f"8 of {TRIALS}" in text for text in shown(report).values())
     assert sorted(report.columns("wall_seconds")) == [0, 1]
     assert len(report.columns("wall_seconds")[0]) == TRIALS - 8
+
+
+def test_trials_in_doubt_are_counted_once_and_do_not_contradict_the_answer() -> None:
+    report = run_with({"1": 22, "2": 3})
+    assert report.cells[0].indicators["wall_seconds"].in_doubt
+    assert not report.cells[1].indicators["wall_seconds"].in_doubt
+    assert "o setting is recommended" in sentences(report, "answer")
+    said = sentences(report, "warning")
+    assert "25 of 48 trials are in doubt because the hypervisor took CPU time. They leave" in said
+    assert said.count(" in doubt because ") == 1
+    assert "no main figure" not in said
 
 
 def test_too_few_quiet_trials_leave_a_doubt_in_the_table_and_withhold_what_rests_on_it() -> None:

@@ -297,6 +297,30 @@ def test_a_lost_speedup_is_divided_and_said(store: Store) -> None:
     assert "speedup" not in written["cells"][0]
 
 
+def test_why_no_speed_up_is_divided_is_said_where_the_program_marks_its_phase(store: Store) -> None:
+    def marked(threads: int) -> TrialRecord:
+        return record(role([thread(1.0)] * threads, 1000 * threads, phase=True))
+
+    whole, part = explained(store, uneven), explained(store, marked)
+    assert not any("marks the phase `measure`" in note for note in whole.notes)
+    assert all(cell.speedup is None for cell in part.cells)
+    assert sum("marks the phase `measure`" in note for note in part.notes) == 1
+
+
+def test_speed_ups_that_are_not_those_of_the_figures_are_told(store: Store) -> None:
+    made: list[int] = []
+
+    def skewed(threads: int) -> TrialRecord:
+        """Of a few trials with two threads the third takes twice as long."""
+        made.append(threads)
+        slow = 2 if threads == 2 and made.count(2) == 3 else 1
+        return record(role([thread(1.0)] * threads, None, wall=slow * WALL // threads))
+
+    told = "those of concurve show compare the trials of each block"
+    assert any(told in note for note in explained(store, skewed).notes)
+    assert not any(told in note for note in explained(store, uneven).notes)
+
+
 class _Busy(_Engine):
     """Other processes use the machine in some blocks; its own threads then wait for them, unless
     they leave it ``alone``."""
@@ -336,7 +360,9 @@ def test_the_trials_of_the_table_are_explained(store: Store) -> None:
     assert not any(cell.doubt for cell in found.cells)
     for ours, theirs in zip(found.cells, quiet.cells, strict=True):
         assert ours.shares == theirs.shares
-    assert "12 trials are set aside, as in the table: the machine was not quiet." in found.notes
+    assert (
+        "12 of 30 trials are set aside, as in the table: the machine was not quiet." in found.notes
+    )
     assert not any("in use with a doubt" in note for note in found.notes)
 
 
@@ -454,8 +480,23 @@ def test_a_quota_that_others_may_have_used_up_is_in_doubt(store: Store, make: Ma
 def test_nothing_in_use_is_refused(store: Store) -> None:
     with pytest.raises(RunError, match="every cell failed"):
         run_of(store, queueing, fails=("1", "2", "4"))
-    with pytest.raises(RunError, match="no trial in use"):
+    with pytest.raises(RunError, match="no trial in use") as refused:
         explaining.explain_run(store, store.find_run("last"))
+    assert refused.value.remedy == "another run"
+
+
+def test_the_newest_run_that_can_be_explained_is_named(store: Store) -> None:
+    run_of(store, queueing)
+    usable = run_of(store, queueing)
+    for _ in range(2):
+        with pytest.raises(RunError, match="every cell failed"):
+            run_of(store, queueing, fails=("1", "2", "4"))
+    with pytest.raises(RunError, match="no trial in use") as refused:
+        explaining.explain_run(store, store.find_run("last"))
+    rows = [row.id for row in store.runs() if store.count(row.id)]
+    assert usable in rows
+    newest = [it for it in rows if it in refused.value.remedy]
+    assert newest == [usable]
 
 
 def test_only_so_many_records_of_a_cell_are_read(

@@ -25,7 +25,7 @@ from concurve.measuring.laboratory import Runner
 from concurve.report.document import List, Paragraph, Section, walk
 from concurve.report.json.explanation import to_json as explanation_json
 from concurve.report.sections.figures import every
-from concurve.report.sections.limits import certainty, explanation_document
+from concurve.report.sections.limits import certainty, explanation_document, named_cause
 from concurve.report.sections.overview import ROOMS, limit_line, recommended_below, warnings
 from concurve.report.sections.run import Topic, brief_run_document, run_document
 from concurve.report.terminal import lines
@@ -233,6 +233,24 @@ def explained(cause: Cause, words: str, **more: Any) -> CellExplanation:
     evidence = f"With n=2 an operation takes 1.7 × the thread time of n=1: {words}."
     found = CellExplanation(parameters={"n": 2}, cause=cause, evidence=evidence, trials=5)
     return msgspec.structs.replace(found, **more)
+
+
+def test_a_loss_without_a_cause_is_not_taken_for_no_loss() -> None:
+    base = {"n": 1}
+    no_loss = "there is no loss to explain. The quiet trials alone say the same; so it is"
+    told = [
+        (explained("none", "on the CPU"), "none"),  # the base itself: nothing to explain
+        (explained("none", no_loss, base=base), "none"),
+        (explained("none", "nothing can be said", base=base, trials=0), "none"),
+        (explained("none", "5 % of it waiting", base=base), "not found"),
+        (explained("cpu", "all of them busy", base=base, limit="CPUs"), "cpu: CPUs"),
+    ]
+    for cell, cause in told:
+        assert named_cause(cell) == cause
+        is_short = (
+            limit_line(cell).text.startswith("not found. ") and "no loss" not in cell.evidence
+        )
+        assert not cell.base or is_short == (cause == "not found")
 
 
 def test_a_level_that_fails_is_told_once_and_another_is_explained() -> None:

@@ -327,6 +327,16 @@ def test_runs_are_found_by_id_by_its_start_and_as_the_last(tmp_path: Path) -> No
     with pytest.raises(StoreError) as refused:
         store.find_run(f"{study[:-1]}ll")
     assert refused.value.remedy.startswith(f"did you mean '{study}'? concurve runs")
+    with pytest.raises(StoreError) as refused:
+        store.find_run("lst")
+    assert refused.value.remedy.startswith("did you mean 'last'? concurve runs")
+
+
+def test_the_place_of_a_file_is_shown_as_a_path(tmp_path: Path) -> None:
+    place = tmp_path / "a.db"
+    for url in (str(place), f"sqlite:///{place}"):
+        with closing(Store(url)) as store:
+            assert store.shown() == str(place)
 
 
 MAKE = """

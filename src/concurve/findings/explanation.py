@@ -168,6 +168,18 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     remedy: str = ""
 
+    @property
+    def has_no_loss(self) -> bool:
+        """Does an operation take no more than in the base cell?"""
+        return NO_LOSS in self.evidence
+
+    @property
+    def is_not_found(self) -> bool:
+        """Does it lose against its base, or may it, and no cause was found? Of a base cell there is
+        nothing to explain."""
+        is_compared = bool(self.trials) and self.base is not None
+        return self.cause == "none" and is_compared and not self.has_no_loss
+
     def share_of(self, *parts: str) -> float:
         """The sum of some of the ``shares``; a part that is none of them counts as 0."""
         return fsum(self.shares.get(part, 0.0) for part in parts)

@@ -84,7 +84,8 @@ def sentences(
         answers.insert(0, unset.answer)
     if not answers:
         answers = list(measured(plan, cells, asked)) or _nothing(cells, state)
-    warnings = warnings_of(head, protocol, cells, rejects, state, first, again, unset)
+    is_tentative = any(item.is_tentative for item in best)
+    warnings = warnings_of(head, protocol, cells, rejects, state, first, again, unset, is_tentative)
     notes = [*further, *notes_of(plan, cells, speed)]
     return [
         *(Finding(kind="answer", sentence=text) for text in answers),

@@ -37,9 +37,11 @@ def warnings_of(
     first: TrialRecord | None,
     again: str,
     unset: Unset | None = None,
+    is_answer_open: bool = False,
 ) -> list[Finding]:
     """All warnings; ``first`` is the record of the trial that ran first, ``again`` says what to do
-    about figures in doubt. What the hooks of ``unset`` printed is an answer already."""
+    about figures in doubt. What the hooks of ``unset`` printed is an answer already.
+    ``is_answer_open``: no setting is recommended because of such figures."""
     plan = protocol.plan
     before = [
         *_unfinished(head, protocol, state),
@@ -48,7 +50,7 @@ def warnings_of(
         *_unused(head, plan),
     ]
     after = [
-        *_doubtful(head, plan, cells, rejects, again),
+        *_doubtful(head, plan, cells, rejects, again, is_answer_open),
         *_imprecise(head, protocol, cells),
         *_refused(first),
         *_hooks(first, unset),
@@ -214,42 +216,38 @@ def _doubtful(
     cells: tuple[CellFindings, ...],
     rejects: tuple[Reject, ...],
     again: str,
+    is_answer_open: bool,
 ) -> list[str]:
-    """How many trials are in doubt, and what became of them."""
+    """How many trials in use are in doubt, and what became of them: one number, as reasons and
+    tables count it."""
     doubtful = [reject for reject in rejects if reject.used]
     if not doubtful:
         return []
-    in_doubt = {cell.index for cell in cells if _is_in_doubt(cell, head.study.primary)}
-    aside = [reject for reject in doubtful if reject.cell not in in_doubt]
-    found = []
-    if aside:
-        which = f"{words.count(len(aside), 'trial')} {words.verb(len(aside))}"
-        # A figure is that of the quiet trials, or a median that so few do not move.
-        has_figures = any(head.study.primary in cell.indicators for cell in cells)
-        moved = f" {words.verb(len(aside), 'It moves', 'They move')} no main figure."
-        it_was = _not_quiet(aside)
-        found.append(f"{which} in doubt: {it_was}.{moved if has_figures else ''}")
+    causes = Counter(reject.cause for reject in doubtful)
+    cause = causes.most_common(1)[0][0]
+    where = on_hosts(it for it in doubtful if it.cause == cause)
+    mostly = ", mostly" if len(causes) > 1 else ""
+    of = words.count_of(len(doubtful), sum(cell.trials for cell in cells), "trial")
+    are = f"{of} {words.verb(len(doubtful))} in doubt{mostly} because {words.cause(cause)}{where}."
+    in_doubt = [cell for cell in cells if _is_in_doubt(cell, head.study.primary)]
     if in_doubt:
-        worst = max(
-            (cells[index] for index in in_doubt), key=lambda cell: cell.doubtful / cell.trials
-        )
-        more = len(in_doubt) - 1
-        others = f", as {words.verb(more)} {words.count(more, 'other cell')}" if more else ""
-        begun = f"{subject(plan, worst.parameters)} is in doubt (?){others}"
-        if len(in_doubt) == len(cells) > 1:
-            begun = f"{words.all_of(len(cells), 'cell').capitalize()} are in doubt (?)"
-        causes = Counter(reject.cause for reject in doubtful if reject.cell in in_doubt)
-        cause, number = causes.most_common(1)[0]
-        trials = words.count(sum(cells[index].trials for index in in_doubt), "trial")
-        where = on_hosts(it for it in doubtful if it.cell in in_doubt and it.cause == cause)
-        found.append(f"{begun}: {words.cause(cause)}{where} in {number:,} of {trials}. {again}")
-    return found
+        leave = words.verb(len(doubtful), "It leaves", "They leave")
+        return [f"{are} {leave} {_which(plan, in_doubt, cells)} in doubt (?). {again}"]
+    # A figure is that of the quiet trials, or a median that so few do not move. Which setting is
+    # the best may depend on them all the same.
+    if is_answer_open or not any(head.study.primary in cell.indicators for cell in cells):
+        return [are]
+    return [f"{are} {words.verb(len(doubtful), 'It moves', 'They move')} no main figure."]
 
 
-def _not_quiet(doubtful: Sequence[Reject]) -> str:
-    """Which machine it was that was not quiet."""
-    where = on_hosts(doubtful)
-    return f"it was not quiet{where}" if where else "the machine was not quiet"
+def _which(plan: Plan, some: Sequence[CellFindings], cells: Sequence[CellFindings]) -> str:
+    """Cells by the one with the greatest share of trials in doubt: ``n=1 and 2 other cells``."""
+    if len(some) == len(cells) > 1:
+        return words.all_of(len(cells), "cell")
+    worst = max(some, key=lambda cell: cell.doubtful / cell.trials)
+    more = len(some) - 1
+    others = f" and {words.count(more, 'other cell')}" if more else ""
+    return f"{name(plan, worst.parameters)}{others}"
 
 
 def _refused(first: TrialRecord | None) -> list[str]:

@@ -118,4 +118,7 @@ def _limit(claim: ClaimFinding, primary: str, explanation: Explanation | None) -
         for cell in explanation.cells
         if claim.cell and cell_key(claim.cell) <= cell_key(cell.parameters)
     ]
-    return f"{cells[0].cause}: {cells[0].evidence}" if len(cells) == 1 else ""
+    if len(cells) != 1:
+        return ""
+    (cell,) = cells
+    return f"{'not found' if cell.is_not_found else cell.cause}: {cell.evidence}"

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
+
+from concurve.findings.best import BestFinding
 from concurve.findings.explanation import (
-    NO_LOSS,
     REPORT_TRIALS,
     CellExplanation,
     Explanation,
@@ -88,7 +90,8 @@ def with_limits(report: Report, limits: Sequence[Limit]) -> Section:
 
 class Room(NamedTuple):
     """How many answers and warnings a view has room for, and whether it has some for why no cause
-    is named and for the names of figures that it leaves out."""
+    is named and for the names of figures that it leaves out. A view for few answers has those of
+    all conditions, where these are few, in short."""
 
     answers: int
     warnings: int
@@ -109,12 +112,69 @@ ROOMS = (
 def answers(findings: Findings, limits: Sequence[Limit], room: Room) -> Section | None:
     """The answers alone, and on a line what limits the recommended setting, or that of each
     condition: the cause and how sure it is, or why none is named."""
-    found = list(_of_kind(findings, "answer"))[: room.answers]
-    shown = [it for it in limits if room.doubts or it.cell.cause != "in doubt"]
-    found += [limit_line(it.cell, it.under, recommended_below(findings, it)) for it in shown]
+    found = [paragraph(item) for item in _told(findings, room)]
+    found += [line for it in limits if (line := _limit_in(room, findings, limits, it))]
     if not limits and (line := _not_looked_for(findings)):
         found.append(line)
     return Section("", (List(tuple(found)),)) if found else None
+
+
+def _limit_in(
+    room: Room, findings: Findings, limits: Sequence[Limit], limit: Limit
+) -> Paragraph | None:
+    """What limits a cell, in the words that there is room for; ``None`` where there is none for why
+    no cause is named. Of several conditions none is left out: each is as much asked for."""
+    is_unnamed = limit.cell.cause == "in doubt" and not room.doubts
+    if is_unnamed and len(limits) == 1:
+        return None
+    whole = limit_line(limit.cell, limit.under, recommended_below(findings, limit))
+    return _short_limit(limit, whole) if is_unnamed or room.answers < _ALL else whole
+
+
+def _told(findings: Findings, room: Room) -> list[Finding]:
+    """The answers that there is room for: the first ones, and, of few conditions, that of each."""
+    every = list(_those(findings.sentences, "answer"))
+    if len(every) <= room.answers:
+        return every
+    told = []
+    for number, item in enumerate(every):
+        under = next((it for it in findings.conditions if _is_under(item, it)), None)
+        if under is not None:
+            sentence = _short_answer(findings, under) or item.sentence
+            told.append(msgspec.structs.replace(item, sentence=sentence))
+        elif number < room.answers:
+            told.append(item)
+    return told
+
+
+def _is_under(item: Finding, condition: BestFinding) -> bool:
+    """Is this the answer under a condition?"""
+    begun = f"With {fmt.setting(condition.group)}"
+    return item.sentence.startswith((f"{begun}: ", f"{begun} it is "))
+
+
+def _short_answer(findings: Findings, condition: BestFinding) -> str:
+    """The answer under a condition in about a line, where it is in doubt; empty where it is not.
+    The table has the speed-ups, and a warning why it is in doubt."""
+    if not condition.is_tentative or condition.recommended is not None:
+        return ""
+    begun = f"With {fmt.setting(condition.group)}, in doubt"
+    if found := condition.disagreement:
+        quiet, every = fmt.setting(found.quiet), fmt.setting(found.every)
+        return f"{begun}: quiet trials point to {quiet}, all to {every}."
+    if _is_no_faster(findings, condition):
+        return f"{begun}: no setting seems better than the others."
+    others = ", others may be as good" if condition.as_good else ""
+    return f"{begun}: {fmt.setting(condition.leader)} seems best{others}."
+
+
+def _is_no_faster(findings: Findings, condition: BestFinding) -> bool:
+    """Is the setting with the best figure no faster than its base, block by block?"""
+    wanted = {**condition.group, **condition.leader}.items()
+    cell = next((it for it in findings.cells if wanted <= it.parameters.items()), None)
+    if cell is None or cell.base in (None, cell.index) or "speedup" not in cell.indicators:
+        return False
+    return cell.indicators["speedup"].value <= 1
 
 
 def warnings(
@@ -152,7 +212,7 @@ def _first_of_each(found: Iterable[Finding]) -> list[Finding]:
 
 def _left_out(findings: Findings, room: Room, warnings: int, with_rejects: bool) -> str:
     """``8 trials rejected: an error (8). 2 more warnings: --all``; empty if nothing is left out."""
-    answers = len(list(_of_kind(findings, "answer"))[room.answers :])
+    answers = len(list(_of_kind(findings, "answer"))) - len(_told(findings, room))
     counts = {"more answer": answers, "more warning": warnings}
     said = [fmt.count(number, what) for what, number in counts.items() if number]
     more = f"{' and '.join(said)}: --all" if said else ""
@@ -228,13 +288,26 @@ def limit_line(
     else:
         used = f" {cell.used[:1].upper()}{cell.used[1:]}." if cell.used else ""
         compared = before.rstrip(".")
-        if not cell.evidence.rstrip(".").endswith(NO_LOSS):
+        if not cell.has_no_loss:
             text = f"not found. {compared}.{used}"
         else:
             text = f"not found. {compared}, so this comparison shows no loss.{used}"
             if stops and not used:
                 text += f" What stops the growth from {fmt.setting(stops)} on is not explained."
     return Paragraph(text, Tone.SOFT, lead=lead)
+
+
+def _short_limit(limit: Limit, whole: Paragraph) -> Paragraph:
+    """The ``whole`` line in fewer words: a cause without what an operation takes."""
+    cell = limit.cell
+    if cell.cause == "in doubt":
+        text = "no cause is named: the machine was not quiet."
+    elif cell.few or cell.cause not in _NAMED:
+        return whole
+    else:
+        cause = _cause(cell)
+        text = f"{cause[:1].lower()}{cause[1:]}{certainty(cell)} {cell.place}".rstrip()
+    return Paragraph(text, lead=whole.lead)
 
 
 def _too_few(cell: CellExplanation) -> str:
