@@ -5,7 +5,8 @@ need not come in runs. Two straight pieces in logarithms, with a jump between th
 best, are cruder than every model on the curves that these describe. Where the pieces are closer by
 more than their own scatter explains (F test), no model describes the curve. So it is where no model
 is as close as the trials' spread allows, or where residuals come in runs, and the greatest residual
-is large; and where a level is missed by a factor that only a mistyped figure has. Checked on simulated curves of every family: docs/method/models.md.
+is large; and where a level is missed by a factor that only a mistyped figure has. Checked on
+simulated curves of every family: docs/method/models.md.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def misfit_of(
     by_spread = levels_only and chance is not None and chance < _CHANCE_OF_SPREAD
     in_runs = chosen.chance_of_order < _CHANCE
     is_far = rest[at] > _FAR_OFF and (chance is None or chance < _CHANCE)
-    if pieces is None and not (is_far or rest[at] > _LARGE and (by_spread or in_runs)):
+    if pieces is None and not (is_far or (rest[at] > _LARGE and (by_spread or in_runs))):
         return None
     return Misfit(
         n=float(curve.levels[at]),
