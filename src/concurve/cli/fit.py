@@ -207,10 +207,10 @@ def _numbers(
 
     names = [name for name in (n, x, r) if name is not None]
     if len(names) < 2:
-        columns = _short([name for name in names_in(file) if name not in names])
+        there = _short([name for name in names_in(file) if name not in names])
         raise ConcurveError(
             "two columns are needed: --x with the number of workers, and --y or --r",
-            f"for example --x threads --y requests_per_second; {file} has the columns {columns}",
+            f"for example --x threads --y requests_per_second; {file} has the columns {there}",
         )
     if len(set(names)) < len(names):
         raise ConcurveError(f"one column twice: {', '.join(names)}", "a different column for each")
