@@ -39,8 +39,8 @@ from concurve.findings.run import Findings
 from concurve.host.granted import granted_cpus
 from concurve.host.machine import allowed_cpus
 from concurve.measuring import quiet
-from concurve.measuring.heads import check_time_left, draw_seed, new_head, with_allowance
-from concurve.measuring.laboratory import Runner, check_plan
+from concurve.measuring.heads import draw_seed, new_head, resumed_head, with_wait
+from concurve.measuring.laboratory import Runner, Silence, check_plan, nothing_left
 from concurve.measuring.site import this_machine
 from concurve.planning.plan import plan_of
 from concurve.report.csv import cell_rows, trial_rows
@@ -65,8 +65,8 @@ from concurve.secrets import KNOWN, references
 from concurve.secrets.known import CHARS_MIN
 from concurve.stats.comparison import EFFECT
 from concurve.store import Store
-from concurve.store.run_head import decode_head
-from concurve.terms import Level, joined_levels, split_levels
+from concurve.store.run_head import RunHead
+from concurve.terms import Level, Waiting, joined_levels, split_levels
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
 from concurve.words import did_you_mean, meant, one_of
@@ -222,9 +222,17 @@ class Run:
             return Comparison.showing(found)
 
     @_known_keywords
-    def resume(self, max_time: str | None = None, *, secrets: Sequence[str] = ()) -> Run:
+    def resume(
+        self,
+        max_time: str | None = None,
+        *,
+        wait_quiet: str | None = None,
+        measure_anyway: bool = False,
+        secrets: Sequence[str] = (),
+    ) -> Run:
         """Measure what is missing after a stop; as ``concurve resume``. ``max_time`` is another
-        time allowance of the whole run. ``secrets`` are as for :func:`run`.
+        time allowance of the whole run, ``wait_quiet`` what may be waited from now on.
+        ``measure_anyway`` and ``secrets`` are as for :func:`run`.
 
         Raises:
             ConcurveError: the machine does not allow it, the run failed, or its trials have used up
@@ -232,12 +240,17 @@ class Run:
         """
         with _in_python(secrets, self._db):
             check_marked(secrets, ())
-            head = decode_head(self._store.find_run(self.id))
-            if max_time is not None:
-                allowed = parse_duration(max_time, "--max-time")
-                check_time_left(head, self._store, allowed)
-                head = with_allowance(head, allowed)
-            Runner(head, self._store, LocalEngine(), site=this_machine()).resume()
+            asked = quiet.asked_quiet(wait_quiet, measure_anyway)
+            allowed = None if max_time is None else parse_duration(max_time, "--max-time")
+            head = resumed_head(self._store, self.id, allowed)
+            with contextlib.ExitStack() as held:
+                if asked is not None and nothing_left(head, self._store) is None:
+                    # What cannot run is refused at once, and not after the wait.
+                    Runner(head, self._store, LocalEngine()).check()
+                    waiting = held.enter_context(_quiet_machine(asked, head, Silence()))
+                    # What was waited for may have been this run.
+                    head = with_wait(resumed_head(self._store, self.id, allowed), waiting)
+                Runner(head, self._store, LocalEngine(), site=this_machine()).resume()
             return self
 
     def frame(self) -> pd.DataFrame:
@@ -544,12 +557,20 @@ def _measure(
         if wait is not None:
             # What cannot run is refused at once, and not after the wait.
             check_plan(plan_of(head), LocalEngine(), allowed_cpus())
-            say = told.note if told else lambda text: None
-            attached = quiet.attached_in([head.study])
-            waiting = held.enter_context(quiet.quiet_machine(wait, say, attached=attached))
+            told_of_waits = told or Silence()
+            held.callback(told_of_waits.finish)
+            waiting = held.enter_context(_quiet_machine(wait, head, told_of_waits))
             head = msgspec.structs.replace(head, waiting=waiting)
         Runner(head, store, LocalEngine(), progress=told, site=this_machine()).start()
     return Run(store, head.id, db)
+
+
+def _quiet_machine(
+    asked: quiet.Asked, head: RunHead, told: Progress | Silence
+) -> contextlib.AbstractContextManager[Waiting]:
+    """This machine, once it is quiet, for a run."""
+    attached = quiet.attached_in([head.study])
+    return quiet.quiet_machine(asked, told.note, told.waits, attached=attached)
 
 
 def _measured(findings: Findings) -> list[str]:

@@ -48,6 +48,8 @@ _FAILURES = ("program_failed", "not_ready", "timed_out", "timed_out, machine bus
 
 #: So many of the last lines of an output are shown, each of so many characters at most.
 _LINES, _LINE_CHARS = 10, 200
+#: The outputs of at most so many trials: each is looked for in all records of its cell.
+_OUTPUTS_MAX = 12
 
 
 def figures_of(
@@ -57,14 +59,16 @@ def figures_of(
     *,
     models: bool = False,
     brief: bool = False,
+    rejected: bool = False,
     with_warned: bool = True,
     trials: Trials | None = None,
 ) -> Figures:
     """The figures of a run; with scaling models if they are asked for, which take every trial and
     time. ``brief``: for a terminal, with what limits the run, which takes some of its records, and
-    without what would decide between its best settings. ``with_warned``: with what its programs
-    warned of, which takes records, too. ``trials`` are those of the run, where they are read
-    already.
+    without what would decide between its best settings. ``rejected``: with what programs that
+    failed had written in each cell, and not for each cause alone. ``with_warned``: with what its
+    programs warned of, which takes records, too. ``trials`` are those of the run, where they are
+    read already.
 
     Raises:
         RunError: no trial has the indicator ``best_by``.
@@ -79,7 +83,7 @@ def figures_of(
         from concurve.analysis.scaling import scaling_of
 
         scaling = scaling_of(with_trials(findings, run), granted_cpus(run))
-    outputs = tuple(_failure_outputs(store, run)) if brief else ()
+    outputs = tuple(_failure_outputs(store, run, of_cells=rejected)) if brief else ()
     limits = _limits(store, run, findings) if brief else ()
     return Figures(findings, scaling, limits, outputs)
 
@@ -103,14 +107,16 @@ def _limits(store: Store, run: StoredRun, findings: Findings) -> tuple[Limit, ..
     return explained_limits(store, run, findings)
 
 
-def _failure_outputs(store: Store, run: StoredRun) -> Iterator[FailureOutput]:
+def _failure_outputs(store: Store, run: StoredRun, *, of_cells: bool) -> Iterator[FailureOutput]:
     """What the role had written last in the first trial that failed for each cause, where
-    that is more than the line which its cause quotes."""
-    first: dict[str, tuple[TrialKey, str]] = {}
+    that is more than the line which its cause quotes; ``of_cells``: in each cell, as far as it
+    differs from those before, and that it wrote nothing."""
+    first: dict[tuple[str, int | None], tuple[TrialKey, str]] = {}
     for key, (cause, detail) in run.protocol.rejected.items():
         if cause in _FAILURES:
-            first.setdefault(cause, (key, detail))
-    for cause, (key, detail) in first.items():
+            first.setdefault((cause, key.cell if of_cells else None), (key, detail))
+    shown: set[tuple[str, ...]] = set()
+    for (cause, _), (key, detail) in list(first.items())[:_OUTPUTS_MAX]:
         rows = store.records(run.row.id, key.cell)
         raw = next((row.record for row in rows if row.key == key), None)
         record = None if raw is None else decode_record(raw, key.shown(run.row.id))
@@ -123,7 +129,9 @@ def _failure_outputs(store: Store, run: StoredRun) -> Iterator[FailureOutput]:
         if not lines:
             lines, stream = _last_lines(role.stdout.text()), "standard output"
         is_said = len(lines) == 1 and lines[0].strip() in detail
-        if lines and not is_said:
+        is_told = bool(lines) or (of_cells and role.pid is not None)
+        if is_told and not is_said and lines not in shown:
+            shown.add(lines)
             yield FailureOutput(
                 parameters=run.plan.cells[key.cell].parameters,
                 cause=words.cause(cause),

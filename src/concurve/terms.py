@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -61,16 +61,19 @@ class Factor(msgspec.Struct, frozen=True, kw_only=True):
 #: Who takes CPU time and is no program that is seen.
 HYPERVISOR = "the hypervisor"
 OTHERS = "short-lived processes"
+#: What another run of the laboratory, with its programs, is called among those: it may be measured
+#: beside, under another lock.
+ANOTHER_RUN = "another concurve run"
 #: The name of the laboratory's own process, as the kernel has it.
 OURS = "concurve"
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``--wait-quiet`` of a run, in seconds: it waits at most ``seconds`` for a quiet machine, and
-    has waited ``before_seconds`` before its first trial and ``during_seconds`` since, so many
-    ``times``. ``is_cut``: a wait ended for the time allowance of the run. ``busy_with`` are the
-    programs and others that kept the machine busy, with the share of the machine's CPU time that
-    each was seen to take, times seconds."""
+    has waited ``before_seconds`` before its first trial, or before it was resumed, and
+    ``during_seconds`` between its trials, so many ``times``. ``is_cut``: a wait ended for the time
+    allowance of the run. ``busy_with`` are the programs and others that kept the machine busy, with
+    the share of the machine's CPU time that each was seen to take, times seconds."""
 
     seconds: float
     before_seconds: float = 0.0
@@ -78,6 +81,20 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     times: int = 0
     is_cut: bool = False
     busy_with: dict[str, float] = {}
+
+    def and_then(self, more: Waiting) -> Waiting:
+        """Both together: ``more`` is what a run that goes on waited anew, and may wait yet."""
+        return Waiting(
+            seconds=self.waited_seconds + more.seconds,
+            before_seconds=self.before_seconds + more.before_seconds,
+            during_seconds=self.during_seconds + more.during_seconds,
+            times=self.times + more.times,
+            is_cut=self.is_cut or more.is_cut,
+            busy_with={
+                name: self.busy_with.get(name, 0.0) + more.busy_with.get(name, 0.0)
+                for name in (*self.busy_with, *more.busy_with)
+            },
+        )
 
     @property
     def waited_seconds(self) -> float:
@@ -105,7 +122,20 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         the others: who ends them has a quieter machine."""
         least = 0.1 * max(self.busy_with.values(), default=0.0)
         found = [name for name in self.busiest if self.busy_with[name] >= least]
-        return tuple(name for name in found if name not in (HYPERVISOR, OTHERS))[:3]
+        return tuple(name for name in found if name not in (HYPERVISOR, OTHERS, ANOTHER_RUN))[:3]
+
+
+class Disturbance(NamedTuple):
+    """What keeps a run from a machine that it waits for: ``what`` as a sentence, with the limits,
+    and ``briefly`` for a line that is narrow, those who take most first. ``who`` is the one that
+    takes most: it is the same disturbance while it is the same one. ``is_turn``: another
+    measurement runs, or others that wait came before; else processes or the hypervisor take CPU
+    time."""
+
+    what: str
+    briefly: str
+    who: str
+    is_turn: bool = False
 
 
 class IndicatorInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ _CAUSES = {
     "late_reading": "the probes were read late",
     "late_start": "a host started its roles late",
     "program_failed": "the program failed",
-    "not_ready": "was not ready in time",
+    "not_ready": "was not ready",
     "timed_out": "timed out",
     "undecided": "the search for a rate gave none",
     "timed_out, machine busy": "timed out on a busy machine",

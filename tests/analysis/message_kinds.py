@@ -19,11 +19,11 @@ from concurve.analysis.dependence import sentences as dependence_sentences
 from concurve.analysis.ground import undirected_before
 from concurve.analysis.run import trial_findings_of
 from concurve.analysis.run.failures import FailedLoad, failure_sentences
-from concurve.definition.study import Indicator, Role, Rules, Study
+from concurve.definition.study import Hooks, Indicator, Role, Rules, Study
 from concurve.definition.study_file import parse_study
 from concurve.definition.study_line import sweep_study
 from concurve.errors import RunError, RunInterruptedError
-from concurve.findings.run import Finding, TrialFindings
+from concurve.findings.run import Finding, Report, TrialFindings
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.planning.plan import make_plan
@@ -107,6 +107,30 @@ def halved(threads: str) -> float:
     return 2.0 / int(threads)
 
 
+@kind("greatest-level", "32 is the greatest level measured")
+def _greatest_level() -> Said:
+    return served({"8": 1.0, "16": 0.5, "32": 0.25})
+
+
+def served(seconds: dict[str, float]) -> TrialFindings:
+    """A server whose load takes so many seconds by its number of clients."""
+    study = msgspec.structs.replace(
+        small_study(THREE, clients=tuple(map(int, seconds))),
+        roles=(
+            Role(name="server", command=("serve",), end="serve", purpose="server"),
+            Role(name="load", command=("load", "{clients}"), purpose="load"),
+        ),
+        target="load",
+    )
+    engine = FakeEngine(
+        lambda spec, rng: seconds[spec.roles[1].argv[1]] * rng.lognormvariate(0, 0.005)
+    )
+    store = Store()
+    head = new_head(study, "normal", 1, "concurve sweep …")
+    Runner(head, store, engine, clock=FakeClock(0.001)).start()
+    return trial_findings_of(store, store.find_run(head.id))
+
+
 @kind("gain", r"\d+ threads are")
 def _gain() -> Said:
     return made_run(Store(), halved, threads=(1, 2))
@@ -124,11 +148,42 @@ def _named() -> Said:
 
 @kind("no-gain", "No number of threads is")
 def _none() -> Said:
+    return made_run(Store(), lambda threads: 1.0 if int(threads) < 4 else 4.0, threads=(1, 2, 4))
+
+
+@kind("all-others-are-slower", "threads=1 is the fastest: 2 threads are")
+def _all_slower() -> Said:
     return made_run(Store(), float, threads=(1, 2, 4))
+
+
+def undecided_versions() -> Report:
+    """Five trials of two versions, the new one slower by less than its noise."""
+    new = iter((1.01, 1.09, 0.99, 1.03, 1.05))
+    return made_run(
+        Store(),
+        lambda version: next(new) if version == "new" else 1.0,
+        cv=0.003,
+        version=("old", "new"),
+    )
+
+
+@kind("many-others-are-slower", "threads=1 is the fastest: the 7 others are")
+def _many_slower() -> Said:
+    return made_run(Store(), float, threads=(1, 2, 3, 4, 5, 6, 7, 8))
 
 
 @kind("no-gain-of-words", "No setting is significantly")
 def _words() -> Said:
+    return made_run(Store(), lambda k: 1.0, cv=0.001, k=("a", "b"))
+
+
+@kind("version-undecided", "Whether version=new or version=old is faster cannot be said")
+def _undecided_version() -> Said:
+    return undecided_versions()
+
+
+@kind("version-alike", r"k=b is as fast as k=a by wall time, within 5 %")
+def _alike_version() -> Said:
     return made_run(Store(), lambda k: 1.0, k=("a", "b"))
 
 
@@ -184,59 +239,69 @@ def _doubt() -> Said:
     return run_with({"1": 25, "2": 25}, slower=1.6)
 
 
-@kind("cell-in-doubt", "threads=.* is in doubt")
+@kind("cell-in-doubt", r"\d+ of \d+ trials are in doubt .* leave threads=")
 def _cell_in_doubt() -> Said:
     return run_with({"1": 22})
 
 
-def _waited(**state: Any) -> Said:
-    """A run that is in doubt although it waited for a quiet machine."""
+def _waited(is_stolen: bool = False, /, **state: Any) -> Said:
+    """A run that is in doubt although it waited for a quiet machine: for other processes, or for
+    what the hypervisor took."""
     rules = Rules(repeats_min=4, repeats_max=4, redo_max=0, redo_share=0.0)
     waiting = Waiting(seconds=300, **state)
-    engine = FakeEngine(steal_of=lambda _: 10**9)
+    taken = 10**9
+    engine = FakeEngine(
+        steal_of=lambda _: taken if is_stolen else 0, foreign_of=lambda _: 0 if is_stolen else taken
+    )
     store = Store()
     head = new_head(small_study(rules, threads=(1, 2)), "normal", 1, "concurve sweep …")
     Runner(head, store, engine, clock=FakeClock(0.001)).start()
     store.set_head(head.id, msgspec.structs.replace(head, waiting=waiting).row().head)
-    return trial_findings_of(store, store.find_run(head.id))
+    # What to do about a server that is no role has a kind of its own.
+    with patch("concurve.analysis.strangers.may_load_a_stranger", return_value=False):
+        return trial_findings_of(store, store.find_run(head.id))
 
 
-WAITED = {
+WAITED: dict[str, Any] = {
     "before_seconds": 20.0,
     "times": 3,
     "busy_with": {"firefox": 9.0, "cc1plus": 60.0, "init": 0.5},
 }
 
 
-@kind("in-doubt-after-all-waits", "(All|Both) .*cells are in doubt .* all it was given")
+@kind("in-doubt-after-all-waits", ".* leave (all|both) .*cells in doubt .* all it was given")
 def _all_waits() -> Said:
     return _waited(**WAITED, during_seconds=280.0)
 
 
-@kind("in-doubt-after-waits", "(All|Both) .*cells are in doubt .* does not help")
+@kind("in-doubt-after-waits", ".* leave (all|both) .*cells in doubt .* does not help")
 def _some_waits() -> Said:
-    return _waited(**{**WAITED, "busy_with": {"the hypervisor": 3.0}}, during_seconds=40.0)
+    return _waited(True, **WAITED, during_seconds=40.0)
 
 
-@kind("in-doubt-after-waits-cut-short", "(All|Both) .*cells are in doubt .* all it had time for")
+@kind(
+    "in-doubt-after-waits-cut-short", ".* leave (all|both) .*cells in doubt .* all it had time for"
+)
 def _cut_waits() -> Said:
     return _waited(**WAITED, during_seconds=40.0, is_cut=True)
 
 
-@kind("in-doubt-without-time-to-wait", "(All|Both) .*cells are in doubt .* had no time to wait")
+@kind(
+    "in-doubt-without-time-to-wait", ".* leave (all|both) .*cells in doubt .* had no time to wait"
+)
 def _no_time() -> Said:
     return _waited(is_cut=True)
 
 
 @kind(
     "in-doubt-without-a-wait",
-    "(All|Both) .*cells are in doubt .* was quiet whenever the run looked",
+    ".* leave (all|both) .*cells in doubt .* was quiet whenever the run looked",
 )
 def _no_waits() -> Said:
     return _waited()
 
 
-@kind("trials-in-doubt", r"\d trials are in doubt")
+@kind("trials-in-doubt", r"\d of \d+ trials are in doubt .* no main figure")
 def _some_in_doubt() -> Said:
     return run_with({"1": 8})
 
@@ -630,6 +695,11 @@ def _goes_on() -> Said:
     return trial_findings_of(store, store.find_run(head.id))
 
 
+@kind("failed", "This run failed: .* start a new run; concurve resume .* as it is stored")
+def _run_failed() -> Said:
+    return stored(small_study(THREE, threads=(1, 2)), FakeEngine(kind_of=lambda s: "not_ready"))
+
+
 @kind("failed-with-an-attached-process", "This run failed: .* A new run can attach")
 def _failed_attached() -> Said:
     store = Store()
@@ -673,6 +743,18 @@ def _hook() -> Said:
         record["hooks"] = as_json([HookRecord(hook="prepare", stderr=printed)])
 
     return stored(small_study(THREE, threads=(1, 2)), Recording(change))
+
+
+@kind("hook-that-set-no-level", "threads was probably not set")
+def _hook_of_a_level() -> Said:
+    printed = Output(bytes=18, head="ERR unknown option")
+
+    def change(_: TrialSpec, record: dict[str, Any]) -> None:
+        record["hooks"] = as_json([HookRecord(hook="prepare", stderr=printed)])
+
+    study = small_study(THREE, threads=(1, 2))
+    hooks = Hooks(prepare="set threads {threads}")
+    return stored(msgspec.structs.replace(study, hooks=hooks), Recording(change))
 
 
 def _warning(

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from concurve.analysis.comparison import compare_levels
 from concurve.analysis.run import findings_of
 from concurve.analysis.run.best import best_settings
 from concurve.definition.study import Rules
@@ -31,6 +32,7 @@ from concurve.stats.centre import centre
 from concurve.stats.signed_ranks import ranked
 from concurve.store import Store
 from concurve.terms import IndicatorInfo
+from tests.analysis.message_kinds import undecided_versions
 from tests.helpers.fakes import small_study
 from tests.helpers.made import made_run
 
@@ -187,6 +189,20 @@ def test_a_share_of_a_centre_of_0_is_one_of_the_other_centre() -> None:
     assert math.isfinite(both.share)
 
 
+@pytest.mark.parametrize(
+    ("block_seconds", "is_told"), [(0.01, False), (600.0, True), (None, False)]
+)
+def test_trials_that_this_allowance_would_not_hold_are_advised_with_one_that_does(
+    block_seconds: float | None, is_told: bool
+) -> None:
+    plan = make_plan(small_study(n=(1, 2)), "normal", 1)
+    columns = by_block([1.0, 1.3, 0.9, 1.2, 1.0], [1.05, 1.1, 1.0, 1.2, 0.9])
+    wall = IndicatorInfo(name="wall_seconds", label="wall time", better="lower")
+    (found,) = best_settings(plan, columns, wall, block_seconds=block_seconds)
+    assert found.trials is not None and f"--repeats {found.trials}..{found.trials}" in found.decide
+    assert (" --max-time " in found.decide) == is_told
+
+
 @pytest.mark.parametrize("times", [1, 6])
 def test_settings_with_centres_of_0_are_no_share_apart(times: int) -> None:
     plan = make_plan(small_study(n=(1, 2)), "normal", 1)
@@ -250,10 +266,11 @@ def test_the_answer_and_the_recommendation_say_the_same(store: Store) -> None:
             store, lambda k: 1.0 if k == "b" else 1.02, seed, 0.013, name="k", k=("a", "b")
         )
         said = sentences(found)
-        gain, best = "=b is" in said, said.endswith("Use k=b.")
+        gain, best = bool(re.search(r"=b is \d", said)), "Use k=b." in said
         is_open = said.startswith("Not decided: ")
         assert gain == best, said
-        assert is_open != (gain or said.endswith("Use k=a.")), said
+        is_base = "Use k=a" in said or said.startswith("Whether ")
+        assert is_open != (gain or is_base), said
         assert not gain or "No setting is significantly faster" not in said
         told, open_ = told + gain, open_ + is_open
     assert 5 < told < 55 and open_ < 55
@@ -280,14 +297,39 @@ def test_groups_are_judged_as_one_family(store: Store) -> None:
 
 
 def test_a_speedup_names_its_measure_where_the_study_asks_for_another(store: Store) -> None:
-    by_time = made_run(store, lambda k: 1.0, k=("a", "b"), name="time")
+    by_time = made_run(store, lambda k: 1.0, cv=0.001, k=("a", "b"), name="time")
     assert "faster than k=a." in sentences(by_time)
     by_cpu = made_run(store, lambda n: 1.0, n=(1, 2), name="cpu", primary="cpu_seconds")
     assert "faster than n=1 by wall time." in sentences(by_cpu)
-    versions = made_run(store, lambda k: 1.0, k=("a", "b"), name="names", primary="cpu_seconds")
+    versions = made_run(
+        store, lambda k: 1.0, cv=0.001, k=("a", "b"), name="names", primary="cpu_seconds"
+    )
     assert "faster than k=a. Use k=a (by CPU time)." in sentences(versions)
     quick = made_run(store, float, base={"k": 2}, k=(1, 2), name="two", primary="cpu_seconds")
     assert re.search(r"k=1 is \S+ as fast as k=2 \[.*\] by wall time", sentences(quick))
+
+
+def test_versions_that_are_as_fast_are_said_to_be_so_once(store: Store) -> None:
+    found = made_run(store, lambda k: 1.0, k=("a", "b"))
+    first, second, *_ = (item.sentence for item in found.sentences if item.kind == "answer")
+    assert first.startswith("k=b is as fast as k=a by wall time, within 5 %: ")
+    assert second == "Use k=a."
+
+
+def test_between_versions_that_may_differ_the_base_is_not_preferred() -> None:
+    """That nothing tells the new version from the old one is no decision for the old one."""
+    found = undecided_versions()
+    assert found.best_overall is not None and found.best_overall.recommended == {"version": "old"}
+    first, second, *_ = (item.sentence for item in found.sentences if item.kind == "answer")
+    assert re.fullmatch(
+        r"Whether version=new or version=old is faster cannot be said by wall time: 0\.97× "
+        r"\[0\.9\d, 1\.0\d\]\.",
+        first,
+    )
+    assert "Use" not in sentences(found) and "No setting" not in sentences(found)
+    compared = compare_levels(found, "version")
+    assert second in compared.advice, "the report and the comparison name one number"
+    assert re.match(r"(\d+) trials of each .*: --repeats \1\.\.\1 in a new run", second)
 
 
 def test_each_group_has_its_own_and_all_cells_have_one(store: Store) -> None:
@@ -351,6 +393,20 @@ def test_where_nothing_is_chosen_nothing_is_recommended(store: Store) -> None:
     assert not {"Use", "recommended", "fast"} & set(sentences(found).split())
 
 
+def test_the_best_median_with_a_smaller_speedup_than_another_says_so(store: Store) -> None:
+    """Four threads have the greater speed-up, block by block, as the table shows."""
+    trials = {
+        "1": [1.0, 1.01, 0.99, 4.0, 4.1],
+        "2": [0.5, 0.51, 0.49, 3.9, 3.8],
+        "4": [0.45, 0.55, 0.54, 1.0, 1.1],
+    }
+    each = {level: iter(values) for level, values in trials.items()}
+    found = made_run(store, lambda threads: next(each[threads]), cv=0, threads=(1, 2, 4))
+    speedups = [cell.indicators["speedup"].value for cell in found.cells]
+    assert max(speedups) == speedups[2]
+    assert sentences(found).startswith("Not decided: 2 threads seem best by their median; ")
+
+
 def test_the_work_factor_counts_first_and_words_by_their_place(store: Store) -> None:
     """Two threads with the later word take less than four with the first."""
     fast = {("none", "4"), ("method", "2"), ("cas", "2")}
@@ -369,7 +425,7 @@ def test_more_trials_are_asked_for_where_they_help(store: Store) -> None:
     best = found.best_overall
     assert best is not None and len(best.settings) == 2
     assert best.trials is None or best.trials > 5
-    assert best.is_open and "more trials of each would decide" in best.decide
+    assert best.is_open and "trials of each would decide" in best.decide
     page = " ".join(line.plain for line in lines(run_document(found), 400))
     assert best.decide[1:] in page
 
@@ -390,9 +446,7 @@ def test_where_the_trials_do_not_decide_what_seems_best_and_what_may_be_as_good_
     leader = best.leader["threads"]
     assert said.startswith(f"Not decided: {leader} threads seem best, ")
     assert " may be as good. " in said and "Use" not in said.split()
-    assert re.search(
-        r"About \d+ more trials of each would decide: --repeats (\d+)\.\.\1 in a", said
-    )
+    assert re.search(r"About (\d+) trials of each would decide: --repeats \1\.\.\1 in a", said)
     assert found.cell_to_explain is not None
     assert best.trials is not None and best.trials > 3
     shown = [line.plain for line in lines(brief_run_document(found), 90)]
@@ -404,7 +458,22 @@ def test_where_the_trials_do_not_decide_what_seems_best_and_what_may_be_as_good_
 
 def test_a_setting_that_is_told_from_all_others_is_the_best(store: Store) -> None:
     found = made_run(store, float, n=(1, 2, 3))
-    assert "No setting is significantly faster than n=1. Use n=1." in sentences(found)
+    assert "n=1 is the fastest: n=2 is 0.50× as fast, n=3 0.33×. Use n=1." in sentences(found)
+
+
+def test_where_all_others_are_slower_each_is_told_by_how_much(store: Store) -> None:
+    """As of Redis' I/O threads on two CPUs: that no other is faster hides that they are slower."""
+    found = made_run(store, float, threads=(1, 2, 4), cv=0.005, name="slower")
+    said = sentences(found)
+    assert "threads=1 is the fastest: 2 threads are 0.50× as fast, 4 threads 0.25×. Use 1." in said
+    alike = made_run(
+        store,
+        lambda threads: {"1": 1.0, "2": 1.001, "4": 4.0}[threads],
+        threads=(1, 2, 4),
+        cv=0.02,
+        name="alike",
+    )
+    assert "is the fastest" not in sentences(alike), "2 threads may be as fast"
 
 
 def test_single_trials_tell_nothing(store: Store) -> None:

@@ -437,7 +437,7 @@ def test_an_undecided_ratio_says_how_many_trials_would_decide_it() -> None:
     assert finding.verdict == "undecided"
     assert finding.trials is not None
     assert finding.trials > 5
-    assert f"; {finding.trials - 5} more trials of each would decide it" in finding.reason
+    assert f"; {finding.trials} trials of each would decide it" in finding.reason
     assert "--repeats" not in finding.reason, "the report says it once, for all claims"
     two: dict[Level, list[float]] = {1: [1.0, 1.01], 2: [0.99, 1.02]}
     assert judged("ratio", two, of=TWO, over=ONE, at_most=1.01).verdict == "undecided"
@@ -449,7 +449,7 @@ def test_an_undecided_order_says_how_many_trials_would_decide_its_closest_step()
     assert finding.verdict == "undecided"
     assert finding.trials is not None
     assert finding.trials > 5
-    assert "more trials of each would decide it" in finding.reason
+    assert "trials of each would decide it" in finding.reason
     as_ratio = judged("ratio", cells, of=TWO, over=ONE, at_least=1.0)
     assert finding.trials == as_ratio.trials, "of two cells it is the same question"
 
@@ -490,14 +490,14 @@ def test_no_number_of_trials_decides_against_a_coarse_clock(
     (finding,) = judge_claims(study, samples)
     assert finding.verdict == "undecided"
     assert ("the clock is too coarse for this" in finding.reason) is is_coarse
-    assert ("more trial" in finding.reason) is (not is_coarse and kind != "best_ratio")
+    assert ("trials of each" in finding.reason) is (not is_coarse and kind != "best_ratio")
     assert (finding.trials is None) is (is_coarse or kind == "best_ratio")
 
 
-def test_a_single_further_trial_is_named_in_the_singular() -> None:
+def test_the_trials_that_would_decide_are_those_of_the_new_run() -> None:
     figure = Estimate(value=1.0, low=0.9, high=1.1, n=5)
     said = claims._with_what_decides(Answer("undecided", "why", figure, "", trials=6), None)
-    assert said.reason.startswith("why; 1 more trial of each would decide it")
+    assert said.reason.startswith("why; 6 trials of each would decide it")
 
 
 def test_the_coefficient_of_variation_has_its_published_interval() -> None:

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -238,8 +239,8 @@ def test_what_is_undecided_says_what_would_decide_it(store: Store) -> None:
     assert cell.verdict == "undecided"
     assert cell.trials is not None
     assert cell.trials > 5
-    (said,) = (text for text in found.advice if "more trials" in text)
-    assert said.startswith(f"{cell.trials - 5} more trials of each would show ")
+    (said,) = (text for text in found.advice if "trials of each" in text)
+    assert said.startswith(f"{cell.trials} trials of each would show ")
     assert "a difference of 2 % with a power of 80 %" in said
     assert f"--repeats {cell.trials}..{cell.trials} in a new run" in said
     shown = " ".join(line.plain for line in lines(comparison_document(found), 200))
@@ -253,6 +254,26 @@ def test_what_is_undecided_says_what_would_decide_it(store: Store) -> None:
     jsonschema.validate(json.loads(to_json(found)), SCHEMA)
     narrow = compare_levels(run, "side", (), Options(effect=1e-4))
     assert "would not show a difference of 0.01 %" in narrow.advice[0]
+
+
+def test_a_difference_that_lies_across_the_effect_is_told_with_its_interval(store: Store) -> None:
+    """Trials enough for the effect do not decide of a difference that is as large: that another
+    number of them would is not said."""
+    run = made_run(
+        store,
+        lambda side: 1.05 if side == "b" else 1.0,
+        cv=0.01,
+        side=("a", "b"),
+        rules=Rules(repeats_min=20, repeats_max=20),
+    )
+    found = compare_levels(run, "side", (), Options(effect=0.05))
+    (cell,) = found.cells
+    assert cell.verdict == "undecided" and cell.trials is not None and cell.trials < 20
+    (said,) = found.advice
+    assert re.match(
+        r"[45](\.\d)? % \[[34]\.\d, 5\.\d %\] at side=b lies across the effect of 5 %", said
+    )
+    assert "trials" not in said
 
 
 def test_no_number_of_trials_is_advised_against_a_coarse_clock(store: Store) -> None:
@@ -719,8 +740,8 @@ def test_how_many_trials_would_decide_is_said_where_those_in_doubt_are_to_count(
     found = compare_levels(doubted(run), "side", (), Options(in_doubt=True))
     (cell,) = found.cells
     assert cell.verdict == "undecided" and cell.trials is not None
-    (text,) = (text for text in found.advice if "more trials" in text)
-    assert text.startswith(f"{cell.trials - 5} more trials of each would show ")
+    (text,) = (text for text in found.advice if "trials of each" in text)
+    assert text.startswith(f"{cell.trials} trials of each would show ")
     assert "if they spread as these do: --repeats" in text
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from concurve.definition.study import Rules
@@ -50,8 +52,33 @@ def test_all_cells_of_a_coarse_clock_are_counted_and_the_clock_is_named(store: S
 def test_only_the_cells_with_wide_intervals_are_counted(store: Store) -> None:
     found = made_run(store, float, cv=0.08, rules=STAGED, n=(1, 2))
     assert wide(found) == 2
-    assert warning(found).startswith("2 of 2 cells missed")
-    assert "clock" not in warning(found)
+    said = warning(found)
+    assert said.startswith("2 of 2 cells missed")
+    assert "clock" not in said
+    worst = max(
+        precision
+        for cell in found.cells
+        if (precision := cell.indicators["wall_seconds"].precision) is not None
+    )
+    options = re.search(r"A new run with --repeats 5\.\.(\d+) should reach it", said)
+    assert options is not None
+    assert 1 <= int(options[1]) / (8 * (worst / 0.02) ** 2) < 1.1
+
+
+def test_a_longer_run_than_the_allowance_is_told_with_its_time(store: Store) -> None:
+    rules = msgspec.structs.replace(STAGED, time_allowed_seconds=0.1)
+    said = warning(made_run(store, float, cv=0.08, rules=rules, n=(1, 2)))
+    assert re.search(r"--repeats 5\.\.\d+ --max-time \d+m should reach it", said)
+
+
+def test_cells_with_enough_trials_missed_it_too_where_time_ended_the_run(store: Store) -> None:
+    """Nor does a new run with more trials help then."""
+    rules = Rules(repeats_min=5, repeats_max=50, precision=0.02, time_allowed_seconds=0.02)
+    found = made_run(store, float, cv=0.08, rules=rules, n=(1, 2, 3))
+    assert "time allowance" in found.run.reason
+    assert [cell.status for cell in found.cells] == ["ok", "ok", "ok"], "or this tests nothing"
+    assert warning(found).startswith("3 of 3 cells missed")
+    assert "A new run" not in warning(found)
 
 
 @pytest.mark.parametrize(("rules", "cv"), [(FIXED, 0.08), (STAGED, 0.001)])

@@ -174,7 +174,7 @@ def test_a_doubt_says_that_the_trials_do_not_decide_and_how_many_would(measure: 
     assert best is not None and best.recommended is None and best.is_open
     assert re.fullmatch(
         r"The trials do not decide\. n=10\d seems best: wall time \S+ ms \[\S+, \S+\]; "
-        r"n=10\d and n=10\d may be as good\. About \d+ more trials of each would decide: "
+        r"n=10\d and n=10\d may be as good\. About \d+ trials of each would decide: "
         r"repeats=\"\d+\.\.\d+\" in a new run\.",
         best.doubt,
     ), best.doubt
@@ -343,6 +343,10 @@ def test_advice_names_parameters_of_python(measure: Measure) -> None:
         (
             "then: concurve compare RUN1 RUN2 (the ids that concurve runs lists).",
             "then: concurve.compare(RUN1, RUN2) (the ids that concurve.runs() lists).",
+        ),
+        (
+            "would decide: --repeats 88..88 --max-time 7m in a new run.",
+            'would decide: repeats="88..88", max_time="7m" in a new run.',
         ),
         ("the flag '--effect' is not known", "the flag '--effect' is not known"),
         ("--mine 5 is an option of the program", "--mine 5 is an option of the program"),

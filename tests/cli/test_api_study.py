@@ -17,7 +17,7 @@ from click.testing import CliRunner
 import concurve
 from concurve.cli import app
 from concurve.definition.study import Hooks, Study
-from concurve.measuring.quiet import Asked
+from concurve.measuring.quiet import Asked, Tell
 from concurve.store import Store
 from concurve.store.run_head import RunHead, decode_head
 from concurve.terms import Waiting
@@ -334,7 +334,7 @@ def test_a_quiet_machine_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
     @contextlib.contextmanager
     def waits(
-        asked: Asked, say: Callable[[str], None], attached: Sequence[Attach]
+        asked: Asked, say: Callable[[str], None], tell: Tell, attached: Sequence[Attach]
     ) -> Iterator[Waiting]:
         waited.append(asked)
         # All of it is over: no trial looks at the real machine.
@@ -346,6 +346,9 @@ def test_a_quiet_machine_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert waited == [Asked(300.0), Asked(10.0, measure_anyway=True)]
     stored = concurve.load("last").findings.run.waiting
     assert stored is not None and (stored.seconds, stored.before_seconds) == (10, 10)
+    run = concurve.sweep(["true", "{n}"], {"n": [1, 2]}, repeats=1, seed=1)
+    run.resume(wait_quiet="7s")
+    assert waited[2:] == [], "nothing is left to do"
     with pytest.raises(concurve.ConcurveError, match="measure_anyway=True says"):
         concurve.run("own.toml", measure_anyway=True)
     with pytest.raises(concurve.ConcurveError, match="wait_quiet"):

@@ -437,6 +437,39 @@ def test_options_that_stand_after_the_dashes_are_told(lab: Lab) -> None:
     assert "passed to the program" not in lab.run(*line, "--size", "3").stderr
 
 
+UNAWAITED = """
+[study]
+name = "s"
+question = "?"
+[factors]
+n = [1, 2]
+[[roles]]
+name = "server"
+command = ["sh", "-c", "exit 3"]
+end = "serve"
+[[roles]]
+name = "client"
+command = ["sh", "-c", "echo {n} http://127.0.0.1:8080/"]
+[protocol]
+target = "client"
+"""
+
+
+def test_a_dry_run_says_that_nothing_waits_for_a_server(lab: Lab) -> None:
+    (lab.folder / "s.toml").write_text(UNAWAITED)
+    done = lab.run("run", "s.toml", *QUICK, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert 'nothing waits until server accepts connections: ready = "tcp:8080"' in done.stdout
+
+
+def test_a_dry_run_refuses_what_the_run_would_refuse(lab: Lab) -> None:
+    done = lab.run("sweep", "-P", "v", "a,b", *QUICK, "--dry-run", "--", "./summ-{v}")
+    assert done.returncode == 2
+    assert "./summ-a" in done.stdout, "the plan, all the same"
+    assert 'v=a: "./summ-a" was not found' in done.stderr
+    assert "role target" not in done.stderr
+
+
 def test_a_misspelt_option_is_named_with_the_nearest_alone(lab: Lab) -> None:
     said = refused(lab, 2, "sweep", "--efort", "quick", "--", "true")
     assert "--effort" in said and "--secret" not in said and "--export-csv" not in said

@@ -209,6 +209,17 @@ def test_a_load_that_runs_writes_json_with_the_cpu_time_of_its_server(lab: Lab) 
         assert figures["attached"]["cpu_ns"] > 0
 
 
+def test_a_verdict_on_an_objective_is_the_exit_code_beside_an_attached_server(lab: Lab) -> None:
+    """Nobody answers in 5 µs. On a busy machine that is in doubt (11), else it is not met (10)."""
+    with a_server() as (url, server):
+        port = int(url.rpartition(":")[2])
+        wait_until(lambda: is_listening(port), "the server")
+        words = ("load", url, "--slo", "p99=5us", "--rate", "500", "--duration", "4s", "--json")
+        done = lab.run(*words, "--attach", str(server.pid))
+        assert done.returncode in (10, 11), done.stderr
+        assert json.loads(done.stdout)["exit_code"] == done.returncode
+
+
 def test_messages_name_the_command_that_the_user_has(lab: Lab) -> None:
     """Where a server is attached, a secret is hidden, or a trial runs it, the program is started by
     its file."""

@@ -217,3 +217,20 @@ def test_any_levels_that_are_joined_are_divided_into_the_same() -> None:
     texts = ["".join(it) for size in range(1, 4) for it in itertools.product("a\\,", repeat=size)]
     for pair in itertools.product(texts, repeat=2):
         assert split_levels(joined_levels(pair)) == list(pair)
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("none,", "remove the last comma"),
+        ("none, ,", "remove the last 2 commas"),
+        ("1,,2", "remove what is too many of the commas: 1,2"),
+        (",none,fine", "remove what is too many of the commas: none,fine"),
+        ("", "for example 1,2,4,8"),
+    ],
+)
+def test_a_comma_too_many_is_named(text: str, remedy: str) -> None:
+    with pytest.raises(StudyError, match="an empty level") as refused:
+        parse_levels(text, 4, "-P lock")
+    assert refused.value.remedy.startswith(remedy)
+    assert remedy.startswith("for") or refused.value.remedy == remedy

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from concurve.definition.origins import Origins
-from concurve.definition.purposes import Purposes, alone, purposes_of
+from concurve.definition.purposes import Purposes, alone, purposes_of, unawaited
 from concurve.definition.study import Extract, Indicator, Role, Study
 from concurve.definition.study_check import check
 from concurve.errors import StudyError
@@ -147,3 +147,36 @@ def test_purposes_that_cannot_be(roles: tuple[Role, ...], says: str) -> None:
         check(made, Origins("mine.toml"))
     assert says in refused.value.what and refused.value.what.startswith("mine.toml")
     assert refused.value.remedy
+
+
+WRK = ("wrk", "-c8", "http://127.0.0.1:8080/")
+
+
+@pytest.mark.parametrize(
+    ("server", "client", "port"),
+    [
+        (("nginx", "-c", "n.conf"), WRK, "8080"),
+        (("./kv", "{free_port}"), ("./ask", "{free_port}"), "{free_port}"),
+        (("./kv", "--port", "6399"), ("./ask", "-p", "6399", "-n", "9999"), "6399"),
+        (("./kv", "--port=7000", "4"), ("./ask", "h", "4"), None),
+        (("stress", "-c", "2"), ("./sum", "8080"), None),
+    ],
+)
+def test_a_server_that_a_load_connects_to_is_to_be_awaited(
+    server: tuple[str, ...], client: tuple[str, ...], port: str | None
+) -> None:
+    serves = serving("a", command=server, ready_probe=None)
+    assert unawaited(study("b", serves, ending("b", *client))).get("a") == port
+
+
+def test_what_is_awaited_runs_already_or_competes_needs_no_sign() -> None:
+    load, bare = ending("b", *WRK), serving("a", ready_probe=None)
+    assert unawaited(study("b", bare, load)) == {"a": "8080"}
+    for other in (
+        serving("a"),
+        serving("a", ready="report", ready_probe=None),
+        serving("a", ready_probe=None, command=(), attach="4711"),
+        serving("a", ready_probe=None, purpose="background"),
+    ):
+        assert unawaited(study("b", other, load)) == {}
+    assert unawaited(study("b", serving("c"), bare, load)) == {}, "the other one is loaded"

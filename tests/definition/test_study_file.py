@@ -157,7 +157,7 @@ REFUSALS = {
     MINIMAL.replace('"./mine", "{threads}"', ""): ("role target has no command", "command"),
     MINIMAL.replace("[1, 2]", "[]"): ("factors, threads: no levels", "1,2,4,8"),
     MINIMAL.replace("[1, 2]", "[1, 2, 1]"): ("factors, threads: level 1 is repeated", "once"),
-    MINIMAL.replace("[1, 2]", '"1,,2"'): ("factors, threads: an empty level", "1,2,4,8"),
+    MINIMAL.replace("[1, 2]", '"1,,2"'): ("factors, threads: an empty level", "commas: 1,2"),
     MINIMAL.replace("{threads}", "{thread}"): (
         "role target, argument 2: placeholder {thread} has no parameter",
         "did you mean {threads}?"),

@@ -7,6 +7,7 @@ import pytest
 from concurve.definition.units import (
     in_base_unit,
     is_time_unit,
+    option_duration,
     parse_duration,
     seconds_by_name,
     time_by_name,
@@ -22,6 +23,14 @@ from concurve.errors import StudyError
 )  # fmt: skip
 def test_a_duration_in_seconds(text: str | float, seconds: float) -> None:
     assert parse_duration(text, "--timeout") == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(7.6, "8s"), (120, "120s"), (121, "3m"), (1443, "25m"), (35_941, "10h")]
+)
+def test_a_duration_as_an_option_has_it(seconds: float, text: str) -> None:
+    assert option_duration(seconds) == text
+    assert parse_duration(text, "--max-time") >= round(seconds)
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,24 @@ def test_a_parameter_that_does_not_count_what_runs_is_said_first(store: Store) -
     assert limit_line(found.cells[2]).text.startswith("the CPUs. threads=1 already uses 1.74 of 2")
 
 
+def test_an_excess_too_small_for_a_cause_is_said_to_be_cpu_time(store: Store) -> None:
+    """As of a version that computes for 4 % longer: below what names a cause, and beyond noise."""
+
+    def make(threads: int) -> TrialRecord:
+        return record(role([thread(1.0)] * min(threads, 2), 1000 * min(threads, 2) / 1.04))
+
+    def base(threads: int) -> TrialRecord:
+        return record(role([thread(1.0)], 1000))
+
+    found = explained(store, lambda n: base(n) if n == 1 else make(n))
+    assert found.cells[1].cause == "none"
+    assert found.cells[1].evidence == (
+        "With threads=2 an operation takes 1.04 × the thread time of threads=1: 100 % of it on a "
+        "CPU; 100 % of the excess is CPU time, 4 % [4, 4 %] of the base's thread time: what costs "
+        "it is not known."
+    )
+
+
 def test_components_sum_to_the_whole(store: Store) -> None:
     for cell in explained(store).cells:
         parts = cell.per_operation
@@ -233,6 +251,26 @@ def test_single_trials_bear_no_interval(store: Store) -> None:
     jsonschema.validate(json.loads(to_json(found)), SCHEMA)
 
 
+@pytest.mark.parametrize(
+    ("trials", "fails", "few"),
+    [(2, (), "2 of threads=4, 2 of threads=1"),
+     (3, ("1",), "3 of threads=4, none of threads=1"),
+     (3, (), "")],
+)  # fmt: skip
+def test_a_short_answer_names_no_limit_from_too_few_trials(
+    store: Store, trials: int, fails: tuple[str, ...], few: str
+) -> None:
+    rules = Rules(repeats_min=trials, repeats_max=trials)
+    found = explained(store, rules=rules, fails=fails)
+    last = found.cells[-1]
+    assert (last.cause, last.few) == ("cpu", few), "explain says what the figures show"
+    text = limit_line(last).text
+    if few:
+        assert text == f"it cannot be said: too few trials are in ({few})."
+    else:
+        assert text.startswith("the CPUs.")
+
+
 def uneven(threads: int) -> TrialRecord:
     """The first worker has 70 % of the work."""
     if threads == 1:
@@ -257,6 +295,30 @@ def test_a_lost_speedup_is_divided_and_said(store: Store) -> None:
     jsonschema.validate(written, SCHEMA)
     assert written["cells"][1]["speedup_lost"]["imbalance"] == pytest.approx(0.57, abs=0.01)
     assert "speedup" not in written["cells"][0]
+
+
+def test_why_no_speed_up_is_divided_is_said_where_the_program_marks_its_phase(store: Store) -> None:
+    def marked(threads: int) -> TrialRecord:
+        return record(role([thread(1.0)] * threads, 1000 * threads, phase=True))
+
+    whole, part = explained(store, uneven), explained(store, marked)
+    assert not any("marks the phase `measure`" in note for note in whole.notes)
+    assert all(cell.speedup is None for cell in part.cells)
+    assert sum("marks the phase `measure`" in note for note in part.notes) == 1
+
+
+def test_speed_ups_that_are_not_those_of_the_figures_are_told(store: Store) -> None:
+    made: list[int] = []
+
+    def skewed(threads: int) -> TrialRecord:
+        """Of a few trials with two threads the third takes twice as long."""
+        made.append(threads)
+        slow = 2 if threads == 2 and made.count(2) == 3 else 1
+        return record(role([thread(1.0)] * threads, None, wall=slow * WALL // threads))
+
+    told = "those of concurve show compare the trials of each block"
+    assert any(told in note for note in explained(store, skewed).notes)
+    assert not any(told in note for note in explained(store, uneven).notes)
 
 
 class _Busy(_Engine):
@@ -298,7 +360,9 @@ def test_the_trials_of_the_table_are_explained(store: Store) -> None:
     assert not any(cell.doubt for cell in found.cells)
     for ours, theirs in zip(found.cells, quiet.cells, strict=True):
         assert ours.shares == theirs.shares
-    assert "12 trials are set aside, as in the table: the machine was not quiet." in found.notes
+    assert (
+        "12 of 30 trials are set aside, as in the table: the machine was not quiet." in found.notes
+    )
     assert not any("in use with a doubt" in note for note in found.notes)
 
 
@@ -416,8 +480,23 @@ def test_a_quota_that_others_may_have_used_up_is_in_doubt(store: Store, make: Ma
 def test_nothing_in_use_is_refused(store: Store) -> None:
     with pytest.raises(RunError, match="every cell failed"):
         run_of(store, queueing, fails=("1", "2", "4"))
-    with pytest.raises(RunError, match="no trial in use"):
+    with pytest.raises(RunError, match="no trial in use") as refused:
         explaining.explain_run(store, store.find_run("last"))
+    assert refused.value.remedy == "another run"
+
+
+def test_the_newest_run_that_can_be_explained_is_named(store: Store) -> None:
+    run_of(store, queueing)
+    usable = run_of(store, queueing)
+    for _ in range(2):
+        with pytest.raises(RunError, match="every cell failed"):
+            run_of(store, queueing, fails=("1", "2", "4"))
+    with pytest.raises(RunError, match="no trial in use") as refused:
+        explaining.explain_run(store, store.find_run("last"))
+    rows = [row.id for row in store.runs() if store.count(row.id)]
+    assert usable in rows
+    newest = [it for it in rows if it in refused.value.remedy]
+    assert newest == [usable]
 
 
 def test_only_so_many_records_of_a_cell_are_read(

@@ -13,7 +13,7 @@ from concurve.definition.purposes import Purposes
 from concurve.explain.accounts import account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of, further_verdicts
-from concurve.explain.hot import Hot, grew_in, is_locking, is_waiting, spun
+from concurve.explain.hot import Hot, grew_in, hot_of, is_locking, is_waiting, spun
 from concurve.explain.losses import loss_of
 from concurve.explain.verdict import Case
 from concurve.explain.weights import weigh
@@ -117,7 +117,7 @@ def test_even_loops_that_share_data_are_no_uneven_work() -> None:
     own = cell(2, {LOOP: (0.98, 0.5), (None, GOMP): (0.02, 0.5)}, wall=0.9)
     said = cause_of(own, BASE)
     assert said.cause == "coherency"
-    assert said.words.endswith("; most of the increase is in main._omp_fn.0 (rows)")
+    assert said.words.endswith("; most of the increase is in main._omp_fn.0 (program)")
 
 
 def test_spinning_for_a_thread_that_was_kept_from_a_cpu_is_no_uneven_work() -> None:
@@ -425,3 +425,27 @@ def test_functions_that_hardly_ran_in_the_base_are_more_work_of_processes(
     assert ("or work that each worker does anew" in said.words) != is_told
     # Threads have such functions, too, where they retry what others have changed meanwhile.
     assert "hardly ran in the base" not in cause_of(own, BASE).words
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "second", "named"),
+    [
+        ("redis-check-rdb", "redis-server", FIRST, "redis-server"),  # Debian's link
+        ("memtier_benchmark", "memtier_benchma", FIRST, "memtier_benchmark"),  # the kernel cuts it
+        ("python3.11", "serve.py", FIRST, "python3.11"),  # the code is the interpreter's
+        ("redis-check-rdb", "redis-server", 7, "redis-check-rdb"),  # whose file it is, is not known
+    ],
+)
+def test_a_program_is_named_as_it_was_started(
+    file: str, name: str, second: int, named: str
+) -> None:
+    threads = [
+        thread(1.0, 0.0, name, switches=3) | {"tid": FIRST, "pid": FIRST},
+        thread(1.0, 0.0, "io_thd_1", switches=3) | {"tid": FIRST + 1, "pid": second},
+    ]
+    found = hot({("IOThreadMain", file): (0.9, 0.1), (None, LIBC): (0.1, 0.0)})
+    server = msgspec.structs.replace(made(threads, 1.0, found, 1.0), pid=FIRST)
+    seen = hot_of(server, 10.0)
+    assert seen is not None
+    assert [it.file for it in seen.record.listed] == [named, LIBC]
+    assert [it.name for it in seen.record.files] == [named, LIBC]

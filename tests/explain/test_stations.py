@@ -210,7 +210,10 @@ def test_cpus_of_their_own_are_no_shared_ones() -> None:
     assert found is not None
     assert (found.granted, found.client_granted, found.together) == (2, 2, 4)
     assert limit_of([found]) == Limit(
-        "client", "load", "the load's 2 CPUs are used up, while the server used 0.30 (worker 0.30)"
+        "client",
+        "load",
+        "the load's 2 CPUs are used up, while the server used 0.30 CPUs (worker 0.30)",
+        remedy="the load cannot ask for more: give it more CPUs, or a machine of its own",
     )
 
 
@@ -439,7 +442,7 @@ def test_the_only_thread_of_a_load_may_be_used_up() -> None:
     limit = limit_of([found])
     assert limit is not None and (limit.cause, limit.name) == ("client", "load")
     assert limit.words == (
-        "the load's thread wrk runs 92 % of the time, while the server used 0.60 "
+        "the load's thread wrk runs 92 % of the time, while the server used 0.60 CPUs "
         "(redis-server 0.60)"
     )
     idle = serving_of(trial(server, whole("client", {"wrk": 0.6}), cpus=4), "server", ["client"])
@@ -469,7 +472,7 @@ def test_equal_quotas_of_several_loads_are_one_that_they_share() -> None:
 # -- servers of one thread beside strangers, and of Go ------------------------------------------
 
 
-def one_worker(cpu: float, queue: float) -> RoleRecord:
+def one_worker(cpu: float, queue: float, woken: int = 9000) -> RoleRecord:
     """nginx with one worker: the process that started it only waits, and has the same name."""
     made = ready(role("target", cpu, {"nginx": 0.001, "nginx-": cpu}, (0, 1)), queue)
     listed = tuple(
@@ -485,7 +488,7 @@ def one_worker(cpu: float, queue: float) -> RoleRecord:
             ),
         )
         for it, pid, waited, switches in zip(
-            made.threads.listed, (1, 2), (0, int(queue * SECOND)), (3, 9000), strict=True
+            made.threads.listed, (1, 2), (0, int(queue * SECOND)), (3, woken), strict=True
         )
     )
     return msgspec.structs.replace(
@@ -532,6 +535,14 @@ def test_the_only_thread_of_a_server_that_works_is_used_up() -> None:
     assert "processes outside the trial used 29 %" in said.words
     quiet = cause_of(beside(one_worker(0.6, 0.36), 0.59, 0.0), None, True)
     assert (quiet.cause, quiet.limit) == ("cpu", "nginx")
+
+
+def test_a_worker_that_never_waits_is_used_up_beside_the_process_that_started_it() -> None:
+    """Who is busy throughout is hardly ever woken, so the other was woken as often as a share of
+    it that is no longer small."""
+    said = cause_of(beside(one_worker(0.97, 0.01, woken=20), 0.22, 0.0), None, True)
+    assert (said.cause, said.limit) == ("cpu", "nginx")
+    assert "the thread nginx runs 97 % of the time (CPUs used: nginx 0.97, load 0.22)" in said.words
 
 
 def test_strangers_on_two_bound_cpus_of_many_are_seen_there() -> None:

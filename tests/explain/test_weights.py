@@ -113,6 +113,21 @@ def test_a_part_that_explains_little_of_a_loss_is_not_its_cause() -> None:
     assert said.cause == "none" and "of the loss, and no cause was found" in said.words
 
 
+def test_the_thread_time_of_a_server_that_serves_more_is_no_loss() -> None:
+    """As of Go's runtime: threads that take turns wait without work, the more of them the more."""
+    waits = [worker(0.985, futex=0.014)] * 2
+    lock = Verdict("lock", "1 % of it blocked on futexes", parts=("futex",))
+    more = Case(cell(2, [*waits, joining()], wall=0.54, rss=100 << 20), BASE, True)
+    said = outweighed(more, lock)
+    assert said.cause == "none" and "of the loss" not in said.words
+    assert "it serves 1.85 × as many operations a second all the same" in said.words
+    in_go = [trial._replace(is_go=True) for trial in more.cell.accounts]
+    assert weigh(more._replace(cell=more.cell._replace(accounts=tuple(in_go))), lock) == Weight()
+    assert weigh(more, lock) != Weight()
+    as_many = Case(cell(2, [*waits, joining()], wall=1.0, rss=100 << 20), BASE, True)
+    assert "it serves" not in outweighed(as_many, lock).words
+
+
 def test_a_lost_part_that_explains_little_makes_a_sentence_too() -> None:
     """Its cause is taken back, and the words stay about the speed-up."""
     own = cell(2, [worker(), worker(lived=0.43), joining()], wall=0.7)

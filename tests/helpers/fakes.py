@@ -31,9 +31,10 @@ def record_of(
     steal_ns: int = 0,
     stdout: str = "",
     waited: float = 0.0,
+    foreign_ns: int = 0,
 ) -> TrialRecord:
     """A plausible record of one CPU-bound target; ``waited`` for a CPU, as a share of its time,
-    that work of low priority used."""
+    that work of low priority used; other processes used ``foreign_ns``."""
     wall = round(wall_seconds * 1e9)
     roles = tuple(
         RoleRecord(
@@ -63,7 +64,7 @@ def record_of(
             cpus=2,
             busy_ns=wall,
             steal_ns=steal_ns,
-            foreign_cpu_ns=round(wall * waited),
+            foreign_cpu_ns=round(wall * waited) + foreign_ns,
             foreign_low_priority_ns=round(wall * waited),
             tick_ns=10_000_000,
         ),
@@ -81,11 +82,13 @@ class FakeEngine:
         stdout: str = "",
         steal_of: Callable[[TrialSpec], int] = lambda spec: 0,
         waited_of: Callable[[TrialSpec], float] = lambda spec: 0.0,
+        foreign_of: Callable[[TrialSpec], int] = lambda spec: 0,
     ) -> None:
         self.wall_of = wall_of
         self.kind_of = kind_of
         self.steal_of = steal_of
         self.waited_of = waited_of
+        self.foreign_of = foreign_of
         self.stdout = stdout
         self.specs: list[TrialSpec] = []
 
@@ -99,6 +102,7 @@ class FakeEngine:
             self.steal_of(spec),
             self.stdout,
             self.waited_of(spec),
+            self.foreign_of(spec),
         )
         return msgspec.json.encode(record)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
+import os
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from concurve.host.machine import describe_file
-from concurve.measuring.changed_programs import changed_programs
+from concurve.measuring.changed_programs import changed_programs, changed_study_file
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner, Silence
 from concurve.store import Store
@@ -67,6 +70,30 @@ def test_what_was_not_readable_or_runs_already_is_not_judged() -> None:
     assert list(changed_programs(head_of(programs))) == []
 
 
+@pytest.mark.parametrize(
+    ("again", "is_told"),
+    [
+        ("concurve run --seed 1 'my study.toml' --effort quick", True),
+        ("concurve run --hosts 'my study.toml' thread-scaling", False),
+        ("concurve sweep -- cat 'my study.toml'", False),
+        ("concurve run thread-scaling", False),
+        ("concurve run gone.toml", False),
+    ],
+)
+def test_a_study_file_that_was_written_since_is_not_what_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: str, is_told: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "my study.toml"
+    file.touch()
+    head = msgspec.structs.replace(head_of({}), again=again)
+    begun = datetime.datetime.fromisoformat(head.started).timestamp()
+    os.utime(file, (begun + 60, begun + 60))
+    assert changed_study_file(head).startswith("my study.toml was written after") is is_told
+    os.utime(file, (begun - 60, begun - 60))
+    assert changed_study_file(head) == ""
+
+
 class Notes(Silence):
     """Keeps the remarks."""
 
@@ -84,6 +111,7 @@ def test_a_run_that_is_resumed_says_it(tmp_path: Path) -> None:
     Runner(head_of({"target": facts}), store, FakeEngine(), first, FakeClock()).start()
     renderer(tmp_path, "two")
     head = decode_head(store.find_run("last"))
+    store.set_state(head.id, "interrupted", "killed after its last trial")
     Runner(head, store, FakeEngine(), second, FakeClock()).resume()
     assert not any("has changed" in said for said in first.said)
     assert [said for said in second.said if "has changed since the run began" in said]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,20 @@ import msgspec
 import pytest
 
 from concurve.analysis.run import findings_of
+from concurve.definition.extracting import parse_extract
+from concurve.definition.inventory import Cluster, Inventory
 from concurve.definition.study import Extract, Hooks, Indicator, Role, Rules, Study
 from concurve.engine import Problem
 from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
+from concurve.host.lock import measurement_lock
 from concurve.measuring.heads import new_head, with_allowance
+from concurve.measuring.judgement import ready_remedy
 from concurve.measuring.laboratory import Runner
+from concurve.measuring.quiet import Asked
 from concurve.store import Store
 from concurve.store.rows import TrialKey
 from concurve.store.run_head import RunHead, decode_head
+from concurve.terms import Waiting
 from concurve.wire import decode_record
 from concurve.wire.record import Outcome
 from concurve.wire.report import IndicatorLine
@@ -207,6 +214,27 @@ def test_an_extract_that_never_matches_stops_at_once(store: Store) -> None:
         runner_of(store, FakeEngine(stdout="speed: 5"), extracts=(RATE,)).start()
     assert "speed: 5" in refused.value.what, "what there was instead"
     assert store.count(store.find_run("last").id) == 0
+
+
+@pytest.mark.parametrize(
+    ("program", "extract", "remedy"),
+    [
+        ("/usr/bin/wrk", RATE, '--extract wrk (tool = "wrk" in a study file)'),
+        ("./own", RATE, "a pattern that matches a line as it is printed"),
+        ("wrk", parse_extract("wrk")[0].extract, "a pattern that matches a line as it is printed"),
+    ],
+)
+def test_a_tool_whose_pattern_does_not_match_is_to_be_named(
+    store: Store, program: str, extract: Extract, remedy: str
+) -> None:
+    study = small_study(THREE, threads=(1, 2))
+    roles = (msgspec.structs.replace(study.roles[0], command=(program, "-t{threads}")),)
+    with pytest.raises(RunError) as refused:
+        runner_of(
+            store, FakeEngine(stdout="Rate: 5\n"), study, extracts=(extract,), roles=roles
+        ).start()
+    assert refused.value.remedy.startswith(remedy)
+    assert refused.value.what.splitlines()[1:] == ["    Rate: 5"]
 
 
 def test_an_extract_that_misses_later_is_an_error_of_that_trial(store: Store) -> None:
@@ -517,6 +545,39 @@ def test_a_run_of_which_no_cell_becomes_ready_ends_after_its_first_block(store: 
     assert len(alone.specs) == 2, "once may be chance"
 
 
+@pytest.mark.parametrize(
+    ("kind", "cause", "remedy"),
+    [("not_ready", "was not ready", "--ready-within"), ("program_failed", "", "--rejected")],
+)
+def test_a_run_whose_allowance_held_failures_alone_has_failed(
+    store: Store, kind: str, cause: str, remedy: str
+) -> None:
+    """Two of three cells were tried: no lack of time, and no trial's length."""
+    engine = FakeEngine(kind_of=lambda spec: kind)
+    rules = Rules(repeats_min=3, repeats_max=3, time_allowed_seconds=1.2)
+    notes = Notes()
+    head = runner_of(store, study=small_study(rules, threads=(1, 2, 4))).head
+    with pytest.raises(RunError, match="2 trials failed; the first, threads=") as failed:
+        Runner(head, store, engine, notes, clock=FakeClock()).start()
+    assert len(engine.specs) == 2
+    assert cause in failed.value.what and remedy in failed.value.remedy
+    assert not [text for text in notes.said if "--max-time" in text]
+    assert states(store)[-1][0] == "failed"
+    notes_of = [cell.note for cell in findings_of(store, store.find_run("last")).cells]
+    assert sum(f"fake {kind}" in note for note in notes_of) == 2
+
+
+def test_what_to_do_where_no_role_becomes_ready_fits_the_case() -> None:
+    taken = "127.0.0.1:1 accepts connections before the role was started: another program serves"
+    ended = "exited with 1 before it was ready; its standard error: bad port"
+    late = "accepted no TCP connection at 127.0.0.1:1 within 60 s"
+    assert "--ready-within" not in ready_remedy([taken]) + ready_remedy([ended, ended])
+    assert "{free_port}" in ready_remedy([taken])
+    assert "why does it end" in ready_remedy([ended])
+    assert "--ready-within" in ready_remedy([late])
+    assert "--ready-within" in ready_remedy([late, ended])
+
+
 def test_a_run_goes_on_where_another_cell_becomes_ready(store: Store) -> None:
     engine = FakeEngine(kind_of=lambda spec: "not_ready" if spec.roles[0].argv[-1] == "1" else "ok")
     assert runner_of(store, engine, small_study(THREE, threads=(1, 2))).start().kind == "complete"
@@ -540,6 +601,22 @@ def test_a_process_that_ended_is_not_to_be_resumed(store: Store) -> None:
     assert "a new run" in failed.value.remedy and "resume" not in failed.value.remedy
     said = " ".join(item.sentence for item in findings_of(store, store.find_run("last")).sentences)
     assert "concurve resume" not in said
+
+
+def test_a_missing_program_is_told_with_its_role_where_there_are_several(store: Store) -> None:
+    class Missing(FakeEngine):
+        def check(self, spec: TrialSpec) -> list[Problem]:
+            return [Problem(spec.roles[0].name, "not_found", "'./old' was not found")]
+
+    study = small_study(THREE, threads=(1, 2))
+    both = (*study.roles, msgspec.structs.replace(study.roles[0], name="client"))
+    for roles, where, ends in (
+        (study.roles, "threads=1: './old'", "as the command"),
+        (both, "threads=1, role target: './old'", "as the command of role target"),
+    ):
+        with pytest.raises(StudyError) as refused:
+            runner_of(store, Missing(), study, roles=roles).start()
+        assert refused.value.what.startswith(where) and refused.value.remedy.endswith(ends)
 
 
 def test_a_variable_before_a_command_is_set_by_env(store: Store) -> None:
@@ -586,7 +663,7 @@ def test_nothing_is_stored_where_a_control_or_program_is_refused(store: Store) -
                 return [self.problem]
 
         engine = Refusing()
-        said = "threads=1, role target: CAP_SYS_NICE is missing"
+        said = "threads=1: CAP_SYS_NICE is missing"
         with pytest.raises(error, match=said) as refused:
             runner_of(store, engine).start()
         assert "as root" not in refused.value.remedy, "root may lack it"
@@ -659,13 +736,14 @@ def test_a_client_that_is_refused_has_a_hint_at_ready(
 ) -> None:
     """Only where a server has none, and only of that failure."""
     study = small_study(THREE, threads=(1,))
+    load = Role(name="target", command=("true", "{threads}", "{free_port}"))
     server = Role(
         name="server",
         command=("true", "{free_port}"),
         end="serve",
         ready_probe=ReadyProbe(tcp="127.0.0.1:{free_port}") if probed else None,
     )
-    study = msgspec.structs.replace(study, roles=(server, *study.roles))
+    study = msgspec.structs.replace(study, roles=(server, load))
 
     class Refused(FakeEngine):
         def run(self, spec: TrialSpec) -> bytes:
@@ -673,10 +751,16 @@ def test_a_client_that_is_refused_has_a_hint_at_ready(
             failed = Outcome(kind="program_failed", role="target", message=message)
             return msgspec.json.encode(msgspec.structs.replace(record, outcome=failed))
 
+    notes = Notes()
+    head = runner_of(store, study=study).head
     with pytest.raises(RunError) as found:
-        runner_of(store, Refused(), study).start()
+        Runner(head, store, Refused(), notes, clock=FakeClock()).start()
     hint = 'nothing waits until server accepts connections: ready = "tcp:{free_port}"'
     assert (hint in found.value.what) is (not probed and message == REFUSED)
+    assert any(hint in text for text in notes.said) is not probed, "before the first trial"
+
+
+NEW = "; more trials are for a new run, with --repeats"
 
 
 def test_a_run_that_was_complete_is_told_as_such(
@@ -692,7 +776,56 @@ def test_a_run_that_was_complete_is_told_as_such(
     monkeypatch.setattr(measuring, "LocalEngine", FakeEngine)
     monkeypatch.setattr(measuring, "show_run", lambda *_: None)
     measuring.resume_run(runner.head, store, {})
-    assert said == [f"run {runner.head.id} was complete (all trials done): no trial was run"]
+    assert said == [f"run {runner.head.id} was complete (all trials done): no trial was run{NEW}"]
+
+
+def test_a_run_that_was_complete_needs_no_machine(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was refused as busy, or as what this machine cannot run."""
+    from concurve.cli import measuring
+
+    runner = runner_of(store)
+    runner.start()
+    monkeypatch.setattr(measuring, "show_run", lambda *_: None)
+    elsewhere = Runner(runner.head, store, FakeEngine(), clock=FakeClock())
+    monkeypatch.setattr(elsewhere, "check", lambda: pytest.fail("nothing is to be run"))
+    with measurement_lock("another"):
+        assert elsewhere.resume().reason == "all trials done"
+        measuring.resume_run(runner.head, store, {}, asked=Asked(3))
+
+
+def test_what_was_waited_for_may_be_the_run_that_is_resumed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from concurve.cli import measuring
+
+    runner = runner_of(store)
+    stopped = runner.head
+    said: list[str] = []
+
+    @contextlib.contextmanager
+    def waited(*_: object) -> Iterator[Waiting]:
+        runner.resume()
+        yield Waiting(seconds=60)
+
+    store.add_run(stopped.row())
+    monkeypatch.setattr(measuring, "note", said.append)
+    monkeypatch.setattr(measuring, "LocalEngine", FakeEngine)
+    monkeypatch.setattr(measuring, "show_run", lambda *_: None)
+    monkeypatch.setattr(measuring, "quiet_as_asked", waited)
+    measuring.resume_run(stopped, store, {}, asked=Asked(60))
+    assert said == [f"run {stopped.id} was complete (all trials done): no trial was run{NEW}"]
+
+
+def test_a_run_on_hosts_waits_for_no_machine(store: Store) -> None:
+    from concurve.cli import measuring
+
+    head = msgspec.structs.replace(
+        runner_of(store).head, hosts=Inventory(hosts=(), cluster=Cluster(head="a"))
+    )
+    with pytest.raises(StudyError, match="--wait-quiet looks at this machine"):
+        measuring.resume_run(head, store, {}, asked=Asked(60))
 
 
 SAYS = "echo OK; echo 'ERR unknown option {threads}' >&2"

@@ -13,6 +13,7 @@ from concurve.definition.study_line import sweep_study
 from concurve.errors import BusyError, HostError, StudyError
 from concurve.host.load import Load, Process
 from concurve.host.lock import measurement_lock, measurement_under_way
+from concurve.host.turns import in_line
 from concurve.measuring.heads import with_attached
 from concurve.measuring.quiet import (
     QUIET_LOOKS,
@@ -23,7 +24,7 @@ from concurve.measuring.quiet import (
     is_quiet,
     quiet_machine,
 )
-from concurve.terms import Waiting
+from concurve.terms import Disturbance, Waiting
 from concurve.wire.spec import Attach
 
 QUIET = Load(0.01, 0.0)
@@ -38,6 +39,7 @@ class Machine:
         self.last = loads[-1]
         self.now = 0.0
         self.said: list[str] = []
+        self.told: list[Disturbance] = []
         self.holder = ""
 
     def look(self, seconds: float) -> Load:
@@ -46,9 +48,15 @@ class Machine:
 
     def wait(self, seconds: float, *, measure_anyway: bool = False) -> Waiting:
         asked = Asked(seconds, measure_anyway)
-        with quiet_machine(asked, self.said.append, self.look, lambda: self.now) as waited:
+        with self.has(asked) as waited:
             self.holder = measurement_under_way()
         return waited
+
+    def has(self, asked: Asked) -> contextlib.AbstractContextManager[Waiting]:
+        return quiet_machine(asked, self.said.append, self.tell, self.look, lambda: self.now)
+
+    def tell(self, seconds: float, most_seconds: float, disturbs: Disturbance) -> None:
+        self.told.append(disturbs)
 
 
 def test_a_quiet_machine_is_waited_for_no_longer_than_it_takes_to_see() -> None:
@@ -67,7 +75,7 @@ def test_that_it_waits_is_said_before_it_looks() -> None:
         heard.append([*machine.said])
         return machine.look(seconds)
 
-    with quiet_machine(Asked(300), machine.said.append, look, lambda: machine.now):
+    with quiet_machine(Asked(300), machine.said.append, machine.tell, look, lambda: machine.now):
         pass
     assert heard[0] == ["waiting at most 5 min for a quiet machine"]
 
@@ -78,13 +86,26 @@ def test_one_quiet_look_is_not_enough() -> None:
     assert machine.now == 3 + QUIET_LOOKS
 
 
-def test_what_disturbs_is_said_by_name_now_and_then() -> None:
+def test_what_disturbs_is_told_by_name_after_each_look() -> None:
     machine = Machine(*[BUSY] * 25, QUIET)
     machine.wait(300)
-    waiting = [text for text in machine.said if text.startswith("waiting for")]
-    assert 2 <= len(waiting) <= 4
-    assert "cc1plus (pid 20, nice 0) 45 %" in waiting[0]
-    assert "other processes use 50 % of the CPU time (limit 5 %)" in waiting[0]
+    assert len(machine.told) == 25
+    what, briefly, who, is_turn = machine.told[0]
+    assert "cc1plus (pid 20, nice 0) 45 %" in what
+    assert "other processes use 50 % of the CPU time (limit 5 %)" in what
+    assert briefly == "cc1plus (pid 20) 45 %, short-lived processes 5 %"
+    assert (who, is_turn) == ("cc1plus (pid 20)", False)
+
+
+def test_what_is_told_briefly_begins_with_who_takes_most_and_adds_up_a_run() -> None:
+    runner = Process("concurve-trial", 31, 0, 0.02, run=30)
+    load = Load(0.5, 0.25, (runner, Process("mine", 32, 0, 0.02, run=30), Process("sh", 7, 0, 0.0)))
+    disturbs = disturbance(load)
+    assert disturbs is not None
+    assert disturbs.briefly == (
+        "short-lived processes 46 %, the hypervisor 25 %, another concurve run (pid 30) 4 %"
+    )
+    assert "0 %" not in disturbs.what.replace("50 %", "")
 
 
 def test_a_machine_that_does_not_become_quiet_ends_the_wait() -> None:
@@ -107,8 +128,34 @@ def test_a_machine_that_does_not_become_quiet_is_measured_on_where_that_was_aske
 
 def test_no_two_measure_at_once_where_the_machine_need_not_be_quiet() -> None:
     machine = Measured(looks=1000)
-    with pytest.raises(BusyError):
+    with pytest.raises(BusyError) as refused:
         machine.wait(30, measure_anyway=True)
+    assert refused.value.what.startswith("waited 30 s in vain: another measurement runs")
+    assert "--measure-anyway is for other processes" in refused.value.remedy
+    with pytest.raises(BusyError) as refused:
+        machine.wait(30)
+    assert refused.value.remedy == "a longer --wait-quiet"
+
+
+def test_nobody_is_asked_to_end_the_programs_of_another_run() -> None:
+    mine, theirs = Process("cc1plus", 20, 0, 0.3), Process("x", 40, 0, 0.2, run=39)
+    for processes, remedy in (
+        ((mine,), "end these processes, wait longer"),
+        ((theirs,), "wait longer"),
+        ((mine, theirs), "end cc1plus (pid 20), wait longer"),
+    ):
+        with pytest.raises(HostError) as refused:
+            Machine(Load(0.5, 0.0, processes)).wait(30)
+        assert refused.value.remedy.startswith(f"{remedy}, or add --measure-anyway")
+
+
+def test_a_busy_machine_on_which_a_measurement_runs_waits_for_that() -> None:
+    """Its programs are what takes the CPU time."""
+    machine = Measured(looks=1000)
+    machine.last = BUSY
+    with pytest.raises(BusyError, match="another measurement runs"):
+        machine.wait(30)
+    assert all(disturbs.is_turn for disturbs in machine.told)
 
 
 def test_what_was_waited_at_the_start_is_gone() -> None:
@@ -136,8 +183,10 @@ def test_a_wait_in_which_nothing_can_become_quiet_is_refused() -> None:
 def test_steal_disturbs_too() -> None:
     stolen = Load(0.0, 0.1)
     assert not is_quiet(stolen)
-    assert disturbance(stolen) == "the hypervisor takes 10 % of the CPU time (limit 2 %)"
-    assert disturbance(QUIET) == ""
+    disturbs = disturbance(stolen)
+    assert disturbs is not None
+    assert disturbs.what == "the hypervisor takes 10 % of the CPU time (limit 2 %)"
+    assert disturbance(QUIET) is None
 
 
 def test_what_a_study_attaches_disturbs_no_more_than_in_a_trial(
@@ -153,7 +202,7 @@ def test_what_a_study_attaches_disturbs_no_more_than_in_a_trial(
         return QUIET
 
     monkeypatch.setattr("concurve.measuring.quiet.load_over", load_over)
-    with quiet_machine(Asked(9), lambda _: None, attached=attached):
+    with quiet_machine(Asked(9), lambda _: None, lambda *_: None, attached=attached):
         assert looked == [attached] * QUIET_LOOKS
 
 
@@ -180,8 +229,8 @@ def test_another_measurement_is_waited_for_although_it_uses_no_cpu_time() -> Non
     machine = Measured(looks=10)
     machine.wait(300)
     assert machine.now > 10
-    assert "another measurement runs on this machine" in machine.said[1]
-    assert "concurve run 1 (another)" in machine.said[1]
+    assert "another measurement runs on this machine" in machine.told[0].what
+    assert "concurve run 1 (another)" in machine.told[0].briefly
     assert "on a quiet machine" in machine.holder
 
 
@@ -193,8 +242,41 @@ def test_another_measurement_that_goes_on_ends_the_wait() -> None:
 
 def test_who_waited_keeps_the_machine_for_a_run_of_its_own() -> None:
     machine = Machine(QUIET)
-    with quiet_machine(Asked(9), machine.said.append, machine.look, lambda: machine.now):
+    with machine.has(Asked(9)):
         with measurement_lock("concurve run 7 (mine)"):
             assert measurement_under_way().endswith("concurve run 7 (mine)")
         assert measurement_under_way(), "a campaign has more studies"
     assert not measurement_under_way()
+
+
+# -- the order of those that wait -----------------------------------------------------------------
+
+
+def test_who_came_first_has_the_machine_first() -> None:
+    """The second one sees a quiet machine as early, and would take it."""
+    machine, second = Machine(QUIET), Machine(QUIET)
+    with in_line() as ahead:
+        assert ahead() == 0
+        with pytest.raises(BusyError, match="1 other run that waits came before"):
+            second.wait(30)
+    second.wait(30)
+    with machine.has(Asked(30)), in_line() as ahead:
+        assert ahead() == 0, "who measures waits no more"
+
+
+def test_the_place_in_the_line_is_told() -> None:
+    machine = Measured(looks=10)
+    machine.wait(300)
+    assert machine.told[0].what.endswith("; you are first in line")
+    with in_line(), in_line(), in_line():
+        machine = Measured(looks=1000)
+        with pytest.raises(BusyError, match="you are number 4 in line"):
+            machine.wait(30)
+        assert machine.told[0].briefly.startswith("you are number 4 in line behind pid ")
+
+
+def test_a_busy_machine_is_measured_on_anyway_whoever_waits_for_a_quiet_one() -> None:
+    with in_line():
+        machine = Machine(BUSY)
+        machine.wait(30, measure_anyway=True)
+        assert machine.holder

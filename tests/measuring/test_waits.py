@@ -16,7 +16,7 @@ from concurve.errors import RunInterruptedError
 from concurve.findings.again import run_again
 from concurve.host.load import Load
 from concurve.measuring.campaign_laboratory import CampaignRunner
-from concurve.measuring.heads import new_campaign_head, new_head
+from concurve.measuring.heads import new_campaign_head, new_head, resumed_head, with_wait
 from concurve.measuring.laboratory import Progress, Runner
 from concurve.measuring.quiet import GLANCE_EACH_SECONDS, GLANCE_SECONDS, Waits
 from concurve.planning.plan import plan_of
@@ -24,7 +24,7 @@ from concurve.planning.protocol import replay
 from concurve.report import progress
 from concurve.store import Store
 from concurve.store.run_head import RunHead, decode_head
-from concurve.terms import Waiting
+from concurve.terms import ANOTHER_RUN, Waiting
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import small_study
 from tests.helpers.noisy_machine import NOISES, NoisyMachine
@@ -277,7 +277,7 @@ def test_waits_are_said_as_they_go_on_and_in_all(
     said = shown(Lab("one job of 3 min", 300), live=live)
     assert "waiting for a quiet machine (" in said
     assert " of at most 5 min" in said
-    assert "cc1plus (pid 20, nice 0) 50 %" in said
+    assert "cc1plus (pid 20) 50 %" in said
     assert "waited 2 min 5" in said.rpartition("trial 10")[2], "the total stands to the end"
     lines = said.count("\n")
     assert lines < 60
@@ -310,3 +310,68 @@ def test_no_look_is_shorter_than_a_glance(room: float) -> None:
     waits.wait(room, is_before=False, tell=lambda *_: None)
     assert waits.now.is_cut
     assert all(seconds >= GLANCE_SECONDS for seconds in looked)
+
+
+def test_nobody_is_told_to_end_another_run_that_kept_the_machine_busy() -> None:
+    busy = {ANOTHER_RUN: 20.0, "cc1plus": 10.0}
+    waiting = Waiting(seconds=300, during_seconds=300, times=1, busy_with=busy)
+    said = run_again(False, waiting)
+    assert "measure after its end" in said and "End what" not in said
+    assert waiting.programs == ("cc1plus",)
+
+
+def test_a_resumed_run_may_wait_anew_and_what_it_waited_before_stays() -> None:
+    before = Waiting(
+        seconds=40, before_seconds=10, during_seconds=30, times=2, busy_with={"cc1plus": 5.0}
+    )
+    now = Waiting(seconds=60, before_seconds=20, times=1, busy_with={"cc1plus": 1.0, "dd": 2.0})
+    head = with_wait(msgspec.structs.replace(Lab("none", None).head, waiting=before), now)
+    assert head.waiting == Waiting(
+        seconds=100,
+        before_seconds=30,
+        during_seconds=30,
+        times=3,
+        busy_with={"cc1plus": 6.0, "dd": 2.0},
+    )
+    assert head.waiting.left_seconds == now.left_seconds == 40
+    assert with_wait(head, None) == head
+
+
+def test_what_a_resumed_run_waits_before_it_goes_on_takes_nothing_of_its_time() -> None:
+    lab = Lab("none", None, allowing(10)).run()
+    done = lab.store.count(lab.head.id)
+    waited = Waiting(seconds=300, before_seconds=200, times=1)
+    longer = with_wait(resumed_head(lab.store, lab.head.id, 20), waited)
+    Runner(longer, lab.store, lab.engine, None, lab.machine.clock, look=lab.machine.look).resume()
+    assert lab.store.count(lab.head.id) > done
+    assert (lab.waiting.seconds, lab.waiting.before_seconds) == (300, 200)
+
+
+def test_each_study_of_a_resumed_campaign_may_wait_anew() -> None:
+    machine = NoisyMachine(NOISES["from 15 s on for ever"]())
+    members = tuple(
+        Member(name=name, study=msgspec.structs.replace(small_study(RULES), name=name))
+        for name in ("one", "two")
+    )
+    campaign = Campaign(name="both", question="Both?", studies=members)
+    head = new_campaign_head(campaign, "normal", 1, "concurve run both", "1")
+    store = Store()
+
+    ran: list[str] = []
+
+    def trial(spec: TrialSpec) -> float:
+        ran.append(spec.trial)
+        if len(ran) == 4:
+            raise KeyboardInterrupt
+        return 2.0
+
+    def runner() -> CampaignRunner:
+        return CampaignRunner(
+            head, store, machine.engine(trial), clock=machine.clock, look=machine.look
+        )
+
+    with pytest.raises(RunInterruptedError):
+        runner().start()
+    runner().resume(seconds_to_wait=40)
+    waits = [decode_head(row).waiting for row in store.runs()]
+    assert [it is not None and it.seconds for it in waits] == [40, 40]

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from concurve.definition.study import Rules, Study
+from concurve.errors import RunError
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.planning.forecast import Bought, forecast, shortfall, trials_that_fit
@@ -56,6 +57,16 @@ def test_an_earlier_run_tells_the_time(store: Store) -> None:
     assert capped is not None and capped.longest_seconds == 15.0
 
 
+def test_what_broke_off_tells_no_time(store: Store) -> None:
+    known = measured(store, study_of())
+    head = new_head(study_of(), "normal", 1, "again")
+    failing = FakeEngine(kind_of=lambda spec: "not_ready")
+    with pytest.raises(RunError):
+        Runner(head, store, failing, clock=FakeClock(7.0)).start()
+    expected = forecast(plan_of(study_of()), store)
+    assert expected is not None and expected.run == known
+
+
 def test_a_run_of_a_newer_version_tells_nothing_and_stops_nobody(store: Store) -> None:
     run = measured(store, study_of())
     newer = store.find_run(run)
@@ -88,7 +99,7 @@ def test_a_plan_longer_than_its_allowance_says_what_will_fit(store: Store) -> No
     plan = plan_of(study_of(repeats_min=200, repeats_max=200, time_allowed_seconds=60))
     said = shortfall(plan, forecast(plan, store))
     assert f"2 cells × 200 trials need about 3 min 20 s (as run {run} took)" in said
-    assert "60 s are allowed: of 200 blocks 60 fit; --max-time 301s has room for all" in said
+    assert "60 s are allowed: of 200 blocks 60 fit; --max-time 6m has room for all" in said
     short = plan_of(study_of(time_allowed_seconds=0.9))
     assert "of 2 blocks not even one fits" in shortfall(short, forecast(short, store))
     fits = plan_of(study_of(repeats_min=200, repeats_max=200, time_allowed_seconds=200))

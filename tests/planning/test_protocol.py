@@ -61,6 +61,20 @@ def test_each_pilot_block_has_every_cell_once_in_a_seeded_order() -> None:
     assert [o.key for o in other] != [o.key for o in outcomes]
 
 
+def test_what_broke_off_is_no_length_of_a_trial() -> None:
+    protocol = protocol_of(cells=2, repeats_min=5, repeats_max=5)
+    for place, seconds in enumerate((60.0, 1.0)):
+        key = protocol.next()
+        assert isinstance(key, TrialKey)
+        failed = Outcome(key, "program_error", None, seconds, "not_ready", "why")
+        protocol.record(failed if not place else Outcome(key, "ok", 1.0, seconds))
+        assert protocol.has_length is bool(place)
+        assert protocol.all_failed() is not bool(place)
+    assert protocol.seconds_of(3) == pytest.approx(3.0)
+    assert protocol.seconds_left() == pytest.approx(9.0)
+    assert protocol.seconds_for_all() == pytest.approx(1 + 1.5 * (61 + 9))
+
+
 @pytest.mark.parametrize(("pilot", "margin"), [(5, 1.0), (8, 1.5), (15, 1.5)])
 def test_the_second_stage_scales_the_printed_interval_of_the_pilot(
     pilot: int, margin: float
@@ -276,3 +290,16 @@ def test_a_stored_run_with_a_centre_of_0_ended_after_its_pilot() -> None:
     shown = replay(plan, stored, "r")
     assert shown.stop is not None and shown.stop.kind == "complete"
     assert {(cell.needed, cell.stop) for cell in shown.cells} == {(8, StopReason.PRECISION)}
+
+
+@pytest.mark.parametrize(("allowed", "left"), [(60.0, 9.0), (4.0, 1.0)])
+def test_what_the_allowance_has_no_room_for_is_known(allowed: float, left: float) -> None:
+    rules = Rules(repeats_min=6, repeats_max=6, time_allowed_seconds=allowed)
+    protocol = Protocol(make_plan(small_study(rules, threads=(1, 2)), "normal", 1))
+    assert not protocol.ends_by_allowance()
+    for _ in range(3):
+        key = protocol.next()
+        assert not isinstance(key, Stop)
+        protocol.record(Outcome(key, "ok", 1.0, 1.0, "", ""))
+    assert protocol.seconds_left() == left
+    assert protocol.ends_by_allowance() == (allowed == 4.0)

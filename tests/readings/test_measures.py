@@ -13,7 +13,7 @@ from concurve.definition.measured import INDICATORS
 from concurve.definition.purposes import Purposes
 from concurve.definition.study import Extract
 from concurve.readings import measures
-from concurve.readings.extraction import MissedExtractError
+from concurve.readings.extraction import MissedExtractError, shown_lines
 from concurve.readings.measures import Measures, is_probed
 from concurve.readings.operations import Asked, Counted, count_operations
 from concurve.wire import decode_record
@@ -188,12 +188,32 @@ def test_extracts_take_the_last_match_and_standard_error_if_need_be(
         assert (figures.values["x"], figures.units["x"]) == (value, "u")
 
 
-def test_a_miss_shows_the_end_of_the_output() -> None:
-    record = with_role(record_of(SPEC, 1.0), stdout=Output(head="a" * 500 + " the end"))
+WRK = (Path(__file__).parent / "outputs" / "wrk-4.1.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "output", "begins"),
+    [
+        (r"Request/sec: +([0-9.]+)", WRK, "the nearest of what it printed:\n    Requests/sec:"),
+        (
+            r"(?i)latncy\s+(?P<value>\d+)(?P<unit>ms)",
+            WRK,
+            "the nearest of what it printed:\n    La",
+        ),
+        (r"tps=(\d+)", "\n".join("abcdefgh"), "the last of what it printed:\n    d\n    e\n    f"),
+        (r"(\d+)", "a" * 500, f"the last of what it printed:\n    {'a' * 120}"),
+        (r"rate=(\d+)", " \n", "it printed nothing"),
+    ],
+)
+def test_a_miss_shows_the_nearest_lines_of_the_output(
+    pattern: str, output: str, begins: str
+) -> None:
+    record = with_role(record_of(SPEC, 1.0), stdout=Output(head=output))
     with pytest.raises(MissedExtractError) as missed:
-        measure(record, "target", (Extract(name="x", pattern=r"rate=(\d+)"),))
-    assert missed.value.excerpt.endswith("the end")
-    assert len(missed.value.excerpt) == 200
+        measure(record, "target", (Extract(name="x", pattern=f"{pattern} no such end"),))
+    shown = shown_lines(pattern, missed.value.output)
+    assert shown.startswith(begins)
+    assert max(map(len, shown.splitlines())) <= 124
 
 
 def test_a_server_is_measured_in_the_phase_that_its_load_marked() -> None:

@@ -8,6 +8,8 @@ import msgspec
 import pytest
 from rich.cells import cell_len
 
+from concurve.definition.study import Rules
+from concurve.findings.explanation import Cause, CellExplanation, Limit
 from concurve.findings.run import Report
 from concurve.report.document import Chart, Section, walk
 from concurve.report.sections.overview import limited
@@ -151,3 +153,56 @@ def test_an_interval_that_is_the_step_of_readings_is_told() -> None:
     said = "where all trials are the same, ± is the step of their readings"
     assert said in " ".join(shown(same, 200))
     assert said not in " ".join(shown(sweep("quiet"), 200))
+
+
+#: A table of two factors has more rows; the rest takes no more than that of one factor.
+LINES_OF_CONDITIONS_MAX = 34
+
+
+def under_locks(locks: tuple[str, ...], steal: int) -> Report:
+    """A sweep of workers under a few locks; a hypervisor takes ``steal`` of all blocks but one."""
+    return made_run(
+        Store(),
+        lambda lock, n: 2.0 if lock == "coarse" else amdahl(n),
+        cv=0.2,
+        rules=Rules(repeats_min=5, repeats_max=5, redo_max=0, redo_share=0.0),
+        conditions=("lock",),
+        steal=lambda spec: 0 if spec.trial.split("/")[-2] == "0" else steal,
+        lock=locks,
+        workers=(1, 2, 4),
+    )
+
+
+@pytest.mark.parametrize("steal", [0, 10**9])
+def test_each_condition_has_its_answer_and_its_cause_on_the_first_screen(steal: int) -> None:
+    locks = ("none", "fine", "coarse")
+    report = under_locks(locks, steal)
+    evidence = (
+        "With workers=4 an operation takes 4.1 × the thread time of workers=1: " + "much " * 9
+    )
+    causes: tuple[Cause, ...] = ("in doubt", "cpu", "lock")
+    limits = tuple(
+        Limit(group, CellExplanation(parameters=cell.parameters, cause=cause, evidence=evidence,
+                                     trials=5, doubt=evidence))
+        for (group, cell), cause in zip(report.limits_by, causes, strict=True)
+    )  # fmt: skip
+    document = brief_run_document(report, limits=limits)
+    text = [line.plain for line in lines(document, 80)]
+    for begun in ("With", "What limits"):
+        told = [line.split("lock=")[1] for line in text if line.startswith(f"{begun} lock=")]
+        assert [re.split(r"\W", level)[0] for level in told] == list(locks), "\n".join(text)
+    assert len(text) <= LINES_OF_CONDITIONS_MAX, "\n".join(text)
+    assert "more answer" not in " ".join(text)
+
+
+def test_a_condition_in_doubt_is_answered_on_a_line() -> None:
+    report = under_locks(("none", "coarse"), 10**9)
+    limits = tuple(
+        Limit(group, CellExplanation(parameters=cell.parameters, cause="lock", trials=5,
+                                     evidence="long " * 90))
+        for group, cell in report.limits_by
+    )  # fmt: skip
+    document = brief_run_document(report, limits=limits)
+    text = [line.plain for line in lines(document, 80)]
+    assert any(re.fullmatch(r"With lock=none, in doubt: .* seems best.*\.", line) for line in text)
+    assert any(line.startswith("With lock=coarse, in doubt: ") for line in text)

@@ -37,6 +37,7 @@ def around(value: float, half: float, unit: str = "") -> Estimate:
         (around(5.5, 0, ""), "5.5"),
         (around(0.0, 0.5, ""), "0.00 ± 0.50"),
         (around(-3, 500, ""), "-3 ± 500"),
+        (Estimate(value=0.0, low=0.0, high=1e-6, n=9, unit="s"), "0 s (0 to 1.00e-6 s)"),
         (around(9.999, 0.1), "10.00 ± 0.10"),
         (around(2.0, 0.0996), "2.00 ± 0.10"),
         (Estimate(value=2.23, low=1.2, high=4.14, n=5), "2.2 (1.2 to 4.1)"),

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 
 from concurve.estimate import Estimate
 from concurve.report.progress import Progress
+from concurve.terms import Disturbance
 
 HERE = {"threads": 4, "cpus": 2}
 SO_FAR = Estimate(value=1.482, low=1.451, high=1.513, n=3, unit="s")
@@ -61,7 +62,7 @@ def test_no_text_steers_the_terminal(live: bool) -> None:
     out = io.StringIO()
     line = Progress(out, live=live, clock=Clock())
     line.begin(3, hostile)
-    line.waits(3.0, 60.0, f"{hostile} (50 %)")
+    line.waits(3.0, 60.0, Disturbance("", f"{hostile} (50 %)", hostile))
     line.trial_starts({"name": hostile}, 0, 0, 0, 3, None)
     line.trial_ended({"name": hostile}, None, "abandon", hostile)
     line.note(hostile)
@@ -85,7 +86,7 @@ def test_a_noisy_machine_does_not_flood_the_terminal() -> None:
         "the result"
     )
     assert len(failed) == 4
-    assert failed[0].endswith("failed, the program failed: exit code 1")
+    assert failed[0] == "threads=4 cpus=2: the program failed: exit code 1"
     assert failed[2].endswith("failed, for the same reason")
     assert "for this cause (the program failed)" in failed[3]
 
@@ -97,7 +98,7 @@ def test_a_long_cause_is_shown_by_its_first_clauses() -> None:
     line.trial_ended(HERE, SO_FAR, "cut short", cause)
     assert out.getvalue() == (
         "threads=4 cpus=2: cut short, time allowance: stopped with the run "
-        "(concurve show --rejected has more)\n"
+        "(concurve show last --rejected has all of it)\n"
     )
 
 
@@ -199,3 +200,55 @@ def test_a_failure_that_repeats_is_told_once() -> None:
     said = out.getvalue()
     assert said.count("no such host") == 1
     assert "threads=2: failed, for the same reason" in said
+
+
+def waiting_for(*who: str) -> Disturbance:
+    return Disturbance("", ", ".join(f"{name} 40 %" for name in who), who[0])
+
+
+@pytest.mark.parametrize("columns", ["40", "60", "80", "120"])
+def test_who_disturbs_stays_in_a_narrow_line(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    out = io.StringIO()
+    line = Progress(out, live=True)
+    line.waits(1.0, 282.0, waiting_for("cc1plus (pid 20)", "firefox (pid 4711)"))
+    shown = out.getvalue().strip("\r")
+    assert cell_len(shown) < int(columns)
+    assert shown.startswith("waiting") and ": cc1plus (pid 20) 40 %" in shown
+
+
+@pytest.mark.parametrize("columns", ["44", "60", "80"])
+def test_the_level_stays_in_a_narrow_line(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    out = io.StringIO()
+    line = Progress(out, live=True)
+    line.begin(16, "")
+    drawn = len(out.getvalue())
+    line.trial_starts({"workers": 64, "engine": "mine"}, 0, 0, 1, 16, 36.0, True, 12.0)
+    shown = out.getvalue()[drawn:].strip("\r").rstrip()
+    assert cell_len(shown) < int(columns)
+    assert "[ 2/16+]" in shown and "workers=64 engine=mine" in shown
+    assert "…" not in shown
+
+
+def test_a_wait_is_said_once_where_nothing_is_redrawn() -> None:
+    out, clock = io.StringIO(), Clock()
+    line = Progress(out, live=False, clock=clock)
+    for second in range(130):
+        clock.now += 1.0
+        line.waits(second, 300.0, waiting_for("cc1plus" if second < 10 else "firefox", "x"))
+    said = out.getvalue().splitlines()
+    assert said == [
+        "waiting for a quiet machine (0.0 s of at most 5 min): cc1plus 40 %, x 40 %",
+        "waiting for a quiet machine (60 s of at most 5 min): firefox 40 %, x 40 %",
+    ]
+    line.trial_starts(HERE, 0, 0, 0, 3, None)
+    line.waits(1.0, 300.0, waiting_for("firefox"))
+    assert len(out.getvalue().splitlines()) == 4, "another wait"
+
+
+def test_what_the_allowance_leaves_is_no_time_of_the_first_trials() -> None:
+    out = io.StringIO()
+    line = Progress(out, live=False)
+    line.trial_starts(HERE, 0, 0, 3, 15, 0.256, True, is_allowance=True)
+    assert out.getvalue().endswith("less than 1 s left of the time allowance\n")

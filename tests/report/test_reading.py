@@ -25,12 +25,14 @@ from concurve.measuring.laboratory import Runner
 from concurve.report.document import List, Paragraph, Section, walk
 from concurve.report.json.explanation import to_json as explanation_json
 from concurve.report.sections.figures import every
-from concurve.report.sections.limits import certainty, explanation_document
+from concurve.report.sections.limits import certainty, explanation_document, named_cause
 from concurve.report.sections.overview import ROOMS, limit_line, recommended_below, warnings
 from concurve.report.sections.run import Topic, brief_run_document, run_document
 from concurve.report.terminal import lines
 from concurve.store import Store
 from concurve.store.rows import RecordRow, TrialKey
+from concurve.wire import decode_record
+from concurve.wire.record import Outcome, Output
 from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import TrialSpec
 from tests.helpers.explaining import record, role, thread
@@ -128,8 +130,8 @@ def test_a_terminal_names_the_limit_from_the_records_of_two_cells(store: Countin
     cause = f"{page.lead[0].lower()}{page.lead[1:]} "
     assert line.text.startswith(cause)
     sure = certainty(limit)
-    short = line.text.removeprefix(cause).removesuffix(sure).rstrip(".")
-    assert page.text.startswith(f"{short}: ") and page.text.endswith(sure)
+    assert limit.reason and line.text == f"{cause}{limit.reason}.{sure}"
+    assert page.text == f"{limit.evidence}{sure}"
 
 
 @pytest.mark.usefixtures("empty_charts")
@@ -233,6 +235,24 @@ def explained(cause: Cause, words: str, **more: Any) -> CellExplanation:
     return msgspec.structs.replace(found, **more)
 
 
+def test_a_loss_without_a_cause_is_not_taken_for_no_loss() -> None:
+    base = {"n": 1}
+    no_loss = "there is no loss to explain. The quiet trials alone say the same; so it is"
+    told = [
+        (explained("none", "on the CPU"), "none"),  # the base itself: nothing to explain
+        (explained("none", no_loss, base=base), "none"),
+        (explained("none", "nothing can be said", base=base, trials=0), "none"),
+        (explained("none", "5 % of it waiting", base=base), "not found"),
+        (explained("cpu", "all of them busy", base=base, limit="CPUs"), "cpu: CPUs"),
+    ]
+    for cell, cause in told:
+        assert named_cause(cell) == cause
+        is_short = (
+            limit_line(cell).text.startswith("not found. ") and "no loss" not in cell.evidence
+        )
+        assert not cell.base or is_short == (cause == "not found")
+
+
 def test_a_level_that_fails_is_told_once_and_another_is_explained() -> None:
     store = Store()
     head = new_head(small_study(TRIALS, threads=(1, 2, 4)), "normal", 1, "concurve sweep …")
@@ -251,7 +271,53 @@ def test_a_level_that_fails_is_told_once_and_another_is_explained() -> None:
     assert warning.subject == "skipped"
 
 
-@pytest.mark.parametrize("topic", [Topic.CLAIMS, Topic.PUBLISHED, Topic.MODELS])
+class Failing(FakeEngine):
+    """One of its levels says on two lines why it fails, one fails in silence, and one before its
+    program is started."""
+
+    def run(self, spec: TrialSpec) -> bytes:
+        record = decode_record(super().run(spec))
+        level = spec.roles[0].argv[1]
+        if level == "1":
+            return msgspec.json.encode(record)
+        said = "no config\nof 2" if level == "2" else ""
+        stderr = Output(bytes=len(said), head=said)
+        pid = None if level == "8" else 1000
+        roles = (msgspec.structs.replace(record.roles[0], stderr=stderr, pid=pid),)
+        outcome = Outcome(kind="program_failed", role="target", message=f"exited with {level}")
+        failed = msgspec.structs.replace(record, roles=roles, outcome=outcome)
+        return msgspec.json.encode(failed)
+
+
+def test_who_asks_for_what_was_rejected_sees_each_trial_and_its_output_once() -> None:
+    store = Store()
+    head = new_head(small_study(TRIALS, threads=(1, 2, 8, 4)), "normal", 1, "concurve sweep …")
+    Runner(head, store, Failing(), clock=FakeClock(0.001)).start()
+
+    def shown(*topics: Topic) -> str:
+        rejected = Topic.REJECTED in topics
+        found = figures_of(store, store.find_run("last"), brief=True, rejected=rejected)
+        document = brief_run_document(found.findings, topics=topics, outputs=found.outputs)
+        return "\n".join(line.plain for line in lines(document, 200))
+
+    asked = shown(Topic.REJECTED)
+    trials = (
+        "threads={0} trial 1, threads={0} trial 1 attempt 2: the program failed: exited with {0}"
+    )
+    assert trials.format(2) in asked and trials.format(4) in asked
+    assert "no config\nof 2" in asked
+    assert "role target wrote nothing (threads=4, the program failed)" in asked
+    assert "threads=8, the program failed" not in asked, "it was never started"
+    assert asked.count("6 trials rejected") == 1
+    brief = shown()
+    assert brief.count("6 trials rejected") == 1
+    assert "trial 1 attempt 2" not in brief and "wrote nothing" not in brief
+
+
+NONE = [Topic.CLAIMS, Topic.PUBLISHED, Topic.MODELS, Topic.REJECTED]
+
+
+@pytest.mark.parametrize("topic", NONE)
 def test_who_asks_for_what_a_run_has_nothing_of_is_told(store: CountingStore, topic: Topic) -> None:
     found = figures_of(store, store.find_run("last"), brief=True).findings
 

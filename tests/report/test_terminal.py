@@ -10,7 +10,6 @@ import msgspec
 import pytest
 from rich.cells import cell_len
 
-from concurve.analysis.sentences.warnings import _not_quiet
 from concurve.findings.cells import Reject
 from concurve.findings.run import Report
 from concurve.report import terminal
@@ -245,8 +244,6 @@ def test_a_trial_in_doubt_names_its_host_where_there_are_several() -> None:
     for details, says in told.items():
         rejects = tuple(reject(detail) for detail in details * 3)
         assert rejected.summary(msgspec.structs.replace(found, rejects=rejects)) == says
-    assert _not_quiet([reject("12 % of the CPUs")]) == "the machine was not quiet"
-    assert _not_quiet([reject("host rk2: 12 %")]) == "it was not quiet on rk2"
     both = (reject("host rk2: 12 %"), reject("host rk3: 9 %"))
     said = rejected.summary(msgspec.structs.replace(found, rejects=both))
     assert said == "2 trials in doubt: other processes used the CPUs on rk2 and rk3 (2)"

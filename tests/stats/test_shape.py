@@ -123,6 +123,16 @@ def test_both_levels_are_named_with_their_trials() -> None:
     assert found.high == pytest.approx(1.15, rel=0.01)
 
 
+def test_two_of_many_trials_are_outliers_and_no_level() -> None:
+    one = [1.0 + 0.001 * (number % 7) for number in range(36)]
+    assert two_levels([*one, 1.03, 1.033]) is None
+    tail = slow_tail([*one, 1.03, 1.033], "lower")
+    assert tail is not None and tail.trials == 2
+    found = two_levels([*one, 1.03, 1.031, 1.032, 1.033])
+    assert found is not None
+    assert (found.trials_low, found.trials_high) == (36, 4)
+
+
 def test_equal_readings_and_few_have_no_levels() -> None:
     assert two_levels([1.0] * 20) is None
     assert two_levels([1.0, 1.0, 2.0, 2.0]) is None
@@ -183,7 +193,8 @@ def test_a_fast_tail_is_on_the_better_side() -> None:
     times = [1.0, 1.01, 0.99, 1.02, 0.98, 1.0, 1.01, 0.5, 0.4]
     assert slow_tail(times, "lower") is None
     found = fast_tail(times, "lower")
-    assert found is not None and (found.trials, found.best) == (2, 0.4)
+    assert found is not None
+    assert (found.trials, found.best) == (2, 0.4)
     rates = fast_tail([1 / time for time in times], "higher")
     assert rates is not None and rates.best == pytest.approx(2.5)
     assert fast_tail(times, "neither") is None

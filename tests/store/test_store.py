@@ -307,7 +307,7 @@ def test_a_full_disk_ends_writing_and_loses_nothing(tmp_path: Path) -> None:
 
 def test_runs_are_found_by_id_by_its_start_and_as_the_last(tmp_path: Path) -> None:
     store = Store(str(tmp_path / "s.db"))
-    with pytest.raises(StoreError, match="no run 'last' among the 0"):
+    with pytest.raises(StoreError, match=r"^no run 'last': /.*/s\.db has no runs"):
         store.find_run("last")
     store.add_run(row("20261121-0900-aaaa", "2026-11-21T09:00:00+00:00"))
     store.add_run(row("20261120-0800-bbbb", "2026-11-20T08:00:00+00:00"))
@@ -327,6 +327,16 @@ def test_runs_are_found_by_id_by_its_start_and_as_the_last(tmp_path: Path) -> No
     with pytest.raises(StoreError) as refused:
         store.find_run(f"{study[:-1]}ll")
     assert refused.value.remedy.startswith(f"did you mean '{study}'? concurve runs")
+    with pytest.raises(StoreError) as refused:
+        store.find_run("lst")
+    assert refused.value.remedy.startswith("did you mean 'last'? concurve runs")
+
+
+def test_the_place_of_a_file_is_shown_as_a_path(tmp_path: Path) -> None:
+    place = tmp_path / "a.db"
+    for url in (str(place), f"sqlite:///{place}"):
+        with closing(Store(url)) as store:
+            assert store.shown() == str(place)
 
 
 MAKE = """

@@ -106,7 +106,13 @@ def test_one_that_waits_for_a_quiet_machine_is_given_way_before_its_first_look(
     """It takes the machine only after looks that the site's own work would disturb."""
     said: list[str] = []
     seconds = iter(range(10))
-    with quiet_machine(Asked(300), said.append, lambda _: Load(0.0, 0.0), lambda: next(seconds)):
+    with quiet_machine(
+        Asked(300),
+        said.append,
+        lambda *_: None,
+        lambda _: Load(0.0, 0.0),
+        lambda: next(seconds),
+    ):
         pass
     says = f"import os, sys; sys.stdin.read(); print('concurve: {said[0]}', file=sys.stderr)"
     waits = f"{says}; sys.stderr.flush(); os.read(os.pipe()[0], 1)"

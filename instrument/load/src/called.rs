@@ -1,8 +1,19 @@
-//! The name by which the user called this program: messages begin with it, and what they propose to
-//! type does.
+//! Who called this program: the name by which the user did, with which messages begin and what they
+//! propose to type does, and whether a study did, which reads the record.
+
+use concurve_reporter::Reporter;
 
 /// Set by `concurve`, which starts this program by its file: what its user would type.
 const CALLED_VARIABLE: &str = "CONCURVE_CALLED";
+
+/// Set by `concurve load --attach`: a trial observes this load, and its user waits for its answer.
+const ATTACHED_VARIABLE: &str = "CONCURVE_LOAD_ATTACHED";
+
+/// Does a study run this load? It reads from the record what was found and how busy the machine was,
+/// so neither is the exit code's matter.
+pub fn by_a_study(reporter: &Reporter) -> bool {
+    reporter.is_connected() && std::env::var_os(ATTACHED_VARIABLE).is_none()
+}
 
 /// `concurve load`, which starts this program, or `concurve-load`.
 pub fn program() -> String {

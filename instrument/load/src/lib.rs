@@ -173,7 +173,7 @@ fn search(
         false => print!("{}", slo::text(plan, &found)),
     }
     fail_if_all_lost(plan, found.sessions, &found.lost, true)?;
-    Ok(match reporter.is_connected() {
+    Ok(match called::by_a_study(reporter) {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(slo::exit_code(&found)),
     })

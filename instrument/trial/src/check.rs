@@ -112,7 +112,7 @@ fn missing_program(spec: &RoleSpec, missing: Missing) -> Problem {
         Missing::NotFound => Problem {
             kind: ProblemKind::NotFound,
             message: format!(
-                "{program:?} was not found; check the name, the role's cwd and its PATH"
+                "{program:?} was not found; check the name, the working folder and PATH"
             ),
         },
         Missing::NotExecutable => Problem {

@@ -10,6 +10,7 @@ from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings
 from concurve.planning.plan import Plan, describe
 from concurve.stats.best import ALIKE
+from concurve.stats.comparison import EFFECT
 from concurve.terms import Level
 
 #: With more levels than this, each is no longer compared in a sentence.
@@ -91,6 +92,36 @@ def versions(
         )
         for index, item in found.items()
     }
+
+
+def undecided_versions(
+    plan: Plan, cells: Sequence[CellFindings], among: Among, label: str
+) -> tuple[dict[int, str], bool]:
+    """The same where no level is told from the base, and one may differ from it by as much as
+    matters: ``Whether build=new or build=old is faster cannot be said by CPU time: 0.97× [0.91,
+    1.02].`` And whether all are as fast in practice. None where a figure is in doubt, and where all
+    are shown to differ by less than that."""
+    others = [
+        cell
+        for cell in cells
+        if cell.base not in (None, cell.index) and "speedup" in cell.indicators
+    ]
+    factor = _of_names(plan)
+    if not factor or not others:
+        return {}, False
+    found = [_compared(plan, factor, cell, among, len(others)) for cell in others]
+    if any(item.verdict != "open" for item in found):
+        return {}, False
+    if all(_is_alike(item, 1 + EFFECT) for item in found):
+        return {}, False
+    base = cells[others[0].base or 0].parameters[factor]
+    said = {
+        cell.index: _single(
+            f"{factor}={cell.parameters[factor]}", f"{factor}={base}", item, f" by {label}"
+        )
+        for cell, item in zip(others, found, strict=True)
+    }
+    return said, all(map(_is_alike, found))
 
 
 def _of_names(plan: Plan) -> str:
@@ -186,15 +217,15 @@ def _undecided(own: str, base: str, found: Sequence[_Compared], by: str) -> str:
     )
 
 
-def _is_alike(item: _Compared) -> bool:
-    """Is the whole interval within 5 % of 1?"""
+def _is_alike(item: _Compared, most: float = _ALIKE) -> bool:
+    """Is the whole interval within this ratio of 1, of 5 % unless another one is given?"""
     low, high = item.speedup.low, item.speedup.high
     return (
         item.verdict != "in doubt"
         and low is not None
         and high is not None
-        and low >= 1 / _ALIKE
-        and high <= _ALIKE
+        and low >= 1 / most
+        and high <= most
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from concurve.definition.purposes import may_load_a_stranger
 from concurve.definition.study import Study
 from concurve.findings.cells import Reject
-from concurve.readings.contamination import BY_PROCESSES, programs_named
+from concurve.readings.contamination import BY_PROCESSES, STEAL, programs_named
 from concurve.terms import OTHERS, OURS
 
 #: So many are named, and none that took less than this share of what the first one did.
@@ -37,3 +37,9 @@ def strangers_of(study: Study, rejects: Iterable[Reject], trials: int) -> tuple[
     least = _SHARE_LEAST * max(taken.values(), default=0)
     named = [name for name, percent in taken.most_common(_NAMED_MAX) if percent >= least]
     return tuple(named) or (OTHERS,)
+
+
+def is_stolen(rejects: Iterable[Reject]) -> bool:
+    """Are most trials in doubt so for CPU time that the hypervisor took?"""
+    causes = Counter(reject.cause for reject in rejects if reject.used)
+    return bool(causes) and causes.most_common(1)[0][0] == STEAL

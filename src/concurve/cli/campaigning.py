@@ -17,6 +17,7 @@ from concurve.cli.measuring import (
     cpus_of_target,
     hosts_of,
     quiet_as_asked,
+    refuse_wait_for_hosts,
 )
 from concurve.cli.showing import note, show_campaign
 from concurve.definition.campaign import (
@@ -36,7 +37,7 @@ from concurve.host import machine
 from concurve.host.granted import granted_cpus
 from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.measuring.heads import again_line, draw_seed, new_campaign_head
-from concurve.measuring.quiet import asked_quiet
+from concurve.measuring.quiet import Asked, asked_quiet
 from concurve.measuring.site import this_machine
 from concurve.report.progress import Progress
 from concurve.store import Store
@@ -59,7 +60,7 @@ def measure_campaign(
             f"concurve run {campaign.name}/{campaign.studies[0].name} --place ROLE=HOST",
         )
     inventory = hosts_of(choices)
-    asked_quiet(choices.wait_quiet, choices.measure_anyway)
+    asked = asked_quiet(choices.wait_quiet, choices.measure_anyway)
     rules = rules_from_options(
         choices.repeats, choices.precision, choices.timeout, choices.max_time
     )
@@ -94,7 +95,7 @@ def measure_campaign(
             cpus = cpus_of_target(_studies(chosen), hosts.inventory, hosts.machines)
             chosen = made(campaign_for(cpus or granted_cpus()))
         head = new_campaign_head(chosen, choices.effort, seed, again_line(seed), version, inventory)
-        with quiet_as_asked(choices, _studies(chosen)) as waiting:
+        with quiet_as_asked(asked, _studies(chosen)) as waiting:
             head = msgspec.structs.replace(head, waiting=waiting)
             note(f"campaign {head.id}: {chosen.name}, {counted}, effort {head.effort}, seed {seed}")
             _measure(head, store, files, hosts, resume=False)
@@ -118,16 +119,31 @@ def with_secrets_hidden(campaign: Campaign, marked: Sequence[str]) -> Campaign:
 
 
 def resume_campaign(
-    row: CampaignRow, store: Store, files: dict[Format, Path], allowed: float | None
+    row: CampaignRow,
+    store: Store,
+    files: dict[Format, Path],
+    allowed: float | None,
+    asked: Asked | None = None,
 ) -> None:
-    """Measure what is missing of a campaign."""
+    """Measure what is missing of a campaign, once this machine is quiet if that is ``asked``
+    for."""
     for kind in files:
         check_campaign_format(kind)
     head = decode_campaign(row)
     with contextlib.ExitStack() as stack:
+        refuse_wait_for_hosts(asked, head.hosts)
         with _written_if_it_fails(head, store, files):
+            if asked is not None and (missing := _missing(head, store)):
+                stack.enter_context(quiet_as_asked(asked, missing))
             hosts = stack.enter_context(connected_hosts(_studies(head.campaign), head.hosts))
-        _measure(head, store, files, hosts, resume=True, allowed=allowed)
+        to_wait = None if asked is None else asked.seconds
+        _measure(head, store, files, hosts, resume=True, allowed=allowed, to_wait=to_wait)
+
+
+def _missing(head: CampaignHead, store: Store) -> list[Study]:
+    """The studies that a campaign still has to measure."""
+    rows = [row for row in store.members(head.id) if row.state != "complete"]
+    return [head.campaign.studies[row.position].study for row in rows]
 
 
 def campaign_to_resume(store: Store, name: str) -> CampaignRow | None:
@@ -149,6 +165,7 @@ def _measure(
     hosts: HostsEngine | None,
     resume: bool,
     allowed: float | None = None,
+    to_wait: float | None = None,
 ) -> None:
     with _written_if_it_fails(head, store, files):
         runner = CampaignRunner(
@@ -159,7 +176,7 @@ def _measure(
             lambda: Progress(sys.stderr),
             site=hosts or this_machine(),
         )
-        rows = runner.resume(allowed) if resume else runner.start()
+        rows = runner.resume(allowed, to_wait) if resume else runner.start()
     write_campaign(store, head.id, files)
     show_campaign(store, head.id, files.get("html"))
     _refuse_missing(head, rows)

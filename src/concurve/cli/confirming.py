@@ -76,7 +76,8 @@ def confirm_cause(store: Store, row: RunRow, asked: Confirming) -> str | None:
         note(f"note: no line of Java will be named: {recorder.why_not}")
     seed = draw_seed() if asked.seed is None else asked.seed
     if asked.dry_run:
-        _print_plan(made, head, seed, store)
+        with inside(head.folder, f"run {head.id}"):
+            _print_plan(made, head, seed, store)
         return None
     with inside(head.folder, f"run {head.id}"):
         new = new_head(made.study, head.effort, seed, again_line(seed))

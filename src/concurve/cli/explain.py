@@ -18,10 +18,11 @@ Examples:
 The thread time of an operation is divided into CPU time, waiting for a CPU, and being blocked on
 a lock, the disk, the network …; what exceeds that of the base cell names the cause: cpu, lock,
 coherency, memory (bandwidth), smt, clock, kernel, quota (of CPU time), io, client, contamination
-(other processes on the machine), or none. Where most of the lost speed-up is time in which workers
-did not exist, had ended, or waited for one thread, that is the cause: serial, imbalance, stage, or
-collector (of garbage). Each cause has its share of the loss, and the next one is named. Where a
-lock is the cause, it says in which function and line of the program threads waited for it.
+(other processes on the machine), or none (not found, where there is a loss). Where most of the
+lost speed-up is time in which workers did not exist, had ended, or waited for one thread, that is
+the cause: serial, imbalance, stage, or collector (of garbage). Each cause has its share of the
+loss, and the next one is named. Where a lock is the cause, it says in which function and line of
+the program threads waited for it.
 
 --confirm tries it out: further trials hold the lock longer, put all threads on one CPU, or take
 CPU time or memory bandwidth away. They say whether the cause is one, and what a lock that is held

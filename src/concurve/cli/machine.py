@@ -74,11 +74,11 @@ def check(json: bool) -> None:
 def load_item(load: Load) -> Item:
     """The present load, judged as a trial under it would be."""
     from concurve.host.machine_check import Item
-    from concurve.measuring.quiet import disturbance
+    from concurve.measuring.quiet import disturbance, end_these
 
     if says := disturbance(load):
-        remedy = "end these processes, or wait: concurve sweep --wait-quiet 5m …"
-        return Item("!!", "load now", says, remedy)
+        remedy = f"{end_these(load, ', or ')}wait: concurve sweep --wait-quiet 5m …"
+        return Item("!!", "load now", says.what, remedy)
     return Item("ok", "load now", f"other processes use {load.foreign * 100:.1f} % of the CPU time")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,9 +23,9 @@ from concurve.errors import ConcurveError, StoreError, StudyError
 from concurve.exports import Format, check_writable, write_run
 from concurve.host.granted import granted_cpus
 from concurve.host.machine import allowed_cpus
-from concurve.measuring.heads import again_line, draw_seed, new_head
-from concurve.measuring.laboratory import Runner, check_plan
-from concurve.measuring.quiet import asked_quiet, attached_in, quiet_machine
+from concurve.measuring.heads import again_line, draw_seed, new_head, resumed_head, with_wait
+from concurve.measuring.laboratory import Runner, check_plan, nothing_left
+from concurve.measuring.quiet import Asked, asked_quiet, attached_in, quiet_machine
 from concurve.measuring.site import this_machine
 from concurve.planning.forecast import forecast, shortfall
 from concurve.planning.plan import Machine, plan_of
@@ -81,15 +80,26 @@ class Choices(Exports, frozen=True, kw_only=True):
     db: str | None = None
 
 
-def quiet_as_asked(
-    choices: Choices, studies: Sequence[Study]
-) -> AbstractContextManager[Waiting | None]:
+@contextlib.contextmanager
+def quiet_as_asked(asked: Asked | None, studies: Sequence[Study]) -> Iterator[Waiting | None]:
     """Wait for a quiet machine and have it, if ``--wait-quiet`` asks for it: what was waited. What
     the studies attach is no stranger."""
-    asked = asked_quiet(choices.wait_quiet, choices.measure_anyway)
     if asked is None:
-        return contextlib.nullcontext()
-    return quiet_machine(asked, note, attached=attached_in(studies))
+        yield None
+        return
+    line = Progress(sys.stderr)
+
+    def say(text: str) -> None:
+        line.finish()
+        note(text)
+
+    with contextlib.ExitStack() as held:
+        try:
+            attached = attached_in(studies)
+            waiting = held.enter_context(quiet_machine(asked, say, line.waits, attached=attached))
+        finally:
+            line.finish()
+        yield waiting
 
 
 def measure_study(study_for: Callable[[int], Study], choices: Choices) -> None:
@@ -108,7 +118,7 @@ def measure_study(study_for: Callable[[int], Study], choices: Choices) -> None:
 
     study = made(granted_cpus())
     inventory = hosts_of(choices)
-    asked_quiet(choices.wait_quiet, choices.measure_anyway)
+    asked = asked_quiet(choices.wait_quiet, choices.measure_anyway)
     if inventory is not None and (named := cpus_of_target([study], inventory)):
         study = made(named)
     files = choices.files()
@@ -126,7 +136,7 @@ def measure_study(study_for: Callable[[int], Study], choices: Choices) -> None:
         if choices.wait_quiet is not None:
             # What cannot run is refused at once, and not after the wait.
             check_plan(plan_of(head), LocalEngine(), allowed_cpus())
-        with quiet_as_asked(choices, [head.study]) as waiting:
+        with quiet_as_asked(asked, [head.study]) as waiting:
             head = msgspec.structs.replace(head, waiting=waiting)
             _measure(head, store, files, hosts, resume=False)
 
@@ -196,10 +206,55 @@ def connected_hosts(
         yield engine
 
 
-def resume_run(head: RunHead, store: Store, files: dict[Format, Path]) -> None:
-    """Resume a run where it began: on this machine, or on its hosts."""
-    with connected_hosts([head.study], head.hosts) as hosts:
-        _measure(head, store, files, hosts, resume=True)
+def resume_run(
+    head: RunHead,
+    store: Store,
+    files: dict[Format, Path],
+    allowed: float | None = None,
+    asked: Asked | None = None,
+) -> None:
+    """Resume a run where it began: on this machine, once it is quiet if that is ``asked`` for, or
+    on its hosts. ``head`` has the time allowance that is ``allowed``, in seconds, if there is one.
+    A run that is complete needs neither the machine nor its hosts."""
+    refuse_wait_for_hosts(asked, head.hosts)
+    if _is_shown_complete(head, store, files):
+        return
+    if asked is not None:
+        # What cannot run is refused at once, and not after the wait.
+        Runner(head, store, LocalEngine()).check()
+    with quiet_as_asked(asked, [head.study]) as waiting:
+        if waiting is not None:
+            # What was waited for may have been this run.
+            head = with_wait(resumed_head(store, head.id, allowed), waiting)
+            if _is_shown_complete(head, store, files):
+                return
+        with connected_hosts([head.study], head.hosts) as hosts:
+            _measure(head, store, files, hosts, resume=True)
+
+
+def refuse_wait_for_hosts(asked: Asked | None, inventory: Inventory | None) -> None:
+    """Refuse to wait for this machine where others are measured.
+
+    Raises:
+        StudyError: so it is.
+    """
+    if asked is not None and inventory is not None:
+        raise StudyError(
+            "--wait-quiet looks at this machine, and what is resumed measures on others",
+            "without it",
+        )
+
+
+def _is_shown_complete(head: RunHead, store: Store, files: dict[Format, Path]) -> bool:
+    """Has a run no trial left? Then that is said, with its table, and its files are written."""
+    stop = nothing_left(head, store)
+    if stop is None:
+        return False
+    more = "; more trials are for a new run, with --repeats" if stop.kind == "complete" else ""
+    note(f"run {head.id} was complete ({stop.reason}): no trial was run{more}")
+    write_run(store, head.id, files)
+    show_run(store, head.id, files.get("html"))
+    return True
 
 
 def _measure(

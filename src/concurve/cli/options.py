@@ -66,6 +66,22 @@ max_time = click.option(
 )
 
 
+wait_quiet = click.option(
+    "--wait-quiet",
+    metavar="TIME",
+    help="Wait at most so long, in all, while other processes use the machine: before the "
+    "first trial, and before each that follows; those that wait have it in the order in which "
+    "they came. End without a trial if it is not quiet by then.",
+)
+
+measure_anyway = click.option(
+    "--measure-anyway",
+    is_flag=True,
+    help="Where --wait-quiet ends and the machine is not quiet: measure all the same, and mark "
+    "the trials that others disturb; never beside another measurement.",
+)
+
+
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Several options as one decorator, shown in this order."""
 
@@ -93,19 +109,8 @@ protocol: Callable[[F], F] = together(
     ),
     click.option("--timeout", metavar="TIME", help="Limit of one trial, e.g. 90s."),
     max_time,
-    click.option(
-        "--wait-quiet",
-        metavar="TIME",
-        help="Wait at most so long, in all, while other processes use the machine: before the "
-        "first trial, and before each that follows. End without a trial if it is not quiet by "
-        "then.",
-    ),
-    click.option(
-        "--measure-anyway",
-        is_flag=True,
-        help="Where --wait-quiet ends and the machine is not quiet: measure all the same, and mark "
-        "the trials that others disturb.",
-    ),
+    wait_quiet,
+    measure_anyway,
     click.option(
         "--seed",
         type=click.IntRange(min=0),

@@ -7,9 +7,12 @@ from concurve.cli.streams import tell
 from concurve.definition.campaign import Campaign
 from concurve.definition.inventory import Inventory
 from concurve.definition.measured import better_of
+from concurve.definition.readiness import unawaited_before
 from concurve.definition.study import Study, choose_work
+from concurve.engine.local import LocalEngine
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.heads import with_attached
+from concurve.measuring.laboratory import check_plan
 from concurve.measuring.packaged import command
 from concurve.planning.forecast import Forecast, forecast, shortfall, trials_that_fit
 from concurve.planning.granted import granted
@@ -30,7 +33,11 @@ def print_plan(
 ) -> None:
     """Print the cells, the trials, the time and the commands of the first block. No host is asked:
     its programs are taken to be where those of this machine are, and it is taken to grant what a
-    level asks for."""
+    level asks for. What this machine cannot run is refused below the plan, as a run refuses it.
+
+    Raises:
+        StudyError, HostError: see :func:`~concurve.measuring.laboratory.check_plan`.
+    """
     cpus, unasked = allowed_cpus(), _unasked(inventory)
     study, left_out = granted(with_attached(study), effort, cpus, command, inventory, unasked)
     plan = make_plan(study, effort, seed, inventory)
@@ -45,6 +52,8 @@ def print_plan(
     tell(f"precision  {_precision(plan, expected)}")
     if short := shortfall(plan, expected):
         tell(f"note    {short}")
+    if waits_for_none := unawaited_before(study):
+        tell(f"note    {waits_for_none}")
     tell(f"figure  {_figure(study)}")
     tell(f"base    {'; '.join(_bases(plan))}")
     for item in left_out:
@@ -61,6 +70,8 @@ def print_plan(
             controls = _controls(role.controls, is_asked=role.host not in unasked)
             where = f"{role.name} on {role.host}" if role.host else role.name
             tell(f"    {where}: {shell_line(role)}{f'  [{controls}]' if controls else ''}")
+    if inventory is None:
+        check_plan(plan, LocalEngine(), cpus)
 
 
 def print_campaign_plan(

@@ -99,7 +99,15 @@ def _run_document(
     from concurve.report.sections.run import Topic, brief_run_document
 
     has_models = Topic.MODELS in topics
-    found = figures_of(store, row, best_by, models=has_models, brief=True, trials=trials)
+    found = figures_of(
+        store,
+        row,
+        best_by,
+        models=has_models,
+        brief=True,
+        rejected=Topic.REJECTED in topics,
+        trials=trials,
+    )
     return brief_run_document(
         found.findings,
         found.scaling,

@@ -129,6 +129,11 @@ def tool_of(command: Sequence[str]) -> str | None:
     return next((name for name, programs in named if program in programs), None)
 
 
+def is_of_tool(extract: Extract, tool: str) -> bool:
+    """Is it one of the figures that are known of a tool?"""
+    return extract.pattern in {figure["pattern"] for figure in _table()[tool]["figures"]}
+
+
 def parse_named_direction(text: str) -> tuple[str, Direction]:
     """``NAME`` or ``NAME:higher`` as a name and a direction, ``neither`` where none is given."""
     name, colon, direction = text.rpartition(":")

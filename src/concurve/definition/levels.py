@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from concurve.errors import StudyError
-from concurve.terms import Level, same_level, split_levels
+from concurve.terms import Level, joined_levels, same_level, split_levels
 from concurve.words import listed
 
 _NUMBER = r"-?\d+(?:\.\d+)?"
@@ -30,7 +30,7 @@ _DECIMAL = re.compile(r"-?\d+\.\d+(?:[eE][+-]?\d+)?")
 
 LEVELS_MAX = 10_000
 
-EXAMPLE = "for example 1,2,4,8 or 1..16 or 1..64*2 or 50%,100%,200% or 1.. (up to the CPUs)"
+EXAMPLE = "for example 1,2,4,8 or 1..16 or 1..64*2 or 50%,100%,200% or 1.. (up to twice the CPUs)"
 
 #: An open range goes on to so many times the CPUs: beyond them the speed-up should end.
 _BEYOND = Decimal(2)
@@ -59,8 +59,20 @@ def parse_levels(text: str, cpus: int, where: str) -> tuple[Level, ...]:
 def _items(text: str, where: str) -> list[Level]:
     items: list[Level] = [item.strip() for item in split_levels(text)]
     if not all(items):
-        raise StudyError(f"{where}: an empty level in {text!r}", EXAMPLE)
+        raise StudyError(f"{where}: an empty level in {text!r}", _without_empty(items))
     return items
+
+
+def _without_empty(items: Sequence[Level]) -> str:
+    """What to do about levels some of which are empty: a comma too many is removed, and which
+    kind of levels were meant is seen from the others."""
+    if not any(items):
+        return EXAMPLE
+    full = [place for place, item in enumerate(items) if item]
+    if full[0] == 0 and full[-1] == len(full) - 1:
+        many = len(items) - len(full)
+        return "remove the last comma" if many == 1 else f"remove the last {many} commas"
+    return f"remove what is too many of the commas: {joined_levels([it for it in items if it])}"
 
 
 def resolve_levels(items: Sequence[Level], cpus: int, where: str) -> tuple[Level, ...]:

@@ -8,6 +8,7 @@ programs say it, too. Where that does not decide, the key ``purpose`` of a role 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -24,6 +25,10 @@ _LOAD_SETUP = ("--init-only", "--verify-only")
 _TARGETS, _COMPETES = "targets", "--until-stopped"
 #: How the names of block devices begin.
 _VOLUME = "volume-"
+
+#: An address of this machine in a command, with its port, and the ports that servers of users have.
+_ADDRESS = re.compile(r"(?:localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[::1?\]):(\d+)")
+_PORTS = range(1024, 65536)
 
 
 class Purposes(NamedTuple):
@@ -138,6 +143,43 @@ def may_load_a_stranger(study: Study) -> bool:
     Competitors serve nobody."""
     serves = any(role.end == "serve" and _purpose(role) in ("", "server") for role in study.roles)
     return not serves and any(role.program is None for role in study.roles)
+
+
+def unawaited(study: Study) -> dict[str, str]:
+    """The servers that loads connect to and for which nothing waits, each with its port as the
+    study writes it. None where a server is awaited or runs already: that one is loaded, and the
+    others may compete."""
+    serving = [
+        role
+        for role in study.roles
+        if role.end == "serve" and role.program != REMOTE and _purpose(role) in ("", "server")
+    ]
+    if not all(starts_unawaited(role) for role in serving):
+        return {}
+    ports = {
+        role.name: next(filter(None, (_port(it, role) for it in _clients(study, role))), "")
+        for role in serving
+    }
+    return {name: port for name, port in ports.items() if port}
+
+
+def starts_unawaited(role: Role) -> bool:
+    """Is this a role that serves, is started, and is taken to be ready at once?"""
+    is_awaited = role.ready != "launch" or role.ready_probe is not None
+    return role.end == "serve" and role.attach is None and not is_awaited
+
+
+def _port(client: Role, server: Role) -> str:
+    """The port by which a load is seen to connect to a server that names none to wait for; empty
+    where none is seen."""
+    if _connects(client, server):
+        return f"{{{FREE_PORT}}}"
+    own = list(_words(client))
+    if named := next(filter(None, map(_ADDRESS.search, own)), None):
+        return named[1]
+    listens = {number for word in _words(server) for number in _numbers(word)}
+    shared = (it for word in own for it in _numbers(word) if it in listens and int(it) in _PORTS)
+    return next(shared, "")
 
 
 def _server(study: Study, client: Role) -> Role | None:

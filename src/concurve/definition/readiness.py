@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
 
+from concurve import words
 from concurve.definition.patterns import check_for_runner
-from concurve.definition.study import Role
+from concurve.definition.purposes import unawaited
+from concurve.definition.study import Role, Study
 from concurve.definition.templates import placeholders, render
 from concurve.definition.units import parse_duration
 from concurve.errors import StudyError
@@ -20,6 +23,21 @@ READY_SECONDS = 60.0
 REMEDY = "tcp:PORT, tcp:HOST:PORT, line:REGEX, command:COMMAND, report or launch"
 
 _LOCAL = "127.0.0.1"
+
+
+def nothing_waits(servers: Sequence[str], port: str) -> str:
+    """That no role waits for these servers, and what to write; ``port`` is theirs."""
+    accept = words.verb(len(servers), "accepts", "accept")
+    return f'nothing waits until {words.listed(servers)} {accept} connections: ready = "tcp:{port}"'
+
+
+def unawaited_before(study: Study) -> str:
+    """The same before a run, in which a load would find nobody; empty where none does."""
+    found = unawaited(study)
+    if not found:
+        return ""
+    port = next(iter(found.values()))
+    return f"{nothing_waits(list(found), port)} (--ready tcp:{port}), or a load may find nobody"
 
 
 class Readiness(NamedTuple):

@@ -106,7 +106,8 @@ class Account(NamedTuple):
     ``ready_idle`` is the share of their waits for a CPU in which another CPU had none of them to
     run, ``blocks`` how many the role read and wrote in its whole life; each ``None`` where it is
     not known. ``apart``: each active thread is a process of its own. ``measured`` is the part of
-    the trial in which what is explained was done. ``may_share_cores``: the machine is a virtual
+    the trial in which what is explained was done; ``is_marked``: the program marked it as a phase.
+    ``may_share_cores``: the machine is a virtual
     one, which does not tell which of its CPUs share a core of the host.
     """
 
@@ -163,6 +164,7 @@ class Account(NamedTuple):
     may_share_cores: bool = False
     foreign_on_bound: Taken | None = None
     measured: float = 1.0
+    is_marked: bool = False
     judged: tuple[Taken, Taken] = (Taken(0, 1), Taken(0, 1))
 
     @property
@@ -296,6 +298,7 @@ def account(
         ready_idle=ready_beside_idle(role, cpus),
         blocks=_blocks(role.usage),
         may_share_cores=is_virtual and cores in (None, machine.cpus),
+        is_marked=bool(phases) and not roles.serving,
         apart=len(workers) > 1 and len({it.pid or it.tid for it in workers}) == len(workers),
         foreign_on_bound=foreign_on_bound(record),
         measured=measured,

@@ -167,6 +167,7 @@ def _serving(case: Case) -> Verdict | None:
         limit=limit.name,
         parts=("run_queue",) if is_of_cpus else ("blocked",),
         station=limit.name if limit.is_thread else "",
+        remedy=limit.remedy,
     )
 
 

@@ -285,6 +285,10 @@ def _are_of_a_ring(cell: Breakdown) -> bool:
 _NAMES = {"network": "network", "poll": "polling", "pipe": "pipe"}
 
 
+#: What to do where a thread of the client is used up, whose program is not looked at.
+CLIENT_USED_UP = "the load cannot ask for more: give it more threads, or run several loads"
+
+
 def _client(case: Case, words: str, kind: str) -> Verdict:
     """What a server waits for outside: its clients, or what its own sessions have locked, for which
     some wait as for a client (PostgreSQL). It is the clients where they are used up, sleep, or are
@@ -297,7 +301,7 @@ def _client(case: Case, words: str, kind: str) -> Verdict:
     used = f"which {amount}"
     if busiest >= SATURATED:
         said = f"{words}the client ({kind}), {used}: its CPU is used up"
-        return Verdict("client", said)
+        return Verdict("client", said, remedy=CLIENT_USED_UP)
     if max(other.asleep for other in found) >= WHOLE_SHARE:
         said = f"{words}the client ({kind}), {used}: it has CPU time left, and sleeps"
         return Verdict("client", f"{said} between requests")

@@ -10,7 +10,7 @@ with very many trials the first :data:`TRIALS_READ`.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -28,7 +28,7 @@ from concurve.explain.experiments import may_be_tried
 from concurve.explain.locks import is_seen
 from concurve.explain.losses import loss_of
 from concurve.explain.others import did_not_answer, waits_for_who_is_not_held_up
-from concurve.explain.sentences import sentence
+from concurve.explain.sentences import reason, sentence
 from concurve.explain.sites import place_sentence, sites_of, stacks_of
 from concurve.explain.stacks import blocked_stacks
 from concurve.explain.verdict import Case, Verdict
@@ -45,6 +45,7 @@ from concurve.findings.explanation import (
 from concurve.findings.run import REPORTED, Findings
 from concurve.findings.stacks import BlockedStack
 from concurve.planning.plan import describe
+from concurve.readings.measures import MEASURE_PHASE
 from concurve.readings.operations import Asked, Counted, asked_of
 from concurve.store import Store
 from concurve.store.rows import RunRow, TrialKey
@@ -53,8 +54,13 @@ from concurve.terms import Level, joined_levels
 
 #: At most this many records of a cell are read: more would hardly change an estimate.
 TRIALS_READ = 200
+#: Among so many of the newest runs one is looked for that can be explained.
+_RUNS_TRIED = 20
 #: A cause in doubt is named if so many quiet trials of a cell say the same: one has no spread.
 QUIET_TRIALS_MIN = 2
+#: With fewer trials of a cell or of its base, a short answer names no limit: it has no room for how
+#: little that is.
+TRIALS_TOLD_MIN = 3
 #: What an operation is, by what is counted.
 _OPERATION: dict[Counted, str] = {
     "reported": "reported by the program",
@@ -64,6 +70,8 @@ _OPERATION: dict[Counted, str] = {
 }
 _COMPONENTS = ("total", "cpu", "run_queue", "blocked")
 _BAR = ("cpu", "run_queue", *KINDS)
+#: Speed-ups that are further apart are shown as different ones.
+_SHOWN_APART = 0.005
 #: Indicators of the readings that causes are named by: where one is in doubt, so is the cause.
 _JUDGED_BY = ("wall_seconds", "cpu_seconds")
 
@@ -79,7 +87,26 @@ def explain_run(store: Store, row: RunRow) -> Explanation:
     warnings = ReportedWarnings(run.used)
     read_records(store, row.id, (first, accounts, warnings))
     findings = analyse(run, first.record, warned=warnings.found(run.plan))
-    return with_experiments(store, row, explain(findings, run.head, accounts))
+    try:
+        found = explain(findings, run.head, accounts)
+    except RunError as error:
+        if other := _newest_in_use(store, row):
+            newest = f"concurve explain {other}: the newest run that has some"
+            raise RunError(error.what, newest) from None
+        raise
+    return with_experiments(store, row, found)
+
+
+def _newest_in_use(store: Store, row: RunRow) -> str:
+    """The id of the newest other run with a trial in use, among a few; empty without one."""
+    others = [other for other in reversed(store.runs(with_heads=False)) if other.id != row.id]
+    for other in others[:_RUNS_TRIED]:
+        try:
+            if stored_run(store, store.run(other.id)).used:
+                return other.id
+        except (StoreError, RunError):
+            continue  # a damaged one is none to explain
+    return ""
 
 
 def with_experiments(store: Store, row: RunRow, explanation: Explanation) -> Explanation:
@@ -201,11 +228,15 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         operation=operation,
         cells=cells,
         missing=missing,
-        notes=tuple(_notes(findings, breakdowns, asked, counted, read.set_aside)),
+        notes=(
+            *_notes(findings, breakdowns, asked, counted, read.set_aside),
+            *_of_speedups(findings, cells, breakdowns),
+        ),
         warnings=tuple(item.sentence for item in findings.sentences if item.subject == REPORTED),
         over_hosts=findings.run.over_hosts,
         waiting=findings.run.waiting,
         strangers=findings.run.strangers,
+        is_stolen=findings.run.is_stolen,
     )
 
 
@@ -329,7 +360,24 @@ def _cell(
         stacks=_stacks(own, sites),
         is_jvm=own.is_jvm,
         used=own.used if verdict.cause == "none" else "",
+        few=_few(cell, base_cell, breakdowns, findings),
+        reason="" if is_withheld else reason(_levels(cell, findings), verdict),
+        remedy="" if is_withheld else verdict.remedy,
     )
+
+
+def _few(
+    cell: CellFindings, base: CellFindings, breakdowns: dict[int, Breakdown], findings: Findings
+) -> str:
+    """How many trials a cell and its base have, where one has too few for a short answer; else
+    empty."""
+    sides = [cell] if base.index == cell.index else [cell, base]
+    known = {side.index: breakdowns.get(side.index) for side in sides}
+    trials = {index: found.trials if found else 0 for index, found in known.items()}
+    if min(trials.values()) >= TRIALS_TOLD_MIN:
+        return ""
+    said = (f"{trials[it.index] or 'none'} of {_levels(it, findings) or 'it'}" for it in sides)
+    return ", ".join(said)
 
 
 def _shown(own: Breakdown, base: Breakdown | None, verdict: Verdict) -> str:
@@ -479,12 +527,42 @@ def _notes(
     doubted = sum(reject.used for reject in findings.rejects) - set_aside
     for count, what in (
         (set_aside, "set aside, as in the table: the machine was not quiet"),
-        (doubted, "in use with a doubt: other processes took CPU time of the machine"),
+        (
+            doubted,
+            f"in use with a doubt: concurve show {findings.run.id} --rejected says why",
+        ),
     ):
         if count:
-            are = "is" if count == 1 else "are"
-            notes.append(f"{words.count(count, 'trial')} {are} {what}.")
+            every = sum(cell.trials for cell in findings.cells)
+            notes.append(f"{words.count_of(count, every, 'trial')} {words.verb(count)} {what}.")
     cut = [cell for cell in findings.cells if cell.trials > TRIALS_READ]
     if cut:
         notes.append(f"Of cells with more trials, the first {TRIALS_READ} are read.")
     return notes
+
+
+def _of_speedups(
+    findings: Findings, cells: Sequence[CellExplanation], breakdowns: Mapping[int, Breakdown]
+) -> Iterator[str]:
+    """Why no speed-up is divided into what was lost of it, where the program itself keeps it from
+    that, and why those that are divided are not those of the tables of figures."""
+    is_compared = any(cell.base is not None for cell in cells)
+    divided = [cell for cell in cells if cell.speedup is not None]
+    is_marked = any(account.is_marked for it in breakdowns.values() for account in it.accounts)
+    if is_compared and not divided and is_marked:
+        yield (
+            f"The program marks the phase `{MEASURE_PHASE}`, and records have the lives of threads "
+            "for the whole run alone: no speed-up is divided into what was lost of it."
+        )
+    if any(_is_another(cell, findings.cells[cell.index]) for cell in divided):
+        yield (
+            "The speed-ups that are divided here are ratios of mean times over all trials, so that "
+            "the parts add up; those of concurve show compare the trials of each block."
+        )
+
+
+def _is_another(cell: CellExplanation, figures: CellFindings) -> bool:
+    """Is the speed-up that is divided another one than the figure, as far as both are shown?"""
+    shown = figures.indicators.get("speedup")
+    own = cell.speedup
+    return own is not None and shown is not None and abs(own - shown.value) > _SHOWN_APART

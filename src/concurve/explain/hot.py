@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from concurve.explain.sites import short_name
 from concurve.wire.record import HotFunction, HotRecord, HotThread, RoleRecord
 
@@ -58,7 +60,39 @@ def hot_of(role: RoleRecord, operations: float, part: float = 1.0) -> Hot | None
     user, found = role.usage.user_ns, role.hot
     if user is None or found is None or not found.samples or operations <= 0:
         return None
-    return Hot(part * user / operations, found)
+    return Hot(part * user / operations, _as_started(role, found))
+
+
+#: Programs that run others: the process has the name of the script, and the code is not of that.
+_INTERPRETERS = re.compile(
+    r"^(python|pypy|perl|ruby|node|java|php|lua|tclsh|wish|guile|mono|dotnet|R|julia|beam|qemu"
+    r"|(ba|da|z|k|fi)?sh|busybox)"
+)
+#: So much of its name the kernel keeps of a process.
+_NAME_CHARS = 15
+
+
+def _as_started(role: RoleRecord, found: HotRecord) -> HotRecord:
+    """The samples with the program of a role named as it was started: a file may have several names
+    (Debian's redis-server is a link to redis-check-rdb). Only where the role is one process, and
+    one of the files is no library."""
+    programs = [it.name for it in found.files if ".so" not in it.name and it.name[:1] != "["]
+    named = [it.name for it in role.threads.listed if it.tid == role.pid]
+    is_one = all(it.pid in (None, role.pid) for it in role.threads.listed)
+    if len(programs) != 1 or len(named) != 1 or not named[0] or not is_one:
+        return found
+    file, name = programs[0], named[0]
+    if file[:_NAME_CHARS] == name or _INTERPRETERS.match(file):
+        return found
+    return msgspec.structs.replace(
+        found,
+        files=tuple(
+            msgspec.structs.replace(it, name=name) if it.name == file else it for it in found.files
+        ),
+        listed=tuple(
+            msgspec.structs.replace(it, file=name) if it.file == file else it for it in found.listed
+        ),
+    )
 
 
 class Spun(NamedTuple):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.causes import LOSS_MIN
 from concurve.explain.losses import loss_of
 from concurve.explain.room import cpus_at_once, taken_by_strangers
-from concurve.explain.verdict import Verdict
+from concurve.explain.verdict import EXPLAINS, Verdict
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import NO_LOSS
 from concurve.terms import Level
-from concurve.words import count, listed
+from concurve.words import count, in_percent, listed, percent
 
 #: What is lost to a cause.
 _LOST = {
@@ -45,6 +47,40 @@ def sentence(
     return f"{said}{_ending(own, base, verdict)}."
 
 
+#: A reason has so many characters at most: with the cause before it, it takes two lines of a
+#: terminal.
+REASON_CHARS = 108
+
+#: What makes a reason long, and tells nothing that it needs: the last of these goes first.
+_ASIDES = re.compile(r" \([^()]*\)(?=[,.;:]|$| and )")
+_COST = re.compile(r", at [\d.]+ × the CPU time")
+_SHARE = re.compile(r"([\d.]+ %) of it ")
+#: What goes before what other processes did.
+_BESIDE = re.compile(r".*?, (?:while|as) (?=the hypervisor|other processes|processes outside)")
+
+
+def reason(where: str, verdict: Verdict) -> str:
+    """The reason why a cause is named, as a short sentence without its full stop: the first clause
+    of its evidence, without figures that its length has no room for. Empty where the evidence
+    begins with the reason."""
+    if verdict.is_uncounted:
+        return ""
+    said = _COST.sub("", re.split(r"; |\. ", verdict.words, maxsplit=1)[0])
+    if verdict.cause == "contamination":
+        said = _BESIDE.sub("", said, count=1)
+    if _SHARE.match(said):
+        said = _SHARE.sub(r"an operation spends \1 of its thread time ", said, count=1)
+    elif re.match(r"[\d.]+ × the CPU time", said):
+        said = f"an operation takes {said}"
+    if where:
+        said = f"With {where} {said}"
+    while len(said) > REASON_CHARS and (asides := list(_ASIDES.finditer(said))):
+        said = said[: asides[-1].start()] + said[asides[-1].end() :]
+    while len(said) > REASON_CHARS and ", " in said:
+        said = said[: said.rindex(", ")]
+    return said[:1].upper() + said[1:]
+
+
 def _uncounted(cell: CellFindings, base_cell: CellFindings, own: Breakdown, base: Breakdown) -> str:
     """That a factor does not count what runs, and what to vary in its place."""
     loss = loss_of(own, base)
@@ -73,7 +109,27 @@ def _ending(own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
     more = excess(own, base, "total")
     if more.low is None or more.low <= 0:
         return f"; the excess is within its noise{_too_short(own)}"
-    return _UNPROVEN if verdict.unproven else _too_short(own)
+    return _made_of(own, base, more.value) if verdict.unproven else _too_short(own)
+
+
+#: The parts of the thread time, in words.
+_PARTS = {"cpu": "CPU time", "run_queue": "waiting for a CPU", "blocked": "blocked time"}
+
+
+def _made_of(own: Breakdown, base: Breakdown, amount: float) -> str:
+    """What most of an excess is, where no cause is named: a part may be beyond its noise and too
+    small for one, or may have none that the records tell."""
+    known = [name for name in _PARTS if name in own.columns and name in base.columns]
+    found = {name: excess(own, base, name) for name in known}
+    name = max(found, key=lambda part: found[part].value)
+    most, total = found[name], base.mean("total")
+    if most.low is None or most.high is None or most.low <= 0 or most.value < EXPLAINS * amount:
+        return _UNPROVEN
+    value, low, high = (in_percent(it / total) for it in (most.value, most.low, most.high))
+    return (
+        f"; {percent(min(1.0, most.value / amount))} of the excess is {_PARTS[name]}, {value} % "
+        f"[{low}, {high} %] of the base's thread time: what costs it is not known"
+    )
 
 
 def _too_short(own: Breakdown) -> str:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from concurve.explain.threads import ACTIVE_SHARE, name_of_kind, resting_threads
+from concurve.explain.threads import ACTIVE_SHARE, name_of_kind, waiting_threads
 from concurve.findings.explanation import Cause
 from concurve.readings.contamination import foreign_at_least_ns
 from concurve.readings.measures import MEASURE_PHASE
@@ -78,13 +78,15 @@ class Serving(NamedTuple):
 class Limit(NamedTuple):
     """The resource that is used up: what that is as a cause, its name (of a quota none), and its
     words in the sentence. Threads that have no time left wait for a share of the CPUs, ``waits``.
-    ``is_thread``: it is a thread, or each one of a kind."""
+    ``is_thread``: it is a thread, or each one of a kind. ``remedy`` says what to do where it is the
+    load."""
 
     cause: Cause
     name: str
     words: str
     waits: float = 0.0
     is_thread: bool = False
+    remedy: str = ""
 
 
 def serving_of(record: TrialRecord, server: str, clients: Sequence[str]) -> Serving | None:
@@ -186,18 +188,45 @@ def _of_load(used: Serving) -> Limit | None:
     if not apart and server + client >= CPUS_USED_UP * used.together:
         said = f"the {_cpus(used.together)} used up, by the server ({who}) and its load"
         return Limit("cpu", "CPUs", f"{said} ({client:.2f})")
-    meanwhile = f"used up, while the server used {server:.2f} ({who})"
+    meanwhile = f"used up, while the server used {server:.2f} CPUs ({who})"
     if used.client_quota is not None and client >= CPUS_USED_UP * used.client_quota:
         said = f"the {used.client_quota:.3g} CPU seconds a second that a quota allows the load"
-        return Limit("client", "load", f"{said} are {meanwhile}")
+        return Limit("client", "load", f"{said} are {meanwhile}", remedy=f"{_MORE} a greater quota")
     if client >= CPUS_USED_UP * used.client_granted:
-        return Limit("client", "load", f"the load's {_cpus(used.client_granted)} {meanwhile}")
+        return Limit(
+            "client",
+            "load",
+            f"the load's {_cpus(used.client_granted)} {meanwhile}",
+            remedy=f"{_MORE} more CPUs, or a machine of its own",
+        )
     for station in used.loads:
         if station.least >= THREAD_USED_UP:
             busy = _busy(station, "the load's")
-            words = f"{busy}, while the server used {server:.2f} ({who})"
-            return Limit("client", "load", words)
+            words = f"{busy}, while the server used {server:.2f} CPUs ({who})"
+            return Limit("client", "load", words, remedy=more_of_it(station))
     return None
+
+
+#: The option for the threads of loads that have one, by the names of these threads.
+_THREADS = {
+    "redis-benchmark": "redis-benchmark --threads {}",
+    "valkey-benchmar": "valkey-benchmark --threads {}",
+    "memtier_benchma": "memtier_benchmark --threads={}",
+    "wrk": "wrk -t{}",
+    "wrk2": "wrk2 -t{}",
+    "pgbench": "pgbench -j {}",
+    "h2load": "h2load -t{}",
+}
+_MORE = "the load cannot ask for more: give it"
+_MORE_CPUS = f"{_MORE} more CPUs, or a machine of its own"
+
+
+def more_of_it(load: Station) -> str:
+    """What to do where the threads of a load are used up: twice as many, where their program has an
+    option for it."""
+    option = _THREADS.get(load.name, "").format(2 * load.threads)
+    how = f" ({option})" if option else ", or run several loads"
+    return f"{_MORE} more threads{how}"
 
 
 def _without_time(used: Serving) -> Limit | None:
@@ -280,7 +309,7 @@ def _stations(role: RoleRecord, time: _Time, working: bool = False) -> tuple[Sta
     kinds: dict[str, list[ThreadRecord]] = {}
     busiest = max((thread.usage.cpu_ns or 0 for thread in role.threads.listed), default=0)
     least = ACTIVE_SHARE * busiest if working else 0
-    resting = {(it.pid, it.tid) for it in resting_threads(role.threads.listed)}
+    resting = {(it.pid, it.tid) for it in waiting_threads(role.threads.listed, role.wall_ns)}
     for thread in role.threads.listed:
         is_station = thread.name != ATTENDANT and (thread.pid, thread.tid) not in resting
         if is_station and (thread.usage.cpu_ns or 0) >= least:

@@ -260,6 +260,26 @@ def resting_threads(listed: Sequence[ThreadRecord]) -> list[ThreadRecord]:
     ]
 
 
+#: Who answers requests is woken more often than so many times a second.
+_SELDOM_PER_SECOND = 10
+
+
+def waiting_threads(listed: Sequence[ThreadRecord], wall: float) -> list[ThreadRecord]:
+    """Those that rest, and those that hardly ran and were woken a few times in all: beside threads
+    that are busy throughout, and so are hardly ever woken themselves, that is more than a small
+    share of their switches."""
+    resting = resting_threads(listed)
+    return [
+        thread
+        for thread in listed
+        if thread in resting
+        or (
+            _hardly_runs(thread, listed)
+            and switches_of(thread) <= _SELDOM_PER_SECOND * life_of(thread, wall) / 1e9
+        )
+    ]
+
+
 def _rests(thread: ThreadRecord, listed: Sequence[ThreadRecord]) -> bool:
     """Did it hardly run, and was it hardly ever woken?"""
     return thread in resting_threads(listed)

@@ -29,7 +29,8 @@ class Verdict(NamedTuple):
     its thread. ``station``: threads of a server for which others wait, by the ``parts``; the time
     for which they run, or wait for a CPU, is a part, too. ``is_loss``: the words say how wall time
     was lost, not where thread time went. ``is_uncounted``: the base uses the CPUs already, as the
-    number of workers does not count what runs."""
+    number of workers does not count what runs. ``remedy`` says what to do where the load is used
+    up."""
 
     cause: Cause
     words: str
@@ -41,6 +42,7 @@ class Verdict(NamedTuple):
     either: Cause | None = None
     station: str = ""
     is_uncounted: bool = False
+    remedy: str = ""
 
 
 class Case(NamedTuple):

@@ -9,13 +9,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.explain.breakdown import Breakdown, capacity_excess, excess
+from concurve.explain.breakdown import Breakdown, capacity_excess, excess, is_beyond_noise
 from concurve.explain.causes import further_verdicts
 from concurve.explain.locks import is_seen
 from concurve.explain.losses import whole_excess
 from concurve.explain.others import is_doubtful
 from concurve.explain.verdict import Case, Verdict, is_crowded
 from concurve.findings.explanation import Cause, RunnerUp
+from concurve.stats.means import mean_difference
+from concurve.stats.moments import mean
 from concurve.words import percent
 
 #: The parts of the capacity that hold those of the thread time; all others are waiting.
@@ -45,10 +47,13 @@ def weigh(case: Case, verdict: Verdict) -> Weight:
     """The share of a verdict, and the cause with the next greatest share. A cause that cannot be
     told apart from it comes first: it has the same share. Where others had the CPUs, who waited
     for whom is their doing, too: only a lock that threads were seen waiting for is named. Nothing
-    has a share of a loss that may be none."""
+    has a share of a loss that may be none, and the thread time of a Go server that serves more is
+    no loss."""
     if case.base is None or verdict.cause == "none" or verdict.is_uncounted:
         return Weight()
     if not _is_lost(case.cell, case.base):
+        return Weight()
+    if case.serving and case.cell.is_go and _gained(case.cell, case.base):
         return Weight()
     share = _share(case.cell, case.base, verdict)
     if verdict.either is not None:
@@ -89,9 +94,17 @@ def outweighed(case: Case, verdict: Verdict) -> Verdict:
         if its is not None and its.low is not None and its.low > least:
             best, least, share = other, its.low, its
     if share.value < MAIN_MIN and (share.high or 0.0) < MAIN_HIGH:
-        words = f"{best.words}; that is {percent(share.value)} of the loss, and no cause was found"
+        gained = _gained(case.cell, case.base) if case.serving else 0.0
+        if gained:
+            rest = (
+                f"it serves {gained:.2f} × as many operations a second all the same: threads that "
+                "wait for work are no loss"
+            )
+        else:
+            part = percent(share.value)
+            rest = f"that is {part} of the loss, and no cause was found for more of it"
         return best._replace(
-            cause="none", words=f"{words} for more of it", limit="", parts=(), either=None
+            cause="none", words=f"{best.words}; {rest}", limit="", parts=(), either=None, remedy=""
         )
     return best
 
@@ -101,6 +114,17 @@ def _is_lost(cell: Breakdown, base: Breakdown) -> bool:
     known = cell.capacity and base.capacity
     whole = whole_excess(cell, base) if known else excess(cell, base, "total")
     return whole.low is None or whole.low > 0
+
+
+def _gained(cell: Breakdown, base: Breakdown) -> float:
+    """How many times as many operations a second a server serves as its base, if these are surely
+    more; else 0. Its threads may be more than can run at once, as those of Go's runtime, and take
+    turns: what they wait grows with their number, and costs nothing."""
+    own, before = (
+        [trial.wall_ns / trial.operations for trial in side.accounts] for side in (cell, base)
+    )
+    less = mean_difference(before, own, "ns", is_staged=cell.is_staged or base.is_staged)
+    return mean(before) / mean(own) if is_beyond_noise(less, before, own) else 0.0
 
 
 def _columns(cell: Breakdown, verdict: Verdict) -> tuple[str, ...]:

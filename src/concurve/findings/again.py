@@ -6,27 +6,35 @@ import math
 from collections.abc import Sequence
 
 from concurve import words
-from concurve.terms import HYPERVISOR, OTHERS, Waiting
+from concurve.terms import ANOTHER_RUN, HYPERVISOR, OTHERS, Waiting
 
 #: How a server is attached, with all that the option takes.
 ATTACH_IT = "--attach PID (or unit:NAME, container:NAME; in a study file a role with attach)"
+
+#: What helps where the hypervisor takes the CPU time.
+_ELSEWHERE = "Run again at another time or on another machine"
 
 #: A wait that was too short is to be so many times as long.
 LONGER = 4
 
 
 def run_again(
-    over_hosts: bool, waiting: Waiting | None = None, strangers: Sequence[str] = ()
+    over_hosts: bool,
+    waiting: Waiting | None = None,
+    strangers: Sequence[str] = (),
+    *,
+    is_stolen: bool = False,
 ) -> str:
     """What to do about figures in doubt, in words that the next run can follow. One waits for this
     machine only where it is the one that measures; who was ``waiting`` already is told what helps
     beside that. ``strangers`` disturbed a run in which no role serves: one of them may be the
-    server that its command loads."""
+    server that its command loads. ``is_stolen``: the hypervisor took the CPU time of most trials in
+    doubt, which nobody on this machine can end."""
     if over_hosts:
         return "Run again when the hosts are quiet; concurve doctor on each says why."
     again = "Run again: --wait-quiet 5m; concurve doctor says why."
     if waiting is not None:
-        again = _after(waiting)
+        again = _after(waiting, _ELSEWHERE if is_stolen else _end(waiting))
     return " ".join(filter(None, (again, _of_a_server(strangers))))
 
 
@@ -43,29 +51,31 @@ def _of_a_server(strangers: Sequence[str]) -> str:
     )
 
 
-def _after(waiting: Waiting) -> str:
-    """What helps where the run waited already."""
+def _after(waiting: Waiting, end: str) -> str:
+    """What helps where the run waited already: to ``end`` what disturbed it, or something else."""
     waited = f"The run waited {words.duration(waiting.waited_seconds)} for quiet"
     if waiting.is_over:
         longer = f"--wait-quiet {_option(LONGER * waiting.seconds)}"
-        return f"{waited}, all it was given. {_end(waiting)}, or {longer}, or more --repeats."
+        return f"{waited}, all it was given. {end}, or {longer}, or more --repeats."
     if waiting.is_cut and not waiting.waited_seconds:
-        return f"The run had no time to wait for quiet. {_end(waiting)}, or more --max-time."
+        return f"The run had no time to wait for quiet. {end}, or more --max-time."
     if waiting.is_cut:
-        return f"{waited}, all it had time for. {_end(waiting)}, or more --max-time."
+        return f"{waited}, all it had time for. {end}, or more --max-time."
     if not waiting.times:
         return (
             "The machine was quiet whenever the run looked, not during the trials. "
-            f"{_end(waiting)}, or more --repeats and --max-time."
+            f"{end}, or more --repeats and --max-time."
         )
-    return f"{waited}, and a longer wait does not help. {_end(waiting)}, or more --repeats."
+    return f"{waited}, and a longer wait does not help. {end}, or more --repeats."
 
 
 def _end(waiting: Waiting) -> str:
     """Whom to end, by name where that is known; nobody here ends what other machines of the same
-    host do."""
+    host do, and another run of the laboratory ends by itself."""
     if waiting.busiest[:1] == (HYPERVISOR,):
         return "The hypervisor took most of the CPU time: try another machine or another hour"
+    if waiting.busiest[:1] == (ANOTHER_RUN,):
+        return "Another concurve run took most of the CPU time: measure after its end"
     if waiting.programs:
         return f"End what kept it busy ({words.listed(waiting.programs)})"
     return "End what keeps it busy (concurve doctor names it)"

@@ -128,7 +128,8 @@ def on_hosts(rejects: Iterable[Reject]) -> str:
 
 class FailureOutput(msgspec.Struct, frozen=True, kw_only=True):
     """The end of what a role had written when it made a trial fail, as lines: of the first trial
-    that failed for this ``cause``. ``stream`` is where it wrote them."""
+    that failed for this ``cause``; none where it wrote nothing. ``stream`` is where it wrote
+    them."""
 
     parameters: dict[str, Level]
     cause: str

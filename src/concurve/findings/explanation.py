@@ -133,7 +133,10 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     program where threads waited for locks, most readings first, by the samples ``sampled_stacks``;
     ``place`` says the first ones in a sentence where a lock is the cause. ``stacks`` divide the
     blocked time by place. ``is_jvm``: a JVM runs the threads, so samples name no line. ``used``
-    says how much CPU time a server and its load used, where nothing is named.
+    says how much CPU time a server and its load used, where nothing is named. ``few`` says how
+    many trials it and its base have, where these are too few for a limit in a short answer.
+    ``reason`` is why the cause is named, as a short sentence without its full stop, and ``remedy``
+    what to do where the load is what is used up: both are empty where there is none.
     """
 
     parameters: dict[str, Level]
@@ -161,6 +164,21 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     stacks: tuple[BlockedStack, ...] = ()
     is_jvm: bool = False
     used: str = ""
+    few: str = ""
+    reason: str = ""
+    remedy: str = ""
+
+    @property
+    def has_no_loss(self) -> bool:
+        """Does an operation take no more than in the base cell?"""
+        return NO_LOSS in self.evidence
+
+    @property
+    def is_not_found(self) -> bool:
+        """Does it lose against its base, or may it, and no cause was found? Of a base cell there is
+        nothing to explain."""
+        is_compared = bool(self.trials) and self.base is not None
+        return self.cause == "none" and is_compared and not self.has_no_loss
 
     def share_of(self, *parts: str) -> float:
         """The sum of some of the ``shares``; a part that is none of them counts as 0."""
@@ -199,8 +217,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """What limits each cell of a run. ``factors`` are those that vary; ``operation`` says what
     counts as one; ``missing`` and ``notes`` hold for all cells. ``confirmations`` are what
     experiments on the run say, the newest last. ``over_hosts``: it did not run on this machine;
-    ``waiting``: how it waited for a quiet one; ``strangers``: as of the run. ``warnings`` are what
-    programs of the trials warned of."""
+    ``waiting``: how it waited for a quiet one; ``strangers`` and ``is_stolen``: as of the run.
+    ``warnings`` are what programs of the trials warned of."""
 
     run: str
     study: str
@@ -215,3 +233,4 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     waiting: Waiting | None = None
     strangers: tuple[str, ...] = ()
+    is_stolen: bool = False

@@ -52,7 +52,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     machine does not affect them. ``over_hosts``: on the hosts of a file or of a cluster, and not on
     this machine. ``is_sweep``: options said what to measure, and no file. ``waiting``: how it
     waited for a quiet machine, if it was asked to. ``strangers``: who disturbed its trials and may
-    be the server that its command loads.
+    be the server that its command loads. ``allowed_seconds``: its time allowance.
+    ``is_stolen``: most of its trials in doubt are so for CPU time that the hypervisor took.
     """
 
     id: str
@@ -74,6 +75,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     is_sweep: bool = False
     waiting: Waiting | None = None
     strangers: tuple[str, ...] = ()
+    allowed_seconds: float | None = None
+    is_stolen: bool = False
 
 
 class LevelChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,8 +91,8 @@ class LevelChange(msgspec.Struct, frozen=True, kw_only=True):
 #: that takes half a second.
 LEVELS_OF_A_CURVE = 3
 
-#: What limits a run is said for each of its conditions, up to so many.
-CONDITIONS_EXPLAINED = 4
+#: The answer and what limits a run are said for each of its conditions, up to so many.
+CONDITIONS_TOLD = 6
 
 #: The subject of a warning that a cell was skipped.
 SKIPPED = "skipped"
@@ -200,14 +203,19 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     def limits_by(self) -> tuple[tuple[dict[str, Level], CellFindings], ...]:
         """The same for each of a few conditions that differ among the cells, with its levels; with
         none, that of the whole run, where there is one."""
-        whole = self.best_overall or not self.best
-        most = max((len(item.factors) for item in self.best), default=0)
-        groups = [] if whole else [item for item in self.best if len(item.factors) == most]
-        if 1 < len(groups) <= CONDITIONS_EXPLAINED:
-            found = [(item.group, self._to_explain(item)) for item in groups]
-        else:
-            found = [({}, self.cell_to_explain)]
+        found = [(item.group, self._to_explain(item)) for item in self.conditions]
+        found = found or [({}, self.cell_to_explain)]
         return tuple((group, cell) for group, cell in found if cell is not None)
+
+    @property
+    def conditions(self) -> tuple[BestFinding, ...]:
+        """The best settings under each of a few conditions that differ among the cells; empty where
+        there is one for the whole run, and where the conditions are many."""
+        if self.best_overall or not self.best:
+            return ()
+        most = max(len(item.factors) for item in self.best)
+        groups = tuple(item for item in self.best if len(item.factors) == most)
+        return groups if 1 < len(groups) <= CONDITIONS_TOLD else ()
 
     def _to_explain(self, best: BestFinding | None) -> CellFindings | None:
         wanted = {**best.group, **best.named} if best else {}

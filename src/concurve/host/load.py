@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from concurve.terms import ANOTHER_RUN
 from concurve.wire.spec import Attach
 
 #: Places in the line ``cpu`` of ``/proc/stat``, which begins with user, nice and system.
@@ -24,6 +25,8 @@ _RUNS = ("concurve", _RUNNER)
 NAMED_MAX = 3
 #: What they leave of the CPU time of all others is told from this share of the machine's on.
 REST_MIN = 0.01
+#: Of a smaller share nothing is seen: it is 0 % once it is rounded.
+SEEN_MIN = 0.005
 
 
 class Process(NamedTuple):
@@ -39,12 +42,12 @@ class Process(NamedTuple):
     @property
     def whose(self) -> str:
         """Its name, or that it is of another run of concurve."""
-        return self.name if self.run is None else "another concurve run"
+        return self.name if self.run is None else ANOTHER_RUN
 
     def __str__(self) -> str:
         said = f"pid {self.pid}, nice {self.nice}"
         if self.run is not None:
-            said = f"{said}, of another concurve run, pid {self.run}"
+            said = f"{said}, of {ANOTHER_RUN}, pid {self.run}"
         return f"{self.name} ({said}) {self.share * 100:.0f} %"
 
 
@@ -57,14 +60,23 @@ class Load(NamedTuple):
     processes: tuple[Process, ...] = ()
 
     @property
+    def seen(self) -> tuple[Process, ...]:
+        """The processes whose share is not 0 % once it is rounded."""
+        return tuple(process for process in self.processes if process.share >= SEEN_MIN)
+
+    @property
+    def rest(self) -> float:
+        """The share of the others, and of those that have ended since."""
+        return self.foreign - sum(process.share for process in self.seen)
+
+    @property
     def named(self) -> str:
         """The processes in words, and what they leave of the CPU time of all others."""
-        if not self.processes:
-            return "processes that have ended since"
-        rest = self.foreign - sum(process.share for process in self.processes)
-        named = [*map(str, self.processes)]
-        if rest >= REST_MIN:
-            named.append(f"others or short-lived ones {rest * 100:.0f} %")
+        named = [*map(str, self.seen)]
+        if not named:
+            return "short-lived processes, or many small ones"
+        if self.rest >= REST_MIN:
+            named.append(f"others or short-lived ones {self.rest * 100:.0f} %")
         return ", ".join(named)
 
 

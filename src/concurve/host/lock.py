@@ -1,4 +1,4 @@
-"""One measurement at a time per machine.
+"""One measurement at a time per machine. Those that wait for it stand in line (``turns.py``).
 
 An advisory lock on a file that every user can open. The kernel drops it with its holder, so
 nothing is left behind by a killed run.
@@ -83,7 +83,7 @@ def taken_lock(what: str) -> int:
     """
     path = lock_path()
     try:
-        descriptor = _open(path)
+        descriptor = open_for_all(path)
     except OSError as error:
         raise HostError(
             f"the measurement lock {path} cannot be opened: {error.strerror}",
@@ -96,8 +96,8 @@ def taken_lock(what: str) -> int:
             holder = _said(descriptor)
             raise BusyError(
                 f"another measurement runs on this machine: {holder or 'holder unknown'}",
-                "wait until it is done, as sweep and run do with --wait-quiet 10m: two at once "
-                "would disturb each other",
+                "wait until it is done, as sweep, run and resume do with --wait-quiet 10m: two at "
+                "once would disturb each other",
             ) from error
         _say(descriptor, what)
     except BaseException:
@@ -149,8 +149,8 @@ def _file_locks(text: str) -> Iterator[tuple[str, str, str]]:
             yield fields[4], place, inode
 
 
-def _open(path: Path) -> int:
-    """The file for its holder; it is made if it is not there.
+def open_for_all(path: Path) -> int:
+    """A file that every user may lock; it is made if it is not there.
 
     Raises:
         OSError: it cannot be opened, or is not what a lock is.

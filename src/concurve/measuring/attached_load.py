@@ -31,6 +31,9 @@ _OUTPUT_BYTES_MAX = 1 << 20
 #: Threads that are named.
 _THREADS_NAMED = 4
 
+#: It tells the load that no study reads its record: its exit code is the verdict on an objective.
+_ATTACHED_VARIABLE = "CONCURVE_LOAD_ATTACHED"
+
 #: Signals that end the load, as without an attached server.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
@@ -57,7 +60,8 @@ def load_attached(
         StudyError: the text names no process.
     """
     server = RoleSpec(name="server", end="serve", attach=find(attach, where))
-    load = RoleSpec(name="load", argv=(program, *arguments), env=KNOWN.password_of(arguments))
+    env = {**KNOWN.password_of(arguments), _ATTACHED_VARIABLE: "1"}
+    load = RoleSpec(name="load", argv=(program, *arguments), env=env)
     trial = f"load-{os.getpid()}"
     spec = TrialSpec(trial=trial, roles=(server, load), output_bytes_max=_OUTPUT_BYTES_MAX)
     with _signals_passed_on(trial):

@@ -24,7 +24,7 @@ from concurve.errors import (
     StoreError,
 )
 from concurve.measuring.folder import inside
-from concurve.measuring.heads import new_head, with_allowance
+from concurve.measuring.heads import new_head, with_allowance, with_wait
 from concurve.measuring.laboratory import Progress, Runner, Silence
 from concurve.measuring.quiet import Look
 from concurve.measuring.site import Site
@@ -62,6 +62,8 @@ class CampaignRunner:
         self._clock = clock
         self._site = site
         self._look = look
+        #: What each run may wait again, if the campaign is resumed so.
+        self._waits_again: Waiting | None = None
 
     def start(self) -> list[MemberRow]:
         """Store the campaign and run its studies; return the state of each.
@@ -76,11 +78,16 @@ class CampaignRunner:
         with interruption.handled():
             return self._run(begin, None)
 
-    def resume(self, seconds_allowed: float | None = None) -> list[MemberRow]:
+    def resume(
+        self, seconds_allowed: float | None = None, seconds_to_wait: float | None = None
+    ) -> list[MemberRow]:
         """Resume every study that is not complete; as :meth:`start`.
 
-        ``seconds_allowed`` is another time allowance for each of their runs.
+        ``seconds_allowed`` is another time allowance for each of their runs, and
+        ``seconds_to_wait`` what each may wait again for a quiet machine.
         """
+        if seconds_to_wait is not None:
+            self._waits_again = Waiting(seconds=seconds_to_wait)
         begin = functools.partial(self.store.set_campaign_state, self.head.id, "running", "")
         folder = inside(self.head.folder, f"campaign {self.head.id}")
         with folder, interruption.handled():
@@ -139,7 +146,7 @@ class CampaignRunner:
         found = self._stored(row)
         if found is None:
             return None
-        head = decode_head(found)
+        head = with_wait(decode_head(found), self._waits_again)
         return head if allowed is None else with_allowance(head, allowed)
 
     def _stored(self, row: MemberRow) -> RunRow | None:
@@ -151,7 +158,7 @@ class CampaignRunner:
             study = with_rules(study, {"time_allowed_seconds": allowed})
         again = self.head.again_alone(member.name)
         head = new_head(study, self.head.effort, self.head.seed, again, self.head.hosts, self._site)
-        asked = self.head.waiting
+        asked = self._waits_again or self.head.waiting
         # The wait before the campaign is none of a study.
         waiting = None if asked is None else Waiting(seconds=asked.seconds)
         return msgspec.structs.replace(head, waiting=waiting)

@@ -19,7 +19,7 @@ from concurve.definition.inventory import Inventory
 from concurve.definition.remote import PROGRAM as REMOTE
 from concurve.definition.study import Role, Study
 from concurve.definition.templates import Value, render
-from concurve.definition.units import format_duration
+from concurve.definition.units import format_duration, option_duration
 from concurve.errors import StudyError
 from concurve.host import attaching, machine
 from concurve.measuring import packaged
@@ -32,7 +32,8 @@ from concurve.secrets import KNOWN
 from concurve.store import Store, campaign_head, run_head
 from concurve.store.campaign_head import CampaignHead
 from concurve.store.rows import CAMPAIGN_PREFIX
-from concurve.store.run_head import RunHead
+from concurve.store.run_head import RunHead, decode_head
+from concurve.terms import Waiting
 
 #: What this process has begun: many runs may begin within a second.
 _begun: set[str] = set()
@@ -145,6 +146,30 @@ def with_allowance(head: RunHead, seconds: float) -> RunHead:
     return msgspec.structs.replace(head, rules=rules, allowed_at_start=at_start)
 
 
+def with_wait(head: RunHead, waited: Waiting | None) -> RunHead:
+    """The head of a run that is resumed after a wait for a quiet machine, if it was to wait: what
+    it may wait yet is what this wait leaves."""
+    if waited is None:
+        return head
+    waiting = waited if head.waiting is None else head.waiting.and_then(waited)
+    return msgspec.structs.replace(head, waiting=waiting)
+
+
+def resumed_head(store: Store, run: str, allowed: float | None = None) -> RunHead:
+    """The head of a stored run that goes on, with another time allowance in seconds if there is
+    one.
+
+    Raises:
+        StoreError: there is no such run, or it cannot be read.
+        StudyError: its trials have used up the allowance.
+    """
+    head = decode_head(store.find_run(run))
+    if allowed is None:
+        return head
+    check_time_left(head, store, allowed)
+    return with_allowance(head, allowed)
+
+
 def check_time_left(head: RunHead, store: Store, allowed: float) -> None:
     """Refuse an allowance of the whole run that its stored trials have used up.
 
@@ -159,7 +184,8 @@ def check_time_left(head: RunHead, store: Store, allowed: float) -> None:
         raise StudyError(
             f"an allowance of {format_duration(allowed)} is for the whole run, and run {run} has "
             f"taken {format_duration(used)}",
-            f"--max-time {more}s for {format_duration(allowed)} more, or no --max-time",
+            f"--max-time {option_duration(more)} for {format_duration(allowed)} more, or no "
+            "--max-time",
         )
 
 

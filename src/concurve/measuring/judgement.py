@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from concurve import words
+from concurve.definition.extracting import is_of_tool, tool_of
+from concurve.definition.purposes import starts_unawaited, unawaited
+from concurve.definition.readiness import nothing_waits
 from concurve.definition.study import FREE_PORT, uses
 from concurve.errors import RunError
 from concurve.measuring.hooks import shell
 from concurve.planning.plan import Cell, Plan, describe
 from concurve.readings.contamination import LATE_READING, MACHINE_WIDE, Contamination
 from concurve.readings.contamination import judge as judge_machine
-from concurve.readings.extraction import MissedExtractError
+from concurve.readings.extraction import MissedExtractError, shown_lines
 from concurve.readings.hook_outputs import hooks_said
 from concurve.readings.measures import NOTHING_DONE, is_probed, measure
 from concurve.readings.operations import asked_of
@@ -39,6 +42,26 @@ CPU_SHARE_MAX = 0.8
 #: What programs say where nobody listens.
 _REFUSED = re.compile(r"connection refused|ECONNREFUSED", re.IGNORECASE)
 FREE_PORT_TEXT = f"{{{FREE_PORT}}}"
+
+
+#: What the runner says of a role that ended, or that found its port taken, before it was ready.
+_ENDED_EARLY = " before it was ready"
+_PORT_TAKEN = " before the role was started"
+
+
+def ready_remedy(details: Sequence[str]) -> str:
+    """What to look at where no role became ready, by what the records say of it."""
+    if all(_PORT_TAKEN in detail for detail in details):
+        return (
+            f"stop that program, or another port: {FREE_PORT_TEXT} in the commands is a free one, "
+            "another in each trial"
+        )
+    if all(_ENDED_EARLY in detail for detail in details):
+        return "run its command by hand: why does it end, and does it stay in the foreground?"
+    return (
+        "run its command by hand; is what is waited for right (--ready, or ready in the study "
+        "file), and the time (--ready-within, ready_within)?"
+    )
 
 
 class Judgement(NamedTuple):
@@ -141,14 +164,13 @@ class Judge:
         at_once = [
             role.name
             for role in study.roles
-            if role.end == "serve" and role.ready == "launch" and role.ready_probe is None
-            if role.attach is None and role.name != record.outcome.role
+            if starts_unawaited(role) and role.name != record.outcome.role
         ]
         if not at_once:
             return []
-        port = FREE_PORT_TEXT if uses(study, FREE_PORT) else "PORT"
-        server = words.listed(at_once)
-        return [f'nothing waits until {server} accepts connections: ready = "tcp:{port}"']
+        known = next(iter(unawaited(study).values()), "PORT")
+        port = FREE_PORT_TEXT if uses(study, FREE_PORT) else known
+        return [nothing_waits(at_once, port)]
 
     def _signs(self, cell: Cell, record: TrialRecord) -> list[Contamination]:
         """Signs that other processes disturbed what the study asks for."""
@@ -201,9 +223,25 @@ class Judge:
             return Judgement("program_error", None, "no match", detail, {})
         raise self._error(
             cell,
-            f"{detail}; its end was: {missed.excerpt!r}",
-            "a pattern with one group around the figure, in the dialect of RE2",
+            f"{detail}; {shown_lines(pattern, missed.output)}",
+            self._other_pattern(missed),
         )
+
+    def _other_pattern(self, missed: MissedExtractError) -> str:
+        """What to write in place of a pattern that does not match: the tool by its name, if its
+        output is known and is not asked for so already."""
+        if missed.reason:
+            return "a pattern with one group around the figure, in the dialect of RE2"
+        name = missed.extract.role or self.plan.study.target
+        role = next((role for role in self.plan.study.roles if role.name == name), None)
+        tool = tool_of(role.command) if role is not None and role.command else None
+        if tool is not None and not is_of_tool(missed.extract, tool):
+            own = "" if name == self.plan.study.target else f"{name}."
+            return (
+                f'--extract {own}{tool} (tool = "{own}{tool}" in a study file): its figures are '
+                "known by name"
+            )
+        return "a pattern that matches a line as it is printed, with one group around the figure"
 
     def _check(self, cell: Cell, record: TrialRecord, value: float) -> Judgement | None:
         """Ask the validator: exit code 0 accepts, 1 redoes, 2 gives up; others are errors."""

@@ -17,9 +17,10 @@ from concurve.attendants import volumes
 from concurve.definition.failures import all_failed
 from concurve.definition.hiding import secrets_of
 from concurve.definition.purposes import may_load_a_stranger
+from concurve.definition.readiness import unawaited_before
 from concurve.definition.study import FREE_PORT, RUN_PASSWORD, TRIAL_FOLDER, uses
 from concurve.definition.templates import render
-from concurve.definition.units import format_count, format_duration
+from concurve.definition.units import format_count, format_duration, option_duration
 from concurve.engine import Engine, TrialLostError
 from concurve.errors import (
     ConcurveError,
@@ -35,7 +36,7 @@ from concurve.host import machine
 from concurve.measuring import packaged
 from concurve.measuring.ahead import Ahead, can_run_at_once
 from concurve.measuring.alike import check_alike
-from concurve.measuring.changed_programs import changed_programs
+from concurve.measuring.changed_programs import changed_programs, changed_study_file
 from concurve.measuring.disturbances import Disturbances
 from concurve.measuring.flight_recorder import with_recordings
 from concurve.measuring.folder import inside
@@ -46,6 +47,7 @@ from concurve.measuring.judgement import (
     TIMED_OUT_BUSY,
     UNDECIDED,
     Judge,
+    ready_remedy,
 )
 from concurve.measuring.patience import Patience
 from concurve.measuring.quiet import Look, Waits, attached_in, looking
@@ -70,7 +72,7 @@ from concurve.secrets import KNOWN
 from concurve.store import Store
 from concurve.store.rows import Outcome, TrialKey
 from concurve.store.run_head import RunHead
-from concurve.terms import Level
+from concurve.terms import Disturbance, Level
 from concurve.wire import decode_record
 from concurve.wire.record import HookRecord, TrialRecord
 from concurve.wire.record import Outcome as RecordedOutcome
@@ -92,9 +94,10 @@ class Progress(Protocol):
         seconds_left: float | None,
         may_grow: bool = False,
         waited_seconds: float = 0.0,
+        is_allowance: bool = False,
     ) -> None: ...
 
-    def waits(self, seconds: float, most_seconds: float, disturbs: str) -> None: ...
+    def waits(self, seconds: float, most_seconds: float, disturbs: Disturbance) -> None: ...
 
     def trial_ended(
         self, parameters: dict[str, Level], estimate: Estimate | None, status: str, cause: str
@@ -127,12 +130,6 @@ LIMIT_SECONDS_MIN = 0.01
 #: The least trials are told not to fit where they take so many times the time allowance: the first
 #: ones tell no more exactly.
 BEYOND_MIN = 1.25
-
-#: What to look at where no role becomes ready.
-READY_REMEDY = (
-    "run its command by hand; is what is waited for right (--ready, or ready in the study file), "
-    "and the time (--ready-within)?"
-)
 
 
 class _Limit(NamedTuple):
@@ -189,7 +186,9 @@ def check_plan(
                 continue
             seen.add(launch)
             for problem in engine.check(TrialSpec(trial="check", roles=_alone(role))):
-                where = f"{describe(cell.parameters)}, role {problem.role}: {problem.message}"
+                alone = len(plan.study.roles) == 1
+                of_role = "" if alone else f", role {problem.role}"
+                where = f"{describe(cell.parameters)}{of_role}: {problem.message}"
                 if role.attach is not None:
                     raise HostError(where, "the process that runs now, by its number or unit")
                 if problem.kind == "control_refused":
@@ -206,7 +205,8 @@ def _for_missing(role: RoleSpec, plan: Plan) -> str:
     if " " in role.argv[0].strip() and len(role.argv) == 1:
         whole = role.argv[0]
         return f"each word by itself: {whole} (no quotes around all of it); or sh -c {quote(whole)}"
-    return f"a program in PATH, or its path, as the command of role {role.name}"
+    of_role = "" if len(plan.study.roles) == 1 else f" of role {role.name}"
+    return f"a program in PATH, or its path, as the command{of_role}"
 
 
 def uses_volume(plan: Plan) -> bool:
@@ -233,6 +233,19 @@ _VOLUME_LEFT = (
     "note: an earlier run on this machine was killed, and has left a volume: concurve machine "
     "repair --dry-run shows it"
 )
+
+
+def nothing_left(head: RunHead, store: Store) -> Stop | None:
+    """Why a stored run that is complete has no trial left to run; ``None`` if it has one, with the
+    allowance of this head. One that was stopped after its last trial has its hooks left.
+
+    Raises:
+        RunError: what is stored does not follow from the plan.
+    """
+    if all(run.id != head.id or run.state != "complete" for run in store.runs()):
+        return None
+    key = replay(plan_of(head), store.trials(head.id).outcomes, head.id).next()
+    return key if isinstance(key, Stop) else None
 
 
 class Runner:
@@ -284,14 +297,31 @@ class Runner:
     def start(self) -> Stop:
         """Check, store the run's head, and run it to its end."""
         with self._prepared():
+            if unawaited := unawaited_before(self.head.study):
+                self._note(f"note: {unawaited}")
             self._begin(lambda: self.store.add_run(self.head.row()))
             return self._run()
 
+    def check(self) -> None:
+        """Refuse to resume what cannot run here, at once: whoever waits for the machine would hear
+        it after the wait only.
+
+        Raises:
+            ConcurveError: a program, a control or a secret is missing here, or the folder.
+        """
+        with inside(self.head.folder, f"run {self.head.id}"):
+            self._check()
+
     def resume(self) -> Stop:
-        """Continue after the last stored trial, in the folder where the run began."""
+        """Continue after the last stored trial, in the folder where the run began. Where nothing is
+        left to do, nothing of the machine is needed."""
+        if (ended := nothing_left(self.head, self.store)) is not None:
+            return ended
         with inside(self.head.folder, f"run {self.head.id}"), self._prepared():
             self._is_resumed = True
             for text in changed_programs(self.head):
+                self._note(f"note: {text}")
+            if text := changed_study_file(self.head):
                 self._note(f"note: {text}")
             self._begin(self._go_on)
             return self._run()
@@ -322,11 +352,7 @@ class Runner:
     @contextlib.contextmanager
     def _prepared(self) -> Iterator[None]:
         """Check that the plan can run here, and have the machine for it alone."""
-        KNOWN.require(secrets_of(self.head.study), f"run {self.head.id}")
-        if uses(self.head.study, RUN_PASSWORD):
-            KNOWN.draw(RUN_PASSWORD_SECRET)
-        check_plan(self.plan, self.engine, self._cpus, self._site.machines)
-        check_alike(self.plan, self._site)
+        self._check()
         lock = self._site.lock(f"concurve run {self.head.id} ({self.head.study.name})")
         with interruption.handled(), lock:
             self._clear_volumes()
@@ -335,6 +361,13 @@ class Runner:
             finally:
                 if self._ahead is not None:
                     self._ahead.close()
+
+    def _check(self) -> None:
+        KNOWN.require(secrets_of(self.head.study), f"run {self.head.id}")
+        if uses(self.head.study, RUN_PASSWORD):
+            KNOWN.draw(RUN_PASSWORD_SECRET)
+        check_plan(self.plan, self.engine, self._cpus, self._site.machines)
+        check_alike(self.plan, self._site)
 
     def _clear_volumes(self) -> None:
         """Undo what killed runs have left of their volumes, if this run needs one; else say that
@@ -439,6 +472,7 @@ class Runner:
                 protocol.seconds_left(),
                 protocol.may_grow(),
                 self.head.waiting.waited_seconds if self.head.waiting else 0.0,
+                protocol.ends_by_allowance(),
             )
             trial = self._trial(cell, key, self._limit(protocol), protocol.coming, glanced)
             if self._is_resumed and trial.lost is None:
@@ -612,15 +646,18 @@ class Runner:
         left, allowed = protocol.left_of_pilot(), self.plan.rules.time_allowed_seconds
         least = protocol.done + left
         is_said = self._is_short_told or self.head.study.simulation
-        if is_said or not left or protocol.seconds_of(least) <= BEYOND_MIN * allowed:
+        if is_said or not left or not protocol.has_length:
+            return
+        each = protocol.seconds_of(1)
+        if protocol.elapsed + left * each <= BEYOND_MIN * allowed:
             return
         self._is_short_told = True
-        each = protocol.elapsed / protocol.done
         self._note(
             f"note: a trial takes about {words.duration(each)}, so about "
             f"{words.count(int(allowed / each), 'trial')} fit into {format_duration(allowed)} "
             f"(--max-time); at least {least:,} are needed. Give --max-time "
-            f"{protocol.seconds_for_all():.0f}s, or shorten the trial (of a load often -n or -d)"
+            f"{option_duration(protocol.seconds_for_all())}, or shorten the trial (of a load often "
+            "-n or -d)"
         )
 
     def _tell_refused(self, record: TrialRecord) -> None:
@@ -644,12 +681,15 @@ class Runner:
         cells = {key.cell for key in rejected}
         if len(causes) < 2 or len(cells) < len(protocol.cells) or set(causes) != {NOT_READY}:
             return
-        key, (cause, detail) = next(iter(rejected.items()))
         raise RunError(
-            f"no cell became ready; the first, {describe(self.plan.cells[key.cell].parameters)}: "
-            f"{words.why(cause, detail)}",
-            READY_REMEDY,
+            f"no cell became ready; the first, {self._described(rejected)}",
+            ready_remedy([detail for _, detail in rejected.values()]),
         )
+
+    def _described(self, rejected: Mapping[TrialKey, tuple[str, str]]) -> str:
+        """The first of these trials: its setting, and why it was rejected."""
+        key, why = next(iter(rejected.items()))
+        return f"{describe(self.plan.cells[key.cell].parameters)}: {words.why(*why)}"
 
     def _refuse_to_spoil(self, protocol: TrialProtocol, outcome: Outcome) -> None:
         """Stop before a failure is stored, where a cell that has figures fails in a run that is
@@ -707,32 +747,49 @@ class Runner:
         return f"; the program printed {line!r}" if line else ""
 
     def _refuse_failure(self, protocol: TrialProtocol) -> None:
-        """Fail if every cell failed and none was measured, or if the first trial took all time."""
+        """Fail if none was measured: every cell failed, or every trial that the time allowance had
+        room for, or the first trial took all of it.
+
+        Raises:
+            RunError: so it is.
+        """
         if any(cell.used for cell in protocol.cells):
             return
         rejected = _not_lost(protocol)
-        causes = [cause for cause, _ in rejected.values()]
-        if causes and set(causes) == {CUT}:
+        allowed = format_duration(self.plan.rules.time_allowed_seconds)
+        if rejected and {cause for cause, _ in rejected.values()} == {CUT}:
             key, (_, detail) = next(iter(rejected.items()))
-            allowed = format_duration(self.plan.rules.time_allowed_seconds)
             raise RunError(
                 f"{describe(self.plan.cells[key.cell].parameters)}: the first trial did not end "
                 f"within the time allowance of {allowed}: {detail}",
                 "a shorter trial: less work in its command, which should end by hand as well; or "
                 f"concurve resume {self.head.id} --max-time TIME, with time for all trials",
             )
-        if any(not cell.skipped for cell in protocol.cells):
+        failed = {key: why for key, why in rejected.items() if why[0] != CUT}
+        if all(cell.skipped for cell in protocol.cells):
+            what = f"every cell failed; the first: {protocol.cells[0].skipped}"
+        elif protocol.all_failed():
+            trials = words.count(len(failed), "trial")
+            what = (
+                f"no trial within the time allowance of {allowed} was measured: {trials} failed; "
+                f"the first, {self._described(failed)}"
+            )
+        else:
             return
-        remedy = f"concurve show {self.head.id}; run the command by hand"
-        if set(causes) == {NOT_READY}:
-            remedy = READY_REMEDY
-        elif set(causes) <= {TIMED_OUT, TIMED_OUT_BUSY}:
+        raise RunError(what, self._remedy_for(failed))
+
+    def _remedy_for(self, failed: Mapping[TrialKey, tuple[str, str]]) -> str:
+        """What to do where all trials failed."""
+        causes = {cause for cause, _ in failed.values()}
+        if causes == {NOT_READY}:
+            return ready_remedy([detail for _, detail in failed.values()])
+        if causes <= {TIMED_OUT, TIMED_OUT_BUSY}:
             busy = ", on a quieter machine" if TIMED_OUT_BUSY in causes else ""
-            remedy = (
+            return (
                 f"a new run with more time for a trial{busy}: --timeout TIME, or timeout in the "
                 "[protocol] of a study; how long does the command take by hand?"
             )
-        raise RunError(f"every cell failed; the first: {protocol.cells[0].skipped}", remedy)
+        return f"concurve show {self.head.id} --rejected; run the command by hand"
 
 
 def _not_lost(protocol: TrialProtocol) -> dict[TrialKey, tuple[str, str]]:

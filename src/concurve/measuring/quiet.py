@@ -14,18 +14,22 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve import words
 from concurve.definition.study import Study
 from concurve.definition.units import format_duration, parse_duration
 from concurve.errors import BusyError, HostError, StudyError
 from concurve.host.attaching import find
-from concurve.host.load import Load, load_over
-from concurve.host.lock import measurement_lock
+from concurve.host.load import SEEN_MIN, Load, load_over
+from concurve.host.lock import measurement_lock, measurement_under_way
+from concurve.host.turns import in_line
 from concurve.readings.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX
-from concurve.terms import HYPERVISOR, OTHERS, Waiting
+from concurve.terms import HYPERVISOR, OTHERS, Disturbance, Waiting
 from concurve.wire.spec import Attach
 
 #: Looks at the load for so many seconds.
 Look = Callable[[float], Load]
+#: Hears for how many seconds a wait lasts, how many these may become, and what disturbs.
+Tell = Callable[[float, float, Disturbance], None]
 
 #: The machine is looked at for so long each time,
 WINDOW_SECONDS = 1.0
@@ -38,8 +42,9 @@ SHORTEST_SECONDS = QUIET_LOOKS * WINDOW_SECONDS
 GLANCE_SECONDS = 0.25
 #: Short trials share a glance, so that glances take a tenth of a run at most.
 GLANCE_EACH_SECONDS = 10 * GLANCE_SECONDS
-#: What disturbs is said again after so long.
-SAY_SECONDS = 10.0
+
+#: The first places in a line; further ones are said by their numbers.
+_PLACES = ("first", "second", "third")
 
 
 def is_quiet(load: Load) -> bool:
@@ -47,8 +52,8 @@ def is_quiet(load: Load) -> bool:
     return load.foreign <= FOREIGN_SHARE_MAX and load.steal <= STEAL_SHARE_MAX
 
 
-def disturbance(load: Load) -> str:
-    """What disturbs, by name; empty if nothing does."""
+def disturbance(load: Load) -> Disturbance | None:
+    """What disturbs, by name; ``None`` if nothing does."""
     found = []
     if load.foreign > FOREIGN_SHARE_MAX:
         found.append(
@@ -60,7 +65,19 @@ def disturbance(load: Load) -> str:
             f"the hypervisor takes {load.steal * 100:.0f} % of the CPU time (limit "
             f"{STEAL_SHARE_MAX * 100:.0f} %)"
         )
-    return "; ".join(found)
+    if not found:
+        return None
+    shares: dict[str, float] = {}
+    for process in load.seen:
+        who = f"{process.whose} (pid {process.pid if process.run is None else process.run})"
+        shares[who] = shares.get(who, 0.0) + process.share
+    shares |= {OTHERS: load.rest, HYPERVISOR: load.steal}
+    most = sorted((it for it in shares.items() if it[1] >= SEEN_MIN), key=lambda it: -it[1])
+    return Disturbance(
+        what="; ".join(found),
+        briefly=", ".join(f"{who} {share * 100:.0f} %" for who, share in most),
+        who=most[0][0],
+    )
 
 
 def attached_in(studies: Iterable[Study]) -> list[Attach]:
@@ -117,55 +134,55 @@ def asked_quiet(wait: str | None, measure_anyway: bool) -> Asked | None:
 def quiet_machine(
     asked: Asked,
     say: Callable[[str], None],
+    tell: Tell,
     look: Look | None = None,
     clock: Callable[[], float] = time.monotonic,
     attached: Sequence[Attach] = (),
 ) -> Iterator[Waiting]:
     """Have the machine for one's own measurements once it is quiet and no other measurement runs:
-    of several that wait, one gets it, and the others wait on. ``say`` hears that it waits, what
-    disturbs meanwhile, and the result. Gives what was waited, and what may be waited yet.
+    of several that wait, the one that came first gets it, and the others wait on. ``say`` hears
+    that it waits, and the result; ``tell``, after each look that is not quiet, what disturbs. Gives
+    what was waited, and what may be waited yet.
 
     Raises:
         HostError: it was not quiet within the time, and is not to be measured on then; names what
             disturbed last.
-        BusyError: another measurement runs after that time.
+        BusyError: another measurement runs after that time, or others that wait came before.
     """
     look = look or looking(attached)
     seen: dict[str, float] = {}
-    begun, said, quiet, has_waited = clock(), -SAY_SECONDS, 0, False
+    begun, quiet, has_waited = clock(), 0, False
     # Before the first look: concurve web ends then what it computes itself.
     say(f"waiting at most {format_duration(asked.seconds)} for a quiet machine")
     with contextlib.ExitStack() as held:
-        while True:
-            load = look(WINDOW_SECONDS)
-            disturbs = disturbance(load)
-            quiet = 0 if disturbs else quiet + 1
-            if disturbs:
-                _count(load, WINDOW_SECONDS, seen)
-            if quiet >= QUIET_LOOKS:
-                try:
-                    held.enter_context(_had())
-                    break
-                except BusyError as error:
-                    disturbs, quiet = error.what, 0
-            has_waited = has_waited or bool(disturbs)
-            waited = clock() - begun
-            if disturbs and waited >= asked.seconds:
-                what = (
-                    f"the machine was not quiet within {format_duration(asked.seconds)}: {disturbs}"
-                )
-                if not asked.measure_anyway:
-                    raise HostError(
-                        what,
-                        "end these processes, wait longer, or add --measure-anyway: trials that "
-                        "they disturb are marked",
+        with in_line() as ahead:
+            while True:
+                load = look(WINDOW_SECONDS)
+                disturbs = disturbance(load)
+                quiet = 0 if disturbs else quiet + 1
+                if disturbs:
+                    _count(load, WINDOW_SECONDS, seen)
+                    # Its programs are what takes the CPU time, or no matter while it runs.
+                    disturbs = _measured(measurement_under_way(), ahead()) or disturbs
+                elif quiet >= QUIET_LOOKS:
+                    disturbs = (
+                        _measured(measurement_under_way(), ahead())
+                        or _before(ahead())
+                        or _taken(held, ahead)
                     )
-                held.enter_context(_had())
-                say(f"{what}; it is measured on all the same")
-                break
-            if disturbs and waited - said >= SAY_SECONDS:
-                said = waited
-                say(f"waiting for a quiet machine: {disturbs}")
+                    if disturbs is None:
+                        break
+                    quiet = 0
+                has_waited = has_waited or bool(disturbs)
+                waited = clock() - begun
+                if disturbs and waited >= asked.seconds:
+                    if not disturbs.is_turn and asked.measure_anyway:
+                        disturbs = _taken(held, ahead) or disturbs
+                    _refuse_in_vain(asked, disturbs, load)
+                    say(f"{_in_vain(asked, disturbs)}; it is measured on all the same")
+                    break
+                if disturbs:
+                    tell(waited, asked.seconds, disturbs)
         waited = max(clock() - begun, 0.0)
         if quiet:
             say(f"the machine is quiet, after {format_duration(waited)}")
@@ -175,6 +192,77 @@ def quiet_machine(
             times=int(has_waited),
             busy_with=seen,
         )
+
+
+def _taken(held: contextlib.ExitStack, ahead: Callable[[], int]) -> Disturbance | None:
+    """Take the machine until ``held`` is closed; or the measurement that has it."""
+    try:
+        held.enter_context(measurement_lock("concurve, on a quiet machine", for_runs=True))
+    except BusyError as error:
+        return _measured(error.what.partition(": ")[2], ahead())
+    return None
+
+
+def _measured(holder: str, ahead: int) -> Disturbance | None:
+    """The measurement of this holder, and the place in the line behind it; ``None`` where nobody
+    measures."""
+    if not holder:
+        return None
+    place = _PLACES[ahead] if ahead < len(_PLACES) else f"number {ahead + 1}"
+    return Disturbance(
+        what=f"another measurement runs on this machine: {holder}; you are {place} in line",
+        briefly=f"you are {place} in line behind {holder}",
+        who=f"{holder}, {place}",
+        is_turn=True,
+    )
+
+
+def _before(ahead: int) -> Disturbance | None:
+    """Those that came before and wait for the same quiet machine; ``None`` where nobody does."""
+    if not ahead:
+        return None
+    others = words.count(ahead, "other run")
+    said = f"{others} that {words.verb(ahead, 'waits', 'wait')} came before"
+    return Disturbance(what=said, briefly=said, who=others, is_turn=True)
+
+
+def _in_vain(asked: Asked, disturbs: Disturbance) -> str:
+    return f"the machine was not quiet within {format_duration(asked.seconds)}: {disturbs.what}"
+
+
+def _refuse_in_vain(asked: Asked, disturbs: Disturbance, load: Load) -> None:
+    """End a wait that was in vain, unless what disturbs is to be measured beside.
+
+    Raises:
+        HostError: processes, or the hypervisor, take CPU time.
+        BusyError: another measurement runs, or others came before.
+    """
+    if disturbs.is_turn:
+        not_for = (
+            "; --measure-anyway is for other processes, and never measures beside another "
+            "measurement"
+        )
+        raise BusyError(
+            f"waited {format_duration(asked.seconds)} in vain: {disturbs.what}",
+            f"a longer --wait-quiet{not_for if asked.measure_anyway else ''}",
+        )
+    if not asked.measure_anyway:
+        raise HostError(
+            _in_vain(asked, disturbs),
+            f"{end_these(load, ', ')}wait longer, or add --measure-anyway: trials that are "
+            "disturbed are marked",
+        )
+
+
+def end_these(load: Load, then: str) -> str:
+    """Which of the processes that disturb are to be ended, and ``then`` what follows; empty for the
+    hypervisor, and where they are of another measurement alone."""
+    strangers = [process for process in load.seen if process.run is None]
+    if load.foreign <= FOREIGN_SHARE_MAX or not strangers:
+        return ""
+    if len(strangers) == len(load.seen):
+        return f"end these processes{then}"
+    return f"end {words.listed([f'{it.name} (pid {it.pid})' for it in strangers])}{then}"
 
 
 class Waits:
@@ -204,9 +292,7 @@ class Waits:
         self._glanced_at = self._clock()
         return not is_quiet(load)
 
-    def wait(
-        self, seconds: float, is_before: bool, tell: Callable[[float, float, str], None]
-    ) -> None:
+    def wait(self, seconds: float, is_before: bool, tell: Tell) -> None:
         """Wait until the machine is quiet, at most so many seconds, and as long as a wait is left.
         ``is_before``: no trial was run. ``tell`` hears how long it has been, the most that it may
         become, and what disturbs. If the first whole look is quiet, the glance saw a moment, and
@@ -244,10 +330,6 @@ class Waits:
                 for name in (*now.busy_with, *seen)
             },
         )
-
-
-def _had() -> contextlib.AbstractContextManager[None]:
-    return measurement_lock("concurve, on a quiet machine", for_runs=True)
 
 
 def _count(load: Load, seconds: float, seen: dict[str, float]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from concurve.definition.units import format_duration
+from concurve.definition.units import format_duration, option_duration
 from concurve.errors import StoreError
 from concurve.planning.plan import Plan, plan_of
 from concurve.stats.moments import mean
@@ -28,7 +28,8 @@ class Forecast(NamedTuple):
 def forecast(plan: Plan, store: Store) -> Forecast | None:
     """Expected time of a plan, or ``None`` without a comparable earlier run.
 
-    An earlier run counts if its roles and effort are the same and it has trials of every cell.
+    An earlier run counts if its roles and effort are the same and it has trials of every cell that
+    did their work: what broke off is no length of a trial.
     """
     for row in reversed(store.runs(plan.study.name)[-RUNS_LOOKED_AT:]):
         try:
@@ -40,8 +41,10 @@ def forecast(plan: Plan, store: Store) -> Forecast | None:
         seconds: dict[int, list[float]] = {}
         earlier = {tuple(cell.parameters.items()): cell.index for cell in plan_of(head).cells}
         outcomes = store.trials(row.id).outcomes
-        for cell, took in zip(outcomes.cells, outcomes.seconds, strict=True):
-            seconds.setdefault(cell, []).append(took)
+        of_each = zip(outcomes.cells, outcomes.values, outcomes.seconds, strict=True)
+        for cell, value, took in of_each:
+            if value is not None:
+                seconds.setdefault(cell, []).append(took)
         trials = [
             seconds.get(earlier.get(tuple(cell.parameters.items()), -1), []) for cell in plan.cells
         ]
@@ -70,7 +73,7 @@ def shortfall(plan: Plan, expected: Forecast | None) -> str:
         f"{len(plan.cells)} cells × {plan.rules.repeats_min} trials need about "
         f"{format_duration(expected.pilot_seconds)} (as run {expected.run} took), "
         f"{format_duration(allowed)} are allowed: of {plan.rules.repeats_min} blocks {fits}; "
-        f"--max-time {round(expected.pilot_seconds * 1.5) + 1}s has room for all"
+        f"--max-time {option_duration(1 + expected.pilot_seconds * 1.5)} has room for all"
     )
 
 

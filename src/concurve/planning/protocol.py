@@ -44,7 +44,7 @@ FAR_DEVIATIONS = 14.826
 #: time allowance cut it short, or a host that it ran on was lost.
 CUT = "time allowance"
 LOST = "host lost"
-_NOBODYS = (CUT, LOST)
+NOBODYS = (CUT, LOST)
 
 #: So many names of cells that were not measured are given.
 _NAMES_MOST = 12
@@ -112,6 +112,9 @@ class Protocol:
         #: further ones. What orders the trials goes by the time of trials alone.
         self.waited = 0.0 if plan.waiting is None else plan.waiting.during_seconds
         self.done = 0
+        #: Those among ``done`` that broke off, and their seconds: they say nothing of how long a
+        #: trial takes.
+        self._broken_off, self._broken_off_seconds = 0, 0.0
         self.redos = 0
         self.stop: Stop | None = None
         self._block = -1
@@ -184,15 +187,23 @@ class Protocol:
         return any(cell.stop is None and not cell.skipped for cell in self.cells)
 
     def seconds_left(self) -> float | None:
-        """Expected time of the trials still planned, from the cells' own mean times."""
+        """Expected time of the trials still planned, from the cells' own mean times, as far as the
+        time allowance has room for them; ``None`` before the first trial."""
         if not self.done:
             return None
-        overall = self.elapsed / self.done
+        return min(self._seconds_planned(), max(0.0, self.allowance_left()))
+
+    def ends_by_allowance(self) -> bool:
+        """Is the time allowance expected to end before the trials that are still planned?"""
+        return self.done > 0 and self._seconds_planned() > self.allowance_left()
+
+    def _seconds_planned(self) -> float:
+        overall = self.seconds_of(1)
         left = 0.0
         for cell in self.cells:
             open_trials = 0 if cell.skipped else max(0, cell.target - len(cell.used))
             left += open_trials * (cell.seconds / len(cell.used) if cell.used else overall)
-        return min(left, max(0.0, self.allowance_left()))
+        return left
 
     def allowance_left(self) -> float:
         """What is left of the time allowance, in seconds; negative where more was taken."""
@@ -212,16 +223,33 @@ class Protocol:
         again, because these may be the short ones."""
         if not self.done:
             return self.rules.time_allowed_seconds
-        return 1 + 1.5 * self.seconds_of(self.done + self.left_of_pilot())
+        return 1 + 1.5 * (self.elapsed + self.seconds_of(self.left_of_pilot()))
 
     def left_of_pilot(self) -> int:
         """The trials of the pilot that are missing."""
         low = self.rules.repeats_min
         return sum(max(0, low - len(cell.used)) for cell in self.cells if not cell.skipped)
 
+    @property
+    def has_length(self) -> bool:
+        """Did a trial do its work, so that its time is the length of a trial?"""
+        return self.done > self._broken_off
+
     def seconds_of(self, trials: int) -> float:
-        """The time of so many trials, by those so far; there must be one."""
-        return trials * self.elapsed / self.done
+        """The time of so many trials, by those so far that did their work, or else by all; there
+        must be one."""
+        if not self.has_length:
+            return trials * self.elapsed / self.done
+        seconds = self.elapsed - self._broken_off_seconds
+        return trials * seconds / (self.done - self._broken_off)
+
+    def all_failed(self) -> bool:
+        """Has no trial a figure, because programs failed in each of them? What is nobody's error,
+        and what was disturbed, says nothing of that."""
+        told = sum(cause not in NOBODYS for cause, _ in self.rejected.values())
+        return 0 < told == sum(cell.errors for cell in self.cells) and not any(
+            cell.used for cell in self.cells
+        )
 
     # -- outcomes -------------------------------------------------------------------------
 
@@ -231,7 +259,10 @@ class Protocol:
         self._is_begun = True
         self.done += 1
         self.elapsed += outcome.seconds
-        if outcome.cause in _NOBODYS:
+        if outcome.value is None and outcome.cause != CUT:
+            self._broken_off += 1
+            self._broken_off_seconds += outcome.seconds
+        if outcome.cause in NOBODYS:
             self._reject(outcome)
             self._redo_later(outcome.key)
         elif outcome.verdict == "ok" and outcome.value is not None:

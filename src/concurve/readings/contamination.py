@@ -22,6 +22,9 @@ from concurve.definition.units import format_count
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.wire.record import ForeignProcess, HostRecord, MachineRecord, RoleRecord, TrialRecord
 
+#: The cause of a trial of which the hypervisor took CPU time.
+STEAL = "steal"
+
 #: Limits of foreign CPU time and of steal, as shares of the CPU time of the machine or of a part of
 #: its CPUs.
 STEAL_SHARE_MAX = 0.02
@@ -46,7 +49,7 @@ LATE_NS_MIN = 1_000_000
 _REST_SHARE_MIN = 0.01
 #: Signs of the whole machine, read alike in every cell: trials with them may be left out of a ratio
 #: without favouring one of its cells. The others can be seen in some cells only.
-MACHINE_WIDE = ("steal", "foreign_cpu", "late_reading", "late_start")
+MACHINE_WIDE = (STEAL, "foreign_cpu", "late_reading", "late_start")
 #: Signs that processes outside the trial cause.
 BY_PROCESSES = ("foreign_cpu", "low_priority", "run_queue")
 #: The cause of a late trial: its CPU times and counts are in doubt, its wall times are not.

@@ -7,6 +7,8 @@ program chose, and the figure is converted to the base unit (seconds, bytes, 1/s
 from __future__ import annotations
 
 import math
+import re
+from difflib import SequenceMatcher
 from typing import Any
 
 from concurve.definition.patterns import SEARCH_SECONDS, matches
@@ -18,13 +20,24 @@ from concurve.wire.record import RoleRecord
 #: So much of a line is quoted.
 _LINE_CHARS = 120
 
+#: Where a pattern does not match, the nearest lines are looked for among so many of the last ones;
+#: so many of them are shown, or so many of the last ones where none has this share of its letters.
+_LINES_SEARCHED = 300
+_NEAR_LINES, _LAST_LINES = 3, 5
+_NEAR = 0.7
+
+#: What of a pattern is no text that is sought, and the words of the rest.
+_NOT_LITERAL = re.compile(r"\(\?[^()]*\)|\([^()]*\)|\[[^\]]*\]|\\.|\{[^}]*\}")
+_LITERAL = re.compile(r"[^\W\d_][^\W\d]+")
+
 
 class MissedExtractError(Exception):
-    """A pattern matched no number in a trial's output. ``reason`` says why if it is not that."""
+    """A pattern matched no number in a trial's ``output``. ``reason`` says why if it is not
+    that."""
 
-    def __init__(self, extract: Extract, excerpt: str, reason: str = "") -> None:
+    def __init__(self, extract: Extract, output: str, reason: str = "") -> None:
         self.extract = extract
-        self.excerpt = excerpt
+        self.output = output
         self.reason = reason
         super().__init__(extract.name)
 
@@ -51,7 +64,30 @@ def extracted(extract: Extract, role: RoleRecord) -> float:
     except StudyError as error:  # a run of a version with another dialect
         reason = error.what
     text = role.stdout.text().strip() or role.stderr.text().strip()
-    raise MissedExtractError(extract, text[-200:], reason)
+    raise MissedExtractError(extract, text, reason)
+
+
+def shown_lines(pattern: str, output: str) -> str:
+    """The lines of an output that are nearest to a pattern that did not match, or its last ones, a
+    line each below what they are; one sentence where there are none."""
+    lines = [line.strip()[:_LINE_CHARS] for line in output.splitlines()[-_LINES_SEARCHED:]]
+    lines = list(dict.fromkeys(filter(None, lines)))
+    if not lines:
+        return "it printed nothing"
+    sought = " ".join(_LITERAL.findall(_NOT_LITERAL.sub(" ", pattern))).lower()
+    alike = {line: _alike(sought, line.lower()) for line in lines} if sought else {}
+    near = sorted((line for line in alike if alike[line] >= _NEAR), key=lambda it: -alike[it])
+    shown = near[:_NEAR_LINES] or lines[-_LAST_LINES:]
+    what = "the nearest" if near else "the last"
+    return "\n    ".join([f"{what} of what it printed:", *shown])
+
+
+def _alike(sought: str, line: str) -> float:
+    """Which share of some letters a line has in their order, in pieces of two or more; lines that
+    have little beside them come first."""
+    blocks = SequenceMatcher(None, sought, line, autojunk=False).get_matching_blocks()
+    found = sum(block.size for block in blocks if block.size > 1)
+    return found / len(sought) - 1e-4 * len(line)
 
 
 def printed_line(extract: Extract, role: RoleRecord) -> str:

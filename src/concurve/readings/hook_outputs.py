@@ -39,11 +39,11 @@ def telling_line(said: HookRecord) -> str:
     return ""
 
 
-def hooks_said(record: TrialRecord) -> list[str]:
+def hooks_said(record: TrialRecord) -> dict[str, str]:
     """What went wrong in hooks that exited with 0, one clause a hook: ``the hook prepare printed
-    'ERR unknown option'``; a hook that ran for several cells is named once."""
+    'ERR unknown option'``, by its name; a hook that ran for several cells is named once."""
     told: dict[str, str] = {}
     for said in record.hooks:
         if line := telling_line(said):
             told.setdefault(said.hook, f"the hook {said.hook} printed {line!r}")
-    return list(told.values())
+    return told

@@ -293,6 +293,8 @@ def _fixed(value: float, place: int) -> str:
     )
     if rounded == 0:
         rounded = abs(rounded)
+        if place < _PLACE_MIN:  # with so many zeros it is no more exact
+            return "0"
     if place < _PLACE_MIN or rounded.adjusted() >= 15:
         return f"{rounded:.{max(rounded.adjusted() - place, 0)}e}".replace("e+", "e")
     return f"{rounded:,.{max(-place, 0)}f}"

@@ -13,20 +13,23 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import TextIO
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TextIO
 
 from rich.cells import cell_len
 
+from concurve import words
 from concurve.estimate import Estimate
 from concurve.report import format as fmt
 from concurve.report.console import cut, fit_encoding
-from concurve.terms import Level
+from concurve.terms import Disturbance, Level
 
 # If the output is not a terminal: one line a block, at intervals of at least the first number of
 # seconds, and a line in any case after the second.
 _PLAIN_SECONDS_MIN = 1.0
 _PLAIN_SECONDS_MAX = 10.0
+# What a run waits for is said there once, and again where another one disturbs, after so long.
+_PLAIN_SECONDS_OF_WAITS = 60.0
 
 # At most this many rejects of each cause are shown, and of a disturbance the first: a noisy machine
 # causes hundreds, and the report lists them all.
@@ -35,10 +38,15 @@ _SHOWN_OF_A_CAUSE = 3
 #: A longer cause is shown by its first clauses.
 _CAUSE_CHARS = 200
 
-# A narrower terminal gets no bar, and where it says for how long it waited that needs more.
+# A narrower terminal gets no bar.
 _WIDTH_OF_BAR = 60
-_WIDTH_OF_WAITED = 40
 _BAR = 16
+
+# Where a setting does not fit, it keeps so many columns at least.
+_SETTING_MIN = 8
+
+# Until it is known how many trials follow.
+_MORE = " of the first trials; more may follow"
 
 # What became of a trial that is not used as it is.
 _STATUSES = {"program_error": "failed", "contaminated": "disturbed", "abandon": "given up"}
@@ -52,18 +60,48 @@ def _bar(done: int, planned: int) -> str:
     return "█" * full + "░" * (_BAR - full)
 
 
-def _left(seconds: float | None, may_grow: bool) -> str:
-    """``about 40 s left``; before it is known how many trials follow, that these are the first."""
+def _left(seconds: float | None, *, is_allowance: bool) -> str:
+    """``about 40 s left``; a fraction of a second is no estimate."""
     if seconds is None:
         return ""
-    left = f"about {fmt.duration(seconds)} left"
-    return f"{left} of the first trials; more may follow" if may_grow else left
+    left = f"about {fmt.duration(seconds)}" if seconds >= 1 else "less than 1 s"
+    return f"{left} left of the time allowance" if is_allowance else f"{left} left"
+
+
+class _Line(NamedTuple):
+    """The parts of the line of a trial, as they stand in it."""
+
+    bar: str
+    place: str
+    setting: str
+    trial: str
+    estimate: str
+    left: str
+    more: str
+    waited: str
+
+    def __str__(self) -> str:
+        parts = (f"{self.bar}{self.place}", self.setting, self.trial, self.estimate,
+                 f"{self.left}{self.more}", self.waited)  # fmt: skip
+        return "  ".join(part for part in parts if part)
+
+    def narrowed(self, width: int) -> list[str]:
+        """The line, each time with less, until the setting fits: that more trials may follow is in
+        the count too, and the number of the trial follows from it. A setting that is longer than
+        all of that is cut."""
+        lines = [self]
+        for part in ("more", "bar", "waited", "trial", "left"):
+            lines.append(lines[-1]._replace(**{part: ""}))
+        timed = lines[-2]
+        room = cell_len(timed.setting) - (cell_len(str(timed)) - width)
+        shortened = timed._replace(setting=cut(timed.setting, max(room, _SETTING_MIN)))
+        return [*map(str, lines), str(shortened)]
 
 
 def _shortened(text: str) -> str:
     """A cause without its last clauses, if it is long: the report has all of it."""
     at = text.rfind("; ", 0, _CAUSE_CHARS) if len(text) > _CAUSE_CHARS else 0
-    return f"{text[:at]} (concurve show --rejected has more)" if at > 0 else text
+    return f"{text[:at]} (concurve show last --rejected has all of it)" if at > 0 else text
 
 
 class Progress:
@@ -85,6 +123,8 @@ class Progress:
         self._drawn = 0
         self._plain_at = -_PLAIN_SECONDS_MAX
         self._plain_block: int | None = None
+        self._waits_said_at = -_PLAIN_SECONDS_OF_WAITS
+        self._waits_for: str | None = None
         self._digits = 1
 
     def begin(self, total: int, title: str) -> None:
@@ -102,36 +142,44 @@ class Progress:
         seconds_left: float | None,
         may_grow: bool = False,
         waited_seconds: float = 0.0,
+        is_allowance: bool = False,
     ) -> None:
         """A trial is about to run. This method draws the line, and :meth:`waits` before it.
         ``may_grow``: these are the first trials of each cell, and their spread says how many
-        follow. ``waited_seconds``: so long the run has waited for a quiet machine."""
+        follow. ``waited_seconds``: so long the run has waited for a quiet machine.
+        ``is_allowance``: the time allowance ends before the trials that are planned."""
         cell = tuple(parameters.items())
         again = f", attempt {attempt + 1}" if attempt else ""
-        width = _WIDTH_OF_BAR + (_WIDTH_OF_WAITED if waited_seconds else 0)
-        bar = f"{_bar(done, planned)} " if self._live and self._width() >= width else ""
-        parts = [
-            f"{bar}[{done + 1:>{self._digits}}/{planned}{'+' if may_grow else ''}]",
-            fmt.setting(parameters),
-            f"trial {block + 1}{again}",
-            self._estimates.get(cell, ""),
-            _left(seconds_left, may_grow),
-            f"waited {fmt.duration(waited_seconds)}" if waited_seconds else "",
+        self._waits_for = None
+        line = _Line(
+            bar=f"{_bar(done, planned)} " if self._live and self._width() >= _WIDTH_OF_BAR else "",
+            place=f"[{done + 1:>{self._digits}}/{planned}{'+' if may_grow else ''}]",
+            setting=fmt.clean(fmt.setting(parameters)),
+            trial=f"trial {block + 1}{again}",
+            estimate=fmt.clean(self._estimates.get(cell, "")),
+            left=_left(seconds_left, is_allowance=is_allowance),
+            more=_MORE if may_grow and seconds_left is not None and not is_allowance else "",
+            waited=f"waited {fmt.duration(waited_seconds)}" if waited_seconds else "",
+        )
+        if self._live:
+            self._draw(line.narrowed(self._room()))
+        elif self._due(block):
+            self._write_line(str(line))
+
+    def waits(self, seconds: float, most_seconds: float, disturbs: Disturbance) -> None:
+        """The next trial waits for a quiet machine, for so long by now, and at most for so long.
+        Where the output is no terminal, that is said once, and again only where another one
+        disturbs."""
+        waited, most = fmt.duration(seconds), fmt.duration(most_seconds)
+        texts = [
+            f"waiting for a quiet machine ({waited} of at most {most}): {disturbs.briefly}",
+            f"waiting ({waited} of {most}): {disturbs.briefly}",
+            f"waiting: {disturbs.briefly}",
         ]
         if self._live:
-            self._draw(parts)
-        elif self._due(block):
-            self._write_line("  ".join(part for part in parts if part))
-
-    def waits(self, seconds: float, most_seconds: float, disturbs: str) -> None:
-        """The next trial waits for a quiet machine, for so long by now, and at most for so long.
-        Where the output is no terminal, that is said no more often than trials are."""
-        waited = f"{fmt.duration(seconds)} of at most {fmt.duration(most_seconds)}"
-        parts = [f"waiting for a quiet machine ({waited}):", disturbs]
-        if self._live:
-            self._draw(parts)
-        elif self._due(self._plain_block):
-            self._write_line(" ".join(parts))
+            self._draw([fmt.clean(text) for text in texts])
+        elif self._is_news(disturbs):
+            self._write_line(texts[0])
 
     def trial_ended(
         self,
@@ -149,13 +197,14 @@ class Progress:
             text = f"{value} {'each time' if same else fmt.precision(estimate)}".rstrip()
             self._estimates[tuple(parameters.items())] = text
         if cause:
-            became = f"{fmt.setting(parameters) or 'trial'}: {_STATUSES.get(status, status)}"
-            self._show_reject(became, cause, is_disturbed=status == "contaminated")
+            setting = fmt.setting(parameters) or "trial"
+            self._show_reject(setting, status, cause)
 
-    def _show_reject(self, became: str, cause: str, *, is_disturbed: bool) -> None:
+    def _show_reject(self, setting: str, status: str, cause: str) -> None:
+        became = f"{setting}: {_STATUSES.get(status, status)}"
         kind = cause.partition(":")[0]
         self._rejects[kind] += 1
-        if is_disturbed:
+        if status == "contaminated":
             # Who took how much differs from trial to trial: the result says it of all of them.
             if self._rejects[kind] == 1:
                 self.note(f"{became}, {kind}; further ones are counted in the result")
@@ -163,6 +212,8 @@ class Progress:
         again = cause in self._causes and ":" in cause
         self._causes.add(cause)
         text = f"{became}, {'for the same reason' if again else cause}"
+        if not again and kind == words.cause("program_failed"):
+            text = f"{setting}: {cause}"  # it says that it failed
         if self._rejects[kind] <= _SHOWN_OF_A_CAUSE:
             self.note(_shortened(text))
         elif self._rejects[kind] == _SHOWN_OF_A_CAUSE + 1:
@@ -179,7 +230,16 @@ class Progress:
         """Leave the terminal as it was found."""
         self._wipe()
 
-    def _due(self, block: int | None) -> bool:
+    def _is_news(self, disturbs: Disturbance) -> bool:
+        """Is it to be said where nothing is redrawn?"""
+        now = self._clock()
+        is_soon = now - self._waits_said_at < _PLAIN_SECONDS_OF_WAITS
+        if is_soon or disturbs.who == self._waits_for:
+            return False
+        self._waits_said_at, self._waits_for = now, disturbs.who
+        return True
+
+    def _due(self, block: int) -> bool:
         now = self._clock()
         since = now - self._plain_at
         if since >= _PLAIN_SECONDS_MAX or (
@@ -189,15 +249,11 @@ class Progress:
             return True
         return False
 
-    def _draw(self, parts: list[str]) -> None:
-        """Draw one line, never wider than the terminal: the setting is shortened first."""
-        parts = [fmt.clean(part) for part in parts]
-        width = max(self._width() - 1, 10)
-        text = "  ".join(part for part in parts if part)
-        excess = cell_len(text) - width
-        if excess > 0:
-            parts[1] = cut(parts[1], max(cell_len(parts[1]) - excess, 8))
-            text = cut("  ".join(part for part in parts if part), width)
+    def _draw(self, texts: Sequence[str]) -> None:
+        """Draw the first of these clean texts that fits; else the last one, cut: never more than a
+        line of the terminal."""
+        width = self._room()
+        text = next((text for text in texts if cell_len(text) <= width), cut(texts[-1], width))
         pad = " " * max(0, self._drawn - cell_len(text))
         self._write(f"\r{text}{pad}")
         self._drawn = cell_len(text)
@@ -218,6 +274,10 @@ class Progress:
 
     def _can_redraw(self) -> bool:
         return self._stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
+
+    def _room(self) -> int:
+        """The columns of a line; the last one of a terminal stays free."""
+        return max(self._width() - 1, 10)
 
     def _width(self) -> int:
         try:

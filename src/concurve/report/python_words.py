@@ -49,6 +49,7 @@ _WORDS = re.compile(
     r"|-P (?P<parameter>[\w-]+)"
     r"|(?P<after>the command) after --(?!\w)"
     r"|--(?P<timed>wait-quiet|max-time|timeout|repeats) (?P<value>\d(?:[\w.]*\w)?)"
+    r"(?: --max-time (?P<with_time>\d\w*))?"
     r"|(?<![\w-])--(?P<option>[a-z][a-z-]*)"
 )
 
@@ -94,9 +95,15 @@ _SAID: dict[str, Callable[[str, re.Match[str]], str]] = {
     "function": lambda found, _: f"concurve.{found}",
     "parameter": lambda found, _: f"parameters, {found}",
     "added": lambda found, _: f'{{"{found}": LEVELS}} to parameters',
-    "value": lambda found, match: f'{match["timed"].replace("-", "_")}="{found}"',
+    "value": lambda _, match: _timed(match),
+    "with_time": lambda _, match: _timed(match),
     "option": lambda found, _: _parameter(found),
 }
+
+
+def _timed(match: re.Match[str]) -> str:
+    also = f', max_time="{match["with_time"]}"' if match["with_time"] else ""
+    return f'{match["timed"].replace("-", "_")}="{match["value"]}"{also}'
 
 
 def _parameter(option: str) -> str:

@@ -37,6 +37,9 @@ BY_CHANCE = LEVEL + _LEVEL_OF_TWO
 TRIALS_MIN = 8
 #: A level has at least this many trials.
 _LEVEL_MIN = 2
+#: One without a clear gap has at least this share of the trials: two of forty are outliers, and two
+#: of 25 may be the slower level of a fifth of the trials.
+_LEVEL_SHARE_MIN = 0.08
 #: The spread within a level is at most this many times that within the other.
 _SPREADS_ALIKE = 4.0
 #: Equal values, whose logarithms are rounded.
@@ -97,8 +100,8 @@ def two_levels(values: Sequence[float]) -> TwoLevels | None:
     The split into a lower and an upper part with the greatest classification likelihood (two normal
     distributions of one spread, with their shares; Symons 1981) is significant if that exceeds what
     normal noise shows. The trials of each level must be about as close together: a few slow ones
-    that are far apart are a tail. Noise of one level that is skewed splits as well, but without a
-    clear gap (:func:`_is_gap`).
+    that are far apart are a tail, and so are very few without a clear gap. Noise of one level that
+    is skewed splits as well, but without such a gap (:func:`_is_beyond_tail`).
     """
     if len(values) < TRIALS_MIN or min(values) <= 0:
         return None
@@ -118,12 +121,15 @@ def two_levels(values: Sequence[float]) -> TwoLevels | None:
         return None
     gap = float(ordered[split] - ordered[split - 1])
     sides = (ordered[split - 1] - ordered[:split], ordered[split:] - ordered[split])
+    is_clear = all(_is_beyond_tail(gap, side.tolist(), rounding) for side in sides)
+    if not is_clear and min(split, len(ordered) - split) / len(ordered) < _LEVEL_SHARE_MIN:
+        return None
     return TwoLevels(
         low=float(np.median(lower)),
         high=float(np.median(upper)),
         trials_low=split,
         trials_high=len(ordered) - split,
-        clear=all(_is_beyond_tail(gap, side.tolist(), rounding) for side in sides),
+        clear=is_clear,
     )
 
 

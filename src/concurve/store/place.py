@@ -84,7 +84,7 @@ def _sqlite(path: Path) -> Place:
             f"the folder of the store {path} cannot be made: {error.strerror}",
             "a folder you may write to: --db FILE or CONCURVE_DB",
         ) from error
-    shown = f"sqlite:///{path}"
+    shown = str(path)
     if str(path) == _IN_MEMORY:
         connect = partial(SqliteConnection, partial(sqlite3.connect, _IN_MEMORY))
         return Place(Connections(shown, connect, ERROR, is_file=True), None)

@@ -68,11 +68,17 @@ def _newest(found: Sequence[RunRow] | Sequence[CampaignRow]) -> str:
     return f"{ids}, and {more} older ones" if more > 0 else ids
 
 
+#: What stands for the newest run.
+LAST = "last"
+
+
 def _meant(name: str, rows: Sequence[RunRow]) -> str:
-    """The study that was meant by a name that is nearly its own, as a remedy; empty without one."""
-    studies = {row.study.removeprefix("sweep-"): row.study for row in rows}
-    near = nearest(name.removeprefix("sweep-"), studies)
-    return f"{did_you_mean(studies[near])} " if near else ""
+    """The study, or the last run, that was meant by a name that is nearly its own, as a remedy;
+    empty without one."""
+    known = {row.study.removeprefix("sweep-"): row.study for row in rows}
+    known |= {LAST: LAST} if rows else {}
+    near = nearest(name.removeprefix("sweep-"), known)
+    return f"{did_you_mean(known[near])} " if near else ""
 
 
 class Store(Database):
@@ -277,7 +283,7 @@ class Store(Database):
             StoreError: none or several fit.
         """
         rows = self.runs(with_heads=False)
-        if name == "last" and rows:
+        if name == LAST and rows:
             return self.run(rows[-1].id)
         found = [row for row in rows if row.id == name] or [
             row for row in rows if name and row.id.startswith(name)
@@ -291,6 +297,11 @@ class Store(Database):
         if self.find_campaign(name) is not None:
             raise StoreError(
                 f"{name!r} is a campaign, not a run", f"concurve runs {name} lists its runs"
+            )
+        if not rows:
+            raise StoreError(
+                f"no run {name!r}: {self.shown()} has no runs",
+                "concurve sweep and concurve run make one; --db names another store",
             )
         raise StoreError(
             f"no run {name!r} among the {len(rows)} in {self.shown()}",

@@ -7,6 +7,7 @@ use concurve_probe::proc_fs::ProcFs;
 use concurve_probe::process::tick_ns;
 use concurve_reporter::Reporter;
 
+use crate::called;
 use crate::units::percent;
 
 /// The CPUs were busy if they were so for this share of the time.
@@ -35,6 +36,13 @@ struct Reading {
 }
 
 impl MachineBefore {
+    /// Of a study's trial the record says it; of one beside an attached server the verdict on an
+    /// objective must know it, too.
+    pub fn outside_studies(reporter: &Reporter) -> Option<Self> {
+        let alone = !called::by_a_study(reporter);
+        alone.then(Self::read).flatten()
+    }
+
     /// Of a trial the record says it.
     pub fn outside_trials(reporter: &Reporter) -> Option<Self> {
         let alone = !reporter.is_connected();

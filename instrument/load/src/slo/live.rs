@@ -148,7 +148,7 @@ pub fn seek_rate(
     // Before the others come: who starts them may wait for this one.
     reporter.ready()?;
     let loads = Loads::gather(workers, leader, plan, stop)?;
-    let machine = MachineBefore::outside_trials(reporter);
+    let machine = MachineBefore::outside_studies(reporter);
     let begin_ns = monotonic_ns();
     report_edge(reporter, "measure", Edge::Begin, Some(begin_ns))?;
     let mut live = Live {

@@ -131,7 +131,7 @@ fn connected(
     let mut workers = Workers::connect(plan, stop)?;
     leader.send(&FromFollower::Connected)?;
     reporter.ready()?;
-    let machine = MachineBefore::outside_trials(reporter);
+    let machine = MachineBefore::outside_studies(reporter);
     let mut followed = Followed::default();
     loop {
         match leader.receive(u64::MAX, Some(stop))? {

@@ -114,11 +114,10 @@ def _with_what_decides(answer: Answer, block_seconds: float | None) -> Answer:
     if answer.trials is None or figure is None or answer.verdict != "undecided":
         return answer
     trials = max(answer.trials, figure.n + 1)
-    more = trials - figure.n
     run = f" (a new run of about {words.duration(trials * block_seconds)})" if block_seconds else ""
     return answer._replace(
         trials=trials,
-        reason=f"{answer.reason}; {words.count(more, 'more trial')} of each would decide it{run}",
+        reason=f"{answer.reason}; {words.count(trials, 'trial')} of each would decide it{run}",
     )
 
 

@@ -11,6 +11,7 @@ from concurve.analysis.comparison.sides import Side
 from concurve.estimate import Estimate
 from concurve.findings.again import run_again
 from concurve.findings.comparison import CellComparison
+from concurve.findings.repeats import repeats_options
 from concurve.stats.power import TOO_COARSE, TRIALS_MAX
 from concurve.terms import Level
 
@@ -53,7 +54,12 @@ def advice(
     waits = [run.waiting for run in runs if run.waiting is not None]
     waiting = max(waits, key=lambda each: each.waited_seconds, default=None)
     strangers = list(dict.fromkeys(name for run in runs for name in run.strangers))
-    again = run_again(any(run.over_hosts for run in runs), waiting, strangers)
+    again = run_again(
+        any(run.over_hosts for run in runs),
+        waiting,
+        strangers,
+        is_stolen=all(run.is_stolen for run in runs),
+    )
     quiet = f"{_QUIET}{again}{'' if options.in_doubt else _ALL_THE_SAME}"
     return (*said, *plan, *((quiet,) if is_doubted else ()))
 
@@ -125,16 +131,47 @@ def _plan(
         )
     most = max(number for number in wanted if number is not None)
     if most <= have:
-        return (
-            f"{have} trials of each show a difference of {share} {_POWER}, but "
-            "these differences are about as large as that: another --effect would decide.",
-        )
+        return _about_as_large(undecided, effect)
     alike = ", if they spread as these do" if any(cell.is_doubted for cell in undecided) else ""
     return (
-        f"{words.count(most - have, 'more trial')} of each would show a difference of {share} "
-        f"{_POWER}{alike}: --repeats {most}..{most} in a new run (about {_time(most, sides)}).",
+        f"{words.count(most, 'trial')} of each would show a difference of {share} "
+        f"{_POWER}{alike}: {_options(most, sides)} in a new run (about {_time(most, sides)}).",
         *_by_cpu_time(undecided, most, sides),
     )
+
+
+def _about_as_large(undecided: Sequence[CellComparison], effect: float) -> tuple[str, ...]:
+    """That the trials are enough for a difference as large as the effect, and that these are about
+    so large: on which side of it they lie is open, and may stay so with any number."""
+    said = [
+        " ".join(filter(None, (_difference(cell.ratio), _where(cell.parameters))))
+        for cell in undecided[:_NAMED_MAX]
+        if cell.ratio is not None
+    ]
+    more = f"; and {len(undecided) - _NAMED_MAX} more" if len(undecided) > _NAMED_MAX else ""
+    is_one = len(undecided) == 1
+    lies = "lies across" if is_one else "lie across"
+    if not all(_is_across(cell.ratio, effect) for cell in undecided):
+        lies = "is about as large as" if is_one else "are about as large as"
+    return (
+        f"{'; '.join(said)}{more} {lies} the effect of {_share(effect)}: another --effect would "
+        "decide.",
+    )
+
+
+def _is_across(ratio: Estimate | None, effect: float) -> bool:
+    """Does the interval hold a ratio that is off by just the effect, up or down?"""
+    if ratio is None or ratio.low is None or ratio.high is None:
+        return False
+    edges = (1 + effect, 1 / (1 + effect))
+    return any(ratio.low <= edge <= ratio.high for edge in edges)
+
+
+def _difference(ratio: Estimate) -> str:
+    """``4.5 % [3.5, 5.4 %]``: by how much new lies above base, or below it (negative)."""
+    ends = (ratio.low, ratio.high)
+    low, high = (words.in_percent((ratio.value if it is None else it) - 1) for it in ends)
+    return f"{words.in_percent(ratio.value - 1)} % [{low}, {high} %]"
 
 
 def _by_cpu_time(
@@ -153,13 +190,26 @@ def _by_cpu_time(
     )
 
 
+def _seconds(trials: int, sides: tuple[Side, Side]) -> dict[str, float]:
+    """The time of so many blocks of each run that is compared, by its name."""
+    runs = {run.run.id: run for side in sides for run in side.sessions}
+    return {
+        name: trials * len(run.cells) * run.run.duration_seconds / max(1, run.run.trials)
+        for name, run in runs.items()
+    }
+
+
 def _time(trials: int, sides: tuple[Side, Side]) -> str:
-    """The time of so many blocks of each run that is compared."""
-    runs = {run.run.id: run.run for side in sides for run in side.sessions}
-    cells = {run.run.id: len(run.cells) for side in sides for run in side.sessions}
-    return words.duration(
-        sum(
-            trials * cells[name] * run.duration_seconds / max(1, run.trials)
-            for name, run in runs.items()
-        )
-    )
+    return words.duration(sum(_seconds(trials, sides).values()))
+
+
+def _options(trials: int, sides: tuple[Side, Side]) -> str:
+    """The options of the new run, or of each: with the time that the longest takes."""
+    seconds = _seconds(trials, sides)
+    allowed = [
+        run.run.allowed_seconds
+        for side in sides
+        for run in side.sessions
+        if run.run.allowed_seconds is not None
+    ]
+    return repeats_options(trials, max(seconds.values()), min(allowed, default=None))

@@ -132,24 +132,47 @@ def compare_levels(
     return _settled([_drafted_levels(run, factor, levels, options)], options)[0]
 
 
-def cpu_time_hint(
+class OfUndecided(NamedTuple):
+    """What :func:`compare_levels` says of undecided levels: of their CPU time (``hints``), and how
+    many trials would decide (``plan``); nothing where it says nothing."""
+
+    hints: tuple[str, ...]
+    plan: tuple[str, ...]
+
+
+def of_undecided_levels(
     run: TrialFindings, factor: str, levels: Sequence[Level], options: Options = DEFAULTS
-) -> tuple[str, ...]:
-    """What :func:`compare_levels` says of CPU time where the levels are undecided; nothing where it
-    says nothing.
+) -> OfUndecided:
+    """What :func:`compare_levels` says of the levels where they are undecided. There is no plan
+    where one of them is in doubt: a quiet machine comes first.
 
     Raises:
         ComparisonError: as :func:`compare_levels`.
     """
     drafted = _drafted_levels(run, factor, levels, options)
     level = _level([drafted])
-    if not drafted.by_cpu_time:
-        return ()
     cells, beside = (
         _judged(drafts, iter(_directions(drafts, options, level)))
         for drafts in (drafted.drafts, drafted.by_cpu_time)
     )
-    return hints(cells, beside, drafted.infos, _cpu_time(drafted.sides))
+    is_doubted = any(cell.is_doubted for cell in cells)
+    return OfUndecided(
+        hints(cells, beside, drafted.infos, _cpu_time(drafted.sides)) if beside else (),
+        () if is_doubted else _advice(drafted, cells, options),
+    )
+
+
+def _advice(
+    drafted: _Drafted, cells: Sequence[CellComparison], options: Options
+) -> tuple[str, ...]:
+    """What would decide of the cells that are undecided."""
+    return advice(
+        cells,
+        [draft.log is not None and not draft.is_withheld for draft in drafted.drafts],
+        [draft.is_coarse for draft in drafted.drafts],
+        drafted.sides,
+        options,
+    )
 
 
 def _drafted_levels(
@@ -318,13 +341,7 @@ def _settled_one(
             *hints(cells, by_cpu_time, item.infos, _cpu_time(item.sides)),
             *hints_of_others(cells, others, item.infos, item.figures),
             *together(cells, wider, judged),
-            *advice(
-                cells,
-                [draft.log is not None and not draft.is_withheld for draft in item.drafts],
-                [draft.is_coarse for draft in item.drafts],
-                item.sides,
-                options,
-            ),
+            *_advice(item, cells, options),
         ),
         warnings=item.warnings,
     )

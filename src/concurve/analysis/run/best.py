@@ -14,6 +14,7 @@ from concurve.analysis.run.doubted import Chosen, is_enough
 from concurve.analysis.run.tables import Table, is_staged
 from concurve.analysis.samples import is_doubtful
 from concurve.findings.best import BestFinding, Disagreement
+from concurve.findings.repeats import repeats_options
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import Protocol
 from concurve.stats.best import ALIKE, RIVALS_MAX, BestSet, Gap, best_set, choose, gap
@@ -43,6 +44,20 @@ class _Candidate(NamedTuple):
     resolution: float
 
 
+class _Asked(NamedTuple):
+    """Whether it is said what would decide between the best two settings, and what a run with more
+    trials is planned by: the time of a block, and the time allowance of this run, in seconds."""
+
+    advised: bool
+    block_seconds: float | None
+    allowed_seconds: float
+
+    def options(self, trials: int) -> str:
+        """The options of a new run with so many trials of each setting."""
+        seconds = None if self.block_seconds is None else trials * self.block_seconds
+        return repeats_options(trials, seconds, self.allowed_seconds)
+
+
 def best_settings(
     plan: Plan,
     columns: Sequence[Blocks],
@@ -50,6 +65,7 @@ def best_settings(
     resolutions: Sequence[float] = (),
     *,
     advised: bool = True,
+    block_seconds: float | None = None,
 ) -> tuple[BestFinding, ...]:
     """One finding for each group of cells that differ in the work factor only, and one over all
     cells of equal conditions; only the latter where nothing else is chosen. None for an indicator
@@ -57,7 +73,8 @@ def best_settings(
 
     ``columns`` has the values of each cell by block, and ``resolutions`` by how much they may be
     off, in the order of the plan; cells without values are left out. ``advised``: say what would
-    decide between the best two settings, which takes as long as all the rest.
+    decide between the best two settings, which takes as long as all the rest. ``block_seconds`` is
+    the time of a trial of every cell, by which a new run may need more time than this one had.
     """
     if indicator.better == "neither":
         return ()
@@ -68,6 +85,7 @@ def best_settings(
         )
         if column
     ]
+    asked = _Asked(advised, block_seconds, plan.rules.time_allowed_seconds)
     varied = [name for name, levels in _levels(plan).items() if len(levels) > 1]
     chosen = tuple(name for name in varied if name not in plan.study.conditions)
     if not chosen:
@@ -75,9 +93,9 @@ def best_settings(
     found = []
     if plan.work in chosen and len(chosen) > 1:
         others = [name for name in varied if name != plan.work]
-        found = _found(plan, (plan.work,), _alike(measured, others), indicator, advised)
+        found = _found(plan, (plan.work,), _alike(measured, others), indicator, asked)
     met = [name for name in varied if name not in chosen]
-    return tuple(found + _found(plan, chosen, _alike(measured, met), indicator, advised))
+    return tuple(found + _found(plan, chosen, _alike(measured, met), indicator, asked))
 
 
 def _found(
@@ -85,11 +103,11 @@ def _found(
     factors: tuple[str, ...],
     groups: Sequence[list[_Candidate]],
     indicator: IndicatorInfo,
-    advised: bool,
+    asked: _Asked,
 ) -> list[BestFinding]:
     """The finding of each group; their sets hold together."""
     comparisons = sum(len(group) - 1 for group in groups)
-    each = (_find(plan, factors, group, indicator, comparisons, advised) for group in groups)
+    each = (_find(plan, factors, group, indicator, comparisons, asked) for group in groups)
     return [item for item in each if item is not None]
 
 
@@ -108,7 +126,7 @@ def _find(
     candidates: list[_Candidate],
     indicator: IndicatorInfo,
     comparisons: int,
-    advised: bool,
+    asked: _Asked,
 ) -> BestFinding | None:
     """``comparisons``: how many all sets of this kind take."""
     if len(candidates) < 2:
@@ -140,10 +158,10 @@ def _find(
     is_open = choice.chosen is None
     decide, trials = "", None
     if is_open:
-        decide, trials = _decide_open(candidates, best, 2 * staged(0.95, by_data) - 1)
-    elif advised:
+        decide, trials = _decide_open(candidates, best, 2 * staged(0.95, by_data) - 1, asked)
+    elif asked.advised:
         confidence = 1 - (1 - staged(0.95, by_data)) / comparisons
-        decide, trials = _decide(candidates, best, confidence)
+        decide, trials = _decide(candidates, best, confidence, asked)
     leader = candidates[best.leader].cell.parameters
     shared = {
         name: level
@@ -170,7 +188,7 @@ def _find(
 
 
 def _decide_open(
-    candidates: Sequence[_Candidate], best: BestSet, confidence: float
+    candidates: Sequence[_Candidate], best: BestSet, confidence: float, asked: _Asked
 ) -> tuple[str, int | None]:
     """What would decide which setting to use, and about how many trials it takes: those by which
     each other one is shown to be as good as the leader, or to be worse, all of them with a power of
@@ -198,8 +216,8 @@ def _decide_open(
     have = min(len(item.ranked.values) for item in found)
     trials = max(have + 1, *known)
     return (
-        f"about {words.count(trials - have, 'more trial')} of each would decide: "
-        f"--repeats {trials}..{trials} in a new run",
+        f"about {words.count(trials, 'trial')} of each would decide: "
+        f"{asked.options(trials)} in a new run",
         trials,
     )
 
@@ -212,7 +230,7 @@ def _rank(level: Level, levels: Sequence[Level]) -> tuple[bool, float]:
 
 
 def _decide(
-    candidates: Sequence[_Candidate], best: BestSet, confidence: float
+    candidates: Sequence[_Candidate], best: BestSet, confidence: float, asked: _Asked
 ) -> tuple[str, int | None]:
     """What would decide between the best two settings, and how many trials it takes. The
     ``confidence`` is that of a two-sided comparison."""
@@ -224,10 +242,10 @@ def _decide(
         return _SINGLE, None
     if not found.is_of_centres and not found.is_none:
         return _NO_SHARE, None
-    return _decide_pair(found, confidence)
+    return _decide_pair(found, confidence, asked)
 
 
-def _decide_pair(found: Gap, confidence: float) -> tuple[str, int | None]:
+def _decide_pair(found: Gap, confidence: float, asked: _Asked) -> tuple[str, int | None]:
     """The same of two settings whose distance is a share."""
     if found.is_within(EFFECT, confidence):
         return (
@@ -247,8 +265,8 @@ def _decide_pair(found: Gap, confidence: float) -> tuple[str, int | None]:
     trials = max(trials, have + 1)
     what = f"a difference of {words.share(EFFECT)}" if is_close else "that, if it is true,"
     return (
-        f"{seem}; {words.count(trials - have, 'more trial')} of each would show {what} with a "
-        f"power of 80 %: --repeats {trials}..{trials} in a new run",
+        f"{seem}; {words.count(trials, 'trial')} of each would show {what} with a "
+        f"power of 80 %: {asked.options(trials)} in a new run",
         trials,
     )
 
@@ -278,7 +296,8 @@ def best_of(
     tables = picked.tables
     columns = _columns(protocol, tables, name, failed)
     resolutions = _resolutions(tables, columns, name)
-    found = best_settings(plan, columns, info, resolutions, advised=advised)
+    seconds = protocol.seconds_of(len(plan.cells)) if protocol.done else None
+    found = best_settings(plan, columns, info, resolutions, advised=advised, block_seconds=seconds)
     if ground.doubt:
         return withheld_best(found, ground.doubt)
     if picked.quiet is None:
@@ -368,9 +387,18 @@ def _disagreement(
     )
 
 
-def withheld_best(found: tuple[BestFinding, ...], why: str) -> tuple[BestFinding, ...]:
-    """The findings without a recommended setting, for a doubt of the whole run."""
-    return tuple(_in_doubt(item, why) for item in found)
+def withheld_best(
+    found: tuple[BestFinding, ...], why: str, factors: Collection[str] = ()
+) -> tuple[BestFinding, ...]:
+    """The findings without a recommended setting, for a doubt of the whole run, or of these
+    ``factors``: then only those that compare their levels. What disturbed some of the trials is not
+    the reason then."""
+    return tuple(
+        msgspec.structs.replace(_in_doubt(item, why), is_tentative=False, disagreement=None)
+        if not factors or set(factors) & set(item.factors)
+        else item
+        for item in found
+    )
 
 
 def _in_doubt(found: BestFinding, why: str) -> BestFinding:

@@ -14,10 +14,11 @@ from concurve.analysis.run.doubted import Chosen
 from concurve.analysis.run.tables import Table, is_staged
 from concurve.analysis.samples import MissingError, Samples, is_doubtful
 from concurve.definition.study import Study
+from concurve.definition.units import option_duration
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, CellStatus
 from concurve.planning.plan import Cell, Plan
-from concurve.planning.protocol import CellState, Protocol, StopReason
+from concurve.planning.protocol import NOBODYS, CellState, Protocol, StopReason
 from concurve.readings.centres import indicator_centre, indicator_centres
 from concurve.readings.measures import measure
 from concurve.readings.operations import asked_of
@@ -94,7 +95,9 @@ def cell_findings(
                 base=cell.base,
                 trials=len(state.used),
                 stop_reason=state.stop_reason,
-                note=state.skipped or _ended_by_time(state, protocol, head),
+                note=state.skipped
+                or _ended_by_time(state, protocol, head)
+                or _failed_so_far(cell.index, protocol),
             )
         )
     return tuple(cells)
@@ -168,8 +171,19 @@ def _ended_by_time(state: CellState, protocol: Protocol, head: RunHead) -> str:
     return (
         f"no more of its trials fitted in the time allowance of "
         f"{words.duration(head.rules.time_allowed_seconds)}; "
-        f"concurve resume {head.id} --max-time {protocol.seconds_for_all():.0f}s goes on"
+        f"concurve resume {head.id} --max-time "
+        f"{option_duration(protocol.seconds_for_all())} goes on"
     )
+
+
+def _failed_so_far(index: int, protocol: Protocol) -> str:
+    """Why a cell has no trial although one was tried: its first failure; empty where there is
+    none."""
+    state = protocol.cells[index]
+    if state.used or not state.errors:
+        return ""
+    causes = (why for key, why in protocol.rejected.items() if key.cell == index)
+    return next((words.why(*why) for why in causes if why[0] not in NOBODYS), "")
 
 
 def absent_of(first: TrialRecord | None, study: Study) -> dict[str, str]:

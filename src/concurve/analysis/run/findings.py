@@ -37,7 +37,8 @@ from concurve.analysis.run.siblings import slower_siblings
 from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
 from concurve.analysis.sentences import sentences
 from concurve.analysis.shape_sentences import shape_sentences
-from concurve.analysis.strangers import strangers_of
+from concurve.analysis.strangers import is_stolen, strangers_of
+from concurve.analysis.unset import unset_of
 from concurve.errors import ComparisonError, StoreError
 from concurve.figures import FigureTable, decode_figures
 from concurve.findings.cells import Dot, Reject
@@ -204,6 +205,9 @@ def analyse(
     best = best_of(plan, protocol, picked, ground, failed, advised=advised)
     if unlike:
         best = withheld_best(best, unlike)
+    unset = unset_of(plan, first)
+    if unset is not None:
+        best = withheld_best(best, unset.doubt, unset.factors)
     absent = absent_of(first, head.study)
     samples = samples_of(head, plan, protocol, tables, indicators, picked.quiet, absent, failed)
     cells = cell_findings(
@@ -231,6 +235,7 @@ def analyse(
             ground.indicator,
             ground.speed,
             first,
+            unset,
         ),
         *dependence_sentences(depends),
         *ground.said,
@@ -241,9 +246,9 @@ def analyse(
     block_seconds = _block_seconds(plan, protocol)
     claims = claims_in_doubt(head.study, samples, samples.quiet, block_seconds)
     published = published_in_doubt(head.study, samples, samples.quiet, plan.cells[0].parameters)
-    if unlike:
-        claims = withheld_claims(claims, unlike)
-        published = withheld_published(published, unlike)
+    if why := unlike or (unset.doubt if unset is not None else ""):
+        claims = withheld_claims(claims, why)
+        published = withheld_published(published, why)
     found = Findings(
         run=_run_info(stored, rejects),
         question=head.study.question,
@@ -272,28 +277,35 @@ def analyse(
         level_change=in_time.change,
         drift=in_time.drift,
     )
-    return _with_hint(found, stored)
+    return found if unset is not None else _with_hint(found, stored)
 
 
 def _with_hint(found: Findings, stored: StoredRun) -> Findings:
-    """The findings with what ``compare`` says of CPU time, last of the answers, where these leave
-    open which level of the only factor is faster."""
+    """The findings with what ``compare`` says of CPU time, and of named levels how many trials
+    would decide, last of the answers, where these leave open which level of the only factor is
+    faster."""
     plan = stored.plan
     varied = [item for item in found.factors if len(item.levels) > 1]
-    is_asked = found.ranked == found.primary != "cpu_seconds" and not found.run.simulation
+    is_asked = found.ranked == found.primary and not found.run.simulation
     if not is_asked or len(varied) != 1 or varied[0].work:
         return found
     if _is_decided(found, varied[0].name):
         return found
-    from concurve.analysis.comparison.compare import cpu_time_hint  # few runs are compared
+    from concurve.analysis.comparison.compare import of_undecided_levels  # few runs are compared
 
     factor, base = varied[0], plan.study.base.get(varied[0].name, varied[0].levels[0])
     levels = [base, *(level for level in factor.levels if level != base)]
     try:
-        hints = cpu_time_hint(with_trials(found, stored), factor.name, levels)
+        more = of_undecided_levels(with_trials(found, stored), factor.name, levels)
     except ComparisonError:  # of a figure that has no better direction, say
         return found
-    said = [*found.sentences, *(Finding(kind="answer", sentence=text) for text in hints)]
+    hints = more.hints if found.primary != "cpu_seconds" else ()
+    # What would decide between numbers is said of the best setting, where it is open.
+    best = found.best_overall
+    is_named = all(isinstance(level, str) for level in factor.levels)
+    is_open = is_named and best is not None and best.recommended is not None
+    texts = [*(more.plan if is_open else ()), *hints]
+    said = [*found.sentences, *(Finding(kind="answer", sentence=text) for text in texts)]
     return msgspec.structs.replace(found, sentences=_in_order(said))
 
 
@@ -316,7 +328,7 @@ def _in_order(said: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _block_seconds(plan: Plan, protocol: Protocol) -> float | None:
     """The time of one block."""
-    return protocol.elapsed / protocol.done * len(plan.cells) if protocol.done else None
+    return protocol.seconds_of(len(plan.cells)) if protocol.done else None
 
 
 def _rejects(plan: Plan, protocol: Protocol) -> tuple[Reject, ...]:
@@ -374,4 +386,6 @@ def _run_info(stored: StoredRun, rejects: tuple[Reject, ...]) -> RunInfo:
         is_sweep=head.is_sweep,
         waiting=head.waiting,
         strangers=strangers_of(head.study, rejects, protocol.done),
+        is_stolen=is_stolen(rejects),
+        allowed_seconds=head.rules.time_allowed_seconds,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from concurve.analysis import against_base
 from concurve.analysis.against_base import Among
 from concurve.analysis.ground import WALL, Speed
@@ -9,8 +11,10 @@ from concurve.analysis.sentences.answers import answers_of
 from concurve.analysis.sentences.gains import greatest
 from concurve.analysis.sentences.measured import measured
 from concurve.analysis.sentences.notes import notes_of
+from concurve.analysis.sentences.untried import untried
 from concurve.analysis.sentences.warnings import warnings_of
-from concurve.analysis.strangers import strangers_of
+from concurve.analysis.strangers import is_stolen, strangers_of
+from concurve.analysis.unset import Unset
 from concurve.findings.again import run_again
 from concurve.findings.best import BestFinding
 from concurve.findings.cells import CellFindings, Reject
@@ -32,39 +36,73 @@ def sentences(
     asked: IndicatorInfo,
     speed: Speed | None = None,
     first: TrialRecord | None = None,
+    unset: Unset | None = None,
 ) -> list[Finding]:
     """First the answers, then the warnings that make them doubtful, those that matter most first,
     then notes on how to read them. ``asked`` is the indicator by which settings are compared,
-    ``speed`` what speed-ups are measured by."""
+    ``speed`` what speed-ups are measured by. ``unset``: factors that were probably not set, which
+    comes before all that their levels seem to differ by."""
     plan = protocol.plan
     by = (speed.by(head.study.primary) or speed.by(asked.name)) if speed else ""
     versions: dict[int, str] = {}
-    if speed:
+    if speed and unset is None:
         versions = against_base.versions(plan, cells, among, speed.indicator.label, speed.is_rate)
+    is_open = False
+    if speed and not versions and _prefers_base(cells, best, speed.indicator.name):
+        label = speed.indicator.label
+        versions, are_alike = against_base.undecided_versions(plan, cells, among, label)
+        is_open = bool(versions) and not are_alike
+        if are_alike:  # which others are as good is said by the comparison
+            best = tuple(msgspec.structs.replace(item, as_good=()) for item in best)
     gains = [
         item
         for item in greatest(plan, cells, among, by, best)
         if (item.slower or item.cell).index not in versions
     ]
     strangers = strangers_of(head.study, rejects, protocol.done)
-    again = run_again(plan.inventory is not None, plan.waiting, strangers)
+    again = run_again(
+        plan.inventory is not None, plan.waiting, strangers, is_stolen=is_stolen(rejects)
+    )
     by_name = speed.indicator.name if speed else ""
-    answers, further = answers_of(plan, gains, best, by_name, again)
+    told = best
+    if unset is not None:
+        # Only what chance does not do to levels that are alike is worth a word.
+        gains = [item for item in gains if item.is_gain and not item.speedup.in_doubt]
+        told = tuple(item for item in best if not unset.concerns(item))
+    answers, further = answers_of(plan, gains, told, by_name, again)
     # A speed-up by wall time says nothing where the study asks for another figure.
     if versions:
-        answers = [*versions.values(), *answers]
+        # The base would be named because it is the first, and that reads as a decision.
+        answers = [*versions.values(), *(() if is_open else answers)]
     elif speed and (not by or speed.indicator.name != WALL):
         compared = list(against_base.sentences(plan, cells, among, by))
+        if unset is not None and against_base.factor_of(plan) in unset.factors:
+            compared = []
         answers = [*answers, *compared] if len(compared) > 1 else [*compared, *answers]
+    answers += untried(head, plan, best)
+    if unset is not None:
+        answers.insert(0, unset.answer)
     if not answers:
         answers = list(measured(plan, cells, asked)) or _nothing(cells, state)
-    warnings = warnings_of(head, protocol, cells, rejects, state, first, again)
+    is_tentative = any(item.is_tentative for item in best)
+    warnings = warnings_of(head, protocol, cells, rejects, state, first, again, unset, is_tentative)
     notes = [*further, *notes_of(plan, cells, speed)]
     return [
         *(Finding(kind="answer", sentence=text) for text in answers),
         *warnings,
         *(Finding(kind="note", sentence=text) for text in notes),
     ]
+
+
+def _prefers_base(
+    cells: tuple[CellFindings, ...], best: tuple[BestFinding, ...], speed: str
+) -> bool:
+    """Is the base of all cells the setting to use, by what speed-ups are measured by?"""
+    if len(best) != 1 or best[0].recommended is None or best[0].indicator != speed:
+        return False
+    bases = {cell.base for cell in cells if cell.base is not None}
+    named = best[0].recommended.items()
+    return all(named <= cells[index].parameters.items() for index in bases)
 
 
 def _nothing(cells: tuple[CellFindings, ...], state: str) -> list[str]:

@@ -187,7 +187,12 @@ def _pointed(
         which = f", which seems {fast}" if fast else ""
         pointed = f"The figures point to {describe(item.leader)}{which}."
     else:
-        best = f"{leader} {'seems' if is_one else 'seem'} best{f', {fast}' if fast else ''}"
+        best = f"{leader} {'seems' if is_one else 'seem'} best"
+        if gain is not None and gain.most is not None and not _is_apart(item, speed):
+            # The table shows a greater speed-up of another one.
+            is_most = item.named.items() <= gain.most.parameters.items()
+            best += "" if is_most else f" by {'its' if is_one else 'their'} median"
+        best += f", {fast}" if fast else ""
         pointed = f"{best}{_rivals(plan, item, others)}."
     return " ".join(filter(None, (pointed, seems, _decide(item))))
 
@@ -300,11 +305,27 @@ def _no_gain(plan: Plan, item: Greatest) -> str:
         is_one, subject = _subject(plan, item.slower)
         fast = _as_fast(plan, item._replace(cell=item.slower))
         return f"{subject} {'is' if is_one else 'are'} slower: {fast}."
+    if item.all_slower:
+        return _fastest(plan, item)
     base = _base(plan, item)
     other = "setting"
     if plan.work and base == str(item.base.parameters[plan.work]):
         other = f"number of {plan.work}"
     return f"No {other} is significantly faster than {base}{item.by}."
+
+
+def _fastest(plan: Plan, item: Greatest) -> str:
+    """``threads=1 is the fastest: 2 threads are 0.68× as fast, 4 threads 0.09×.``"""
+    is_one, base = _subject(plan, item.base)
+    begun = f"{base} {'is' if is_one else 'are'} the fastest{item.by}"
+    ranked = sorted(item.all_slower, key=lambda it: -it[1].value)
+    if len(ranked) > SETTINGS_NAMED:
+        most, least = ranked[0][1], ranked[-1][1]
+        return f"{begun}: the {len(ranked)} others are {_times(least)} to {_times(most)} as fast."
+    is_one, first = _subject(plan, ranked[0][0])
+    said = [f"{first} {'is' if is_one else 'are'} {_times(ranked[0][1])} as fast"]
+    said += [f"{_subject(plan, cell)[1]} {_times(found)}" for cell, found in ranked[1:]]
+    return f"{begun}: {', '.join(said)}."
 
 
 def _subject(plan: Plan, cell: CellFindings) -> tuple[bool, str]:

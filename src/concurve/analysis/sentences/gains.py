@@ -20,7 +20,10 @@ class Greatest(NamedTuple):
     is, that of the setting that is named, else the greatest. ``by`` says by what, where the study
     asks for another indicator. ``speedup`` has the interval that decided, which holds for the
     choice among all speed-ups. ``slower``: the only other setting than the base, if it is
-    significantly slower; then the speed-up is its own."""
+    significantly slower; then the speed-up is its own. ``all_slower``: the other settings with
+    their speed-ups, of several, where all of them are significantly slower. ``most``: the cell with
+    the greatest speed-up, which need not be that with the best median: speed-ups are compared block
+    by block."""
 
     group: str
     cell: CellFindings
@@ -29,6 +32,8 @@ class Greatest(NamedTuple):
     by: str
     speedup: Estimate
     slower: CellFindings | None = None
+    all_slower: tuple[tuple[CellFindings, Estimate], ...] = ()
+    most: CellFindings | None = None
 
 
 def greatest(
@@ -62,7 +67,8 @@ def greatest(
         base = cells[most.index if most.base is None else most.base]
         slower = _only_slower(measured, compared, among)
         judged = _judged(slower or most, compared, among)
-        yield Greatest(group, most, base, gain is not None, by, judged, slower)
+        every = _all_slower(measured, compared, among)
+        yield Greatest(group, most, base, gain is not None, by, judged, slower, every, ranking[0])
 
 
 def speedups_compared(cells: tuple[CellFindings, ...]) -> int:
@@ -103,6 +109,19 @@ def _only_slower(measured: list[CellFindings], compared: int, among: Among) -> C
         return None
     speedup = _judged(others[0], compared, among)
     return others[0] if speedup.high is not None and speedup.high < 1 else None
+
+
+def _all_slower(
+    measured: list[CellFindings], compared: int, among: Among
+) -> tuple[tuple[CellFindings, Estimate], ...]:
+    """The several other settings than their base, if the speed-up of each is significantly below
+    1."""
+    others = [cell for cell in measured if cell.index != cell.base]
+    if len(others) < 2 or any(cell.indicators["speedup"].in_doubt for cell in others):
+        return ()
+    found = [(cell, _judged(cell, compared, among)) for cell in others]
+    are_slower = all(it.high is not None and it.high < 1 for _, it in found)
+    return tuple(found) if are_slower else ()
 
 
 def _judged(cell: CellFindings, compared: int, among: Among) -> Estimate:

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 
 from concurve import words
 from concurve.analysis.sentences.naming import name, subject
+from concurve.analysis.unset import Unset
 from concurve.definition.study import unused_factors
+from concurve.definition.units import option_duration
 from concurve.findings.cells import CellFindings, Reject, on_hosts
 from concurve.findings.run import SKIPPED, Finding
 from concurve.planning.plan import Plan, describe
@@ -22,6 +24,8 @@ from concurve.wire.record import TrialRecord
 _MISSED = 1.02
 #: Why cells end that were to reach a precision.
 _FOR_PRECISION = (StopReason.PRECISION, StopReason.CAP, StopReason.TIME)
+#: None of its own: time ended the run after the cell had the least number of trials.
+_BY_TIME = (StopReason.TIME, None)
 
 
 def warnings_of(
@@ -32,9 +36,12 @@ def warnings_of(
     state: str,
     first: TrialRecord | None,
     again: str,
+    unset: Unset | None = None,
+    is_answer_open: bool = False,
 ) -> list[Finding]:
     """All warnings; ``first`` is the record of the trial that ran first, ``again`` says what to do
-    about figures in doubt."""
+    about figures in doubt. What the hooks of ``unset`` printed is an answer already.
+    ``is_answer_open``: no setting is recommended because of such figures."""
     plan = protocol.plan
     before = [
         *_unfinished(head, protocol, state),
@@ -43,10 +50,10 @@ def warnings_of(
         *_unused(head, plan),
     ]
     after = [
-        *_doubtful(head, plan, cells, rejects, again),
+        *_doubtful(head, plan, cells, rejects, again, is_answer_open),
         *_imprecise(head, protocol, cells),
         *_refused(first),
-        *_hooks(first),
+        *_hooks(first, unset),
     ]
     return [
         *(Finding(kind="warning", sentence=text) for text in before),
@@ -78,6 +85,11 @@ def _unfinished(head: RunHead, protocol: Protocol, state: str) -> list[str]:
     how = {"interrupted": "was interrupted", "failed": "failed"}.get(state, "is not complete")
     if state == "failed" and any(role.attach is not None for role in head.study.roles):
         return [f"This run {how}: {so_far}. A new run can attach the process that runs now."]
+    if state == "failed":
+        return [
+            f"This run {how}: {so_far}. If its study or command is wrong, correct it and start a "
+            f"new run; concurve resume {head.id} goes on with it as it is stored."
+        ]
     return [f"This run {how}: {so_far}; concurve resume {head.id} goes on."]
 
 
@@ -90,7 +102,7 @@ def _not_measured(head: RunHead, protocol: Protocol, state: str) -> list[str]:
         f"Not measured within the time allowance of "
         f"{words.duration(head.rules.time_allowed_seconds)}: {', '.join(missing)}. On a quieter "
         f"machine, or with less work in a trial, more fit; concurve resume {head.id} --max-time "
-        f"{protocol.seconds_for_all():.0f}s goes on."
+        f"{option_duration(protocol.seconds_for_all())} goes on."
     ]
 
 
@@ -117,14 +129,15 @@ def _has_interval(cell: CellFindings, primary: str) -> bool:
 
 
 def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...]) -> list[str]:
-    """Cells whose printed interval is wider than the precision asked for, though they got all their
-    trials; none where the number of trials was fixed, or for a figure in doubt, which is said."""
+    """Cells whose printed interval is wider than the precision asked for, though the run has ended;
+    none where the number of trials was fixed, or for a figure in doubt, which is said."""
     plan, primary = protocol.plan, head.study.primary
     asked = plan.rules.precision
+    whys = (*_FOR_PRECISION, *(_BY_TIME if protocol.stop is not None else ()))
     ended = [
         cell
         for cell in cells
-        if protocol.cells[cell.index].stop in _FOR_PRECISION and not _is_in_doubt(cell, primary)
+        if protocol.cells[cell.index].stop in whys and not _is_in_doubt(cell, primary)
     ]
     without = [cell for cell in ended if cell.trials and not _has_interval(cell, primary)]
     printed = [cell for cell in ended if _has_interval(cell, primary)]
@@ -145,11 +158,34 @@ def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...
     found = f"{begun}: {where} {reached}." if alone else f"{begun}, {where} by most {reached}."
     coarse = sum(_is_coarse(cell, primary, asked) for cell in wide)
     if not coarse:
-        return [found]
+        return [f"{found}{_more_trials(protocol, wide, primary)}"]
     which = "" if coarse == len(wide) else f" of {coarse} of them"
     return [
         f"{found} The step of the clock{which} alone is as wide: longer trials, or a finer clock."
     ]
+
+
+def _more_trials(protocol: Protocol, wide: Sequence[CellFindings], primary: str) -> str:
+    """The options of a new run that should reach the precision, where all cells had the trials that
+    they may have: to resume adds none. Empty where time ended the run, which is said with its
+    remedy."""
+    rules = protocol.rules
+    # The width of an interval falls with the root of the number of trials.
+    needed = max(cell.trials * (_precision(cell, primary) / rules.precision) ** 2 for cell in wide)
+    is_by_time = any(cell.stop in _BY_TIME and not cell.skipped for cell in protocol.cells)
+    if is_by_time or not math.isfinite(needed) or not protocol.done:
+        return ""
+    step = 10 ** max(0, math.floor(math.log10(needed)) - 1)
+    trials = max(math.ceil(needed / step) * step, rules.repeats_max + 1)
+    running = sum(not cell.skipped for cell in protocol.cells)
+    seconds = protocol.seconds_of(trials * running)
+    time = ""
+    if seconds > rules.time_allowed_seconds:
+        time = f" --max-time {math.ceil(1.1 * seconds / 60)}m"
+    return (
+        f" A new run with --repeats {rules.repeats_min}..{trials}{time} should reach it, in about "
+        f"{words.duration(seconds)}; resume adds no trials."
+    )
 
 
 def _is_coarse(cell: CellFindings, primary: str, asked: float) -> bool:
@@ -180,42 +216,38 @@ def _doubtful(
     cells: tuple[CellFindings, ...],
     rejects: tuple[Reject, ...],
     again: str,
+    is_answer_open: bool,
 ) -> list[str]:
-    """How many trials are in doubt, and what became of them."""
+    """How many trials in use are in doubt, and what became of them: one number, as reasons and
+    tables count it."""
     doubtful = [reject for reject in rejects if reject.used]
     if not doubtful:
         return []
-    in_doubt = {cell.index for cell in cells if _is_in_doubt(cell, head.study.primary)}
-    aside = [reject for reject in doubtful if reject.cell not in in_doubt]
-    found = []
-    if aside:
-        which = f"{words.count(len(aside), 'trial')} {words.verb(len(aside))}"
-        # A figure is that of the quiet trials, or a median that so few do not move.
-        has_figures = any(head.study.primary in cell.indicators for cell in cells)
-        moved = f" {words.verb(len(aside), 'It moves', 'They move')} no main figure."
-        it_was = _not_quiet(aside)
-        found.append(f"{which} in doubt: {it_was}.{moved if has_figures else ''}")
+    causes = Counter(reject.cause for reject in doubtful)
+    cause = causes.most_common(1)[0][0]
+    where = on_hosts(it for it in doubtful if it.cause == cause)
+    mostly = ", mostly" if len(causes) > 1 else ""
+    of = words.count_of(len(doubtful), sum(cell.trials for cell in cells), "trial")
+    are = f"{of} {words.verb(len(doubtful))} in doubt{mostly} because {words.cause(cause)}{where}."
+    in_doubt = [cell for cell in cells if _is_in_doubt(cell, head.study.primary)]
     if in_doubt:
-        worst = max(
-            (cells[index] for index in in_doubt), key=lambda cell: cell.doubtful / cell.trials
-        )
-        more = len(in_doubt) - 1
-        others = f", as {words.verb(more)} {words.count(more, 'other cell')}" if more else ""
-        begun = f"{subject(plan, worst.parameters)} is in doubt (?){others}"
-        if len(in_doubt) == len(cells) > 1:
-            begun = f"{words.all_of(len(cells), 'cell').capitalize()} are in doubt (?)"
-        causes = Counter(reject.cause for reject in doubtful if reject.cell in in_doubt)
-        cause, number = causes.most_common(1)[0]
-        trials = words.count(sum(cells[index].trials for index in in_doubt), "trial")
-        where = on_hosts(it for it in doubtful if it.cell in in_doubt and it.cause == cause)
-        found.append(f"{begun}: {words.cause(cause)}{where} in {number:,} of {trials}. {again}")
-    return found
+        leave = words.verb(len(doubtful), "It leaves", "They leave")
+        return [f"{are} {leave} {_which(plan, in_doubt, cells)} in doubt (?). {again}"]
+    # A figure is that of the quiet trials, or a median that so few do not move. Which setting is
+    # the best may depend on them all the same.
+    if is_answer_open or not any(head.study.primary in cell.indicators for cell in cells):
+        return [are]
+    return [f"{are} {words.verb(len(doubtful), 'It moves', 'They move')} no main figure."]
 
 
-def _not_quiet(doubtful: Sequence[Reject]) -> str:
-    """Which machine it was that was not quiet."""
-    where = on_hosts(doubtful)
-    return f"it was not quiet{where}" if where else "the machine was not quiet"
+def _which(plan: Plan, some: Sequence[CellFindings], cells: Sequence[CellFindings]) -> str:
+    """Cells by the one with the greatest share of trials in doubt: ``n=1 and 2 other cells``."""
+    if len(some) == len(cells) > 1:
+        return words.all_of(len(cells), "cell")
+    worst = max(some, key=lambda cell: cell.doubtful / cell.trials)
+    more = len(some) - 1
+    others = f" and {words.count(more, 'other cell')}" if more else ""
+    return f"{name(plan, worst.parameters)}{others}"
 
 
 def _refused(first: TrialRecord | None) -> list[str]:
@@ -224,12 +256,14 @@ def _refused(first: TrialRecord | None) -> list[str]:
     return [f"In the first trial {said}."] if said else []
 
 
-def _hooks(first: TrialRecord | None) -> list[str]:
+def _hooks(first: TrialRecord | None, unset: Unset | None) -> list[str]:
     """What went wrong in the hooks of the first trial and in the setup of all cells, though they
-    exited with 0: the levels that they set may not have been."""
+    exited with 0: what they do besides setting levels may not have been done."""
+    told = {} if first is None else hooks_said(first)
     return [
         f"{said[:1].upper()}{said[1:]} and exited with 0: did it do its work?"
-        for said in (() if first is None else hooks_said(first))
+        for hook, said in told.items()
+        if unset is None or hook not in unset.hooks
     ]
 
 

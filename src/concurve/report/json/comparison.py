@@ -42,9 +42,15 @@ class ComparedCell(msgspec.Struct, frozen=True, omit_defaults=True):
     note: str = ""
     trials: Annotated[
         Positive | None,
-        about("Trials of each that would show a difference of the effect with a power of 80 %."),
+        about(
+            "Trials of each, in a run planned for it, that show a difference of the effect with a "
+            "power of 80 %, by the spread of this run's. It is no number of trials of this run "
+            "(ratio.n), and stands beside verdicts that are decided, too."
+        ),
     ] = None
-    cpu_trials: Annotated[Positive | None, about("The same by CPU time.")] = None
+    cpu_trials: Annotated[
+        Positive | None, about("The same if CPU time is compared, which spreads less or more.")
+    ] = None
 
 
 class ComparedClaim(msgspec.Struct, frozen=True):

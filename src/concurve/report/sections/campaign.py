@@ -158,7 +158,10 @@ def _document(
         has_contents=not is_brief,
     )
     runs = [study.run.run for study in findings.studies if study.run is not None]
-    again = [run_again(run.over_hosts, run.waiting, run.strangers) for run in runs]
+    again = [
+        run_again(run.over_hosts, run.waiting, run.strangers, is_stolen=run.is_stolen)
+        for run in runs
+    ]
     return once(at_detail(document, detail), list(dict.fromkeys(again)))
 
 

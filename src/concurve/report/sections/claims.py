@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from concurve.findings.claims import ClaimFinding
 from concurve.findings.explanation import Explanation
+from concurve.findings.repeats import repeats_options
 from concurve.findings.run import Findings, Report
 from concurve.report import format as fmt
 from concurve.report.document import Column, Paragraph, Role, Section, Table, Text, Tone
@@ -68,7 +69,8 @@ def _what_decides(findings: Findings) -> Iterator[Paragraph]:
         return
     undecided = [claim for claim in findings.claims if claim.verdict == "undecided"]
     unknown = sum(claim.trials is None for claim in undecided)
-    most = findings.deciding[-1].trials
+    last = findings.deciding[-1]
+    options = repeats_options(last.trials, last.seconds, findings.run.allowed_seconds)
     said = [
         f"{fmt.count(item.trials, 'trial')} of each cell would decide {item.claims}"
         f"{'' if item.seconds is None else f' (about {fmt.duration(item.seconds)})'}"
@@ -77,7 +79,7 @@ def _what_decides(findings: Findings) -> Iterator[Paragraph]:
     beyond = f"; for {unknown} no number can be computed" if unknown else ""
     yield Paragraph(
         f"Of {fmt.count(len(undecided), 'undecided claim')}, {', '.join(said)}{beyond}. That has a "
-        f"power of 80 %, if the truth is as measured: --repeats {most}..{most} in a new run."
+        f"power of 80 %, if the truth is as measured: {options} in a new run."
     )
 
 
@@ -116,4 +118,7 @@ def _limit(claim: ClaimFinding, primary: str, explanation: Explanation | None) -
         for cell in explanation.cells
         if claim.cell and cell_key(claim.cell) <= cell_key(cell.parameters)
     ]
-    return f"{cells[0].cause}: {cells[0].evidence}" if len(cells) == 1 else ""
+    if len(cells) != 1:
+        return ""
+    (cell,) = cells
+    return f"{'not found' if cell.is_not_found else cell.cause}: {cell.evidence}"

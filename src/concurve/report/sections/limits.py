@@ -126,7 +126,12 @@ def explanation_document(explanation: Explanation, detail: Detail = Detail.BRIEF
 
 def _again(explanation: Explanation) -> str:
     """What to do about figures in doubt."""
-    return run_again(explanation.over_hosts, explanation.waiting, explanation.strangers)
+    return run_again(
+        explanation.over_hosts,
+        explanation.waiting,
+        explanation.strangers,
+        is_stolen=explanation.is_stolen,
+    )
 
 
 def bar_of(shares: dict[str, float]) -> Bar:
@@ -162,11 +167,16 @@ def _sentences(explanation: Explanation) -> Iterator[Paragraph]:
         if cell not in said_once:
             said = f"{cell.evidence}{certainty(cell)}"
             text = " ".join(filter(None, (said, cell.place)))
-            yield Paragraph(text, _TONES.get(cell.cause, Tone.STRONG), lead=cell.cause)
+            yield Paragraph(text, _TONES.get(cell.cause, Tone.STRONG), lead=_lead(cell))
         if said_once and cell is disturbed[0]:
             others = ", ".join(_named(one, explanation) for one in said_once)
             text = f"The same with {others}. {_again(explanation)}"
             yield Paragraph(text, Tone.WARNING, lead=cell.cause)
+
+
+def _lead(cell: CellExplanation) -> str:
+    """The cause alone: the sentence names what is used up."""
+    return named_cause(cell) if cell.is_not_found else cell.cause
 
 
 def _named(cell: CellExplanation, explanation: Explanation) -> str:
@@ -427,7 +437,10 @@ def _percent(share: float) -> Number:
 
 
 def named_cause(cell: CellExplanation) -> str:
-    """The cause, with the resource that is used up if it is known."""
+    """The cause, with the resource that is used up if it is known. A loss of which none was found
+    is not taken for none."""
+    if cell.is_not_found:
+        return "not found"
     return f"{cell.cause}: {cell.limit}" if cell.limit else cell.cause
 
 

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
+
+from concurve.findings.best import BestFinding
 from concurve.findings.explanation import (
-    NO_LOSS,
     REPORT_TRIALS,
     CellExplanation,
     Explanation,
@@ -54,6 +56,9 @@ _LIMITS = {
     "none": "No limit was found",
 }
 
+#: Those that say what limits a cell.
+_NAMED = _LIMITS.keys() - {"none", "in doubt"}
+
 #: The resources that these name already. Others are names of threads, which may be any word.
 _RESOURCES = {"cpu": "CPUs", "client": "load"}
 
@@ -85,7 +90,8 @@ def with_limits(report: Report, limits: Sequence[Limit]) -> Section:
 
 class Room(NamedTuple):
     """How many answers and warnings a view has room for, and whether it has some for why no cause
-    is named and for the names of figures that it leaves out."""
+    is named and for the names of figures that it leaves out. A view for few answers has those of
+    all conditions, where these are few, in short."""
 
     answers: int
     warnings: int
@@ -106,19 +112,78 @@ ROOMS = (
 def answers(findings: Findings, limits: Sequence[Limit], room: Room) -> Section | None:
     """The answers alone, and on a line what limits the recommended setting, or that of each
     condition: the cause and how sure it is, or why none is named."""
-    found = list(_of_kind(findings, "answer"))[: room.answers]
-    shown = [it for it in limits if room.doubts or it.cell.cause != "in doubt"]
-    found += [limit_line(it.cell, it.under, recommended_below(findings, it)) for it in shown]
+    found = [paragraph(item) for item in _told(findings, room)]
+    found += [line for it in limits if (line := _limit_in(room, findings, limits, it))]
     if not limits and (line := _not_looked_for(findings)):
         found.append(line)
     return Section("", (List(tuple(found)),)) if found else None
 
 
-def warnings(findings: Findings, room: Room, *, all_of_them: bool = False) -> Iterator[Block]:
+def _limit_in(
+    room: Room, findings: Findings, limits: Sequence[Limit], limit: Limit
+) -> Paragraph | None:
+    """What limits a cell, in the words that there is room for; ``None`` where there is none for why
+    no cause is named. Of several conditions none is left out: each is as much asked for."""
+    is_unnamed = limit.cell.cause == "in doubt" and not room.doubts
+    if is_unnamed and len(limits) == 1:
+        return None
+    whole = limit_line(limit.cell, limit.under, recommended_below(findings, limit))
+    return _short_limit(limit, whole) if is_unnamed or room.answers < _ALL else whole
+
+
+def _told(findings: Findings, room: Room) -> list[Finding]:
+    """The answers that there is room for: the first ones, and, of few conditions, that of each."""
+    every = list(_those(findings.sentences, "answer"))
+    if len(every) <= room.answers:
+        return every
+    told = []
+    for number, item in enumerate(every):
+        under = next((it for it in findings.conditions if _is_under(item, it)), None)
+        if under is not None:
+            sentence = _short_answer(findings, under) or item.sentence
+            told.append(msgspec.structs.replace(item, sentence=sentence))
+        elif number < room.answers:
+            told.append(item)
+    return told
+
+
+def _is_under(item: Finding, condition: BestFinding) -> bool:
+    """Is this the answer under a condition?"""
+    begun = f"With {fmt.setting(condition.group)}"
+    return item.sentence.startswith((f"{begun}: ", f"{begun} it is "))
+
+
+def _short_answer(findings: Findings, condition: BestFinding) -> str:
+    """The answer under a condition in about a line, where it is in doubt; empty where it is not.
+    The table has the speed-ups, and a warning why it is in doubt."""
+    if not condition.is_tentative or condition.recommended is not None:
+        return ""
+    begun = f"With {fmt.setting(condition.group)}, in doubt"
+    if found := condition.disagreement:
+        quiet, every = fmt.setting(found.quiet), fmt.setting(found.every)
+        return f"{begun}: quiet trials point to {quiet}, all to {every}."
+    if _is_no_faster(findings, condition):
+        return f"{begun}: no setting seems better than the others."
+    others = ", others may be as good" if condition.as_good else ""
+    return f"{begun}: {fmt.setting(condition.leader)} seems best{others}."
+
+
+def _is_no_faster(findings: Findings, condition: BestFinding) -> bool:
+    """Is the setting with the best figure no faster than its base, block by block?"""
+    wanted = {**condition.group, **condition.leader}.items()
+    cell = next((it for it in findings.cells if wanted <= it.parameters.items()), None)
+    if cell is None or cell.base in (None, cell.index) or "speedup" not in cell.indicators:
+        return False
+    return cell.indicators["speedup"].value <= 1
+
+
+def warnings(
+    findings: Findings, room: Room, *, all_of_them: bool = False, rejects_follow: bool = False
+) -> Iterator[Block]:
     """What programs of the trials warned of, and the other warnings that matter most (trials in
     doubt have one, uneven trials another), what became of a run that is not complete, and how many
-    trials were rejected; ``all_of_them`` has all warnings, and the notes. That cells were skipped
-    is said below the table."""
+    trials were rejected, unless that follows in full; ``all_of_them`` has all warnings, and the
+    notes. That cells were skipped is said below the table."""
     every = _those(findings.sentences, "warning")
     found = [item for item in every if item.subject != SKIPPED]
     reported = [item for item in found if item.subject == REPORTED]
@@ -131,7 +196,7 @@ def warnings(findings: Findings, room: Room, *, all_of_them: bool = False) -> It
         shown.append(Paragraph(run.reason, Tone.WARNING, lead=run.state))
     if all_of_them:
         shown += _of_kind(findings, "note")
-    elif left := _left_out(findings, room, len(found) - len(kept)):
+    elif left := _left_out(findings, room, len(found) - len(kept), not rejects_follow):
         shown.append(Paragraph(left))
     if shown:
         yield List(tuple(shown))
@@ -145,13 +210,14 @@ def _first_of_each(found: Iterable[Finding]) -> list[Finding]:
     return list(first.values())
 
 
-def _left_out(findings: Findings, room: Room, warnings: int) -> str:
+def _left_out(findings: Findings, room: Room, warnings: int, with_rejects: bool) -> str:
     """``8 trials rejected: an error (8). 2 more warnings: --all``; empty if nothing is left out."""
-    answers = len(list(_of_kind(findings, "answer"))[room.answers :])
+    answers = len(list(_of_kind(findings, "answer"))) - len(_told(findings, room))
     counts = {"more answer": answers, "more warning": warnings}
     said = [fmt.count(number, what) for what, number in counts.items() if number]
     more = f"{' and '.join(said)}: --all" if said else ""
-    return ". ".join(filter(None, (rejected.summary(findings, with_doubts=False), more)))
+    rejects = rejected.summary(findings, with_doubts=False) if with_rejects else ""
+    return ". ".join(filter(None, (rejects, more)))
 
 
 def limit(report: Report) -> Section | None:
@@ -167,7 +233,10 @@ def _limit_of(limit: Limit) -> Paragraph:
     cell, where = limit.cell, f"{fmt.setting(limit.under)}: " if limit.under else ""
     if not cell.trials:
         return Paragraph(cell.evidence, lead=where.rstrip())
-    said = " ".join(filter(None, (f"{cell.evidence}{certainty(cell)}", cell.place)))
+    if cell.few and cell.cause in _NAMED:
+        return Paragraph(f"It cannot be said: {_too_few(cell)}", lead=where.rstrip())
+    told = (f"{cell.evidence}{certainty(cell)}", cell.place, _remedy(cell))
+    said = " ".join(filter(None, told))
     return Paragraph(said, lead=f"{where}{_cause(cell)}")
 
 
@@ -200,29 +269,55 @@ def limit_line(
     under: dict[str, Level] | None = None,
     stops: dict[str, Level] | None = None,
 ) -> Paragraph:
-    """The same on a line: the cause, by how much it costs and how sure it is; or why none is
-    named. ``under``: the levels of the conditions, where they differ. ``stops``: the level from
-    which on more brings nothing, if that of the cell is greater."""
+    """The same on a line: the cause, the reason and how sure it is; or why none is named.
+    ``under``: the levels of the conditions, where they differ. ``stops``: the level from which on
+    more brings nothing, if that of the cell is greater."""
     lead = f"What limits {fmt.setting(under)}" if under else _LIMIT
     before, _, after = cell.evidence.partition(": ")
     if cell.cause == "in doubt":
         text = f"no cause is named: {cell.doubt}."
+    elif cell.few and cell.cause in _NAMED:
+        text = f"it cannot be said: {_too_few(cell)}"
     elif cell.cause != "none":
         cause = _cause(cell)
-        text = f"{cause[:1].lower()}{cause[1:]} {before.rstrip('.')}.{certainty(cell)}"
-        return Paragraph(f"{text} {cell.place}".rstrip(), lead=lead)
+        text = f"{cause[:1].lower()}{cause[1:]} {cell.reason or before.rstrip('.')}."
+        said = (f"{text}{certainty(cell)}", cell.place, _remedy(cell))
+        return Paragraph(" ".join(filter(None, said)), lead=lead)
     elif not cell.trials:
         text = f"it cannot be said: {after}"
     else:
         used = f" {cell.used[:1].upper()}{cell.used[1:]}." if cell.used else ""
         compared = before.rstrip(".")
-        if not cell.evidence.rstrip(".").endswith(NO_LOSS):
+        if not cell.has_no_loss:
             text = f"not found. {compared}.{used}"
         else:
             text = f"not found. {compared}, so this comparison shows no loss.{used}"
             if stops and not used:
                 text += f" What stops the growth from {fmt.setting(stops)} on is not explained."
     return Paragraph(text, Tone.SOFT, lead=lead)
+
+
+def _short_limit(limit: Limit, whole: Paragraph) -> Paragraph:
+    """The ``whole`` line in fewer words: a cause without what an operation takes."""
+    cell = limit.cell
+    if cell.cause == "in doubt":
+        text = "no cause is named: the machine was not quiet."
+    elif cell.few or cell.cause not in _NAMED:
+        return whole
+    else:
+        cause = _cause(cell)
+        text = f"{cause[:1].lower()}{cause[1:]}{certainty(cell)} {cell.place}".rstrip()
+    return Paragraph(text, lead=whole.lead)
+
+
+def _too_few(cell: CellExplanation) -> str:
+    """How many trials are in where these are too few for a limit."""
+    return f"too few trials are in ({cell.few})."
+
+
+def _remedy(cell: CellExplanation) -> str:
+    """What to do about a load that is used up, as a sentence."""
+    return f"{cell.remedy[:1].upper()}{cell.remedy[1:]}." if cell.remedy else ""
 
 
 def _not_looked_for(findings: Findings) -> Paragraph | None:

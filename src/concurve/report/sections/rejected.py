@@ -15,6 +15,7 @@ from concurve.report.document import (
     Collapsible,
     Column,
     Detail,
+    List,
     Paragraph,
     Role,
     Section,
@@ -43,6 +44,8 @@ def section(findings: Findings) -> Section:
 def output(failure: FailureOutput) -> Section:
     """The end of what a program had written that failed."""
     where = ", ".join(filter(None, (fmt.setting(failure.parameters), failure.cause)))
+    if not failure.lines:
+        return Section("", (Paragraph(f"role {failure.role} wrote nothing ({where})"),))
     return Section(
         f"End of {failure.stream} of role {failure.role} ({where})",
         tuple(Code(line) for line in failure.lines),
@@ -69,6 +72,7 @@ def _blocks(findings: Findings) -> Iterator[Block]:
     if quiet.length:
         yield quiet
     trials: list[Block] = [_trials(findings.rejects[:_LISTED_MAX])]
+    yield List(tuple(_each(findings)), detail=Detail.BRIEF)
     more = len(findings.rejects) - _LISTED_MAX
     if more > 0:
         trials.append(Paragraph(f"and {more:,} more", Tone.SOFT))
@@ -88,6 +92,21 @@ def _counted(findings: Findings, with_doubts: bool = True) -> Iterator[str]:
                 for cause, number in counter.most_common()
             )
             yield f"{fmt.count(counter.total(), 'trial')} {what}: {causes}"
+
+
+def _each(findings: Findings) -> Iterator[Paragraph]:
+    """``n=2 trial 1, n=2 trial 1 attempt 2: was not ready: …``: the trials that were not used,
+    those of one cause and detail together. Those in doubt are counted."""
+    redone = [item for item in findings.rejects if not item.used]
+    alike: dict[str, list[str]] = {}
+    for item in redone[:_LISTED_MAX]:
+        again = f" attempt {item.attempt + 1}" if item.attempt else ""
+        which = f"{fmt.setting(item.parameters)} trial {item.block + 1}{again}".lstrip()
+        alike.setdefault(words.why(item.cause, item.detail), []).append(which)
+    for why, trials in alike.items():
+        yield Paragraph(why, lead=", ".join(trials))
+    if len(redone) > _LISTED_MAX:
+        yield Paragraph(f"and {len(redone) - _LISTED_MAX:,} more", Tone.SOFT)
 
 
 def _with_and_without(findings: Findings) -> Table:

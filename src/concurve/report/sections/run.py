@@ -63,6 +63,7 @@ _NONE = {
     Topic.PUBLISHED: "this study holds no published figures.",
     Topic.MODELS: "none is fitted: that takes a parameter that counts workers (--work, or work in "
     "[protocol]), with three numbers as levels or more.",
+    Topic.REJECTED: "no trial was rejected, and none is in doubt.",
 }
 
 
@@ -110,9 +111,15 @@ def brief_sections(
     else is read for them, unless it was asked for. ``room`` is that for answers and warnings."""
     yield overview.answers(findings, limits, room)
     table = figures.brief(findings, terse=not room.doubts)
-    said = overview.warnings(findings, room, all_of_them=set(topics) >= ALL_TOPICS)
+    said = overview.warnings(
+        findings,
+        room,
+        all_of_them=set(topics) >= ALL_TOPICS,
+        rejects_follow=Topic.REJECTED in topics,
+    )
     yield msgspec.structs.replace(table, blocks=(*table.blocks, *said))
-    yield from map(rejected.output, outputs)
+    if Topic.REJECTED not in topics:
+        yield from map(rejected.output, outputs)
     if Topic.CLAIMS in topics:
         yield claims.brief(findings, explanation) or _none_of(Topic.CLAIMS, topics)
         yield assumed.section(findings)
@@ -122,7 +129,9 @@ def brief_sections(
     if Topic.MODELS in topics:
         yield scaling.brief(models) or _none_of(Topic.MODELS, topics)
     if Topic.REJECTED in topics:
-        yield rejected.section(findings)
+        has_any = bool(findings.rejects)
+        yield rejected.section(findings) if has_any else _none_of(Topic.REJECTED, topics)
+        yield from map(rejected.output, outputs)
     if Topic.FIGURES in topics:
         yield figures.every(findings)
     if Topic.MACHINE in topics:
@@ -223,7 +232,7 @@ def _document(findings: Findings, found: Iterable[Section | None], detail: Detai
         ),
         version=run.version,
     )  # fmt: skip
-    again = run_again(run.over_hosts, run.waiting, run.strangers)
+    again = run_again(run.over_hosts, run.waiting, run.strangers, is_stolen=run.is_stolen)
     return once(at_detail(document, detail), [again])
 
 

@@ -166,7 +166,8 @@ def _compared_causes(cells: Sequence[CausesOfCell]) -> str:
 
 def _differ(cell: CausesOfCell) -> bool:
     """Do two runs name different causes? A cause in doubt is none that is named."""
-    return len({named_cause(one) for one in cell.causes if one is not None and _names(one)}) > 1
+    named = {(one.cause, one.limit) for one in cell.causes if one is not None and _names(one)}
+    return len(named) > 1
 
 
 def _is_named(cell: CausesOfCell) -> bool:

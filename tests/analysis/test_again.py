@@ -1,0 +1,38 @@
+"""What to do about figures in doubt, where the run waited already."""
+
+from __future__ import annotations
+
+import pytest
+
+from concurve.findings.again import run_again
+from concurve.terms import Waiting
+
+BUSY = {"pip": 40.0, "another concurve run": 30.0, "find": 9.0}
+
+
+def waited(**busy: float) -> Waiting:
+    return Waiting(seconds=300.0, before_seconds=65.0, times=2, busy_with=busy)
+
+
+def test_what_the_hypervisor_took_is_no_reason_to_end_a_program() -> None:
+    assert run_again(False, waited(**BUSY), is_stolen=True) == (
+        "The run waited 65 s for quiet, and a longer wait does not help. Run again at another time "
+        "or on another machine, or more --repeats."
+    )
+
+
+@pytest.mark.parametrize(
+    ("busy", "said"),
+    [
+        (BUSY, "End what kept it busy (pip and find),"),
+        (
+            {"another concurve run": 30.0},
+            "Another concurve run took most of the CPU time: measure after its end,",
+        ),
+        ({"pip": 40.0}, "End what kept it busy (pip),"),
+    ],
+)
+def test_another_run_of_the_laboratory_is_waited_for_and_not_ended(
+    busy: dict[str, float], said: str
+) -> None:
+    assert f" {said} or more --repeats." in run_again(False, waited(**busy))
