@@ -13,6 +13,7 @@ from concurve.errors import ConcurveError
 from concurve.report.python_words import python_words
 from concurve.report.store_words import command_words, function_words
 from concurve.store import Store
+from tests.helpers.made import made_run
 
 RUN = "20261128-101112-ab12"
 #: What messages say, with where the store belongs.
@@ -33,6 +34,12 @@ KEPT = [
     "concurve resume last --db saved.db",
     "concurve hosts down FILE",
 ]
+
+
+def with_run(file: Path) -> None:
+    store = Store(str(file))
+    made_run(store, lambda threads: 1.0, threads=(1, 2))
+    store.close()
 
 
 @pytest.mark.parametrize(("text", "said"), COMMANDS)
@@ -64,7 +71,7 @@ def test_the_command_line_names_the_store_that_was_given(
 ) -> None:
     monkeypatch.setenv("CONCURVE_DB", str(tmp_path / "default.db"))
     for name in ("default.db", "k2.db"):
-        Store(str(tmp_path / name)).close()
+        with_run(tmp_path / name)
 
     def refused(*argv: str) -> str:
         monkeypatch.setattr(sys, "argv", ["concurve", "show", RUN, *argv])
@@ -81,7 +88,7 @@ def test_an_error_in_python_names_the_store_and_has_no_other_error_behind_it(
     tmp_path: Path,
 ) -> None:
     place = str(tmp_path / "k.db")
-    Store(place).close()
+    with_run(Path(place))
     with pytest.raises(ConcurveError) as error:
         concurve.load(RUN, db=place)
     assert f'concurve.runs(db="{place}")' in error.value.remedy
