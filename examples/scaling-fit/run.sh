@@ -11,7 +11,7 @@ measure() { # NAME LEVELS
 }
 
 measure small 1,2,3,4,6,8
-concurve export small --format csv -o small.csv
+concurve export small --format trials -o small.csv
 # On a busy machine no row may be fit to be used: then it is refused.
 if ! concurve fit small.csv --x workers --y rate_per_second --predict 16 2>refusal.txt; then
     cat refusal.txt

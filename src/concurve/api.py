@@ -47,6 +47,7 @@ from concurve.report.csv import cell_rows, trial_rows
 from concurve.report.progress import Progress
 from concurve.report.python_words import HOOKS, PARAMETERS, python_words
 from concurve.report.sections.run import brief_run_document, glance_document
+from concurve.report.store_words import function_words
 from concurve.results import (
     BestFinding,
     Chart,
@@ -82,6 +83,9 @@ _GROUPS_NAMED = 3
 #: A command as a list of texts; or as a text that is split as a shell would.
 Command = Sequence[str] | str
 
+#: Options of ``concurve fit`` that name columns of a file, and how they are read.
+_COLUMNS = ("x", "y", "r", "time", "where", "think_time")
+
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
@@ -107,6 +111,13 @@ def _known_keywords(
 
 def _meant(name: str, keywords: Sequence[str]) -> str:
     """The parameter that was meant: a near one, or one that the option of that name has here."""
+    if name in _COLUMNS and "throughput" in keywords:
+        return (
+            'the columns themselves: concurve.fit(frame["threads"], frame["rps"]), of times '
+            '1 / frame["seconds"]'
+        )
+    if name == "predict" and not keywords:
+        return "concurve.fit(workers, throughput, predict=[N]) predicts at any N"
     other = PARAMETERS.get(name.replace("_", "-"), "")
     if other in keywords:
         return did_you_mean(other)
@@ -120,8 +131,9 @@ class Run:
     """A stored run. ``print(run)`` gives what ``concurve show`` does; a notebook shows its answer,
     its chart and its figures."""
 
-    def __init__(self, store: Store, id_: str) -> None:
+    def __init__(self, store: Store, id_: str, db: str | None = None) -> None:
         self._store = store
+        self._db = db
         self.id = id_
 
     @property
@@ -143,11 +155,12 @@ class Run:
             RunError: no trial has that indicator, which direction is better is not known, or
                 ``where`` names no group of settings that are compared.
         """
-        with _in_python():
+        with _in_python(db=self._db):
             found = findings_of(self._store, self._store.find_run(self.id), indicator)
             named = [BestFinding.of(item, found) for item in found.best]
             return _best_where(named, indicator, where or {})
 
+    @_known_keywords
     def explain(self) -> Explanation:
         """Where the time of an operation goes in each cell, and what limits it; as
         ``concurve explain``.
@@ -157,6 +170,7 @@ class Run:
         """
         return Explanation.showing(explain_run(self._store, self._store.find_run(self.id)))
 
+    @_known_keywords
     def models(self) -> tuple[ScalingFinding, ...]:
         """The scaling models of each group of cells that differ in the work factor only, or why
         there are none; as ``concurve show --models``."""
@@ -202,7 +216,7 @@ class Run:
         Raises:
             ConcurveError: the levels cannot be compared.
         """
-        with _in_python():
+        with _in_python(db=self._db):
             options = Options(indicators=tuple(indicators), effect=effect, in_doubt=in_doubt)
             found = compare_levels(self.findings, factor, (str(base), str(new)), options)
             return Comparison.showing(found)
@@ -224,7 +238,7 @@ class Run:
             ConcurveError: the machine does not allow it, the run failed, or its trials have used up
                 ``max_time``.
         """
-        with _in_python(secrets):
+        with _in_python(secrets, self._db):
             check_marked(secrets, ())
             asked = quiet.asked_quiet(wait_quiet, measure_anyway)
             allowed = None if max_time is None else parse_duration(max_time, "--max-time")
@@ -273,11 +287,13 @@ class Run:
     def __str__(self) -> str:
         found = figures_of(self._store, self._store.find_run(self.id), brief=True)
         return text_of(
-            brief_run_document(found.findings, limits=found.limits, outputs=found.outputs)
+            brief_run_document(found.findings, limits=found.limits, outputs=found.outputs),
+            _hidden_place(self._db),
         )
 
     def _repr_html_(self) -> str:
-        return html_of(glance_document(*glance_of(self._store, self._store.find_run(self.id))))
+        found = glance_of(self._store, self._store.find_run(self.id))
+        return html_of(glance_document(*found), place=_hidden_place(self._db))
 
 
 @_known_keywords
@@ -320,7 +336,7 @@ def run(
     Raises:
         ConcurveError: the study or the machine does not allow it, or the run failed.
     """
-    with _in_python(secrets):
+    with _in_python(secrets, db):
         _mark_levels(secrets, levels or {})
         asked = quiet.asked_quiet(wait_quiet, measure_anyway)
         target, server, counters = map(_hidden_command, (target, server, counters))
@@ -431,17 +447,17 @@ def load(name: str = "last", db: str | None = None) -> Run:
     Raises:
         StoreError: none or several fit.
     """
-    with _in_python():
+    with _in_python(db=db):
         store = Store.existing(_hidden_place(db))
-        return Run(store, store.find_run(name).id)
+        return Run(store, store.find_run(name).id, db)
 
 
 @_known_keywords
 def runs(study: str | None = None, db: str | None = None) -> list[Run]:
     """The stored runs, the newest last."""
-    with _in_python():
+    with _in_python(db=db):
         store = Store.existing(_hidden_place(db))
-        return [Run(store, row.id) for row in store.runs(study)]
+        return [Run(store, row.id, db) for row in store.runs(study)]
 
 
 @_known_keywords
@@ -461,7 +477,7 @@ def compare(
     Raises:
         ConcurveError: the runs cannot be compared.
     """
-    with _in_python():
+    with _in_python(db=db):
         sides = [run if isinstance(run, Run) else load(run, db) for run in (base, new)]
         options = Options(
             indicators=tuple(indicators),
@@ -486,7 +502,7 @@ def history(
     Raises:
         ConcurveError: no such run or indicator.
     """
-    with _in_python():
+    with _in_python(db=db):
         store = Store.existing(_hidden_place(db))
         return History.showing(history_of_stored(store, study, indicator, across_machines))
 
@@ -500,8 +516,9 @@ def fit(
     cpus: float | None = None,
     confidence: float = 0.95,
 ) -> Fit:
-    """Scaling models of measured numbers, one pair for each trial; as ``concurve fit``. For the
-    times of a fixed piece of work, ``throughput`` is 1 / time.
+    """Scaling models of measured numbers, one pair for each trial; as ``concurve fit``, which reads
+    them from columns of a file. For the times of a fixed piece of work, ``throughput`` is 1 / time.
+    ``expectations`` of the result are the predictions at the numbers of workers of ``predict``.
 
     Raises:
         ConcurveError: the numbers cannot be fitted.
@@ -545,7 +562,7 @@ def _measure(
             waiting = held.enter_context(_quiet_machine(wait, head, told_of_waits))
             head = msgspec.structs.replace(head, waiting=waiting)
         Runner(head, store, LocalEngine(), progress=told, site=this_machine()).start()
-    return Run(store, head.id)
+    return Run(store, head.id, db)
 
 
 def _quiet_machine(
@@ -656,9 +673,10 @@ def _beside(
 
 
 @contextmanager
-def _in_python(secrets: Sequence[str] = ()) -> Iterator[None]:
-    """Errors name parameters of functions where the command line has options. Secrets are known
-    from here on, those of the environment and those that are marked, and no error holds one."""
+def _in_python(secrets: Sequence[str] = (), db: str | None = None) -> Iterator[None]:
+    """Errors name parameters of functions where the command line has options, and the store that
+    was given. Secrets are known from here on, those of the environment and those that are marked,
+    and no error holds one."""
     if isinstance(secrets, str):
         raise StudyError("secrets: a text instead of a list of names", '["API_TOKEN"]')
     KNOWN.add_environment()
@@ -667,5 +685,7 @@ def _in_python(secrets: Sequence[str] = ()) -> Iterator[None]:
     try:
         yield
     except ConcurveError as error:
-        error.reword(lambda text: python_words(KNOWN.hide(text)))
-        raise
+        place = _hidden_place(db)
+        error.reword(lambda text: function_words(python_words(KNOWN.hide(text)), place))
+        # The message says what failed; where it was noticed inside says no more to a user.
+        raise error from None

@@ -34,6 +34,7 @@ _NUMBER = re.compile(
 )
 #: One separator for thousands that may be a decimal comma as well.
 _ONE_COMMA = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _PREFIXES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 _PLAIN = "write plain numbers, such as 1200 or 1.2e3"
 #: All values of a column that holds several curves: its rows are replicates.
@@ -49,6 +50,11 @@ _OWN = ({"cell", "status", "trials", "in_doubt"}, {"cell", "block", "used", "in_
 
 #: What ends the factors in such a table.
 _AFTER_FACTORS = {"status", "block"}
+
+_NO_TRIALS = (
+    "This table has a row a cell, and no trials: how far they spread is not seen. concurve export "
+    "RUN --format trials has a row a trial."
+)
 
 _IN_DOUBT = "in doubt (--in-doubt takes them)"
 
@@ -137,12 +143,26 @@ def read_table(
         ]
         _check_one_curve(kept, heading, others, columns, is_own, file)
     in_doubt = sum(_is_in_doubt(heading, cells) for _, cells in kept) if is_own else 0
+    without = _NO_TRIALS if one_curve and _has_no_trials(heading, kept) else ""
     units = [column.said for column in read.values()]
     return OwnRows(
         columns,
-        tuple(filter(None, (said, _taken(in_doubt, len(kept)), *units))),
+        tuple(filter(None, (said, _taken(in_doubt, len(kept)), without, *units))),
         frozenset(name for name, column in read.items() if column.is_in_seconds),
     )
+
+
+def names_in(file: Path) -> list[str]:
+    """The names of the columns of a table, from its first line.
+
+    Raises:
+        ConcurveError: the file cannot be read, or is empty.
+    """
+    lines = _lines(_text(file))
+    if not lines:
+        raise ConcurveError(f"{file} is empty", "a first line with names, then a line a trial")
+    [(_, cells)] = _rows(lines[:1], _separator(lines, ()), file)
+    return [name.strip() for name in cells if name.strip()]
 
 
 def _is_chosen(cells: list[str], chosen: Mapping[int, str]) -> bool:
@@ -234,6 +254,14 @@ def _why_not(heading: list[str], cells: list[str], places: dict[str, int], doubt
 def _is_in_doubt(heading: list[str], cells: list[str]) -> bool:
     row = dict(zip(heading, (cell.strip() for cell in cells), strict=False))
     return row.get("in_doubt") == "yes"
+
+
+def _has_no_trials(heading: list[str], rows: Sequence[tuple[int, list[str]]]) -> bool:
+    """Is it our table of cells, and has a cell more than the one trial that its row could be?"""
+    if not _OWN[0] <= set(heading):
+        return False
+    at = heading.index("trials")
+    return any(at < len(cells) and cells[at].strip() not in ("", "0", "1") for _, cells in rows)
 
 
 def _left_out(reasons: dict[str, int]) -> str:
@@ -350,10 +378,20 @@ def _place(name: str, heading: list[str], file: Path) -> int:
         )
     if name in heading:
         return heading.index(name)
+    if all(map(_is_plain, heading)):
+        raise ConcurveError(
+            f"{file} has no column {name!r}: its first line holds numbers, not names",
+            f"add a line with names above it, such as {_example(len(heading))}",
+        )
     lower = {column.lower(): column for column in heading}
     near = nearest(name.lower(), lower)
     remedy = meant(name, heading) if near is None else did_you_mean(lower[near])
     raise ConcurveError(f"{file} has no column {name!r}", remedy)
+
+
+def _example(columns: int) -> str:
+    """A first line for so many columns."""
+    return ",".join(["clients", "tps", *(f"column{at}" for at in range(3, columns + 1))][:columns])
 
 
 class _Column(NamedTuple):
@@ -431,6 +469,10 @@ def _number(text: str, unit: str, factor: float, separator: str, where: str) -> 
 
 def _remedy(text: str) -> str:
     found = _NUMBER.fullmatch(text)
+    if not any(character.isdigit() for character in text):
+        return f"leave out lines without a measurement; else {_PLAIN}"
+    if _DECIMAL_COMMA.fullmatch(text):
+        return f"write {text.replace(',', '.')}: a comma is read as a separator of thousands"
     if found and found[1] and found[2]:
         return f"{_PLAIN}; a unit or a prefix is read where all rows have the same"
     return _PLAIN

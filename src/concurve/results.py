@@ -19,6 +19,7 @@ from concurve.report import console, csv, document, terminal
 from concurve.report.document import Detail, Document
 from concurve.report.format import clean
 from concurve.report.python_words import python_words
+from concurve.report.store_words import function_words
 from concurve.terms import Level
 
 if TYPE_CHECKING:
@@ -66,18 +67,23 @@ def frame_of(table: csv.Rows) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(missing, float))
 
 
-def text_of(shown: Document) -> str:
-    """A document as a terminal shows it, at its width, with advice in the words of Python."""
-    said = document.reworded(shown, python_words)
+def text_of(shown: Document, place: str | None = None) -> str:
+    """A document as a terminal shows it, at its width, with advice in the words of Python that
+    names the ``place`` of the store, if that is not the default one."""
+    said = _in_python(shown, place)
     return console.as_text(lambda width: terminal.lines(said, width))
 
 
-def html_of(shown: Document, picture_max: float | None = None) -> str:
-    """A document as the output of a notebook's cell, with advice in the words of Python."""
+def html_of(shown: Document, picture_max: float | None = None, *, place: str | None = None) -> str:
+    """A document as the output of a notebook's cell, with the same advice."""
     from concurve.report.html import to_output  # takes long to load
 
-    said = document.reworded(shown, python_words)
+    said = _in_python(shown, place)
     return to_output(said) if picture_max is None else to_output(said, picture_max)
+
+
+def _in_python(shown: Document, place: str | None) -> Document:
+    return document.reworded(shown, lambda text: function_words(python_words(text), place))
 
 
 def _fields(found: Any) -> dict[str, Any]:
@@ -156,7 +162,8 @@ class History(Shown, history.History, frozen=True, kw_only=True):
 
 
 class Fit(Shown, fit.Fit, frozen=True, kw_only=True):
-    """Scaling models of measured numbers; ``frame()`` has one row a parameter of a model."""
+    """Scaling models of measured numbers; ``frame()`` has one row a parameter of a model,
+    ``expectations`` are the predictions."""
 
     def _document(self, detail: Detail) -> Document:
         from concurve.report.sections.fit import fit_document

@@ -47,7 +47,7 @@ REFUSED = [
     ("n,x\n1,1.5\n2,1,9\n", "line 3: 3 cells", "1.5 for 1,5"),
     ("n;x\n1;1;2\n", "line 2: 3 cells", "one cell a name"),
     ("n;x\n1;996\n2;1,906\n", "'1,906' may be 1906 or 1.906", "write 1906, or 1.906"),
-    ("n;x\n1;996\n2;1,9\n", "'1,9' is not a number", "1200"),
+    ("n;x\n1;996\n2;1,9\n", "'1,9' is not a number", "write 1.9"),
     ("n,x\n1,900\n2,1.9k\n", "'1.9k' is not a number", "where all rows have the same"),
     ("n,x\n1,900/min\n2,1900/min\n", "'900/min' is not a number", "plain numbers"),
     ("n,x\n1,5m\n2,4m\n", "'5m' is not a number", "plain numbers"),
@@ -169,7 +169,7 @@ CPUS = {1: 1000, 2: 1990, 4: 3900, 6: 5800, 8: 7600, 9: 7700, 10: 7500}
 def test_cpus_that_are_used_up_end_the_predictions_and_not_the_report(tmp_path: Path) -> None:
     file = written(tmp_path, "n,x\n" + "".join(f"{n},{x}\n" for n, x in CPUS.items()))
     text = " ".join(fit(file, *COLUMNS, "--cpus", "8", "--predict", "6,32").split())
-    assert "at N = 9 and 10 more workers share them, and no model is fitted there" in text
+    assert "at N = 9 and 10 more workers would share them, and no model is fitted there" in text
     assert "Nothing is predicted beyond N = 8, so not at N = 32." in text
     found = fit_json(file, *COLUMNS, "--cpus", "8", "--predict", "6,32")
     assert [item["n"] for item in found["predictions"]] == [6]
@@ -212,3 +212,47 @@ def test_the_unit_of_a_response_time(name: str, cells: str, told: str, tmp_path:
     found = " ".join(said.split())
     assert told in found
     assert ("the unit of its name" in found) is told.startswith("the unit of its name")
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "message"),
+    [
+        ("1,500.0\n2,900\n4,1500\n", COLUMNS, "its first line holds numbers, not names"),
+        ("1,500.0\n2,900\n4,1500\n", COLUMNS, "such as clients,tps"),
+        ("workers,rate\n1,10\n2,19\n4,35\n", (), "has the columns workers, rate"),
+        ('n,x\n1,"500,0"\n2,900\n4,1500\n', COLUMNS, "write 500.0: a comma is read as"),
+        ("n;x\n1;500,0\n2;900\n4;1500\n", COLUMNS, "write 500.0: a comma is read as"),
+        ("n,x\n1,500\n2,n/a\n4,1500\n", COLUMNS, "leave out lines without a measurement"),
+    ],
+)
+def test_a_refusal_says_what_to_write(
+    text: str,
+    arguments: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    error = refusal(capsys, monkeypatch, written(tmp_path, text), *arguments)
+    assert message in " ".join(error.split())
+
+
+@pytest.mark.parametrize(("trials", "is_told"), [(3, True), (1, False)])
+def test_a_table_of_cells_says_that_it_has_no_trials(
+    trials: int, is_told: bool, tmp_path: Path
+) -> None:
+    rows = "".join(
+        f"{at},{n},measured,{trials},0,no,{x}\n" for at, (n, x) in enumerate(CURVE.items())
+    )
+    file = written(tmp_path, f"cell,n,status,trials,set_aside,in_doubt,x\n{rows}")
+    said = " ".join(fit(file, *COLUMNS).split())
+    assert ("concurve export RUN --format trials has a row a trial" in said) is is_told
+
+
+def test_a_figure_far_off_withholds_the_prediction(tmp_path: Path) -> None:
+    file = written(tmp_path, "n,x\n1,100\n2,195\n4,38.1\n8,700\n12,1000\n16,1250\n")
+    text = " ".join(fit(file, *COLUMNS, "--predict", "32").split())
+    assert "where its neighbours suggest about 370" in text
+    assert "Nothing is predicted beyond N = 16, so not at N = 32." in text
+    assert fit_json(file, *COLUMNS, "--predict", "32")["predictions"] == []

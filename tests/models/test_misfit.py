@@ -143,3 +143,20 @@ def test_a_flat_curve_of_single_trials_is_flat() -> None:
     result = fit_all(EIGHT, x)
     assert "is flat at" in said(result)
     assert "repeat each level" not in " ".join(result.warnings)
+
+
+def test_a_mistyped_figure_withholds_the_law() -> None:
+    """One point 500 % off leaves nothing to be said of the rest."""
+    result = fit_all([1, 2, 4, 8, 12, 16], [100, 195, 38.1, 700, 1000, 1250])
+    assert result.misfit is not None and result.misfit.n == 4
+    assert "grows with the number of workers" not in said(result)
+
+
+def test_trials_that_spread_widely_are_no_misfit() -> None:
+    rng = np.random.default_rng(68)
+    n = np.repeat(EIGHT, 3)
+    curves = [(n, 1000 * n * np.exp(rng.normal(0, 0.8, len(n)))) for _ in range(20)]
+    results = fit_many(curves)
+    far = [max(abs(np.log(r.throughput) - np.log(1000 * EIGHT))) > np.log(2) for r in results]
+    assert sum(far) >= 5
+    assert sum(result.misfit is not None for result in results) <= 2

@@ -261,7 +261,9 @@ def test_few_levels_leave_models_out_with_the_reason() -> None:
     assert set(result.left_out) == {"amdahl_cap", "usl", "usl_log", "usl_sqrt"}
     assert "too few" in result.left_out["usl"]
     assert result.criterion == "gcv"
-    assert any("too few to choose a model by AICc" in warning for warning in result.warnings)
+    assert any(
+        "too few to choose a model with confidence" in warning for warning in result.warnings
+    )
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,18 @@ def test_levels_beyond_used_up_cpus_are_set_apart() -> None:
 def test_one_cpu_is_used_up() -> None:
     within = within_cpus([1, 2, 4, 8, 16, 32.0], [10.0] * 6, 1)
     assert within.n.tolist() == [1]
-    assert within.said.startswith("The one CPU is used up")
+    assert within.said.startswith("The one CPU is taken as used up")
+
+
+def test_cpus_whose_use_was_not_seen_are_taken_as_used_up() -> None:
+    n, x = [4, 8, 16, 20, 24.0], [40, 80, 160, 175, 181.0]
+    said = within_cpus(n, x, 16).said
+    assert "The 16 CPUs are taken as used up, because throughput grows by only 13 %" in said
+    assert "beyond N = 16: at N = 20 and 24 more workers would share them" in said
+    seen = within_cpus(n, x, 16, {20: 15.9, 24: 15.9}).said
+    assert "The 16 CPUs are used up: at N = 20 and 24" in seen and "taken as" not in seen
+    falling = within_cpus(n, [40, 80, 160, 150, 140.0], 16).said
+    assert "because throughput is not above that at N = 16" in falling
 
 
 def test_workers_that_sleep_scale_beyond_the_cpus() -> None:

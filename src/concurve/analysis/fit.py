@@ -168,6 +168,11 @@ def notes_of(
             f"Rows of the same {n_name} are replicates: {result.trials} trials at "
             f"{len(result.levels)} levels."
         )
+    if result.criterion == "gcv":
+        notes.append(
+            "The levels are too few for AICc: the choice of a model and its weight rest on "
+            "generalised cross-validation."
+        )
     if is_time:
         notes.append(f"{x_name} is a time: throughput is 1/{x_name}.")
     if derived in ("N", "X"):

@@ -61,7 +61,7 @@ def _odd_level(curve: Sequence[tuple[float, float]], n_name: str, x_name: str) -
     if abs(math.log(figure) - told) < math.log(_ODD):
         return ""
     return (
-        f"At {n_name} = {level:g} {x_name} is {_shown(figure)}, where its neighbours let expect "
+        f"At {n_name} = {level:g} {x_name} is {_shown(figure)}, where its neighbours suggest "
         f"about {in_digits(math.exp(min(told, _LARGEST)), 2)}: {_ASK}"
     )
 

@@ -12,7 +12,14 @@ from collections.abc import Sequence
 
 import click
 
-from concurve.cli.streams import OutputError, exit_code_of, say, take_over_streams
+from concurve.cli.streams import (
+    OutputError,
+    exit_code_of,
+    name_store,
+    say,
+    take_over_streams,
+    with_store,
+)
 from concurve.errors import ConcurveError
 from concurve.interruption import handled, interrupt
 from concurve.version import __version__
@@ -104,6 +111,7 @@ def main() -> None:
 
 def _run() -> int:
     """Run the verb; the exit code. Errors are said."""
+    name_store(None)
     try:
         _hide_secrets()
         app(standalone_mode=False)
@@ -118,7 +126,7 @@ def _run() -> int:
         say(shown.getvalue().rstrip())
         return error.exit_code
     except ConcurveError as error:
-        say(f"concurve: {error}")
+        say(with_store(f"concurve: {error}"))
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         say("concurve: stopped")

@@ -30,6 +30,8 @@ Examples:
 With --r, any two of N, X and R give the third by Little's law; all three must agree within 5 %.
 """
 
+#: A message lists so many columns.
+_NAMES_MOST = 12
 _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 
 
@@ -199,15 +201,16 @@ def _numbers(
 ) -> Numbers:
     """The requested columns, completed and checked by Little's law."""
     from concurve.analysis.fit import Numbers, falls_as_times_do
-    from concurve.columns import read_table
+    from concurve.columns import names_in, read_table
     from concurve.definition.units import time_by_name
     from concurve.models import little
 
     names = [name for name in (n, x, r) if name is not None]
     if len(names) < 2:
+        there = _short([name for name in names_in(file) if name not in names])
         raise ConcurveError(
             "two columns are needed: --x with the number of workers, and --y or --r",
-            "for example --x threads --y requests_per_second",
+            f"for example --x threads --y requests_per_second; {file} has the columns {there}",
         )
     if len(set(names)) < len(names):
         raise ConcurveError(f"one column twice: {', '.join(names)}", "a different column for each")
@@ -255,6 +258,11 @@ def _numbers(
     return Numbers(
         law.n.tolist(), law.x.tolist(), n or "N", x or "throughput", False, law.derived, told
     )
+
+
+def _short(names: list[str]) -> str:
+    """Names as a list; a table by concurve export has a hundred."""
+    return ", ".join([*names[:_NAMES_MOST], *(["…"] if len(names) > _NAMES_MOST else [])])
 
 
 def _unit_of(name: str, first: float) -> tuple[float, tuple[str, ...]]:

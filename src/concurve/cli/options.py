@@ -29,9 +29,19 @@ class _File(click.Path):
 #: The type of an option or argument that names a file.
 FILE_TYPE = _File(path_type=Path, dir_okay=False)
 
+
+def _keep_store(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """What is printed names the store that was given."""
+    from concurve.cli.streams import name_store
+
+    name_store(value)
+    return value
+
+
 db = click.option(
     "--db",
     metavar="FILE|URL",
+    callback=_keep_store,
     help="Store: a SQLite file or postgresql://… (default: CONCURVE_DB, else a file in "
     "~/.local/share/concurve).",
 )

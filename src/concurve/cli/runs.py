@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from concurve.cli import options
+from concurve.cli.streams import with_store
 from concurve.definition.units import format_count
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _why(row: RunRow | CampaignRow) -> str:
     """The reason of a state, and for what was interrupted the command that goes on."""
     from concurve.store.rows import INTERRUPTED
 
-    resume = f"; concurve resume {row.id}" if row.state == INTERRUPTED else ""
+    resume = with_store(f"; concurve resume {row.id}") if row.state == INTERRUPTED else ""
     return f"{_short(row.reason)}{resume}"
 
 

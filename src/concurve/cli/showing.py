@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from concurve.cli.kept import place_of
-from concurve.cli.streams import say
+from concurve.cli.streams import say, with_store
 from concurve.report import terminal
 from concurve.report.console import print_lines
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: How many threads numpy's linear algebra has; read when it is imported.
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+#: A command as reports have it.
+_COMMAND = "concurve show last"
 
 
 def note(text: str) -> None:
@@ -43,7 +45,14 @@ def note_fallen(option: str, levels: str) -> None:
 
 def print_document(document: Document, report: Path | None = None) -> None:
     """Print a document; ``report`` is the file of the whole report that was written, if any."""
-    terminal.show(document, sys.stdout, str(report) if report else None)
+    terminal.show(_named(document), sys.stdout, str(report) if report else None)
+
+
+def _named(document: Document) -> Document:
+    """The document with the store that was given in its commands."""
+    from concurve.report.document import reworded
+
+    return reworded(document, with_store)
 
 
 def show_run(
@@ -67,11 +76,13 @@ def _show_answer(store: Store, row: RunRow, report: Path | None, best_by: str) -
 
     def answer(width: int) -> list[Line]:
         trials = store.trials(row.id)
-        place = place_of(store, row, trials, (best_by, str(width)))
+        # The commands in it name the store.
+        place = place_of(store, row, trials, (best_by, str(width), with_store(_COMMAND)))
         kept = None if place is None else place.read()
         if kept is not None:
             return kept
-        found = list(terminal.lines(_run_document(store, row, best_by, (), trials), width))
+        document = _named(_run_document(store, row, best_by, (), trials))
+        found = list(terminal.lines(document, width))
         if place is not None:
             place.write(found)
         return found

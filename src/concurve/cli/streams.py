@@ -18,6 +18,10 @@ EXIT_NO_READER = 141
 _hide: list[Callable[[str], str]] = []
 
 
+#: The store that was given by ``--db``; set by :func:`name_store`.
+_store: list[str] = []
+
+
 class OutputError(Exception):
     """Standard output cannot be written. No ``OSError``, since click ends those of a pipe itself,
     with the exit code 1."""
@@ -74,6 +78,21 @@ def take_over_streams() -> None:
 def hide_in_output(hide: Callable[[str], str]) -> None:
     """Print every text as ``hide`` returns it. Only verbs that may meet secrets pay for it."""
     _hide[:] = [hide]
+
+
+def name_store(place: str | None) -> None:
+    """Name this store in the commands of all messages and reports; ``None`` is the default one,
+    which no command need name."""
+    _store[:] = [place] if place else []
+
+
+def with_store(text: str) -> str:
+    """The text with the store that was given in each of its commands."""
+    if not _store:
+        return text
+    from concurve.report.store_words import command_words
+
+    return command_words(text, _store[0])
 
 
 def tell_bytes(content: bytes) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from concurve import words
 from concurve.models.model import Floats
 
 #: A share of the granted CPUs in use from which they are used up.
@@ -68,7 +69,8 @@ def within_cpus(
     if not apart:
         return Within(levels, rates, "")
     kept = ~np.isin(levels, apart)
-    return Within(levels[kept], rates[kept], _said(levels, rates, apart, cpus))
+    seen = used is not None and all(level in used for level in apart)
+    return Within(levels[kept], rates[kept], _said(levels, rates, apart, cpus, seen=seen))
 
 
 def _used_up_at(top: float, cpus: float) -> str:
@@ -82,7 +84,9 @@ def _own(cpus: float) -> str:
     return "The one CPU is" if cpus == 1 else f"The {cpus:g} CPUs are"
 
 
-def _said(levels: Floats, rates: Floats, apart: Sequence[float], cpus: float) -> str:
+def _said(levels: Floats, rates: Floats, apart: Sequence[float], cpus: float, *, seen: bool) -> str:
+    """Which levels are set apart, and why. Only CPU use that was ``seen`` shows that CPUs are used
+    up; a throughput that no longer grows is taken for it."""
     shared = "it" if cpus == 1 else "them"
     top = apart[-1]
     kept = np.unique(levels[~np.isin(levels, apart)])
@@ -91,10 +95,32 @@ def _said(levels: Floats, rates: Floats, apart: Sequence[float], cpus: float) ->
         last = float(kept[-1])
         ratio = float(np.median(rates[levels == top]) / np.median(rates[levels == last]))
         compared = f"; at N = {top:g} throughput is {ratio:.3g} times that at N = {last:g}"
+    if not seen:
+        return (
+            f"{_own(cpus)} taken as used up, because {_growth(levels, rates, apart, cpus)}: at "
+            f"N = {_listed(apart)} more workers would share {shared}, and no model is fitted there."
+        )
     return (
         f"{_own(cpus)} used up: at N = {_listed(apart)} more workers share {shared}, and no model "
         f"is fitted there{compared}."
     )
+
+
+def _growth(levels: Floats, rates: Floats, apart: Sequence[float], cpus: float) -> str:
+    """``throughput grows by only 13 % beyond N = 16``: from the greatest up to the CPUs to the
+    greatest of the levels set apart."""
+    below = np.unique(levels[levels <= cpus])
+    if not len(below):
+        return "no level is within them"
+
+    def median(level: float) -> float:
+        return float(np.median(rates[levels == level]))
+
+    at = max(below.tolist(), key=median)
+    ratio = max(map(median, apart)) / median(at)
+    if ratio <= 1:
+        return f"throughput is not above that at N = {at:g}"
+    return f"throughput grows by only {words.in_percent(ratio - 1)} % beyond N = {at:g}"
 
 
 def _listed(values: Sequence[float]) -> str:

@@ -5,11 +5,13 @@ need not come in runs. Two straight pieces in logarithms, with a jump between th
 best, are cruder than every model on the curves that these describe. Where the pieces are closer by
 more than their own scatter explains (F test), no model describes the curve. So it is where no model
 is as close as the trials' spread allows, or where residuals come in runs, and the greatest residual
-is large. Checked on simulated curves of every family: docs/method/models.md.
+is large; and where a level is missed by a factor that only a mistyped figure has. Checked on
+simulated curves of every family: docs/method/models.md.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,6 +26,9 @@ from concurve.models.predict import curve_of
 _MATTERS = 0.05
 #: The same where no pieces show what the shape is instead.
 _LARGE = 0.1
+#: A level further off than by this factor is described by no model, be it mistyped or true, unless
+#: the trials spread as far.
+_FAR_OFF = math.log(2)
 #: The place of the break is searched for, and yet the test keeps this level: the pieces are rarely
 #: closer than the models.
 _CHANCE = 0.01
@@ -46,7 +51,8 @@ def misfit_of(
     chance = chosen.chance_of_misfit
     by_spread = levels_only and chance is not None and chance < _CHANCE_OF_SPREAD
     in_runs = chosen.chance_of_order < _CHANCE
-    if pieces is None and not (rest[at] > _LARGE and (by_spread or in_runs)):
+    is_far = rest[at] > _FAR_OFF and (chance is None or chance < _CHANCE)
+    if pieces is None and not (is_far or (rest[at] > _LARGE and (by_spread or in_runs))):
         return None
     return Misfit(
         n=float(curve.levels[at]),

@@ -23,6 +23,8 @@ from concurve.models.stated import doubts, growth
 
 #: Runs of residuals of equal sign are reported below this p-value.
 _ORDER = 0.01
+#: A model misses the levels where their trials' spread explains the distance with less chance.
+_MISSED = 0.05
 _LEVELS_WANTED = 8
 #: An end below this share of its value is written as 0.
 _NOTHING_BESIDE = 1e-6
@@ -34,6 +36,8 @@ _FLAT = 1.15
 _DIFFER = 1.02
 #: A model that misses a level with a single trial by more than this share is doubtful.
 _OFF = 0.1
+#: A model that has this share less than the single trial of the greatest level misses the top.
+_ABOVE = 0.05
 #: A slope in logarithms that comes from rounding.
 _NO_SLOPE = 1e-6
 #: A power of N this close to 0 or 1 is told as that.
@@ -73,13 +77,14 @@ def answers(result: FitResult, terms: Terms = _RATES) -> tuple[str, ...]:
 
 
 def in_words(result: FitResult) -> str:
-    """The chosen model with what is stated of its parameters: ``USL: α = 0.03 (0.02 to 0.04)``;
-    empty where they mean nothing."""
+    """The chosen model with what is stated of the parameters that it has: ``USL: α = 0.03 (0.02 to
+    0.04)``; empty where they mean nothing."""
     if result.misfit is not None or _is_flat(result):
         return ""
     found = [
         f"{_SIGNS[name]} = {_between(name, figure)}{_unit(figure.unit)}"
         for name, figure in result.stated.parameters.items()
+        if name in result.best.parameters
     ]
     return f"{_capital(result.best.title)}: {', '.join([*found[1:], found[0]])}."
 
@@ -157,7 +162,7 @@ def _power(exponent: float) -> str:
 
 def _greatest(result: FitResult, terms: Terms) -> str:
     """``The greatest throughput measured is 8,000, at N = 8.``"""
-    at = max(range(len(result.levels)), key=lambda number: result.throughput[number])
+    at = _top(result)
     which = "shortest" if terms.is_time else "greatest"
     return (
         f"The {which} {terms.name} measured is {terms.figure(result.throughput[at])}, at "
@@ -209,6 +214,9 @@ def _limit(result: FitResult, terms: Terms) -> str:
     grows = growth([result.model(name) for name in result.stated.models], result.levels)
     if grows > 0:
         return f"{_faster(min(result.levels), top)}: no limit is shown."
+    fallen = "" if _is_any_cost_shown(result) else _fallen(result, terms)
+    if fallen:
+        return fallen
     if best.name == "linear":
         return f"Throughput grows with the number of workers: no bend is seen up to N = {top:g}."
     if "cap" in best.parameters and math.isfinite(best.parameters["cap"].value):
@@ -288,6 +296,73 @@ def _is_shown(result: FitResult, name: str) -> bool:
     return figure is not None and figure.low is not None and figure.low > 0
 
 
+def _is_any_cost_shown(result: FitResult) -> bool:
+    """Does the chosen model show a limit: a cost of its own, or a cap with both ends?"""
+    cap = result.stated.parameters.get("cap")
+    is_capped = cap is not None and cap.high is not None and math.isfinite(cap.high)
+    own = [name for name, _ in _at(result.best, max(result.levels))]
+    return is_capped or any(_is_shown(result, name) for name in own)
+
+
+def _fallen(result: FitResult, terms: Terms) -> str:
+    """That throughput was measured to fall, whatever the models leave open; empty where the last
+    level is not shown to lie below the greatest.
+
+    Single trials have no spread of their own, and the models' distance from them is none: there a
+    fall counts that a flat curve does not have.
+    """
+    top = _top(result)
+    greatest, last = result.throughput[top], result.throughput[-1]
+    if _is_single(result):
+        is_below = greatest > _FLAT * last
+    else:
+        told_apart = _is_above(result.centres[top], result.centres[-1])
+        is_below = told_apart and greatest > _DIFFER * last
+    if not is_below:
+        return ""
+    change = greatest / last - 1 if terms.is_time else 1 - last / greatest
+    return (
+        f"{_capital(terms.name)} {'rises' if terms.is_time else 'falls'} beyond "
+        f"N = {result.levels[top]:g}: from {terms.figure(greatest)} to "
+        f"{terms.figure(last)} at N = {result.levels[-1]:g}, by "
+        f"{words.in_percent(change)} %."
+    )
+
+
+def _top(result: FitResult) -> int:
+    """The number of the level with the greatest throughput measured."""
+    return max(range(len(result.levels)), key=lambda at: result.throughput[at])
+
+
+def _is_above(one: Estimate, other: Estimate) -> bool:
+    """Do the intervals leave no doubt that one is above the other?"""
+    return one.low is not None and other.high is not None and one.low > other.high
+
+
+def _around_top(result: FitResult) -> str:
+    """Where the peak is by the measurements alone: between the levels beside the greatest one and
+    those that its trials do not tell from it."""
+    top = _top(result)
+    greatest = result.centres[top]
+    alike = [
+        at
+        for at, figure in enumerate(result.centres)
+        if at == top or not (_is_single(result) or _is_above(greatest, figure))
+    ]
+    before, after = min(alike) - 1, max(alike) + 1
+    levels = result.levels
+    if before < 0 and after == len(levels):
+        return ""
+    if before < 0:
+        return f"By the measurements the peak lies below N = {levels[after]:g}."
+    if after == len(levels):
+        return f"By the measurements the peak lies beyond N = {levels[before]:g}."
+    return (
+        f"By the measurements the peak lies between N = {levels[before]:g} and "
+        f"N = {levels[after]:g}."
+    )
+
+
 def _may_be_0(result: FitResult) -> str:
     """The parameters whose stated intervals hold 0, as a clause. If both do, a line says whether
     both may be 0 at once."""
@@ -355,8 +430,12 @@ def _most(result: FitResult, terms: Terms) -> str:
 
 
 def _superlinear(result: FitResult) -> str:
+    """Superlinear growth, where the parameter and the measurements show it, and a model is close:
+    where a model misses the shape, α below 0 does no more than mend its beginning."""
     alpha = result.stated.parameters.get("alpha")
-    if alpha is None or alpha.high is None or alpha.high >= 0:
+    if alpha is None or not _is_below_0(alpha) or _is_missed(result):
+        return ""
+    if not _rises_per_worker(result):
         return ""
     return (
         f"Superlinear: α = {alpha.value:.3g} is below 0 (at most {alpha.high:.3g}); "
@@ -364,13 +443,42 @@ def _superlinear(result: FitResult) -> str:
     )
 
 
+def _is_below_0(figure: Estimate) -> bool:
+    return figure.high is not None and figure.high < 0
+
+
+def _rises_per_worker(result: FitResult) -> bool:
+    """Is throughput per worker at some level above that of the least, by both intervals?"""
+    least, *others = zip(result.levels, result.centres, strict=True)
+    (lowest, first) = least
+    return first.high is not None and any(
+        figure.low is not None and figure.low / n > first.high / lowest for n, figure in others
+    )
+
+
+def _is_missed(result: FitResult) -> bool:
+    """Does the chosen model miss levels: by more than their trials spread, or, with one trial a
+    level, by a large share?"""
+    chance = result.best.chance_of_misfit
+    by_spread = chance is not None and chance < _MISSED
+    return by_spread or (_is_single(result) and _off(result).most > _OFF)
+
+
 def _peak(result: FitResult, terms: Terms) -> str:
     best, peak = result.best, result.stated.peak
     if peak is not None and (peak.established or "cap" not in best.parameters):
         return peak_sentence(peak, result, terms)
     if "beta" in best.parameters or best.name == "amdahl":
-        return "No peak established."
+        return _not_established("No peak established.", result, terms)
     return ""
+
+
+def _not_established(said: str, result: FitResult, terms: Terms) -> str:
+    """That the models show no peak; where throughput was measured to fall, what the measurements
+    say of its place."""
+    if not _fallen(result, terms):
+        return said
+    return f"The models do not establish the peak. {_around_top(result)}".strip()
 
 
 def peak_sentence(peak: PeakEstimate, result: FitResult, terms: Terms) -> str:
@@ -383,18 +491,46 @@ def peak_sentence(peak: PeakEstimate, result: FitResult, terms: Terms) -> str:
     lowest, second = result.levels[:2]
     low = "–" if peak.n.low is None else f"{peak.n.low:.3g}"
     if not peak.established or peak.n.high is None:
-        return (
+        greatest = result.levels[_top(result)]
+        # The greatest level may have the peak, whatever a model says, unless the curve goes on.
+        if peak.n.low is not None and greatest < min(peak.n.low, result.levels[-1]):
+            low = f"{greatest:.3g}"
+        return _not_established(
             f"No peak established: it may lie anywhere from N = {low} on, "
-            "since a curve without a peak is not excluded."
+            "since a curve without a peak is not excluded.",
+            result,
+            terms,
         )
     falls = result.throughput[0] == max(result.throughput) and peak.n.value < second
     if falls or peak.n.value <= lowest:
         latest = f" (from N = {peak.n.high:.3g} at the latest)" if peak.n.high > lowest else ""
         return f"Throughput falls from N = {lowest:g} on{latest}."
+    if _is_top_missed(peak, result):
+        return (
+            f"{_capital(result.best.title)} misses the top: by the models the peak is at "
+            f"N = {peak.n.value:.3g} ({low} to {peak.n.high:.3g}). {_greatest(result, terms)} "
+            f"{_around_top(result)}"
+        ).strip()
     place = f"Peak at N = {peak.n.value:.3g} ({low} to {peak.n.high:.3g})"
     if peak.throughput.value < max(result.throughput):
         return f"{place}. {_greatest(result, terms)}"
     return f"{place} with a {terms.name} of {terms.figure(peak.throughput.value)}."
+
+
+def _is_top_missed(peak: PeakEstimate, result: FitResult) -> bool:
+    """Is the level with the greatest throughput outside the interval of the peak, and above the
+    chosen curve by more than its trials explain? Single trials tell no such chance: there a share
+    counts that matters."""
+    at = _top(result)
+    level, figure = result.levels[at], result.centres[at]
+    if peak.n.high is None or (peak.n.low or 0) <= level <= peak.n.high:
+        return False
+    if level == result.levels[-1] < peak.n.value:
+        return False
+    fitted = float(curve_of(result.best, [level])[0])
+    if _is_single(result):
+        return figure.value > (1 + _ABOVE) * fitted
+    return figure.low is not None and figure.low > fitted
 
 
 def warnings(result: FitResult) -> tuple[str, ...]:
@@ -404,7 +540,7 @@ def warnings(result: FitResult) -> tuple[str, ...]:
     best = result.best
     title = best.title
     found = []
-    if best.chance_of_misfit is not None and best.chance_of_misfit < 0.05:
+    if best.chance_of_misfit is not None and best.chance_of_misfit < _MISSED:
         found.append(
             f"No model is as close as the trials' spread would allow; {title} misses the "
             "levels, and its intervals are computed from these residuals."
@@ -418,14 +554,22 @@ def warnings(result: FitResult) -> tuple[str, ...]:
         )
     if result.criterion == "gcv":
         found.append(
-            f"{_measured(result)} are too few to choose a model by AICc: the choice rests on "
-            f"generalised cross-validation; measure at {_LEVELS_WANTED} levels or more."
+            f"{_measured(result)} are too few to choose a model with confidence: measure at "
+            f"{_LEVELS_WANTED} levels or more."
         )
     off = _off(result)
     if _is_single(result) and off.most > _OFF:
         found.append(
             f"At N = {off.n:g} {title} is {100 * off.most:.0f} % off: one trial a level does not "
             "tell chance from another shape; repeat each level."
+        )
+    alpha = result.stated.parameters.get("alpha")
+    per_worker = [x / n for n, x in zip(result.levels, result.throughput, strict=True)]
+    # Single trials may rise and not show it: that is no reason to doubt the shape.
+    if alpha is not None and _is_below_0(alpha) and max(per_worker) <= per_worker[0]:
+        found.append(
+            f"α is below 0, although no level has shown more throughput per worker than "
+            f"N = {result.levels[0]:g}: {title} misses the shape, and its parameters mean little."
         )
     rivals = [item.title for item in _rivals(result)]
     if rivals and not (_is_flat(result) or _says_both(result)):

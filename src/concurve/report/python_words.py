@@ -33,6 +33,7 @@ _WORDS = re.compile(
     r"|command line: "
     r"|concurve show [\w-]+ (?=--(?:claims|published|models|all)\b)"
     r"|(?:concurve show [\w-]+ )?--best-by (?P<best>[\w.:-]*\w)"
+    r"|concurve show [\w-]+ --rejected(?P<rejected>)"
     r"|concurve show (?P<shown>[\w-]+)(?= *[,;]| *$)"
     r"|concurve resume (?P<resumed>[\w-]+)(?: --db (?P<place>'[^']*'|[^\s;,']*[^\s;,'.]))?"
     r"(?: --max-time (?P<allowed>[\w.]*\w))?"
@@ -82,6 +83,7 @@ def _loaded(run: str, place: str | None = None) -> str:
 _SAID: dict[str, Callable[[str, re.Match[str]], str]] = {
     "amount": lambda found, _: f"work_amount={found!r}",
     "best": lambda found, _: f'run.best("{found}")',
+    "rejected": lambda found, _: "run.trials()",
     "shown": lambda found, _: f"print({_loaded(found)})",
     "resumed": _resumed,
     "place": _resumed,
