@@ -754,7 +754,8 @@ def _hook_of_a_level() -> Said:
 
     study = small_study(THREE, threads=(1, 2))
     hooks = Hooks(prepare="set threads {threads}")
-    return stored(msgspec.structs.replace(study, hooks=hooks), Recording(change))
+    roles = (Role(name="target", command=("true",)),)
+    return stored(msgspec.structs.replace(study, hooks=hooks, roles=roles), Recording(change))
 
 
 def _warning(

@@ -601,3 +601,12 @@ def test_the_figure_that_is_asked_for_is_answered_by_and_shown(
     assert heading.index("CPU time") < heading.index("speed-up") < heading.index("wall time")
     default = [line.plain for line in lines(brief_run_document(found), 90)]
     assert shown != default
+
+
+def test_settings_with_bases_of_another_group_have_no_fastest_among_them() -> None:
+    """Each cell of mode=b is slower than that of mode=a with as many threads."""
+    found = made_run(
+        Store(), lambda mode, n: (2.0 if mode == "b" else 1.0) / int(n), base={"mode": "a"},
+        mode=("a", "b"), threads=(1, 2, 4),
+    )  # fmt: skip
+    assert "fastest" not in sentences(found)

@@ -81,7 +81,10 @@ def test_cells_with_enough_trials_missed_it_too_where_time_ended_the_run(store: 
     assert "A new run" not in warning(found)
 
 
-@pytest.mark.parametrize(("rules", "cv"), [(FIXED, 0.08), (STAGED, 0.001)])
+CUT = msgspec.structs.replace(FIXED, time_allowed_seconds=0.02)
+
+
+@pytest.mark.parametrize(("rules", "cv"), [(FIXED, 0.08), (CUT, 0.08), (STAGED, 0.001)])
 def test_there_is_no_warning_where_none_is_due(store: Store, rules: Rules, cv: float) -> None:
     """A fixed number of trials asks for no precision."""
     found = made_run(store, float, cv=cv, rules=rules, n=(1, 2))

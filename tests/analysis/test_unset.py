@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from concurve.analysis.unset import Unset, unset_of
-from concurve.definition.study import Hooks, Rules
+from concurve.definition.study import Hooks, Role, Rules
 from concurve.findings.run import TrialFindings
 from concurve.planning.plan import make_plan
 from concurve.wire.record import HookRecord, Output, TrialRecord
@@ -20,10 +20,15 @@ REFUSED = "ERR CONFIG SET failed - can't set immutable config"
 
 
 def unset(
-    hooks: Hooks, hook: str = "prepare", printed: str = REFUSED, **factors: tuple[int, ...]
+    hooks: Hooks,
+    hook: str = "prepare",
+    printed: str = REFUSED,
+    command: tuple[str, ...] = ("redis-benchmark",),
+    **factors: tuple[int, ...],
 ) -> Unset | None:
     study = small_study(Rules(), **(factors or {"io-threads": (1, 4)}))
-    plan = make_plan(msgspec.structs.replace(study, hooks=hooks), "quick", seed=1)
+    load = Role(name="target", command=command)
+    plan = make_plan(msgspec.structs.replace(study, hooks=hooks, roles=(load,)), "quick", seed=1)
     said = HookRecord(hook=hook, stdout=Output(bytes=len(printed), head=printed))
     return unset_of(plan, record(said))
 
@@ -52,6 +57,14 @@ def test_what_the_hook_was_to_set_is_named_with_what_it_printed() -> None:
 )
 def test_other_hooks_leave_the_levels_as_they_are(hooks: Hooks, hook: str, printed: str) -> None:
     assert unset(hooks, hook, printed) is None
+
+
+def test_what_the_command_names_reaches_the_program_all_the_same() -> None:
+    hooks = Hooks(prepare="mkdir out-{io-threads} || true")
+    printed = "mkdir: cannot create directory 'out-1': File exists"
+    assert unset(hooks, printed=printed, command=("serve", "{io-threads}")) is None
+    assert unset(hooks, printed=printed) is not None
+    assert unset(hooks, printed="gcc -Wall -Werror -O2 app.c") is None, "an option, and no error"
 
 
 def test_a_factor_of_one_level_is_none_that_was_to_be_set() -> None:

@@ -160,6 +160,9 @@ WRK = ("wrk", "-c8", "http://127.0.0.1:8080/")
         (("./kv", "--port", "6399"), ("./ask", "-p", "6399", "-n", "9999"), "6399"),
         (("./kv", "--port=7000", "4"), ("./ask", "h", "4"), None),
         (("stress", "-c", "2"), ("./sum", "8080"), None),
+        (("kv", "--sock", "/t/2026/s", "--max", "9000"), ("ask", "/t/2026/s", "-n", "9000"), None),
+        (("./backend", "--port", "9000"), WRK, None),  # the load asks another one
+        (("./kv", "6399"), ("./ask", "6399", "-n", "9999"), "6399"),
     ],
 )
 def test_a_server_that_a_load_connects_to_is_to_be_awaited(

@@ -13,7 +13,7 @@ from concurve.definition.purposes import Purposes
 from concurve.explain.accounts import account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of, further_verdicts
-from concurve.explain.hot import Hot, grew_in, hot_of, is_locking, is_waiting, spun
+from concurve.explain.hot import Hot, grew_in, hot_of, is_locking, is_waiting, place_of, spun
 from concurve.explain.losses import loss_of
 from concurve.explain.verdict import Case
 from concurve.explain.weights import weigh
@@ -447,5 +447,5 @@ def test_a_program_is_named_as_it_was_started(
     server = msgspec.structs.replace(made(threads, 1.0, found, 1.0), pid=FIRST)
     seen = hot_of(server, 10.0)
     assert seen is not None
-    assert [it.file for it in seen.record.listed] == [named, LIBC]
-    assert [it.name for it in seen.record.files] == [named, LIBC]
+    assert [it.file for it in seen.record.listed] == [file, LIBC], "as the base has it"
+    assert place_of([seen], lambda it: bool(it.function)) == f"IOThreadMain ({named})"

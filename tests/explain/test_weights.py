@@ -15,7 +15,7 @@ from concurve.explain.sentences import sentence
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.weights import Weight, outweighed, weigh
 from concurve.findings.cells import CellFindings
-from concurve.findings.explanation import CellExplanation, RunnerUp
+from concurve.findings.explanation import NO_LOSS, CellExplanation, RunnerUp
 from concurve.report.sections.limits import certainty
 from concurve.store import Store
 from tests.explain.test_losses import BASE, cell, joining, worker
@@ -118,12 +118,16 @@ def test_the_thread_time_of_a_server_that_serves_more_is_no_loss() -> None:
     waits = [worker(0.985, futex=0.014)] * 2
     lock = Verdict("lock", "1 % of it blocked on futexes", parts=("futex",))
     more = Case(cell(2, [*waits, joining()], wall=0.54, rss=100 << 20), BASE, True)
-    said = outweighed(more, lock)
+    accounts = [trial._replace(is_go=True) for trial in more.cell.accounts]
+    in_go = more._replace(cell=more.cell._replace(accounts=tuple(accounts)))
+    said = outweighed(in_go, lock)
     assert said.cause == "none" and "of the loss" not in said.words
     assert "it serves 1.85 × as many operations a second all the same" in said.words
-    in_go = [trial._replace(is_go=True) for trial in more.cell.accounts]
-    assert weigh(more._replace(cell=more.cell._replace(accounts=tuple(in_go))), lock) == Weight()
-    assert weigh(more, lock) != Weight()
+    assert said.words.endswith(NO_LOSS), "so it is not said that a cause was not found"
+    assert weigh(in_go, lock) == Weight()
+    either = weigh(in_go, lock._replace(either="imbalance")).runner_up
+    assert either is not None and either.is_indistinct and either.share is None
+    assert weigh(more, lock) != Weight() and "it serves" not in outweighed(more, lock).words
     as_many = Case(cell(2, [*waits, joining()], wall=1.0, rss=100 << 20), BASE, True)
     assert "it serves" not in outweighed(as_many, lock).words
 

@@ -91,6 +91,9 @@ def test_cpus_whose_use_was_not_seen_are_taken_as_used_up() -> None:
     said = within_cpus(n, x, 16).said
     assert "The 16 CPUs are taken as used up, because throughput grows by only 13 %" in said
     assert "beyond N = 16: at N = 20 and 24 more workers would share them" in said
+    # A level beyond the CPUs that is kept counts: up to it throughput grew.
+    said = within_cpus([1, 2, 4, 8, 16.0], [1000, 1900, 3400, 4500, 3600.0], 4).said
+    assert "because throughput is not above that at N = 8" in said
     seen = within_cpus(n, x, 16, {20: 15.9, 24: 15.9}).said
     assert "The 16 CPUs are used up: at N = 20 and 24" in seen and "taken as" not in seen
     falling = within_cpus(n, [40, 80, 160, 150, 140.0], 16).said

@@ -25,6 +25,9 @@ COMMANDS = [
     (f"concurve show {RUN} --models, --all", f"concurve show {RUN} --db k2.db --models, --all"),
     (f"concurve export {RUN} --format csv", f"concurve export {RUN} --db k2.db --format csv"),
     ("concurve runs lists them", "concurve runs --db k2.db lists them"),
+    ("concurve resume c20261128-101112-ab12", "concurve resume c20261128-101112-ab12 --db k2.db"),
+    ("concurve runs c20261128-101112-ab12", "concurve runs --db k2.db c20261128-101112-ab12"),
+    ("concurve compare last --factor x", "concurve compare --db k2.db last --factor x"),
     (f"concurve compare {RUN} RUN", f"concurve compare --db k2.db {RUN} RUN"),
 ]
 #: What is no command to be typed, or names its store.

@@ -49,13 +49,14 @@ def _table(found: PublishedTable, alone: PublishedTable) -> PublishedTable:
     return msgspec.structs.replace(found, figures=tuple(figures))
 
 
-def withheld_claims(found: tuple[ClaimFinding, ...], why: str) -> tuple[ClaimFinding, ...]:
-    """The claims without the verdicts that a doubt of the whole run leaves open."""
+def withheld_claims(found: tuple[ClaimFinding, ...], why: str, by: str) -> tuple[ClaimFinding, ...]:
+    """The claims without the verdicts that a doubt of the whole run leaves open; ``by`` says by
+    what they had these."""
     return tuple(
         msgspec.structs.replace(
             it,
             verdict="undecided",
-            reason=f"{why}; {it.verdict} over all hosts",
+            reason=f"{why}; {it.verdict} {by}",
             doubt=why,
             trials=None,
         )

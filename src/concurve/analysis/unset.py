@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 from concurve import words
+from concurve.definition.study import Hooks
+from concurve.definition.study import texts as every_text
 from concurve.definition.templates import placeholders
 from concurve.findings.best import BestFinding
 from concurve.planning.plan import Plan
@@ -47,21 +51,26 @@ class Unset(NamedTuple):
 
 
 def unset_of(plan: Plan, first: TrialRecord | None) -> Unset | None:
-    """The factors that vary, and that a hook of the first trial was to set which told of an error
-    and exited with 0; ``None`` where there is none. The hooks of the first trial and the setup of
+    """The factors that vary, and that only a hook of the first trial was to set which told of an
+    error and exited with 0; ``None`` where there is none. What a command, its environment or its
+    controls name as well reaches the program there. The hooks of the first trial and the setup of
     all cells stand for those of the others, which ran the same commands."""
     told = {} if first is None else hooks_said(first)
     texts = plan.study.hooks.texts()
+    without_hooks = msgspec.structs.replace(plan.study, hooks=Hooks())
+    elsewhere = {
+        _factor(it) for text in every_text(without_hooks) for it in placeholders(text.text)
+    }
     varied = [
         name
         for name in plan.cells[0].parameters
-        if len({cell.parameters[name] for cell in plan.cells}) > 1
+        if len({cell.parameters[name] for cell in plan.cells}) > 1 and name not in elsewhere
     ]
     factors: dict[str, None] = {}
     hooks = [name for name in _BEFORE if name in told and name in texts]
     setting = []
     for hook in hooks:
-        used = {name.partition(".")[0] for name in placeholders(texts[hook])}
+        used = {_factor(name) for name in placeholders(texts[hook])}
         if found := [name for name in varied if name in used]:
             factors |= dict.fromkeys(found)
             setting.append(hook)
@@ -69,3 +78,8 @@ def unset_of(plan: Plan, first: TrialRecord | None) -> Unset | None:
         return None
     said = words.listed([told[hook] for hook in setting])
     return Unset(tuple(factors), frozenset(setting), said)
+
+
+def _factor(placeholder: str) -> str:
+    """The factor of a placeholder, which may name a part of its level."""
+    return placeholder.partition(".")[0]

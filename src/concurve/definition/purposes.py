@@ -29,6 +29,8 @@ _VOLUME = "volume-"
 #: An address of this machine in a command, with its port, and the ports that servers of users have.
 _ADDRESS = re.compile(r"(?:localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[::1?\]):(\d+)")
 _PORTS = range(1024, 65536)
+_PORT_OPTION = re.compile(r"^--?(p|l|listen|(\w+-)*port)$", re.I)
+_PORT_IN_WORD = re.compile(r"(?:port[= ]|:|(?:^|\s)-[pl] ?)(\d+)(?![\d.])", re.I)
 
 
 class Purposes(NamedTuple):
@@ -174,12 +176,22 @@ def _port(client: Role, server: Role) -> str:
     where none is seen."""
     if _connects(client, server):
         return f"{{{FREE_PORT}}}"
-    own = list(_words(client))
-    if named := next(filter(None, map(_ADDRESS.search, own)), None):
-        return named[1]
-    listens = {number for word in _words(server) for number in _numbers(word)}
-    shared = (it for word in own for it in _numbers(word) if it in listens and int(it) in _PORTS)
-    return next(shared, "")
+    addressed = [found[1] for word in _words(client) if (found := _ADDRESS.search(word))]
+    if listens := set(_ports(server)):
+        return next((port for port in (*addressed, *_ports(client)) if port in listens), "")
+    return next(iter(addressed), "")
+
+
+def _ports(role: Role) -> Iterator[str]:
+    """The ports that the words of a role name: in an address, behind an option for ports, or as a
+    word of its own behind no option."""
+    words = list(_words(role))
+    for before, word in zip(["", *words], words, strict=False):
+        if not word.isdecimal():
+            found = _PORT_IN_WORD.findall(word)
+        else:
+            found = [word] if before[:1] != "-" or _PORT_OPTION.match(before) else []
+        yield from (number for number in found if int(number) in _PORTS)
 
 
 def _server(study: Study, client: Role) -> Role | None:

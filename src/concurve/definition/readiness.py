@@ -36,7 +36,9 @@ def unawaited_before(study: Study) -> str:
     found = unawaited(study)
     if not found:
         return ""
-    port = next(iter(found.values()))
+    if len(found) > 1:  # which of them has which port is not seen
+        return f"{nothing_waits(list(found), 'PORT')}, each its own, or a load may find nobody"
+    (port,) = found.values()
     return f"{nothing_waits(list(found), port)} (--ready tcp:{port}), or a load may find nobody"
 
 

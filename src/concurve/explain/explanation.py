@@ -439,7 +439,9 @@ def _of_failures(cell: CellFindings, base: CellFindings, findings: Findings) -> 
 
 
 def _levels(cell: CellFindings, findings: Findings) -> str:
-    return describe({name: cell.parameters[name] for name in _varying(findings)})
+    """The levels of a cell that vary, in words; empty where none does."""
+    varying = {name: cell.parameters[name] for name in _varying(findings)}
+    return describe(varying) if varying else ""
 
 
 def _unexplained(cell: CellFindings, findings: Findings, why: str = "") -> CellExplanation:

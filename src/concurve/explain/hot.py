@@ -15,8 +15,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from concurve.explain.sites import short_name
 from concurve.wire.record import HotFunction, HotRecord, HotThread, RoleRecord
 
@@ -44,10 +42,12 @@ Place = tuple[str | None, str]
 
 class Hot(NamedTuple):
     """Where the threads of one trial ran: the CPU time in user mode per operation, and samples by
-    function and file. ``file`` is empty for samples in no known file."""
+    function and file. ``file`` is empty for samples in no known file. ``called``: a file, and how
+    it is called in words."""
 
     user_ns: float
     record: HotRecord
+    called: tuple[str, str] = ("", "")
 
     def part(self, samples: float) -> float:
         """The time that so many samples stand for."""
@@ -60,7 +60,7 @@ def hot_of(role: RoleRecord, operations: float, part: float = 1.0) -> Hot | None
     user, found = role.usage.user_ns, role.hot
     if user is None or found is None or not found.samples or operations <= 0:
         return None
-    return Hot(part * user / operations, _as_started(role, found))
+    return Hot(part * user / operations, found, _as_started(role, found))
 
 
 #: Programs that run others: the process has the name of the script, and the code is not of that.
@@ -72,27 +72,20 @@ _INTERPRETERS = re.compile(
 _NAME_CHARS = 15
 
 
-def _as_started(role: RoleRecord, found: HotRecord) -> HotRecord:
-    """The samples with the program of a role named as it was started: a file may have several names
-    (Debian's redis-server is a link to redis-check-rdb). Only where the role is one process, and
-    one of the files is no library."""
+def _as_started(role: RoleRecord, found: HotRecord) -> tuple[str, str]:
+    """The file of a role's program, and the name by which it was started, if that is another one: a
+    file may have several (Debian's redis-server is a link to redis-check-rdb). Only where the role
+    is one process, and one of the files is no library. In words alone: functions are told apart by
+    the file, which all cells have alike."""
     programs = [it.name for it in found.files if ".so" not in it.name and it.name[:1] != "["]
     named = [it.name for it in role.threads.listed if it.tid == role.pid]
     is_one = all(it.pid in (None, role.pid) for it in role.threads.listed)
     if len(programs) != 1 or len(named) != 1 or not named[0] or not is_one:
-        return found
+        return "", ""
     file, name = programs[0], named[0]
     if file[:_NAME_CHARS] == name or _INTERPRETERS.match(file):
-        return found
-    return msgspec.structs.replace(
-        found,
-        files=tuple(
-            msgspec.structs.replace(it, name=name) if it.name == file else it for it in found.files
-        ),
-        listed=tuple(
-            msgspec.structs.replace(it, file=name) if it.file == file else it for it in found.listed
-        ),
-    )
+        return "", ""
+    return file, name
 
 
 class Spun(NamedTuple):
@@ -188,7 +181,7 @@ def place_of(trials: Sequence[Hot | None], which: Callable[[HotFunction], bool])
     if not seen:
         return ""
     function, file = max(seen, key=lambda place: seen[place])
-    return file if which is is_waiting or not function else _named((function, file))
+    return file if which is is_waiting or not function else _named((function, file), trials)
 
 
 def grew_in(own: Sequence[Hot | None], before: Sequence[Hot | None], least: float) -> str:
@@ -203,7 +196,7 @@ def grew_in(own: Sequence[Hot | None], before: Sequence[Hot | None], least: floa
         if found is not None:
             growth, error = grown[found]
             if growth >= least and growth >= _ERRORS * error:
-                return _named(found)
+                return _named(found, own)
     return ""
 
 
@@ -296,6 +289,8 @@ def _time(hot: Hot, which: Callable[[HotFunction], bool]) -> float:
     return hot.part(sum(it.samples for it in hot.record.listed if which(it)))
 
 
-def _named(place: Place) -> str:
+def _named(place: Place, trials: Sequence[Hot | None]) -> str:
     function, file = place
-    return f"{short_name(function)} ({file})" if function else file
+    called = dict(hot.called for hot in trials if hot is not None and hot.called[0])
+    name = called.get(file, file)
+    return f"{short_name(function)} ({name})" if function else name

@@ -197,7 +197,7 @@ def _of_load(used: Serving) -> Limit | None:
             "client",
             "load",
             f"the load's {_cpus(used.client_granted)} {meanwhile}",
-            remedy=f"{_MORE} more CPUs, or a machine of its own",
+            remedy=_MORE_CPUS,
         )
     for station in used.loads:
         if station.least >= THREAD_USED_UP:
@@ -224,7 +224,8 @@ _MORE_CPUS = f"{_MORE} more CPUs, or a machine of its own"
 def more_of_it(load: Station) -> str:
     """What to do where the threads of a load are used up: twice as many, where their program has an
     option for it."""
-    option = _THREADS.get(load.name, "").format(2 * load.threads)
+    options = {name_of_kind(name): option for name, option in _THREADS.items()}
+    option = options.get(name_of_kind(load.name), "").format(2 * load.threads)
     how = f" ({option})" if option else ", or run several loads"
     return f"{_MORE} more threads{how}"
 

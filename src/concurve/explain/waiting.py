@@ -145,17 +145,22 @@ _TAKES = re.compile(r"lock|acquire|mutex|mtx|enter|monitor", re.I)
 _LOCKS = ("mutex", "reader_writer_lock")
 
 
+#: So much of the sampled waits is of threads that meet at a lock, or these say nothing of others.
+CROWDED_SHARE = 0.15
+
+
 def waits_for_locks(sites: Iterable[SitesRecord | None]) -> float:
     """The share of the sampled waits in functions that take a mutex, or a lock of readers and
     writers; 0 where few places are known. Idle threads wait elsewhere, or in other functions.
 
-    Where several threads wait for a lock, a place where one alone waits says nothing of them: a
-    pool's own thread waits for its workers there, however these fare."""
+    Where several threads wait for a lock, and not seldom, a place where one alone waits says
+    nothing of them: a pool's own thread waits for its workers there, however these fare."""
     records = [record for record in sites if record is not None]
     listed = [site for record in records for site in record.listed if site.primitive != "join"]
     taking = [site for site in listed if _takes_a_lock(site)]
     crowds = {_place(site) for site in listed if site.threads > 1}
-    if any(_place(site) in crowds for site in taking):
+    crowded = sum(site.readings for site in taking if _place(site) in crowds)
+    if crowded and crowded >= CROWDED_SHARE * sum(site.readings for site in listed):
         listed = [site for site in listed if _takes_a_lock(site) or _place(site) in crowds]
     known = sum(site.readings for site in listed)
     return sum(site.readings for site in taking) / known if known >= KIND_READINGS_MIN else 0.0

@@ -15,7 +15,7 @@ from concurve.explain.locks import is_seen
 from concurve.explain.losses import whole_excess
 from concurve.explain.others import is_doubtful
 from concurve.explain.verdict import Case, Verdict, is_crowded
-from concurve.findings.explanation import Cause, RunnerUp
+from concurve.findings.explanation import NO_LOSS, Cause, RunnerUp
 from concurve.stats.means import mean_difference
 from concurve.stats.moments import mean
 from concurve.words import percent
@@ -51,10 +51,11 @@ def weigh(case: Case, verdict: Verdict) -> Weight:
     no loss."""
     if case.base is None or verdict.cause == "none" or verdict.is_uncounted:
         return Weight()
-    if not _is_lost(case.cell, case.base):
-        return Weight()
-    if case.serving and case.cell.is_go and _gained(case.cell, case.base):
-        return Weight()
+    is_gain = case.serving and case.cell.is_go and _gained(case.cell, case.base) > 0
+    if is_gain or not _is_lost(case.cell, case.base):
+        if verdict.either is None:
+            return Weight()
+        return Weight(None, RunnerUp(verdict.either, None, is_indistinct=True))
     share = _share(case.cell, case.base, verdict)
     if verdict.either is not None:
         return Weight(share, RunnerUp(verdict.either, share, is_indistinct=True))
@@ -94,12 +95,11 @@ def outweighed(case: Case, verdict: Verdict) -> Verdict:
         if its is not None and its.low is not None and its.low > least:
             best, least, share = other, its.low, its
     if share.value < MAIN_MIN and (share.high or 0.0) < MAIN_HIGH:
-        gained = _gained(case.cell, case.base) if case.serving else 0.0
+        is_go = case.serving and case.cell.is_go
+        gained = _gained(case.cell, case.base) if is_go else 0.0
         if gained:
-            rest = (
-                f"it serves {gained:.2f} × as many operations a second all the same: threads that "
-                "wait for work are no loss"
-            )
+            more = f"it serves {gained:.2f} × as many operations a second all the same"
+            rest = f"{more}, by threads that take turns; {NO_LOSS}"
         else:
             part = percent(share.value)
             rest = f"that is {part} of the loss, and no cause was found for more of it"

@@ -151,7 +151,7 @@ class Judge:
         cause = TIMED_OUT_BUSY if signs and kept_waiting else kind
         unready = self._unready(record)
         disturbed = (sign.detail for sign in signs)
-        detail = "; ".join([message, *disturbed, *unready, *hooks_said(record)])
+        detail = "; ".join([message, *disturbed, *unready, *hooks_said(record).values()])
         return Judgement("program_error", None, cause, detail, {})
 
     def _unready(self, record: TrialRecord) -> list[str]:
@@ -168,7 +168,7 @@ class Judge:
         ]
         if not at_once:
             return []
-        known = next(iter(unawaited(study).values()), "PORT")
+        known = unawaited(study).get(at_once[0], "PORT") if len(at_once) == 1 else "PORT"
         port = FREE_PORT_TEXT if uses(study, FREE_PORT) else known
         return [nothing_waits(at_once, port)]
 
@@ -199,7 +199,7 @@ class Judge:
             )
         if absent and measures.absent.get(study.primary) != NOTHING_DONE:
             reason = measures.absent.get(study.primary, "the program did not report it")
-            reason = "; ".join([reason, *hooks_said(record)])
+            reason = "; ".join([reason, *hooks_said(record).values()])
             raise self._error(
                 cell,
                 f"the primary indicator {study.primary} is absent: {reason}",
@@ -218,7 +218,7 @@ class Judge:
         detail = f"figure {name}: '{pattern}' matched no number in the output of role {role}"
         if missed.reason:
             detail += f": {missed.reason}"
-        detail = "; ".join([detail, *hooks_said(record)])
+        detail = "; ".join([detail, *hooks_said(record).values()])
         if name in self.matched:
             return Judgement("program_error", None, "no match", detail, {})
         raise self._error(

@@ -652,9 +652,10 @@ class Runner:
         if protocol.elapsed + left * each <= BEYOND_MIN * allowed:
             return
         self._is_short_told = True
+        fit = protocol.done + int(max(0.0, allowed - protocol.elapsed) / each)
         self._note(
             f"note: a trial takes about {words.duration(each)}, so about "
-            f"{words.count(int(allowed / each), 'trial')} fit into {format_duration(allowed)} "
+            f"{words.count(fit, 'trial')} fit into {format_duration(allowed)} "
             f"(--max-time); at least {least:,} are needed. Give --max-time "
             f"{option_duration(protocol.seconds_for_all())}, or shorten the trial (of a load often "
             "-n or -d)"

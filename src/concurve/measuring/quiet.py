@@ -254,10 +254,15 @@ def _refuse_in_vain(asked: Asked, disturbs: Disturbance, load: Load) -> None:
         )
 
 
+#: To end who takes less than this share of what the busiest does changes little.
+ENDED_SHARE = 0.1
+
+
 def end_these(load: Load, then: str) -> str:
     """Which of the processes that disturb are to be ended, and ``then`` what follows; empty for the
-    hypervisor, and where they are of another measurement alone."""
-    strangers = [process for process in load.seen if process.run is None]
+    hypervisor, and where they are of another measurement alone, or as good as."""
+    least = ENDED_SHARE * max((process.share for process in load.seen), default=0.0)
+    strangers = [it for it in load.seen if it.run is None and it.share >= least]
     if load.foreign <= FOREIGN_SHARE_MAX or not strangers:
         return ""
     if len(strangers) == len(load.seen):

@@ -107,16 +107,16 @@ def _said(levels: Floats, rates: Floats, apart: Sequence[float], cpus: float, *,
 
 
 def _growth(levels: Floats, rates: Floats, apart: Sequence[float], cpus: float) -> str:
-    """``throughput grows by only 13 % beyond N = 16``: from the greatest up to the CPUs to the
-    greatest of the levels set apart."""
-    below = np.unique(levels[levels <= cpus])
-    if not len(below):
+    """``throughput grows by only 13 % beyond N = 16``: from the greatest of the levels kept to the
+    greatest of those set apart."""
+    kept = np.unique(levels[~np.isin(levels, apart)])
+    if not (kept <= cpus).any():
         return "no level is within them"
 
     def median(level: float) -> float:
         return float(np.median(rates[levels == level]))
 
-    at = max(below.tolist(), key=median)
+    at = max(kept.tolist(), key=median)
     ratio = max(map(median, apart)) / median(at)
     if ratio <= 1:
         return f"throughput is not above that at N = {at:g}"

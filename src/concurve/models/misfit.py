@@ -51,7 +51,9 @@ def misfit_of(
     chance = chosen.chance_of_misfit
     by_spread = levels_only and chance is not None and chance < _CHANCE_OF_SPREAD
     in_runs = chosen.chance_of_order < _CHANCE
-    is_far = rest[at] > _FAR_OFF and (chance is None or chance < _CHANCE)
+    # Errors that are absolute may be a great part of a small figure.
+    is_near = curve.absolute and chance is None
+    is_far = rest[at] > _FAR_OFF and not is_near and (chance is None or chance < _CHANCE)
     if pieces is None and not (is_far or (rest[at] > _LARGE and (by_spread or in_runs))):
         return None
     return Misfit(

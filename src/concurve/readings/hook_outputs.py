@@ -16,7 +16,8 @@ _LINE_CHARS = 200
 
 #: Words by which a line tells of something that went wrong.
 _WRONG = re.compile(
-    r"\b(\w*errors?|err|fail(ed|ures?|s)?|fatal|denied|refused|cannot|can't|could ?n[o']t|unable"
+    r"(?<![-\w])(\w*errors?|err|fail(ed|ures?|s)?|fatal|denied|refused|cannot|can't"
+    r"|could ?n[o']t|unable"
     r"|not (found|permitted|allowed|recognized|supported)|unknown|invalid|illegal|no such"
     r"|unrecognized|traceback|exception|timed out)\b|^\s*usage:",
     re.I,

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import shlex
 
-#: A run as commands name it: an id, which begins with a date, or a word that stands for one.
-_RUN = r"(?:last|RUN|\d{8}-[\w-]*\w)"
+#: A run or a campaign as commands name it: an id, which has a date, or a word that stands for one.
+_RUN = r"(?:last|RUN|c?\d{8}-[\w-]*\w)"
 _COMMAND = re.compile(
     rf"\bconcurve (?:(?:resume|show|explain|report|export) {_RUN}|history(?= \S+ --)"
-    r"|compare(?= (?:RUN1 RUN2|\d{8}-))|runs(?= (?:lists|shows)\b))(?! --db)(?![\w-])"
+    r"|compare(?= (?:RUN1 RUN2|last|\d{8}-))|runs(?= (?:(?:lists|shows)\b|c\d{8}-)))"
+    r"(?! --db)(?![\w-])"
 )
 _FUNCTION = re.compile(r'\bconcurve\.(load|runs)\(((?:"[^"]*")?)\)')
 

@@ -20,6 +20,7 @@ from concurve.findings.cells import CellFindings, CellStatus
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import NOBODYS, CellState, Protocol, StopReason
 from concurve.readings.centres import indicator_centre, indicator_centres
+from concurve.readings.contamination import BY_PROCESSES, MACHINE_WIDE
 from concurve.readings.measures import measure
 from concurve.readings.operations import asked_of
 from concurve.stats.intervals import scaled
@@ -183,7 +184,8 @@ def _failed_so_far(index: int, protocol: Protocol) -> str:
     if state.used or not state.errors:
         return ""
     causes = (why for key, why in protocol.rejected.items() if key.cell == index)
-    return next((words.why(*why) for why in causes if why[0] not in NOBODYS), "")
+    nobodys = {*NOBODYS, *MACHINE_WIDE, *BY_PROCESSES}
+    return next((words.why(*why) for why in causes if why[0] not in nobodys), "")
 
 
 def absent_of(first: TrialRecord | None, study: Study) -> dict[str, str]:

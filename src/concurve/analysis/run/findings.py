@@ -247,7 +247,7 @@ def analyse(
     claims = claims_in_doubt(head.study, samples, samples.quiet, block_seconds)
     published = published_in_doubt(head.study, samples, samples.quiet, plan.cells[0].parameters)
     if why := unlike or (unset.doubt if unset is not None else ""):
-        claims = withheld_claims(claims, why)
+        claims = withheld_claims(claims, why, "over all hosts" if unlike else "by the figures")
         published = withheld_published(published, why)
     found = Findings(
         run=_run_info(stored, rejects),

@@ -114,10 +114,13 @@ def _only_slower(measured: list[CellFindings], compared: int, among: Among) -> C
 def _all_slower(
     measured: list[CellFindings], compared: int, among: Among
 ) -> tuple[tuple[CellFindings, Estimate], ...]:
-    """The several other settings than their base, if the speed-up of each is significantly below
-    1."""
+    """The several other settings than the one base that they have, which is among them, if the
+    speed-up of each is significantly below 1."""
     others = [cell for cell in measured if cell.index != cell.base]
     if len(others) < 2 or any(cell.indicators["speedup"].in_doubt for cell in others):
+        return ()
+    bases = {cell.base for cell in others}
+    if len(bases) > 1 or not bases <= {cell.index for cell in measured}:
         return ()
     found = [(cell, _judged(cell, compared, among)) for cell in others]
     are_slower = all(it.high is not None and it.high < 1 for _, it in found)

@@ -14,7 +14,7 @@ from concurve.terms import Level
 
 
 def untried(head: RunHead, plan: Plan, best: Sequence[BestFinding]) -> Iterator[str]:
-    """A sentence for the setting to use over all cells, if it is the greatest number of its only
+    """A sentence for the setting to use over all cells, if it is the greatest number of the work
     factor, and told from the next smaller one: ``64 is the greatest level measured: more may be
     better.`` None of what is a number of CPUs, and of a program that serves nobody none from the
     number of CPUs on: more workers than these seldom are."""
@@ -25,10 +25,10 @@ def untried(head: RunHead, plan: Plan, best: Sequence[BestFinding]) -> Iterator[
         levels = sorted(
             {n for cell in plan.cells if isinstance(n := cell.parameters[factor], int | float)}
         )
-        is_greatest = len(levels) > 1 and level == levels[-1]
+        # A switch, or a kind of optimisation, has no greater level.
+        is_greatest = factor == plan.work and len(levels) > 1 and level == levels[-1] > 1
         if is_greatest and {factor: levels[-2]} in item.behind and _may_grow(head, factor, level):
-            counted = factor == plan.work and is_counted(factor, level)
-            named = str(level) if counted else describe(item.leader)
+            named = str(level) if is_counted(factor, level) else describe(item.leader)
             yield f"{named} is the greatest level measured: more may be better."
 
 

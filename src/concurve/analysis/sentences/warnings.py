@@ -17,6 +17,7 @@ from concurve.planning.plan import Plan, describe
 from concurve.planning.protocol import Protocol, StopReason
 from concurve.readings.hook_outputs import hooks_said
 from concurve.readings.refused import refused_lines
+from concurve.stats.power import TRIALS_MAX
 from concurve.store.run_head import RunHead
 from concurve.wire.record import TrialRecord
 
@@ -133,11 +134,15 @@ def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...
     none where the number of trials was fixed, or for a figure in doubt, which is said."""
     plan, primary = protocol.plan, head.study.primary
     asked = plan.rules.precision
+    if plan.rules.repeats_min == plan.rules.repeats_max:
+        return []
     whys = (*_FOR_PRECISION, *(_BY_TIME if protocol.stop is not None else ()))
     ended = [
         cell
         for cell in cells
-        if protocol.cells[cell.index].stop in whys and not _is_in_doubt(cell, primary)
+        if protocol.cells[cell.index].stop in whys
+        and cell.status != "skipped"
+        and not _is_in_doubt(cell, primary)
     ]
     without = [cell for cell in ended if cell.trials and not _has_interval(cell, primary)]
     printed = [cell for cell in ended if _has_interval(cell, primary)]
@@ -166,9 +171,10 @@ def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...
 
 
 def _more_trials(protocol: Protocol, wide: Sequence[CellFindings], primary: str) -> str:
-    """The options of a new run that should reach the precision, where all cells had the trials that
-    they may have: to resume adds none. Empty where time ended the run, which is said with its
-    remedy."""
+    """The options of a new run that should reach the precision: to resume adds no trials. More of
+    them are allowed where those with too wide intervals had all that they may have; else the pilots
+    promised too much, and each cell is to have that many. Empty where time ended the run, which is
+    said with its remedy, and where more would be needed than anybody runs."""
     rules = protocol.rules
     # The width of an interval falls with the root of the number of trials.
     needed = max(cell.trials * (_precision(cell, primary) / rules.precision) ** 2 for cell in wide)
@@ -176,14 +182,19 @@ def _more_trials(protocol: Protocol, wide: Sequence[CellFindings], primary: str)
     if is_by_time or not math.isfinite(needed) or not protocol.done:
         return ""
     step = 10 ** max(0, math.floor(math.log10(needed)) - 1)
-    trials = max(math.ceil(needed / step) * step, rules.repeats_max + 1)
+    are_capped = all(protocol.cells[it.index].stop is StopReason.CAP for it in wide)
+    trials = max(math.ceil(needed / step) * step, rules.repeats_max + 1 if are_capped else 0)
+    if trials > TRIALS_MAX:
+        return ""
+    least = rules.repeats_min if are_capped else trials
+    options = f"--repeats {least}..{max(trials, rules.repeats_max)}"
     running = sum(not cell.skipped for cell in protocol.cells)
     seconds = protocol.seconds_of(trials * running)
     time = ""
     if seconds > rules.time_allowed_seconds:
         time = f" --max-time {math.ceil(1.1 * seconds / 60)}m"
     return (
-        f" A new run with --repeats {rules.repeats_min}..{trials}{time} should reach it, in about "
+        f" A new run with {options}{time} should reach it, in about "
         f"{words.duration(seconds)}; resume adds no trials."
     )
 

@@ -162,7 +162,8 @@ def _short_answer(findings: Findings, condition: BestFinding) -> str:
     if found := condition.disagreement:
         quiet, every = fmt.setting(found.quiet), fmt.setting(found.every)
         return f"{begun}: quiet trials point to {quiet}, all to {every}."
-    if _is_no_faster(findings, condition):
+    are_all_alike = len(condition.as_good) == condition.compared - 1
+    if are_all_alike and _is_no_faster(findings, condition):
         return f"{begun}: no setting seems better than the others."
     others = ", others may be as good" if condition.as_good else ""
     return f"{begun}: {fmt.setting(condition.leader)} seems best{others}."
