@@ -12,7 +12,12 @@ const ATTACHED_VARIABLE: &str = "CONCURVE_LOAD_ATTACHED";
 /// Does a study run this load? It reads from the record what was found and how busy the machine was,
 /// so neither is the exit code's matter.
 pub fn by_a_study(reporter: &Reporter) -> bool {
-    reporter.is_connected() && std::env::var_os(ATTACHED_VARIABLE).is_none()
+    reporter.is_connected() && !beside_attached()
+}
+
+/// Is the server of this load attached? Then it is a process of this machine, whatever its address.
+pub fn beside_attached() -> bool {
+    std::env::var_os(ATTACHED_VARIABLE).is_some()
 }
 
 /// `concurve load`, which starts this program, or `concurve-load`.

@@ -63,6 +63,7 @@ impl MachineBefore {
 
     /// Who had the CPUs since then, if they were busy, and not by this load and a server here alone.
     pub fn busy_since(&self, has_server: bool) -> Option<String> {
+        let has_server = has_server || called::beside_attached();
         let now = Reading::of(&self.proc_fs)?;
         let used = Others::take(&self.proc_fs).since(&self.others, &self.proc_fs);
         busy(self.at, now, &used.most, has_server)
