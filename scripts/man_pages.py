@@ -33,6 +33,8 @@ def _page(context: click.Context, version: str) -> Iterator[str]:
     """The lines of one page."""
     command = context.command
     yield f'.TH "{_escape(_title(context).upper())}" 1 "" "concurve {version}" "User Commands"'
+    # A word that is broken is not found by who searches for it, and options are no words to break.
+    yield ".nh"
     yield ".SH NAME"
     yield f"{_escape(_title(context))} \\- {_escape(_summary(context).rstrip('.'))}"
     yield ".SH SYNOPSIS"
