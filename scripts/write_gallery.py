@@ -3,9 +3,10 @@
     write_gallery.py [NAME …]    all programs, or those of these names
 
 Each page has the command, when it was measured, what was printed, as it was, a picture of what was
-lost, and why the answer is believed. A program that is not installed is left out, and named. A page
-is for a reader who asks what an answer looks like: run this on a quiet machine, and read the pages
-before they are committed. DuckDB is a package of Python: pip install duckdb.
+lost or of where the time goes, and why the answer is believed. A program that is not installed is
+left out, and named. A page is for a reader who asks what an answer looks like: run this on a quiet
+machine, and read the pages before they are committed. DuckDB is a package of Python: pip install
+duckdb.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from concurve.assemble import report_of
+from concurve.report.charts.composition import composition
 from concurve.report.charts.image import to_svg
 from concurve.report.charts.waterfall import waterfall
 from concurve.store import Store
@@ -407,10 +409,13 @@ def _page(subject: Subject) -> str | None:
 
 
 def _picture(subject: Subject, db: Path) -> str:
-    """What was lost of the ideal speed-up, drawn; a line of Markdown."""
+    """What was lost of the ideal speed-up, drawn, or of a server where the thread time of an
+    operation goes; a line of Markdown."""
     store = Store(str(db))
     explanation = report_of(store, store.runs()[-1]).explanation
-    chart = None if explanation is None else waterfall(explanation)
+    chart = None
+    if explanation is not None:
+        chart = waterfall(explanation) or composition(explanation)
     file = FOLDER / f"{subject.name}.svg"
     if chart is None:
         file.unlink(missing_ok=True)

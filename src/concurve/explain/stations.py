@@ -213,7 +213,6 @@ _THREADS = {
     "valkey-benchmar": "valkey-benchmark --threads {}",
     "memtier_benchma": "memtier_benchmark --threads={}",
     "wrk": "wrk -t{}",
-    "wrk2": "wrk2 -t{}",
     "pgbench": "pgbench -j {}",
     "h2load": "h2load -t{}",
 }
