@@ -236,3 +236,12 @@ def why(code: str, detail: str) -> str:
     """A cause and what was read: ``timed out: the time limit of 2 s passed``; either may be
     empty."""
     return ": ".join(filter(None, (cause(code), detail)))
+
+
+def option_duration(seconds: float) -> str:
+    """A duration as one gives it to an option: ``95s``, ``25m``, ``12h``, rounded up, since what is
+    advised is to suffice."""
+    if seconds <= 120:
+        return f"{math.ceil(seconds)}s"
+    minutes = math.ceil(seconds / 60)
+    return f"{minutes}m" if minutes < 600 else f"{math.ceil(minutes / 60)}h"

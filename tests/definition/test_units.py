@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from concurve import words
 from concurve.definition.units import (
     in_base_unit,
     is_time_unit,
-    option_duration,
     parse_duration,
     seconds_by_name,
     time_by_name,
@@ -29,7 +29,7 @@ def test_a_duration_in_seconds(text: str | float, seconds: float) -> None:
     ("seconds", "text"), [(7.6, "8s"), (120, "120s"), (121, "3m"), (1443, "25m"), (35_941, "10h")]
 )
 def test_a_duration_as_an_option_has_it(seconds: float, text: str) -> None:
-    assert option_duration(seconds) == text
+    assert words.option_duration(seconds) == text
     assert parse_duration(text, "--max-time") >= round(seconds)
 
 

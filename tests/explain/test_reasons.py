@@ -52,6 +52,14 @@ def test_a_reason_is_the_first_clause_of_the_evidence(verdict: Verdict, said: st
     assert len(said) <= REASON_CHARS
 
 
+def test_what_else_the_cause_may_be_stays_however_long_the_reason_is() -> None:
+    words = "92 % of it waiting for the client, or inside for a lock (polling)"
+    said = reason(
+        "io-threads=4 clients=64 workers=8 procs=16 mode=direct", Verdict("client", words)
+    )
+    assert said.endswith("waiting for the client, or inside for a lock")
+
+
 def test_a_run_of_one_setting_names_none() -> None:
     assert reason("", Verdict("cpu", "the 2 CPUs are used up")) == "The 2 CPUs are used up"
 

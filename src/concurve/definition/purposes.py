@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from concurve.definition.indicator_names import role_of
@@ -186,7 +187,7 @@ def _ports(role: Role) -> Iterator[str]:
     """The ports that the words of a role name: in an address, behind an option for ports, or as a
     word of its own behind no option."""
     words = list(_words(role))
-    for before, word in zip(["", *words], words, strict=False):
+    for before, word in pairwise(["", *words]):
         if not word.isdecimal():
             found = _PORT_IN_WORD.findall(word)
         else:

@@ -22,7 +22,6 @@ __all__ = [
     "is_rate",
     "is_time",
     "is_time_unit",
-    "option_duration",
     "parse_duration",
     "parse_share",
 ]
@@ -219,15 +218,6 @@ def parse_duration(text: str | float, where: str) -> float:
     if seconds > LONGEST_SECONDS:
         raise StudyError(f"{where}: {text!r} is longer than a year", "for example 12h")
     return seconds
-
-
-def option_duration(seconds: float) -> str:
-    """A duration as one gives it to an option: ``95s``, ``25m``, ``12h``. Whole minutes and hours
-    are rounded up, since what is advised is to suffice."""
-    if seconds <= 120:
-        return f"{seconds:.0f}s"
-    minutes = math.ceil(seconds / 60)
-    return f"{minutes}m" if minutes < 600 else f"{math.ceil(minutes / 60)}h"
 
 
 def parse_share(text: str, where: str) -> float:

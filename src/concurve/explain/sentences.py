@@ -77,7 +77,10 @@ def reason(where: str, verdict: Verdict) -> str:
     while len(said) > REASON_CHARS and (asides := list(_ASIDES.finditer(said))):
         said = said[: asides[-1].start()] + said[asides[-1].end() :]
     while len(said) > REASON_CHARS and ", " in said:
-        said = said[: said.rindex(", ")]
+        head, _, clause = said.rpartition(", ")
+        if clause.startswith("or "):  # without it the rest would claim more than the evidence
+            break
+        said = head
     return said[:1].upper() + said[1:]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from concurve import words
@@ -55,7 +54,7 @@ def _after(waiting: Waiting, end: str) -> str:
     """What helps where the run waited already: to ``end`` what disturbed it, or something else."""
     waited = f"The run waited {words.duration(waiting.waited_seconds)} for quiet"
     if waiting.is_over:
-        longer = f"--wait-quiet {_option(LONGER * waiting.seconds)}"
+        longer = f"--wait-quiet {words.option_duration(LONGER * waiting.seconds)}"
         return f"{waited}, all it was given. {end}, or {longer}, or more --repeats."
     if waiting.is_cut and not waiting.waited_seconds:
         return f"The run had no time to wait for quiet. {end}, or more --max-time."
@@ -79,8 +78,3 @@ def _end(waiting: Waiting) -> str:
     if waiting.programs:
         return f"End what kept it busy ({words.listed(waiting.programs)})"
     return "End what keeps it busy (concurve doctor names it)"
-
-
-def _option(seconds: float) -> str:
-    """A duration as an option takes it."""
-    return f"{math.ceil(seconds)}s" if seconds < 60 else f"{math.ceil(seconds / 60)}m"

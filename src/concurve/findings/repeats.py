@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from concurve.words import option_duration
 
 #: Trials that are rejected are made again, and some take longer than others.
 _ROOM = 1.2
@@ -15,12 +15,4 @@ def repeats_options(trials: int, seconds: float | None, allowed_seconds: float |
     repeats = f"--repeats {trials}..{trials}"
     if seconds is None or allowed_seconds is None or _ROOM * seconds <= allowed_seconds:
         return repeats
-    return f"{repeats} --max-time {_option(_ROOM * seconds)}"
-
-
-def _option(seconds: float) -> str:
-    """A duration as an option takes it, rounded up."""
-    for size, unit, least in ((3600, "h", 36_000), (60, "m", 120)):
-        if seconds >= least:
-            return f"{math.ceil(seconds / size)}{unit}"
-    return f"{math.ceil(seconds)}s"
+    return f"{repeats} --max-time {option_duration(_ROOM * seconds)}"

@@ -13,13 +13,14 @@ from typing import Any
 
 import msgspec
 
+from concurve import words
 from concurve.definition.campaign import Campaign
 from concurve.definition.hiding import hidden
 from concurve.definition.inventory import Inventory
 from concurve.definition.remote import PROGRAM as REMOTE
 from concurve.definition.study import Role, Study
 from concurve.definition.templates import Value, render
-from concurve.definition.units import format_duration, option_duration
+from concurve.definition.units import format_duration
 from concurve.errors import StudyError
 from concurve.host import attaching, machine
 from concurve.measuring import packaged
@@ -184,7 +185,7 @@ def check_time_left(head: RunHead, store: Store, allowed: float) -> None:
         raise StudyError(
             f"an allowance of {format_duration(allowed)} is for the whole run, and run {run} has "
             f"taken {format_duration(used)}",
-            f"--max-time {option_duration(more)} for {format_duration(allowed)} more, or no "
+            f"--max-time {words.option_duration(more)} for {format_duration(allowed)} more, or no "
             "--max-time",
         )
 

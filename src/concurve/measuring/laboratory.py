@@ -20,7 +20,7 @@ from concurve.definition.purposes import may_load_a_stranger
 from concurve.definition.readiness import unawaited_before
 from concurve.definition.study import FREE_PORT, RUN_PASSWORD, TRIAL_FOLDER, uses
 from concurve.definition.templates import render
-from concurve.definition.units import format_count, format_duration, option_duration
+from concurve.definition.units import format_count, format_duration
 from concurve.engine import Engine, TrialLostError
 from concurve.errors import (
     ConcurveError,
@@ -657,8 +657,8 @@ class Runner:
             f"note: a trial takes about {words.duration(each)}, so about "
             f"{words.count(fit, 'trial')} fit into {format_duration(allowed)} "
             f"(--max-time); at least {least:,} are needed. Give --max-time "
-            f"{option_duration(protocol.seconds_for_all())}, or shorten the trial (of a load often "
-            "-n or -d)"
+            f"{words.option_duration(protocol.seconds_for_all())}, or shorten the trial (of a load "
+            "often -n or -d)"
         )
 
     def _tell_refused(self, record: TrialRecord) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from concurve.definition.units import format_duration, option_duration
+from concurve import words
+from concurve.definition.units import format_duration
 from concurve.errors import StoreError
 from concurve.planning.plan import Plan, plan_of
 from concurve.stats.moments import mean
@@ -73,7 +74,7 @@ def shortfall(plan: Plan, expected: Forecast | None) -> str:
         f"{len(plan.cells)} cells × {plan.rules.repeats_min} trials need about "
         f"{format_duration(expected.pilot_seconds)} (as run {expected.run} took), "
         f"{format_duration(allowed)} are allowed: of {plan.rules.repeats_min} blocks {fits}; "
-        f"--max-time {option_duration(1 + expected.pilot_seconds * 1.5)} has room for all"
+        f"--max-time {words.option_duration(1 + expected.pilot_seconds * 1.5)} has room for all"
     )
 
 

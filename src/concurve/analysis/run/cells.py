@@ -14,7 +14,6 @@ from concurve.analysis.run.doubted import Chosen
 from concurve.analysis.run.tables import Table, is_staged
 from concurve.analysis.samples import MissingError, Samples, is_doubtful
 from concurve.definition.study import Study
-from concurve.definition.units import option_duration
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, CellStatus
 from concurve.planning.plan import Cell, Plan
@@ -173,7 +172,7 @@ def _ended_by_time(state: CellState, protocol: Protocol, head: RunHead) -> str:
         f"no more of its trials fitted in the time allowance of "
         f"{words.duration(head.rules.time_allowed_seconds)}; "
         f"concurve resume {head.id} --max-time "
-        f"{option_duration(protocol.seconds_for_all())} goes on"
+        f"{words.option_duration(protocol.seconds_for_all())} goes on"
     )
 
 

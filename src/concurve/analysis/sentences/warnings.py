@@ -10,7 +10,6 @@ from concurve import words
 from concurve.analysis.sentences.naming import name, subject
 from concurve.analysis.unset import Unset
 from concurve.definition.study import unused_factors
-from concurve.definition.units import option_duration
 from concurve.findings.cells import CellFindings, Reject, on_hosts
 from concurve.findings.run import SKIPPED, Finding
 from concurve.planning.plan import Plan, describe
@@ -103,7 +102,7 @@ def _not_measured(head: RunHead, protocol: Protocol, state: str) -> list[str]:
         f"Not measured within the time allowance of "
         f"{words.duration(head.rules.time_allowed_seconds)}: {', '.join(missing)}. On a quieter "
         f"machine, or with less work in a trial, more fit; concurve resume {head.id} --max-time "
-        f"{option_duration(protocol.seconds_for_all())} goes on."
+        f"{words.option_duration(protocol.seconds_for_all())} goes on."
     ]
 
 
@@ -192,7 +191,7 @@ def _more_trials(protocol: Protocol, wide: Sequence[CellFindings], primary: str)
     seconds = protocol.seconds_of(trials * running)
     time = ""
     if seconds > rules.time_allowed_seconds:
-        time = f" --max-time {math.ceil(1.1 * seconds / 60)}m"
+        time = f" --max-time {words.option_duration(1.1 * seconds)}"
     return (
         f" A new run with {options}{time} should reach it, in about "
         f"{words.duration(seconds)}; resume adds no trials."
