@@ -68,7 +68,7 @@ def test_only_the_cells_with_wide_intervals_are_counted(store: Store) -> None:
 def test_a_longer_run_than_the_allowance_is_told_with_its_time(store: Store) -> None:
     rules = msgspec.structs.replace(STAGED, time_allowed_seconds=0.1)
     said = warning(made_run(store, float, cv=0.08, rules=rules, n=(1, 2)))
-    assert re.search(r"--repeats 5\.\.\d+ --max-time 1s should reach it, in about [67]\d\d ms", said)
+    assert re.search(r"--repeats 5\.\.\d+ --max-time 1s should reach it, in about \d+ ms", said)
 
 
 def test_cells_with_enough_trials_missed_it_too_where_time_ended_the_run(store: Store) -> None:
