@@ -229,4 +229,4 @@ def test_trials_too_long_for_the_least_of_them_are_told_once_and_early(
             "note: a trial takes about 500 ms, so about 4 trials fit into 2.0 s (--max-time); "
             "at least 10 are needed"
         )
-        assert "Give --max-time 8s, or shorten the trial" in said[0]
+        assert "Give --max-time 9s, or shorten the trial" in said[0]
