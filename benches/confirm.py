@@ -254,7 +254,7 @@ def _confirmed(plant: Plant, built: Built, folder: Path, seed: int, quick: bool)
     )  # fmt: skip
     if done.returncode:
         said = " ".join(done.stderr.split())
-        refused = "has a cause that an experiment can confirm" in said
+        refused = "cause that an experiment can confirm" in said
         return {"result": NO_CAUSE if refused else FAILED, "evidence": said[-300:]}
     found: dict[str, Any] = json.loads(done.stdout)["confirmations"][0]
     return found

@@ -552,7 +552,7 @@ def _measure(
     study = hidden(study, check_marked(secrets, [factor.name for factor in study.factors]))
     store = Store(_hidden_place(db))
     head = new_head(study, effort, draw_seed() if seed is None else seed, again)
-    told = Progress() if progress else None
+    told = Progress(reword=_in_words_of_python(db)) if progress else None
     with contextlib.ExitStack() as held:
         if wait is not None:
             # What cannot run is refused at once, and not after the wait.
@@ -672,6 +672,13 @@ def _beside(
 # -- errors in Python's words -------------------------------------------------------------------
 
 
+def _in_words_of_python(db: str | None) -> Callable[[str], str]:
+    """Names functions and parameters where a text has commands and options, and the store that was
+    given."""
+    place = _hidden_place(db)
+    return lambda text: function_words(python_words(text), place)
+
+
 @contextmanager
 def _in_python(secrets: Sequence[str] = (), db: str | None = None) -> Iterator[None]:
     """Errors name parameters of functions where the command line has options, and the store that
@@ -685,7 +692,7 @@ def _in_python(secrets: Sequence[str] = (), db: str | None = None) -> Iterator[N
     try:
         yield
     except ConcurveError as error:
-        place = _hidden_place(db)
-        error.reword(lambda text: function_words(python_words(KNOWN.hide(text)), place))
+        in_python = _in_words_of_python(db)
+        error.reword(lambda text: in_python(KNOWN.hide(text)))
         # The message says what failed; where it was noticed inside says no more to a user.
         raise error from None

@@ -162,8 +162,12 @@ class History(Shown, history.History, frozen=True, kw_only=True):
 
 
 class Fit(Shown, fit.Fit, frozen=True, kw_only=True):
-    """Scaling models of measured numbers; ``frame()`` has one row a parameter of a model,
-    ``expectations`` are the predictions."""
+    """Scaling models of measured numbers; ``frame()`` has one row a parameter of a model."""
+
+    def predictions(self) -> pd.DataFrame:
+        """One row for each number of workers to predict at: ``n``, the throughput ``value`` with
+        the bounds of its interval, and a ``warning``, empty where there is none."""
+        return frame_of(csv.prediction_rows(self.expectations))
 
     def _document(self, detail: Detail) -> Document:
         from concurve.report.sections.fit import fit_document

@@ -60,7 +60,7 @@ class Factor(msgspec.Struct, frozen=True, kw_only=True):
 
 #: Who takes CPU time and is no program that is seen.
 HYPERVISOR = "the hypervisor"
-OTHERS = "short-lived processes"
+OTHERS = "short-lived or small processes"
 #: What another run of the laboratory, with its programs, is called among those: it may be measured
 #: beside, under another lock.
 ANOTHER_RUN = "another concurve run"

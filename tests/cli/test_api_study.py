@@ -325,6 +325,9 @@ def test_the_other_verbs(tmp_path: Path) -> None:
     assert (found.runs, found.indicator.name) == (1, "wall_seconds")
     fit = concurve.fit([1, 2, 4, 8], [100.0, 190.0, 340.0, 520.0], predict=[16])
     assert fit.expectations[0].n == 16
+    row = fit.predictions().iloc[0]
+    assert row["n"] == 16 and row["value_low"] < row["value"] < row["value_high"]
+    assert row["warning"] == fit.expectations[0].warning
     with pytest.raises(concurve.ConcurveError, match="2 numbers of workers and 1 of throughput"):
         concurve.fit([1, 2], [1.0])
 

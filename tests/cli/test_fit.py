@@ -222,6 +222,14 @@ def test_a_missing_file_is_refused(
     assert "no-such-file.csv: No such file" in error
 
 
+def test_a_file_of_one_column_is_said_to_be_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = refusal(capsys, monkeypatch, written(tmp_path, "n\n1\n2\n"), "--x", "n")
+    assert "two columns are needed" in error
+    assert "has no other column than n" in " ".join(error.split())
+
+
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 120])
 def test_rows_say_of_what_they_are_at_any_width(
     width: int, monkeypatch: pytest.MonkeyPatch

@@ -169,6 +169,21 @@ def test_a_run_that_is_ended_is_interrupted(tmp_path: Path, number: signal.Signa
         assert f"concurve resume {row.id}" in text
 
 
+def test_who_stops_the_first_trial_is_told_what_it_printed_last(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    began = tmp_path / "began"
+    text = f"echo ready; echo waiting for 10.0.0.{{n}} >&2; touch {began}; exec sleep 600"
+    process = lab.start(*SWEEP, "--", "sh", "-c", text)
+    try:
+        wait_until(began.exists, "a trial", of=process)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=PATIENCE)
+    finally:
+        lab.end()
+    assert process.returncode == 130
+    assert "the program last printed 'waiting for 10.0.0." in " ".join(said.split())
+
+
 # -- signals at any moment -----------------------------------------------------------------------
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL)

@@ -84,7 +84,10 @@ def test_it_is_said_again_where_much_changes() -> None:
 
 
 def test_whoever_it_is_has_a_name() -> None:
-    assert "short-lived processes took 1.2 CPUs" in told(Disturbances(), beside(others=1.2), 4)[0]
+    assert (
+        "short-lived or small processes took 1.2 CPUs"
+        in told(Disturbances(), beside(others=1.2), 4)[0]
+    )
     (waited,) = told(Disturbances(), beside(), 30)
     assert waited == "4 of 4 trials disturbed so far; Ctrl-C keeps what is measured"
     one = beside(firefox=0.6)

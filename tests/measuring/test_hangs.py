@@ -70,13 +70,14 @@ def test_the_first_trial_has_a_limit(store: Store, rules: dict[str, float], seco
 
 def test_a_first_trial_that_hangs_ends_the_run_with_its_reason(store: Store) -> None:
     rules = msgspec.structs.replace(TWO, time_allowed_seconds=0.4)
-    engine = FakeEngine(lambda spec, rng: 60.0, lambda spec: "timed_out")
+    engine = FakeEngine(lambda spec, rng: 60.0, lambda spec: "timed_out", stdout="no answer yet\n")
     runner = runner_of(store, engine, small_study(rules, threads=(1, 2)))
     out = io.StringIO()
     runner.progress = Progress(out, live=False)
     with pytest.raises(RunError, match=r"threads=\d: the first trial did not end.*400 ms") as said:
         runner.start()
     assert ": cut short, time allowance: stopped with the run" in out.getvalue()
+    assert said.value.what.endswith("; the program last printed 'no answer yet'")
     assert said.value.remedy.startswith("a shorter trial")
     assert f"concurve resume {runner.head.id} --max-time" in said.value.remedy
     row = store.find_run("last")

@@ -19,6 +19,7 @@ from concurve.measuring.quiet import (
     QUIET_LOOKS,
     Asked,
     asked_quiet,
+    attachable,
     attached_in,
     disturbance,
     is_quiet,
@@ -93,7 +94,7 @@ def test_what_disturbs_is_told_by_name_after_each_look() -> None:
     what, briefly, who, is_turn = machine.told[0]
     assert "cc1plus (pid 20, nice 0) 45 %" in what
     assert "other processes use 50 % of the CPU time (limit 5 %)" in what
-    assert briefly == "cc1plus (pid 20) 45 %, short-lived processes 5 %"
+    assert briefly == "cc1plus (pid 20) 45 %, short-lived or small processes 5 %"
     assert (who, is_turn) == ("cc1plus (pid 20)", False)
 
 
@@ -103,7 +104,8 @@ def test_what_is_told_briefly_begins_with_who_takes_most_and_adds_up_a_run() -> 
     disturbs = disturbance(load)
     assert disturbs is not None
     assert disturbs.briefly == (
-        "short-lived processes 46 %, the hypervisor 25 %, another concurve run (pid 30) 4 %"
+        "short-lived or small processes 46 %, the hypervisor 25 %, "
+        "another concurve run (pid 30) 4 %"
     )
     assert "0 %" not in disturbs.what.replace("50 %", "")
 
@@ -204,6 +206,17 @@ def test_what_a_study_attaches_disturbs_no_more_than_in_a_trial(
     monkeypatch.setattr("concurve.measuring.quiet.load_over", load_over)
     with quiet_machine(Asked(9), lambda _: None, lambda *_: None, attached=attached):
         assert looked == [attached] * QUIET_LOOKS
+
+
+def test_studies_whose_process_has_gone_keep_no_others_from_the_wait() -> None:
+    here, gone = (
+        sweep_study(["true", "{n}"], [("n", "1,2")], 2, beside=Beside(attach=str(pid)))
+        for pid in (os.getpid(), 2**22)  # no number of a process is as great
+    )
+    alone = sweep_study(["true", "{n}"], [("n", "1,2")], 2)
+    with pytest.raises(HostError):
+        attached_in([here, gone, alone])
+    assert attachable([here, gone, alone]) == [here, alone]
 
 
 class Measured(Machine):

@@ -55,6 +55,15 @@ def test_nothing_is_written_while_a_trial_runs_or_for_one_that_is_used() -> None
     assert "given up, timed out: the time limit of 2 s passed\n" in out.getvalue()
 
 
+def test_remarks_are_in_the_words_of_their_reader() -> None:
+    out = io.StringIO()
+    line = Progress(out, live=False, reword=lambda text: text.replace("--max-time", "max_time"))
+    line.note("Give --max-time 9s")
+    line.trial_ended(HERE, None, "abandon", "the trials took longer than --max-time")
+    assert "Give max_time 9s\n" in out.getvalue()
+    assert "--max-time" not in out.getvalue()
+
+
 @pytest.mark.parametrize("live", [True, False])
 def test_no_text_steers_the_terminal(live: bool) -> None:
     """Other users choose the names of their processes."""

@@ -18,7 +18,6 @@ from concurve.cli.streams import (
     name_store,
     say,
     take_over_streams,
-    with_store,
 )
 from concurve.errors import ConcurveError
 from concurve.interruption import handled, interrupt
@@ -126,7 +125,7 @@ def _run() -> int:
         say(shown.getvalue().rstrip())
         return error.exit_code
     except ConcurveError as error:
-        say(with_store(f"concurve: {error}"))
+        say(f"concurve: {error}")
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         say("concurve: stopped")

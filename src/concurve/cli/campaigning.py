@@ -20,6 +20,7 @@ from concurve.cli.measuring import (
     refuse_wait_for_hosts,
 )
 from concurve.cli.showing import note, show_campaign
+from concurve.cli.streams import with_store
 from concurve.definition.campaign import (
     Campaign,
     at_effort,
@@ -37,7 +38,7 @@ from concurve.host import machine
 from concurve.host.granted import granted_cpus
 from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.measuring.heads import again_line, draw_seed, new_campaign_head
-from concurve.measuring.quiet import Asked, asked_quiet
+from concurve.measuring.quiet import Asked, asked_quiet, attachable
 from concurve.measuring.site import this_machine
 from concurve.report.progress import Progress
 from concurve.store import Store
@@ -95,7 +96,7 @@ def measure_campaign(
             cpus = cpus_of_target(_studies(chosen), hosts.inventory, hosts.machines)
             chosen = made(campaign_for(cpus or granted_cpus()))
         head = new_campaign_head(chosen, choices.effort, seed, again_line(seed), version, inventory)
-        with quiet_as_asked(asked, _studies(chosen)) as waiting:
+        with quiet_as_asked(asked, attachable(_studies(chosen))) as waiting:
             head = msgspec.structs.replace(head, waiting=waiting)
             note(f"campaign {head.id}: {chosen.name}, {counted}, effort {head.effort}, seed {seed}")
             _measure(head, store, files, hosts, resume=False)
@@ -134,7 +135,7 @@ def resume_campaign(
         refuse_wait_for_hosts(asked, head.hosts)
         with _written_if_it_fails(head, store, files):
             if asked is not None and (missing := _missing(head, store)):
-                stack.enter_context(quiet_as_asked(asked, missing))
+                stack.enter_context(quiet_as_asked(asked, attachable(missing)))
             hosts = stack.enter_context(connected_hosts(_studies(head.campaign), head.hosts))
         to_wait = None if asked is None else asked.seconds
         _measure(head, store, files, hosts, resume=True, allowed=allowed, to_wait=to_wait)
@@ -173,7 +174,7 @@ def _measure(
             store,
             hosts or LocalEngine(),
             note,
-            lambda: Progress(sys.stderr),
+            lambda: Progress(sys.stderr, reword=with_store),
             site=hosts or this_machine(),
         )
         rows = runner.resume(allowed, to_wait) if resume else runner.start()

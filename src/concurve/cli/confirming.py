@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from concurve.cli.showing import note
-from concurve.cli.streams import tell
+from concurve.cli.streams import tell, with_store
 from concurve.definition.study_line import parse_base
 from concurve.definition.units import parse_duration
 from concurve.engine.local import LocalEngine
@@ -82,7 +82,7 @@ def confirm_cause(store: Store, row: RunRow, asked: Confirming) -> str | None:
     with inside(head.folder, f"run {head.id}"):
         new = new_head(made.study, head.effort, seed, again_line(seed))
         new = msgspec.structs.replace(new, confirms=made.confirms)
-        Runner(new, store, LocalEngine(), Progress(sys.stderr)).start()
+        Runner(new, store, LocalEngine(), Progress(sys.stderr, reword=with_store)).start()
     return new.id
 
 

@@ -207,10 +207,14 @@ def _numbers(
 
     names = [name for name in (n, x, r) if name is not None]
     if len(names) < 2:
-        there = _short([name for name in names_in(file) if name not in names])
+        there = [name for name in names_in(file) if name not in names]
         raise ConcurveError(
             "two columns are needed: --x with the number of workers, and --y or --r",
-            f"for example --x threads --y requests_per_second; {file} has the columns {there}",
+            f"for example --x threads --y requests_per_second; {file} has the columns "
+            f"{_short(there)}"
+            if there
+            else f"a file with a column of throughputs or response times, too; {file} has no "
+            f"other column than {names[0]}",
         )
     if len(set(names)) < len(names):
         raise ConcurveError(f"one column twice: {', '.join(names)}", "a different column for each")

@@ -12,6 +12,7 @@ import msgspec
 
 from concurve.analysis.ground import undirected_before
 from concurve.cli.showing import note, show_run
+from concurve.cli.streams import with_store
 from concurve.definition.hiding import check_marked, hidden
 from concurve.definition.inventory import Inventory, used_hosts
 from concurve.definition.placing import placed_on
@@ -87,7 +88,7 @@ def quiet_as_asked(asked: Asked | None, studies: Sequence[Study]) -> Iterator[Wa
     if asked is None:
         yield None
         return
-    line = Progress(sys.stderr)
+    line = Progress(sys.stderr, reword=with_store)
 
     def say(text: str) -> None:
         line.finish()
@@ -262,7 +263,9 @@ def _measure(
 ) -> None:
     """Run or resume a run with progress, then print its table and write its files."""
     site = hosts or this_machine()
-    runner = Runner(head, store, hosts or LocalEngine(), Progress(sys.stderr), site=site)
+    runner = Runner(
+        head, store, hosts or LocalEngine(), Progress(sys.stderr, reword=with_store), site=site
+    )
     try:
         if resume:
             before = store.count(head.id)

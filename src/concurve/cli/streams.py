@@ -114,10 +114,11 @@ def tell(text: str) -> None:
 
 
 def say(text: str) -> None:
-    """Print lines for people to standard error, without characters that would steer a terminal."""
+    """Print lines for people to standard error, with the store that was given in their commands,
+    and without characters that would steer a terminal."""
     from concurve.report.format import clean_lines
 
-    print(clean_lines(text), file=sys.stderr)
+    print(clean_lines(with_store(text)), file=sys.stderr)
 
 
 def exit_code_of(error: OutputError) -> int:

@@ -22,6 +22,14 @@ class TrialLostError(RunError):
     """What a trial runs on is gone, so that nothing of the trial is known; the error names it."""
 
 
+class TrialInterrupt(KeyboardInterrupt):
+    """The user stopped a trial, of which there is a ``record`` all the same."""
+
+    def __init__(self, record: bytes) -> None:
+        super().__init__()
+        self.record = record
+
+
 class Engine(Protocol):
     """Runs trials one at a time."""
 
@@ -31,7 +39,8 @@ class Engine(Protocol):
         Raises:
             TrialLostError: a host of the trial, or the way to it, is gone.
             RunError: the runner itself failed.
-            KeyboardInterrupt: the user stopped the trial; all its processes have ended.
+            KeyboardInterrupt: the user stopped the trial; all its processes have ended. A
+                ``TrialInterrupt`` has its record.
         """
         ...
 

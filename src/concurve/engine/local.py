@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from concurve.engine import Problem
+from concurve.engine import Problem, TrialInterrupt
 from concurve.errors import HostError, RunError
 from concurve.host import native
 from concurve.host.orphans import end_marked
@@ -75,6 +75,10 @@ class LocalEngine:
             ) from error
         try:
             stdout, stderr = process.communicate(stdin)
+        except KeyboardInterrupt:
+            if stopped := _end(process):
+                raise TrialInterrupt(KNOWN.hide_json(stopped)) from None
+            raise
         except BaseException:
             _end(process)
             raise
@@ -87,14 +91,16 @@ class LocalEngine:
         return stdout
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Make the runner end all processes of its trial, and wait until it has ended."""
+def _end(process: subprocess.Popen[bytes]) -> bytes:
+    """Make the runner end all processes of its trial, and wait until it has ended; what it printed,
+    nothing if it had to be killed."""
     process.terminate()
     try:
-        process.communicate(timeout=STOP_SECONDS)
+        return process.communicate(timeout=STOP_SECONDS)[0]
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
+        return b""
 
 
 def revealed(spec: TrialSpec) -> TrialSpec:

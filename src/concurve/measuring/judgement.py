@@ -17,6 +17,7 @@ from concurve.readings.contamination import LATE_READING, MACHINE_WIDE, Contamin
 from concurve.readings.contamination import judge as judge_machine
 from concurve.readings.extraction import MissedExtractError, shown_lines
 from concurve.readings.hook_outputs import hooks_said
+from concurve.readings.last_printed import last_printed
 from concurve.readings.measures import NOTHING_DONE, is_probed, measure
 from concurve.readings.operations import asked_of
 from concurve.readings.rate_searches import why_no_rate
@@ -151,7 +152,9 @@ class Judge:
         cause = TIMED_OUT_BUSY if signs and kept_waiting else kind
         unready = self._unready(record)
         disturbed = (sign.detail for sign in signs)
-        detail = "; ".join([message, *disturbed, *unready, *hooks_said(record).values()])
+        last = last_printed(record, self.plan.study.target) if kind == TIMED_OUT else ""
+        said = [message, *disturbed, *unready, last, *hooks_said(record).values()]
+        detail = "; ".join(filter(None, said))
         return Judgement("program_error", None, cause, detail, {})
 
     def _unready(self, record: TrialRecord) -> list[str]:

@@ -14,14 +14,13 @@ import msgspec
 
 from concurve import interruption, words
 from concurve.attendants import volumes
-from concurve.definition.failures import all_failed
 from concurve.definition.hiding import secrets_of
 from concurve.definition.purposes import may_load_a_stranger
 from concurve.definition.readiness import unawaited_before
 from concurve.definition.study import FREE_PORT, RUN_PASSWORD, TRIAL_FOLDER, uses
 from concurve.definition.templates import render
 from concurve.definition.units import format_count, format_duration
-from concurve.engine import Engine, TrialLostError
+from concurve.engine import Engine, TrialInterrupt, TrialLostError
 from concurve.errors import (
     ConcurveError,
     HostError,
@@ -38,17 +37,11 @@ from concurve.measuring.ahead import Ahead, can_run_at_once
 from concurve.measuring.alike import check_alike
 from concurve.measuring.changed_programs import changed_programs, changed_study_file
 from concurve.measuring.disturbances import Disturbances
+from concurve.measuring.failures import Failures
 from concurve.measuring.flight_recorder import with_recordings
 from concurve.measuring.folder import inside
 from concurve.measuring.hooks import hook_seconds, run_hook, with_hooks
-from concurve.measuring.judgement import (
-    NOT_READY,
-    TIMED_OUT,
-    TIMED_OUT_BUSY,
-    UNDECIDED,
-    Judge,
-    ready_remedy,
-)
+from concurve.measuring.judgement import TIMED_OUT_BUSY, Judge
 from concurve.measuring.patience import Patience
 from concurve.measuring.quiet import Look, Waits, attached_in, looking
 from concurve.measuring.site import Site, ThisMachine
@@ -65,8 +58,8 @@ from concurve.planning.protocol import CUT, LOST, Stop, replay
 from concurve.planning.protocol import Protocol as TrialProtocol
 from concurve.planning.searches import is_by_several
 from concurve.readings.centres import indicator_centre
-from concurve.readings.extraction import printed_line
 from concurve.readings.hook_outputs import telling_line
+from concurve.readings.last_printed import last_printed
 from concurve.readings.refused import refused_lines
 from concurve.secrets import KNOWN
 from concurve.store import Store
@@ -277,12 +270,10 @@ class Runner:
         #: What hooks printed since the last trial, and those of which it was told.
         self._hooks_said: list[HookRecord] = []
         self._hooks_told: set[str] = set()
+        #: What a trial that the user stopped had printed last.
+        self._stopped_printed = ""
         self._is_short_told = False
-        #: Cells of which no trial since the start had anything but failures.
-        self._only_failures: set[int] = set()
-        self._has_successes = False
-        #: Is the run resumed, and did none of its trials succeed since?
-        self._is_resumed = False
+        self._failures = Failures(self.plan, head.id)
         self._wants_port = uses(head.study, FREE_PORT)
         self._wants_folder = uses(head.study, TRIAL_FOLDER)
         tasks = self._site.tasks
@@ -318,7 +309,7 @@ class Runner:
         if (ended := nothing_left(self.head, self.store)) is not None:
             return ended
         with inside(self.head.folder, f"run {self.head.id}"), self._prepared():
-            self._is_resumed = True
+            self._failures.is_resumed = True
             for text in changed_programs(self.head):
                 self._note(f"note: {text}")
             if text := changed_study_file(self.head):
@@ -343,9 +334,11 @@ class Runner:
         """Store that the user has stopped the run; what to say of it."""
         interruption.heed()
         self.store.set_state(self.head.id, "interrupted", "stopped by the user")
+        # Who stops the very first one wants to know why it took so long.
+        said = f"; {self._stopped_printed}" if self._stopped_printed and not done else ""
         return RunInterruptedError(
             f"run {self.head.id} was stopped after {format_count(done, 'trial')}; "
-            "what was measured is stored",
+            f"what was measured is stored{said}",
             f"concurve resume {self.head.id}",
         )
 
@@ -387,7 +380,7 @@ class Runner:
                 stop = self._trials(protocol)
             finally:
                 self._for_each_cell("cleanup")
-            self._refuse_failure(protocol)
+            self._failures.refuse_run(protocol)
         except KeyboardInterrupt:
             raise self._interrupted(protocol.done) from None
         except RunError as error:
@@ -460,7 +453,7 @@ class Runner:
         while not isinstance(key := protocol.next(), Stop):
             interruption.refuse_if_asked()
             if protocol.done > stored:  # who resumes a run has perhaps mended what was the matter
-                self._refuse_never_ready(protocol)
+                self._failures.refuse_never_ready(protocol)
             cell = self.plan.cells[key.cell]
             glanced = self._wait_for_quiet(protocol, key)
             self.progress.trial_starts(
@@ -475,8 +468,8 @@ class Runner:
                 protocol.ends_by_allowance(),
             )
             trial = self._trial(cell, key, self._limit(protocol), protocol.coming, glanced)
-            if self._is_resumed and trial.lost is None:
-                self._refuse_to_spoil(protocol, trial.outcome)
+            if trial.lost is None:
+                self._failures.refuse_to_spoil(protocol, trial.outcome)
             with interruption.whole():
                 self.store.add_trial(
                     self.head.id, trial.outcome, encode_figures(trial.figures), trial.record
@@ -486,7 +479,7 @@ class Runner:
                 raise trial.lost
             self._tell(protocol, cell, trial.outcome)
             self._tell_what_fits(protocol)
-            self._refuse_only_failures(key.cell, trial)
+            self._failures.refuse_only_failures(key.cell, trial.figures, trial.record)
         return key
 
     def _wait_for_quiet(self, protocol: TrialProtocol, key: TrialKey) -> float:
@@ -542,12 +535,17 @@ class Runner:
                     raw = self._measured(key, limit)
                 except TrialLostError as error:
                     return self._lost(key, error)
+                except TrialInterrupt as interrupt:
+                    with contextlib.suppress(ConcurveError):  # it may have been cut short
+                        self._stopped_printed = self._last_printed(decode_record(interrupt.record))
+                    raise
             else:
                 raw = self._ahead.record(
                     key, coming, lambda other: self._spec(other, "", limit), limit.seconds
                 )
         record = decode_record(raw)
         if record.outcome.kind == "interrupted":
+            self._stopped_printed = self._last_printed(record)
             raise KeyboardInterrupt
         self._tell_refused(record)
         self._hook("conclude", cell)
@@ -558,12 +556,16 @@ class Runner:
         is_disturbed = verdict == "contaminated" or cause == TIMED_OUT_BUSY
         self._disturbances.take(record, is_disturbed=is_disturbed)
         if record.outcome.kind == "timed_out" and limit.is_cut(record):
-            # What follows the message of a time-out are the signs of a busy machine.
-            busy = detail.partition("; ")[2] if cause == TIMED_OUT_BUSY else ""
+            # What follows the message of a time-out are the signs of a busy machine, and more.
+            is_busy = cause == TIMED_OUT_BUSY
+            more = detail.partition("; ")[2] if is_busy else self._last_printed(record)
             stopped = f"stopped with the run, after {record.wall_ns / 1e9:.1f} s"
-            cause, detail = CUT, "; ".join(filter(None, (stopped, busy)))
+            cause, detail = CUT, "; ".join(filter(None, (stopped, more)))
         seconds = self._clock() - started
         return Trial(Outcome(key, verdict, value, seconds, cause, detail), figures, raw)
+
+    def _last_printed(self, record: TrialRecord) -> str:
+        return last_printed(record, self.head.study.target)
 
     def _measured(self, key: TrialKey, limit: _Limit) -> bytes:
         """The record of one trial, which runs alone."""
@@ -667,132 +669,3 @@ class Runner:
         if said and not self._refused_told:
             self._refused_told = True
             self._note(f"note: {said}")
-
-    def _refuse_never_ready(self, protocol: TrialProtocol) -> None:
-        """Fail after the first block, and the second trial, if no cell became ready: to wait again
-        as long for each of them would tell nothing new.
-
-        Raises:
-            RunError: so it is.
-        """
-        if any(cell.used for cell in protocol.cells):
-            return
-        rejected = _not_lost(protocol)
-        causes = [cause for cause, _ in rejected.values()]
-        cells = {key.cell for key in rejected}
-        if len(causes) < 2 or len(cells) < len(protocol.cells) or set(causes) != {NOT_READY}:
-            return
-        raise RunError(
-            f"no cell became ready; the first, {self._described(rejected)}",
-            ready_remedy([detail for _, detail in rejected.values()]),
-        )
-
-    def _described(self, rejected: Mapping[TrialKey, tuple[str, str]]) -> str:
-        """The first of these trials: its setting, and why it was rejected."""
-        key, why = next(iter(rejected.items()))
-        return f"{describe(self.plan.cells[key.cell].parameters)}: {words.why(*why)}"
-
-    def _refuse_to_spoil(self, protocol: TrialProtocol, outcome: Outcome) -> None:
-        """Stop before a failure is stored, where a cell that has figures fails in a run that is
-        resumed: something is no longer as it was, and once that is mended the run goes on. Failures
-        of a run are for good.
-
-        Raises:
-            RunError: so it is.
-        """
-        if outcome.value is not None and outcome.verdict in ("ok", "contaminated"):
-            self._is_resumed = False
-            return
-        cell = outcome.key.cell
-        is_none = outcome.cause in (CUT, UNDECIDED) or outcome.verdict == "abandon"
-        if is_none or not protocol.cells[cell].used or protocol.cells[cell].errors:
-            return
-        raise RunError(
-            f"{describe(self.plan.cells[cell].parameters)} has been measured, and fails since the "
-            f"run was resumed: {words.why(outcome.cause, outcome.detail)}; this failure is not "
-            "stored",
-            "what has changed since: a file, a server, the environment? Once it is as it was: "
-            f"concurve resume {self.head.id}",
-        )
-
-    def _refuse_only_failures(self, cell: int, trial: Trial) -> None:
-        """Fail once each cell has had a trial, if whatever the load did failed in all of them: more
-        of it would tell nothing new.
-
-        Raises:
-            RunError: so it is.
-        """
-        if not trial.figures or self._has_successes:
-            return
-        failed = all_failed(self.head.study, trial.figures)
-        if failed is None:
-            self._has_successes = True
-            return
-        self._only_failures.add(cell)
-        if len(self._only_failures) < len(self.plan.cells):
-            return
-        raise RunError(
-            f"{describe(self.plan.cells[cell].parameters)}: {failed.said}, as in every trial "
-            f"before it{self._printed(failed.indicator, trial)}",
-            "what does the load ask for, and what does it get? Run its command by hand; "
-            f"then concurve resume {self.head.id}, or a new run",
-        )
-
-    def _printed(self, indicator: str, trial: Trial) -> str:
-        """What the program printed of an indicator, to be quoted; empty if it is not read out of
-        its output."""
-        study, record = self.head.study, decode_record(trial.record)
-        extract = next((item for item in study.extracts if item.name == indicator), None)
-        role = record.role((extract and extract.role) or study.target)
-        line = printed_line(extract, role) if extract is not None and role is not None else ""
-        return f"; the program printed {line!r}" if line else ""
-
-    def _refuse_failure(self, protocol: TrialProtocol) -> None:
-        """Fail if none was measured: every cell failed, or every trial that the time allowance had
-        room for, or the first trial took all of it.
-
-        Raises:
-            RunError: so it is.
-        """
-        if any(cell.used for cell in protocol.cells):
-            return
-        rejected = _not_lost(protocol)
-        allowed = format_duration(self.plan.rules.time_allowed_seconds)
-        if rejected and {cause for cause, _ in rejected.values()} == {CUT}:
-            key, (_, detail) = next(iter(rejected.items()))
-            raise RunError(
-                f"{describe(self.plan.cells[key.cell].parameters)}: the first trial did not end "
-                f"within the time allowance of {allowed}: {detail}",
-                "a shorter trial: less work in its command, which should end by hand as well; or "
-                f"concurve resume {self.head.id} --max-time TIME, with time for all trials",
-            )
-        failed = {key: why for key, why in rejected.items() if why[0] != CUT}
-        if all(cell.skipped for cell in protocol.cells):
-            what = f"every cell failed; the first: {protocol.cells[0].skipped}"
-        elif protocol.all_failed():
-            trials = words.count(len(failed), "trial")
-            what = (
-                f"no trial within the time allowance of {allowed} was measured: {trials} failed; "
-                f"the first, {self._described(failed)}"
-            )
-        else:
-            return
-        raise RunError(what, self._remedy_for(failed))
-
-    def _remedy_for(self, failed: Mapping[TrialKey, tuple[str, str]]) -> str:
-        """What to do where all trials failed."""
-        causes = {cause for cause, _ in failed.values()}
-        if causes == {NOT_READY}:
-            return ready_remedy([detail for _, detail in failed.values()])
-        if causes <= {TIMED_OUT, TIMED_OUT_BUSY}:
-            busy = ", on a quieter machine" if TIMED_OUT_BUSY in causes else ""
-            return (
-                f"a new run with more time for a trial{busy}: --timeout TIME, or timeout in the "
-                "[protocol] of a study; how long does the command take by hand?"
-            )
-        return f"concurve show {self.head.id} --rejected; run the command by hand"
-
-
-def _not_lost(protocol: TrialProtocol) -> dict[TrialKey, tuple[str, str]]:
-    """The rejected trials that say something of the programs: none whose host was lost."""
-    return {key: why for key, why in protocol.rejected.items() if why[0] != LOST}

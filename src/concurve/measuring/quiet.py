@@ -92,6 +92,17 @@ def attached_in(studies: Iterable[Study]) -> list[Attach]:
     ]
 
 
+def attachable(studies: Iterable[Study]) -> list[Study]:
+    """Those of some studies whose attached processes run. The others of a campaign do not keep it
+    from its wait: each is refused with its reason when its turn comes."""
+    found = []
+    for study in studies:
+        with contextlib.suppress(HostError):
+            attached_in([study])
+            found.append(study)
+    return found
+
+
 def looking(attached: Sequence[Attach]) -> Look:
     """Looks at this machine. The processes that are ``attached`` disturb no more than they do in a
     trial."""

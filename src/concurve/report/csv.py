@@ -13,7 +13,7 @@ from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding
 from concurve.findings.comparison import Comparison
 from concurve.findings.explanation import Explanation
-from concurve.findings.fit import FitResult
+from concurve.findings.fit import Expectation, FitResult
 from concurve.findings.history import History
 from concurve.findings.run import Findings, TrialFindings
 from concurve.report.format import clean_lines
@@ -189,6 +189,12 @@ def fit_rows(result: FitResult | None) -> Rows:
             for name, figure in model.parameters.items()
         ]
     return Rows(["model", "chosen", "weight", "parameter", *_with_bounds("value")], rows)
+
+
+def prediction_rows(expectations: Iterable[Expectation]) -> Rows:
+    """One row a number of workers to predict at, with what to expect there and its interval."""
+    rows: list[list[object]] = [[it.n, *_bounds(it.figure), it.warning] for it in expectations]
+    return Rows(["n", *_with_bounds("value"), "warning"], rows)
 
 
 def _with_bounds(name: str) -> list[str]:

@@ -112,11 +112,14 @@ class Progress:
         stream: TextIO | None = None,
         live: bool | None = None,
         clock: Callable[[], float] = time.monotonic,
+        reword: Callable[[str], str] = str,
     ) -> None:
-        """``live`` redraws one line; by default on terminals that can."""
+        """``live`` redraws one line; by default on terminals that can. ``reword`` puts the commands
+        in remarks into the reader's terms."""
         self._stream = stream or sys.stderr
         self._live = self._can_redraw() if live is None else live
         self._clock = clock
+        self._reword = reword
         self._estimates: dict[_Cell, str] = {}
         self._rejects: Counter[str] = Counter()
         self._causes: set[str] = set()
@@ -224,7 +227,7 @@ class Progress:
     def note(self, text: str) -> None:
         """A remark that stays, above the live line."""
         self._wipe()
-        self._write_line(text)
+        self._write_line(self._reword(text))
 
     def finish(self) -> None:
         """Leave the terminal as it was found."""
