@@ -61,6 +61,8 @@ HARMLESS_MIN = 0.95
 """Share of the runs on programs that nothing limits, of which none is promised a gain."""
 NO_CAUSE = "no cause"
 FAILED = "failed"
+REFUSED = "cause that an experiment can confirm"
+"""What ``explain --confirm`` says of a run with nothing to confirm, of one cell and of several."""
 OUT_OF_REACH: Confirmed = "out of reach"
 
 
@@ -254,8 +256,7 @@ def _confirmed(plant: Plant, built: Built, folder: Path, seed: int, quick: bool)
     )  # fmt: skip
     if done.returncode:
         said = " ".join(done.stderr.split())
-        refused = "cause that an experiment can confirm" in said
-        return {"result": NO_CAUSE if refused else FAILED, "evidence": said[-300:]}
+        return {"result": NO_CAUSE if REFUSED in said else FAILED, "evidence": said[-300:]}
     found: dict[str, Any] = json.loads(done.stdout)["confirmations"][0]
     return found
 

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from confirm import NO_CAUSE, Counts, Plant, _built, call_places, lock_of, plants, promises_too_much
+from confirm import (
+    NO_CAUSE,
+    REFUSED,
+    Counts,
+    Plant,
+    _built,
+    call_places,
+    lock_of,
+    plants,
+    promises_too_much,
+)
 from measuring.figures import Figure
 
+from concurve.errors import RunError
 from concurve.estimate import Estimate
+from concurve.explain.experiments import cell_to_confirm
 from concurve.findings.confirmation import Confirmation, Confirmed, Gain
+from concurve.findings.explanation import CellExplanation
+from concurve.terms import Level
 
 HARMLESS = [plant for plant in plants() if plant.verdict == NO_CAUSE]
 TRUE = Estimate(value=1.01, low=1.0, high=1.015, n=7)
@@ -51,6 +66,16 @@ def test_a_run_that_failed_is_neither_quiet_nor_right_and_fails_the_bench() -> N
     assert figure(counts, "harmless").held is True and figure(counts, "failed").held is True
     counts.take_harmless(["confirmed"])
     assert figure(counts, "harmless").held is False
+
+
+@pytest.mark.parametrize("wanted", [{}, {"threads": 2}])
+def test_a_run_with_nothing_to_confirm_is_known_by_what_is_said_of_it(
+    wanted: dict[str, Level],
+) -> None:
+    cell = CellExplanation(parameters={"threads": 2}, cause="none", evidence="")
+    explained = SimpleNamespace(run="r", cells=(cell,))
+    with pytest.raises(RunError, match=REFUSED):
+        cell_to_confirm(explained, wanted)  # type: ignore[arg-type]
 
 
 def test_verdicts_below_their_bound_fail_the_bench() -> None:
