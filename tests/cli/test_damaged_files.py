@@ -82,11 +82,14 @@ KINDS: dict[str, tuple[Callable[[Path], tuple[Path, list[str]]], int]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "kind",
-    # The study of the shared file is checked for the program that it starts.
-    [pytest.param(kind, marks=pytest.mark.real if kind == "shared" else ()) for kind in KINDS],
-)
+# The runner checks the programs that a study starts, in a dry run too.
+MARKED = [
+    pytest.param(kind, marks=pytest.mark.real if kind in ("study", "shared") else ())
+    for kind in KINDS
+]
+
+
+@pytest.mark.parametrize("kind", MARKED)
 def test_no_damage_ends_in_a_traceback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
@@ -180,10 +183,7 @@ NO_FILES = (
 
 
 @pytest.mark.parametrize("what", NO_FILES)
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param(kind, marks=pytest.mark.real if kind == "shared" else ()) for kind in KINDS],
-)
+@pytest.mark.parametrize("kind", MARKED)
 def test_what_is_no_file_is_refused_by_name_and_at_once(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -76,6 +76,7 @@ def test_a_dry_run_says_where_each_role_runs(files: tuple[str, str]) -> None:
     assert shown[0].startswith("server on server1: sleep ")
 
 
+@pytest.mark.real
 def test_without_hosts_the_same_study_runs_here(files: tuple[str, str]) -> None:
     shown = roles(files[0])
     assert "target: echo 127.0.0.1" in shown and "noise: true" in shown

@@ -33,6 +33,7 @@ def plan(db: Path, *words: str) -> str:
     return done.output
 
 
+@pytest.mark.real
 def test_one_cell_is_measured_again(db: Path) -> None:
     id_ = stored(db)
     one = ("--set=threads=4", "--set=sync=cas", "--repeats=7..7")
@@ -40,6 +41,7 @@ def test_one_cell_is_measured_again(db: Path) -> None:
     assert "1 cell × 7" in plan(db, "run:last", *one)
 
 
+@pytest.mark.real
 def test_the_whole_study_is_measured_again(db: Path) -> None:
     assert "6 cells ×" in plan(db, f"run:{stored(db)}")
 
