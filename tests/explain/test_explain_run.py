@@ -98,8 +98,8 @@ def test_each_cell_has_its_cause_and_a_sentence(store: Store) -> None:
     assert [cell.cause for cell in found.cells] == ["none", "none", "cpu"]
     assert [cell.evidence for cell in found.cells] == [
         "With threads=1 an operation takes 1 ms of thread time: 100 % of it on a CPU.",
-        "With threads=2 an operation takes 1.00 × the thread time of threads=1: 100 % of it on a "
-        "CPU; there is no loss to explain.",
+        "With threads=2 the speed-up over threads=1 is 2.00 of 2: there is no loss to explain. An "
+        "operation spends 100 % of its thread time on a CPU.",
         "With threads=4 an operation takes 2.0 × the thread time of threads=1: 50 % of it waiting "
         "for a CPU (4 threads on 2 CPUs), at 1.00 × the CPU time.",
     ]
@@ -316,7 +316,7 @@ def test_speed_ups_that_are_not_those_of_the_figures_are_told(store: Store) -> N
         slow = 2 if threads == 2 and made.count(2) == 3 else 1
         return record(role([thread(1.0)] * threads, None, wall=slow * WALL // threads))
 
-    told = "those of concurve show compare the trials of each block"
+    told = "concurve show compares the trials of each block"
     assert any(told in note for note in explained(store, skewed).notes)
     assert not any(told in note for note in explained(store, uneven).notes)
 

@@ -434,6 +434,29 @@ def test_work_of_the_first_thread_while_a_pool_waits_is_serial() -> None:
     assert lost(own, base).parts["serial"] == pytest.approx(0.4, abs=0.03)
 
 
+def asleep_pool(level: int, tasks: int) -> Breakdown:
+    """An interpreter that starts for 0.05 s, and workers that sleep for a second in all, while the
+    first thread takes what each task brings."""
+    wall = 0.05 + 1 / level
+    share = (wall - 0.05) / wall
+    first = thread(
+        0.055 / wall, futex=0.9 - 0.055 / wall, name="python3", tid=FIRST, switches=tasks
+    )
+    one = thread(0.004, sleep=0.98, name="python3", lived=share, switches=tasks // level)
+    return cell(level, [*[one] * level, first], wall=wall)
+
+
+def test_workers_that_sleep_are_the_workers_beside_a_thread_that_only_started() -> None:
+    """They hardly run, and still less than an interpreter does to start. No more is serial than
+    that start."""
+    base, own = asleep_pool(1, 90), asleep_pool(2, 90)
+    assert (base.threads, own.threads) == (1, 2)
+    assert "asleep" in cause_of(base, None).words
+    said = cause_of(own, base)
+    assert said.cause in ("none", "serial")
+    assert lost(own, base).parts["serial"] == pytest.approx(0.05 / 0.55, abs=0.012)
+
+
 def test_the_only_thread_that_works_is_serial_whichever_it_is() -> None:
     """A runtime may run it on any thread, beside others that have nothing to do."""
     idle = [worker(0.002, switches=n, futex=0.99) for n in (1, 3, 40)]
@@ -480,6 +503,45 @@ def test_uneven_rounds_with_a_barrier_of_a_condition_are_an_imbalance(level: int
     own = cell(level, [*late, joining()], 1.5 / level, cpus=cpus, sites=found)
     said = cause_of(own, BASE)
     assert said.cause == "imbalance" and "in each round some of them waited" in said.words
+
+
+def in_rounds(barriers: int, locks: int, *, word: int = 61, cpu: float = 0.56) -> Breakdown:
+    """Two workers that take a lock in rounds with a barrier behind it. They have as much work, and
+    mostly one of them runs; of a hundred readings at futexes so many are at the barrier's word."""
+    sites = waits_at(("join", 300), ("barrier", barriers), ("mutex", locks))
+    taken = tuple(
+        msgspec.structs.replace(site, operation="pthread_mutex_lock")
+        if site.primitive == "mutex"
+        else site
+        for site in sites.listed
+    )
+    workers = [worker(cpu, futex=0.99 - cpu, switches=90, readings=114)] * 2
+    words = [(word, 2, 31), (100 - word, 2, 0)]
+    found = msgspec.structs.replace(sites, listed=taken)
+    return cell(2, [*workers, joining()], wall=1.2, words=words, sites=found)
+
+
+@pytest.mark.parametrize(("barriers", "locks"), [(45, 9), (54, 4), (20, 31)])
+def test_who_waits_at_a_barrier_for_who_gets_a_lock_last_waits_for_the_lock(
+    barriers: int, locks: int
+) -> None:
+    """One thread takes it again and again, and then waits at the barrier for the others, which
+    could not take it before. A short wait is seldom sampled with its place."""
+    own = in_rounds(barriers, locks)
+    said = cause_of(own, BASE)
+    assert said.cause == "lock" and "for who gets it last" in said.words
+    parts = lost(own).parts
+    assert parts["waiting"] > 2 * parts["imbalance"]
+
+
+def test_a_lock_that_is_seldom_waited_for_leaves_uneven_rounds_uneven() -> None:
+    for few in (in_rounds(56, 1), in_rounds(56, 4, word=95)):
+        assert cause_of(few, BASE).cause == "imbalance"
+    # Who has more work than the others is late for that reason.
+    more = [worker(0.7, futex=0.29, switches=90), worker(0.4, futex=0.59, switches=90)]
+    found = waits_at(("join", 300), ("barrier", 20), ("mutex", 31))
+    own = cell(2, [*more, joining()], wall=1.2, words=[(40, 2, 31), (60, 2, 0)], sites=found)
+    assert "for who gets it last" not in cause_of(own, BASE).words
 
 
 def test_what_one_worker_does_once_for_all_is_serial() -> None:
@@ -645,6 +707,19 @@ def test_changes_of_the_address_space_are_the_kernel() -> None:
     assert said.cause == "kernel" and "address space" in said.words
 
 
+def test_waits_for_the_address_space_are_a_part_of_what_the_kernel_costs() -> None:
+    """Threads that map and unmap memory compute in the kernel, and wait there for one another."""
+    changing = worker(0.74, memory=0.25, switches=900)
+    base = cell(1, [worker(), joining()], system=0.7)
+    own = cell(2, [changing, changing, joining()], wall=2.5, system=1.4)
+    said = cause_of(own, base)
+    assert (said.cause, said.parts) == ("kernel", ("cpu", "memory"))
+    assert "of the time for the address space" in said.words
+    held = worker(0.74, memory=0.05, futex=0.2, switches=900)
+    own = cell(2, [held, held, joining()], wall=2.5, system=1.4)
+    assert cause_of(own, base).parts == ("cpu",)
+
+
 def hardware(level: int, ratio: float, **more: Any) -> Breakdown:
     """Workers that take so many times the CPU time for the same work."""
     return cell(level, [*[worker()] * level, joining()], wall=ratio / min(level, 2), **more)
@@ -657,7 +732,7 @@ def test_the_bandwidth_of_memory_needs_much_of_it_and_does_less_by_no_more_than_
     fits = cause_of(hardware(2, 1.4, rss=small), hardware(1, 1.0, rss=small))
     assert fits.cause == "coherency" and "fits into caches" in fits.words
     worse = cause_of(hardware(2, 4.0, rss=large), hardware(1, 1.0, rss=large))
-    assert worse.cause == "coherency" and "with more workers less is done" in worse.words
+    assert worse.cause == "coherency" and "more workers get less done per second" in worse.words
 
 
 def test_cpus_that_share_a_core() -> None:

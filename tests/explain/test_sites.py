@@ -15,6 +15,7 @@ from concurve.definition.study import Rules
 from concurve.explain.accounts import account
 from concurve.explain.explanation import explain_run
 from concurve.explain.sites import place_sentence, sites_of
+from concurve.explain.threads import names_of_kinds
 from concurve.findings.explanation import Explanation, Holders
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
@@ -245,9 +246,14 @@ def test_a_lock_is_said_with_its_line(tmp_path: Path) -> None:
     assert two.place == (
         "Of 250 sampled waits, 80 % were for table_mutex, in Table::add (table.cc:7) and 20 % were "
         "in Table::drop (not sure: found by a scan of the stack). Who had the lock is known in 150 "
-        "of 200 readings in Table::add: threads worker in 100 % of them."
+        "of 200 readings in Table::add: threads worker-1 in 100 % of them."
     )
     assert one.place == ""
+
+
+def test_digits_of_a_name_that_all_have_tell_no_threads_apart() -> None:
+    names = {1: "p1", 2: "p1", 3: "io-0", 4: "io-1", 5: "main"}
+    assert names_of_kinds(names) == {1: "p1", 2: "p1", 3: "io", 4: "io", 5: "main"}
 
 
 def test_views_show_the_places(tmp_path: Path) -> None:
@@ -255,7 +261,7 @@ def test_views_show_the_places(tmp_path: Path) -> None:
     text = "\n".join(line.plain for line in lines(explanation_document(found), 160))
     assert "of the waits" in text
     assert "table.cc:7" in text and "table_mutex" in text
-    assert "worker 100 % (of 150)" in text and "Table::drop (not sure)" in text
+    assert "worker-1 100 % (of 150)" in text and "Table::drop (not sure)" in text
     assert "unwinding" in text and "a scan, not sure" in text
     # Two cells of five trials each.
     assert (
@@ -267,7 +273,7 @@ def test_views_show_the_places(tmp_path: Path) -> None:
     jsonschema.validate(exported, SCHEMA)
     first = exported["cells"][1]["sites"][0]
     assert (first["function"], first["line"], first["readings"]) == ("Table::add(int)", 7, 200)
-    assert first["holders"] == [{"name": "worker", "threads": 2, "readings": 150}]
+    assert first["holders"] == [{"name": "worker-1", "threads": 2, "readings": 150}]
     assert first["found"] == "cfi" and "is_sure" not in first
     second = exported["cells"][1]["sites"][1]
     assert (second["found"], second["is_sure"]) == ("scan_weak", False)

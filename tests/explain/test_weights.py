@@ -68,6 +68,17 @@ def test_causes_that_cannot_be_told_apart_are_both_said() -> None:
     assert found.runner_up.cause == "coherency"
 
 
+def test_two_parts_are_no_more_than_the_loss_however_much_a_third_has_won() -> None:
+    own = cell(2, [worker(), worker(lived=0.5), joining()], wall=0.8)
+    found = weight(own)
+    assert found.share is not None and found.runner_up is not None
+    first = msgspec.structs.replace(found.share, value=0.89)
+    second = Estimate(value=0.13, low=0.12, high=0.14, n=5)
+    rest = weights._of_the_rest(second, first)
+    assert (rest.value, rest.low, rest.high) == pytest.approx((0.11, 0.11, 0.14))
+    assert weights._of_the_rest(second, None) == second
+
+
 def test_nothing_lost_has_no_share() -> None:
     assert weight(cell(2, [worker(), worker(), joining()], wall=0.5)) == Weight()
     assert weight(BASE, None) == Weight()

@@ -253,6 +253,21 @@ def test_a_loss_without_a_cause_is_not_taken_for_no_loss() -> None:
         assert not cell.base or is_short == (cause == "not found")
 
 
+def test_who_loses_nothing_is_limited_by_nothing_yet() -> None:
+    """Where its time goes is no limit: threads that wait for answers are twice as fast by two."""
+    gained: dict[str, Any] = {"base": {"n": 1}, "speedup": 1.99, "speedup_possible": 2.0}
+    reason = "With n=2 an operation spends 51 % of its thread time waiting for the network"
+    waiting = explained("io", "51 % of it waiting for the network", reason=reason, **gained)
+    assert limit_line(waiting).text == f"nothing yet: the speed-up is 1.99 of 2. {reason}."
+    computing = explained("none", "98 % of it on a CPU", **gained)
+    assert limit_line(computing).text == "nothing yet: the speed-up is 1.99 of 2."
+    assert named_cause(computing) == "none"
+    lost = msgspec.structs.replace(waiting, speedup=1.8)
+    assert limit_line(lost).text.startswith("input and output.")
+    full = msgspec.structs.replace(waiting, cause="cpu")
+    assert limit_line(full).text.startswith("the CPUs.")
+
+
 def test_a_level_that_fails_is_told_once_and_another_is_explained() -> None:
     store = Store()
     head = new_head(small_study(TRIALS, threads=(1, 2, 4)), "normal", 1, "concurve sweep …")

@@ -17,7 +17,13 @@ from concurve.explain.goroutines import Goroutines, mean_goroutines
 from concurve.explain.hot import Hot, Spun, spun
 from concurve.explain.stations import Limit, Serving, limit_of, used_words
 from concurve.explain.threads import Dispatcher
-from concurve.explain.waiting import KINDS, waits_for_locks, waits_share
+from concurve.explain.waiting import (
+    KINDS,
+    AtBarriers,
+    waits_at_barriers,
+    waits_for_locks,
+    waits_share,
+)
 from concurve.stats.means import mean_difference, mean_estimate
 from concurve.stats.moments import mean
 
@@ -31,6 +37,8 @@ CLEAR_SHARE = 0.9
 _TRIAL_READINGS_MIN = 10
 #: Threads wait for locks if so many of the sampled places are functions that take one.
 LOCKS_SHARE = 0.5
+#: With less between the busiest worker and the mean, the work of all was even.
+UNEVEN_MIN = 1.1
 
 
 class Breakdown(NamedTuple):
@@ -215,6 +223,11 @@ class Breakdown(NamedTuple):
         return mean([float(getattr(a.capacity, name)) for a in self.accounts if a.capacity])
 
     @property
+    def at_barriers(self) -> AtBarriers:
+        """How its threads wait at barriers."""
+        return _at_barriers(self.accounts)
+
+    @property
     def hot(self) -> list[Hot | None]:
         """Where the threads of each trial ran."""
         return [account.hot for account in self.accounts]
@@ -347,8 +360,10 @@ def _capacity(accounts: Sequence[Account]) -> dict[str, list[float]]:
     if len(known) < len(accounts):
         return {}
     sites = [account.sites for account in accounts]
-    barriers, once = waits_share(sites, "barrier"), waits_share(sites, "once")
-    divided = [capacity.with_barriers(barriers).with_once(once) for capacity in known]
+    barriers, once = _at_barriers(accounts), waits_share(sites, "once")
+    divided = [capacity.with_barriers(barriers.by_place).with_once(once) for capacity in known]
+    if barriers.is_behind_locks:
+        divided = [capacity.with_locks_before_barriers() for capacity in divided]
     return {
         part: [
             getattr(capacity, part) / account.operations
@@ -356,6 +371,19 @@ def _capacity(accounts: Sequence[Account]) -> dict[str, list[float]]:
         ]
         for part in PARTS
     }
+
+
+def _at_barriers(accounts: Sequence[Account]) -> AtBarriers:
+    """How threads wait at barriers. Only where all have as much work do they wait there for who
+    gets a lock last."""
+    found = waits_at_barriers(
+        [account.sites for account in accounts],
+        sum(account.readings.get("futex", 0) for account in accounts),
+        sum(account.word.rounds for account in accounts),
+    )
+    uneven = [account.capacity.uneven for account in accounts if account.capacity is not None]
+    are_even = len(uneven) == len(accounts) and mean(uneven) < UNEVEN_MIN
+    return found._replace(is_behind_locks=found.is_behind_locks and are_even)
 
 
 def _by_kind(accounts: Sequence[Account], readings: Counter[str]) -> dict[str, list[float]]:

@@ -32,6 +32,7 @@ from concurve.explain.threads import (
     kind_of,
     life_of,
     service_threads,
+    set_up_threads,
     starting_threads,
     switches_of,
 )
@@ -150,6 +151,12 @@ class Capacity(NamedTuple):
         """The same, if this share of the pauses was at barriers: uneven work, and no waiting."""
         moved = min(self.waiting, share * self.pauses)
         return self._replace(waiting=self.waiting - moved, imbalance=self.imbalance + moved)
+
+    def with_locks_before_barriers(self) -> Capacity:
+        """The same, if threads wait at barriers for who gets a lock last, as far as they wait for
+        the lock as long: that is no uneven work."""
+        moved = min(self.waiting, self.imbalance)
+        return self._replace(waiting=self.waiting + moved, imbalance=self.imbalance - moved)
 
     def with_once(self, share: float) -> Capacity:
         """The same, if for this share of the pauses workers waited for what one of them did once
@@ -446,7 +453,9 @@ def _peers(role: RoleRecord, threads: Sequence[ThreadRecord], level: float) -> l
         return []
     kind = max(kinds, key=lambda one: kinds[one])
     peers = [thread for thread in started if kind_of(thread) == kind]
-    working = _working(peers, threads)
+    # What the first one does before there are others says nothing of what is much for them.
+    together = _without(threads, set_up_threads(threads, role.pid, wall))
+    working = _working(peers, together)
     if not working:
         return []
     first = [thread for thread in threads if thread.tid == role.pid and _working([thread], threads)]

@@ -192,11 +192,13 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
         return Verdict("stage", waiting, limit=dispatcher.name)
     given = f", {dispatcher.name} hands it out" if dispatcher else ""
     why = f"idle, no work for them{given}"
-    if waits_for_no_lock(cell):
+    if cell.is_go:
+        why = "of Go's runtime wait for a goroutine that can run"
+    elif waits_for_no_lock(cell):
         why = "wait at a barrier, or for what another one does once for all"
     elif is_stopped(cell):
         why = "that the JVM stopped, all of them as often as they waited"
-    run = f"{number(cell.running)} of {count(cell.threads, 'thread')} run"
+    run = f"{number(cell.ready)} of {count(cell.threads, 'thread')} run"
     return Verdict("none", f"{words} while {run}: threads {why}")
 
 

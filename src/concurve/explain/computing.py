@@ -17,7 +17,7 @@ from concurve.explain.hot import (
 from concurve.explain.others import grown_share, outside_processes, stolen_in
 from concurve.explain.verdict import EXPLAINS, Case, Verdict, is_crowded, times
 from concurve.stats.moments import mean
-from concurve.words import count, percent
+from concurve.words import count, listed, percent
 
 
 def computing(case: Case, amount: float) -> Verdict | None:
@@ -33,6 +33,7 @@ def computing(case: Case, amount: float) -> Verdict | None:
         return Verdict(
             "kernel",
             f"{words}, and {part} of the increase is spent in the kernel{_kernel_work(cell)}",
+            parts=("cpu", *_waits_for_kernel(cell, base)),
         )
     spun = spun_words(case, amount)
     if spun is not None:
@@ -207,7 +208,7 @@ def _shared_hardware(case: Case, words: str) -> Verdict | None:
     if not bytes_used and may_divide:
         said = f"{words}: data that the threads share, memory bandwidth, {spins}"
         return Verdict("coherency", said, either="memory")
-    why = "its memory fits into caches" if may_divide else "with more workers less is done"
+    why = "its memory fits into caches" if may_divide else "more workers get less done per second"
     known = f"{why}, so it is not the bandwidth of memory"
     said = f"{words}: data that the threads share ({known}), {spins}"
     return _or_cores_of_the_host(Verdict("coherency", said), case, ratio)
@@ -259,6 +260,15 @@ def starting(cell: Breakdown) -> Verdict | None:
     )
 
 
+def _waits_for_kernel(cell: Breakdown, base: Breakdown) -> tuple[str, ...]:
+    """The waits for the address space, where they are most of what threads are blocked for more:
+    they come from the same work in the kernel."""
+    if not all("memory" in side.columns for side in (cell, base)):
+        return ()
+    waits, more = (cell.mean(name) - base.mean(name) for name in ("memory", "blocked"))
+    return ("memory",) if more > 0 and waits >= EXPLAINS * more else ()
+
+
 def _kernel_work(cell: Breakdown) -> str:
     """What the kernel did most, as far as it is counted."""
     spent = cell.per_trial("system_ns")
@@ -270,24 +280,29 @@ def _kernel_work(cell: Breakdown) -> str:
         said.append(f"{faults:,.0f} page faults")
     if started * _START_NS >= _NAMED_SHARE * spent:
         said.append(f"{started:,.0f} threads started")
-    calls = _calls(cell)
-    if calls:
-        said.append(f"waits in {calls}")
-    if cell.share("memory") >= 0.02:
-        said.append(f"{percent(cell.share('memory'))} of the time blocked on the address space")
-    return f" ({', '.join(said)} in a trial)" if said else ""
+    counted = f"{listed(said)} in a trial" if said else ""
+    calls = listed(names) if (names := _calls(cell)) else ""
+    waits = f"threads wait in {calls}" if calls else ""
+    if cell.share("memory") >= _MEMORY_MIN:
+        often = f"for {percent(cell.share('memory'))} of the time"
+        waits = f"threads wait {often} for the address space{f', in {calls}' if calls else ''}"
+    return f" ({found})" if (found := "; ".join(filter(None, [counted, waits]))) else ""
+
+
+#: Waits for the address space are told from this share of the thread time on.
+_MEMORY_MIN = 0.02
 
 
 #: At most so many system calls are named.
 _CALLS_NAMED = 3
 
 
-def _calls(cell: Breakdown) -> str:
-    """The system calls that threads waited in most, in words; empty if there are none."""
+def _calls(cell: Breakdown) -> list[str]:
+    """The system calls that threads waited in most; empty if there are none."""
     seen: Counter[str] = Counter()
     for account in cell.accounts:
         seen.update(dict(account.calls))
-    return ", ".join(name for name, _ in seen.most_common(_CALLS_NAMED))
+    return [name for name, _ in seen.most_common(_CALLS_NAMED)]
 
 
 def mapping(case: Case, amount: float) -> Verdict | None:
@@ -296,7 +311,7 @@ def mapping(case: Case, amount: float) -> Verdict | None:
     return Verdict(
         "kernel",
         f"{share} of it blocked while others change the address space "
-        f"({_calls(case.cell) or 'page faults'})",
+        f"({', '.join(_calls(case.cell)) or 'page faults'})",
     )
 
 

@@ -523,8 +523,8 @@ def _notes(
     idle = max(cell.accounts[0].idle for cell in breakdowns.values())
     if idle:
         notes.append(
-            f"Threads with less than a tenth of the busiest thread's activity are left out: up to "
-            f"{idle} in a trial."
+            f"Left out, up to {words.count(idle, 'thread')} in a trial: who only starts others, "
+            "and who ran, or waited for the disk, for less than a tenth as long as the busiest."
         )
     doubted = sum(reject.used for reject in findings.rejects) - set_aside
     for count, what in (
@@ -558,8 +558,8 @@ def _of_speedups(
         )
     if any(_is_another(cell, findings.cells[cell.index]) for cell in divided):
         yield (
-            "The speed-ups that are divided here are ratios of mean times over all trials, so that "
-            "the parts add up; those of concurve show compare the trials of each block."
+            "A speed-up here is the ratio of the mean times of all trials, so that its parts add "
+            "up. concurve show compares the trials of each block: its speed-up may differ a little."
         )
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from concurve.estimate import Estimate
 from concurve.explain.breakdown import (
+    UNEVEN_MIN,
     Breakdown,
     capacity_excess,
     capacity_values,
@@ -37,9 +38,6 @@ SAME = 0.15
 #: Less help than this share of the workers is a part of the loss; with more of it, who helps is a
 #: worker, too.
 HELP_MIN = 0.05
-
-#: With less between the busiest worker and the mean, the work of all was even.
-UNEVEN_MIN = 1.1
 
 #: If Go's collector marks for this share of the time, goroutines help it and are slower: more CPU
 #: time is its loss, too.

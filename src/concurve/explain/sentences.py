@@ -10,7 +10,7 @@ from concurve.explain.losses import loss_of
 from concurve.explain.room import cpus_at_once, taken_by_strangers
 from concurve.explain.verdict import EXPLAINS, Verdict
 from concurve.findings.cells import CellFindings
-from concurve.findings.explanation import NO_LOSS
+from concurve.findings.explanation import NO_LOSS, NOTHING_LOST_MAX
 from concurve.terms import Level
 from concurve.words import count, in_percent, listed, percent
 
@@ -41,10 +41,32 @@ def sentence(
         return f"{start} takes {_time(own.mean('total'))} of thread time: {verdict.words}."
     if verdict.is_loss:
         return _lost(where, _named(base_cell, cell), own, base, verdict)
+    if verdict.cause == "none" and (without := _without_loss(own, base, verdict)):
+        start = f"With {where} the speed-up" if where else "The speed-up"
+        return f"{start} over {_named(base_cell, cell)} is {without}."
     ratio = own.mean("total") / base.mean("total")
     times = f"{ratio:.2f}" if ratio < 1.95 else f"{ratio:.1f}"
     said = f"{start} takes {times} × the thread time of {_named(base_cell, cell)}: {verdict.words}"
     return f"{said}{_ending(own, base, verdict)}."
+
+
+def _without_loss(own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
+    """The speed-up, that there is no loss to explain, and where the time goes; empty where there is
+    a loss, or where it is not known. The ratio of the thread times would say nothing: how many
+    threads work differs."""
+    loss = loss_of(own, base)
+    is_all = loss is not None and loss.speedup >= (1 - NOTHING_LOST_MAX) * loss.possible
+    if loss is None or not is_all or _ending(own, base, verdict) != f"; {NO_LOSS}":
+        return ""
+    said = _of_an_operation(verdict.words)
+    return f"{loss.speedup:.2f} of {loss.possible:.3g}: {NO_LOSS}. {said[:1].upper()}{said[1:]}"
+
+
+def _of_an_operation(words: str) -> str:
+    """Words that go on from what an operation takes, as a clause of their own."""
+    if _SHARE.match(words):
+        return _SHARE.sub(r"an operation spends \1 of its thread time ", words, count=1)
+    return f"an operation takes {words}" if re.match(r"[\d.]+ × the CPU time", words) else words
 
 
 #: A reason has so many characters at most: with the cause before it, it takes two lines of a
@@ -68,10 +90,7 @@ def reason(where: str, verdict: Verdict) -> str:
     said = _COST.sub("", re.split(r"; |\. ", verdict.words, maxsplit=1)[0])
     if verdict.cause == "contamination":
         said = _BESIDE.sub("", said, count=1)
-    if _SHARE.match(said):
-        said = _SHARE.sub(r"an operation spends \1 of its thread time ", said, count=1)
-    elif re.match(r"[\d.]+ × the CPU time", said):
-        said = f"an operation takes {said}"
+    said = _of_an_operation(said)
     if where:
         said = f"With {where} {said}"
     while len(said) > REASON_CHARS and (asides := list(_ASIDES.finditer(said))):
@@ -166,12 +185,15 @@ def _lost(where: str, base_name: str, own: Breakdown, base: Breakdown, verdict: 
     start = f"{start} over {base_name} is {loss.speedup:.2f} of {loss.possible:.3g}"
     if verdict.cause == "none":  # its parts explain too little
         return f"{start}: {verdict.words}{_too_short(own)}."
-    of = f"{loss.possible - loss.speedup:.2f}"
-    return (
-        f"{start}; of the {of} lost, "
-        f"{loss.parts[verdict.cause]:.2f} go to {_LOST[verdict.cause]}: {verdict.words}"
-        f"{_of_the_start(own, verdict)}."
-    )
+    lost, part, to = loss.possible - loss.speedup, loss.parts[verdict.cause], _LOST[verdict.cause]
+    of = f"of the {lost:.2f} lost, {part:.2f} go to {to}"
+    if part - lost >= _WON_MIN:
+        of = f"all of the {lost:.2f} lost goes to {to} ({part:.2f}; other parts win some back)"
+    return f"{start}; {of}: {verdict.words}{_of_the_start(own, verdict)}."
+
+
+#: A part that exceeds the loss by as much as this shows that another one has won some.
+_WON_MIN = 0.005
 
 
 def _of_the_start(own: Breakdown, verdict: Verdict) -> str:

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from concurve import words
-from concurve.explain.threads import name_of_kind
+from concurve.explain.threads import names_of_kinds
 from concurve.findings.explanation import UNNAMED, Cause, Holders, SampledStacks, WaitSite
 from concurve.wire.record import SiteRecord, SitesRecord
 from concurve.words import percent
@@ -173,7 +173,7 @@ def _had_by(
     """Who had the lock in the readings of a place. A lock without a name may be another one at
     another place."""
     same = [it for it in listed if it is site or (site.lock and _lock(it) == _lock(site))]
-    holders = []
+    holders, kinds = [], names_of_kinds(names)
     for holder in site.holders:
         takes = [
             (waiter.readings, short_name(it.function) or _address(it))
@@ -181,7 +181,7 @@ def _had_by(
             for waiter in it.waiters
             if waiter.tid == holder.tid
         ]
-        name = name_of_kind(names.get(holder.tid, ""))
+        name = kinds.get(holder.tid, "")
         holders.append(_Holder(name, max(takes, default=(0, ""))[1], holder.readings))
     return tuple(holders)
 

@@ -7,7 +7,8 @@ Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -196,6 +197,21 @@ def starting_threads(listed: Sequence[ThreadRecord], first: int | None) -> list[
     return [t for t in listed if t in found or (t.pid, t.name) in names]
 
 
+def set_up_threads(
+    listed: Sequence[ThreadRecord], first: int | None, wall: float
+) -> list[ThreadRecord]:
+    """Those of the threads that start others that may have run mostly before these began to
+    live."""
+    starting = starting_threads(listed, first)
+    others = [thread for thread in listed if thread not in starting]
+    longest = max((life_of(other, wall) for other in others), default=0.0)
+    return [
+        thread
+        for thread in starting
+        if others and 2 * (life_of(thread, wall) - longest) >= (thread.usage.cpu_ns or 0)
+    ]
+
+
 def _joins(
     thread: ThreadRecord, others: Sequence[ThreadRecord], joining: float, wall: float
 ) -> bool:
@@ -218,6 +234,8 @@ def _joins(
     hardly = used < max(JOINING_SHARE * busiest, JOINING_CPU * life)
     if is_before and switches < FEEDER_SWITCHES_MIN + len(others):
         return True  # it also waited before they began
+    if is_before and any(life_of(other, wall) >= OUTRUN_SHARE * wall for other in others):
+        return True  # it takes what they have done, or hands out what they do
     is_apart = hardly or is_before or used > JOINING_TIMES * busiest
     return (seldom or is_known) and is_apart
 
@@ -455,6 +473,14 @@ def name_of_kind(name: str) -> str:
     """The kind of a thread by its name, for a reader: ``io-3`` and ``io_thd_3`` are of the kinds
     ``io`` and ``io_thd``."""
     return re.sub(r"[-_ ]?\d+", "", name) or name
+
+
+def names_of_kinds(names: Mapping[int, str]) -> dict[int, str]:
+    """The kind of each thread by its name, for a reader. A name that all of a kind have stays
+    whole: the digits of a program's own name tell no threads apart."""
+    kinds = {name: name_of_kind(name) for name in names.values()}
+    of_kind = Counter(kinds.values())
+    return {tid: name if of_kind[kinds[name]] == 1 else kinds[name] for tid, name in names.items()}
 
 
 def switches_of(thread: ThreadRecord) -> int:

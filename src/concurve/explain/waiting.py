@@ -120,6 +120,44 @@ def waits_at(sites: Iterable[SitesRecord | None], primitive: str) -> tuple[int, 
     return of_kind, sum(site.readings for site in waits)
 
 
+#: So many sampled waits, and such a share of them, say that threads take a lock in rounds.
+_LOCKS_SEEN_MIN, _LOCKS_SHARE_MIN = 3, 0.05
+#: The words tell the waits at barriers if they have so much of what the places say.
+_BY_WORDS_MIN = 0.5
+#: Who gets a lock last comes to the barrier last: if threads wait for locks so many times as long
+#: as at barriers, or longer, that is why they wait there.
+_BEHIND_MIN = 0.5
+
+
+class AtBarriers(NamedTuple):
+    """Shares of the waits at futexes of a cell: at barriers by the places in the program, of those
+    whose word is no barrier's; and whether threads wait at barriers for who gets a lock last, as
+    far as they wait for locks as long."""
+
+    by_place: float = 0.0
+    is_behind_locks: bool = False
+
+
+def waits_at_barriers(
+    sites: Sequence[SitesRecord | None], readings: int, of_rounds: int
+) -> AtBarriers:
+    """How threads wait at barriers. Of the ``readings`` at futexes so many are ``of_rounds`` by
+    their words. Where threads take locks, too, these words tell the barriers from the locks better
+    than the places do: a wait is the seldomer sampled with its place the shorter it is."""
+    by_place = waits_share(sites, "barrier")
+    by_word = of_rounds / readings if readings else 0.0
+    listed = [site for record in sites if record is not None for site in record.listed]
+    locks = sum(site.readings for site in listed if _takes_a_lock(site))
+    at, known = waits_at(sites, "barrier")
+    if locks < max(_LOCKS_SEEN_MIN, _LOCKS_SHARE_MIN * known):
+        return AtBarriers(by_place)
+    are_told = by_word >= _BY_WORDS_MIN * by_place
+    at_barriers = by_word if are_told else by_place
+    at_locks = (1 - at_barriers) * locks / (known - at)
+    is_behind = at_barriers > 0 and at_locks >= _BEHIND_MIN * at_barriers
+    return AtBarriers(0.0 if are_told else by_place, is_behind)
+
+
 def waits_named(sites: Iterable[SitesRecord | None]) -> tuple[int, int]:
     """The sampled waits at barriers, and for what is done once for all, by the name of the function
     that waits, and all whose place in the program is known. What waits at a condition is called a

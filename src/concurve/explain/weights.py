@@ -74,7 +74,19 @@ def weigh(case: Case, verdict: Verdict) -> Weight:
     if not found:
         return Weight(share)
     cause = max(found, key=lambda one: found[one].value)
-    return Weight(share, RunnerUp(cause, found[cause]))
+    is_used_up = bool(verdict.limit) and verdict.cause != "stage"
+    second = found[cause] if is_used_up else _of_the_rest(found[cause], share)
+    return Weight(share, RunnerUp(cause, second))
+
+
+def _of_the_rest(second: Estimate, first: Estimate | None) -> Estimate:
+    """A share of a loss, but no more than a greater one leaves: what one part has won, others have
+    lost together, which would be more than all."""
+    if first is None or first.value < second.value:
+        return second
+    rest = max(0.0, 1.0 - first.value)
+    low = None if second.low is None else min(second.low, rest)
+    return Estimate(value=min(second.value, rest), low=low, high=second.high, n=second.n)
 
 
 def outweighed(case: Case, verdict: Verdict) -> Verdict:

@@ -18,6 +18,8 @@ REPORT_TRIALS = 5_000
 BLOCKED_MIN = 0.02
 #: How the evidence of a cell ends that loses nothing against its base.
 NO_LOSS = "there is no loss to explain"
+#: A smaller share of the possible speed-up is as good as nothing.
+NOTHING_LOST_MAX = 0.05
 
 Cause = Literal[
     "cpu",
@@ -178,7 +180,17 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
         """Does it lose against its base, or may it, and no cause was found? Of a base cell there is
         nothing to explain."""
         is_compared = bool(self.trials) and self.base is not None
-        return self.cause == "none" and is_compared and not self.has_no_loss
+        is_lost = not (self.has_no_loss or self.loses_nothing)
+        return self.cause == "none" and is_compared and is_lost
+
+    @property
+    def loses_nothing(self) -> bool:
+        """Is hardly any of the speed-up that is possible over its base lost? Then its cause says
+        where the time goes, and limits nothing."""
+        if self.speedup is None or self.speedup_possible is None or self.share is not None:
+            return False
+        is_limited = self.cause in ("in doubt", "contamination", "cpu") or bool(self.limit)
+        return not is_limited and self.speedup >= (1 - NOTHING_LOST_MAX) * self.speedup_possible
 
     def share_of(self, *parts: str) -> float:
         """The sum of some of the ``shares``; a part that is none of them counts as 0."""

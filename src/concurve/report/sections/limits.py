@@ -421,7 +421,7 @@ def _says_nothing(share: Estimate) -> bool:
 
 def _total(cell: CellExplanation, scale: fmt.Scale) -> Cell:
     figure = cell.per_operation.get("total")
-    return Number(fmt.estimate(figure, scale).value, order=figure.value) if figure else Missing()
+    return Number(fmt.plain(figure.value, scale), order=figure.value) if figure else Missing()
 
 
 def _share(cell: CellExplanation, name: str) -> Cell:

@@ -238,7 +238,8 @@ def _limit_of(limit: Limit) -> Paragraph:
         return Paragraph(f"It cannot be said: {_too_few(cell)}", lead=where.rstrip())
     told = (f"{cell.evidence}{certainty(cell)}", cell.place, _remedy(cell))
     said = " ".join(filter(None, told))
-    return Paragraph(said, lead=f"{where}{_cause(cell)}")
+    lead = "Nothing yet." if cell.loses_nothing else _cause(cell)
+    return Paragraph(said, lead=f"{where}{lead}")
 
 
 def limited(findings: Findings, explanation: Explanation | None) -> tuple[Limit, ...]:
@@ -279,6 +280,8 @@ def limit_line(
         text = f"no cause is named: {cell.doubt}."
     elif cell.few and cell.cause in _NAMED:
         text = f"it cannot be said: {_too_few(cell)}"
+    elif cell.loses_nothing and cell.cause != "none":
+        text = f"nothing yet: {_speedup_of(cell)} {cell.reason or before.rstrip('.')}."
     elif cell.cause != "none":
         cause = _cause(cell)
         text = f"{cause[:1].lower()}{cause[1:]} {cell.reason or before.rstrip('.')}."
@@ -289,13 +292,21 @@ def limit_line(
     else:
         used = f" {cell.used[:1].upper()}{cell.used[1:]}." if cell.used else ""
         compared = before.rstrip(".")
-        if not cell.has_no_loss:
+        if cell.loses_nothing:
+            text = f"nothing yet: {_speedup_of(cell)}{used}"
+        elif not cell.has_no_loss:
             text = f"not found. {compared}.{used}"
         else:
             text = f"not found. {compared}, so this comparison shows no loss.{used}"
-            if stops and not used:
-                text += f" What stops the growth from {fmt.setting(stops)} on is not explained."
+        if stops and not used and (cell.loses_nothing or cell.has_no_loss):
+            text += f" What stops the growth from {fmt.setting(stops)} on is not explained."
     return Paragraph(text, Tone.SOFT, lead=lead)
+
+
+def _speedup_of(cell: CellExplanation) -> str:
+    """The speed-up over the base, as a sentence of its own."""
+    assert cell.speedup is not None, "it is said only where it is known"
+    return f"the speed-up is {cell.speedup:.2f} of {cell.speedup_possible:.3g}."
 
 
 def _short_limit(limit: Limit, whole: Paragraph) -> Paragraph:
