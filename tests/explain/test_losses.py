@@ -715,7 +715,7 @@ def test_waits_for_the_address_space_are_a_part_of_what_the_kernel_costs() -> No
     said = cause_of(own, base)
     assert (said.cause, said.parts) == ("kernel", ("cpu", "memory"))
     assert "of the time for the address space" in said.words
-    held = worker(0.74, memory=0.05, futex=0.2, switches=900)
+    held = worker(0.74, memory=0.05, network=0.2, switches=900)
     own = cell(2, [held, held, joining()], wall=2.5, system=1.4)
     assert cause_of(own, base).parts == ("cpu",)
 
