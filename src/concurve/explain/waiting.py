@@ -120,7 +120,8 @@ def waits_at(sites: Iterable[SitesRecord | None], primitive: str) -> tuple[int, 
     return of_kind, sum(site.readings for site in waits)
 
 
-#: So many sampled waits, and such a share of them, say that threads take a lock in rounds.
+#: So many sampled waits, and such a share of them, say that threads take a lock in rounds, where
+#: the words do not tell.
 _LOCKS_SEEN_MIN, _LOCKS_SHARE_MIN = 3, 0.05
 #: The words tell the waits at barriers if they have so much of what the places say.
 _BY_WORDS_MIN = 0.5
@@ -149,9 +150,10 @@ def waits_at_barriers(
     listed = [site for record in sites if record is not None for site in record.listed]
     locks = sum(site.readings for site in listed if _takes_a_lock(site))
     at, known = waits_at(sites, "barrier")
-    if locks < max(_LOCKS_SEEN_MIN, _LOCKS_SHARE_MIN * known):
-        return AtBarriers(by_place)
     are_told = by_word >= _BY_WORDS_MIN * by_place
+    least = 1 if are_told else max(_LOCKS_SEEN_MIN, _LOCKS_SHARE_MIN * known)
+    if locks < least:
+        return AtBarriers(by_place)
     at_barriers = by_word if are_told else by_place
     at_locks = (1 - at_barriers) * locks / (known - at)
     is_behind = at_barriers > 0 and at_locks >= _BEHIND_MIN * at_barriers
