@@ -534,6 +534,18 @@ def test_who_waits_at_a_barrier_for_who_gets_a_lock_last_waits_for_the_lock(
     assert parts["waiting"] > 2 * parts["imbalance"]
 
 
+def test_even_rounds_whose_few_waits_are_for_a_lock_are_not_accused_of_it() -> None:
+    even = [worker(0.97, futex=0.02, switches=90, readings=40)] * 2
+    found = waits_at(("join", 300), ("barrier", 1), ("mutex", 1))
+    taken = tuple(
+        msgspec.structs.replace(site, operation="pthread_mutex_lock") for site in found.listed
+    )
+    found = msgspec.structs.replace(found, listed=taken)
+    own = cell(2, [*even, joining()], wall=0.53, words=[(1, 2, 1), (1, 2, 0)], sites=found)
+    assert not own.at_barriers.is_behind_locks
+    assert cause_of(own, BASE).cause == "none"
+
+
 def test_a_lock_that_is_seldom_waited_for_leaves_uneven_rounds_uneven() -> None:
     for few in (in_rounds(56, 1, word=90), in_rounds(56, 4, word=95)):
         assert cause_of(few, BASE).cause == "imbalance"

@@ -123,6 +123,8 @@ def waits_at(sites: Iterable[SitesRecord | None], primitive: str) -> tuple[int, 
 #: So many sampled waits, and such a share of them, say that threads take a lock in rounds, where
 #: the words do not tell.
 _LOCKS_SEEN_MIN, _LOCKS_SHARE_MIN = 3, 0.05
+#: Fewer readings at futexes than this say nothing of who waits for whom.
+_AT_BARRIERS_READINGS_MIN = 30
 #: The words tell the waits at barriers if they have so much of what the places say.
 _BY_WORDS_MIN = 0.5
 #: Who gets a lock last comes to the barrier last: if threads wait for locks so many times as long
@@ -152,7 +154,7 @@ def waits_at_barriers(
     at, known = waits_at(sites, "barrier")
     are_told = by_word >= _BY_WORDS_MIN * by_place
     least = 1 if are_told else max(_LOCKS_SEEN_MIN, _LOCKS_SHARE_MIN * known)
-    if locks < least:
+    if locks < least or readings < _AT_BARRIERS_READINGS_MIN:
         return AtBarriers(by_place)
     at_barriers = by_word if are_told else by_place
     at_locks = (1 - at_barriers) * locks / (known - at)
