@@ -128,8 +128,9 @@ _AT_BARRIERS_READINGS_MIN = 30
 #: The words tell the waits at barriers if they have so much of what the places say.
 _BY_WORDS_MIN = 0.5
 #: Who gets a lock last comes to the barrier last: if threads wait for locks so many times as long
-#: as at barriers, or longer, that is why they wait there.
-_BEHIND_MIN = 0.5
+#: as at barriers, or longer, most of all waits are the lock's, with as much of the barriers' as
+#: there is of it.
+_BEHIND_MIN = 1 / 3
 
 
 class AtBarriers(NamedTuple):
