@@ -262,6 +262,8 @@ def test_who_loses_nothing_is_limited_by_nothing_yet() -> None:
     computing = explained("none", "98 % of it on a CPU", **gained)
     assert limit_line(computing).text == "nothing yet: the speed-up is 1.99 of 2."
     assert named_cause(computing) == "none"
+    asleep = msgspec.structs.replace(computing, speedup=7.79)
+    assert limit_line(asleep).text == "nothing yet: the speed-up is 7.79."
     lost = msgspec.structs.replace(waiting, speedup=1.8)
     assert limit_line(lost).text.startswith("input and output.")
     full = msgspec.structs.replace(waiting, cause="cpu")

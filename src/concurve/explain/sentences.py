@@ -8,9 +8,9 @@ from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.causes import LOSS_MIN
 from concurve.explain.losses import loss_of
 from concurve.explain.room import cpus_at_once, taken_by_strangers
-from concurve.explain.verdict import EXPLAINS, Verdict
+from concurve.explain.verdict import EXPLAINS, WHOLE_SHARE, Verdict
 from concurve.findings.cells import CellFindings
-from concurve.findings.explanation import NO_LOSS, NOTHING_LOST_MAX
+from concurve.findings.explanation import NO_LOSS, NOTHING_LOST_MAX, speedup_of
 from concurve.terms import Level
 from concurve.words import count, in_percent, listed, percent
 
@@ -58,8 +58,11 @@ def _without_loss(own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
     is_all = loss is not None and loss.speedup >= (1 - NOTHING_LOST_MAX) * loss.possible
     if loss is None or not is_all or _ending(own, base, verdict) != f"; {NO_LOSS}":
         return ""
-    said = _of_an_operation(verdict.words)
-    return f"{loss.speedup:.2f} of {loss.possible:.3g}: {NO_LOSS}. {said[:1].upper()}{said[1:]}"
+    computes = own.share("cpu") >= WHOLE_SHARE
+    words = f"{percent(own.share('cpu'))} of it on a CPU" if computes else verdict.words
+    said = _of_an_operation(words)
+    of = speedup_of(loss.speedup, loss.possible)
+    return f"{of}: {NO_LOSS}. {said[:1].upper()}{said[1:]}"
 
 
 def _of_an_operation(words: str) -> str:

@@ -16,7 +16,7 @@ from concurve.terms import Level, Waiting
 REPORT_TRIALS = 5_000
 #: Below this share of a cell's thread time, where it was blocked is not drawn.
 BLOCKED_MIN = 0.02
-#: How the evidence of a cell ends that loses nothing against its base.
+#: What the evidence of a cell says that loses nothing against its base.
 NO_LOSS = "there is no loss to explain"
 #: A smaller share of the possible speed-up is as good as nothing.
 NOTHING_LOST_MAX = 0.05
@@ -246,3 +246,9 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     waiting: Waiting | None = None
     strangers: tuple[str, ...] = ()
     is_stolen: bool = False
+
+
+def speedup_of(speedup: float, possible: float) -> str:
+    """``1.99 of 2``; ``7.8`` where threads that wait need no CPU, so that more is possible."""
+    is_more = speedup > (1 + NOTHING_LOST_MAX) * possible
+    return f"{speedup:.2f}" if is_more else f"{speedup:.2f} of {possible:.3g}"

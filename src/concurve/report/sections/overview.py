@@ -14,6 +14,7 @@ from concurve.findings.explanation import (
     CellExplanation,
     Explanation,
     Limit,
+    speedup_of,
 )
 from concurve.findings.run import REPORTED, SKIPPED, Finding, Findings, Report
 from concurve.report import format as fmt
@@ -306,7 +307,8 @@ def limit_line(
 def _speedup_of(cell: CellExplanation) -> str:
     """The speed-up over the base, as a sentence of its own."""
     assert cell.speedup is not None, "it is said only where it is known"
-    return f"the speed-up is {cell.speedup:.2f} of {cell.speedup_possible:.3g}."
+    assert cell.speedup_possible is not None, "it is known with the speed-up"
+    return f"the speed-up is {speedup_of(cell.speedup, cell.speedup_possible)}."
 
 
 def _short_limit(limit: Limit, whole: Paragraph) -> Paragraph:
