@@ -258,12 +258,10 @@ def test_who_loses_nothing_is_limited_by_nothing_yet() -> None:
     gained: dict[str, Any] = {"base": {"n": 1}, "speedup": 1.99, "speedup_possible": 2.0}
     reason = "With n=2 an operation spends 51 % of its thread time waiting for the network"
     waiting = explained("io", "51 % of it waiting for the network", reason=reason, **gained)
-    assert limit_line(waiting).text == f"nothing yet: the speed-up is 1.99 of 2. {reason}."
+    assert limit_line(waiting).text == f"nothing yet. Hardly any speed-up is lost. {reason}."
     computing = explained("none", "98 % of it on a CPU", **gained)
-    assert limit_line(computing).text == "nothing yet: the speed-up is 1.99 of 2."
+    assert limit_line(computing).text == "nothing yet. Hardly any speed-up is lost."
     assert named_cause(computing) == "none"
-    asleep = msgspec.structs.replace(computing, speedup=7.79)
-    assert limit_line(asleep).text == "nothing yet: the speed-up is 7.79."
     lost = msgspec.structs.replace(waiting, speedup=1.8)
     assert limit_line(lost).text.startswith("input and output.")
     full = msgspec.structs.replace(waiting, cause="cpu")

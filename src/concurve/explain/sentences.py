@@ -10,7 +10,7 @@ from concurve.explain.losses import loss_of
 from concurve.explain.room import cpus_at_once, taken_by_strangers
 from concurve.explain.verdict import EXPLAINS, WHOLE_SHARE, Verdict
 from concurve.findings.cells import CellFindings
-from concurve.findings.explanation import NO_LOSS, NOTHING_LOST_MAX, speedup_of
+from concurve.findings.explanation import NO_LOSS, NOTHING_LOST_MAX
 from concurve.terms import Level
 from concurve.words import count, in_percent, listed, percent
 
@@ -61,8 +61,10 @@ def _without_loss(own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
     computes = own.share("cpu") >= WHOLE_SHARE
     words = f"{percent(own.share('cpu'))} of it on a CPU" if computes else verdict.words
     said = _of_an_operation(words)
-    of = speedup_of(loss.speedup, loss.possible)
-    return f"{of}: {NO_LOSS}. {said[:1].upper()}{said[1:]}"
+    # Threads that wait need no CPU, so that more is possible than CPUs alone allow.
+    is_more = loss.speedup > (1 + NOTHING_LOST_MAX) * loss.possible
+    of = "" if is_more else f" of {loss.possible:.3g}"
+    return f"{loss.speedup:.2f}{of}: {NO_LOSS}. {said[:1].upper()}{said[1:]}"
 
 
 def _of_an_operation(words: str) -> str:

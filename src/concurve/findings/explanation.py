@@ -246,9 +246,3 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     waiting: Waiting | None = None
     strangers: tuple[str, ...] = ()
     is_stolen: bool = False
-
-
-def speedup_of(speedup: float, possible: float) -> str:
-    """``1.99 of 2``; ``7.8`` where threads that wait need no CPU, so that more is possible."""
-    is_more = speedup > (1 + NOTHING_LOST_MAX) * possible
-    return f"{speedup:.2f}" if is_more else f"{speedup:.2f} of {possible:.3g}"

@@ -14,7 +14,6 @@ from concurve.findings.explanation import (
     CellExplanation,
     Explanation,
     Limit,
-    speedup_of,
 )
 from concurve.findings.run import REPORTED, SKIPPED, Finding, Findings, Report
 from concurve.report import format as fmt
@@ -63,6 +62,7 @@ _NAMED = _LIMITS.keys() - {"none", "in doubt"}
 #: The resources that these name already. Others are names of threads, which may be any word.
 _RESOURCES = {"cpu": "CPUs", "client": "load"}
 
+_NOTHING_YET = "nothing yet. Hardly any speed-up is lost."
 _TOO_LITTLE_ASKED = "Too few requests at once, or locks inside the server."
 
 
@@ -282,7 +282,7 @@ def limit_line(
     elif cell.few and cell.cause in _NAMED:
         text = f"it cannot be said: {_too_few(cell)}"
     elif cell.loses_nothing and cell.cause != "none":
-        text = f"nothing yet: {_speedup_of(cell)} {cell.reason or before.rstrip('.')}."
+        text = f"{_NOTHING_YET} {cell.reason or before.rstrip('.')}."
     elif cell.cause != "none":
         cause = _cause(cell)
         text = f"{cause[:1].lower()}{cause[1:]} {cell.reason or before.rstrip('.')}."
@@ -294,7 +294,7 @@ def limit_line(
         used = f" {cell.used[:1].upper()}{cell.used[1:]}." if cell.used else ""
         compared = before.rstrip(".")
         if cell.loses_nothing:
-            text = f"nothing yet: {_speedup_of(cell)}{used}"
+            text = f"{_NOTHING_YET}{used}"
         elif not cell.has_no_loss:
             text = f"not found. {compared}.{used}"
         else:
@@ -302,13 +302,6 @@ def limit_line(
         if stops and not used and (cell.loses_nothing or cell.has_no_loss):
             text += f" What stops the growth from {fmt.setting(stops)} on is not explained."
     return Paragraph(text, Tone.SOFT, lead=lead)
-
-
-def _speedup_of(cell: CellExplanation) -> str:
-    """The speed-up over the base, as a sentence of its own."""
-    assert cell.speedup is not None, "it is said only where it is known"
-    assert cell.speedup_possible is not None, "it is known with the speed-up"
-    return f"the speed-up is {speedup_of(cell.speedup, cell.speedup_possible)}."
 
 
 def _short_limit(limit: Limit, whole: Paragraph) -> Paragraph:
