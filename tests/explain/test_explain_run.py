@@ -107,6 +107,19 @@ def test_each_cell_has_its_cause_and_a_sentence(store: Store) -> None:
     assert found.missing == {"hot": "the record is older than samples of where threads run"}
 
 
+def test_threads_that_wait_may_gain_more_than_the_cpus_allow(store: Store) -> None:
+    """Four threads that sleep are four times as fast on two CPUs: that is no share of two."""
+
+    def sleeping(threads: int) -> TrialRecord:
+        return record(role([thread(0.01, sleep=0.98)] * threads, None, wall=WALL // threads))
+
+    last = explained(store, sleeping).cells[-1]
+    assert last.evidence.startswith(
+        "With threads=4 the speed-up over threads=1 is 4.00: there is no loss to explain. An "
+        "operation spends 99 % of its thread time asleep"
+    )
+
+
 def test_a_parameter_that_does_not_count_what_runs_is_said_first(store: Store) -> None:
     """The thread that asks computes, too, and each of the others less, the more there are."""
 
