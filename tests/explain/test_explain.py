@@ -478,6 +478,10 @@ def test_python_s_threads_that_run_one_at_a_time_and_always_wait_for_its_lock() 
     assert "GIL" not in cause_of(of_python([rare, rare, first], 1.0, "GIL"), base).words
     both = thread(0.7, futex=0.3, switches=130)
     assert "GIL" not in cause_of(of_python([both, both, first], 0.7, "GIL"), base).words
+    # An interpreter that takes a third of the run to start has no thread for it meanwhile.
+    late = [{**one, "lived": 0.7} for one in (half, half)]
+    said = cause_of(of_python([*late, first], 1.0, "GIL"), base)
+    assert said.cause == "lock" and "the GIL" in said.words
     # Native code that holds a lock of the program's own, and not the interpreter's.
     own = of_python([half, half, first], 1.0, "GIL", "app.lock", "app.lock")
     assert "GIL" not in cause_of(own, base).words

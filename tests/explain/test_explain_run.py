@@ -100,8 +100,8 @@ def test_each_cell_has_its_cause_and_a_sentence(store: Store) -> None:
         "With threads=1 an operation takes 1 ms of thread time: 100 % of it on a CPU.",
         "With threads=2 the speed-up over threads=1 is 2.00 of 2: there is no loss to explain. An "
         "operation spends 100 % of its thread time on a CPU.",
-        "With threads=4 an operation takes 2.0 × the thread time of threads=1: 50 % of it waiting "
-        "for a CPU (4 threads on 2 CPUs), at 1.00 × the CPU time.",
+        "With threads=4 the speed-up over threads=1 is 2.00 of 2. An operation spends 50 % of its "
+        "thread time waiting for a CPU (4 threads on 2 CPUs), at 1.00 × the CPU time.",
     ]
     assert found.operation == "reported by the program"
     assert found.missing == {"hot": "the record is older than samples of where threads run"}
@@ -154,9 +154,9 @@ def test_an_excess_too_small_for_a_cause_is_said_to_be_cpu_time(store: Store) ->
     found = explained(store, lambda n: base(n) if n == 1 else make(n))
     assert found.cells[1].cause == "none"
     assert found.cells[1].evidence == (
-        "With threads=2 an operation takes 1.04 × the thread time of threads=1: 100 % of it on a "
-        "CPU; 100 % of the excess is CPU time, 4 % [4, 4 %] of the base's thread time: what costs "
-        "it is not known."
+        "With threads=2 the speed-up over threads=1 is 1.92 of 2. An operation spends 100 % of its "
+        "thread time on a CPU; most of what it takes more is CPU time, 4 % [4, 4 %] of the base's "
+        "thread time: why is not known."
     )
 
 
@@ -613,7 +613,7 @@ def test_reports_have_a_section_with_a_chart(store: Store, monkeypatch: pytest.M
     row = store.find_run(run_of(store, queueing))
     page = export_run(store, row, "html").decode()
     assert "What limits it" in page and "Where the thread time of an operation goes" in page
-    assert "50 % of it waiting for a CPU (4 threads on 2 CPUs)" in page
+    assert "50 % of its thread time waiting for a CPU (4 threads on 2 CPUs)" in page
     text = export_run(store, row, "markdown").decode()
     assert "| 4 | 2 | 50 % | 50 % | 0 % | cpu |" in text and "- **cpu**: With threads=4" in text
     monkeypatch.setattr(explaining, "REPORT_TRIALS", 3)

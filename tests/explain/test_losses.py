@@ -434,6 +434,29 @@ def test_work_of_the_first_thread_while_a_pool_waits_is_serial() -> None:
     assert lost(own, base).parts["serial"] == pytest.approx(0.4, abs=0.03)
 
 
+def test_who_polls_while_another_one_works_has_less_work() -> None:
+    """It sleeps for moments until there is work, and what it computes meanwhile is no work."""
+    busy = worker(0.99, switches=5)
+    polls = worker(0.53, sleep=0.4, switches=1900)
+    said = cause_of(cell(2, [busy, polls, joining()], wall=0.75), BASE)
+    assert (said.cause, said.parts) == ("imbalance", ("sleep", "cpu"))
+    assert "slept again and again" in said.words
+    # Who sleeps where one works alone waits for something else.
+    alone = cell(1, [worker(0.5, sleep=0.49, switches=900), joining()])
+    own = cell(2, [busy, polls, joining()], wall=0.75)
+    assert cause_of(own, alone).cause != "imbalance" or "slept" not in cause_of(own, alone).words
+
+
+def test_a_first_thread_that_ran_before_is_left_out_however_long_it_ran() -> None:
+    """It reads a file for half of a run, and then waits for its workers."""
+
+    def after(lived: float, level: int) -> Breakdown:
+        first = thread(1 - lived, futex=lived, name="program", tid=FIRST, switches=3)
+        return cell(level, [*[worker(0.99, lived=lived)] * level, first])
+
+    assert [after(0.7, 1).threads, after(0.4, 2).threads] == [1, 2]
+
+
 def asleep_pool(level: int, tasks: int) -> Breakdown:
     """An interpreter that starts for 0.05 s, and workers that sleep for a second in all, while the
     first thread takes what each task brings."""

@@ -145,7 +145,7 @@ def test_markdown_says_why(findings: CampaignReport) -> None:
     assert re.search(r"\*\*Table N\d+\*\* Test case 1: scaling models", results)
     assert "Test case 2: what limits it" not in results
     assert "| cpus | threads=1 | threads=2 | threads=4 | at the last |" in results
-    assert re.search(r"\| 1 \| none \| lock \| lock \| With cpus=1 threads=4 an operation", results)
+    assert re.search(r"\| 1 \| none \| lock \| lock \| With cpus=1 threads=4 the speed-up", results)
     assert re.search(
         r"\*\*supported\*\* \| Two threads on two CPUs halve .* \| none: With cpus=2 threads=2 .*"
         r"there is no loss to explain\..* \|",
@@ -163,7 +163,7 @@ def test_markdown_says_why(findings: CampaignReport) -> None:
 def test_html_says_why_and_every_link_has_its_place(findings: CampaignReport) -> None:
     page = render_campaign(findings, "html").decode()
     assert re.search(r"<th[^>]*>what limits it</th>", page)
-    assert "<td>lock: With cpus=1 threads=2 an operation takes" in page
+    assert "<td>lock: With cpus=1 threads=2 the speed-up over" in page
     assert "pids.max = 300" in page
     anchors = re.findall(r'\bid="([^"]+)"', page)
     assert len(anchors) == len(set(anchors))

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.computing import spun_words
-from concurve.explain.locks import is_stopped, lock_of, waits_for_no_lock
+from concurve.explain.locks import (
+    ALONE_ASLEEP_MAX,
+    ASLEEP_UNEVEN_MAX,
+    is_stopped,
+    lock_of,
+    waits_for_no_lock,
+)
 from concurve.explain.others import (
     client_roles,
     is_doubtful,
@@ -171,7 +177,9 @@ def spinning(case: Case, amount: float) -> Verdict | None:
     if spun is not None and spun.cause == "imbalance":
         return spun
     share = percent(cell.share("futex"))
-    words = f"{times(cell, base)} the CPU time and {share} of it blocked on futexes"
+    words = (
+        f"{times(cell, base)} the CPU time, and {share} of its thread time is blocked on futexes"
+    )
     return lock_of(case, words, "futex", "cpu")
 
 
@@ -339,6 +347,16 @@ def _idle_beside(cell: Breakdown, client_cpus: float) -> str:
     )
 
 
+def _look_for_work(case: Case) -> bool:
+    """Do workers sleep that one alone does not, because another one has more work than they? They
+    may poll for the end of a round, or for tasks."""
+    cell, base = case.cell, case.base
+    if base is None or (cell.level or 0) < 2 or not cell.capacity:
+        return False
+    is_uneven = cell.of_capacity("uneven") > ASLEEP_UNEVEN_MAX
+    return is_uneven and base.share("sleep") <= ALONE_ASLEEP_MAX
+
+
 def idling(case: Case, amount: float) -> Verdict | None:
     """Asleep, or waiting for child processes."""
     kinds = {kind: case.cell.share(kind) for kind in IDLE}
@@ -347,6 +365,14 @@ def idling(case: Case, amount: float) -> Verdict | None:
         asleep = lock_of(case, f"{percent(kinds[most])} of it asleep", "sleep")
         if asleep is not None:
             return asleep
+        if _look_for_work(case):
+            uneven = case.cell.of_capacity("uneven")
+            said = (
+                f"{percent(kinds[most])} of it asleep: the busiest worker ran {uneven:.2f} × as "
+                "long as the mean of the workers, and the others slept again and again meanwhile, "
+                "or looked for work"
+            )
+            return Verdict("imbalance", said, parts=("sleep", "cpu"))
     what = {"sleep": "asleep", "child": "waiting for child processes"}
     said = what.get(most, "blocked on something else")
     return Verdict("none", f"{percent(sum(kinds.values()))} of it {said}")

@@ -29,7 +29,7 @@ from concurve.explain.locks import is_seen
 from concurve.explain.losses import loss_of
 from concurve.explain.others import did_not_answer, waits_for_who_is_not_held_up
 from concurve.explain.sentences import reason, sentence
-from concurve.explain.sites import place_sentence, sites_of, stacks_of
+from concurve.explain.sites import of_the_program, place_sentence, sites_of, stacks_of
 from concurve.explain.stacks import blocked_stacks
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import KINDS
@@ -330,7 +330,8 @@ def _cell(
     elif doubt and shown:
         evidence = f"{evidence} {shown}; {doubt}."
     # An address in a JVM without symbols tells nobody anything.
-    place = "" if is_withheld else place_sentence(verdict.cause, sites, addresses=not own.is_jvm)
+    named = of_the_program(sites)
+    place = "" if is_withheld else place_sentence(verdict.cause, named, addresses=not own.is_jvm)
     known = [name for name in _COMPONENTS if name in own.columns]
     loss = loss_of(own, base) if base is not None else None
     weight = Weight() if is_withheld else weigh(Case(own, base, serving), verdict)
@@ -354,7 +355,7 @@ def _cell(
         speedup=loss.speedup if loss else None,
         speedup_possible=loss.possible if loss else None,
         speedup_lost=loss.parts if loss else {},
-        sites=sites,
+        sites=named,
         sampled_stacks=stacks_of(sampled),
         place=place,
         stacks=_stacks(own, sites),

@@ -132,9 +132,14 @@ def _spins_and_sleeps(case: Case, words: str) -> Verdict | None:
         return None
     stolen = cell.per_operation("steal_ns") >= EXPLAINS * (waiting + computing)
     how = contended(case) if cell.stage is None and not stolen else ""
-    return (
-        Verdict("lock", f"{words}, as of a lock that spins before it sleeps{how}") if how else None
-    )
+    if not how:
+        return None
+    own, before = in_kernel(cell), in_kernel(base)
+    if own is not None and before is not None and own - before >= EXPLAINS * computing > 0:
+        part = percent(min(1.0, (own - before) / computing))
+        return Verdict("lock", f"{words}: {part} of the increase is the kernel's, which puts the "
+                       f"threads to sleep and wakes them{how}")  # fmt: skip
+    return Verdict("lock", f"{words}, as of a lock that spins before it sleeps{how}")
 
 
 def _waits_at_conditions(cell: Breakdown) -> bool:
@@ -167,8 +172,10 @@ def _held_by_the_interpreter(case: Case, words: str) -> Verdict | None:
     own, others = waits_for_the_interpreter([account.sites for account in cell.accounts])
     if not own or own < others:
         return None
-    used = cell.mean("cpu") / cell.per_operation("wall_ns")
-    if used > IN_TURNS_MAX or cell.ready < IN_TURNS_MIN:
+    # While they live: the interpreter may take long to start before.
+    life = cell.mean("total") / cell.threads
+    used, ready = cell.mean("cpu") / life, (cell.mean("cpu") + cell.mean("run_queue")) / life
+    if used > IN_TURNS_MAX or ready < IN_TURNS_MIN:
         return None
     return Verdict(
         "lock",

@@ -6,11 +6,11 @@ import re
 
 from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.causes import LOSS_MIN
-from concurve.explain.losses import loss_of
+from concurve.explain.losses import Loss, loss_of
 from concurve.explain.room import cpus_at_once, taken_by_strangers
 from concurve.explain.verdict import EXPLAINS, WHOLE_SHARE, Verdict
 from concurve.findings.cells import CellFindings
-from concurve.findings.explanation import NO_LOSS, NOTHING_LOST_MAX
+from concurve.findings.explanation import LITTLE_LOST, NO_LOSS, NOTHING_LOST_MAX
 from concurve.terms import Level
 from concurve.words import count, in_percent, listed, percent
 
@@ -35,6 +35,7 @@ def sentence(
     """One sentence of evidence, with its numbers."""
     where = _setting({name: cell.parameters[name] for name in varying})
     start = f"With {where} an operation" if where else "An operation"
+    over = f"{f'With {where} the' if where else 'The'} speed-up over {_named(base_cell, cell)} is"
     if base is not None and verdict.is_uncounted:
         return _uncounted(cell, base_cell, own, base)
     if base is None or not base.mean("total"):
@@ -42,8 +43,11 @@ def sentence(
     if verdict.is_loss:
         return _lost(where, _named(base_cell, cell), own, base, verdict)
     if verdict.cause == "none" and (without := _without_loss(own, base, verdict)):
-        start = f"With {where} the speed-up" if where else "The speed-up"
-        return f"{start} over {_named(base_cell, cell)} is {without}."
+        return f"{over} {without}."
+    if (loss := loss_of(own, base)) is not None:
+        # The thread times of the two are no measure: more kinds of threads may work in one.
+        said = _of_an_operation(f"{verdict.words}{_ending(own, base, verdict)}")
+        return f"{over} {_speedup_of(loss)}. {said[:1].upper()}{said[1:]}."
     ratio = own.mean("total") / base.mean("total")
     times = f"{ratio:.2f}" if ratio < 1.95 else f"{ratio:.1f}"
     said = f"{start} takes {times} × the thread time of {_named(base_cell, cell)}: {verdict.words}"
@@ -61,10 +65,14 @@ def _without_loss(own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
     computes = own.share("cpu") >= WHOLE_SHARE
     words = f"{percent(own.share('cpu'))} of it on a CPU" if computes else verdict.words
     said = _of_an_operation(words)
-    # Threads that wait need no CPU, so that more is possible than CPUs alone allow.
+    return f"{_speedup_of(loss)}: {NO_LOSS}. {said[:1].upper()}{said[1:]}"
+
+
+def _speedup_of(loss: Loss) -> str:
+    """``1.99 of 2``; ``7.80`` where threads wait and need no CPU, so that more is possible than the
+    CPUs alone allow."""
     is_more = loss.speedup > (1 + NOTHING_LOST_MAX) * loss.possible
-    of = "" if is_more else f" of {loss.possible:.3g}"
-    return f"{loss.speedup:.2f}{of}: {NO_LOSS}. {said[:1].upper()}{said[1:]}"
+    return f"{loss.speedup:.2f}" if is_more else f"{loss.speedup:.2f} of {loss.possible:.3g}"
 
 
 def _of_an_operation(words: str) -> str:
@@ -132,7 +140,7 @@ def _ending(own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
     if verdict.cause != "none":
         return ""
     if own.mean("total") < (1 + LOSS_MIN) * base.mean("total"):
-        return f"; {NO_LOSS}" if not _loses(own, base) else _UNPROVEN
+        return _small(own, base) if not _loses(own, base) else _UNPROVEN
     more = excess(own, base, "total")
     if more.low is None or more.low <= 0:
         return f"; the excess is within its noise{_too_short(own)}"
@@ -154,8 +162,8 @@ def _made_of(own: Breakdown, base: Breakdown, amount: float) -> str:
         return _UNPROVEN
     value, low, high = (in_percent(it / total) for it in (most.value, most.low, most.high))
     return (
-        f"; {percent(min(1.0, most.value / amount))} of the excess is {_PARTS[name]}, {value} % "
-        f"[{low}, {high} %] of the base's thread time: what costs it is not known"
+        f"; most of what it takes more is {_PARTS[name]}, {value} % [{low}, {high} %] of the "
+        "base's thread time: why is not known"
     )
 
 
@@ -174,6 +182,13 @@ SHORT_NS = 150_000_000.0
 _UNPROVEN = "; no part of the excess is significant: more trials may show one"
 #: Less than this share of the possible speed-up is no loss.
 _SPEEDUP_LOST_MIN = 0.1
+
+
+def _small(own: Breakdown, base: Breakdown) -> str:
+    """That there is no loss, or a small one."""
+    loss = loss_of(own, base)
+    is_little = loss is not None and loss.speedup < (1 - NOTHING_LOST_MAX) * loss.possible
+    return f"; {LITTLE_LOST if is_little else NO_LOSS}"
 
 
 def _loses(own: Breakdown, base: Breakdown) -> bool:

@@ -28,6 +28,8 @@ _MAY_BE_IDLE = ("condition", "semaphore")
 _WAITED_AT: dict[Cause, str] = {"lock": "", "imbalance": "barrier", "serial": "once"}
 #: As records name the global interpreter lock of Python.
 _INTERPRETER_LOCK = "GIL"
+#: The library of a JVM: its threads wait in it, whatever they wait for.
+_JVM_LIBRARY = "libjvm.so"
 #: How frames are found, the surest first.
 _FOUND = ("cfi", "scan_exact", "scan_weak")
 
@@ -50,6 +52,11 @@ def sites_of(
     total = sum(seen.site.readings for same in found.values() for seen in same)
     sites = [_together(same, total) for same in found.values()]
     return tuple(sorted(sites, key=lambda site: (-site.readings, site.name)))
+
+
+def of_the_program(sites: Iterable[WaitSite]) -> tuple[WaitSite, ...]:
+    """The places without those in a JVM, which say nothing of the program."""
+    return tuple(site for site in sites if PurePath(site.module).name != _JVM_LIBRARY)
 
 
 def stacks_of(records: Iterable[SitesRecord | None]) -> SampledStacks | None:
@@ -104,6 +111,9 @@ def _who_had_it(site: WaitSite) -> str:
     not known of enough readings."""
     if not site.held or site.held < READINGS_MIN or not site.holders:
         return ""
+    first = site.holders[0]
+    if len(site.holders) == 1 and first.threads > 1 and first.takes_in in ("", site.name):
+        return ""  # those that wait there themselves, by turns
     who = [
         f"{_threads(it, site)} in {percent(it.readings / site.held)}"
         for it in site.holders[:_NAMED_MAX]

@@ -219,7 +219,10 @@ def _joins(
     waits, usage = thread.waits, thread.usage
     if not others or waits is None:
         return False
-    if 2 * (waits.futex + waits.child) < max(1, waits.readings):
+    is_before = _ran_before(thread, others, wall)
+    # What it ran before there were others says nothing of what it does beside them.
+    seen = waits.readings - waits.running if is_before else waits.readings
+    if 2 * (waits.futex + waits.child) < max(1, seen):
         return False
     if joining >= JOINING_STACKS:
         return True
@@ -228,7 +231,6 @@ def _joins(
     # The main thread of a JVM loads classes before.
     is_known = 2 * waits.child >= waits.readings or thread.name == _JVM_NAME
     used, life = usage.cpu_ns or 0, thread.lived_ns or 0
-    is_before = _ran_before(thread, others, wall)
     busiest = max(other.usage.cpu_ns or 0 for other in others)
     # Where all threads hardly run, that is no share of the work.
     hardly = used < max(JOINING_SHARE * busiest, JOINING_CPU * life)

@@ -69,7 +69,8 @@ def weigh(case: Case, verdict: Verdict) -> Weight:
         )
         # Who waits for the load does so as something else is used up.
         is_shown = is_shown and not (verdict.limit and other.cause == "client")
-        if its is not None and its.value >= NAMED_MIN and is_apart and is_shown:
+        is_some = its is not None and (its.low is None or its.low > 0)
+        if its is not None and is_some and its.value >= NAMED_MIN and is_apart and is_shown:
             found.setdefault(other.cause, its)
     if not found:
         return Weight(share)

@@ -18,6 +18,8 @@ REPORT_TRIALS = 5_000
 BLOCKED_MIN = 0.02
 #: What the evidence of a cell says that loses nothing against its base.
 NO_LOSS = "there is no loss to explain"
+#: The same of one that loses little, no part of which is significant.
+LITTLE_LOST = "little of the speed-up is lost, and no part of that is significant"
 #: A smaller share of the possible speed-up is as good as nothing.
 NOTHING_LOST_MAX = 0.05
 
@@ -173,7 +175,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def has_no_loss(self) -> bool:
         """Does an operation take no more than in the base cell?"""
-        return NO_LOSS in self.evidence
+        return NO_LOSS in self.evidence or LITTLE_LOST in self.evidence
 
     @property
     def is_not_found(self) -> bool:

@@ -414,9 +414,9 @@ def certainty(cell: CellExplanation) -> str:
 
 
 def _says_nothing(share: Estimate) -> bool:
-    """May it be nothing of the loss, and all of it?"""
+    """May it be nothing of the loss, and more than half of it?"""
     low, high = share.low, share.high
-    return low is not None and high is not None and low < _NOTHING and high > 1 - _NOTHING
+    return low is not None and high is not None and low < _NOTHING and high - low > 0.5
 
 
 def _total(cell: CellExplanation, scale: fmt.Scale) -> Cell:

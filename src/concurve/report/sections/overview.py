@@ -277,6 +277,7 @@ def limit_line(
     more brings nothing, if that of the cell is greater."""
     lead = f"What limits {fmt.setting(under)}" if under else _LIMIT
     before, _, after = cell.evidence.partition(": ")
+    before, _, _ = before.partition(". ")
     if cell.cause == "in doubt":
         text = f"no cause is named: {cell.doubt}."
     elif cell.few and cell.cause in _NAMED:
@@ -298,7 +299,8 @@ def limit_line(
         elif not cell.has_no_loss:
             text = f"not found. {compared}.{used}"
         else:
-            text = f"not found. {compared}, so this comparison shows no loss.{used}"
+            text = f"{'little' if cell.speedup else 'not found'}. {compared}"
+            text += f".{used}" if cell.speedup else f", so this comparison shows no loss.{used}"
         if stops and not used and (cell.loses_nothing or cell.has_no_loss):
             text += f" What stops the growth from {fmt.setting(stops)} on is not explained."
     return Paragraph(text, Tone.SOFT, lead=lead)
