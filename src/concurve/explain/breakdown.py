@@ -362,8 +362,7 @@ def _capacity(accounts: Sequence[Account]) -> dict[str, list[float]]:
     sites = [account.sites for account in accounts]
     barriers, once = _at_barriers(accounts), waits_share(sites, "once")
     divided = [capacity.with_barriers(barriers.by_place).with_once(once) for capacity in known]
-    if barriers.is_behind_locks:
-        divided = [capacity.with_locks_before_barriers() for capacity in divided]
+    divided = [capacity.with_locks_before_barriers(barriers.behind) for capacity in divided]
     return {
         part: [
             getattr(capacity, part) / account.operations
@@ -373,17 +372,32 @@ def _capacity(accounts: Sequence[Account]) -> dict[str, list[float]]:
     }
 
 
+#: Who gets a lock last comes to the barrier last. If threads wait for locks so many times as long
+#: as at barriers, or for so much of the time in which others could work beside one and are not at
+#: the barrier, that is why they wait there.
+BEHIND_MIN, LOCKED_MIN = 1 / 3, 0.4
+
+
 def _at_barriers(accounts: Sequence[Account]) -> AtBarriers:
     """How threads wait at barriers. Only where all have as much work do they wait there for who
-    gets a lock last."""
+    gets a lock last: for as long as they wait for the lock, or for as much of the time as they do
+    so where none of them is at the barrier."""
     found = waits_at_barriers(
         [account.sites for account in accounts],
         sum(account.readings.get("futex", 0) for account in accounts),
         sum(account.word.rounds for account in accounts),
     )
-    uneven = [account.capacity.uneven for account in accounts if account.capacity is not None]
-    are_even = len(uneven) == len(accounts) and mean(uneven) < UNEVEN_MIN
-    return found._replace(is_behind_locks=found.is_behind_locks and are_even)
+    known = [account.capacity for account in accounts if account.capacity is not None]
+    are_even = len(known) == len(accounts) and mean([it.uneven for it in known]) < UNEVEN_MIN
+    if not (are_even and found.at_barriers and found.at_locks):
+        return found
+    waited = mean([capacity.waiting + capacity.imbalance for capacity in known])
+    beside_one = mean([capacity.idle_beside_one for capacity in known])
+    inside = max(beside_one - found.at_barriers * waited, found.at_locks * waited)
+    locked = found.at_locks * waited / inside if inside else 0.0
+    as_long = found.at_locks / found.at_barriers
+    is_behind = as_long >= BEHIND_MIN or locked >= LOCKED_MIN
+    return found._replace(behind=min(1.0, max(as_long, locked)) if is_behind else 0.0)
 
 
 def _by_kind(accounts: Sequence[Account], readings: Counter[str]) -> dict[str, list[float]]:

@@ -147,15 +147,21 @@ class Capacity(NamedTuple):
     unstaged: Capacity | None = None
     locked: Capacity | None = None
 
+    @property
+    def idle_beside_one(self) -> float:
+        """What of the capacity would be idle, if one worker worked at a time."""
+        whole: float = sum(getattr(self, part) for part in PARTS)
+        return whole * (self.workers - 1) / self.workers
+
     def with_barriers(self, share: float) -> Capacity:
         """The same, if this share of the pauses was at barriers: uneven work, and no waiting."""
         moved = min(self.waiting, share * self.pauses)
         return self._replace(waiting=self.waiting - moved, imbalance=self.imbalance + moved)
 
-    def with_locks_before_barriers(self) -> Capacity:
-        """The same, if threads wait at barriers for who gets a lock last, as far as they wait for
-        the lock as long: that is no uneven work."""
-        moved = min(self.waiting, self.imbalance)
+    def with_locks_before_barriers(self, share: float) -> Capacity:
+        """The same, if for this share of their waits at barriers threads wait for who gets a lock
+        last: that is no uneven work."""
+        moved = share * self.imbalance
         return self._replace(waiting=self.waiting + moved, imbalance=self.imbalance - moved)
 
     def with_once(self, share: float) -> Capacity:

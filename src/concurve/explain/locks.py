@@ -192,8 +192,10 @@ def _held(case: Case, words: str) -> Verdict | None:
         return None
     more = cell.cpus is not None and cell.threads > cell.cpus
     said = f"{words}{how}{cost_words(case) if more else ''}"
-    if cell.at_barriers.is_behind_locks:
+    if cell.at_barriers.behind:
         said = f"{said}; at the barrier behind it threads wait for who gets it last"
+        is_less = cell.at_barriers.at_locks < cell.at_barriers.at_barriers
+        return Verdict("lock", said, either="imbalance" if is_less else None)
     if _may_be_rounds(cell):
         return Verdict("lock", f"{said}; or for the slowest, at a barrier", either="imbalance")
     if _may_be_a_pool(cell):
@@ -406,7 +408,7 @@ def is_stopped(cell: Breakdown) -> bool:
 def waits_for_no_lock(cell: Breakdown) -> bool:
     """Are most of the words, or of the places in the program, where threads wait barriers, or what
     is done once for all? Where they take turns, only those whose names say so are."""
-    if cell.at_barriers.is_behind_locks:
+    if cell.at_barriers.behind:
         return False
     if _waits_by_name(cell):
         return True

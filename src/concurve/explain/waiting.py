@@ -127,19 +127,18 @@ _LOCKS_SEEN_MIN, _LOCKS_SHARE_MIN = 3, 0.05
 _AT_BARRIERS_READINGS_MIN = 30
 #: The words tell the waits at barriers if they have so much of what the places say.
 _BY_WORDS_MIN = 0.5
-#: Who gets a lock last comes to the barrier last: if threads wait for locks so many times as long
-#: as at barriers, or longer, most of all waits are the lock's, with as much of the barriers' as
-#: there is of it.
-_BEHIND_MIN = 1 / 3
 
 
 class AtBarriers(NamedTuple):
-    """Shares of the waits at futexes of a cell: at barriers by the places in the program, of those
-    whose word is no barrier's; and whether threads wait at barriers for who gets a lock last, as
-    far as they wait for locks as long."""
+    """Shares of the waits at futexes of a cell: ``by_place`` at barriers by the places in the
+    program, of those whose word is no barrier's; and where threads take locks in rounds, all
+    ``at_barriers`` and ``at_locks``. ``behind``: for so much of their waits at barriers they wait
+    for who gets a lock last; 0 where they do not."""
 
     by_place: float = 0.0
-    is_behind_locks: bool = False
+    at_barriers: float = 0.0
+    at_locks: float = 0.0
+    behind: float = 0.0
 
 
 def waits_at_barriers(
@@ -159,8 +158,7 @@ def waits_at_barriers(
         return AtBarriers(by_place)
     at_barriers = by_word if are_told else by_place
     at_locks = (1 - at_barriers) * locks / (known - at)
-    is_behind = at_barriers > 0 and at_locks >= _BEHIND_MIN * at_barriers
-    return AtBarriers(0.0 if are_told else by_place, is_behind)
+    return AtBarriers(0.0 if are_told else by_place, at_barriers, at_locks)
 
 
 def waits_named(sites: Iterable[SitesRecord | None]) -> tuple[int, int]:
