@@ -301,7 +301,7 @@ def _no_waits() -> Said:
     return _waited()
 
 
-@kind("trials-in-doubt", r"\d of \d+ trials are in doubt .* no main figure")
+@kind("trials-in-doubt", r"\d of \d+ trials are in doubt .* no median by much")
 def _some_in_doubt() -> Said:
     return run_with({"1": 8})
 

@@ -67,7 +67,11 @@ def test_a_run_of_one_setting_names_none() -> None:
 @pytest.mark.parametrize(
     ("name", "threads", "said"),
     [
-        ("redis-benchmark", 1, "more threads (redis-benchmark --threads 2)"),
+        (
+            "redis-benchmark",
+            1,
+            "more threads (redis-benchmark --threads 2, with -n for 5 s or more)",
+        ),
         ("wrk", 2, "more threads (wrk -t4)"),
         ("hload", 1, "more threads (h2load -t2)"),  # the kind of a thread has no digits
         ("ab", 1, "more threads, or run several loads"),

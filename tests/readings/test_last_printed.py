@@ -47,3 +47,9 @@ def test_of_several_the_blamed_one_comes_first_then_the_target_then_any() -> Non
 
 def test_a_long_line_is_cut() -> None:
     assert len(last_printed(record(("target", "x" * 1000, "")), "target")) < 250
+
+
+def test_the_line_that_says_why_goes_before_what_was_printed_after_it() -> None:
+    printed = "Could not connect to db: Connection refused\nWARNING: no CONFIG\n"
+    said = last_printed(record(("target", "", printed)), "target")
+    assert said == "the program printed 'Could not connect to db: Connection refused'"

@@ -209,7 +209,7 @@ def _of_load(used: Serving) -> Limit | None:
 
 #: The option for the threads of loads that have one, by the names of these threads.
 _THREADS = {
-    "redis-benchmark": "redis-benchmark --threads {}",
+    "redis-benchmark": "redis-benchmark --threads {}, with -n for 5 s or more",
     "valkey-benchmar": "valkey-benchmark --threads {}",
     "memtier_benchma": "memtier_benchmark --threads={}",
     "wrk": "wrk -t{}",

@@ -339,7 +339,8 @@ class Runner:
         return RunInterruptedError(
             f"run {self.head.id} was stopped after {format_count(done, 'trial')}; "
             f"what was measured is stored{said}",
-            f"concurve resume {self.head.id}",
+            f"concurve resume {self.head.id}"
+            + (f"; concurve show {self.head.id} has what is in so far" if done else ""),
         )
 
     @contextlib.contextmanager

@@ -243,11 +243,12 @@ def _doubtful(
     if in_doubt:
         leave = words.verb(len(doubtful), "It leaves", "They leave")
         return [f"{are} {leave} {_which(plan, in_doubt, cells)} in doubt (?). {again}"]
-    # A figure is that of the quiet trials, or a median that so few do not move. Which setting is
-    # the best may depend on them all the same.
+    # A figure is that of the quiet trials, or a median that so few hardly move. Its interval, and
+    # which setting is the best, may depend on them all the same.
     if is_answer_open or not any(head.study.primary in cell.indicators for cell in cells):
         return [are]
-    return [f"{are} {words.verb(len(doubtful), 'It moves', 'They move')} no main figure."]
+    moves = words.verb(len(doubtful), "It moves", "They move")
+    return [f"{are} {moves} no median by much, and may widen intervals."]
 
 
 def _which(plan: Plan, some: Sequence[CellFindings], cells: Sequence[CellFindings]) -> str:
