@@ -194,7 +194,7 @@ def test_the_sums_have_a_row_for_each_catalogue() -> None:
 
 def test_programs_know_their_catalogue(tmp_path: Path) -> None:
     found = Counter(case.catalogue for case in planted(tmp_path, KNOWN))
-    assert set(found) == {*"123456789", "10", "11", BESIDE}
+    assert set(found) == {*"123456789", "10", "11", "12", BESIDE}
     assert found["4"] > found["1"] // 2 and found[BESIDE] == sum(it.beside > 0 for it in KNOWN)
 
 

@@ -79,6 +79,26 @@ def test_two_parts_are_no_more_than_the_loss_however_much_a_third_has_won() -> N
     assert weights._of_the_rest(second, None) == second
 
 
+def test_a_cause_that_may_be_small_gives_way_to_a_greater_one_that_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = Case(cell(2, [worker(), worker(lived=0.43), joining()], wall=0.7), BASE, False)
+    first, other = Verdict("coherency", "", parts=("cpu",)), Verdict("serial", "", parts=("x",))
+    shares = {"coherency": (0.26, 0.08, 0.45), "serial": (0.4, 0.3, 0.5)}
+
+    def share(*given: object) -> Estimate:
+        verdict = given[-1]
+        assert isinstance(verdict, Verdict)
+        value, low, high = shares[verdict.cause]
+        return Estimate(value=value, low=low, high=high, n=5)
+
+    monkeypatch.setattr(weights, "_share", share)
+    monkeypatch.setattr(weights, "further_verdicts", lambda _: [first, other])
+    assert outweighed(own, first).cause == "serial"
+    shares["coherency"] = (0.35, 0.26, 0.45)
+    assert outweighed(own, first).cause == "coherency"
+
+
 def test_nothing_lost_has_no_share() -> None:
     assert weight(cell(2, [worker(), worker(), joining()], wall=0.5)) == Weight()
     assert weight(BASE, None) == Weight()

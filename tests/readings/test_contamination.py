@@ -457,4 +457,4 @@ def test_what_strangers_on_bound_cpus_used_is_named_by_the_machine() -> None:
         trial, machine=msgspec.structs.replace(trial.machine, foreign_processes=HOGS)
     )
     (sign,) = judge(named)
-    assert "): of the machine's CPU time yes (pid 4711, nice 19) 1 %, md5sum" in sign.detail
+    assert "): of the machine's CPU time yes (pid 4711, nice 19) 1 %" in sign.detail

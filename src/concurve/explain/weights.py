@@ -59,10 +59,16 @@ def weigh(case: Case, verdict: Verdict) -> Weight:
     share = _share(case.cell, case.base, verdict)
     if verdict.either is not None:
         return Weight(share, RunnerUp(verdict.either, share, is_indistinct=True))
+    # Of one without parts it is not known which of them it is, and so what comes next.
+    return Weight(share, _next(case, case.base, verdict, share) if verdict.parts else None)
+
+
+def _next(case: Case, base: Breakdown, verdict: Verdict, share: Estimate | None) -> RunnerUp | None:
+    """The cause with the next greatest share, of another part of the loss; ``None`` without one."""
     own = set(_columns(case.cell, verdict))
     found: dict[Cause, Estimate] = {}
     for other in further_verdicts(case):
-        its = _share(case.cell, case.base, other)
+        its = _share(case.cell, base, other)
         is_apart = other.cause != verdict.cause and not own & set(_columns(case.cell, other))
         is_shown = verdict.cause != "contamination" or (
             other.cause == "lock" and is_seen(case.cell)
@@ -73,11 +79,11 @@ def weigh(case: Case, verdict: Verdict) -> Weight:
         if its is not None and is_some and its.value >= NAMED_MIN and is_apart and is_shown:
             found.setdefault(other.cause, its)
     if not found:
-        return Weight(share)
+        return None
     cause = max(found, key=lambda one: found[one].value)
     is_used_up = bool(verdict.limit) and verdict.cause != "stage"
     second = found[cause] if is_used_up else _of_the_rest(found[cause], share)
-    return Weight(share, RunnerUp(cause, second))
+    return RunnerUp(cause, second)
 
 
 def _of_the_rest(second: Estimate, first: Estimate | None) -> Estimate:
@@ -103,10 +109,15 @@ def outweighed(case: Case, verdict: Verdict) -> Verdict:
     if share is None or share.high is None:
         return verdict
     best, least = verdict, share.high
+    may_be_small = share.low is None or share.low < MAIN_MIN
     for other in further_verdicts(case):
         its = _share(case.cell, case.base, other)
-        if its is not None and its.low is not None and its.low > least:
+        if its is None or its.low is None:
+            continue
+        if its.low > least:
             best, least, share = other, its.low, its
+        elif may_be_small and best is verdict and its.value > share.value and its.low >= MAIN_MIN:
+            best, share = other, its
     if share.value < MAIN_MIN and (share.high or 0.0) < MAIN_HIGH:
         is_go = case.serving and case.cell.is_go
         gained = _gained(case.cell, case.base) if is_go else 0.0

@@ -47,8 +47,9 @@ LATE_SHARE_MAX = 0.02
 LATE_NS_MIN = 1_000_000
 #: What the processes that are named leave of the CPU time of all others is told from this share on.
 _REST_SHARE_MIN = 0.01
-#: A process with less than this share is 0 % once it is rounded, and is not named.
-_SEEN_MIN = 0.005
+#: A process with less than this share is 0 % once it is rounded, and is not named, unless it has
+#: such a part of what all of them used.
+_SEEN_MIN, _PART_MIN = 0.005, 0.1
 #: Signs of the whole machine, read alike in every cell: trials with them may be left out of a ratio
 #: without favouring one of its cells. The others can be seen in some cells only.
 MACHINE_WIDE = (STEAL, "foreign_cpu", "late_reading", "late_start")
@@ -248,7 +249,8 @@ def _named(signs: list[Contamination], record: TrialRecord, capacity: int) -> li
         return signs
     sign = signs[place]
     processes, total = _those_of(sign, record.machine)
-    processes = [it for it in processes if it.cpu_ns / capacity >= _SEEN_MIN]
+    least = min(_SEEN_MIN * capacity, _PART_MIN * total)
+    processes = tuple(process for process in processes if process.cpu_ns >= least)
     if not processes:
         return signs
     used = [
