@@ -16,6 +16,7 @@ from concurve.explain.capacity import PARTS, capacity_of
 from concurve.explain.causes import cause_of
 from concurve.explain.explanation import is_virtual
 from concurve.explain.losses import Loss, loss_of
+from concurve.explain.waiting import waits_at_barriers
 from concurve.readings.operations import Asked
 from concurve.wire.record import (
     CpuQuota,
@@ -558,6 +559,13 @@ def test_who_waits_at_a_barrier_for_who_gets_a_lock_last_waits_for_the_lock(
     assert said.either == ("imbalance" if word > 50 else None)
     parts = lost(own).parts
     assert parts["waiting"] > parts["imbalance"]
+
+
+def test_words_of_threads_that_are_not_active_are_no_more_than_all_waits() -> None:
+    """The first thread waits at the barrier, too, and does no part of the work."""
+    sites = [in_rounds(45, 9).accounts[0].sites]
+    found = waits_at_barriers(sites, readings=50, of_rounds=80)
+    assert (found.at_barriers, found.at_locks) == (1.0, 0.0)
 
 
 def test_even_rounds_whose_few_waits_are_for_a_lock_are_not_accused_of_it() -> None:

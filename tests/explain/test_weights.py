@@ -84,7 +84,12 @@ def test_a_cause_that_may_be_small_gives_way_to_a_greater_one_that_is_not(
 ) -> None:
     own = Case(cell(2, [worker(), worker(lived=0.43), joining()], wall=0.7), BASE, False)
     first, other = Verdict("coherency", "", parts=("cpu",)), Verdict("serial", "", parts=("x",))
-    shares = {"coherency": (0.26, 0.08, 0.45), "serial": (0.4, 0.3, 0.5)}
+    third = Verdict("imbalance", "", parts=("y",))
+    shares = {
+        "coherency": (0.26, 0.08, 0.45),
+        "imbalance": (0.28, 0.26, 0.3),
+        "serial": (0.4, 0.3, 0.5),
+    }
 
     def share(*given: object) -> Estimate:
         verdict = given[-1]
@@ -93,7 +98,7 @@ def test_a_cause_that_may_be_small_gives_way_to_a_greater_one_that_is_not(
         return Estimate(value=value, low=low, high=high, n=5)
 
     monkeypatch.setattr(weights, "_share", share)
-    monkeypatch.setattr(weights, "further_verdicts", lambda _: [first, other])
+    monkeypatch.setattr(weights, "further_verdicts", lambda _: [first, third, other])
     assert outweighed(own, first).cause == "serial"
     shares["coherency"] = (0.35, 0.26, 0.45)
     assert outweighed(own, first).cause == "coherency"

@@ -382,6 +382,7 @@ def test_a_stopped_run_is_resumed_where_it_was(store: Store, at: int, by_record:
         runner.start()
     assert stopped.value.exit_code == 130
     assert f"concurve resume {runner.head.id}" in stopped.value.remedy
+    assert stopped.value.remedy.endswith(f"concurve show {runner.head.id}") == (at > 1)
     assert states(store) == [("interrupted", "stopped by the user")]
     findings = findings_of(store, store.find_run("last"))
     assert findings.run.trials == at - 1, "a stopped run can be shown"

@@ -19,7 +19,7 @@ from concurve.brief import figures_of
 from concurve.definition.study import Indicator, Role, Rules
 from concurve.estimate import Estimate
 from concurve.explain import explain_run, explained_limits
-from concurve.findings.explanation import Cause, CellExplanation, Limit, RunnerUp
+from concurve.findings.explanation import LITTLE_LOST, Cause, CellExplanation, Limit, RunnerUp
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.report.document import List, Paragraph, Section, walk
@@ -262,6 +262,13 @@ def test_who_loses_nothing_is_limited_by_nothing_yet() -> None:
     computing = explained("none", "98 % of it on a CPU", **gained)
     assert limit_line(computing).text == "nothing yet. Hardly any speed-up is lost."
     assert named_cause(computing) == "none"
+    little = msgspec.structs.replace(
+        computing,
+        speedup=1.86,
+        evidence=f"With n=2 the speed-up over n=1 is 1.86 of 2. It computes; {LITTLE_LOST}.",
+    )
+    assert limit_line(little).text == "little. With n=2 the speed-up over n=1 is 1.86 of 2."
+    assert named_cause(little) == "none"
     lost = msgspec.structs.replace(waiting, speedup=1.8)
     assert limit_line(lost).text.startswith("input and output.")
     full = msgspec.structs.replace(waiting, cause="cpu")

@@ -148,7 +148,8 @@ def waits_at_barriers(
     their words. Where threads take locks, too, these words tell the barriers from the locks better
     than the places do: a wait is the seldomer sampled with its place the shorter it is."""
     by_place = waits_share(sites, "barrier")
-    by_word = of_rounds / readings if readings else 0.0
+    # Words are those of all threads, readings those of the active ones.
+    by_word = min(1.0, of_rounds / readings) if readings else 0.0
     listed = [site for record in sites if record is not None for site in record.listed]
     locks = sum(site.readings for site in listed if _takes_a_lock(site))
     at, known = waits_at(sites, "barrier")

@@ -116,7 +116,7 @@ def outweighed(case: Case, verdict: Verdict) -> Verdict:
             continue
         if its.low > least:
             best, least, share = other, its.low, its
-        elif may_be_small and best is verdict and its.value > share.value and its.low >= MAIN_MIN:
+        elif may_be_small and its.value > share.value and its.low >= MAIN_MIN:
             best, share = other, its
     if share.value < MAIN_MIN and (share.high or 0.0) < MAIN_HIGH:
         is_go = case.serving and case.cell.is_go

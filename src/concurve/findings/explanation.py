@@ -174,7 +174,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_no_loss(self) -> bool:
-        """Does an operation take no more than in the base cell?"""
+        """Does it lose nothing against its base, or little, and no part of that significantly?"""
         return NO_LOSS in self.evidence or LITTLE_LOST in self.evidence
 
     @property

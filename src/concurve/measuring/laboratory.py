@@ -340,7 +340,7 @@ class Runner:
             f"run {self.head.id} was stopped after {format_count(done, 'trial')}; "
             f"what was measured is stored{said}",
             f"concurve resume {self.head.id}"
-            + (f"; concurve show {self.head.id} has what is in so far" if done else ""),
+            + (f"; what is in so far: concurve show {self.head.id}" if done else ""),
         )
 
     @contextlib.contextmanager

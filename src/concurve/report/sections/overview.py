@@ -298,9 +298,10 @@ def limit_line(
             text = f"{_NOTHING_YET}{used}"
         elif not cell.has_no_loss:
             text = f"not found. {compared}.{used}"
+        elif cell.speedup is not None:
+            text = f"little. {compared}.{used}"
         else:
-            text = f"{'little' if cell.speedup else 'not found'}. {compared}"
-            text += f".{used}" if cell.speedup else f", so this comparison shows no loss.{used}"
+            text = f"not found. {compared}, so this comparison shows no loss.{used}"
         if stops and not used and (cell.loses_nothing or cell.has_no_loss):
             text += f" What stops the growth from {fmt.setting(stops)} on is not explained."
     return Paragraph(text, Tone.SOFT, lead=lead)
