@@ -40,7 +40,8 @@ from concurve.host.granted import granted_cpus
 from concurve.host.machine import allowed_cpus
 from concurve.measuring import quiet
 from concurve.measuring.heads import draw_seed, new_head, resumed_head, with_wait
-from concurve.measuring.laboratory import Runner, Silence, check_plan, nothing_left
+from concurve.measuring.laboratory import Runner, Silence, nothing_left
+from concurve.measuring.launches import check_plan
 from concurve.measuring.site import this_machine
 from concurve.planning.plan import plan_of
 from concurve.report.csv import cell_rows, trial_rows

@@ -632,6 +632,35 @@ def test_a_variable_before_a_command_is_set_by_env(store: Store) -> None:
     assert "env GOMAXPROCS={threads} ./server" in refused.value.remedy
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("env", "N={threads}", "taskset", "-c", "0", "./gone"), "./gone"),
+        (("nice", "-n", "5", "python3", "gone.py"), "gone.py"),
+        (("java", "-Xmx1g", "-jar", "gone.jar"), "gone.jar"),
+    ],
+)
+def test_what_the_program_starts_in_turn_must_be_there(
+    store: Store, command: tuple[str, ...], said: str
+) -> None:
+    class Without(FakeEngine):
+        def check(self, spec: TrialSpec) -> list[Problem]:
+            (name,) = (role.argv[0] for role in spec.roles)
+            return [Problem("target", "not_found", f'"{name}" was not found')] * ("gone" in name)
+
+    study = small_study(THREE, threads=(1, 2))
+    role = msgspec.structs.replace(study.roles[0], command=command)
+    with pytest.raises(StudyError, match=f'"{said}" was not found'):
+        runner_of(store, Without(), msgspec.structs.replace(study, roles=(role,))).start()
+
+
+def test_a_script_that_the_trial_makes_is_not_looked_for(store: Store) -> None:
+    study = small_study(THREE, threads=(1, 2))
+    command = ("python3", "{trial_folder}/made.py", "{threads}")
+    role = msgspec.structs.replace(study.roles[0], command=command)
+    runner_of(store, FakeEngine(), msgspec.structs.replace(study, roles=(role,))).start()
+
+
 def test_threads_that_had_half_of_what_their_cpus_have_were_kept_waiting(store: Store) -> None:
     class Halved(Starving):
         used = 0.9

@@ -10,6 +10,10 @@ use crate::plan::{ServerTarget, Target};
 use crate::protocol::{self, AddressError, Endpoint, NamedProtocol, Password, shown_address};
 use crate::workload::{Language, Workload};
 
+/// What to do about a web server, for which this load generator has no protocol.
+const WEB_SERVERS: &str = "; for a web server, run a client of your own in a sweep, as in \
+    concurve sweep -P clients 1,8,64 --extract wrk -- wrk -c {clients} -d 2s http://HOST:PORT/";
+
 /// The server or engine under load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
@@ -43,7 +47,10 @@ impl Address {
             Some(Err(AddressError { why, forms })) => wrong(&shown, why, forms),
             None => {
                 let scheme = text.split("://").next().unwrap_or_default();
-                let known = format!("{}, {} are", protocol::schemes(), engine::schemes());
+                let mut known = format!("{}, {} are", protocol::schemes(), engine::schemes());
+                if matches!(scheme, "http" | "https") {
+                    known.push_str(WEB_SERVERS);
+                }
                 wrong(&shown, format!("{scheme} is not a known scheme"), &known)
             }
         }
@@ -125,6 +132,7 @@ mod tests {
             ("nowhere", "write redis://HOST:PORT"),
             ("rediss://127.0.0.1", "TLS"),
             ("http://127.0.0.1", "http is not a known scheme"),
+            ("https://127.0.0.1", "--extract wrk -- wrk"),
             ("redis://me:secret@127.0.0.1", "--password-from"),
             ("redis://127.0.0.1/x", "not a number"),
             ("me:secret@127.0.0.1", "--password-from"),

@@ -25,7 +25,8 @@ from concurve.exports import Format, check_writable, write_run
 from concurve.host.granted import granted_cpus
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.heads import again_line, draw_seed, new_head, resumed_head, with_wait
-from concurve.measuring.laboratory import Runner, check_plan, nothing_left
+from concurve.measuring.laboratory import Runner, nothing_left
+from concurve.measuring.launches import check_plan
 from concurve.measuring.quiet import Asked, asked_quiet, attached_in, quiet_machine
 from concurve.measuring.site import this_machine
 from concurve.planning.forecast import forecast, shortfall

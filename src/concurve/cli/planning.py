@@ -12,7 +12,7 @@ from concurve.definition.study import Study, choose_work
 from concurve.engine.local import LocalEngine
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.heads import with_attached
-from concurve.measuring.laboratory import check_plan
+from concurve.measuring.launches import check_plan
 from concurve.measuring.packaged import command
 from concurve.planning.forecast import Forecast, forecast, shortfall, trials_that_fit
 from concurve.planning.granted import granted
@@ -36,7 +36,7 @@ def print_plan(
     level asks for. What this machine cannot run is refused below the plan, as a run refuses it.
 
     Raises:
-        StudyError, HostError: see :func:`~concurve.measuring.laboratory.check_plan`.
+        StudyError, HostError: see :func:`~concurve.measuring.launches.check_plan`.
     """
     cpus, unasked = allowed_cpus(), _unasked(inventory)
     study, left_out = granted(with_attached(study), effort, cpus, command, inventory, unasked)

@@ -85,6 +85,17 @@ _STARTERS = {
 }
 _WORDS_MOST = max(map(len, _STARTERS))
 
+#: Those that start a program in the folder and by the ``PATH`` that they have themselves, each of
+#: whose options is known above.
+_HERE = frozenset(
+    ("env", "ionice", "nice", "nohup", "numactl", "setsid", "stdbuf", "taskset", "time", "timeout")
+)
+#: Words by which one of them looks elsewhere, or reads its command in another way.
+_NOT_HERE = re.compile(r"PATH=|-[iSC0]|-$|--(chdir|split-string|ignore-environment|pid)|-[a-z]*p$")
+
+#: Interpreters whose first word is a file of theirs, unless it is an option.
+_INTERPRETERS = re.compile(r"(python|pypy|perl|ruby|lua|php|Rscript)[0-9.]*$")
+
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "ash")
 #: Their options whose value is the next word; those of ssh, which hands its words to a shell.
 _OF_SHELLS = frozenset(("--rcfile", "--init-file"))
@@ -105,6 +116,32 @@ def started(command: Sequence[str]) -> list[str]:
     while after := _after_starter(words):
         words = after
     return words
+
+
+def started_here(command: Sequence[str]) -> list[str]:
+    """The words of the program that a command line starts in the end, where each starter before it
+    looks for it as the first one would be looked for itself; empty where none does."""
+    words: list[str] = []
+    rest = list(command)
+    while rest and PurePath(rest[0]).name in _HERE and (after := _after_starter(rest)):
+        if any(map(_NOT_HERE.match, rest[1 : len(rest) - len(after)])):
+            return []
+        words = rest = after
+    return words
+
+
+def script_of(command: Sequence[str]) -> str:
+    """The file that the interpreter of a command line is told to run: of ``taskset -c 1 python3
+    pool.py 4`` it is ``pool.py``, of ``java -jar app.jar`` the ``app.jar``. Empty where that cannot
+    be seen, or where its folder cannot."""
+    words = started_here(command) or list(command)
+    program = PurePath(words[0]).name if words else ""
+    if program == "java" and "-jar" in words[:-1]:
+        at = words.index("-jar")
+        return words[at + 1] if all(word.startswith("-") for word in words[1:at]) else ""
+    if not _INTERPRETERS.match(program) or len(words) == 1 or words[1].startswith("-"):
+        return ""
+    return words[1]
 
 
 def last_started(command: Sequence[str]) -> list[str]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from shlex import quote
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -23,11 +21,9 @@ from concurve.definition.units import format_count, format_duration
 from concurve.engine import Engine, TrialInterrupt, TrialLostError
 from concurve.errors import (
     ConcurveError,
-    HostError,
     RunError,
     RunInterruptedError,
     StoreError,
-    StudyError,
 )
 from concurve.estimate import Estimate
 from concurve.figures import encode_figures
@@ -42,13 +38,13 @@ from concurve.measuring.flight_recorder import with_recordings
 from concurve.measuring.folder import inside
 from concurve.measuring.hooks import hook_seconds, run_hook, with_hooks
 from concurve.measuring.judgement import TIMED_OUT_BUSY, Judge
+from concurve.measuring.launches import check_plan
 from concurve.measuring.patience import Patience
 from concurve.measuring.quiet import Look, Waits, attached_in, looking
 from concurve.measuring.site import Site, ThisMachine
 from concurve.planning.plan import (
     RUN_PASSWORD_SECRET,
     Cell,
-    Machine,
     Plan,
     describe,
     plan_of,
@@ -69,7 +65,7 @@ from concurve.terms import Disturbance, Level
 from concurve.wire import decode_record
 from concurve.wire.record import HookRecord, TrialRecord
 from concurve.wire.record import Outcome as RecordedOutcome
-from concurve.wire.spec import FORMAT, RoleSpec, TrialSpec
+from concurve.wire.spec import FORMAT, TrialSpec
 
 
 class Progress(Protocol):
@@ -151,57 +147,6 @@ class Trial(NamedTuple):
     lost: TrialLostError | None = None
 
 
-def check_plan(
-    plan: Plan,
-    engine: Engine,
-    cpus: tuple[int, ...],
-    machines: Mapping[str, Machine] | None = None,
-) -> None:
-    """Refuse a plan that this machine, or its hosts, cannot run, before the first trial.
-
-    Every distinct launch (program and controls) is tried once on each host, suspended.
-
-    Raises:
-        StudyError: a program that does not exist, a malformed control.
-        HostError: a control that is refused, with the missing capability.
-    """
-    seen: set[bytes] = set()
-    # Blocks of as many numbers as there are hosts have each of them once.
-    blocks = range(max(1, len(plan.alike)))
-    for cell, block in itertools.product(plan.cells, blocks):
-        spec = trial_spec(
-            plan, cell, "check", cpus, packaged.command, port=1, block=block, machines=machines
-        )
-        for role in spec.roles:
-            start = role.argv[:1], role.env.get("PATH"), role.cwd, role.controls
-            launch = msgspec.json.encode((*start, role.attach, role.ready_probe, role.host))
-            if launch in seen:
-                continue
-            seen.add(launch)
-            for problem in engine.check(TrialSpec(trial="check", roles=_alone(role))):
-                alone = len(plan.study.roles) == 1
-                of_role = "" if alone else f", role {problem.role}"
-                where = f"{describe(cell.parameters)}{of_role}: {problem.message}"
-                if role.attach is not None:
-                    raise HostError(where, "the process that runs now, by its number or unit")
-                if problem.kind == "control_refused":
-                    raise HostError(where, "grant it (concurve doctor says how), or leave it out")
-                raise StudyError(where, _for_missing(role, plan))
-
-
-def _for_missing(role: RoleSpec, plan: Plan) -> str:
-    """What to write in place of a command whose program is not found: ``NAME=VALUE ./program`` is a
-    shell's way to set a variable, and no shell starts a role."""
-    if "=" in role.argv[0].partition("/")[0]:
-        written = next((item.command for item in plan.study.roles if item.name == role.name), ())
-        return f"a variable is set by env: env {' '.join(written or role.argv)}"
-    if " " in role.argv[0].strip() and len(role.argv) == 1:
-        whole = role.argv[0]
-        return f"each word by itself: {whole} (no quotes around all of it); or sh -c {quote(whole)}"
-    of_role = "" if len(plan.study.roles) == 1 else f" of role {role.name}"
-    return f"a program in PATH, or its path, as the command{of_role}"
-
-
 def uses_volume(plan: Plan) -> bool:
     """Does a role of any cell make a volume?"""
     programs = dict.fromkeys(role.program for role in plan.study.roles if role.program)
@@ -210,13 +155,6 @@ def uses_volume(plan: Plan) -> bool:
         for program in programs
         for cell in (plan.cells if "{" in program else plan.cells[:1])
     )
-
-
-def _alone(role: RoleSpec) -> tuple[RoleSpec, ...]:
-    """The roles of a trial that has no other role; one of them must end by itself."""
-    if role.attach is not None:
-        return (role, RoleSpec(name="end-of-check", argv=("true",)))
-    return (msgspec.structs.replace(role, after=(), end="exit"),)
 
 
 #: So many times what a hook printed stays in the record of one trial: a setup runs for every cell.

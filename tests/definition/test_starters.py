@@ -1,0 +1,58 @@
+"""Which program a command line starts, and where that is looked for as the first one is."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from concurve.definition.starters import script_of, started_here
+
+
+@pytest.mark.parametrize(
+    ("line", "inner"),
+    [
+        ("env A=1 B=2 ./prog x", "./prog x"),
+        ("env -u A ./prog", "./prog"),
+        ("taskset -c 0,1 nice -n 5 ./prog 2", "./prog 2"),
+        ("timeout --signal TERM 5 ./prog", "./prog"),
+        ("numactl --physcpubind 0 -m 0 ./prog", "./prog"),
+        ("stdbuf -oL ./prog", "./prog"),
+        # Its program is looked for in another place, or by another name.
+        ("env PATH=/opt/bin prog", ""),
+        ("env -C /opt ./prog", ""),
+        ("env -S './prog 2'", ""),
+        ("env -i ./prog", ""),
+        ("docker exec db pgbench", ""),
+        ("nice docker exec db pgbench", "docker exec db pgbench"),
+        ("sudo -u postgres pgbench", ""),
+        ("sh -c './prog && x'", ""),
+        # What starts nothing, or is no starter.
+        ("taskset -p 4711", ""),
+        ("nice", ""),
+        ("./prog 2", ""),
+    ],
+)
+def test_the_program_that_starters_of_this_machine_start(line: str, inner: str) -> None:
+    assert started_here(shlex.split(line)) == shlex.split(inner)
+
+
+@pytest.mark.parametrize(
+    ("line", "script"),
+    [
+        ("python3 pool.py 4", "pool.py"),
+        ("taskset -c 1 python3.11 bench/pool.py", "bench/pool.py"),
+        ("env -C /opt python3 pool.py", ""),
+        ("java -jar app.jar", "app.jar"),
+        ("java -Xmx1g -jar app.jar 4", "app.jar"),
+        ("java -cp x Main -jar y", ""),
+        ("java -jar", ""),
+        ("python3 -m pool", ""),
+        ("python3 -c 'print()'", ""),
+        ("python3 -", ""),
+        ("python3", ""),
+        ("./python3-like pool.py", ""),
+    ],
+)
+def test_the_script_that_an_interpreter_runs(line: str, script: str) -> None:
+    assert script_of(shlex.split(line)) == script
