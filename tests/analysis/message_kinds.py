@@ -39,7 +39,7 @@ from tests.analysis.test_quiet import HALVES, busy, run_with, unequal
 from tests.analysis.test_shapes import run_of as shaped
 from tests.helpers import meant
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
-from tests.helpers.made import made_run
+from tests.helpers.made import looking_run, made_run
 from tests.helpers.meant import Case
 
 Said = TrialFindings | Sequence[Finding]
@@ -827,6 +827,12 @@ def _coarse() -> Said:
     rules = Rules(repeats_min=5, repeats_max=8, precision=0.02)
     reads = iter((0.02, 0.03) * 100)
     return made_run(Store(), lambda n: next(reads), cv=0, rules=rules, n=(1, 2))
+
+
+@kind("it-looks-whether-it-is-done", "The program seems to look only every 250 ms")
+def _looks() -> Said:
+    """Work of 0.6 s with 2 threads, and a look every 0.25 s."""
+    return looking_run(0.25)
 
 
 # -- the shape of the trials ------------------------------------------------------------------

@@ -21,7 +21,7 @@ from concurve.store import Store
 from concurve.terms import IndicatorInfo
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
-from tests.helpers.made import figures_alone
+from tests.helpers.made import figures_alone, looking_run
 
 TICK = 0.01
 
@@ -202,3 +202,31 @@ def test_the_step_of_figures_that_never_differ_is_their_last_digit(
     tables = [Table({"thr": v}, {"thr": v}, lambda _: np.array([]), lambda _: {}) for v in cells]
     found = with_resolutions(tables, [info])[0]
     assert found.resolution("thr") == pytest.approx(off)
+
+
+def test_a_program_that_looks_whether_it_is_done_is_known_by_no_more_than_its_step() -> None:
+    """As redis-benchmark with threads does every 250 ms, unlike the same work without looks."""
+    report = looking_run(0.25)
+    for cell in report.cells:
+        wall, rate = cell.indicators["wall_seconds"], cell.indicators["rate_per_second"]
+        assert wall.low is not None and wall.high is not None
+        assert wall.low <= wall.value - 0.25 and wall.high >= wall.value + 0.25
+        assert rate.precision is not None and rate.precision >= 0.99 * 0.25 / wall.value
+    assert report.best[0].recommended is None
+    assert any("looks only every 250 ms" in it.sentence.replace("seems to look", "looks")
+               for it in report.sentences)  # fmt: skip
+    fine = looking_run(0.001)
+    assert not any("whether it is done" in it.sentence for it in fine.sentences)
+    assert fine.cells[2].indicators["wall_seconds"].precision < 0.15
+
+
+def test_a_printed_rate_has_the_step_of_the_time_that_made_it() -> None:
+    times = [0.51, 0.76, 1.01, 0.76, 0.51, 0.52, 0.51, 0.77, 1.02, 0.76]
+    rates = [60_000 / (time - 0.01) for time in times]
+    others = [7613.0, 7798.0, 7640.0, 9012.0, 8955.0, 9101.0, 8123.0, 7017.0, 8888.0, 7777.0]
+    for found, least in ((rates, 0.25), (others, 0.0)):
+        used = {"wall_seconds": times, "rps": found}
+        table = Table(used, used, lambda name: np.array([]), lambda name: {})
+        info = IndicatorInfo(name="rps", label="rps", unit="1/s")
+        off = with_resolutions([table], [info])[0].resolution("rps")
+        assert off >= least * 60_000 and (off > 1000) is (least > 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from typing import Any
@@ -55,6 +56,21 @@ def made_run(
 
     engine = FakeEngine(wall, steal_of=steal) if steal else FakeEngine(wall)
     Runner(head, store, engine, clock=FakeClock(0.001)).start()
+    return figures_alone(trial_findings_of(store, store.find_run(head.id)))
+
+
+def looking_run(step: float, cv: float = 0.15) -> Report:
+    """A run of a program that looks each ``step`` seconds whether it is done, after a start of
+    12 ms."""
+    study = small_study(Rules(repeats_min=8, repeats_max=8), threads=(1, 2, 4))
+    head = new_head(study, "normal", 1, "concurve sweep …")
+
+    def wall(spec: TrialSpec, rng: random.Random) -> float:
+        work = 1.0 / int(spec.roles[0].argv[1]) ** 0.5 * rng.lognormvariate(0, cv)
+        return 0.012 + 0.004 * rng.random() + math.ceil(work / step) * step
+
+    store = Store()
+    Runner(head, store, FakeEngine(wall), clock=FakeClock(0.001)).start()
     return figures_alone(trial_findings_of(store, store.find_run(head.id)))
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
 
-from concurve.stats.resolution import relative, step_of, step_of_rates, tick_of
+from concurve.stats.resolution import relative, step_of, step_of_looks, step_of_rates, tick_of
 
 
 @pytest.mark.parametrize("tick", [1.0, 0.01, 0.004, 0.015625, 1e-6])
@@ -72,3 +73,43 @@ def test_readings_between_the_ticks_leave_the_step(spread: float, trials: int) -
 def test_a_share_of_the_centre() -> None:
     assert relative(0.01, [0.1, 0.2, 0.4]) == pytest.approx(0.05)
     assert relative(0.0, []) == 0
+
+
+def looking(generator: random.Random, step: float, middle: float, spread: float) -> float:
+    """A time of work that is known to be done at the next look, after a start."""
+    work = middle * generator.lognormvariate(0, spread)
+    return 0.01 + 0.01 * generator.random() * step + step * math.ceil(work / step)
+
+
+@pytest.mark.parametrize("step", [1.0, 0.5, 0.25, 0.2, 0.1])
+def test_the_step_of_a_program_that_looks_whether_it_is_done_is_found(step: float) -> None:
+    generator = random.Random(4)
+    for middles in ((3.2, 2.6, 4.1), (6.3, 4.4), (2.5, 2.5, 2.5, 5.1)):
+        cells = [[looking(generator, step, it * step, 0.2) for _ in range(8)] for it in middles]
+        assert step_of_looks(cells) == step
+        cells[0][0] += 0.4 * step  # one that something kept waiting
+        assert step_of_looks(cells) == step
+
+
+def test_times_without_looks_have_no_such_step() -> None:
+    generator = random.Random(5)
+    for _ in range(3000):
+        spread = generator.choice([0.001, 0.01, 0.05, 0.2, 0.5])
+        middle = generator.choice([0.05, 0.3, 1.0, 2.5])
+        count = generator.choice([3, 5, 8, 20])
+        # Two levels, as of a machine whose CPUs change, in half of the runs.
+        other = generator.choice([1.0, generator.uniform(1.1, 2.0)])
+        cells = [
+            [
+                middle / level * generator.choice([1, other]) * generator.lognormvariate(0, spread)
+                for _ in range(count)
+            ]
+            for level in (1, 2, 4, 8)
+        ]
+        assert step_of_looks(cells) == 0
+
+
+def test_times_that_a_load_was_told_to_last_show_no_looks() -> None:
+    generator = random.Random(6)
+    cells = [[told + 0.01 * generator.random() for _ in range(8)] for told in (0.5, 1.0, 1.5, 2.0)]
+    assert step_of_looks(cells) == 0

@@ -21,6 +21,19 @@ _STEPS_APART = 4
 #: A reading of more digits than this was computed, and not rounded when it was printed.
 _DIGITS_MAX = 9
 
+#: Seconds between two looks of a program at whether its work is done, the longest first.
+_LOOKS = (1.0, 0.5, 0.25, 0.2, 0.1)
+#: A shorter one is below this share of the times, and not worth mentioning.
+_LOOKS_MIN = 0.02
+#: The times lie above a multiple of the step by what a start and an end take: within this part of
+#: the step from each other, all but one of so many.
+_LOOKS_ARC = 0.2
+_LOOKS_BUT_ONE_OF = 12
+#: Fewer times lie so by chance; and so many lie a whole step or more from most of their cell.
+_LOOKS_TIMES_MIN = 10
+_LOOKS_JUMPS_MIN = 3
+_LOOKS_PLACES_MIN = 3
+
 
 def step_of(readings: Iterable[float]) -> float:
     """The step between neighbouring readings of a coarse clock: all readings are multiples of it.
@@ -65,6 +78,39 @@ def tick_of(cells: Iterable[Sequence[float]], step: float) -> float:
         return step
     least = min(gaps)
     return least + step if least >= _STEPS_APART * step else step
+
+
+def step_of_looks(cells: Iterable[Sequence[float]]) -> float:
+    """The step of the times of a program that ends only when it looks whether its work is done, as
+    every 0.25 s: 0.51, 0.76 and 1.01 s, and nothing between; 0 where the times show no such step.
+
+    A time that is the same in all trials of a cell, as of a load that was told to last for 2 s,
+    shows none: it is the trials of a cell that differ by whole steps.
+    """
+    known = [[value for value in values if value > 0] for values in cells]
+    every = sorted(value for values in known for value in values)
+    if len(every) < _LOOKS_TIMES_MIN:
+        return 0.0
+    least = _LOOKS_MIN * every[len(every) // 2]
+    return next((step for step in _LOOKS if step >= least and _lie_on_steps(known, step)), 0.0)
+
+
+def _lie_on_steps(cells: Sequence[Sequence[float]], step: float) -> bool:
+    every = [value for values in cells for value in values]
+    phases = sorted(value / step % 1.0 for value in every)
+    wanted = len(phases) - len(phases) // _LOOKS_BUT_ONE_OF
+    turned = [*phases, *(phase + 1 for phase in phases)]
+    arcs = ((turned[at + wanted - 1] - turned[at], turned[at]) for at in range(len(phases)))
+    arc, begin = min(arcs)
+    if arc > _LOOKS_ARC:
+        return False
+    offset = (begin + arc / 2) * step
+    places = [[round((value - offset) / step) for value in values] for values in cells]
+    jumps = sum(
+        len(of_cell) - max(map(of_cell.count, set(of_cell))) for of_cell in places if of_cell
+    )
+    distinct = {place for of_cell in places for place in of_cell}
+    return jumps >= _LOOKS_JUMPS_MIN and len(distinct) >= _LOOKS_PLACES_MIN
 
 
 def step_of_rates(rates: Iterable[float]) -> float:

@@ -36,6 +36,7 @@ from concurve.analysis.run.shapes import InTime, in_time_of, with_shapes, with_w
 from concurve.analysis.run.siblings import slower_siblings
 from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
 from concurve.analysis.sentences import sentences
+from concurve.analysis.sentences.looks import look_sentences
 from concurve.analysis.shape_sentences import shape_sentences
 from concurve.analysis.strangers import is_stolen, strangers_of
 from concurve.analysis.unset import unset_of
@@ -239,6 +240,7 @@ def analyse(
         ),
         *dependence_sentences(depends),
         *ground.said,
+        *look_sentences(head.study, tables, (primary, ground.indicator.name)),
         *shape_sentences(plan, cells, *in_time, indicators, primary),
         *host_sentences(hosts),
         *slower_siblings(plan, tables),

@@ -14,13 +14,22 @@ from concurve.analysis.run.tables import Table
 from concurve.definition.measured import MEASURED
 from concurve.definition.units import is_rate, is_time
 from concurve.stats.centre import centre
-from concurve.stats.resolution import finest_digit, relative, step_of, step_of_rates, tick_of
+from concurve.stats.resolution import (
+    finest_digit,
+    relative,
+    step_of,
+    step_of_looks,
+    step_of_rates,
+    tick_of,
+)
 from concurve.terms import IndicatorInfo
 
 #: A clock that reads finer than this share of a time did not round it by what matters: that is far
 #: less than the least difference that counts.
 _FINE = 0.0025
 _WALL, _RATE = "wall_seconds", "rate_per_second"
+#: What a start may take of a time, at most.
+_START = 0.1
 #: Figures that are computed from a time; its clock is theirs.
 _OF_TIME = {
     _RATE: _WALL,
@@ -43,6 +52,10 @@ def with_resolutions(tables: Sequence[Table], infos: Sequence[IndicatorInfo]) ->
         return tick_of(cells, step_of(value for values in cells for value in values))
 
     @cache
+    def of_looks(role: str) -> float:
+        return looks_of(tables, role)
+
+    @cache
     def of_printed(name: str) -> float:
         # Where no trial differs from the others of its cell, the few readings have a common
         # divisor by chance: 0.5 of 100.5 and 200.5. What is known is to which digit they are.
@@ -51,23 +64,30 @@ def with_resolutions(tables: Sequence[Table], infos: Sequence[IndicatorInfo]) ->
             return finest_digit(value for values in cells for value in values) or of_run(name)
         return of_run(name)
 
+    def of_rates(name: str, role: str, values: Sequence[float], times: Sequence[float]) -> float:
+        middle = centre(values)
+        by_time = step_of_rates(values) * middle**2
+        if of_looks(role) and _are_by(values, times):
+            by_time = relative(of_looks(role), times) * middle
+        return max(by_time, _own(of_printed(name), values))
+
     def of(index: int, name: str) -> float:
         """Of an indicator in a cell; 0 where it is exact or was not measured."""
-        values = tables[index].used.get(name, ())
+        used = tables[index].used
+        values = used.get(name, ())
         if not values or told(name).issuperset(values):
             return 0.0
         role, _, plain = name.rpartition(".")
-        time = _OF_TIME.get(plain)
-        if time is not None:
-            time = f"{role}.{time}" if role else time
-            times = tables[index].used.get(time, ())
+        if plain in _OF_TIME:
+            time = _of(role, _OF_TIME[plain])
+            times = used.get(time, ())
             return relative(of(index, time), times) * abs(centre(values)) if times else 0.0
         info = by_name.get(name) or IndicatorInfo(name=name, label=name)
         if is_rate(name, info.unit):
-            middle = centre(values)
-            return max(step_of_rates(values) * middle**2, _own(of_printed(name), values))
+            return of_rates(name, role, values, used.get(_of(role, _WALL), ()))
         if is_time(name, info.unit):
-            return _own(of_run(name), values)
+            looks = of_looks(role) if plain == _WALL else 0.0
+            return looks or _own(of_run(name), values)
         if _is_measured(info, values):
             return _own(of_printed(name), values)
         return 0.0
@@ -76,6 +96,24 @@ def with_resolutions(tables: Sequence[Table], infos: Sequence[IndicatorInfo]) ->
         return table._replace(resolution=cache(lambda name: of(index, name)))
 
     return [made(index, table) for index, table in enumerate(tables)]
+
+
+def looks_of(tables: Sequence[Table], role: str) -> float:
+    """The step of the wall times of a role that ends only when it looks whether it is done; 0 where
+    they show none. The target has the name ``""``."""
+    return step_of_looks(table.used.get(_of(role, _WALL), ()) for table in tables)
+
+
+def _of(role: str, name: str) -> str:
+    return f"{role}.{name}" if role else name
+
+
+def _are_by(rates: Sequence[float], times: Sequence[float]) -> bool:
+    """Are these the rates of one amount of work in these times, but for what a start takes?"""
+    if len(rates) != len(times):
+        return False
+    work = [rate * time for rate, time in zip(rates, times, strict=True)]
+    return max(work) <= (1 + _START) * min(work)
 
 
 def _told_times(tables: Sequence[Table], name: str) -> frozenset[float]:

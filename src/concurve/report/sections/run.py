@@ -194,6 +194,10 @@ def brief_run_document(
     return shorter
 
 
+#: The reason of a cell that got no more trials for want of time.
+_ALLOWANCE = "time allowance"
+
+
 def glance_document(report: Report, limits: Sequence[Limit]) -> Document:
     """What a notebook shows of a run: the answer, its chart, what limits it, how sure it is, and
     the first figures."""
@@ -209,6 +213,8 @@ def sections(report: Report, *, in_campaign: bool = False) -> Iterator[Section |
 def _document(findings: Findings, found: Iterable[Section | None], detail: Detail) -> Document:
     run = findings.run
     took = f"{fmt.count(run.trials, 'trial')} in {fmt.duration(run.duration_seconds)}"
+    if any(cell.stop_reason == _ALLOWANCE for cell in findings.cells):
+        took += " (time allowance used up)"
     facts = [Fact(run.study, Detail.BRIEF), Fact(run.id, Detail.BRIEF), Fact(took),
              Fact(run.effort), Fact(fmt.moment(run.started), Detail.FULL)]  # fmt: skip
     if constant := figures.throughout(findings):

@@ -1,0 +1,30 @@
+"""That a program ends only when it looks whether it is done, so that its times come in steps."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from concurve import words
+from concurve.analysis.run.resolutions import looks_of
+from concurve.analysis.run.tables import Table
+from concurve.definition.study import Study
+from concurve.findings.run import Finding
+
+
+def look_sentences(
+    study: Study, tables: Sequence[Table], names: Collection[str]
+) -> Iterator[Finding]:
+    """A warning for each role that has one of the indicators of these ``names``; those of the
+    target have no prefix. None of a simulation, whose times are exact."""
+    if study.simulation:
+        return
+    for role in dict.fromkeys(name.rpartition(".")[0] for name in names):
+        if step := looks_of(tables, role):
+            yield Finding(
+                kind="warning",
+                sentence=(
+                    f"{f'Role {role}' if role else 'The program'} seems to look only every "
+                    f"{words.duration(step)} whether it is done: its times, and rates by them, are "
+                    "no more exact than that. Give each trial more work."
+                ),
+            )
