@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from concurve.analysis.campaign.answers import _claim, answers
-from concurve.analysis.campaign.compared import compared
+from concurve.analysis.campaign.answers import _answer, _claim, answers
+from concurve.analysis.campaign.compared import Compared, Setting, compared
 from concurve.definition.campaign import Answer, Campaign
+from concurve.estimate import Estimate
 from concurve.findings.campaign import StudyFindings
 from concurve.findings.claims import ClaimFinding, VerdictName
 from concurve.findings.run import TrialFindings
@@ -18,6 +19,8 @@ from tests.helpers.made import made_run
 
 NAMES = {"a": "threads", "b": "processes"}
 MODE = Answer(study="modes", factor="mode", names=NAMES)
+
+GAIN = Estimate(value=2.0, low=1.9, high=2.1, unit="")
 
 Seconds = Callable[..., float]
 
@@ -57,6 +60,32 @@ def test_a_factor_that_turns_the_answer_is_named() -> None:
         first == "It depends: of 6 settings, processes in 4 and threads in 2 are best by wall time."
     )
     assert hangs == ("It hangs on clients: processes with clients=1 and 2; threads with clients=8.")
+
+
+def test_a_level_at_which_now_one_and_now_the_other_is_best_is_not_one_where_none_is() -> None:
+    """The answer turns with clients, and at 4 of them with the size, too; at 16 nothing differs."""
+
+    def seconds(mode: str, clients: str, size: str) -> float:
+        is_slow = {"1": "a", "2": "a", "4": "a" if size == "10" else "b", "8": "b"}.get(clients)
+        return 2.0 if mode == is_slow else 1.0
+
+    _, hangs = said(MODE, run_of(seconds, cv=0.05, clients=(1, 2, 4, 8, 16), size=(10, 20)))
+    assert hangs == (
+        "It hangs on clients: processes with clients=1 and 2; threads with clients=8; now one and "
+        "now the other with clients=4; neither with clients=16."
+    )
+
+
+def test_a_setting_in_doubt_is_not_one_where_they_cannot_be_told_apart() -> None:
+    def answer(*best: str | None) -> str:
+        settings = tuple(
+            Setting({"clients": place}, level, "a", GAIN if level else None, in_doubt=not level)
+            for place, level in enumerate(best)
+        )
+        return _answer(MODE, Compared(("a", "b"), ("clients",), settings, "wall time"))
+
+    assert "best by wall time in 1 of 2 settings. At most" in answer("b", None)
+    assert answer("b", None).endswith(" 1 of 2 settings is in doubt: the machine was not quiet.")
 
 
 def test_two_factors_that_turn_it_together() -> None:

@@ -107,7 +107,6 @@ NO_FIGURE: dict[str, dict[str, str]] = {
     "java-threads/tc10": {
         "tc10-3-forkjoin": "JOMP's threads always wait busily: there is no run without",
         "tc10-3-parallel-stream": "JOMP's threads always wait busily: there is no run without",
-        "tc10-5": "table 33 has the number asked for, and no count of threads",
     },
     "java-threads/tc08-priorities": {"tc08-6": "tables 25 and 26 have no other priority"},
     **{

@@ -149,14 +149,22 @@ def _answer(asked: Answer, found: Compared) -> str:
                 f"{_as_good(asked, least)} to {_as_good(asked, most)}."
             )
         most = max(won, key=_size)
+        others = _not_told(len(settings) - count, doubted)
         return (
-            f"Use {_name(asked, level)}: best by {label} in {count} of {total}; in the others they "
-            f"cannot be told apart. At most it is {_as_good(asked, most)}.{doubt}"
+            f"Use {_name(asked, level)}: best by {label} in {count} of {total}{others}. At most it "
+            f"is {_as_good(asked, most)}.{doubt}"
         )
     counted = listed([f"{_name(asked, level)} in {count}" for level, count in wins.most_common()])
-    left = len(settings) - wins.total() - doubted
-    others = f"; in {left} they cannot be told apart" if left else ""
+    others = _not_told(len(settings) - wins.total(), doubted)
     return f"It depends: of {total}, {counted} are best by {label}{others}.{doubt}"
+
+
+def _not_told(left: int, doubted: int) -> str:
+    """In how many settings no level is told from the others, beside those that are in doubt."""
+    if left == doubted:
+        return ""
+    which = str(left - doubted) if doubted else "the others"
+    return f"; in {which} they cannot be told apart"
 
 
 def _open(asked: Answer, found: Compared) -> str:
@@ -230,7 +238,7 @@ def _hangs(asked: Answer, found: Compared) -> Iterator[str]:
     best = dict.fromkeys(name for name in names.values() if name is not None)
     if len(best) > 1:
         parts = [f"{_name(asked, level)} with {_levels(factor, names, level)}" for level in best]
-        rest = _rest(factor, names)
+        rest = _rest(factor, by_level)
         yield f"It hangs on {factor}: {'; '.join(parts)}{rest}."
     elif len(wins) > 1:
         yield f"No single factor turns it: {listed(list(found.factors))} do together."
@@ -272,8 +280,12 @@ def _levels(factor: str, names: dict[Level, Level | None], wanted: Level | None)
     return f"{factor}={listed(own)}"
 
 
-def _rest(factor: str, names: dict[Level, Level | None]) -> str:
-    return f"; neither with {_levels(factor, names, None)}" if None in names.values() else ""
+def _rest(factor: str, by_level: dict[Level, Counter[Level | None]]) -> str:
+    """At which levels of a factor now one is best and now another, and at which none is."""
+    several = [str(level) for level, counts in by_level.items() if len(counts.keys() - {None}) > 1]
+    none = [str(level) for level, counts in by_level.items() if not counts.keys() - {None}]
+    said = f"; now one and now the other with {factor}={listed(several)}" if several else ""
+    return said + (f"; neither with {factor}={listed(none)}" if none else "")
 
 
 # -- claims -----------------------------------------------------------------------------------

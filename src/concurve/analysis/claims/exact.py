@@ -81,7 +81,8 @@ def ratio_of_steps(test: RatioOfSteps, samples: Samples) -> Answer:
     if other:
         return _counted(own / other, test.at_least, test.at_most, said)
     if not own:
-        return _counted(1.0, test.at_least, test.at_most, said)
+        equal = _counted(1.0, test.at_least, test.at_most, f"{said}: two steps of 0 are equal")
+        return equal._replace(estimate=None)
     infinite = math.copysign(math.inf, own)
     return _counted(infinite, test.at_least, test.at_most, said)._replace(estimate=None)
 
