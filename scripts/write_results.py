@@ -33,6 +33,7 @@ from concurve.findings.run import Finding, Report
 from concurve.host.machine import allowed_cpus
 from concurve.report import format as fmt
 from concurve.report.charts.image import to_svg
+from concurve.report.charts.series import TABLE_BELOW
 from concurve.report.document import (
     Block,
     Chart,
@@ -73,6 +74,8 @@ DOCUMENTS = {
     "tpcb-multicore": "004",
 }
 
+#: The heading before which a reader is told where the claims are explained.
+VERDICTS = "Verdicts"
 PICTURES = 3
 
 #: States of campaigns that will not go on by themselves; an incomplete one lacks studies.
@@ -285,7 +288,8 @@ def write_page(found: Result, folder: Path) -> list[Path]:
         (folder / f"{found.name}-{number}.svg").unlink(missing_ok=True)
     page = folder / f"{found.name}.md"
     text = to_markdown(document(found, pictures), names).rstrip("\n")
-    write(page, f"{text}\n\n{more(found)}\n".encode())
+    text = text.replace(f"## {VERDICTS}\n", f"## {VERDICTS}\n\n{more(found)}\n", 1)
+    write(page, f"{text}\n".encode())
     return [page, *written]
 
 
@@ -293,7 +297,8 @@ def more(found: Result) -> str:
     """Where a reader goes on, as Markdown: documents have links inside themselves alone."""
     place = "../coverage-of-documents.md"
     return (
-        f"What is asked, and how the figures are read: [{found.name}](../studies/{found.name}.md). "
+        "What is asked, what a verdict says and what it does not, and where our machine differs "
+        f"from that of the document: [{found.name}](../studies/{found.name}.md). "
         f"Where each statement of document {DOCUMENTS[found.name]} is: [coverage]({place})."
     )
 
@@ -305,7 +310,10 @@ def pictures_of(found: Result) -> Iterator[Chart]:
     wanted = islice((item for item in in_turn if item is not None), PICTURES)
     for number, (name, chart) in enumerate(wanted, 1):
         title = chart.title if len(found.runs) == 1 else f"{name}: {chart.title}"
-        yield msgspec.structs.replace(chart, name=f"{found.name}-{number}", title=title)
+        alternative = chart.alternative.removesuffix(TABLE_BELOW).rstrip()  # it has no such table
+        yield msgspec.structs.replace(
+            chart, name=f"{found.name}-{number}", title=title, alternative=alternative
+        )
 
 
 def charts_of(report: Report) -> list[Chart]:
@@ -325,7 +333,7 @@ def document(found: Result, pictures: Sequence[Chart]) -> Document:
     sections = (
         Section("The answer", tuple(answer(found))),
         Section("Pictures", tuple(pictures)),
-        Section("Verdicts", tuple(verdicts(found))),
+        Section(VERDICTS, tuple(verdicts(found))),
         Section("The machine", (Facts(tuple(machine(found))),)),
         Section("Again", tuple(again(found))),
     )
@@ -388,7 +396,12 @@ def in_all(counts: Counter[str]) -> str:
     open_ = counts["undecided"]
     said = f"{open_} are undecided ({100 * open_ / tested:.0f} %)" if open_ else "none is undecided"
     verdicts = fmt.count(counts.total(), "verdict")
-    return f"{verdicts}, of which this machine can test {tested}; of these {said}."
+    beyond = counts["cannot be decided"]
+    more = f", and {beyond} cannot be decided by the model ({100 * beyond / tested:.0f} %)"
+    return (
+        f"{verdicts}, of which this machine can test {tested}; of these {said}"
+        f"{more if beyond else ''}."
+    )
 
 
 def machine(found: Result) -> Iterator[tuple[str, str]]:

@@ -15,6 +15,8 @@ from concurve.terms import Factor
 
 _SERIES_MAX = len(PALETTE)
 _PANELS_MAX = 24
+#: The end of the text alternative of a chart, in a report.
+TABLE_BELOW = "The table below has the same figures."
 _LABEL_LENGTH_MAX = 44
 
 
@@ -103,7 +105,7 @@ def alternative(
     return (
         f"{title}: {fmt.count(len(points), 'cell')}{curves}{doubt if doubted else ''}, "
         f"from {fmt.with_unit(low, scale.symbol)} to {fmt.with_unit(high, scale.symbol)}. "
-        "The table below has the same figures."
+        f"{TABLE_BELOW}"
     )
 
 
