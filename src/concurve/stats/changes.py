@@ -34,6 +34,8 @@ PERMUTATIONS = 1999
 
 #: So many shuffled segments are judged at once.
 _AT_ONCE = 50
+#: Later more, as long as they are so many numbers: 8 MB.
+_NUMBERS_AT_ONCE = 1_000_000
 
 #: No more are shuffled when so many were as clear: the p-value is known to a tenth then (Besag &
 #: Clifford 1991), and what chance made is soon done.
@@ -203,7 +205,10 @@ class _ByChance:
         least = share * (1 - 1e-12)
         found = 1 + sum(int((drawn >= least).sum()) for drawn in self._drawn)
         while self._rounds < rounds and found < enough:
-            self._draw(min(max(1, _AT_ONCE // series), rounds - self._rounds))
+            # Twice as many in all each time: many small draws take longer than what is not needed.
+            fit = _NUMBERS_AT_ONCE // self._segments.size
+            drawn = max(1, _AT_ONCE // series, min(fit, self._rounds))
+            self._draw(min(drawn, rounds - self._rounds))
             found += int((self._drawn[-1] >= least).sum())
         return found / (series * self._rounds + 1)
 
