@@ -32,6 +32,9 @@ _LOOKS_BUT_ONE_OF = 12
 #: Fewer times lie so by chance; and so many lie a whole step or more from most of their cell.
 _LOOKS_TIMES_MIN = 10
 _LOOKS_JUMPS_MIN = 3
+#: So many times show it as well as all, of each cell so many at least.
+_LOOKS_TIMES_MAX = 400
+_LOOKS_OF_CELL_MIN = 4
 _LOOKS_PLACES_MIN = 3
 
 
@@ -87,7 +90,9 @@ def step_of_looks(cells: Iterable[Sequence[float]]) -> float:
     A time that is the same in all trials of a cell, as of a load that was told to last for 2 s,
     shows none: it is the trials of a cell that differ by whole steps.
     """
-    known = [[value for value in values if value > 0] for values in cells]
+    given = list(cells)
+    each = max(_LOOKS_OF_CELL_MIN, _LOOKS_TIMES_MAX // max(1, len(given)))
+    known = [[value for value in values[:each] if value > 0] for values in given]
     every = sorted(value for values in known for value in values)
     if len(every) < _LOOKS_TIMES_MIN:
         return 0.0
