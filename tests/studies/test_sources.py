@@ -68,18 +68,20 @@ NO_FIGURE: dict[str, dict[str, str]] = {
             ["processes-contend-more", "response-times-steadier", "response-times-alike"],
             "charts without numbers, and the text gives none",
         ),
-        "threads-use-more": "\"up to 10 %\" is its bound; the CPU load is a chart without numbers",
+        "threads-use-more":
+            "100 % and 90 % are of its own meter, as threads-busier has them; the CPU load is a "
+            "chart without numbers",
     },
     "kernel-mode/engines": dict.fromkeys(
         ["more-engines-help", "still-more-engines-help", "balance-turns"],
-        "a question that the source leaves open",
+        "a question that the source leaves open; the hypotheses are ours",
     ),
     "kernel-mode/statements": dict.fromkeys(
         ["statement-cache-contends-more", "procedure-cache-contends-more", "striped-helps",
          "cache-pays"],
         "charts without numbers; the last two are ours",
     ),
-    "kernel-mode/mariadb": dict.fromkeys(["pool-uses-more", "pool-even"], "not in the source"),
+    "kernel-mode/mariadb": dict.fromkeys(["pool-uses-more", "pool-even"], "ours"),
     "kernel-mode/postgresql": {"processes-uneven": "not in the source"},
     "io-schedulers/overview": dict.fromkeys(
         ["order-of-requests", "deadline-favours-reads", "as-becomes-deadline", "one-head",
