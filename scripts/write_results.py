@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from concurve import words
-from concurve.assemble import campaign_of, report_of
+from concurve.analysis.campaign import campaign_findings
+from concurve.assemble import report_of
 from concurve.definition.campaign import Campaign, at_effort
 from concurve.definition.catalogue import find
 from concurve.definition.study import Study
@@ -59,6 +60,7 @@ from concurve.report.sections.overview import paragraph
 from concurve.report.sections.run import run_document
 from concurve.store import Store
 from concurve.store.campaign_head import CampaignHead, decode_campaign
+from concurve.store.rows import CampaignRow, RunRow
 from concurve.store.run_head import RunHead, decode_head
 from concurve.terms import Level
 
@@ -154,7 +156,7 @@ def result(store: Store, name: str, effort: str) -> Result | str:
             continue
         reason = lacking_of_campaign(head, whole)
         if not reason:
-            return of_campaign(campaign_of(store, campaign))
+            return of_campaign(campaign_today(store, campaign, whole))
         reasons.append(f" ({campaign.id} {reason})")
     for run in reversed(store.runs(name)):
         run_head = decode_head(run)
@@ -162,7 +164,8 @@ def result(store: Store, name: str, effort: str) -> Result | str:
             continue
         reason = lacking_of_run(run_head, whole)
         if not reason:
-            return of_run(report_of(store, run))
+            assert isinstance(whole, Study)
+            return of_run(report_of(store, run_today(run, whole)))
         reasons.append(f" ({run.id} {reason})")
     return reasons[0] if reasons else ""
 
@@ -170,6 +173,49 @@ def result(store: Store, name: str, effort: str) -> Result | str:
 def packaged(name: str) -> Study | Campaign:
     """What is measured under a name today."""
     return find(name, len(allowed_cpus()))
+
+
+def campaign_today(store: Store, row: CampaignRow, whole: Study | Campaign) -> CampaignReport:
+    """A stored campaign that has all of the packaged one, as that would be reported today."""
+    head = decode_campaign(row)
+    assert isinstance(whole, Campaign)
+    campaign = at_effort(whole, head.effort)
+    packaged = {member.name: member.study for member in campaign.studies}
+    members = tuple(
+        msgspec.structs.replace(member, study=study_today(member.study, packaged[member.name]))
+        for member in head.campaign.studies
+        if member.name in packaged
+    )
+    head = msgspec.structs.replace(
+        head, campaign=msgspec.structs.replace(campaign, studies=members)
+    )
+    names = {member.run: member.name for member in store.members(row.id)}
+    return campaign_findings(
+        store,
+        row._replace(head=msgspec.json.encode(head)),
+        lambda run: report_of(store, run_today(run, packaged[names[run.id]])),
+    )
+
+
+def run_today(row: RunRow, whole: Study) -> RunRow:
+    """A stored run that has all cells of the packaged study, with what that says today."""
+    head = decode_head(row)
+    head = msgspec.structs.replace(head, study=study_today(head.study, whole))
+    return row._replace(head=msgspec.json.encode(head))
+
+
+def study_today(own: Study, whole: Study) -> Study:
+    """The stored study with the texts, the claims and the published figures of the packaged one:
+    stored trials are judged by the claims as they stand, which may have been mended since."""
+    return msgspec.structs.replace(
+        own,
+        title=whole.title,
+        question=whole.question,
+        source=whole.source,
+        test_case=whole.test_case,
+        claims=whole.claims,
+        published=whole.published,
+    )
 
 
 def lacking_of_campaign(head: CampaignHead, whole: Study | Campaign) -> str:
@@ -413,7 +459,10 @@ def machine(found: Result) -> Iterator[tuple[str, str]]:
 def again(found: Result) -> Iterator[Block]:
     """The commands of the measurement and of this page."""
     yield Code(found.again)
-    yield Paragraph(f"The page is written from the stored trials of {found.id} by:")
+    yield Paragraph(
+        f"The page is written from the stored trials of {found.id}, by the claims as they stand "
+        "when it is written:"
+    )
     yield Code(f".venv/bin/python scripts/write_results.py {found.name} --effort {found.effort}")
 
 

@@ -211,6 +211,33 @@ def test_a_page_is_of_a_whole_run(
     assert written(tmp_path, "small") == 0, "the machine lacked it, and nobody left it out"
 
 
+@pytest.mark.usefixtures("documents")
+def test_stored_trials_are_judged_by_the_claims_of_today(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script, "to_svg", lambda chart: "<svg/>")
+    store = Store(str(tmp_path / "s.db"))
+
+    def unclaimed(study: Study) -> Study:
+        return msgspec.structs.replace(study, claims=(), question="Was it asked otherwise?")
+
+    def before(campaign: Campaign) -> Campaign:
+        members = tuple(
+            msgspec.structs.replace(member, study=unclaimed(member.study))
+            for member in campaign.studies
+        )
+        return msgspec.structs.replace(campaign, studies=members, title="An older title")
+
+    add_campaign(tmp_path, store, "normal", 1, before)
+    add_run(store, unclaimed(STUDY))
+    assert written(tmp_path, "small-campaign", "small") == 0
+    page = (tmp_path / "out" / "small-campaign.md").read_text(encoding="utf-8")
+    assert page.startswith("# A small campaign\n")
+    assert "4 verdicts, of which this machine can test 4; of these none is undecided." in page
+    page = (tmp_path / "out" / "small.md").read_text(encoding="utf-8")
+    assert STUDY.question in page and "otherwise" not in page
+
+
 def test_runs_over_hosts_and_of_another_program_have_no_page(tmp_path: Path) -> None:
     campaign = load_campaign(write_campaign(tmp_path), 2)
     hosts = Inventory(
