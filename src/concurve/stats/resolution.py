@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from itertools import pairwise
@@ -26,12 +28,15 @@ _LOOKS = (1.0, 0.5, 0.25, 0.2, 0.1)
 #: A shorter one is below this share of the times, and not worth mentioning.
 _LOOKS_MIN = 0.02
 #: The times lie above a multiple of the step by what a start and an end take: within this part of
-#: the step from each other, all but one of so many.
-_LOOKS_ARC = 0.2
-_LOOKS_BUT_ONE_OF = 12
-#: Fewer times lie so by chance; and so many lie a whole step or more from most of their cell.
+#: the step from each other.
+_LOOKS_ARC = 0.1
 _LOOKS_TIMES_MIN = 10
-_LOOKS_JUMPS_MIN = 3
+#: So many times lie whole steps from most of their cell, at so many places of all cells together,
+#: and so many for each that lies between two steps: times that lie anywhere do so by chance in one
+#: of a hundred runs at most.
+_LOOKS_MOVED_MIN = 4
+_LOOKS_PLACES_MIN = 3
+_LOOKS_FOR_ONE = 4
 #: So many times show it as well as all, of each cell so many at least.
 _LOOKS_TIMES_MAX = 400
 _LOOKS_OF_CELL_MIN = 4
@@ -101,21 +106,28 @@ def step_of_looks(cells: Iterable[Sequence[float]]) -> float:
 
 
 def _lie_on_steps(cells: Sequence[Sequence[float]], step: float) -> bool:
+    """Do the times lie on steps, and often enough on another one than most of their cell? Those of
+    one place alone say nothing: they lie close together in any program."""
     every = [value for values in cells for value in values]
     phases = sorted(value / step % 1.0 for value in every)
-    wanted = len(phases) - len(phases) // _LOOKS_BUT_ONE_OF
+    begin = _fullest_arc(phases)
+    offset = (begin + _LOOKS_ARC / 2) * step
+    moved = places = between = 0
+    for values in cells:
+        steps = [(value - offset) / step for value in values]
+        on = [round(one) for one in steps if abs(one - round(one)) <= _LOOKS_ARC / 2 + _ROUNDING]
+        between += len(steps) - len(on)
+        counted = Counter(on).most_common()[1:]
+        moved += sum(count for _, count in counted)
+        places += len(counted)
+    return moved >= max(_LOOKS_MOVED_MIN, _LOOKS_FOR_ONE * between) and places >= _LOOKS_PLACES_MIN
+
+
+def _fullest_arc(phases: Sequence[float]) -> float:
+    """Where the arc begins that holds most of these phases, which are in ascending order."""
     turned = [*phases, *(phase + 1 for phase in phases)]
-    arcs = ((turned[at + wanted - 1] - turned[at], turned[at]) for at in range(len(phases)))
-    arc, begin = min(arcs)
-    if arc > _LOOKS_ARC:
-        return False
-    offset = (begin + arc / 2) * step
-    places = [[round((value - offset) / step) for value in values] for values in cells]
-    jumps = sum(
-        len(of_cell) - max(map(of_cell.count, set(of_cell))) for of_cell in places if of_cell
-    )
-    distinct = {place for of_cell in places for place in of_cell}
-    return jumps >= _LOOKS_JUMPS_MIN and len(distinct) >= _LOOKS_PLACES_MIN
+    held = [(bisect_right(turned, phase + _LOOKS_ARC) - at, -at) for at, phase in enumerate(phases)]
+    return phases[-max(held)[1]]
 
 
 def step_of_rates(rates: Iterable[float]) -> float:

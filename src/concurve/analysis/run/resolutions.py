@@ -53,7 +53,7 @@ def with_resolutions(tables: Sequence[Table], infos: Sequence[IndicatorInfo]) ->
 
     @cache
     def of_looks(role: str) -> float:
-        return looks_of(tables, role)
+        return _looks_of_role(tables, role)
 
     @cache
     def of_printed(name: str) -> float:
@@ -98,9 +98,21 @@ def with_resolutions(tables: Sequence[Table], infos: Sequence[IndicatorInfo]) ->
     return [made(index, table) for index, table in enumerate(tables)]
 
 
-def looks_of(tables: Sequence[Table], role: str) -> float:
-    """The step of the wall times of a role that ends only when it looks whether it is done; 0 where
-    they show none. The target has the name ``""``."""
+def looks_of(tables: Sequence[Table], name: str) -> float:
+    """The step of the times of a role that ends only when it looks whether it is done, where this
+    indicator of it is such a time, or a rate by it; else 0."""
+    role, _, plain = name.rpartition(".")
+    is_by_time = _WALL in (plain, _OF_TIME.get(plain))
+    rates = [table for table in tables if table.used.get(name)]
+    if is_by_time or all(
+        _are_by(table.used[name], table.used.get(_of(role, _WALL), ())) for table in rates
+    ):
+        return _looks_of_role(tables, role)
+    return 0.0
+
+
+def _looks_of_role(tables: Sequence[Table], role: str) -> float:
+    """The same of the wall times of a role; the target has no name."""
     return step_of_looks(table.used.get(_of(role, _WALL), ()) for table in tables)
 
 

@@ -14,12 +14,13 @@ from concurve.findings.run import Finding
 def look_sentences(
     study: Study, tables: Sequence[Table], names: Collection[str]
 ) -> Iterator[Finding]:
-    """A warning for each role that has one of the indicators of these ``names``; those of the
-    target have no prefix. None of a simulation, whose times are exact."""
+    """A warning for each role whose times one of these indicators is, or is made of. None of a
+    simulation, whose times are exact."""
     if study.simulation:
         return
-    for role in dict.fromkeys(name.rpartition(".")[0] for name in names):
-        if step := looks_of(tables, role):
+    found = {name.rpartition(".")[0]: looks_of(tables, name) for name in names}
+    for role, step in found.items():
+        if step:
             yield Finding(
                 kind="warning",
                 sentence=(
