@@ -119,6 +119,8 @@ def _meant(name: str, keywords: Sequence[str]) -> str:
         )
     if name == "predict" and not keywords:
         return "concurve.fit(workers, throughput, predict=[N]) predicts at any N"
+    if not keywords:
+        return f"it takes none; {name.replace('_', '-')} may be an option of the command line alone"
     other = PARAMETERS.get(name.replace("_", "-"), "")
     if other in keywords:
         return did_you_mean(other)
@@ -208,17 +210,20 @@ class Run:
         *,
         indicators: Sequence[str] = (),
         effect: float = EFFECT,
+        better: Literal["", "lower", "higher"] = "",
         in_doubt: bool = False,
     ) -> Comparison:
         """Two levels of a factor, block by block, at each combination of the others; as
-        ``concurve compare RUN --factor NAME --levels BASE,NEW``. ``in_doubt``: judge cells in
-        doubt, too.
+        ``concurve compare RUN --factor NAME --levels BASE,NEW``. ``better`` is for indicators
+        without a better direction of their own. ``in_doubt``: judge cells in doubt, too.
 
         Raises:
             ConcurveError: the levels cannot be compared.
         """
         with _in_python(db=self._db):
-            options = Options(indicators=tuple(indicators), effect=effect, in_doubt=in_doubt)
+            options = Options(
+                indicators=tuple(indicators), effect=effect, better=better, in_doubt=in_doubt
+            )
             found = compare_levels(self.findings, factor, (str(base), str(new)), options)
             return Comparison.showing(found)
 
@@ -468,12 +473,13 @@ def compare(
     *,
     indicators: Sequence[str] = (),
     effect: float = EFFECT,
+    better: Literal["", "lower", "higher"] = "",
     across_machines: bool = False,
     in_doubt: bool = False,
     db: str | None = None,
 ) -> Comparison:
-    """Each cell of ``new`` over the same cell of ``base``; as ``concurve compare``. ``in_doubt``:
-    judge cells in doubt, too.
+    """Each cell of ``new`` over the same cell of ``base``; as ``concurve compare``. ``better`` is
+    for indicators without a better direction of their own. ``in_doubt``: judge cells in doubt, too.
 
     Raises:
         ConcurveError: the runs cannot be compared.
@@ -483,6 +489,7 @@ def compare(
         options = Options(
             indicators=tuple(indicators),
             effect=effect,
+            better=better,
             across_machines=across_machines,
             in_doubt=in_doubt,
         )

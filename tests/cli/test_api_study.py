@@ -378,6 +378,21 @@ def test_a_keyword_that_a_function_does_not_have_is_named(
     assert remedy in no.value.remedy
 
 
+def test_python_says_which_direction_of_an_indicator_is_better(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("concurve.api.LocalEngine", lambda: FakeEngine(lambda spec, rng: 0.1))
+    db = str(tmp_path / "s.db")
+    run = concurve.sweep(["true", "{n}"], {"n": [1, 2]}, repeats=5, db=db)
+    asked = {"indicators": ["threads_peak"]}
+    with pytest.raises(concurve.ConcurveError, match="no better direction") as refused:
+        run.compare_levels("n", 1, 2, **asked)
+    assert "better='lower'" in refused.value.remedy or "better lower" in refused.value.remedy
+    assert "threads" in str(run.compare_levels("n", 1, 2, **asked, better="lower"))
+    again = concurve.sweep(["true", "{n}"], {"n": [1, 2]}, repeats=5, db=db)
+    assert "threads" in str(concurve.compare(run, again, **asked, better="lower", db=db))
+
+
 @pytest.mark.parametrize("progress", [False, True])
 def test_python_shows_how_a_run_goes_on_if_it_is_asked_to(
     progress: bool,
