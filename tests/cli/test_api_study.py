@@ -384,13 +384,13 @@ def test_python_says_which_direction_of_an_indicator_is_better(
     monkeypatch.setattr("concurve.api.LocalEngine", lambda: FakeEngine(lambda spec, rng: 0.1))
     db = str(tmp_path / "s.db")
     run = concurve.sweep(["true", "{n}"], {"n": [1, 2]}, repeats=5, db=db)
-    asked = {"indicators": ["threads_peak"]}
+    asked = ["threads_peak"]
     with pytest.raises(concurve.ConcurveError, match="no better direction") as refused:
-        run.compare_levels("n", 1, 2, **asked)
+        run.compare_levels("n", 1, 2, indicators=asked)
     assert "better='lower'" in refused.value.remedy or "better lower" in refused.value.remedy
-    assert "threads" in str(run.compare_levels("n", 1, 2, **asked, better="lower"))
+    assert "threads" in str(run.compare_levels("n", 1, 2, indicators=asked, better="lower"))
     again = concurve.sweep(["true", "{n}"], {"n": [1, 2]}, repeats=5, db=db)
-    assert "threads" in str(concurve.compare(run, again, **asked, better="lower", db=db))
+    assert "threads" in str(concurve.compare(run, again, indicators=asked, better="lower", db=db))
 
 
 @pytest.mark.parametrize("progress", [False, True])
