@@ -66,7 +66,7 @@ def looking_run(step: float, cv: float = 0.15) -> Report:
     head = new_head(study, "normal", 1, "concurve sweep …")
 
     def wall(spec: TrialSpec, rng: random.Random) -> float:
-        work = 1.0 / int(spec.roles[0].argv[1]) ** 0.5 * rng.lognormvariate(0, cv)
+        work: float = 1.0 / int(spec.roles[0].argv[1]) ** 0.5 * rng.lognormvariate(0, cv)
         return 0.012 + 0.004 * rng.random() + math.ceil(work / step) * step
 
     store = Store()
