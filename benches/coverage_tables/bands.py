@@ -10,6 +10,7 @@ from scipy.special import stdtrit
 
 from concurve.columns import read_columns
 from concurve.models import MODELS, fit_many, predict
+from concurve.models.predict import beyond_the_curve
 from coverage_tables import families
 from coverage_tables.made_up import made_up_curves
 from coverage_tables.simulated import Floats, percent
@@ -95,6 +96,8 @@ def judged(found: list[Case]) -> Floats:
     fits = fit_many([(n, x) for n, x, _, _ in found])
     rows = []
     for (_, _, target, figure), result in zip(found, fits, strict=True):
+        if beyond_the_curve(result, [target]):
+            continue  # no band is given, so none is judged
         band = predict(result, [target])[0].throughput
         assert band.low is not None and band.high is not None
         logs = {}
@@ -167,6 +170,8 @@ def twice_of(family: families.Family, noise: families.Noise, count: int) -> tupl
         later = families.measured_later(family, far, noise, count)
         curves = families.measured(family, levels, noise, count)
         for result, figure in zip(fit_many(curves), later, strict=True):
+            if beyond_the_curve(result, [far]):
+                continue  # no band is given, so none is judged
             band = predict(result, [far])[0].throughput
             assert band.low is not None and band.high is not None
             held.append(band.low <= figure <= band.high)

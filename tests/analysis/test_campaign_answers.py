@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from concurve.analysis.campaign.answers import _answer, _claim, answers
@@ -15,6 +16,7 @@ from concurve.findings.campaign import StudyFindings
 from concurve.findings.claims import ClaimFinding, VerdictName
 from concurve.findings.run import TrialFindings
 from concurve.store import Store
+from tests.analysis.message_kinds import KINDS
 from tests.helpers.made import made_run
 
 NAMES = {"a": "threads", "b": "processes"}
@@ -86,6 +88,66 @@ def test_a_setting_in_doubt_is_not_one_where_they_cannot_be_told_apart() -> None
 
     assert "best by wall time in 1 of 2 settings. At most" in answer("b", None)
     assert answer("b", None).endswith(" 1 of 2 settings is in doubt: the machine was not quiet.")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "says"),
+    [
+        (1.0, "It makes no difference: threads and processes are alike by wall time in 2 of 3 "
+         "settings, within 5 %."),
+        (1.5, "Whether to use threads or processes cannot be said: they cannot be told apart by "
+         "wall time in 2 of 3 settings."),
+    ],
+)  # fmt: skip
+def test_a_setting_in_doubt_is_not_counted_among_those_that_are_alike(
+    ratio: float, says: str
+) -> None:
+    known = Estimate(value=ratio, low=0.99, high=ratio * 1.01, unit="")
+    settings = tuple(
+        Setting({"clients": place}, None, "a", known, in_doubt=place == 0) for place in range(3)
+    )
+    found = _answer(MODE, Compared(("a", "b"), ("clients",), settings, "wall time"))
+    assert found == f"{says} 1 of 3 settings is in doubt: the machine was not quiet."
+
+
+def test_a_level_whose_load_failed_is_not_compared() -> None:
+    """Errors are fast: with 8 clients the level b had nothing else."""
+    run = run_of(lambda mode, _: 2.0 if mode == "a" else 1.0, clients=(1, 8))
+    cells = tuple(
+        msgspec.structs.replace(cell, load_failed="failed responses: all 12,107")
+        if cell.parameters == {"mode": "b", "clients": 8}
+        else cell
+        for cell in run.cells
+    )
+    failed = msgspec.structs.replace(run, cells=cells)
+    found = compared(failed, MODE)
+    assert found is not None and len(found.settings) == 1
+    assert said(MODE, failed)[0].startswith("Use processes: by wall time ")
+    asked = Answer(study="modes", factor="mode", where={"clients": 8})
+    assert compared(failed, asked) is None
+
+
+@pytest.mark.parametrize("kind", ["hook-that-set-no-level", "hosts-not-alike-so-no-setting"])
+def test_what_the_run_recommends_nothing_for_the_campaign_does_not_recommend(kind: str) -> None:
+    run = KINDS[kind][0]()
+    assert isinstance(run, TrialFindings)
+    (factor,) = (item for item in run.factors if len(item.levels) > 1)
+    doubt = run.best[0].doubt
+    assert doubt and not run.best[0].is_open
+    (first,) = said(Answer(study="modes", factor=factor.name), run)
+    assert first.startswith(f"Whether to use {factor.name}=")
+    assert first.endswith(f" cannot be said: {doubt}.")
+
+
+def test_what_the_trials_leave_open_is_judged_in_each_setting() -> None:
+    """A doubt that is the machine's, or of too few trials, is said of the settings that have it."""
+    run = run_of(lambda mode, _: 2.0 if mode == "a" else 1.0, clients=(1, 8))
+    for change in ({"is_open": True}, {"is_tentative": True}):
+        best = tuple(
+            msgspec.structs.replace(item, doubt="it is so", recommended=None, **change)
+            for item in run.best
+        )
+        assert said(MODE, msgspec.structs.replace(run, best=best))[0].startswith("Use processes: ")
 
 
 def test_two_factors_that_turn_it_together() -> None:

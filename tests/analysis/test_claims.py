@@ -294,6 +294,14 @@ def test_spread() -> None:
     assert judged("spread", cells, of=ONE, at_least=0.5).verdict == "refuted"
 
 
+def test_a_mean_of_0_has_no_spread() -> None:
+    cells: dict[Level, list[float]] = {1: [0.0] * 5, 2: [0.0] * 2}
+    zeros, few = (judged("spread", cells, of=of, at_most=0.05) for of in (ONE, TWO))
+    assert zeros.verdict == few.verdict == "undecided"
+    assert zeros.reason == "the mean of wall_seconds is 0, so no share of it is a spread"
+    assert few.reason == "fewer than three trials"
+
+
 @pytest.mark.parametrize("bound", [{"at_most": 0.05}, {"at_least": 0.5}])
 def test_few_trials_never_show_that_the_spread_is_small(bound: dict[str, float]) -> None:
     """One trial in ten takes four times as long; five trials hold none of them in three of five

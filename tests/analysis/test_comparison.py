@@ -17,6 +17,7 @@ import pytest
 
 from concurve import words
 from concurve.analysis.comparison import compare_levels, compare_runs
+from concurve.analysis.comparison.advice import together
 from concurve.analysis.comparison.options import Options
 from concurve.analysis.run import trial_findings_of
 from concurve.definition.study import Rules
@@ -24,7 +25,7 @@ from concurve.errors import ComparisonError
 from concurve.estimate import Estimate
 from concurve.findings.cells import Reject
 from concurve.findings.claims import ClaimFinding, VerdictName
-from concurve.findings.comparison import Comparison
+from concurve.findings.comparison import CellComparison, Comparison
 from concurve.findings.run import Report, TrialFindings
 from concurve.host.same_machine import is_same_machine, machine_differences
 from concurve.measuring.heads import new_head
@@ -909,3 +910,38 @@ def test_a_cell_whose_load_failed_is_not_compared(store: Store) -> None:
     (cell,) = compare_levels(msgspec.structs.replace(run, cells=cells), "side").cells
     assert cell.verdict == "undecided" and cell.ratio is None
     assert cell.note == f"its load failed in run {run.run.id}: {failed}"
+
+
+def test_a_cell_that_was_skipped_is_not_compared(store: Store) -> None:
+    base, new = pair(store, lambda _: 1.0)
+    for sides in ((skipped(base), new), (base, skipped(new))):
+        first, *others = compare_runs([sides[0]], [sides[1]]).cells
+        of = next(run for run in sides if run.cells[0].status == "skipped")
+        assert first.verdict == "undecided" and first.ratio is None and first.base is not None
+        assert first.note == f"it was skipped in run {of.run.id}: timed out"
+        assert all(cell.ratio is not None for cell in others)
+
+
+def skipped(run: TrialFindings) -> TrialFindings:
+    """The run with its first cell skipped after all of its trials."""
+    first, *others = run.cells
+    first = msgspec.structs.replace(first, status="skipped", note="timed out")
+    return msgspec.structs.replace(run, cells=(first, *others))
+
+
+def test_an_interval_beyond_all_numbers_is_too_wide_to_print() -> None:
+    """Of two trials each, judged with very many others."""
+    cell = CellComparison(
+        parameters={"n": 1},
+        indicator="wall_seconds",
+        verdict="undecided",
+        ratio=Estimate(value=1.5, low=1.1, high=2.0, n=2, unit="×"),
+    )
+
+    def said(low: float, high: float) -> str:
+        (text,) = together([cell], [(low, high)], 9000)
+        return text
+
+    for low, high in [(-800.0, 801.0), (-4.0, 4.0), (-math.inf, math.inf)]:
+        assert ": none: too wide at n=1. It holds 1." in said(low, high)
+    assert ": 0.90 to 2.46 at n=1. It holds 1." in said(-0.1, 0.9)

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from concurve.analysis.fit import Numbers, fit_numbers
 from concurve.analysis.scaling import scaling_of, throughput_of
 from concurve.cli import app
 from concurve.definition.measured import INDICATORS
@@ -430,3 +431,28 @@ def test_a_curve_of_figures_in_doubt_says_so(store: Store, one: Report) -> None:
 
 def test_the_levels_that_a_view_asks_for_are_those_of_a_curve() -> None:
     assert LEVELS_OF_A_CURVE == LEVELS_MIN
+
+
+def test_where_the_curve_ends_nothing_is_predicted_and_the_answer_says_why(store: Store) -> None:
+    """Superlinear: by the law that is chosen throughput has no value from N = 23.2 on."""
+
+    def superlinear(threads: str) -> float:
+        return (1 - 0.045 * (float(threads) - 1)) / float(threads)
+
+    levels = (1, 2, 4, 8, 12, 16)
+    run = made_run(store, superlinear, seed=9, cv=0.01, name="superlinear", threads=levels)
+    [item] = scaling_of(run)
+    assert item.fit is not None and item.fit.chosen == "amdahl" and item.expected is None
+    why = (
+        "Amdahl, the model that is chosen, has no value there, as throughput would grow beyond all "
+        "bounds on the way."
+    )
+    assert f"Nothing is predicted at N = 32: {why}" in item.answers
+    beyond = [point.n for point in item.curves["rate_per_second"] if point.beyond]
+    assert beyond[0] == 16 and 20 < beyond[-1] < 24
+    n = [float(level) for level in levels]
+    numbers = Numbers(n, [1 / superlinear(str(level)) for level in n], "threads", "rps")
+    found = fit_numbers(numbers, [20.0, 32.0], absolute=False, confidence=0.95)
+    assert [expected.n for expected in found.expectations] == [20]
+    assert f"Nothing is predicted at N = 32: {why}" in found.result.answers
+    assert max(expected.n for expected in found.expected) == pytest.approx(20)

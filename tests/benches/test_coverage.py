@@ -9,6 +9,7 @@ from concurve.models import fit_many, predict
 from concurve.models.batch import stack
 from concurve.models.curve import make_curve
 from concurve.models.fit import fit, interval
+from concurve.models.predict import beyond_the_curve
 from concurve.models.usl import MODEL as USL
 from tests.helpers.mva import exact_mva
 from tests.models.reference import curve
@@ -72,9 +73,10 @@ def test_bands_widen_with_the_distance_and_warn() -> None:
     assert far.warning is not None and "3.12 times the greatest level" in far.warning
 
 
-def test_a_superlinear_pole_has_no_share_in_a_prediction() -> None:
+def test_a_superlinear_pole_ends_the_predictions() -> None:
     n = np.array([1, 2, 4, 8, 16, 24.0])
     result = fit_many([(n, 10 * n / (1 - 0.03 * (n - 1)))])[0]
     assert result.chosen == "amdahl"
-    figure = predict(result, [48])[0].throughput
+    figure = predict(result, [30])[0].throughput
     assert np.isfinite(figure.value) and figure.value > 0
+    assert beyond_the_curve(result, [30, 48]) == [48]

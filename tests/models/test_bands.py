@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from concurve.errors import ConcurveError
 from concurve.models import fit_all, fit_many, predict
+from concurve.models.predict import beyond_the_curve
 from concurve.stats.centre import centre_estimate
 
 LEVELS = np.array([1, 2, 4, 8, 16, 32.0])
@@ -78,3 +80,23 @@ def test_a_band_of_points_known_well_is_narrow_although_models_differ() -> None:
     for item in predict(fit_all(n, x), np.unique(n)):
         assert item.throughput.low is not None and item.throughput.high is not None
         assert item.throughput.high / item.throughput.low < 1.15
+
+
+def test_nothing_is_predicted_where_the_chosen_model_has_no_value() -> None:
+    """A superlinear curve, whose pole is at N = 23.2. Without the models that have one there a cap
+    on its last level was left, with a narrow band about what was measured there."""
+    rng = np.random.default_rng(1)
+    n = np.repeat(np.arange(1, 17.0), 5)
+
+    def truth(level: np.ndarray) -> np.ndarray:
+        return np.asarray(100 * level / (1 - 0.045 * (level - 1)))
+
+    result = fit_all(n, truth(n) * np.exp(rng.normal(0, 0.01, len(n))))
+    assert result.chosen == "amdahl"
+    before = np.array([17, 18, 20.0])
+    for item, true in zip(predict(result, before), truth(before), strict=True):
+        assert item.throughput.low is not None and item.throughput.high is not None
+        assert item.throughput.low <= true <= item.throughput.high
+    assert beyond_the_curve(result, [0.5, 8, 20, 32, 64]) == [32, 64]
+    with pytest.raises(ConcurveError, match=r"nothing is predicted at N = 32: Amdahl, .* no value"):
+        predict(result, [20, 32])

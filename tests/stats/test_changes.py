@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
+import msgspec
 import numpy as np
 import pytest
 
@@ -184,3 +185,30 @@ def test_a_history_knows_a_level_as_a_number_and_as_a_text(store: Store) -> None
         for seed, given in enumerate(levels, start=1)
     ]
     assert [len(cell.points) for cell in history_of(own).cells] == [2, 1]
+
+
+def test_a_cell_that_was_skipped_or_whose_load_failed_has_no_point(store: Store) -> None:
+    """Its figures are of the trials until it broke off, or of errors: they are no change."""
+    own = runs(store, 12, slow_from=10)
+    changed = [
+        msgspec.structs.replace(
+            run,
+            cells=(
+                msgspec.structs.replace(run.cells[0], **(marks if number >= 10 else {})),
+                msgspec.structs.replace(run.cells[1], status="skipped"),
+            ),
+        )
+        for marks in [{"status": "skipped"}, {"load_failed": "failed responses: all 12,107"}]
+        for number, run in enumerate(own)
+    ]
+    for found in (history_of(changed[:12]), history_of(changed[12:])):
+        first, second = found.cells
+        assert len(first.points) == 10 and not any(point.verdict for point in first.points)
+        assert first.note == ""
+        assert second.points == ()
+        why = "no figure is left: the cell was skipped, or its load failed, in 12 runs"
+        assert second.note == why
+        assert found.warnings == (
+            "14 figures are left out: of a cell that was skipped, or whose load failed",
+        )
+        assert why in "\n".join(line.plain for line in lines(history_document(found), 100))

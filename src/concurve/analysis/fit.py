@@ -17,7 +17,7 @@ from concurve.findings.fit import Expectation, Fit, FitResult, Prediction
 from concurve.models import fit_all, predict
 from concurve.models.cpus import Within, within_cpus
 from concurve.models.curve import LEVELS_MIN
-from concurve.models.predict import HELD, curve_of
+from concurve.models.predict import HELD, beyond_the_curve, curve_of, no_value
 from concurve.models.sentences import Terms, answers, in_words
 
 _CPUS_UNKNOWN = (
@@ -93,8 +93,12 @@ def fit_numbers(
         )
     result = fit_all(within.n, within.x, absolute=absolute, confidence=confidence)
     is_open = not within.said and result.misfit is None
-    asked = [n for n in predict_at if is_open or n <= max(result.levels)]
-    levels = _levels(result, asked)
+    closed = [] if is_open else [n for n in predict_at if n > max(result.levels)]
+    lost = beyond_the_curve(result, [n for n in predict_at if n not in closed])
+    asked = [n for n in predict_at if n not in {*closed, *lost}]
+    steps = _levels(result, asked)
+    gone = set(beyond_the_curve(result, steps))
+    levels = [n for n in steps if n not in gone]
     values = tuple(1 / x if numbers.is_time else x for x in numbers.x)
     return Fit(
         n=tuple(numbers.n),
@@ -110,7 +114,8 @@ def fit_numbers(
                     (
                         *answers(result, Terms(numbers.is_time)),
                         _on_cpus(within, cpus),
-                        _refused([n for n in predict_at if n not in asked], max(result.levels)),
+                        _refused(closed, max(result.levels)),
+                        f"{words.sentence(no_value(result, lost))}." if lost else "",
                         in_words(result),
                     ),
                 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,6 +19,13 @@ from concurve.stats.changes import LENGTH_MIN, ChangePoint, change_points_of_all
 from concurve.stats.comparison import log_shift
 from concurve.stats.moments import growth
 from concurve.terms import IndicatorInfo, Level, cell_key
+
+
+class _Series(NamedTuple):
+    """A cell over the runs, and of how many runs its figures are left out."""
+
+    cell: CellHistory
+    left_out: int
 
 
 def history_of(
@@ -36,19 +44,18 @@ def history_of(
     own = [run for run in runs if across_machines or is_same_machine(run.machine, newest.machine)]
     name = indicator or newest.primary
     info = _info(own, name)
-    series = [
-        CellHistory(parameters=cell.parameters, points=_points(own, cell.parameters, name))
-        for cell in newest.cells
-    ]
-    found = change_points_of_all([[point.figure.value for point in it.points] for it in series])
-    cells = tuple(_marked(cell, changes, info) for cell, changes in zip(series, found, strict=True))
+    series = [_series(own, cell.parameters, name) for cell in newest.cells]
+    found = change_points_of_all(
+        [[point.figure.value for point in it.cell.points] for it in series]
+    )
+    cells = tuple(_marked(it, changes, info) for it, changes in zip(series, found, strict=True))
     return History(
         study=newest.run.study,
         indicator=info,
         factors=tuple(factor.name for factor in newest.factors if len(factor.levels) > 1),
         runs=len(own),
         cells=cells,
-        warnings=tuple(_warnings(runs, own)),
+        warnings=(*_warnings(runs, own), *_on_left_out(sum(it.left_out for it in series))),
     )
 
 
@@ -69,26 +76,35 @@ def _info(runs: Sequence[Findings], name: str) -> IndicatorInfo:
     return have[-1].indicator(name)
 
 
-def _points(
-    runs: Sequence[Findings], parameters: dict[str, Level], name: str
-) -> tuple[HistoryPoint, ...]:
+def _series(runs: Sequence[Findings], parameters: dict[str, Level], name: str) -> _Series:
     key = cell_key(parameters)
-    return tuple(
-        HistoryPoint(
-            run=run.run.id,
-            started=run.run.started,
-            version=run.run.version,
-            figure=cell.indicators[name],
-        )
+    found = [
+        (run.run, cell)
         for run in runs
         for cell in run.cells
         if cell_key(cell.parameters) == key and name in cell.indicators
+    ]
+    points = tuple(
+        HistoryPoint(
+            run=run.id,
+            started=run.started,
+            version=run.version,
+            figure=cell.indicators[name],
+        )
+        for run, cell in found
+        if cell.is_of_setting
     )
+    return _Series(CellHistory(parameters=parameters, points=points), len(found) - len(points))
 
 
-def _marked(cell: CellHistory, changes: list[ChangePoint], info: IndicatorInfo) -> CellHistory:
+def _marked(series: _Series, changes: list[ChangePoint], info: IndicatorInfo) -> CellHistory:
     """The series with its change points; the change is the shift between the runs of
     two segments."""
+    cell = series.cell
+    if not cell.points and series.left_out:
+        which = words.count(series.left_out, "run")
+        note = f"no figure is left: the cell was skipped, or its load failed, in {which}"
+        return msgspec.structs.replace(cell, note=note)
     if len(cell.points) < LENGTH_MIN:
         have = len(cell.points)
         which = f"{words.count(have, 'run')} {words.verb(have)}"
@@ -120,6 +136,14 @@ def _verdict(ratio: Estimate | None, info: IndicatorInfo) -> Step:
     if ratio is None or info.better == "neither" or not math.isfinite(ratio.value):
         return "changed"
     return "faster" if (ratio.value > 1) == (info.better == "higher") else "slower"
+
+
+def _on_left_out(figures: int) -> Iterator[str]:
+    if figures:
+        yield (
+            f"{words.count(figures, 'figure')} {words.verb(figures)} left out: of a cell that was "
+            "skipped, or whose load failed"
+        )
 
 
 def _warnings(runs: Sequence[Findings], own: Sequence[Findings]) -> list[str]:

@@ -24,7 +24,7 @@ from concurve.findings.scaling import ScalingFinding
 from concurve.models import fit_many, predict
 from concurve.models.cpus import Within, within_cpus
 from concurve.models.curve import REPLICATES_MIN, make_curve
-from concurve.models.predict import FAR, HELD, curve_of
+from concurve.models.predict import FAR, HELD, beyond_the_curve, curve_of, no_value
 from concurve.models.sentences import in_digits, in_words
 from concurve.readings.centres import greatest_of
 from concurve.terms import Factor, Level
@@ -202,10 +202,12 @@ def _finding(
     apart: str,
 ) -> ScalingFinding:
     """What the models say. Beyond CPUs that are used up nothing is predicted: there they are the
-    limit, not the curve; nor where no model describes the curve."""
+    limit, not the curve; nor where no model describes the curve, or the chosen one has no value."""
     result = _as_printed(result, work.name, group, name)
     is_open = not apart and result.misfit is None
-    twice = predict(result, [FAR * max(result.levels)])[0]
+    far = [FAR * max(result.levels)]
+    is_lost = is_open and bool(beyond_the_curve(result, far))
+    twice = predict(result, far)[0] if is_open and not is_lost else None
     said = in_words(result)
     return ScalingFinding(
         indicator=name,
@@ -213,7 +215,7 @@ def _finding(
         work=work.name,
         group=group.shared,
         fit=result,
-        expected=twice if is_open else None,
+        expected=twice,
         curves=_curves(findings, name, group, result, done, ahead=is_open),
         parameters=said.partition(": ")[2].removesuffix("."),
         answers=tuple(
@@ -222,7 +224,8 @@ def _finding(
                 (
                     said,
                     *result.answers,
-                    _ahead(work.name, result, twice) if is_open else apart,
+                    apart if twice is None else _ahead(work.name, result, twice),
+                    f"{words.sentence(no_value(result, far))}." if is_lost else "",
                     _left_out(work, group),
                 ),
             )
@@ -316,11 +319,14 @@ def _times(point: CurvePoint, factor: float) -> CurvePoint:
 
 
 def _curve(result: FitResult) -> tuple[CurvePoint, ...]:
-    """The chosen model within the measured range, the expectation from its end to twice that."""
+    """The chosen model within the measured range, the expectation from its end to twice that, as
+    far as there is one."""
     bottom, top = min(result.levels), max(result.levels)
     steps = (bottom * (FAR * top / bottom) ** (step / _POINTS) for step in range(_POINTS))
     inside = sorted({*(n for n in steps if n < top), *result.levels})
-    ahead = [top * FAR ** (step / 16) for step in range(17)]
+    further = [top * FAR ** (step / 16) for step in range(17)]
+    lost = set(beyond_the_curve(result, further))
+    ahead = [n for n in further if n not in lost]
     chosen = curve_of(result.best, inside)
     points = []
     for number, item in enumerate(predict(result, [*inside, *ahead])):

@@ -80,6 +80,12 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     stop_reason: str = ""
     note: str = ""
 
+    @property
+    def is_of_setting(self) -> bool:
+        """Do the figures say what the setting does? Those of a cell that was skipped are of the
+        trials until it broke off, those of a load that failed are of its errors."""
+        return self.status != "skipped" and not self.load_failed
+
 
 class Dot(msgspec.Struct, frozen=True, kw_only=True):
     """One trial's value of the indicators, for charts and tables of raw figures. ``set_aside``

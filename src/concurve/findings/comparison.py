@@ -14,6 +14,9 @@ Change = Literal["faster", "slower", "same", "undecided"]
 
 Alike = Literal["alike", "not alike", "undecided"]
 
+#: The interval of a ratio whose upper end is more than so many times its lower one says nothing.
+OPEN_FROM = 100.0
+
 
 class CellComparison(msgspec.Struct, frozen=True, kw_only=True):
     """One cell against its counterpart: ``ratio`` is the new figure over the base's. Its ``n`` is

@@ -13,9 +13,10 @@ class ScalingFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     ``group`` has the levels that these cells share (empty: all cells of the run), ``indicator``
     the name of the throughput. ``fit`` is ``None`` where nothing could be fitted, for ``reason``.
-    ``expected`` is a prediction at twice the greatest level. ``curves`` are those to draw, by the
-    indicator that the chart is of. ``parameters`` are the chosen model's, as ``answers`` begin with
-    them in words; ``notes`` say how the numbers were read.
+    ``expected`` is a prediction at twice the greatest level, ``None`` where nothing is predicted
+    there: ``answers`` say why. ``curves`` are those to draw, by the indicator that the chart is of.
+    ``parameters`` are the chosen model's, as ``answers`` begin with them in words; ``notes`` say
+    how the numbers were read.
     """
 
     indicator: str

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import stdtrit
 
+from concurve import words
 from concurve.errors import ConcurveError
 from concurve.estimate import Estimate
 from concurve.findings.fit import FitResult, ModelFit, Prediction
@@ -46,7 +47,8 @@ def predict(result: FitResult, n: Sequence[float] | Floats) -> list[Prediction]:
     beyond them what is expected of a measurement there.
 
     Raises:
-        ConcurveError: a number of workers that is not finite or not above 0.
+        ConcurveError: a number of workers that is not finite or not above 0, or one that lies
+            :func:`beyond_the_curve`.
     """
     numbers = np.asarray(n, float).ravel()
     if not np.all(np.isfinite(numbers) & (numbers > 0)):
@@ -56,6 +58,8 @@ def predict(result: FitResult, n: Sequence[float] | Floats) -> list[Prediction]:
         )
     if not len(numbers):
         return []
+    if lost := beyond_the_curve(result, numbers):
+        raise ConcurveError(no_value(result, lost), "numbers closer to the measured levels")
     logs, variances = zip(
         *(_of_model(item, result, numbers) for item in result.models), strict=True
     )
@@ -80,6 +84,26 @@ def predict(result: FitResult, n: Sequence[float] | Floats) -> list[Prediction]:
         )
         for number, centre, bottom, top in zip(numbers, centres, low, high, strict=True)
     ]
+
+
+def beyond_the_curve(result: FitResult, n: Sequence[float] | Floats) -> list[float]:
+    """The numbers of workers outside of the measured levels at which nothing is predicted: the
+    chosen model has no value there (a superlinear one beyond its pole). The mean over the others
+    would be one over models that the data prefer it to."""
+    numbers = np.asarray(n, float).ravel()
+    is_outside = (numbers < min(result.levels)) | (numbers > max(result.levels))
+    is_lost = is_outside & np.isfinite(numbers) & (numbers > 0)
+    is_lost &= ~np.isfinite(curve_of(result.best, numbers))
+    return [float(value) for value in numbers[is_lost]]
+
+
+def no_value(result: FitResult, n: Sequence[float]) -> str:
+    """That nothing is predicted at these numbers of workers, and why."""
+    named = words.listed([f"{value:g}" for value in n])
+    return (
+        f"nothing is predicted at N = {named}: {result.best.title}, the model that is chosen, has "
+        "no value there, as throughput would grow beyond all bounds on the way"
+    )
 
 
 def curve_of(item: ModelFit, n: Sequence[float] | Floats) -> Floats:

@@ -132,8 +132,9 @@ def _answer(asked: Answer, found: Compared) -> str:
     total = f"{len(settings)} settings"
     are = words.verb(doubted)
     doubt = f" {doubted} of {total} {are} in doubt: the machine was not quiet." if doubted else ""
-    if doubted == len(settings):
-        return f"{_whether(asked, found)} cannot be said: the machine was not quiet."
+    if found.doubt or doubted == len(settings):
+        why = found.doubt or "the machine was not quiet"
+        return f"{_whether(asked, found)} cannot be said: {why}."
     if not wins:
         return _open(asked, found) + doubt
     if len(settings) == 1:
@@ -168,14 +169,15 @@ def _not_told(left: int, doubted: int) -> str:
 
 
 def _open(asked: Answer, found: Compared) -> str:
-    """No level is best anywhere."""
+    """No level is best anywhere. Of the settings in doubt nothing is said here."""
     ratios = [setting.ratio for setting in found.settings if not setting.in_doubt]
     number = len(found.settings)
+    some = f" in {len(ratios)} of {number} settings" if len(ratios) < number else ""
     if len(found.levels) == 2 and all(map(_is_alike, ratios)):
         names = listed([_name(asked, level) for level in found.levels])
-        where = f" in all {number} settings" if number > 1 else ""
+        where = some or (f" in all {number} settings" if number > 1 else "")
         return f"It makes no difference: {names} are alike by {found.label}{where}, within 5 %."
-    where = f" in any of {number} settings" if number > 1 else ""
+    where = some or (f" in any of {number} settings" if number > 1 else "")
     return (
         f"{_whether(asked, found)} cannot be said: they cannot be told apart by "
         f"{found.label}{where}."
@@ -228,7 +230,7 @@ def _name(asked: Answer, level: Level | None) -> str:
 def _hangs(asked: Answer, found: Compared) -> Iterator[str]:
     """Which factor turns the answer, if one does: at its levels others are best."""
     wins = {setting.best for setting in found.settings if setting.best is not None}
-    if not found.factors or not wins:
+    if found.doubt or not found.factors or not wins:
         return
     factor, by_level = max(
         ((factor, _by_level(found, factor)) for factor in found.factors),

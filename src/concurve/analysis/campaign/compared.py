@@ -34,12 +34,14 @@ class Setting(NamedTuple):
 
 class Compared(NamedTuple):
     """The ``levels`` that were compared, in the order of the study, in the ``settings`` of the
-    other ``factors``, by an indicator with this ``label``."""
+    other ``factors``, by an indicator with this ``label``. ``doubt``: why the run recommends no
+    setting, whatever its trials say; then none is said to be best here either."""
 
     levels: tuple[Level, ...]
     factors: tuple[str, ...]
     settings: tuple[Setting, ...]
     label: str
+    doubt: str = ""
 
 
 class _Candidate(NamedTuple):
@@ -79,20 +81,33 @@ def compared(run: TrialFindings, asked: Answer) -> Compared | None:
         varied,
         settings,
         info.label or name,
+        _doubt(run, asked.factor),
     )
+
+
+def _doubt(run: TrialFindings, factor: str) -> str:
+    """Why the run recommends no level of a factor, other than that its trials do not decide or that
+    the machine was not quiet: these are judged here anew, in each setting. Empty without a reason.
+
+    Of several findings the one that compares the fewest factors counts: a factor that was probably
+    not set is a reason only where its own levels are compared.
+    """
+    found = [item for item in run.best if factor in item.factors] or run.best
+    item = min(found, key=lambda item: len(item.factors), default=None)
+    return "" if item is None or item.is_open or item.is_tentative else item.doubt
 
 
 def _settings(
     run: TrialFindings, asked: Answer, name: str
 ) -> dict[tuple[Level, ...], list[_Candidate]]:
     """The cells that differ in the factor alone, by the levels of all others; those of a single
-    cell are left out."""
+    cell are left out, and so are the cells that the run leaves out of its best settings."""
     blocks = run.blocks(name)
     groups: dict[tuple[Level, ...], list[_Candidate]] = {}
     for cell in run.cells:
         is_meant = cell_key(asked.where) <= cell_key(cell.parameters)
         values = blocks.get(cell.index, {})
-        if is_meant and values and cell.status != "skipped" and asked.factor in cell.parameters:
+        if is_meant and values and cell.is_of_setting and asked.factor in cell.parameters:
             key = tuple(
                 cell.parameters[factor.name]
                 for factor in run.factors

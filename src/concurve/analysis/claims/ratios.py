@@ -159,8 +159,11 @@ def spread(test: Spread, samples: Samples, confidence: float) -> Answer:
     show that the spread is small, however narrow the interval is.
     """
     values = samples.values(test.of, test.indicator)
-    if len(values) < 3 or mean(values) == 0:
+    if len(values) < 3:
         return Answer("undecided", "fewer than three trials", None, "")
+    if mean(values) == 0:
+        reason = f"the mean of {test.indicator} is 0, so no share of it is a spread"
+        return Answer("undecided", reason, None, "")
     estimate = variation_estimate(values, staged(confidence, samples.is_staged))
     off = samples.resolution(test.of, test.indicator) / abs(mean(values))
     assert estimate.low is not None

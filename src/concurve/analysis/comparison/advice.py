@@ -10,8 +10,9 @@ from concurve.analysis.comparison.options import Options
 from concurve.analysis.comparison.sides import Side
 from concurve.estimate import Estimate
 from concurve.findings.again import run_again
-from concurve.findings.comparison import CellComparison
+from concurve.findings.comparison import OPEN_FROM, CellComparison
 from concurve.findings.repeats import repeats_options
+from concurve.stats.moments import growth
 from concurve.stats.power import TOO_COARSE, TRIALS_MAX
 from concurve.terms import Level
 
@@ -96,8 +97,12 @@ def _leaves_out_1(ratio: Estimate | None) -> bool:
 
 
 def _span(low: float, high: float) -> str:
-    """The interval of a ratio by its ends in logarithms."""
-    return f"{math.exp(low):.2f} to {math.exp(high):.2f}"
+    """The interval of a ratio by its ends in logarithms, as the table words it. That of two trials,
+    judged with very many others, may end beyond the range of a float."""
+    least, most = growth(low), growth(high)
+    if not math.isfinite(most) or most > OPEN_FROM * least:
+        return "none: too wide"
+    return f"{least:.2f} to {most:.2f}"
 
 
 def _where(parameters: dict[str, Level]) -> str:

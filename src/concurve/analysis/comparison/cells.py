@@ -241,9 +241,12 @@ def _lack(
     found: _Compared,
     info: IndicatorInfo,
 ) -> str:
-    """The reason why a side has no figure; empty if both have one."""
+    """The reason why a side has no figure to compare; empty if both have one."""
     for side, key, sessions in zip(sides, keys, (found.base, found.new), strict=True):
         for own, of in zip(side.cells, side.sessions, strict=True):
+            # It has the figures of its trials until then all the same: no verdict rests on them.
+            if own[key].status == "skipped":
+                return f"it was skipped in run {of.run.id}: {own[key].note}"
             if own[key].load_failed:
                 return f"its load failed in run {of.run.id}: {own[key].load_failed}"
         if not all(sessions):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from concurve import words
 from concurve.estimate import Estimate
-from concurve.findings.comparison import CellComparison, ClaimOnBoth, Comparison
+from concurve.findings.comparison import OPEN_FROM, CellComparison, ClaimOnBoth, Comparison
 from concurve.report import format as fmt
 from concurve.report.document import (
     Block,
@@ -39,8 +39,6 @@ _HOW = {
     "pairs": "the centre of its blocks' ratios, by signed ranks",
     "ranks": "the shift between the trials of two runs, by rank sums",
 }
-# An interval whose upper end is this many times its lower one says nothing.
-_OPEN_FROM = 100.0
 # A remark names at most this many cells.
 _NAMED_MAX = 3
 
@@ -130,7 +128,7 @@ def _is_open(ratio: Estimate) -> bool:
     """Does the interval hold next to any ratio?"""
     if ratio.low is None or ratio.high is None:
         return False
-    return ratio.high > _OPEN_FROM * ratio.low
+    return ratio.high > OPEN_FROM * ratio.low
 
 
 def _notes(cells: Sequence[CellComparison]) -> Iterator[Paragraph]:
