@@ -157,7 +157,10 @@ def test_what_is_measured_has_a_resolution(
     [("x", "s", True, False), ("x", "us", True, False), ("x", "1/s", False, True),
      ("x", "MB/s", False, True), ("x", "runs per second", False, True), ("x", "B", False, False),
      ("rate_per_second", "", False, True), ("load.wall_seconds", "", True, False),
-     ("timeouts", "", False, False), ("x", "%", False, False)],
+     ("timeouts", "", False, False), ("x", "%", False, False),
+     *((("x", unit, False, True)) for unit in (
+         "RPS", "QPS", "ops/us", "ops/ns", "req/hour", "fps", "pps", "Mops", "Mpps", "kIOPS")),
+     *((("x", unit, False, False)) for unit in ("ops", "steps", "ms/op", "caps"))],
 )  # fmt: skip
 def test_times_and_rates_are_known_by_unit_or_name(
     name: str, unit: str, time: bool, rate: bool
