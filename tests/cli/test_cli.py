@@ -345,6 +345,11 @@ REFUSALS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
     "an option in place of the levels": (
         2, ("-P", "n", "--max-time", "9s", "--", "echo", "{n}"),
         ("-P n: --max-time stands where its levels are expected", "-P n 1,2,4")),
+    "an option with its value in place of the levels": (
+        2, ("-P", "n", "--effort=quick", "--", "echo", "{n}"),
+        ("-P n: --effort=quick stands where its levels are expected", "-P n 1,2,4")),
+    "levels apart, each with its comma": (
+        2, ("-P", "n", "1,", "2,", "4", "--", "echo", "{n}"), ("-P n 1,2,4;", "commas")),
     "the command in place of the levels": (
         2, ("-P", "n", "--", "echo", "{n}"), ("-P n: -- stands where its levels are expected",)),
     "a parameter twice": (
@@ -497,6 +502,8 @@ def test_a_primary_figure_that_only_the_program_can_report_is_told(lab: Lab) -> 
 def test_a_range_in_another_notation_is_told_as_one_level(lab: Lab) -> None:
     line = ("sweep", "-P", "n", "1-4", *QUICK, "--dry-run")
     done = lab.run(*line, "--", "echo", "{n}")
+    assert "note: -P n '1-4' is a single level; several are written 1..4" in done.stderr
+    done = lab.run("sweep", "-P", "n", "1-4,8", *QUICK, "--dry-run", "--", "echo", "{n}")
     assert "note: -P n '1-4' is a single level; several are written 1..4" in done.stderr
     done = lab.run("sweep", "-P", "c", "0-0", "--cpus", "{c}", *QUICK, "--dry-run", "--", "true")
     assert done.returncode == 0 and "single level" not in done.stderr

@@ -198,6 +198,44 @@ def test_a_word_that_is_no_direction_is_no_unit_either(end: str, word: str) -> N
         parse_extract(rf"thr=thr ([0-9.]+){end}")
 
 
+@pytest.mark.parametrize(
+    ("text", "base"),
+    [
+        (r"lat=latency ([0-9.]+)(?P<unit>ms|s):ms:lower", "s"),
+        (r"bw=([0-9.]+)(?P<unit>[KMG]iB)/s:MiB/s:higher", "B/s"),
+        (r"r=([0-9.]+)(?P<unit>k?) req/s:kreq/s:higher", "req/s"),
+        (r"r=([0-9.]+) (?P<unit>ops/\w+):ops/ms:higher", "ops/s"),
+        (r"n=([0-9.]+)(?P<unit>M):M", "1"),
+    ],
+)
+def test_a_unit_that_the_group_for_it_contradicts_is_refused(text: str, base: str) -> None:
+    unit = parse_extract(text)[0].extract.unit
+    with pytest.raises(StudyError, match=f"converts the figure to {base}, .*says {unit}") as said:
+        sweep_study(["true"], [], 2, extracts=(text,))
+    assert said.value.remedy.startswith(f"{base} as its unit")
+    with_base = text.replace(f":{unit}", f":{base}")
+    without = text.replace("?P<unit>", "?:")
+    assert sweep_study(["true"], [], 2, extracts=(with_base,)).extracts[0].unit == base
+    assert sweep_study(["true"], [], 2, extracts=(without,)).extracts[0].unit == unit
+
+
+@pytest.mark.parametrize("tool", tools())
+def test_the_units_of_tools_contradict_no_group(tool: str) -> None:
+    assert sweep_study(["true"], [], 2, extracts=(tool,)).extracts
+
+
+def test_a_unit_alone_is_no_figure() -> None:
+    with pytest.raises(StudyError, match="no group for the figure"):
+        sweep_study(["true"], [], 2, extracts=("x=took 5 (?P<unit>ms)",))
+
+
+@pytest.mark.parametrize("text", ["tps:highest", "tps:", "tps:heigher"])
+def test_a_primary_figure_with_a_word_that_is_no_direction(text: str) -> None:
+    with pytest.raises(StudyError, match="is no direction: higher, lower") as refused:
+        primary(TPS, primary=text)
+    assert refused.value.remedy.startswith("--primary tps:higher where more")
+
+
 @pytest.mark.parametrize("text", [r"t=took ([0-9]+):ms", r"a=a:b ([0-9]+):1/s", r"a=x:y (\d+)"])
 def test_units_and_colons_of_patterns_stay(text: str) -> None:
     assert parse_extract(text)
@@ -280,6 +318,13 @@ def test_another_percentile_is_no_slip() -> None:
         (["timeout"], None),
         (["sh", "-c"], None),
         (["./mine", "wrk"], None),
+        (["perf", "record", "--call-graph", "dwarf", "wrk"], "wrk"),
+        (["perf", "stat", "--timeout", "5", "-G", "ours", "wrk"], "wrk"),
+        (["sysbench", "cpu", "--threads=4", "run"], "sysbench"),
+        (["sysbench", "--threads", "4", "fileio", "run"], "sysbench-fileio"),
+        (["sysbench", "--test=fileio", "run"], "sysbench-fileio"),
+        (["sysbench", "threads", "run"], None),
+        (["sysbench", "mutex", "run"], None),
         ([], None),
     ],
 )

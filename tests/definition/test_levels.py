@@ -39,6 +39,11 @@ GOOD: dict[str, tuple[Level, ...]] = {
     "1,2.50,x": ("1", "2.50", "x"),
     "0.00001": ("0.00001",),
     r"awk -F\, x,cut": ("awk -F, x", "cut"),
+    "1 .. 4": (1, 2, 3, 4),
+    "1..64 * 2, 100": (1, 2, 4, 8, 16, 32, 64, 100),
+    "1 ..10 + 4": (1, 5, 9),
+    "1 ..": (1, 2, 4, 8),
+    "4 ../data,8 ../data": ("4 ../data", "8 ../data"),
 }
 
 
@@ -81,6 +86,11 @@ BAD = {
     "4..1": "runs backwards",
     "1..2..3": "'1..2..3' is no range",
     "1..8*": "'1..8*' is no range",
+    "1..2X": "'1..2X' is no range",
+    "1..100%": "'1..100%' is no range",
+    "50%..200%": "'50%..200%' is no range",
+    "1...16": "'1...16' is no range",
+    "1..n": "'1..n' is no range",
     "1..9+0": "has no step",
     "1..9*1": "does not grow",
     "0..9*2": "does not grow",
@@ -98,6 +108,16 @@ def test_a_bad_level_is_refused_with_place_and_remedy(text: str) -> None:
     assert refused.value.what.startswith("-P threads: ")
     assert BAD[text] in refused.value.what
     assert refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [("1..2X", "1..2x"), ("1...16", "1..16"), ("50%..200%", "50%,100%,200%"), ("1..n", "1..16")],
+)
+def test_what_is_no_range_is_refused_with_what_may_be_meant(text: str, remedy: str) -> None:
+    with pytest.raises(StudyError) as refused:
+        parse_levels(text, 4, "-P n")
+    assert remedy in refused.value.remedy
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from concurve.definition.patterns import check_for_runner
 from concurve.definition.study import Extract
 from concurve.engine.local import LocalEngine
 from concurve.errors import StudyError
-from concurve.readings.extraction import MissedExtractError, extracted
+from concurve.readings.extraction import MissedExtractError, extracted, printed_line
 from concurve.wire.record import Output, RoleRecord
 from concurve.wire.spec import ReadyProbe, RoleSpec, TrialSpec
 from tests.helpers.real import missing
@@ -60,6 +60,7 @@ def test_text_that_is_no_utf8_is_searched() -> None:
         (r"(\d+) (?P<unit>\w+)", "5 parsecs", None),
         (r"(\d+) (?P<unit>\S+)", "5 ops/ms", 5000.0),
         (r"(\d+) (?P<unit>\S+)", "5 us/op", 5e-6),
+        (r"in (?P<unit>ms): (\d+)", "in ms: 7", 0.007),
     ],
 )
 def test_a_unit_that_the_program_chose_is_converted(
@@ -76,6 +77,66 @@ def test_a_unit_that_the_program_chose_is_converted(
 def test_the_sum_over_all_matches() -> None:
     extract = Extract(name="x", pattern=r"iops=([\d.]+)(?P<unit>k?)", combine="sum")
     assert extracted(extract, role("iops=1.5k\niops=20")) == 1520.0
+
+
+def test_a_unit_that_is_not_known_is_named() -> None:
+    with pytest.raises(MissedExtractError) as missed:
+        extracted(Extract(name="x", pattern=r"(\d+) (?P<unit>\w+)"), role("5 parsecs"))
+    assert missed.value.reason == "the unit 'parsecs' is not known" and missed.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "figure"),
+    [
+        ("1,234", 1234.0),
+        ("1,234,567.5", 1234567.5),
+        ("12,34,567", 1234567.0),
+        ("-1,234", -1234.0),
+        ("12,", 12.0),
+        # Of these the comma may be a decimal one.
+        ("0,145", None),
+        ("1234,567", None),
+        ("12,5", None),
+        ("1.234,5", None),
+    ],
+)
+def test_commas_divide_thousands_where_they_can(text: str, figure: float | None) -> None:
+    extract = Extract(name="x", pattern=r"rate ([-0-9.,]+)")
+    if figure is not None:
+        assert extracted(extract, role(f"rate {text} req/s")) == figure
+        return
+    with pytest.raises(MissedExtractError) as missed:
+        extracted(extract, role(f"rate {text} req/s"))
+    assert missed.value.reason == f"the comma of '{text}' divides no thousands"
+    assert "(?P<decimal>" in missed.value.remedy
+
+
+def test_a_comma_is_a_decimal_point_where_the_group_says_so() -> None:
+    extract = Extract(name="x", pattern=r"rate (?P<decimal>[0-9.,]+)")
+    assert extracted(extract, role("rate 1,234")) == 1.234
+    assert extracted(extract, role("rate 1.234")) == 1.234
+    with pytest.raises(MissedExtractError):
+        extracted(extract, role("rate 1.234,5"))
+
+
+def cut(head: str, tail: str) -> RoleRecord:
+    return RoleRecord(name="target", stdout=Output(head=head, tail=tail, dropped=777))
+
+
+def test_nothing_is_read_out_of_the_mark_of_a_gap_or_across_it() -> None:
+    size = Extract(name="x", pattern=r"([0-9]+) bytes")
+    assert extracted(size, cut("size=5 bytes\n", "end\n")) == 5.0
+    words = Extract(name="x", pattern=r"rate ([0-9]+)(?: req)?")
+    assert extracted(words, cut("rate 7 req\nrate 12", "34 req\n")) == 7.0, "1234, cut in two"
+    assert extracted(words, cut("rate 7 req\n", "45\nrate 8 req\n")) == 8.0
+    with pytest.raises(MissedExtractError) as missed:
+        extracted(size, cut("a\n", "b\n"))
+    assert missed.value.reason.startswith("777 bytes of it were dropped")
+
+
+def test_a_line_is_quoted_in_which_the_number_stands() -> None:
+    extract = Extract(name="x", pattern=r"(?s)failed: (\d+).*")
+    assert printed_line(extract, role("failed: 5\nother\n")) == "failed: 5"
 
 
 # -- the dialect that RE2 and the trial runner share -------------------------------------------

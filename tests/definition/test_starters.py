@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from concurve.definition.starters import script_of, started_here
+from concurve.definition.starters import script_of, started, started_here
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,18 @@ from concurve.definition.starters import script_of, started_here
 )
 def test_the_program_that_starters_of_this_machine_start(line: str, inner: str) -> None:
     assert started_here(shlex.split(line)) == shlex.split(inner)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "perf record --call-graph dwarf ./mine 2",
+        "perf record -ag -F 99 -m 8M --max-size 1G ./mine 2",
+        "perf stat -d --for-each-cgroup a,b --log-fd 3 ./mine 2",
+    ],
+)
+def test_a_value_of_an_option_is_no_program(line: str) -> None:
+    assert started(line.split()) == ["./mine", "2"]
 
 
 @pytest.mark.parametrize(

@@ -300,6 +300,14 @@ def test_servers_that_make_no_sense(beside: Beside, says: str) -> None:
     assert raised.value.remedy
 
 
+def test_an_address_within_a_command_is_that_of_no_server() -> None:
+    command = "DATABASE_URL=postgres://h/db ./serve"
+    assert not Beside(server=command).is_address
+    role = study_of(beside=Beside(server=command, ready="tcp:8080")).roles[0]
+    assert role.command == ("DATABASE_URL=postgres://h/db", "./serve")
+    assert Beside(server="postgres://h/db").is_address and Beside(server="{url}://h").is_address
+
+
 @pytest.mark.parametrize("where", ["env", "cpus"])
 def test_what_varies_for_the_client_alone_is_refused_beside_a_server(where: str) -> None:
     """Who writes ``--server ./srv --env GOMAXPROCS={n}`` means the server."""

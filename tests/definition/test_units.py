@@ -6,9 +6,11 @@ import pytest
 
 from concurve import words
 from concurve.definition.units import (
+    base_unit,
     in_base_unit,
     is_time_unit,
     parse_duration,
+    parse_share,
     seconds_by_name,
     time_by_name,
     units_by_name,
@@ -99,6 +101,29 @@ def test_the_units_that_a_name_may_mean() -> None:
 def test_units_of_time(unit: str, is_time: bool) -> None:
     assert is_time_unit(unit) is is_time
     assert not is_time or in_base_unit(unit) is not None
+
+
+@pytest.mark.parametrize(
+    ("unit", "base"),
+    [("ms", "s"), ("s", "s"), ("seconds", "seconds"), ("min", "s"), ("ns/op", "s/op"), ("", ""),
+     ("ops/ms", "ops/s"), ("1/s", "1/s"), ("req/min", "req/s"), ("MB/s", "B/s"), ("KiB", "B"),
+     ("Mbit/s", "bit/s"), ("krps", "rps"), ("k", "1"), ("%", "%"), ("tasks", "tasks"),
+     ("task/s", "task/s"), ("m/s", "m/s"), ("B", "B")],
+)  # fmt: skip
+def test_the_unit_of_a_figure_that_was_converted(unit: str, base: str) -> None:
+    assert base_unit(unit) == base
+
+
+@pytest.mark.parametrize(("text", "share"), [("2%", 0.02), (" 1.5 % ", 0.015), ("0.02", 0.02)])
+def test_a_share(text: str, share: float) -> None:
+    assert parse_share(text, "--precision") == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["2%x", "2%%", "1%5", "2 percent", "", "%", "100%"])
+def test_what_is_no_share_is_refused_with_the_option(text: str) -> None:
+    with pytest.raises(StudyError, match=r"^--precision: .* is not a share") as refused:
+        parse_share(text, "--precision")
+    assert refused.value.remedy
 
 
 def test_a_unit_beside_a_number_may_be_a_whole_word() -> None:

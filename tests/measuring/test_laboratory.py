@@ -237,6 +237,15 @@ def test_a_tool_whose_pattern_does_not_match_is_to_be_named(
     assert refused.value.what.splitlines()[1:] == ["    Rate: 5"]
 
 
+def test_a_figure_that_cannot_be_read_is_refused_with_the_reason(store: Store) -> None:
+    extract = msgspec.structs.replace(RATE, pattern=r"rate=([0-9,]+)")
+    with pytest.raises(
+        RunError, match=r"gives no figure of .*'1234,5' divides no thousands"
+    ) as said:
+        runner_of(store, FakeEngine(stdout="rate=1234,5"), extracts=(extract,)).start()
+    assert "(?P<decimal>" in said.value.remedy
+
+
 def test_an_extract_that_misses_later_is_an_error_of_that_trial(store: Store) -> None:
     class Sometimes(FakeEngine):
         def run(self, spec: TrialSpec) -> bytes:

@@ -61,6 +61,15 @@ EXPECTED: dict[str, tuple[str, dict[str, float]]] = {
     "sysbench-0.4-oltp": ("sysbench", {
         "events_per_second": 541.20, "latency_seconds": 14.77e-3,
         "latency_seconds_p95": 25.27e-3, "operations": 10000, "failed_events": 1}),
+    "sysbench-fileio-1.0": ("sysbench-fileio", {
+        "operations_per_second": 447.81 + 298.54 + 958.51, "latency_seconds": 0.58e-3,
+        "latency_seconds_p95": 1.64e-3, "operations": 51268}),
+    "sysbench-fileio-1.1": ("sysbench-fileio", {
+        "operations_per_second": 1234.56 + 823.04 + 2633.95, "latency_seconds": 0.21e-3,
+        "latency_seconds_p95": 0.83e-3}),
+    "sysbench-fileio-0.4": ("sysbench-fileio", {
+        "operations_per_second": 998.49, "latency_seconds": 0.4e-3,
+        "latency_seconds_p95": 0.02e-3, "operations": 10000}),
     "fio-3.32-mixed": ("fio", {
         "iops": 13487, "bytes_per_second": 48.8 * 2**20 + 3950 * 2**10,
         "latency_seconds": 28.07318e-6}),
@@ -70,6 +79,10 @@ EXPECTED: dict[str, tuple[str, dict[str, float]]] = {
         "requests_per_second": 6.56109, "latency_seconds": 0.14036,
         "latency_seconds_p95": 0.14821, "iterations_per_second": 6.56109,
         "operations": 45, "failed_share": 0}),
+    "k6-1.0-full": ("k6", {
+        "requests_per_second": 6.56109, "latency_seconds": 0.14036,
+        "latency_seconds_p95": 0.14821, "iterations_per_second": 6.56109,
+        "operations": 45, "failed_share": 2.22, "failed_checks_share": 10}),
     "k6-0.48": ("k6", {
         "requests_per_second": 4.36938, "latency_seconds": 144.56e-6,
         "latency_seconds_p95": 215.95e-6, "iterations_per_second": 1.092345,
@@ -131,9 +144,11 @@ EXPECTED: dict[str, tuple[str, dict[str, float]]] = {
     "iperf3-3.1-udp": ("iperf3", {"bits_per_second": 95.1e6, "lost_share": 0}),
     "jmh-1.37": ("jmh", {"score_per_second": 1234567.0}),
     "jmh-1.21-single": ("jmh", {"score_per_second": 2201034.901}),
+    "jmh-1.37-decimal-comma": ("jmh", {"score_per_second": 1234567.0}),
     "jmh-0.5": ("jmh", {"score_per_second": 57217.1}),
     "jmh-time-1.37": ("jmh-time", {"score_seconds": 0.145e-6}),
     "jmh-time-1.19": ("jmh-time", {"score_seconds": 0.142e-3}),
+    "jmh-time-1.37-no-signs": ("jmh-time", {"score_seconds": 0.145e-6}),
     "criterion-0.5": ("criterion", {
         "iteration_seconds": 1.2249e-6, "elements_per_second": 816390.0}),
     "criterion-0.2": ("criterion", {
@@ -142,6 +157,8 @@ EXPECTED: dict[str, tuple[str, dict[str, float]]] = {
         "iteration_seconds": 1299e-9, "items_per_second": 6.22113e6}),
     "google-benchmark-1.4": ("google-benchmark", {
         "iteration_seconds": 55e-6, "items_per_second": 1.25e6}),
+    "google-benchmark-1.8-blanks": ("google-benchmark", {
+        "iteration_seconds": 1234e-9, "items_per_second": 6.5e6}),
     "google-benchmark-1.8-repeated": ("google-benchmark", {"iteration_seconds": 2.21e-3}),
 }  # fmt: skip
 
@@ -180,6 +197,38 @@ def test_a_tool_has_a_primary_figure_with_a_direction_and_a_unit(tool: str) -> N
     assert first.is_primary and not first.extract.optional and first.extract.unit
     assert all(item.extract.optional and not item.is_primary for item in others)
     assert all(item.indicator.better != "neither" for item in (first, *others))
+
+
+def test_of_several_runs_of_k6_the_last_one_counts() -> None:
+    full, plain = ((OUTPUTS / f"k6-1.0{end}.txt").read_text("utf-8") for end in ("-full", ""))
+    again = full.replace("6.56109/s", "7.5/s").replace("10.00%", "20.00%")
+    found = read("k6", plain + full + again)
+    assert (found["requests_per_second"], found["failed_checks_share"]) == (7.5, 20)
+
+
+@pytest.mark.parametrize("score", ["≈ 10⁻⁹", "? 10??"])
+def test_a_score_that_jmh_rounds_away_is_named(score: str) -> None:
+    """That of the benchmark before it is none of the last one."""
+    lines = f"Bench.cold  avgt  5  0.002 ± 0.001  s/op\nBench.warm  avgt  5  {score}  s/op\n"
+    with pytest.raises(MissedExtractError) as missed:
+        extracted(parse_extract("jmh-time")[0].extract, role_of(lines))
+    assert f"'{score}' is a figure that is rounded" in missed.value.reason
+    assert "-tu ns" in missed.value.remedy
+
+
+FIO = "job{0}: (groupid=0, jobs=1): err= 0: pid={0}\n  read: IOPS=1000, BW=3950KiB/s\n"
+
+
+def test_a_sum_over_an_output_of_which_a_part_was_dropped_is_refused() -> None:
+    head, tail = FIO.format(1), FIO.format(64)
+    iops = parse_extract("fio")[0].extract
+    whole = RoleRecord(name="target", stdout=Output(head=head, tail=tail))
+    assert extracted(iops, whole) == 2000
+    cut = RoleRecord(name="target", stdout=Output(head=head, tail=tail, dropped=4777))
+    with pytest.raises(MissedExtractError) as missed:
+        extracted(iops, cut)
+    assert missed.value.reason == "it is a sum, and 4,777 bytes of the output were dropped"
+    assert "--group_reporting" in missed.value.remedy
 
 
 @pytest.mark.parametrize("tool", tools())

@@ -84,10 +84,10 @@ def test_a_worker_without_a_cpu_is_no_bottleneck(plan: Plan) -> None:
     (claim,) = (one for one in plan.study.claims if one.id == "sequential-part-limits")
     alone = msgspec.structs.replace(plan.study, claims=(claim,))
     verdicts = [one.verdict for one in judge_claims(alone, column_samples(values, levels))]
-    assert verdicts == ["refuted"]
+    assert set(verdicts) == {"refuted"}, "with 2 CPUs and with 4"
     figures["engine_cpu_share"] = 0.98
     verdicts = [one.verdict for one in judge_claims(alone, column_samples(values, levels))]
-    assert verdicts == ["supported"]
+    assert set(verdicts) == {"supported"}
 
 
 # -- a tiny version, whole --------------------------------------------------------------------

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from concurve.definition.study import Study
 
 #: The tools of ``definition/known_outputs.toml``, written here so that no verb waits for that file.
-TOOLS = ("hyperfine", "pgbench", "redis-benchmark", "wrk", "sysbench", "fio", "k6", "ab", "hey",
-         "oha", "h2load", "vegeta", "memtier_benchmark", "ycsb", "iperf3", "jmh", "jmh-time",
-         "criterion", "google-benchmark")  # fmt: skip
+TOOLS = ("hyperfine", "pgbench", "redis-benchmark", "wrk", "sysbench", "sysbench-fileio", "fio",
+         "k6", "ab", "hey", "oha", "h2load", "vegeta", "memtier_benchmark", "ycsb", "iperf3", "jmh",
+         "jmh-time", "criterion", "google-benchmark")  # fmt: skip
 
 HELP = """Measure a command over all combinations of its parameters' levels.
 
@@ -258,6 +258,7 @@ def _refuse_one_word(parameters: Sequence[tuple[str, str]]) -> None:
         StudyError: a name holds a ``=``, or an option stands where levels are expected.
     """
     from concurve.errors import StudyError
+    from concurve.terms import split_levels
 
     options_of_sweep = {"--", *(text for item in verb.params for text in item.opts)}
     for name, levels in parameters:
@@ -266,7 +267,10 @@ def _refuse_one_word(parameters: Sequence[tuple[str, str]]) -> None:
                 f"-P {name}: a parameter and its levels are two words",
                 f"-P {name.replace('=', ' ', 1)}",
             )
-        if levels in options_of_sweep:
+        items = split_levels(levels)
+        # Levels may be options of the program: --cpus=4,--cpus=8.
+        are_options = len(items) > 1 and all(item.startswith("-") for item in items)
+        if levels.partition("=")[0] in options_of_sweep and not are_options:
             raise StudyError(
                 f"-P {name}: {levels} stands where its levels are expected", f"-P {name} 1,2,4"
             )
@@ -291,7 +295,10 @@ def _refuse_words_apart(
     remedy = f"-- {' '.join(command)}, if all of that is the command"
     if parameters:
         name, levels = parameters[-1]
-        apart = f"levels are separated by commas: -P {name} {','.join((levels, *before))}"
+        # Each word may end with a comma of its own: 1, 2, 4.
+        items = [word.strip(",") for word in (levels, *before)]
+        together = ",".join(filter(None, items))
+        apart = f"levels are separated by commas, without blanks: -P {name} {together}"
         remedy = f"{apart}; or {remedy}"
     raise StudyError(
         f"{' '.join(before)}: no option of concurve, and the command stands after --", remedy
@@ -321,11 +328,17 @@ def _tell_of_texts(parameters: Sequence[tuple[str, str]], cpus: str | None, is_h
     what is one level here although it is written as several: ``50%,100%`` on one CPU."""
     from concurve.cli.showing import note, note_fallen
     from concurve.definition.levels import several_meant
+    from concurve.terms import split_levels
 
     for name, levels in parameters:
-        meant = several_meant(levels)
-        if meant and f"{{{name}}}" not in (cpus or ""):
-            note(f"note: -P {name} {levels!r} is a single level; several are written {meant}")
+        items = [item.strip() for item in split_levels(levels)]
+        ranges = {item: meant for item in items if (meant := several_meant(item))}
+        if ranges and f"{{{name}}}" not in (cpus or ""):
+            single = "is a single level" if len(ranges) == 1 else "are single levels"
+            note(
+                f"note: -P {name} {', '.join(map(repr, ranges))} {single}; several are written "
+                f"{', '.join(ranges.values())}"
+            )
         if is_here:
             note_fallen(f"-P {name}", levels)
 

@@ -3,6 +3,7 @@ one that runs already, or one elsewhere."""
 
 from __future__ import annotations
 
+import re
 import shlex
 
 import msgspec
@@ -15,6 +16,9 @@ from concurve.errors import StudyError
 
 #: The name of the role.
 NAME = "server"
+
+#: How an address begins. In ``DATABASE_URL=postgres://… ./serve`` one stands within a command.
+_SCHEME = re.compile(r"[A-Za-z{][\w+.{}-]*://")
 
 
 class Beside(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +33,7 @@ class Beside(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_address(self) -> bool:
         """Is the server given by its address?"""
-        return self.server is not None and "://" in self.server.split(" ", 1)[0]
+        return self.server is not None and _SCHEME.match(self.server) is not None
 
 
 def beside_role(given: Beside, name: str = NAME) -> Role | None:

@@ -125,8 +125,17 @@ def tool_of(command: Sequence[str]) -> str | None:
     shell (``sh -c "… | vegeta report"``) the one whose output comes last."""
     words = last_started(command)
     program = PurePath(words[0]).name if words else ""
-    named = ((name, entry.get("programs", [name])) for name, entry in _table().items())
-    return next((name for name, programs in named if program in programs), None)
+    tests = {word.removeprefix("--test=") for word in words[1:]}
+    return next(
+        (
+            name
+            for name, entry in _table().items()
+            if program in entry.get("programs", [name])
+            and ("only" not in entry or tests & set(entry["only"]))
+            and not tests & set(entry.get("never", []))
+        ),
+        None,
+    )
 
 
 def is_of_tool(extract: Extract, tool: str) -> bool:

@@ -23,7 +23,9 @@ _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([*+])(\d+(?:\.\d+)?))?")
 _OTHER_RANGE = re.compile(r"(\d+)\s*(?:-|–|:|\.{3,}|to)\s*(\d+)")
 _CHOSEN = re.compile(rf"({_NUMBER})\.\.(?:(\d+(?:\.\d+)?)x)?")
-_LIKE_A_RANGE = re.compile(rf"{_NUMBER}\.\.[\d*+x-][\d.*+x-]*")
+#: How a range begins, and what is a mistake in one; ``4 ../data`` holds a path.
+_BEGINS_RANGE = re.compile(rf"{_NUMBER}%?\s*\.\.(?!\.*/)")
+_BLANKS_IN_RANGE = re.compile(r"\s*(\.\.|[*+])\s*")
 _PERCENT = re.compile(r"(-?\d+(?:\.\d+)?)%")
 _INTEGER = re.compile(r"-?\d+")
 _DECIMAL = re.compile(r"-?\d+\.\d+(?:[eE][+-]?\d+)?")
@@ -127,6 +129,7 @@ def _origins(items: Sequence[Level], cpus: int, where: str) -> dict[Level, list[
         raise StudyError(f"{where}: no levels", EXAMPLE)
     origins: dict[Level, list[Level]] = {}
     by_text: dict[str, Level] = {}
+    items = [_without_blanks(item) for item in items]
     are_texts = any(isinstance(item, str) and _is_rewritten(item) for item in items)
     for item in items:
         is_fixed = not _follows_cpus(item)
@@ -140,6 +143,13 @@ def _origins(items: Sequence[Level], cpus: int, where: str) -> dict[Level, list[
             if len(origins) > LEVELS_MAX:
                 raise StudyError(f"{where}: more than {LEVELS_MAX} levels", "a wider step")
     return origins
+
+
+def _without_blanks(item: Level) -> Level:
+    """``1 .. 64 * 2`` as ``1..64*2``; whatever is no range as it stands."""
+    if isinstance(item, str) and _BEGINS_RANGE.match(item):
+        return _BLANKS_IN_RANGE.sub(r"\1", item)
+    return item
 
 
 def _follows_cpus(item: Level) -> bool:
@@ -168,9 +178,17 @@ def _expand(item: Level, cpus: int, where: str, are_texts: bool) -> list[Level]:
         return _chosen(Decimal(match[1]), Decimal(match[2] or _BEYOND), cpus, item, where)
     if match := _RANGE.fullmatch(item):
         return _range(Decimal(match[1]), Decimal(match[2]), match[3] or "+", match[4], item, where)
-    if _LIKE_A_RANGE.fullmatch(item):
-        raise StudyError(f"{where}: {item!r} is no range", EXAMPLE)
+    if _BEGINS_RANGE.match(item):
+        raise StudyError(f"{where}: {item!r} is no range", _range_meant(item))
     return [item if are_texts else _scalar(item)]
+
+
+def _range_meant(item: str) -> str:
+    """What to write in place of a range that is none."""
+    if "%" in item:
+        return "one share after the other: 50%,100%,200%; or 1..2x, up to twice the CPUs"
+    small = item.lower()
+    return small if _CHOSEN.fullmatch(small) else several_meant(item) or EXAMPLE
 
 
 def _chosen(first: Decimal, times: Decimal, cpus: int, item: str, where: str) -> list[Level]:

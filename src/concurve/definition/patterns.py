@@ -28,6 +28,9 @@ _MEMORY_BYTES = 16 << 20
 #: looks at the whole rest are not.
 SEARCH_SECONDS = 5.0
 
+#: Groups whose names begin so hold the unit that a program chose for its number.
+UNIT = "unit"
+
 #: What RE2 calls the things that users of other dialects miss.
 _MISSING = {
     "invalid perl operator": "RE2 has no look-around: write the text around the group",

@@ -56,10 +56,17 @@ _STARTERS = {
         "-i --interleave -p --preferred -P --preferred-many -m --membind -N --cpunodebind "
         "-C --physcpubind -w --weighted-interleave"
     ),
-    ("perf", "record"): _starter("-e --event -o --output -F --freq -c --count -C --cpu"),
+    ("perf", "record"): _starter(
+        "-e --event -o --output -F --freq -c --count -C --cpu --call-graph -p --pid -t --tid "
+        "-u --uid -r --realtime -m --mmap-pages --mmap-flush -G --cgroup --filter -D --delay "
+        "-j --branch-filter -k --clockid --proc-map-timeout --max-size --switch-max-files "
+        "--affinity --control"
+    ),
     ("perf", "stat"): _starter(
         "-e --event -o --output -x --field-separator -r --repeat -C --cpu -I --interval-print "
-        "-D --delay -M --metrics"
+        "-D --delay -M --metrics -p --pid -t --tid -G --cgroup --for-each-cgroup --filter "
+        "--timeout --interval-count --log-fd --pre --post --cputype --td-level --control "
+        "-b --bpf-prog"
     ),
     ("podman", "exec"): _OF_CONTAINERS,
     ("podman", "container", "exec"): _OF_CONTAINERS,

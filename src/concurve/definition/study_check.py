@@ -13,7 +13,7 @@ from concurve.definition.inventory import ANY, EACH, HOST_PREFIX, host_names, is
 from concurve.definition.level_parts import check_lists, check_parts, part_names
 from concurve.definition.measured import MEASURED
 from concurve.definition.origins import Origins
-from concurve.definition.patterns import compiled
+from concurve.definition.patterns import UNIT, compiled
 from concurve.definition.study import (
     BUILT_IN,
     EFFORTS,
@@ -29,6 +29,7 @@ from concurve.definition.study import (
     unused_factors,
 )
 from concurve.definition.templates import NAME, check_placeholders, placeholders
+from concurve.definition.units import base_unit
 from concurve.errors import StudyError
 from concurve.terms import Level
 from concurve.words import meant
@@ -241,13 +242,21 @@ def _check_extracts(study: Study, where: Origins) -> None:
     for extract in study.extracts:
         place = _extract_place(extract, where)
         try:
-            groups = compiled(extract.pattern).groups
+            expression = compiled(extract.pattern)
         except StudyError as error:
             raise StudyError(f"{place}: {error.what}", error.remedy) from error
-        if groups < 1:
+        units = sum(name.startswith(UNIT) for name in expression.groupindex)
+        if expression.groups - units < 1:
             raise StudyError(
-                f"{place}: '{extract.pattern}' has no group",
+                f"{place}: '{extract.pattern}' has no group for the figure",
                 r"parentheses around the figure: 'took (\d+) ms'",
+            )
+        base = base_unit(extract.unit)
+        if units and base != extract.unit:
+            raise StudyError(
+                f"{place}: the group {UNIT} of its pattern converts the figure to {base}, and its "
+                f"unit says {extract.unit}",
+                f"{base} as its unit; or no group {UNIT}, if it is printed in {extract.unit} alone",
             )
 
 

@@ -216,6 +216,12 @@ def _indicators(
 
 def _named_primary(text: str, extracted: Sequence[Indicator]) -> Indicator:
     name, better = parse_named_direction(text)
+    bare, colon, word = name.rpartition(":")
+    if colon and better == "neither":
+        raise StudyError(
+            f"--primary {text!r}: {word!r} is no direction: higher, lower",
+            f"--primary {bare}:higher where more is better, or --primary {bare}:lower",
+        )
     measured = MEASURED.get(name)
     known = next((item for item in extracted if item.name == name), None)
     if known is None and measured is not None:

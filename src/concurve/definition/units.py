@@ -14,6 +14,7 @@ from concurve.words import quantity as format_quantity
 from concurve.words import share as format_share
 
 __all__ = [
+    "base_unit",
     "format_count",
     "format_duration",
     "format_quantity",
@@ -45,8 +46,13 @@ _RATE_NAME = re.compile(
     r"per_(second|worker|sec|minute|s)\b|_rate\b|\brate\b|throughput|^([trq]ps|iops)$"
 )
 _RATE_UNIT = re.compile(
-    r"/\s*(s|sec|second|ms|min|minute|h)$|\bper (second|sec|minute)$"
-    r"|^(Hz|[kKMG]?[bB]ps|[trq]ps|QPS|TPS|IOPS)$"
+    r"/\s*(s|secs?|seconds?|[muµn]s|[mun]sec|mins?|minutes?|h|hours?)$"
+    r"|\bper (second|sec|minute|hour)$"
+    r"|^(Hz|[kKMGT]?([bB]ps|[trqfp]ps|[TRQFP]PS|iops|IOPS)|[kKMGT](ops|OPS))$"
+)
+#: A prefix of 1000 or of 1024 before what is counted, or alone.
+_SCALED = re.compile(
+    r"^[kKMGT]i?(?=([bB]|[bB]its?|[bB]ytes?|[a-z]ps|[A-Z]PS|i?ops?|I?OPS|req|reqs|requests)?$)"
 )
 _RATE_WORDS = {"rps", "qps", "tps", "iops", "ips", "bps", "hz"}
 
@@ -193,6 +199,19 @@ def in_base_unit(unit: str) -> float | None:
     return None if slash else _PREFIXES.get(unit.removesuffix("B"))
 
 
+def base_unit(unit: str) -> str:
+    """The unit of a figure that :func:`in_base_unit` converted, where this one is said: of ``ms``
+    ``s``, of ``MB/s`` ``B/s``, of ``ops/ms`` ``ops/s``. A base unit is its own."""
+    count, slash, time = unit.partition("/")
+    if not slash:
+        seconds = _SECONDS_OF_UNITS.get(unit, 1.0)
+        return "s" if seconds != 1 else _SCALED.sub("", unit) or ("1" if unit else "")
+    if time not in _SECONDS_OF_UNITS:
+        return f"{base_unit(count)}/{time}"
+    base = time if _SECONDS_OF_UNITS[time] == 1 else "s"
+    return f"{_SCALED.sub('', count) or '1'}/{base}"
+
+
 def is_time_unit(unit: str) -> bool:
     """Does :func:`in_base_unit` give seconds for this unit, such as ``ms`` and ``ns/op``?"""
     time, slash, work = unit.partition("/")
@@ -226,9 +245,9 @@ def parse_share(text: str, where: str) -> float:
     Raises:
         StudyError: not a share between 0 and 1.
     """
-    number, percent, _ = text.strip().partition("%")
+    number, percent, behind = text.strip().partition("%")
     try:
-        share = float(number) / (100 if percent else 1)
+        share = math.nan if behind else float(number) / (100 if percent else 1)
     except ValueError:
         share = math.nan
     if not 0 <= share < 1:

@@ -218,7 +218,8 @@ class Judge:
     def _missed(self, cell: Cell, record: TrialRecord, missed: MissedExtractError) -> Judgement:
         name, pattern = missed.extract.name, missed.extract.pattern
         role = missed.extract.role or self.plan.study.target
-        detail = f"figure {name}: '{pattern}' matched no number in the output of role {role}"
+        gave = "gives no figure of" if missed.reason else "matched no number in"
+        detail = f"figure {name}: '{pattern}' {gave} the output of role {role}"
         if missed.reason:
             detail += f": {missed.reason}"
         detail = "; ".join([detail, *hooks_said(record).values()])
@@ -233,6 +234,8 @@ class Judge:
     def _other_pattern(self, missed: MissedExtractError) -> str:
         """What to write in place of a pattern that does not match: the tool by its name, if its
         output is known and is not asked for so already."""
+        if missed.remedy:
+            return missed.remedy
         if missed.reason:
             return "a pattern with one group around the figure, in the dialect of RE2"
         name = missed.extract.role or self.plan.study.target

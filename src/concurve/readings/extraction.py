@@ -1,21 +1,24 @@
 """Record → a figure that a program printed.
 
-The number is group 1 of a pattern, or its group ``value``; a group ``unit`` holds the unit that the
-program chose, and the figure is converted to the base unit (seconds, bytes, 1/s).
+The number is the first group of a pattern that is no unit, or its group ``value``, or its group
+``decimal``, in which a comma is a decimal point; elsewhere commas divide thousands. A group
+``unit`` holds the unit that the program chose, and the figure is converted to the base unit
+(seconds, bytes, 1/s).
 """
 
 from __future__ import annotations
 
 import math
 import re
+import string
 from difflib import SequenceMatcher
 from typing import Any
 
-from concurve.definition.patterns import SEARCH_SECONDS, matches
+from concurve.definition.patterns import SEARCH_SECONDS, UNIT, matches
 from concurve.definition.study import Extract
 from concurve.definition.units import in_base_unit
 from concurve.errors import StudyError
-from concurve.wire.record import RoleRecord
+from concurve.wire.record import Output, RoleRecord
 
 #: So much of a line is quoted.
 _LINE_CHARS = 120
@@ -30,16 +33,46 @@ _NEAR = 0.7
 _NOT_LITERAL = re.compile(r"\(\?[^()]*\)|\([^()]*\)|\[[^\]]*\]|\\.|\{[^}]*\}")
 _LITERAL = re.compile(r"[^\W\d_][^\W\d]+")
 
+#: Groups whose names begin so hold the number.
+_NUMBERS = ("value", "decimal")
+
+#: Numbers whose commas can divide thousands, lakhs too. Of ``0,145`` and ``1234,567`` none can;
+#: ``1,234`` is what tools print for a thousand and more.
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{2,3})*,\d{3}(\.\d*)?([eE][-+]?\d+)?")
+
+#: With these JMH begins a score that it rounded to a power of ten, the second where the locale has
+#: no such sign.
+_ROUNDED = ("≈ 1", "? 1")
+
+#: What of these stands at a gap of the output may be a part of a longer number or unit.
+_OF_WORDS = f"{string.ascii_letters}{string.digits}µ.,+-"
+
+#: What to do where a part of the output was dropped.
+_PRINT_LESS = (
+    "less output (fio: --group_reporting), so that nothing is dropped: of a long output only the "
+    "first and the last part are kept"
+)
+
 
 class MissedExtractError(Exception):
-    """A pattern matched no number in a trial's ``output``. ``reason`` says why if it is not
-    that."""
+    """A pattern matched no number in a trial's ``output``. ``reason`` says why there is no figure
+    if it is not that alone, ``remedy`` what helps."""
 
-    def __init__(self, extract: Extract, output: str, reason: str = "") -> None:
+    def __init__(self, extract: Extract, output: str, reason: str = "", remedy: str = "") -> None:
         self.extract = extract
         self.output = output
         self.reason = reason
+        self.remedy = remedy
         super().__init__(extract.name)
+
+
+class _UnreadError(Exception):
+    """Why what a pattern found is no figure, and what helps."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        self.reason = reason
+        self.remedy = remedy
+        super().__init__(reason)
 
 
 def extracted(extract: Extract, role: RoleRecord) -> float:
@@ -47,24 +80,25 @@ def extracted(extract: Extract, role: RoleRecord) -> float:
     matches.
 
     Raises:
-        MissedExtractError: no match, no finite number, or the search took too long.
+        MissedExtractError: no match, no finite number, a number or a unit that cannot be read, a
+            sum over an output of which a part was dropped, or the search took too long.
     """
-    reason = ""
+    reason = remedy = ""
     try:
         for output in (role.stdout, role.stderr):
-            # An empty group is no figure: (.*) also matches the empty text at the end.
-            found = [match for match in matches(extract.pattern, output.text()) if _number(match)]
-            if found:
-                figure = _figure(extract, found)
-                if figure is not None:
-                    return figure
-                break
+            if found := _found(extract.pattern, output):
+                return _figure(extract, found, output.dropped)
+        if dropped := role.stdout.dropped + role.stderr.dropped:
+            reason = f"{dropped:,} bytes of it were dropped, and it may have stood in them"
+            remedy = _PRINT_LESS
+    except _UnreadError as unread:
+        reason, remedy = unread.reason, unread.remedy
     except TimeoutError:
         reason = f"the search took more than {SEARCH_SECONDS:g} s: a pattern that matches less"
     except StudyError as error:  # a run of a version with another dialect
         reason = error.what
     text = role.stdout.text().strip() or role.stderr.text().strip()
-    raise MissedExtractError(extract, text, reason)
+    raise MissedExtractError(extract, text, reason, remedy)
 
 
 def shown_lines(pattern: str, output: str) -> str:
@@ -96,10 +130,10 @@ def printed_line(extract: Extract, role: RoleRecord) -> str:
     found = ""
     try:
         for output in (role.stdout, role.stderr):
-            text = output.text()
-            for match in matches(extract.pattern, text):
-                if _number(match) and _value(match):
-                    found = text[text.rfind("\n", 0, match.end()) + 1 :].partition("\n")[0]
+            for match in filter(_is_above_zero, _found(extract.pattern, output)):
+                # A match may end lines behind its number.
+                text, end = match.string, match.end(_number_group(match))
+                found = text[text.rfind("\n", 0, end) + 1 :].partition("\n")[0]
             if found:
                 break
     except (TimeoutError, StudyError):
@@ -107,27 +141,101 @@ def printed_line(extract: Extract, role: RoleRecord) -> str:
     return found.strip()[:_LINE_CHARS]
 
 
-def _figure(extract: Extract, found: list[Any]) -> float | None:
+def _found(pattern: str, output: Output) -> list[Any]:
+    """The matches that have a number. An empty group is no figure: ``(.*)`` also matches the empty
+    text at the end."""
+    found = (match for text in _texts(output) for match in matches(pattern, text))
+    return [match for match in found if _number(match)]
+
+
+def _texts(output: Output) -> tuple[str, ...]:
+    """What was kept of an output: its head and its tail apart, without the words that the gap
+    between them cuts, so that no figure begins in one and ends in the other."""
+    if not output.dropped:
+        return (output.text(),)
+    return output.head.rstrip(_OF_WORDS), output.tail.lstrip(_OF_WORDS)
+
+
+def _figure(extract: Extract, found: list[Any], dropped: int) -> float:
+    """The figure of some matches in an output of which so many bytes were dropped.
+
+    Raises:
+        _UnreadError: it cannot be read, or it is a sum some of whose parts may have been dropped.
+    """
     if extract.combine == "last":
         return _value(found[-1])
-    values = [_value(match) for match in found]
-    return None if None in values else math.fsum(value for value in values if value is not None)
+    if dropped:
+        raise _UnreadError(
+            f"it is a sum, and {dropped:,} bytes of the output were dropped", _PRINT_LESS
+        )
+    return math.fsum(map(_value, found))
 
 
-def _value(match: Any) -> float | None:
-    """The number of a match in its base unit; ``None`` if it is no finite number."""
+def _is_above_zero(match: Any) -> bool:
     try:
-        figure = float(_number(match).replace(",", ""))
-    except ValueError:
-        return None
-    factor = in_base_unit(_named(match, "unit"))
-    if factor is None or not math.isfinite(figure * factor):
-        return None
+        return _value(match) > 0
+    except _UnreadError:
+        return False
+
+
+def _value(match: Any) -> float:
+    """The number of a match in its base unit.
+
+    Raises:
+        _UnreadError: it is no finite number, or its unit is not known.
+    """
+    figure, unit = _parsed(match), _named(match, UNIT)
+    factor = in_base_unit(unit)
+    if factor is None:
+        raise _UnreadError(
+            f"the unit {unit!r} is not known",
+            "a group named unit that holds ns, µs, ms, s, min, h, B, KiB, MB, k, M, ops/ms, ns/op",
+        )
+    if not math.isfinite(figure * factor):
+        raise _UnreadError(f"{_number(match)!r} is not finite", "a group around a finite number")
     return figure * factor
 
 
+def _parsed(match: Any) -> float:
+    """The number of a match as it stands there.
+
+    Raises:
+        _UnreadError: it is none, or it is not known what its comma means.
+    """
+    text = _number(match).strip().rstrip(",")
+    if text.startswith(_ROUNDED):
+        raise _UnreadError(
+            f"{text!r} is a figure that is rounded to a power of ten",
+            "a unit in which it is larger (JMH: -tu ns for times, -tu s for rates)",
+        )
+    if _named(match, "decimal"):
+        text = text.replace(",", ".")
+    elif _THOUSANDS.fullmatch(text):
+        text = text.replace(",", "")
+    elif "," in text:
+        raise _UnreadError(
+            f"the comma of {text!r} divides no thousands",
+            "a decimal comma is read in a group of that name, (?P<decimal>[0-9,]+); with LC_ALL=C "
+            "(--env LC_ALL=C) most programs print a point",
+        )
+    try:
+        return float(text)
+    except ValueError:
+        raise _UnreadError(f"{text!r} is no number", "a group around the number alone") from None
+
+
 def _number(match: Any) -> str:
-    return _named(match, "value") or match[1] or ""
+    return match[_number_group(match)] or ""
+
+
+def _number_group(match: Any) -> int:
+    """The group that holds the number: by its name, else the first one that is no unit."""
+    named = match.re.groupindex
+    for name, group in named.items():
+        if name.startswith(_NUMBERS) and match[group]:
+            return int(group)
+    units = {group for name, group in named.items() if name.startswith(UNIT)}
+    return next((group for group in range(1, match.re.groups + 1) if group not in units), 1)
 
 
 def _named(match: Any, begin: str) -> str:

@@ -104,10 +104,10 @@ def _extract(extract: Extract, role: RoleRecord | None, result: Measures) -> Non
     result.units[extract.name] = extract.unit
     try:
         result.values[extract.name] = extracted(extract, role)
-    except MissedExtractError:
+    except MissedExtractError as missed:
         if not extract.optional:
             raise
-        result.absent[extract.name] = "the output does not have it"
+        result.absent[extract.name] = missed.reason or "the output does not have it"
 
 
 def _role_figures(role: RoleRecord, prefix: str, result: Measures) -> None:
