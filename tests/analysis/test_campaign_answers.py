@@ -164,7 +164,7 @@ def test_where_it_cannot_be_told() -> None:
 
     first, hangs = said(MODE, run_of(seconds, clients=(1, 8)))
     assert first.startswith(
-        "Use processes: best by wall time in 1 of 2 settings; in the others they cannot be told "
+        "Use processes: best by wall time in 1 of 2 settings; in the other they cannot be told "
         "apart. At most it is "
     )
     assert first.endswith("] as good as threads (clients=8).")

@@ -164,7 +164,8 @@ def _not_told(left: int, doubted: int) -> str:
     """In how many settings no level is told from the others, beside those that are in doubt."""
     if left == doubted:
         return ""
-    which = str(left - doubted) if doubted else "the others"
+    alone = "the other" if left == 1 else "the others"
+    which = str(left - doubted) if doubted else alone
     return f"; in {which} they cannot be told apart"
 
 
