@@ -7,6 +7,7 @@ import errno
 import os
 import secrets
 from pathlib import Path
+from shlex import quote
 from typing import Literal
 
 from concurve.analysis.run import findings_of, trial_findings_of
@@ -64,7 +65,7 @@ def check_writable(path: Path) -> None:
     if path.exists() and not path.is_file():  # a rename would replace the device or the pipe
         raise ConcurveError(f"{path} is no regular file", "the name of a file")
     if not folder.is_dir():
-        raise ConcurveError(f"the folder {folder} does not exist", f"mkdir -p {folder}")
+        raise ConcurveError(f"the folder {folder} does not exist", f"mkdir -p {quote(str(folder))}")
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
         raise ConcurveError(f"{path} cannot be written", "a place you may write to")
 

@@ -183,6 +183,12 @@ def test_verbs_on_a_stored_run(measured: tuple[Lab, str]) -> None:
         done = lab.run("report", run, "-o", file)
         assert (done.returncode, done.stdout.strip()) == (0, file)
         assert (lab.folder / file).stat().st_size > 500
+    twice = lab.run("report", run, "-o", "a.md", "--export-markdown", "b.md")
+    assert twice.returncode == 2 and "a.md and b.md are both markdown" in twice.stderr
+    assert not (lab.folder / "a.md").exists()
+    assert lab.run("export", run, "-o", "cells.csv").returncode == 0
+    cells = (lab.folder / "cells.csv").read_text()
+    assert cells == lab.run("export", run, "--format", "csv").stdout, "by the ending"
     again = lab.run("resume", run)
     assert again.returncode == 0, "a complete run has nothing to do"
     assert lab.run("runs").stdout == listed.stdout

@@ -15,6 +15,7 @@ from concurve.cli import main
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.study import Role, Rules, Study
 from concurve.errors import ConcurveError, RunError, StudyError
+from concurve.cli.confirming import Confirming
 from concurve.explain.confirmation import confirm_run
 from concurve.explain.experiments import (
     AS_IS,
@@ -488,6 +489,15 @@ def test_a_dry_run_says_what_would_be_run(
     assert len(store.runs()) == runs
 
 
+def test_the_command_of_a_confirmation_names_the_run_that_it_confirms() -> None:
+    """``last`` is the confirmation itself when it is repeated."""
+    asked = Confirming("threads=4", None, dry_run=False, seed=None, db="my store.db")
+    said = asked.again("20261129-1", 7)
+    assert said == (
+        "concurve explain 20261129-1 --confirm --seed 7 --at threads=4 --db 'my store.db'"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -495,6 +505,7 @@ def test_a_dry_run_says_what_would_be_run(
         (["--dry-run"], "--dry-run says how to confirm a cause"),
         (["--confirm", "--at", "threads=9"], "--at 'threads=9': not a factor with one of its"),
         (["--confirm", "--budget", "soon"], "--budget"),
+        (["--confirm", "--dry-run", "--json"], "--dry-run prints what would be run, and no JSON"),
     ],
 )
 def test_what_cannot_be_confirmed_as_asked_is_refused(

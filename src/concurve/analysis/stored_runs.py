@@ -19,6 +19,7 @@ from concurve.findings.comparison import Comparison
 from concurve.findings.history import History
 from concurve.findings.run import TrialFindings
 from concurve.store import Store
+from concurve.store.store import LAST
 from concurve.terms import joined_levels, split_levels
 
 
@@ -75,23 +76,24 @@ def _only_factor(run: TrialFindings, name: str, *, is_chosen: bool) -> str:
     Raises:
         ComparisonError: there is more to choose from, or nothing to compare.
     """
+    shown = name if name == LAST else run.run.id  # a study's name, in another store, is another's
     varied = [item for item in run.factors if len(item.levels) > 1]
     if len(varied) == 1 and (is_chosen or len(varied[0].levels) == 2):
         return varied[0].name
     if not varied:
         raise ComparisonError(
             f"run {run.run.id} has one setting, so nothing inside it is compared",
-            f"another run beside it: concurve compare {name} RUN",
+            f"another run beside it: concurve compare {shown} RUN",
         )
     levels = words.listed([f"{item.name} ({len(item.levels)} levels)" for item in varied])
     commands = (
-        f"concurve compare {name} --factor {shlex.quote(item.name)} --levels "
+        f"concurve compare {shown} --factor {shlex.quote(item.name)} --levels "
         + shlex.quote(joined_levels(item.levels))
         for item in varied
     )
     raise ComparisonError(
         f"run {run.run.id} varies {levels}: which of them are compared?",
-        f"{'; or '.join(commands)}; or another run: concurve compare {name} RUN",
+        f"{'; or '.join(commands)}; or another run: concurve compare {shown} RUN",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ from concurve.host.machine import allowed_cpus
 from concurve.host.preloading import why_not_preloaded
 from concurve.measuring import flight_recorder, packaged
 from concurve.measuring.folder import inside
-from concurve.measuring.heads import again_line, draw_seed, new_head
+from concurve.measuring.heads import draw_seed, new_head
 from concurve.measuring.laboratory import Runner
 from concurve.report.progress import Progress
 from concurve.stats.moments import mean
@@ -41,12 +42,19 @@ BUDGET = "10m"
 
 
 class Confirming(NamedTuple):
-    """What the options say: the cell, the time, whether nothing is run, and the seed."""
+    """What the options say: the cell, the time, whether nothing is run, the seed, and the store."""
 
     at: str | None
     budget: str | None
     dry_run: bool
     seed: int | None
+    db: str | None
+
+    def again(self, run: str, seed: int) -> str:
+        """The command that confirms the cause of this run again: ``last`` is another one then."""
+        given = {"--at": self.at, "--budget": self.budget, "--db": self.db}
+        words = [word for name, text in given.items() if text for word in (name, text)]
+        return shlex.join(["concurve", "explain", run, "--confirm", "--seed", str(seed), *words])
 
 
 def confirm_cause(store: Store, row: RunRow, asked: Confirming) -> str | None:
@@ -80,7 +88,7 @@ def confirm_cause(store: Store, row: RunRow, asked: Confirming) -> str | None:
             _print_plan(made, head, seed, store)
         return None
     with inside(head.folder, f"run {head.id}"):
-        new = new_head(made.study, head.effort, seed, again_line(seed))
+        new = new_head(made.study, head.effort, seed, asked.again(head.id, seed))
         new = msgspec.structs.replace(new, confirms=made.confirms)
         Runner(new, store, LocalEngine(), Progress(sys.stderr, reword=with_store)).start()
     return new.id

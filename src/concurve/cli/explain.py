@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from concurve.cli import options
+from concurve.errors import StudyError
 
 HELP = """Say for each cell of a run where its time goes, and what limits it.
 
@@ -77,12 +78,14 @@ def verb(
     from concurve.store import Store
     from concurve.store.run_head import decode_head
 
+    if json and dry_run:
+        raise StudyError("--dry-run prints what would be run, and no JSON", "one of the two")
     store = Store.existing(db)
     row = store.find_run(run)
     if confirm:
         from concurve.cli.confirming import Confirming, confirm_cause
 
-        made = confirm_cause(store, row, Confirming(at, budget, dry_run, seed))
+        made = confirm_cause(store, row, Confirming(at, budget, dry_run, seed, db))
         if made is None:
             return
         row = store.find_run(made)

@@ -31,13 +31,11 @@ markdown and html.
     "--format",
     "kind",
     type=click.Choice(["json", "csv", "trials", "hdr", "collapsed", "firefox", "markdown", "html"]),
-    default="json",
-    show_default=True,
-    help="What to write.",
+    help="What to write (default: by the ending of -o FILE, else json).",
 )
 @options.output
 @options.db
-def verb(run: str, kind: str, file: Path | None, db: str | None) -> None:
+def verb(run: str, kind: str | None, file: Path | None, db: str | None) -> None:
     """Write a run or a campaign as data."""
     from concurve import exports
     from concurve.analysis.run import trial_findings_of
@@ -47,6 +45,8 @@ def verb(run: str, kind: str, file: Path | None, db: str | None) -> None:
 
     if file is not None:
         exports.check_writable(file)
+    if kind is None:
+        kind = exports.FORMATS.get(file.suffix.lower(), "json") if file is not None else "json"
     store = Store.existing(db)
     campaign = store.find_campaign(run)
     if campaign is not None:

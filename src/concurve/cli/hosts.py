@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -118,7 +119,9 @@ def up(file: Path, dry_run: bool) -> None:
                     tell(f"{step.host}: {step.says}: done")
     except BaseException:
         if begun:
-            note(f"Ray may run on {listed(begun)} now: concurve hosts down {file} stops it")
+            note(
+                f"Ray may run on {listed(begun)} now: concurve hosts down {quote(str(file))} stops it"
+            )
         raise
 
 
@@ -160,7 +163,7 @@ def _refuse_busy(looks: Sequence[Step], file: Path) -> None:
         if not isinstance(found, HostError) and (who := found.strip()):
             raise BusyError(
                 f"host {step.host}: a measurement runs there: {who}",
-                f"wait until it is done; concurve hosts down {file} --force ends it: the trial "
+                f"wait until it is done; concurve hosts down {quote(str(file))} --force ends it: the trial "
                 "that runs is lost, and concurve resume goes on after it",
             )
 

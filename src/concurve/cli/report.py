@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
 
 from concurve.cli import options
+from concurve.errors import StudyError
 
 HELP = """Write the report of a stored run, or of a campaign by its id or name: HTML or Markdown, by
 the file's ending.
@@ -42,7 +44,13 @@ def verb(
     if file is not None or not asked:
         target = file or Path("report.html")
         exports.check_writable(target)
-        asked[exports.format_of(target)] = target
+        form = exports.format_of(target)
+        if (other := asked.get(form, target)) != target:
+            raise StudyError(
+                f"{target} and {other} are both {form}, and a report writes one file of a format",
+                f"-o {shlex.quote(str(target))} alone, or --export-{form} alone",
+            )
+        asked[form] = target
     store = Store.existing(db)
     campaign = store.find_campaign(run)
     written = (

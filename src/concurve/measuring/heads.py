@@ -198,7 +198,10 @@ def draw_seed() -> int:
 def again_line(seed: int) -> str:
     """The command line of this process, with the seed that it drew."""
     given = sys.argv[1:]
-    drawn = [] if "--seed" in given else ["--seed", str(seed)]
+    # What stands behind is the command of a user, who may have a seed of his own.
+    own = given[: given.index("--")] if "--" in given else given
+    is_given = any(word == "--seed" or word.startswith("--seed=") for word in own)
+    drawn = [] if is_given else ["--seed", str(seed)]
     return shlex.join(["concurve", *given[:1], *drawn, *given[1:]])
 
 

@@ -294,9 +294,10 @@ class Store(Database):
             raise StoreError(f"{len(found)} runs begin with {name!r}: {_newest(found)}", _LONGER)
         if named := [row for row in rows if row.study == name]:
             return self.run(named[-1].id)
-        if self.find_campaign(name) is not None:
+        if (campaign := self.find_campaign(name)) is not None:
             raise StoreError(
-                f"{name!r} is a campaign, not a run", f"concurve runs {name} lists its runs"
+                f"{name!r} is a campaign, not a run",
+                f"concurve runs {campaign.id} lists its runs",
             )
         if not rows:
             raise StoreError(
