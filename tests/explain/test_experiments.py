@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 from concurve.cli import main
+from concurve.cli.confirming import Confirming
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.study import Role, Rules, Study
 from concurve.errors import ConcurveError, RunError, StudyError
-from concurve.cli.confirming import Confirming
 from concurve.explain.confirmation import confirm_run
 from concurve.explain.experiments import (
     AS_IS,

@@ -163,8 +163,8 @@ def _refuse_busy(looks: Sequence[Step], file: Path) -> None:
         if not isinstance(found, HostError) and (who := found.strip()):
             raise BusyError(
                 f"host {step.host}: a measurement runs there: {who}",
-                f"wait until it is done; concurve hosts down {quote(str(file))} --force ends it: the trial "
-                "that runs is lost, and concurve resume goes on after it",
+                f"wait until it is done; concurve hosts down {quote(str(file))} --force ends it: "
+                "the trial that runs is lost, and concurve resume goes on after it",
             )
 
 
