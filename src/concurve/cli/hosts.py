@@ -119,9 +119,8 @@ def up(file: Path, dry_run: bool) -> None:
                     tell(f"{step.host}: {step.says}: done")
     except BaseException:
         if begun:
-            note(
-                f"Ray may run on {listed(begun)} now: concurve hosts down {quote(str(file))} stops it"
-            )
+            down = f"concurve hosts down {quote(str(file))}"
+            note(f"Ray may run on {listed(begun)} now: {down} stops it")
         raise
 
 
