@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from concurve.cli import VERBS, app, show
+from concurve.cli import VERBS, app, completing, show
 from concurve.cli.completion import SHELLS, script
 from concurve.definition import catalogue
 from concurve.measuring.heads import new_head
@@ -86,6 +86,12 @@ def test_where_no_run_can_be_read_none_is_offered(
     for path in (tmp_path / "missing.db", tmp_path):
         monkeypatch.setenv("CONCURVE_DB", str(path))
         assert completed("show", "") == ["last"]
+
+
+def test_a_store_that_cannot_be_reached_offers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONCURVE_DB", f"/{'x' * 300}/s.db")
+    context = click.Context(show.verb)
+    assert [item.value for item in completing.runs(context, show.verb.params[0], "")] == ["last"]
 
 
 def test_a_shell_without_a_script_is_refused_by_name() -> None:

@@ -241,6 +241,57 @@ def test_a_load_with_secrets_ends_with_the_signal_that_it_was_sent(number: signa
         assert load.wait(PATIENCE) == 128 + number
 
 
+def test_a_load_with_secrets_ends_with_its_reader(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    code = f"""if True:
+        import sys
+        from concurve.cli.load_hidden import load_hidden
+        from concurve.cli.streams import OutputError, take_over_streams
+        take_over_streams()
+        try:
+            load_hidden("sh", ["-c", "echo $$ >{pid}; while echo told; do sleep 0.05; done"])
+        except OutputError:
+            sys.exit(141)
+    """
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as load:
+        assert load.stdout is not None and load.stdout.readline() == "told\n"
+        load.stdout.close()
+        try:
+            assert load.wait(PATIENCE) == 141
+            assert not Path(f"/proc/{int(pid.read_text())}").exists()
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid.read_text()), signal.SIGKILL)
+
+
+def test_a_load_beside_an_attached_server_notices_that_nobody_reads() -> None:
+    code = """if True:
+        import sys
+        from concurve.cli import load, main
+        load._attached = lambda *_: print("figures") or 7
+        sys.argv = ["concurve", "load", "redis://127.0.0.1:1", "--attach", "1"]
+        main()
+    """
+
+    # What is written at once fails at once.
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+
+    def ended(stdout: int) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, stdout=stdout, stderr=subprocess.PIPE,
+            text=True, timeout=PATIENCE, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stderr
+
+    assert ended(subprocess.DEVNULL) == (7, "")
+    with nobody_reads() as output:
+        assert ended(output) == (141, "")
+    with Path("/dev/full").open("wb") as full:
+        code_of_full, said = ended(full.fileno())
+    assert code_of_full == 1
+    assert said.startswith("concurve: standard output cannot be written: No space left on device")
+
+
 def test_a_signal_while_a_load_with_secrets_is_started_is_not_lost() -> None:
     # Python calls these while it forks, and ignores what a handler raises there.
     code = """if True:

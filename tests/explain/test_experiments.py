@@ -39,6 +39,7 @@ from concurve.report.sections.confirmation import confirmation_document
 from concurve.report.sections.limits import explanation_document
 from concurve.report.terminal import lines
 from concurve.store import Store
+from concurve.store.rows import RunRow
 from concurve.store.run_head import RunHead, decode_head
 from concurve.wire.record import SiteRecord, SitesRecord, TrialRecord
 from concurve.wire.report import IndicatorLine
@@ -361,6 +362,19 @@ def test_a_lock_that_costs_is_confirmed_with_its_gain(store: Store) -> None:
     )
     assert (found.of, found.lock, found.holds) == (head.id, "table_mutex", 1.0)
     assert found.held_ns == pytest.approx(0.9e6)
+
+
+def test_experiments_that_cannot_be_read_leave_the_others(store: Store) -> None:
+    head = measured(store, locked)
+    tried(store, head, planned(store, head), locked)
+    name = f"{head.study.name}-confirm"
+    for id_, raw in (("of-a-newer-one", b'{"format": 999}'), ("no-head", b"{}")):
+        store.add_run(RunRow(id_, name, "2026-11-21T10:10:10", "complete", "", raw))
+    found = explain_run(store, store.find_run(head.id))
+    assert [it.result for it in found.confirmations] == ["confirmed"]
+    left = [note for note in found.notes if "of experiments is left out: " in note]
+    assert [note.split()[1] for note in left] == ["no-head", "of-a-newer-one"]
+    assert "run of-a-newer-one has format 999" in left[1]
 
 
 def test_a_lock_that_costs_nothing_is_not_confirmed(store: Store) -> None:

@@ -190,6 +190,26 @@ def test_json_is_changed_in_its_texts_alone() -> None:
     assert b"target!" not in known.hide_json(b"no JSON: target!")
 
 
+def test_printed_json_is_changed_in_all_its_texts_and_in_no_number() -> None:
+    known = Secrets({})
+    data = b'{"n": 1000, "said": "1000"}\n'
+    assert known.hide_printed_json(data) is data
+    for name, value in (("PIN", "1000"), ("WORD", "nabcd"), ("ODD", 'qu"o\\te')):
+        known.add(name, value)
+    given = {
+        "1000": [1000, 1000.5, -1000, "pin 1000", True, None], "name": "nabcd",
+        "said": 'a qu"o\\te', "line": "\nabcd", "é": "1000é",
+    }  # fmt: skip
+    for is_ascii in (True, False):
+        text = json.dumps(given, ensure_ascii=is_ascii, indent=2).encode()
+        assert json.loads(known.hide_printed_json(text)) == {
+            "{secret:PIN}": [1000, 1000.5, -1000, "pin {secret:PIN}", True, None],
+            "name": "{secret:WORD}", "said": "a {secret:ODD}", "line": "\nabcd", "é": "1000é",
+        }  # fmt: skip
+    assert known.hide_printed_json(b"no JSON: 1000 \xff") == b"no JSON: {secret:PIN} \xff"
+    assert b"nabcd" not in known.hide_printed_json(b'{"cut": "nabcd')
+
+
 def test_a_study_keeps_references_everywhere() -> None:
     known = Secrets({})
     study = small_study(url=("redis://:Pl4nt3d-1@a", "redis://:Pl4nt3d-2@b"), n=(1, 2))

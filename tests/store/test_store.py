@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -102,6 +103,55 @@ def test_a_store_to_read_is_there_already(tmp_path: Path) -> None:
     assert not place.parent.exists()
     Store(str(place)).close()
     assert Store.existing(str(place)).runs() == []
+
+
+def test_an_empty_database_is_no_store_to_read(tmp_path: Path) -> None:
+    place = tmp_path / "s.db"
+    place.touch()
+    with pytest.raises(StoreError, match=r"there is no store in .*s\.db"):
+        Store.existing(str(place))
+    assert place.stat().st_size == 0, "no table was made"
+    Store(str(place)).close()
+    assert Store.existing(str(place)).runs() == []
+
+
+@pytest.mark.postgresql
+def test_nor_is_one_of_a_server(postgres: Server) -> None:
+    url = postgres.database("foreign")
+    for _ in range(2):
+        with pytest.raises(StoreError, match="there is no store in postgresql://"):
+            Store.existing(url)
+    Store(url).close()
+    assert Store.existing(url).runs() == []
+
+
+def test_a_store_that_cannot_be_reached_is_not_called_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(StoreError, match="cannot be reached: File name too long") as refused:
+        Store.existing(str(tmp_path / ("x" * 300)))
+    assert "a store that you may read" in refused.value.remedy
+
+    def refuse(path: Path, **_: object) -> os.stat_result:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    # As of a folder that may not be entered, which root always may.
+    monkeypatch.setattr(Path, "stat", refuse)
+    with pytest.raises(StoreError, match="cannot be reached: Permission denied"):
+        Store.existing(str(tmp_path / "s.db"))
+
+
+def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    store = filled(str(tmp_path / "s.db"))
+    name = os.fsdecode(b"caf\xe9")
+    with pytest.raises(StoreError, match=r"'caf.udce9' is no text in UTF-8") as refused:
+        store.runs(name)
+    assert "concurve runs" in refused.value.remedy
+    with pytest.raises(StoreError, match="no run 'caf"):
+        store.find_run(name)
+    with pytest.raises(StoreError, match="could not be written"):
+        store.set_state(row().id, "complete", name)
+    assert store.runs("small")[0].state == "running"
 
 
 def test_a_trial_is_one_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

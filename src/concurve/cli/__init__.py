@@ -130,6 +130,8 @@ def _run() -> int:
     except (KeyboardInterrupt, click.Abort):
         say("concurve: stopped")
         return 130
+    except SystemExit as ended:  # of a verb with an exit code of its own; its output may yet fail
+        return ended.code if isinstance(ended.code, int) else 0
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         say(f"concurve: {where}{error.strerror or error}\n  try: more space, or another place")

@@ -83,6 +83,7 @@ def verb(
     from concurve.analysis.comparison.options import Options
     from concurve.analysis.stored_runs import compare_stored
     from concurve.cli.showing import note, print_document
+    from concurve.cli.streams import tell_json
     from concurve.definition.hiding import check_marked
     from concurve.definition.units import parse_share
     from concurve.errors import VerdictError
@@ -106,7 +107,7 @@ def verb(
     found = compare_stored(Store.existing(db), runs, factor or "", levels or "", chosen)
     for item in found:
         if json:
-            print(to_json(item).decode())
+            tell_json(to_json(item))
         else:
             detail = Detail.FULL if everything else Detail.BRIEF
             print_document(comparison_document(item, detail))

@@ -71,6 +71,7 @@ def verb(
 ) -> None:
     """Print the explanation of a run, or confirm it."""
     from concurve.cli.showing import print_document
+    from concurve.cli.streams import tell_json
     from concurve.explain import explain_run
     from concurve.report.json.explanation import to_json
     from concurve.report.sections.confirmation import confirmation_document
@@ -94,7 +95,7 @@ def verb(
                                  "--seed": seed})  # fmt: skip
     found = explain_run(store, row)
     if json:
-        print(to_json(found).decode())
+        tell_json(to_json(found))
     elif decode_head(row).confirms is not None:
         print_document(confirmation_document(found.confirmations[0]))
     else:

@@ -39,7 +39,7 @@ def verb(run: str, kind: str | None, file: Path | None, db: str | None) -> None:
     """Write a run or a campaign as data."""
     from concurve import exports
     from concurve.analysis.run import trial_findings_of
-    from concurve.cli.streams import tell_bytes
+    from concurve.cli.streams import tell_bytes, tell_hidden, tell_json
     from concurve.report import csv
     from concurve.store import Store
 
@@ -63,7 +63,11 @@ def verb(run: str, kind: str | None, file: Path | None, db: str | None) -> None:
         content = exports.export_blocked(store, store.find_run(run), kind)
     else:
         content = exports.export_run(store, store.find_run(run), exports.FORMATS[f".{kind}"])
-    if file is None:
-        tell_bytes(content)
-    else:
+    if file is not None:
         exports.write(file, content)
+    elif kind in ("json", "firefox"):
+        tell_json(content)
+    elif kind in ("csv", "trials"):
+        tell_hidden(content)
+    else:
+        tell_bytes(content)

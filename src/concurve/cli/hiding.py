@@ -27,7 +27,7 @@ def hide_secrets(verb: str) -> None:
     """Hide what is secret in the command line and the environment, if this verb may meet any."""
     if verb not in VERBS:
         return
-    hide_in_output(KNOWN.hide)
+    hide_in_output(KNOWN.hide, KNOWN.hide_printed_json)
     given = sys.argv[1:]
     hidden = hide_words(given, os.environ, KNOWN)
     sys.argv[1:] = hidden

@@ -29,12 +29,13 @@ def verb(study: str, indicator: str, across_machines: bool, json: bool, db: str 
     """Print the history of each cell."""
     from concurve.analysis.stored_runs import history_of_stored
     from concurve.cli.showing import print_document
+    from concurve.cli.streams import tell_json
     from concurve.report.json.history import to_json
     from concurve.report.sections.history import history_document
     from concurve.store import Store
 
     found = history_of_stored(Store.existing(db), study, indicator, across_machines)
     if json:
-        print(to_json(found).decode())
+        tell_json(to_json(found))
     else:
         print_document(history_document(found))

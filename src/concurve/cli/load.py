@@ -69,7 +69,7 @@ def verb(arguments: tuple[str, ...]) -> None:
         sys.exit(_attached(str(program), rest, attach))
     revealed = [KNOWN.reveal(argument) for argument in rest]
     if secrets or revealed != list(rest):
-        sys.exit(load_hidden(str(program), revealed))
+        sys.exit(load_hidden(str(program), revealed, is_json=_JSON in rest))
     sys.stdout.flush()
     os.execve(program, ["concurve load", *revealed], {**os.environ, **CALLED})
 
@@ -124,7 +124,7 @@ def _attached(program: str, arguments: Sequence[str], attach: str) -> int:
         HostError: there is no such process, or it ended meanwhile.
         StudyError: the text names no process.
     """
-    from concurve.cli.streams import say, tell
+    from concurve.cli.streams import say, tell, tell_json
     from concurve.engine.local import LocalEngine
     from concurve.errors import HostError
     from concurve.measuring.attached_load import load_attached, server_lines, with_server
@@ -132,7 +132,10 @@ def _attached(program: str, arguments: Sequence[str], attach: str) -> int:
     done = load_attached(LocalEngine(), program, arguments, attach, _ATTACH)
     is_json = _JSON in arguments
     whole = with_server(done.stdout, done.server, done.disturbed) if is_json and done.server else ""
-    sys.stdout.write(whole or done.stdout)
+    if is_json and done.stdout:
+        tell_json((whole or done.stdout).encode())
+    else:
+        sys.stdout.write(done.stdout)
     sys.stderr.write(done.stderr)
     if done.server_ended:
         raise HostError(f"{_ATTACH} {attach}: {done.server_ended}", "the process that runs now")

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Sequence
 from typing import IO, TextIO
 
+from concurve.cli.streams import tell_json
 from concurve.errors import HostError
 from concurve.host.orphans import ending_with_parent
 from concurve.secrets import CALLED
@@ -19,19 +20,31 @@ from concurve.secrets import CALLED
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
-def load_hidden(program: str, arguments: Sequence[str]) -> int:
-    """Run the load generator; its exit code, 128 + n for a signal.
+def load_hidden(program: str, arguments: Sequence[str], is_json: bool = False) -> int:
+    """Run the load generator; its exit code, 128 + n for a signal. ``is_json``: its standard output
+    is JSON, which it writes when it has ended.
 
     Raises:
         HostError: it cannot be started.
+        OutputError: standard output cannot be written; the load generator has ended.
     """
     process = _started(program, arguments)
     assert process.stdout is not None and process.stderr is not None
     errors = threading.Thread(target=_pass_on, args=(process.stderr, sys.stderr))
     errors.start()
-    _pass_on(process.stdout, sys.stdout)
-    code = process.wait()
-    errors.join()
+    try:
+        if is_json:
+            _pass_json_on(process.stdout)
+        else:
+            _pass_on(process.stdout, sys.stdout)
+    except BaseException:
+        # Nobody reads its figures any more, so it is to put no more load on the server.
+        process.terminate()
+        process.stdout.read()  # it could not write its last lines, and end, without a reader
+        raise
+    finally:
+        code = process.wait()
+        errors.join()
     return code if code >= 0 else 128 - code
 
 
@@ -70,6 +83,12 @@ def _pass_signals_on(process: subprocess.Popen[str]) -> None:
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda caught, _frame: process.send_signal(caught))
+
+
+def _pass_json_on(source: IO[str]) -> None:
+    """Print JSON as a whole: its lines are none by themselves."""
+    if text := source.read():
+        tell_json(text.encode())
 
 
 def _pass_on(source: IO[str], target: TextIO) -> None:

@@ -35,6 +35,7 @@ def verb(place: str, interval: str, count: int, password_from: str | None, json:
     """Print ``count`` intervals, each as soon as it is over."""
     import msgspec
 
+    from concurve.cli.streams import tell_json
     from concurve.definition.units import parse_duration
     from concurve.monitor.asking import address_of, watching
     from concurve.monitor.interval import between
@@ -54,7 +55,7 @@ def verb(place: str, interval: str, count: int, password_from: str | None, json:
             after = server.read()
             found = between(before, after, server.place)
             if json:
-                print(msgspec.json.encode(found).decode(), flush=True)
+                tell_json(msgspec.json.encode(found))
             else:
                 text = "\n".join(lines(found, server.place))
                 print(fit_encoding(f"{chr(10) if number else ''}{text}", sys.stdout), flush=True)

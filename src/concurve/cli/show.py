@@ -52,6 +52,7 @@ def verb(
 ) -> None:
     """Print a run or a campaign as a table or as JSON."""
     from concurve.cli.showing import show_run
+    from concurve.cli.streams import tell_json
     from concurve.store import Store
 
     asked = {name for name, wanted in {**more, "models": models}.items() if wanted}
@@ -66,9 +67,14 @@ def verb(
             from concurve.brief import figures_of
             from concurve.report.json.export import figures_to_json
 
+<<<<<<< HEAD
             with_models = models or everything
             found = figures_of(store, store.find_run(run), best_by, models=with_models)
             print(figures_to_json(found.findings, found.scaling).decode())
+=======
+            found = figures_of(store, store.find_run(run), best_by, models=models)
+            tell_json(figures_to_json(found.findings, found.scaling))
+>>>>>>> s29f
         else:
             show_run(store, run, best_by=best_by, topics=_topics(asked, everything))
 
@@ -91,6 +97,7 @@ def _show_campaign(
     models: bool,
     options_of_runs: Sequence[str],
 ) -> None:
+    from concurve.cli.streams import tell_json
     from concurve.errors import ConcurveError
 
     if best_by or options_of_runs:
@@ -100,7 +107,7 @@ def _show_campaign(
             "concurve show RUN with it; concurve report CAMPAIGN has the whole of all its runs",
         )
     if json:
-        print(_campaign_json(store, campaign, models).decode())
+        tell_json(_campaign_json(store, campaign, models))
     else:
         from concurve.cli.showing import show_campaign
 

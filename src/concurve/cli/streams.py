@@ -5,6 +5,7 @@ exit code."""
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -14,8 +15,9 @@ from typing import Any, TextIO
 EXIT_NO_READER = 141
 
 
-#: What hides secrets in all that is printed; set by :func:`hide_in_output`.
+#: What hides secrets in all that is printed, and in JSON; set by :func:`hide_in_output`.
 _hide: list[Callable[[str], str]] = []
+_hide_json: list[Callable[[bytes], bytes]] = []
 
 
 #: The store that was given by ``--db``; set by :func:`name_store`.
@@ -70,14 +72,19 @@ class _Output(_Stream):
 def take_over_streams() -> None:
     """Replace what the caller has closed, and guard what may fail later."""
     _replace_closed_streams()
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        # A file's name need not be text in any encoding: it is printed as the bytes that it is.
+        sys.stdout.reconfigure(errors="surrogateescape")
     for name, kind in (("stdout", _Output), ("stderr", _Stream)):
         if not isinstance(getattr(sys, name), _Stream):
             setattr(sys, name, kind(getattr(sys, name)))
 
 
-def hide_in_output(hide: Callable[[str], str]) -> None:
-    """Print every text as ``hide`` returns it. Only verbs that may meet secrets pay for it."""
+def hide_in_output(hide: Callable[[str], str], hide_json: Callable[[bytes], bytes]) -> None:
+    """Print every text as ``hide`` returns it, and JSON as ``hide_json`` does. Only verbs that may
+    meet secrets pay for it."""
     _hide[:] = [hide]
+    _hide_json[:] = [hide_json]
 
 
 def name_store(place: str | None) -> None:
@@ -96,9 +103,22 @@ def with_store(text: str) -> str:
 
 
 def tell_bytes(content: bytes) -> None:
-    """Print a result as it is."""
+    """Print a result as it is, but for its secrets."""
+    tell_hidden(_hidden_bytes(content))
+
+
+def tell_json(content: bytes) -> None:
+    """Print JSON, and end its line. Secrets are hidden in its texts alone: it stays JSON where one
+    of them is the same as a number."""
+    hidden = _hide_json[0](content) if _hide_json else content
+    tell_hidden(hidden if hidden.endswith(b"\n") else hidden + b"\n")
+
+
+def tell_hidden(content: bytes) -> None:
+    """Print a result in which secrets are hidden already."""
     try:
-        sys.stdout.buffer.write(_hidden_bytes(content))
+        sys.stdout.flush()  # what was printed before it
+        sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     except OSError as error:
         _write_no_more(sys.stdout)

@@ -11,7 +11,7 @@ import msgspec
 from concurve import words
 from concurve.analysis.records import StoredRecord, read_records
 from concurve.analysis.run import StoredRun, stored_run
-from concurve.errors import RunError
+from concurve.errors import RunError, StoreError
 from concurve.estimate import Estimate
 from concurve.explain.accounts import account
 from concurve.explain.experiments import (
@@ -87,14 +87,19 @@ def confirm_run(store: Store, row: RunRow) -> Confirmation:
     return msgspec.structs.replace(found, recorded=_recorded(run, confirms, reader))
 
 
-def confirmations_of(store: Store, run: str, study: str) -> list[Confirmation]:
-    """What the experiments on a run say, the newest last; those without a trial are left out."""
-    found = []
+def confirmations_of(store: Store, run: str, study: str) -> tuple[list[Confirmation], list[str]]:
+    """What the experiments on a run say, the newest last; those without a trial are left out. Those
+    that cannot be read are, too, with a note: nothing that was stored later takes the findings of a
+    run away."""
+    found, notes = [], []
     for row in store.runs(f"{study}-confirm"):
-        confirms = decode_head(row).confirms
-        if confirms is not None and confirms.run == run and store.has_trials(row.id):
-            found.append(confirm_run(store, row))
-    return found
+        try:
+            confirms = decode_head(row).confirms
+            if confirms is not None and confirms.run == run and store.has_trials(row.id):
+                found.append(confirm_run(store, row))
+        except (StoreError, RunError) as error:
+            notes.append(f"Run {row.id} of experiments is left out: {error.what}.")
+    return found, notes
 
 
 def _recorded(run: StoredRun, confirms: Confirms, reader: _Reader) -> Recorded | None:

@@ -116,11 +116,11 @@ def with_experiments(store: Store, row: RunRow, explanation: Explanation) -> Exp
     if head.confirms is not None:
         tried = [confirm_run(store, row)]
         return msgspec.structs.replace(explanation, confirmations=tuple(tried))
-    tried = confirmations_of(store, row.id, row.study)
+    tried, left_out = confirmations_of(store, row.id, row.study)
     recorded = [it.parameters for it in tried if it.recorded is not None]
     hint = _hint(explanation, recorded) if may_be_tried(head) else []
     return msgspec.structs.replace(
-        explanation, confirmations=tuple(tried), notes=(*explanation.notes, *hint)
+        explanation, confirmations=tuple(tried), notes=(*explanation.notes, *left_out, *hint)
     )
 
 

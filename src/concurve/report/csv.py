@@ -17,6 +17,7 @@ from concurve.findings.fit import Expectation, FitResult
 from concurve.findings.history import History
 from concurve.findings.run import Findings, TrialFindings
 from concurve.report.format import clean_lines
+from concurve.secrets import KNOWN
 from concurve.words import is_number
 
 _RESERVED_CELL = {"cell", "status", "trials", "set_aside", "in_doubt", "load_failed"}
@@ -275,9 +276,10 @@ def _field(value: object) -> object:
 
 
 def _text_field(text: str) -> str:
-    """A text that neither steers a terminal nor is computed by a spreadsheet: an apostrophe makes a
-    formula text. A number stays one, signs included."""
-    text = clean_lines(text)
+    """A text without secrets, that neither steers a terminal nor is computed by a spreadsheet: an
+    apostrophe makes a formula text. A number stays one, signs included."""
+    # Here, where texts are still told from numbers: a secret may be the same as a number.
+    text = clean_lines(KNOWN.hide(text))
     if text.lstrip().startswith(_FORMULA) and not is_number(text):
         return f"'{text}"
     return text

@@ -15,6 +15,8 @@ import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from concurve.errors import StudyError
 from concurve.secrets.likely import Found, in_text, in_words, is_likely, of_value
 from concurve.secrets.password import PASSWORD_VARIABLE
@@ -59,6 +61,9 @@ _BEGINNINGS, _BEGINNING_CHARS = frozenset({"excerpt", "message"}), 120
 
 #: A part of a secret at a cut is hidden from so many characters on.
 _PART_CHARS_MIN = 2
+
+#: A text in JSON (RFC 8259, 7).
+_JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 #: What decoding leaves of a character that was cut.
 _HALF_CHARACTER = "\N{REPLACEMENT CHARACTER}"
@@ -268,6 +273,26 @@ class Secrets:
         if hidden == value:
             return data
         return json.dumps(hidden, separators=(",", ":")).encode()
+
+    def hide_printed_json(self, data: bytes) -> bytes:
+        """JSON as it is printed, with references in place of the secrets in all its texts, names
+        and keys too. Its numbers stay: a reference in place of one that is the same as a secret
+        would leave no JSON. What is no JSON is hidden as any text."""
+        if not self._names:
+            return data
+        text = data.decode(errors="surrogateescape")
+        try:
+            msgspec.json.decode(data, type=msgspec.Raw)  # is it JSON? Nothing is kept of it
+            hidden = _JSON_TEXT.sub(self._hidden_literal, text)
+        except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
+            hidden = self.hide(text)
+        return hidden.encode(errors="surrogateescape")
+
+    def _hidden_literal(self, match: re.Match[str]) -> str:
+        """A text of JSON, without its escapes while secrets are looked for."""
+        text = json.loads(match[0])
+        hidden = self.hide(text)
+        return match[0] if hidden == text else json.dumps(hidden)
 
     def _hidden(self, value: Any, key: str) -> Any:
         if isinstance(value, str):

@@ -20,7 +20,7 @@ from concurve.interruption import whole
 from concurve.store import tables
 from concurve.store.connections import Connection
 from concurve.store.file import StoreFile, patiently
-from concurve.store.place import check_there, default_url, open_place, remedy
+from concurve.store.place import check_there, default_url, no_store, open_place, remedy
 from concurve.store.sqlite import SqliteConnection
 
 STORE_FORMAT = 2
@@ -51,10 +51,12 @@ def _given(url: str | None) -> str:
 
 
 class Database:
-    """A database in the format of a store: open with a file path or a database URL."""
+    """A database in the format of a store: open with a file path or a database URL. One that
+    ``must_exist`` is made nowhere, not even in an empty database."""
 
-    def __init__(self, url: str | None = None) -> None:
+    def __init__(self, url: str | None = None, *, must_exist: bool = False) -> None:
         self.url = _given(url)
+        self._must_exist = must_exist
         self._connections, self._file = open_place(self.url)
         self._lost: StoreError | None = None
         self._is_private = False
@@ -70,20 +72,22 @@ class Database:
         """Read its format, and bring it up to date."""
         with self._errors("opened"), self._connections.use() as connection:
             self._format = self._stored_format(connection)
+            if self._must_exist and self._format == 0:
+                raise no_store(f"in {self.shown()}")
             if self._format < STORE_FORMAT:
                 self._bring_up_to_date(connection)
             connection.use_write_ahead_log()
 
     @classmethod
     def existing(cls, url: str | None = None) -> Self:
-        """Open for reading: a missing file is an error, and no store is made.
+        """Open for reading: a missing file and an empty database are errors, and no store is made.
 
         Raises:
             StoreError: there is no such store, or it cannot be opened.
         """
         url = _given(url)
         check_there(url)
-        return cls(url)
+        return cls(url, must_exist=True)
 
     def close(self) -> None:
         """Close the connections to the database."""
@@ -246,6 +250,12 @@ class Database:
         """Raise errors of the database as :class:`StoreError` with a remedy."""
         try:
             yield
+        except UnicodeEncodeError as error:  # of the bytes of a command line
+            raise StoreError(
+                f"the store {self.shown()} could not be {verb}: {error.object!r} is no text in "
+                "UTF-8, as all that is stored is",
+                "a name in UTF-8; concurve runs lists those that are stored",
+            ) from error
         except (OSError, self._connections.error) as error:
             text = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise StoreError(

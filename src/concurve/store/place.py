@@ -57,14 +57,28 @@ def check_there(url: str) -> None:
     """Refuse a path without a file; a database server is checked when connecting.
 
     Raises:
-        StoreError: the file does not exist.
+        StoreError: the file does not exist, or its folder may not be entered.
     """
     path = _file(url)
-    if path is not None and not path.exists():
+    if path is None:
+        return
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last one: no path at all
+        raise no_store(str(path)) from None
+    except OSError as error:
         raise StoreError(
-            f"there is no store {path}",
-            "concurve sweep and concurve run make one; --db or CONCURVE_DB names another",
-        )
+            f"the store {path} cannot be reached: {error.strerror}",
+            "a store that you may read: --db FILE or CONCURVE_DB",
+        ) from error
+
+
+def no_store(shown: str) -> StoreError:
+    """The error of a place without a store."""
+    return StoreError(
+        f"there is no store {shown}",
+        "concurve sweep and concurve run make one; --db or CONCURVE_DB names another",
+    )
 
 
 def _file(url: str) -> Path | None:

@@ -87,8 +87,8 @@ class Store(Database):
     Secrets that are known are hidden in all that is written (:mod:`concurve.secrets`).
     """
 
-    def __init__(self, url: str | None = None) -> None:
-        super().__init__(url)
+    def __init__(self, url: str | None = None, *, must_exist: bool = False) -> None:
+        super().__init__(url, must_exist=must_exist)
         self._written: dict[str, int] = {}
         self._added: dict[str, str] = {}
 
