@@ -11,12 +11,17 @@ import pytest
 from concurve.analysis.campaign.answers import _answer, _claim, answers
 from concurve.analysis.campaign.compared import Compared, Setting, compared
 from concurve.definition.campaign import Answer, Campaign
+from concurve.definition.study import Hooks, Role
 from concurve.estimate import Estimate
 from concurve.findings.campaign import StudyFindings
 from concurve.findings.claims import ClaimFinding, VerdictName
 from concurve.findings.run import TrialFindings
 from concurve.store import Store
-from tests.analysis.message_kinds import KINDS
+from concurve.terms import Level
+from concurve.wire.record import HookRecord, Output
+from concurve.wire.spec import TrialSpec
+from tests.analysis.message_kinds import KINDS, THREE, Recording, as_json, stored
+from tests.helpers.fakes import small_study
 from tests.helpers.made import made_run
 
 NAMES = {"a": "threads", "b": "processes"}
@@ -110,24 +115,91 @@ def test_a_setting_in_doubt_is_not_counted_among_those_that_are_alike(
     assert found == f"{says} 1 of 3 settings is in doubt: the machine was not quiet."
 
 
-def test_a_level_whose_load_failed_is_not_compared() -> None:
-    """Errors are fast: with 8 clients the level b had nothing else."""
-    run = run_of(lambda mode, _: 2.0 if mode == "a" else 1.0, clients=(1, 8))
+def failed(run: TrialFindings, *wanted: dict[str, Level], **marks: Any) -> TrialFindings:
+    """The run with the load of some cells failed, or with other marks."""
+    marks = marks or {"load_failed": "failed responses: all 12,107"}
     cells = tuple(
-        msgspec.structs.replace(cell, load_failed="failed responses: all 12,107")
-        if cell.parameters == {"mode": "b", "clients": 8}
+        msgspec.structs.replace(cell, **marks)
+        if any(levels.items() <= cell.parameters.items() for levels in wanted)
         else cell
         for cell in run.cells
     )
-    failed = msgspec.structs.replace(run, cells=cells)
-    found = compared(failed, MODE)
-    assert found is not None and len(found.settings) == 1
-    assert said(MODE, failed)[0].startswith("Use processes: by wall time ")
-    asked = Answer(study="modes", factor="mode", where={"clients": 8})
-    assert compared(failed, asked) is None
+    return msgspec.structs.replace(run, cells=cells)
 
 
-@pytest.mark.parametrize("kind", ["hook-that-set-no-level", "hosts-not-alike-so-no-setting"])
+def halved(mode: str, *_: str) -> float:
+    """Errors are fast: b is best also where it has nothing else."""
+    return 2.0 if mode == "a" else 1.0
+
+
+def test_a_level_whose_load_failed_is_not_compared_and_the_answer_says_where() -> None:
+    run = run_of(halved, clients=(1, 8, 64))
+    few = failed(run, {"mode": "b", "clients": 8}, {"mode": "b", "clients": 64})
+    (first,) = said(MODE, few)
+    assert first.startswith("Use processes: by wall time ")
+    assert first.endswith(
+        " as good as threads (clients=1). With clients=8 and 64 the load of processes failed."
+    )
+    (first,) = said(MODE, failed(run, {"mode": "b", "clients": 64}))
+    assert "best by wall time in all 2 settings that are compared, from " in first
+    assert first.endswith(". With clients=64 the load of processes failed.")
+    (first,) = said(MODE, failed(run, {"clients": 64}))
+    assert first.endswith(". With clients=64 the load of threads and processes failed.")
+    (first,) = said(MODE, failed(run, {"mode": "b", "clients": 64}, status="skipped"))
+    assert first.endswith(". With clients=64 the cell of processes was skipped.")
+
+
+def test_where_nothing_is_left_to_compare_the_answer_says_why() -> None:
+    """The study has figures: those of errors."""
+    run = run_of(halved, clients=(1, 8, 64))
+    none = (
+        "Whether to use threads or processes cannot be said: no setting has two of them to compare."
+    )
+    assert said(MODE, failed(run, {"mode": "b"})) == [f"{none} The load of processes failed."]
+    mixed = failed(run, {"mode": "b", "clients": 8}, {"mode": "a", "clients": 1}, {"clients": 64})
+    assert said(MODE, mixed) == [
+        f"{none} With clients=1 and 64 the load of threads failed. With clients=8 and 64 the load "
+        "of processes failed."
+    ]
+    asked = Answer(study="modes", factor="mode", names=NAMES, where={"clients": 8})
+    assert said(asked, failed(run, {"mode": "b"})) == [
+        f"With clients=8: w{none[1:]} The load of processes failed."
+    ]
+
+
+def test_the_only_setting_that_is_compared_is_named() -> None:
+    """Also where no level is best in it."""
+    run = failed(run_of(lambda *_: 1.0, cv=0.0005, clients=(1, 8)), {"mode": "b", "clients": 8})
+    assert said(MODE, run) == [
+        "It makes no difference: threads and processes are alike by wall time with clients=1, "
+        "within 5 %. With clients=8 the load of processes failed."
+    ]
+
+
+def test_settings_of_several_factors_that_are_not_compared_are_counted() -> None:
+    run = run_of(halved, clients=(1, 8), size=(1, 2))
+    some = failed(
+        run, {"mode": "b", "clients": 1, "size": 2}, {"mode": "b", "clients": 8, "size": 1}
+    )
+    assert said(MODE, some)[0].endswith(". In 2 of 4 settings the load of processes failed.")
+    some = failed(run, {"mode": "b", "clients": 8})
+    assert said(MODE, some)[0].endswith(". With clients=8 the load of processes failed.")
+    some = failed(run, {"mode": "b", "clients": 8, "size": 2})
+    assert said(MODE, some)[0].endswith(". With clients=8 size=2 the load of processes failed.")
+
+
+def test_a_setting_without_figures_is_none_in_which_a_level_is_best() -> None:
+    run = run_of(halved, clients=(1, 8, 64))
+    last = {cell.index for cell in run.cells if cell.parameters == {"mode": "b", "clients": 64}}
+    dots = tuple(dot for dot in run.dots if dot.cell not in last)
+    (first,) = said(MODE, msgspec.structs.replace(run, dots=dots))
+    assert "in all 2 settings that are compared" in first
+    assert first.endswith(". With clients=64 there are no figures of processes.")
+
+
+@pytest.mark.parametrize(
+    "kind", ["hook-that-set-no-level", "hosts-not-alike-so-no-setting", "fixed-time"]
+)
 def test_what_the_run_recommends_nothing_for_the_campaign_does_not_recommend(kind: str) -> None:
     run = KINDS[kind][0]()
     assert isinstance(run, TrialFindings)
@@ -139,9 +211,44 @@ def test_what_the_run_recommends_nothing_for_the_campaign_does_not_recommend(kin
     assert first.endswith(f" cannot be said: {doubt}.")
 
 
+@pytest.mark.parametrize(
+    ("kind", "is_withheld"), [("fixed-time", False), ("hosts-not-alike-so-no-setting", True)]
+)
+def test_that_the_figures_compare_no_settings_is_a_doubt_of_their_indicator_alone(
+    kind: str, is_withheld: bool
+) -> None:
+    run = KINDS[kind][0]()
+    assert isinstance(run, TrialFindings)
+    (factor,) = (item for item in run.factors if len(item.levels) > 1)
+    asked = Answer(study="modes", factor=factor.name, by="cpu_seconds")
+    found = compared(run, asked)
+    assert found is not None and bool(found.doubt) == is_withheld
+
+
+def test_a_factor_that_was_not_set_is_a_doubt_of_its_own_levels_alone() -> None:
+    """Also where it is a condition, whose levels no best setting compares."""
+    printed = Output(bytes=18, head="ERR unknown option")
+
+    def change(_: TrialSpec, record: dict[str, Any]) -> None:
+        record["hooks"] = as_json([HookRecord(hook="prepare", stderr=printed)])
+
+    study = msgspec.structs.replace(
+        small_study(THREE, mode=("a", "b"), threads=(1, 2)),
+        hooks=Hooks(prepare="set threads {threads}"),
+        roles=(Role(name="target", command=("true",)),),
+    )
+    for conditions in ((), ("threads",)):
+        run = stored(msgspec.structs.replace(study, conditions=conditions), Recording(change))
+        mode, threads = (
+            compared(run, Answer(study="modes", factor=name)) for name in ("mode", "threads")
+        )
+        assert mode is not None and mode.doubt == ""
+        assert threads is not None and threads.doubt == "threads was probably not set"
+
+
 def test_what_the_trials_leave_open_is_judged_in_each_setting() -> None:
     """A doubt that is the machine's, or of too few trials, is said of the settings that have it."""
-    run = run_of(lambda mode, _: 2.0 if mode == "a" else 1.0, clients=(1, 8))
+    run = run_of(halved, clients=(1, 8))
     for change in ({"is_open": True}, {"is_tentative": True}):
         best = tuple(
             msgspec.structs.replace(item, doubt="it is so", recommended=None, **change)

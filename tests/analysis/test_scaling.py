@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from concurve.findings.scaling import ScalingFinding
 from concurve.models import fit_all, predict
 from concurve.models.curve import LEVELS_MIN
 from concurve.report.charts import charts
+from concurve.report.charts.fit import fit_chart
 from concurve.report.html import to_html
 from concurve.report.markdown import to_markdown
 from concurve.report.sections.run import run_document
@@ -443,10 +445,7 @@ def test_where_the_curve_ends_nothing_is_predicted_and_the_answer_says_why(store
     run = made_run(store, superlinear, seed=9, cv=0.01, name="superlinear", threads=levels)
     [item] = scaling_of(run)
     assert item.fit is not None and item.fit.chosen == "amdahl" and item.expected is None
-    why = (
-        "Amdahl, the model that is chosen, has no value there, as throughput would grow beyond all "
-        "bounds on the way."
-    )
+    why = "by Amdahl, the model that is chosen, throughput would grow beyond all bounds on the way."
     assert f"Nothing is predicted at N = 32: {why}" in item.answers
     beyond = [point.n for point in item.curves["rate_per_second"] if point.beyond]
     assert beyond[0] == 16 and 20 < beyond[-1] < 24
@@ -456,3 +455,26 @@ def test_where_the_curve_ends_nothing_is_predicted_and_the_answer_says_why(store
     assert [expected.n for expected in found.expectations] == [20]
     assert f"Nothing is predicted at N = 32: {why}" in found.result.answers
     assert max(expected.n for expected in found.expected) == pytest.approx(20)
+
+
+def test_the_line_of_a_fit_ends_before_a_gap_of_the_chosen_model() -> None:
+    """By the USL that is chosen throughput has no value from N = 9 to 11, and has one beyond."""
+    numbers = Numbers([1, 2, 4, 6, 8], [1, 2.51, 8.8, 29.3, 176], "threads", "rps")
+    found = fit_numbers(numbers, [8.5, 16.0, 20.0], absolute=False, confidence=0.95)
+    assert found.result.chosen == "usl"
+    assert [expected.n for expected in found.expectations] == [8.5]
+    assert any(text.startswith("Nothing is predicted at N = 16 and 20: by ")
+               for text in found.result.answers)  # fmt: skip
+    assert max(n for n, _ in found.chosen) == max(it.n for it in found.expected) == 8.5
+
+
+def test_the_line_of_a_fit_does_not_cross_a_gap_within_the_levels() -> None:
+    levels = [1.0, 2.0, 4.0, 6.0, 8.0, 16.0]
+    numbers = Numbers(levels, [1, 2.51, 8.8, 29.3, 176, 50.2], "threads", "rps")
+    found = fit_numbers(numbers, [], absolute=False, confidence=0.95)
+    drawn = fit_chart(found).draw().to_dict()
+    (line,) = (layer for layer in drawn["layer"] if "detail" in layer["encoding"])
+    assert line["encoding"]["detail"]["field"] == "piece"
+    chosen = [row for row in drawn["data"]["values"] if row["kind"] == "chosen"]
+    pieces = [[row["n"] for row in own] for _, own in groupby(chosen, lambda row: row["piece"])]
+    assert len(pieces) == 2 and max(pieces[0]) < 9.1 and min(pieces[1]) > 10.9

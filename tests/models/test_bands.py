@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
 from concurve.errors import ConcurveError
 from concurve.models import fit_all, fit_many, predict
-from concurve.models.predict import beyond_the_curve
+from concurve.models.predict import _gap, beyond_the_curve, curve_of
 from concurve.stats.centre import centre_estimate
 
 LEVELS = np.array([1, 2, 4, 8, 16, 32.0])
@@ -98,5 +99,42 @@ def test_nothing_is_predicted_where_the_chosen_model_has_no_value() -> None:
         assert item.throughput.low is not None and item.throughput.high is not None
         assert item.throughput.low <= true <= item.throughput.high
     assert beyond_the_curve(result, [0.5, 8, 20, 32, 64]) == [32, 64]
-    with pytest.raises(ConcurveError, match=r"nothing is predicted at N = 32: Amdahl, .* no value"):
+    with pytest.raises(
+        ConcurveError, match=r"nothing is predicted at N = 32: by Amdahl, .* bounds"
+    ):
         predict(result, [20, 32])
+
+
+def test_nothing_is_predicted_beyond_a_gap_of_the_chosen_model() -> None:
+    """The curve has no value from N = 9.0 to 11.0, and falls to a few beyond: no such program."""
+    rng = np.random.default_rng(1)
+    n = np.repeat([1, 2, 4, 6, 8.0], 3)
+    x = np.repeat([1, 2.51, 8.8, 29.3, 176.0], 3) * np.exp(rng.normal(0, 0.02, len(n)))
+    result = fit_all(n, x)
+    assert result.chosen == "usl" and np.isfinite(curve_of(result.best, [16, 1e6])).all()
+    assert beyond_the_curve(result, [0.5, 5, 8.5, 10, 16, 1e6]) == [10, 16, 1e6]
+    assert beyond_the_curve(result, [8.5]) == []
+    for target in (12.0, 16.0, 20.0):
+        assert beyond_the_curve(result, [target]) == [target], "the gap lies on the way"
+
+
+@pytest.mark.parametrize("name", ["usl", "usl_sqrt", "usl_log"])
+@pytest.mark.parametrize("width", [1e-3, 1e-5, 1e-7])
+def test_a_narrow_gap_is_found_on_a_long_way(name: str, width: float) -> None:
+    """The denominator is below 0 by ``width`` about N = 10, and nowhere else."""
+    phi, slope = {
+        "usl": (10.0, 1.0),
+        "usl_sqrt": (10**0.5, 0.5 * 10**-0.5),
+        "usl_log": (float(np.log(10)), 0.1),
+    }[name]
+    # 1 + 9 alpha + 9 phi beta = -width, and its slope, alpha + (phi + 9 slope) beta, is 0.
+    beta = (1 + width) / (81 * slope)
+    alpha = -(phi + 9 * slope) * beta
+    n = np.array([1, 2, 4, 6, 8.0])
+    item = fit_all(n, 10 * n / (1 + 0.05 * (n - 1))).model(name)
+    item = msgspec.structs.replace(item, coordinates=(0.0, alpha, beta))
+    for far in (11.0, 16.0, 1e4):
+        found = _gap(item, 8.0, far)
+        assert found is not None and not np.isfinite(curve_of(item, [found])).any()
+    assert _gap(item, 8.0, 9.0) is None
+    assert _gap(item, 0.1, 1.0) is None

@@ -11,14 +11,19 @@ import numpy as np
 import pytest
 
 from concurve.analysis.history import history_of
+from concurve.analysis.run import findings_of
+from concurve.definition.study import Indicator
 from concurve.errors import ComparisonError
 from concurve.findings.run import Findings
+from concurve.measuring.heads import new_head
+from concurve.measuring.laboratory import Runner
 from concurve.report.json.history import to_json
 from concurve.report.sections.history import history_document
 from concurve.report.terminal import lines
 from concurve.stats.changes import LENGTH_MIN, change_points, change_points_of_all
 from concurve.store import Store
 from concurve.terms import Level
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.made import made_run
 
 SCHEMA = json.loads(
@@ -212,3 +217,37 @@ def test_a_cell_that_was_skipped_or_whose_load_failed_has_no_point(store: Store)
             "14 figures are left out: of a cell that was skipped, or whose load failed",
         )
         assert why in "\n".join(line.plain for line in lines(history_document(found), 100))
+
+
+def test_what_counts_failures_is_a_figure_of_a_cell_whose_load_failed(store: Store) -> None:
+    """Its rise is what a history of it is asked for; but what was skipped has no figure."""
+    counts = {"failures": ("wall_seconds",), "primary": "wall_seconds"}
+    own = [
+        msgspec.structs.replace(
+            run,
+            cells=(
+                msgspec.structs.replace(run.cells[0], load_failed="failures: 12 of 50 (24 %)"),
+                msgspec.structs.replace(run.cells[1], load_failed="…", status="skipped"),
+            ),
+            **counts,
+        )
+        for run in runs(store, 12, slow_from=8)
+    ]
+    first, second = history_of(own).cells
+    assert [place for place, point in enumerate(first.points) if point.verdict] == [8]
+    assert second.points == ()
+    assert all(cell.points == () for cell in history_of(own, "cpu_seconds").cells)
+
+
+def test_a_run_says_which_of_its_figures_count_failures(store: Store) -> None:
+    study = msgspec.structs.replace(
+        small_study(n=(1, 2)),
+        indicators=(
+            Indicator(name="wall_seconds"),
+            Indicator(name="refused", better="lower", failures="share"),
+            Indicator(name="late", better="lower", failures="expected"),
+        ),
+    )
+    head = new_head(study, "quick", 1, "concurve sweep …")
+    Runner(head, store, FakeEngine(), clock=FakeClock(0.001)).start()
+    assert findings_of(store, store.find_run(head.id)).failures == ("refused",)

@@ -96,9 +96,7 @@ def fit_numbers(
     closed = [] if is_open else [n for n in predict_at if n > max(result.levels)]
     lost = beyond_the_curve(result, [n for n in predict_at if n not in closed])
     asked = [n for n in predict_at if n not in {*closed, *lost}]
-    steps = _levels(result, asked)
-    gone = set(beyond_the_curve(result, steps))
-    levels = [n for n in steps if n not in gone]
+    levels = _levels(result, asked)
     values = tuple(1 / x if numbers.is_time else x for x in numbers.x)
     return Fit(
         n=tuple(numbers.n),
@@ -199,8 +197,8 @@ def _chosen(
     result: FitResult, levels: Sequence[float], is_time: bool
 ) -> Iterator[tuple[float, float]]:
     for n, x in zip(levels, curve_of(result.best, levels).tolist(), strict=True):
-        if math.isfinite(x):
-            yield n, 1 / x if is_time else x
+        value = x if math.isfinite(x) else math.nan
+        yield n, 1 / value if is_time else value
 
 
 def _expectations(predictions: Sequence[Prediction], is_time: bool) -> Iterator[Expectation]:

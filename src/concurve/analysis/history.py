@@ -79,7 +79,7 @@ def _info(runs: Sequence[Findings], name: str) -> IndicatorInfo:
 def _series(runs: Sequence[Findings], parameters: dict[str, Level], name: str) -> _Series:
     key = cell_key(parameters)
     found = [
-        (run.run, cell)
+        (run.run, run.failures, cell)
         for run in runs
         for cell in run.cells
         if cell_key(cell.parameters) == key and name in cell.indicators
@@ -91,8 +91,9 @@ def _series(runs: Sequence[Findings], parameters: dict[str, Level], name: str) -
             version=run.version,
             figure=cell.indicators[name],
         )
-        for run, cell in found
-        if cell.is_of_setting
+        for run, counts, cell in found
+        # What counts failures is not a figure of errors that stands for one of the work.
+        if cell.is_of_setting or (name in counts and cell.status != "skipped")
     )
     return _Series(CellHistory(parameters=parameters, points=points), len(found) - len(points))
 

@@ -17,6 +17,24 @@ class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
     are_enough: bool = False
 
 
+class Withheld(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a run recommends no setting, whatever its trials say. ``figures``: those of the
+    ``indicator`` compare no settings. ``hosts``: they are not alike. ``unset``: the levels of these
+    ``factors`` were probably not set. What is not so is empty."""
+
+    indicator: str = ""
+    figures: str = ""
+    hosts: str = ""
+    factors: tuple[str, ...] = ()
+    unset: str = ""
+
+    def why(self, factor: str, indicator: str) -> str:
+        """Why no level of a factor is recommended by an indicator; empty without a reason."""
+        if factor in self.factors:
+            return self.unset
+        return self.hosts or (self.figures if indicator == self.indicator else "")
+
+
 class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     """Which settings cannot be distinguished from the best by an indicator, among the cells of a
     group, and which of them to use.

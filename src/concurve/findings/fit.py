@@ -169,9 +169,10 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
 
     ``n`` and ``values`` are the trials as they stand in the columns ``n_name`` and ``x_name``;
     ``is_time``: these are times of a fixed piece of work, of which throughput is the inverse.
-    ``chosen`` is the curve of the chosen model as pairs of n and value, ``expected`` what is
-    expected over all models along the same axis. ``notes`` say how the numbers were read, ``told``
-    what is to be known before the result is read: rows left out, numbers that look like times.
+    ``chosen`` is the curve of the chosen model as pairs of n and value, which is NaN where it has
+    none, ``expected`` what is expected over all models along the same axis. ``notes`` say how the
+    numbers were read, ``told`` what is to be known before the result is read: rows left out,
+    numbers that look like times.
     """
 
     n: tuple[float, ...]

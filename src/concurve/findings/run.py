@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from concurve.findings.best import BestFinding
+from concurve.findings.best import BestFinding, Withheld
 from concurve.findings.cells import CellFindings, Dot, Reject
 from concurve.findings.claims import AssumedRatio, ClaimFinding, Deciding, Dependence
 from concurve.findings.explanation import Explanation
@@ -120,8 +120,8 @@ def _is_of_copy(name: str, present: Container[str]) -> bool:
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """What the stored figures of a run say, cell by cell. ``asked`` names the indicators that the
     study or the command line asked for by name, the primary one included; ``extracted`` those that
-    are read out of the output. ``throughput`` is the rate by which the cells compare, empty where
-    nothing compares them."""
+    are read out of the output, ``failures`` those that count failures of the load. ``throughput``
+    is the rate by which the cells compare, empty where nothing compares them."""
 
     run: RunInfo
     question: str
@@ -131,6 +131,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     indicators: tuple[IndicatorInfo, ...]
     asked: tuple[str, ...] = ()
     extracted: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
     throughput: str = "rate_per_second"
     cells: tuple[CellFindings, ...]
     sentences: tuple[Finding, ...]
@@ -142,6 +143,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     dependences: tuple[Dependence, ...] = ()
     assumed_ratios: tuple[AssumedRatio, ...] = ()
     best: tuple[BestFinding, ...] = ()
+    withheld: Withheld = Withheld()
     published: tuple[PublishedTable, ...] = ()
     test_case: TestCase | None = None
     level_change: LevelChange | None = None

@@ -41,6 +41,11 @@ _EVIDENCE = 0.5
 #: level in log N.
 _MODEL_ERROR = 0.1
 
+#: A grid of so many numbers, and how often it is laid anew about its least value, each time 32
+#: times as fine: one that is missed is narrower than rounding.
+_GRID = 65
+_ROUNDS = 8
+
 
 def predict(result: FitResult, n: Sequence[float] | Floats) -> list[Prediction]:
     """Throughput at each number of workers: within the measured levels what the measurements say,
@@ -87,22 +92,47 @@ def predict(result: FitResult, n: Sequence[float] | Floats) -> list[Prediction]:
 
 
 def beyond_the_curve(result: FitResult, n: Sequence[float] | Floats) -> list[float]:
-    """The numbers of workers outside of the measured levels at which nothing is predicted: the
-    chosen model has no value there (a superlinear one beyond its pole). The mean over the others
-    would be one over models that the data prefer it to."""
+    """The numbers of workers outside of the measured levels at which nothing is predicted: there,
+    or on the way there from the nearest level, the chosen model has no value (a superlinear one
+    beyond its pole; with a cost of coherency it may have values again further out, beyond a second
+    one). The mean over the others would be one over models that the data prefer it to."""
     numbers = np.asarray(n, float).ravel()
-    is_outside = (numbers < min(result.levels)) | (numbers > max(result.levels))
-    is_lost = is_outside & np.isfinite(numbers) & (numbers > 0)
-    is_lost &= ~np.isfinite(curve_of(result.best, numbers))
+    is_known = np.isfinite(numbers) & (numbers > 0)
+    is_lost = np.zeros(numbers.shape, bool)
+    for edge, sign in ((max(result.levels), 1), (min(result.levels), -1)):
+        is_outside = is_known & (sign * numbers > sign * edge)
+        if not is_outside.any():
+            continue
+        furthest = sign * float(np.max(sign * numbers[is_outside]))
+        gap = _gap(result.best, edge, furthest)
+        if gap is not None:
+            is_past = ~np.isfinite(curve_of(result.best, numbers)) | (sign * numbers > sign * gap)
+            is_lost |= is_outside & is_past
     return [float(value) for value in numbers[is_lost]]
+
+
+def _gap(item: ModelFit, near: float, far: float) -> float | None:
+    """A number of workers between these two at which the model has no value; ``None`` without one.
+
+    In all models N/X is convex in N, as β is never below 0. So where it is not above 0 it is so in
+    one interval, about its least value; and that lies beside the least of a grid.
+    """
+    for _ in range(_ROUNDS):
+        n = np.geomspace(near, far, _GRID)
+        x = curve_of(item, n)
+        if not np.isfinite(x).all():
+            return float(n[~np.isfinite(x)][0])
+        least = int(np.argmin(n / x))
+        near, far = float(n[max(least - 1, 0)]), float(n[min(least + 1, _GRID - 1)])
+    return None
 
 
 def no_value(result: FitResult, n: Sequence[float]) -> str:
     """That nothing is predicted at these numbers of workers, and why."""
     named = words.listed([f"{value:g}" for value in n])
     return (
-        f"nothing is predicted at N = {named}: {result.best.title}, the model that is chosen, has "
-        "no value there, as throughput would grow beyond all bounds on the way"
+        f"nothing is predicted at N = {named}: by {result.best.title}, the model that is chosen, "
+        "throughput would grow beyond all bounds on the way"
     )
 
 

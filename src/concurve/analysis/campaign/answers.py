@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from concurve import words
-from concurve.analysis.campaign.compared import Compared, Setting, compared
+from concurve.analysis.campaign.compared import Compared, LeftOut, Setting, compared
 from concurve.analysis.campaign.summary import name_of
 from concurve.analysis.claims.answer import setting_in_words
 from concurve.definition.campaign import Answer, Campaign
@@ -125,16 +125,59 @@ def _own(run: TrialFindings) -> list[str]:
 
 
 def _answer(asked: Answer, found: Compared) -> str:
-    """Which level is best, and in how many of the settings."""
+    """Which level is best, and in how many of the settings; and what is not compared."""
+    if found.doubt:
+        return f"{_whether(asked, found)} cannot be said: {found.doubt}."
+    said = f"{_whether(asked, found)} cannot be said: no setting has two of them to compare."
+    if found.settings:
+        said = _best(asked, found)
+    return " ".join((said, *(_not_compared(asked, found, item) for item in found.left_out)))
+
+
+def _not_compared(asked: Answer, found: Compared, item: LeftOut) -> str:
+    """``With clients=8 and 64 the load of processes failed.``"""
+    names = listed([_name(asked, level) for level in item.levels])
+    cells = len(item.levels) * len(item.where)
+    what = {
+        "load failed": f"the load of {names} failed",
+        "skipped": f"the {words.verb(cells, 'cell', 'cells')} of {names} "
+        f"{words.verb(cells, 'was', 'were')} skipped",
+        "no figures": f"there are no figures of {names}",
+    }[item.why]
+    where = _where(found, item.where)
+    return f"{words.sentence(f'{where} {what}' if where else what)}."
+
+
+def _where(found: Compared, some: Sequence[Mapping[str, Level]]) -> str:
+    """In which of the settings that were asked for; empty for all of them."""
+    if len(some) == len(found.every):
+        return ""
+    if len(some) == 1:
+        return f"with {describe(dict(some[0]))}"
+    for factor in found.factors:
+        levels = dict.fromkeys(where[factor] for where in some)
+        if sum(where[factor] in levels for where in found.every) == len(some):
+            return f"with {factor}={listed([str(level) for level in levels])}"
+    return f"in {len(some)} of {len(found.every)} settings"
+
+
+def _total(found: Compared) -> str:
+    """How many settings are compared."""
+    total = words.count(len(found.settings), "setting")
+    are = words.verb(len(found.settings), "is", "are")
+    return f"{total} that {are} compared" if found.is_partial else total
+
+
+def _best(asked: Answer, found: Compared) -> str:
+    """Which level is best, and in how many of the settings that are compared."""
     settings, label = found.settings, found.label
     wins = Counter(setting.best for setting in settings if setting.best is not None)
     doubted = sum(setting.in_doubt for setting in settings)
-    total = f"{len(settings)} settings"
+    total = _total(found)
     are = words.verb(doubted)
     doubt = f" {doubted} of {total} {are} in doubt: the machine was not quiet." if doubted else ""
-    if found.doubt or doubted == len(settings):
-        why = found.doubt or "the machine was not quiet"
-        return f"{_whether(asked, found)} cannot be said: {why}."
+    if doubted == len(settings):
+        return f"{_whether(asked, found)} cannot be said: the machine was not quiet."
     if not wins:
         return _open(asked, found) + doubt
     if len(settings) == 1:
@@ -172,13 +215,16 @@ def _not_told(left: int, doubted: int) -> str:
 def _open(asked: Answer, found: Compared) -> str:
     """No level is best anywhere. Of the settings in doubt nothing is said here."""
     ratios = [setting.ratio for setting in found.settings if not setting.in_doubt]
-    number = len(found.settings)
-    some = f" in {len(ratios)} of {number} settings" if len(ratios) < number else ""
+    number, total = len(found.settings), _total(found)
+    where = describe(dict(found.settings[0].where)) if number == 1 and found.is_partial else ""
+    some = f" with {where}" if where else ""
+    if len(ratios) < number:
+        some = f" in {len(ratios)} of {total}"
     if len(found.levels) == 2 and all(map(_is_alike, ratios)):
         names = listed([_name(asked, level) for level in found.levels])
-        where = some or (f" in all {number} settings" if number > 1 else "")
+        where = some or (f" in all {total}" if number > 1 else "")
         return f"It makes no difference: {names} are alike by {found.label}{where}, within 5 %."
-    where = some or (f" in any of {number} settings" if number > 1 else "")
+    where = some or (f" in any of {total}" if number > 1 else "")
     return (
         f"{_whether(asked, found)} cannot be said: they cannot be told apart by "
         f"{found.label}{where}."
@@ -245,6 +291,8 @@ def _hangs(asked: Answer, found: Compared) -> Iterator[str]:
         yield f"It hangs on {factor}: {'; '.join(parts)}{rest}."
     elif len(wins) > 1:
         yield f"No single factor turns it: {listed(list(found.factors))} do together."
+    elif found.left_out or found.is_partial:
+        return  # of the settings that are not compared nothing is known
     elif all(setting.best is not None for setting in found.settings):
         yield f"It does not hang on {listed(list(found.factors), 'or')}."
     elif None in names.values() and len(best) == 1:

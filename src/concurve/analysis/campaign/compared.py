@@ -8,7 +8,7 @@ are (:func:`~concurve.stats.best.best_set`); all settings together hold with 95 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from concurve.definition.campaign import Answer
 from concurve.estimate import Estimate
@@ -32,16 +32,37 @@ class Setting(NamedTuple):
     in_doubt: bool = False
 
 
+#: Why a level is not compared in a setting.
+Why = Literal["load failed", "skipped", "no figures"]
+
+
+class LeftOut(NamedTuple):
+    """The ``levels`` that are not compared in the settings ``where``."""
+
+    why: Why
+    levels: tuple[Level, ...]
+    where: tuple[Mapping[str, Level], ...]
+
+
 class Compared(NamedTuple):
     """The ``levels`` that were compared, in the order of the study, in the ``settings`` of the
-    other ``factors``, by an indicator with this ``label``. ``doubt``: why the run recommends no
-    setting, whatever its trials say; then none is said to be best here either."""
+    other ``factors``, by an indicator with this ``label``; all levels where no setting has two to
+    compare. ``doubt``: why the run recommends no level, whatever its trials say; then none is said
+    to be best here either. ``every`` has the levels of the factors in each setting that was asked
+    for, also in those that are not compared, and ``left_out`` says what of them is not."""
 
     levels: tuple[Level, ...]
     factors: tuple[str, ...]
     settings: tuple[Setting, ...]
     label: str
     doubt: str = ""
+    every: tuple[Mapping[str, Level], ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def is_partial(self) -> bool:
+        """Are there settings that were asked for and are not compared?"""
+        return len(self.settings) < len(self.every)
 
 
 class _Candidate(NamedTuple):
@@ -52,70 +73,101 @@ class _Candidate(NamedTuple):
     values: Blocks
 
 
+#: The levels of all other factors of a run, which the cells of a setting share.
+_Key = tuple[Level, ...]
+
+
+class _Group(NamedTuple):
+    """The cells of a setting: those that can be compared, and the levels of the others."""
+
+    candidates: list[_Candidate]
+    left_out: dict[Level, Why]
+
+
 def compared(run: TrialFindings, asked: Answer) -> Compared | None:
-    """The comparison that is asked for; ``None`` where no setting has two levels with values."""
+    """The comparison that is asked for; ``None`` where no setting has two levels with values,
+    unless that is because loads failed or cells were skipped: this is an answer, too."""
     name = asked.by or run.primary
-    groups = _settings(run, asked, name)
-    comparisons = sum(len(group) - 1 for group in groups.values())
-    if not comparisons:
+    groups = _groups(run, asked, name)
+    several = {key: it.candidates for key, it in groups.items() if len(it.candidates) > 1}
+    reasons = {why for group in groups.values() for why in group.left_out.values()}
+    if not several and not reasons - {"no figures"}:
         return None
+    comparisons = sum(len(group) - 1 for group in several.values())
     factors = [factor.name for factor in run.factors if factor.name != asked.factor]
     varied = tuple(
         factor for place, factor in enumerate(factors) if len({key[place] for key in groups}) > 1
     )
+    where: dict[_Key, Mapping[str, Level]] = {
+        key: {factor: key[factors.index(factor)] for factor in varied} for key in groups
+    }
     settings = tuple(
-        _judged(
-            run,
-            name,
-            {factor: key[factors.index(factor)] for factor in varied},
-            group,
-            comparisons,
-        )
-        for key, group in groups.items()
+        _judged(run, name, where[key], group, comparisons) for key, group in several.items()
     )
-    measured = {candidate.level for group in groups.values() for candidate in group}
+    named = {candidate.level for group in several.values() for candidate in group}
+    if not named:
+        named = {
+            level
+            for group in groups.values()
+            for level in (*group.left_out, *(candidate.level for candidate in group.candidates))
+        }
     order = next(factor.levels for factor in run.factors if factor.name == asked.factor)
     info = run.indicator(name)
     return Compared(
-        tuple(level for level in order if level in measured),
+        tuple(level for level in order if level in named),
         varied,
         settings,
         info.label or name,
-        _doubt(run, asked.factor),
+        run.withheld.why(asked.factor, name),
+        tuple(where.values()),
+        _left_out(groups, where),
     )
 
 
-def _doubt(run: TrialFindings, factor: str) -> str:
-    """Why the run recommends no level of a factor, other than that its trials do not decide or that
-    the machine was not quiet: these are judged here anew, in each setting. Empty without a reason.
-
-    Of several findings the one that compares the fewest factors counts: a factor that was probably
-    not set is a reason only where its own levels are compared.
-    """
-    found = [item for item in run.best if factor in item.factors] or run.best
-    item = min(found, key=lambda item: len(item.factors), default=None)
-    return "" if item is None or item.is_open or item.is_tentative else item.doubt
-
-
-def _settings(
-    run: TrialFindings, asked: Answer, name: str
-) -> dict[tuple[Level, ...], list[_Candidate]]:
-    """The cells that differ in the factor alone, by the levels of all others; those of a single
-    cell are left out, and so are the cells that the run leaves out of its best settings."""
+def _groups(run: TrialFindings, asked: Answer, name: str) -> dict[_Key, _Group]:
+    """The cells that differ in the factor alone, by the levels of all others. The cells that the
+    run leaves out of its best settings are not compared."""
     blocks = run.blocks(name)
-    groups: dict[tuple[Level, ...], list[_Candidate]] = {}
+    others = [factor.name for factor in run.factors if factor.name != asked.factor]
+    groups: dict[_Key, _Group] = {}
     for cell in run.cells:
         is_meant = cell_key(asked.where) <= cell_key(cell.parameters)
-        values = blocks.get(cell.index, {})
-        if is_meant and values and cell.is_of_setting and asked.factor in cell.parameters:
-            key = tuple(
-                cell.parameters[factor.name]
-                for factor in run.factors
-                if factor.name != asked.factor
-            )
-            level = cell.parameters[asked.factor]
-            groups.setdefault(key, []).append(_Candidate(level, cell, values))
-    return {key: group for key, group in groups.items() if len(group) > 1}
+        if not is_meant or asked.factor not in cell.parameters:
+            continue
+        group = groups.setdefault(
+            tuple(cell.parameters[factor] for factor in others), _Group([], {})
+        )
+        level, values = cell.parameters[asked.factor], blocks.get(cell.index, {})
+        if cell.is_of_setting and values:
+            group.candidates.append(_Candidate(level, cell, values))
+        else:
+            group.left_out[level] = _why(cell)
+    return groups
+
+
+def _why(cell: CellFindings) -> Why:
+    """Why a cell is not compared."""
+    if cell.status == "skipped":
+        return "skipped"
+    return "load failed" if cell.load_failed else "no figures"
+
+
+def _left_out(
+    groups: Mapping[_Key, _Group], where: Mapping[_Key, Mapping[str, Level]]
+) -> tuple[LeftOut, ...]:
+    """What is not compared; levels that are left out of the same settings for the same reason stand
+    together."""
+    keys: dict[tuple[Why, Level], list[_Key]] = {}
+    for key, group in groups.items():
+        for level, why in group.left_out.items():
+            keys.setdefault((why, level), []).append(key)
+    levels: dict[tuple[Why, tuple[_Key, ...]], list[Level]] = {}
+    for (why, level), own in keys.items():
+        levels.setdefault((why, tuple(own)), []).append(level)
+    return tuple(
+        LeftOut(why, tuple(named), tuple(where[key] for key in own))
+        for (why, own), named in levels.items()
+    )
 
 
 def _judged(

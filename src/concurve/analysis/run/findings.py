@@ -40,8 +40,10 @@ from concurve.analysis.sentences.looks import look_sentences
 from concurve.analysis.shape_sentences import shape_sentences
 from concurve.analysis.strangers import is_stolen, strangers_of
 from concurve.analysis.unset import unset_of
+from concurve.definition.failures import failure_counts
 from concurve.errors import ComparisonError, StoreError
 from concurve.figures import FigureTable, decode_figures
+from concurve.findings.best import Withheld
 from concurve.findings.cells import Dot, Reject
 from concurve.findings.explanation import REPORT_TRIALS
 from concurve.findings.run import Finding, Findings, RunInfo, TrialFindings
@@ -262,6 +264,7 @@ def analyse(
         primary=head.study.primary,
         asked=tuple(item.name for item in head.study.indicators),
         extracted=tuple(extract.name for extract in head.study.extracts),
+        failures=tuple(count.name for count in failure_counts(head.study)),
         throughput=ground.throughput,
         indicators=indicators,
         cells=cells,
@@ -274,6 +277,13 @@ def analyse(
         dependences=depends,
         assumed_ratios=assumed_ratios(head.study, samples),
         best=best,
+        withheld=Withheld(
+            indicator=ground.indicator.name,
+            figures=ground.doubt,
+            hosts=unlike,
+            factors=() if unset is None else unset.factors,
+            unset="" if unset is None else unset.doubt,
+        ),
         published=published,
         test_case=head.study.test_case,
         level_change=in_time.change,

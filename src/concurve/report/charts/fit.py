@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from concurve.findings.fit import Fit
@@ -43,7 +45,7 @@ def _drawn(fit: Fit, title: str) -> Any:
     layers = [
         of("expected").mark_area(opacity=0.16, color=PALETTE[1]).encode(y="low:Q", y2="high:Q"),
         of("expected").mark_line(strokeWidth=1.4, strokeDash=[5, 4], color=PALETTE[1]).encode(y=y),
-        of("chosen").mark_line(strokeWidth=2, color=PALETTE[0]).encode(y=y),
+        of("chosen").mark_line(strokeWidth=2, color=PALETTE[0]).encode(y=y, detail="piece:N"),
         of("trial").mark_circle(size=34, opacity=0.75, color=INK).encode(y=y),
     ]
     if top > measured:
@@ -77,10 +79,21 @@ def _rows(fit: Fit) -> list[dict[str, Any]]:
     trials = zip(fit.n, fit.values, strict=True)
     return [
         *({"kind": "trial", "n": n, "value": value} for n, value in trials),
-        *({"kind": "chosen", "n": n, "value": value} for n, value in fit.chosen),
+        *_pieces(fit.chosen),
         *(
             {"kind": "expected", "n": item.n, "value": item.figure.value,
              "low": item.figure.low, "high": item.figure.high}
             for item in fit.expected
         ),
     ]  # fmt: skip
+
+
+def _pieces(curve: Sequence[tuple[float, float]]) -> Iterator[dict[str, Any]]:
+    """The rows of a curve, which is drawn as a line for each piece: none crosses a gap in which the
+    model has no value."""
+    piece = 0
+    for n, value in curve:
+        if math.isnan(value):
+            piece += 1
+        else:
+            yield {"kind": "chosen", "piece": piece, "n": n, "value": value}
