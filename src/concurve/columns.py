@@ -436,7 +436,9 @@ def _factor(unit: str) -> float | None:
         return None if rest is None else _PREFIXES[prefix] * rest
     if unit == "m" or re.search(r"[^\w/µ ]", unit):
         return None
-    base = in_base_unit(unit)
+    # What a rate counts stays as it stands there; one of another time than a second is refused.
+    is_converted = "/" not in unit or is_time_unit(unit) or unit.startswith("ops/")
+    base = in_base_unit(unit) if is_converted else None
     if base is not None:
         return base
     return 1.0 if "/" not in unit or re.search(r"/\s*(s|sec|second)$", unit) else None

@@ -220,6 +220,17 @@ def test_a_known_tool_of_which_nothing_is_read_is_not_ranked_by_its_fixed_time(
     assert best is not None and (best.is_open or best.recommended), "by its time, whatever it says"
 
 
+def test_a_test_of_a_tool_that_may_print_no_rate_is_not_ranked_by_its_fixed_time_either(
+    store: Store,
+) -> None:
+    case = Case("threads", lambda n: 10.0)
+    study = sweep_study(["sysbench", "threads", "run", "--threads", "{n}"], [("n", case.levels)], 2)
+    found = run_study(study, case, store)
+    said = " ".join(item.sentence for item in found.sentences)
+    assert "No setting is recommended: the tool sysbench seems to run for a fixed time" in said
+    assert "--extract 'rate=PATTERN" in said and "--extract sysbench" not in said
+
+
 def test_what_a_load_is_asked_for_comes_before_the_time_that_it_was_given(store: Store) -> None:
     """The rate and its latencies first, the wall time of a fixed duration last."""
 

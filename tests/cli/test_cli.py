@@ -353,7 +353,8 @@ REFUSALS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
         ("-P n: --max-time stands where its levels are expected", "-P n 1,2,4")),
     "an option with its value in place of the levels": (
         2, ("-P", "n", "--effort=quick", "--", "echo", "{n}"),
-        ("-P n: --effort=quick stands where its levels are expected", "-P n 1,2,4")),
+        ("-P n: --effort=quick stands where its levels are expected", "-P n 1,2,4",
+         "stands in the command")),
     "levels apart, each with its comma": (
         2, ("-P", "n", "1,", "2,", "4", "--", "echo", "{n}"), ("-P n 1,2,4;", "commas")),
     "the command in place of the levels": (
@@ -505,12 +506,23 @@ def test_a_primary_figure_that_only_the_program_can_report_is_told(lab: Lab) -> 
     assert "note: " not in lab.run(*line, "run_seconds", "--", "echo", "{n}").stderr
 
 
+@pytest.mark.parametrize(
+    "levels", ["--nice=5,none", "--base=x,plain", "--dry-run=no", "--cpus=4,--cpus=8"]
+)
+def test_levels_may_be_options_of_the_program(levels: str, lab: Lab) -> None:
+    done = lab.run("sweep", "-P", "flags", levels, *QUICK, "--dry-run", "--", "echo", "{flags}")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_range_in_another_notation_is_told_as_one_level(lab: Lab) -> None:
     line = ("sweep", "-P", "n", "1-4", *QUICK, "--dry-run")
     done = lab.run(*line, "--", "echo", "{n}")
     assert "note: -P n '1-4' is a single level; several are written 1..4" in done.stderr
     done = lab.run("sweep", "-P", "n", "1-4,8", *QUICK, "--dry-run", "--", "echo", "{n}")
     assert "note: -P n '1-4' is a single level; several are written 1..4" in done.stderr
+    done = lab.run("sweep", "-P", "n", "0..HEAD", *QUICK, "--dry-run", "--", "echo", "{n}")
+    assert done.returncode == 0, done.stderr
+    assert "note: -P n '0..HEAD': a text; a range has numbers alone" in done.stderr
     done = lab.run("sweep", "-P", "c", "0-0", "--cpus", "{c}", *QUICK, "--dry-run", "--", "true")
     assert done.returncode == 0 and "single level" not in done.stderr
 

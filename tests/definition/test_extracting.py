@@ -12,6 +12,7 @@ from concurve.definition.extracting import (
     parse_extract,
     parse_named_direction,
     tool_of,
+    tool_to_read,
     tools,
 )
 from concurve.definition.study import Extract, Indicator
@@ -206,6 +207,9 @@ def test_a_word_that_is_no_direction_is_no_unit_either(end: str, word: str) -> N
         (r"r=([0-9.]+)(?P<unit>k?) req/s:kreq/s:higher", "req/s"),
         (r"r=([0-9.]+) (?P<unit>ops/\w+):ops/ms:higher", "ops/s"),
         (r"n=([0-9.]+)(?P<unit>M):M", "1"),
+        (r"bw=([0-9.]+) (?P<unit>[KMG]B/s):MB/s:higher", "B/s"),
+        (r"r=([0-9.]+) (?P<unit>\S+):rows/min:higher", "rows/s"),
+        (r"lat=([0-9.]+)(?P<unit>[mu]s)/request:ms/request", "s/request"),
     ],
 )
 def test_a_unit_that_the_group_for_it_contradicts_is_refused(text: str, base: str) -> None:
@@ -217,6 +221,31 @@ def test_a_unit_that_the_group_for_it_contradicts_is_refused(text: str, base: st
     without = text.replace("?P<unit>", "?:")
     assert sweep_study(["true"], [], 2, extracts=(with_base,)).extracts[0].unit == base
     assert sweep_study(["true"], [], 2, extracts=(without,)).extracts[0].unit == unit
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"rate=x=([0-9.]+)(?P<unit>[kM]?) rows/min:rows/min:higher",
+        r"rate=x=([0-9.]+)(?P<unit>[kM]?) ops/ms:ops/ms:higher",
+        r"rate=x=([0-9.]+) ?(?P<unit>\w*) req/min:req/min:higher",
+        r"lat=x=([0-9.]+)(?P<unit>k?)ms:ms:lower",
+        r"rate=x=([0-9.]+) (?P<unit>[(]k[)]|\(|[^)]?) rows/h:rows/h:higher",
+        r"bw=([0-9.]+) (?P<unit>[KMG]B/s):B/s:higher",
+    ],
+)
+def test_a_group_that_cannot_be_the_time_of_a_unit_contradicts_none(text: str) -> None:
+    assert sweep_study(["true"], [], 2, extracts=(text,)).extracts
+
+
+@pytest.mark.parametrize("unit", ["rows/min", "rows/s"])
+def test_a_group_around_the_time_of_a_rate_is_refused(unit: str) -> None:
+    text = rf"rate=([0-9.]+) rows/(?P<unit>min|s):{unit}:higher"
+    with pytest.raises(StudyError, match=f"holds a time, and its unit {unit} is a rate") as said:
+        sweep_study(["true"], [], 2, extracts=(text,))
+    assert "rows/s as its unit" in said.value.remedy
+    around = r"rate=([0-9.]+) (?P<unit>rows/(?:min|s)):rows/s:higher"
+    assert sweep_study(["true"], [], 2, extracts=(around,)).extracts
 
 
 @pytest.mark.parametrize("tool", tools())
@@ -323,10 +352,28 @@ def test_another_percentile_is_no_slip() -> None:
         (["sysbench", "cpu", "--threads=4", "run"], "sysbench"),
         (["sysbench", "--threads", "4", "fileio", "run"], "sysbench-fileio"),
         (["sysbench", "--test=fileio", "run"], "sysbench-fileio"),
-        (["sysbench", "threads", "run"], None),
-        (["sysbench", "mutex", "run"], None),
+        (["sysbench", "threads", "run"], "sysbench"),
+        (["sysbench", "--test=mutex", "run"], "sysbench"),
         ([], None),
     ],
 )
 def test_a_tool_is_known_by_its_program(command: list[str], tool: str | None) -> None:
     assert tool_of(command) == tool
+
+
+@pytest.mark.parametrize(
+    ("command", "tool"),
+    [
+        ("sysbench cpu run", "sysbench"),
+        ("sysbench --test=fileio run", "sysbench-fileio"),
+        ("sysbench threads run", None),
+        ("taskset -c 1 sysbench --test=mutex run", None),
+        ("wrk -c 1", "wrk"),
+        ("./mine", None),
+        ("", None),
+    ],
+)
+def test_a_tool_is_suggested_where_all_its_versions_print_its_figures(
+    command: str, tool: str | None
+) -> None:
+    assert tool_to_read(command.split()) == tool

@@ -12,8 +12,10 @@ from concurve.definition.levels import (
     levels_among,
     levels_meant,
     parse_levels,
+    ranges_meant,
     resolve_levels,
     several_meant,
+    texts_like_ranges,
 )
 from concurve.errors import StudyError
 from concurve.terms import Level, joined_levels, split_levels
@@ -44,6 +46,8 @@ GOOD: dict[str, tuple[Level, ...]] = {
     "1 ..10 + 4": (1, 5, 9),
     "1 ..": (1, 2, 4, 8),
     "4 ../data,8 ../data": ("4 ../data", "8 ../data"),
+    "2.. /x": ("2.. /x",),
+    "5..10ms,0..HEAD,3..5.txt,100..max": ("5..10ms", "0..HEAD", "3..5.txt", "100..max"),
 }
 
 
@@ -63,6 +67,10 @@ def test_a_notation_stands_for_its_levels(text: str) -> None:
         ("1 to 4", "1..4"),
         ("1 2 4", "1,2,4"),
         ("1; 2; 4", "1,2,4"),
+        ("70:30", ""),
+        ("2024-01", ""),
+        ("8080:80", ""),
+        ("0-0", ""),
         ("1..4", ""),
         ("1,2", ""),
         ("-4", ""),
@@ -73,6 +81,34 @@ def test_a_notation_stands_for_its_levels(text: str) -> None:
 )
 def test_one_level_that_may_be_meant_as_several(text: str, meant: str) -> None:
     assert several_meant(text) == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("1-4,8", {"1-4": "1..4"}),
+        ("1-4,50%,8..", {"1-4": "1..4"}),
+        ("1-4", {"1-4": "1..4"}),
+        ("1 2 4", {"1 2 4": "1,2,4"}),
+        (r"a\,b,1-4", {"1-4": "1..4"}),
+        ("30:70,50:50", {}),
+        ("30:70,70:30,none", {}),
+        ("10:20,20:30", {}),
+        ("2024-01,2024-02", {}),
+        ("0,0-1", {}),
+        ("1,2", {}),
+    ],
+)
+def test_of_what_is_no_list_of_ranges_nothing_is_told(text: str, meant: dict[str, str]) -> None:
+    assert ranges_meant(text) == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "texts"),
+    [("1..4,0..HEAD,2.. /x,word", ["0..HEAD", "2.. /x"]), ("1 .. 4,50%,4 ../data,1..2x", [])],
+)
+def test_texts_that_begin_as_ranges(text: str, texts: list[str]) -> None:
+    assert texts_like_ranges(text) == texts
 
 
 BAD = {
@@ -90,7 +126,7 @@ BAD = {
     "1..100%": "'1..100%' is no range",
     "50%..200%": "'50%..200%' is no range",
     "1...16": "'1...16' is no range",
-    "1..n": "'1..n' is no range",
+    "1..64 * 2 * 2": "'1..64 * 2 * 2' is no range",
     "1..9+0": "has no step",
     "1..9*1": "does not grow",
     "0..9*2": "does not grow",
@@ -112,7 +148,7 @@ def test_a_bad_level_is_refused_with_place_and_remedy(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "remedy"),
-    [("1..2X", "1..2x"), ("1...16", "1..16"), ("50%..200%", "50%,100%,200%"), ("1..n", "1..16")],
+    [("1..2X", "1..2x"), ("1...16", "1..16"), ("50%..200%", "50%,100%,200%"), ("16...1", "1..16")],
 )
 def test_what_is_no_range_is_refused_with_what_may_be_meant(text: str, remedy: str) -> None:
     with pytest.raises(StudyError) as refused:

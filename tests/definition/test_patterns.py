@@ -8,7 +8,7 @@ import time
 import pytest
 
 from concurve.definition import patterns
-from concurve.definition.patterns import check_for_runner
+from concurve.definition.patterns import check_for_runner, group_can_be
 from concurve.definition.study import Extract
 from concurve.engine.local import LocalEngine
 from concurve.errors import StudyError
@@ -61,6 +61,8 @@ def test_text_that_is_no_utf8_is_searched() -> None:
         (r"(\d+) (?P<unit>\S+)", "5 ops/ms", 5000.0),
         (r"(\d+) (?P<unit>\S+)", "5 us/op", 5e-6),
         (r"in (?P<unit>ms): (\d+)", "in ms: 7", 0.007),
+        (r"(\d+) (?P<unit>[KMG]B/s)", "5 MB/s", 5e6),
+        (r"x=([0-9.]+)(?P<unit>[kM]?) rows/min", "x=3.5k rows/min", 3500.0),
     ],
 )
 def test_a_unit_that_the_program_chose_is_converted(
@@ -115,8 +117,15 @@ def test_a_comma_is_a_decimal_point_where_the_group_says_so() -> None:
     extract = Extract(name="x", pattern=r"rate (?P<decimal>[0-9.,]+)")
     assert extracted(extract, role("rate 1,234")) == 1.234
     assert extracted(extract, role("rate 1.234")) == 1.234
-    with pytest.raises(MissedExtractError):
-        extracted(extract, role("rate 1.234,5"))
+    with pytest.raises(MissedExtractError) as missed:
+        extracted(extract, role("rate 1.23,5"))
+    assert missed.value.reason == "'1.23,5' is no number"
+
+
+@pytest.mark.parametrize("text", ["1.234.567,5", "1 234 567,5", "1\u202f234\u202f567,5"])
+def test_thousands_before_a_decimal_comma_may_be_divided(text: str) -> None:
+    extract = Extract(name="x", pattern=r"rate (?P<decimal>[0-9][0-9.,\pZ]+)")
+    assert extracted(extract, role(f"rate {text}\n")) == 1234567.5
 
 
 def cut(head: str, tail: str) -> RoleRecord:
@@ -125,18 +134,42 @@ def cut(head: str, tail: str) -> RoleRecord:
 
 def test_nothing_is_read_out_of_the_mark_of_a_gap_or_across_it() -> None:
     size = Extract(name="x", pattern=r"([0-9]+) bytes")
-    assert extracted(size, cut("size=5 bytes\n", "end\n")) == 5.0
+    assert extracted(size, cut("a\n", "size=5 bytes\nend\n")) == 5.0
     words = Extract(name="x", pattern=r"rate ([0-9]+)(?: req)?")
-    assert extracted(words, cut("rate 7 req\nrate 12", "34 req\n")) == 7.0, "1234, cut in two"
     assert extracted(words, cut("rate 7 req\n", "45\nrate 8 req\n")) == 8.0
     with pytest.raises(MissedExtractError) as missed:
         extracted(size, cut("a\n", "b\n"))
     assert missed.value.reason.startswith("777 bytes of it were dropped")
 
 
+def test_the_last_match_before_a_gap_is_not_surely_the_last() -> None:
+    rate = Extract(name="x", pattern=r"rate ([0-9]+)")
+    with pytest.raises(MissedExtractError) as missed:
+        extracted(rate, cut("rate 7\nrate 12", "34 req\nend\n"))
+    assert missed.value.reason == (
+        "its last match counts, and behind all that were kept 777 bytes of the output were dropped"
+    )
+    assert missed.value.remedy.startswith("the figure at the end of the output")
+
+
 def test_a_line_is_quoted_in_which_the_number_stands() -> None:
     extract = Extract(name="x", pattern=r"(?s)failed: (\d+).*")
     assert printed_line(extract, role("failed: 5\nother\n")) == "failed: 5"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "can"),
+    [
+        (r"(\d+)(?P<unit>[kM]?)", "k", True),
+        (r"(\d+)(?P<unit>[kM]?)", "", True),
+        (r"(\d+)(?P<unit>[kM]?) ms", "ms", False),
+        (r"(\d+)(?P<unit2>a|b(?:c|d))(x)", "bd", True),
+        (r"(\d+)(?<unit>[)]\)|\Q(\E|m)s", "m", True),
+        (r"(\d+)(?P<other>m)", "m", False),
+    ],
+)
+def test_what_a_group_can_be(pattern: str, text: str, can: bool) -> None:
+    assert group_can_be(pattern, "unit", text) is can
 
 
 # -- the dialect that RE2 and the trial runner share -------------------------------------------

@@ -96,6 +96,7 @@ def test_the_units_that_a_name_may_mean() -> None:
 @pytest.mark.parametrize(
     ("unit", "is_time"),
     [("ms", True), ("s", True), ("ns/op", True), ("k", False), ("ops/ms", False), ("", False),
+     ("ms/request", True), ("m/s", False), ("ms/s", False),
      ("MB", False), ("ms/", False), ("milliseconds", True), ("min", True), ("hours", True)],
 )  # fmt: skip
 def test_units_of_time(unit: str, is_time: bool) -> None:
@@ -108,10 +109,26 @@ def test_units_of_time(unit: str, is_time: bool) -> None:
     [("ms", "s"), ("s", "s"), ("seconds", "seconds"), ("min", "s"), ("ns/op", "s/op"), ("", ""),
      ("ops/ms", "ops/s"), ("1/s", "1/s"), ("req/min", "req/s"), ("MB/s", "B/s"), ("KiB", "B"),
      ("Mbit/s", "bit/s"), ("krps", "rps"), ("k", "1"), ("%", "%"), ("tasks", "tasks"),
-     ("task/s", "task/s"), ("m/s", "m/s"), ("B", "B")],
+     ("task/s", "task/s"), ("m/s", "m/s"), ("B", "B"), ("Mbps", "bps"), ("kB/op", "B/op"),
+     ("kiops", "iops"), ("krows/min", "rows/s"), ("xyz", "xyz"), ("Mxyz/min", "Mxyz/min")],
 )  # fmt: skip
 def test_the_unit_of_a_figure_that_was_converted(unit: str, base: str) -> None:
     assert base_unit(unit) == base
+
+
+@pytest.mark.parametrize(
+    ("unit", "factor"),
+    [("MB/s", 1e6), ("MiB/s", 2.0**20), ("B/s", 1), ("Mbit/s", 1e6), ("Mb/s", 1e6), ("bps", 1),
+     ("Mbps", 1e6), ("krps", 1e3), ("rps", 1), ("kiops", 1e3), ("KIOPS", 1e3), ("1/s", 1),
+     ("rows/min", 1 / 60), ("krows/ms", 1e6), ("ops/ms", 1e3), ("M/s", 1e6), ("req/h", 1 / 3600),
+     ("MB", 1e6), ("k", 1e3), ("", 1), ("ns/op", 1e-9), ("ms/request", 1e-3), ("kB/op", 1e3),
+     # Of these it is not known whether they begin with a prefix.
+     ("Mxyz/s", None), ("mb/s", None), ("m/s", None), ("parsecs", None), ("%", None)],
+)  # fmt: skip
+def test_what_one_of_a_unit_is_in_base_units(unit: str, factor: float | None) -> None:
+    known = in_base_unit(unit)
+    assert known == (None if factor is None else pytest.approx(factor))
+    assert (known in (None, 1)) == (base_unit(unit) == unit), "both agree"
 
 
 @pytest.mark.parametrize(("text", "share"), [("2%", 0.02), (" 1.5 % ", 0.015), ("0.02", 0.02)])

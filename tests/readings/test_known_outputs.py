@@ -61,6 +61,9 @@ EXPECTED: dict[str, tuple[str, dict[str, float]]] = {
     "sysbench-0.4-oltp": ("sysbench", {
         "events_per_second": 541.20, "latency_seconds": 14.77e-3,
         "latency_seconds_p95": 25.27e-3, "operations": 10000, "failed_events": 1}),
+    "sysbench-1.1-threads": ("sysbench", {
+        "events_per_second": 1234.5678, "latency_seconds": 0.81e-3,
+        "latency_seconds_p95": 0.92e-3, "operations": 12347}),
     "sysbench-fileio-1.0": ("sysbench-fileio", {
         "operations_per_second": 447.81 + 298.54 + 958.51, "latency_seconds": 0.58e-3,
         "latency_seconds_p95": 1.64e-3, "operations": 51268}),
@@ -204,6 +207,23 @@ def test_of_several_runs_of_k6_the_last_one_counts() -> None:
     again = full.replace("6.56109/s", "7.5/s").replace("10.00%", "20.00%")
     found = read("k6", plain + full + again)
     assert (found["requests_per_second"], found["failed_checks_share"]) == (7.5, 20)
+
+
+def test_the_group_of_a_long_summary_of_k6_is_not_taken_for_its_total() -> None:
+    """The total may be before the gap, or in it; an old summary has neither total nor groups."""
+    full, old = ((OUTPUTS / f"k6-{end}.txt").read_text("utf-8") for end in ("1.0-full", "0.48"))
+    begin = full.index("  █ GROUP")
+    rate = parse_extract("k6")[0].extract
+
+    def cut(head: str, tail: str) -> RoleRecord:
+        return RoleRecord(name="target", stdout=Output(head=head, tail=tail, dropped=777))
+
+    for head in (full[:begin], "running\n"):
+        with pytest.raises(MissedExtractError) as missed:
+            extracted(rate, cut(head, full[begin:]))
+        assert "777 bytes of" in missed.value.reason
+    assert extracted(rate, cut("running\n", full)) == 6.56109
+    assert extracted(rate, cut("running\n", old)) == 4.36938
 
 
 @pytest.mark.parametrize("score", ["≈ 10⁻⁹", "? 10??"])

@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 
 from concurve import words
-from concurve.definition.extracting import extract_option, parse_named_direction, tool_of
+from concurve.definition.extracting import (
+    extract_option,
+    parse_named_direction,
+    tool_of,
+    tool_to_read,
+)
 from concurve.definition.indicator_names import split_name
 from concurve.definition.measured import MEASURED, fairness_info
 from concurve.definition.units import is_rate
@@ -311,8 +316,19 @@ def _unread_tool(
 
 def _tool(head: RunHead) -> str | None:
     """The tool that the measured role runs, if its output is known."""
+    return tool_of(_command(head))
+
+
+def _command(head: RunHead) -> Sequence[str]:
+    """What the measured role starts that is none of our programs."""
     target = next((role for role in head.study.roles if role.name == head.study.target), None)
-    return tool_of(target.command) if target and not target.program else None
+    return target.command if target and not target.program else ()
+
+
+def _reading(head: RunHead) -> str:
+    """The option that has read what the program prints."""
+    tool = tool_to_read(_command(head))
+    return f"--extract {tool}" if tool else "--extract 'rate=PATTERN:1/s:higher'"
 
 
 def _fixed_time(info: IndicatorInfo, walls: Sequence[float]) -> _Unequal:
@@ -471,14 +487,12 @@ def _unread(
     if not is_open or len(measured) < 2 or _figures(head, measured, known):
         return
     walls = _centres(measured, WALL)
-    tool = _tool(head)
-    option = f"--extract {tool}" if tool else "--extract 'rate=PATTERN:1/s:higher'"
     if _spread(walls) <= _SAME:
         yield Finding(
             kind="note",
             sentence=f"Wall time is the same in all cells. If the program runs for a fixed time "
             f"({words.duration(centre(walls))}) and prints how much it did, have that read: "
-            f"{option} (concurve sweep --help).",
+            f"{_reading(head)} (concurve sweep --help).",
         )
 
 
@@ -497,7 +511,7 @@ def _remedy(
     if unequal.kind == "unread":
         sentence = (
             f"{says}, so wall time does not compare the cells. Have its figures read in the next "
-            f"run: --extract {_tool(head)}. If all cells do the same work: --work fixed."
+            f"run: {_reading(head)}. If all cells do the same work: --work fixed."
         )
         return Finding(kind="warning", sentence=sentence)
     name = unequal.by

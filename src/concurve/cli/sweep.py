@@ -261,18 +261,26 @@ def _refuse_one_word(parameters: Sequence[tuple[str, str]]) -> None:
     from concurve.terms import split_levels
 
     options_of_sweep = {"--", *(text for item in verb.params for text in item.opts)}
+    with_values = {
+        text
+        for item in verb.params
+        if isinstance(item, click.Option) and not (item.is_flag or item.count)
+        for text in item.opts
+    }
     for name, levels in parameters:
         if "=" in name:
             raise StudyError(
                 f"-P {name}: a parameter and its levels are two words",
                 f"-P {name.replace('=', ' ', 1)}",
             )
-        items = split_levels(levels)
-        # Levels may be options of the program: --cpus=4,--cpus=8.
-        are_options = len(items) > 1 and all(item.startswith("-") for item in items)
-        if levels.partition("=")[0] in options_of_sweep and not are_options:
+        # Of several levels each may be an option of the program: --cpus=4,--cpus=8.
+        is_single = len(split_levels(levels)) == 1
+        option, equals, _ = levels.partition("=")
+        if levels in options_of_sweep or (equals and is_single and option in with_values):
             raise StudyError(
-                f"-P {name}: {levels} stands where its levels are expected", f"-P {name} 1,2,4"
+                f"-P {name}: {levels} stands where its levels are expected",
+                f"-P {name} 1,2,4; an option of the program that is the same in all cells stands "
+                "in the command",
             )
 
 
@@ -327,12 +335,15 @@ def _tell_of_texts(parameters: Sequence[tuple[str, str]], cpus: str | None, is_h
     """Say what was taken for one level and may be meant as several: ``1-4``, but not as CPUs; and
     what is one level here although it is written as several: ``50%,100%`` on one CPU."""
     from concurve.cli.showing import note, note_fallen
-    from concurve.definition.levels import several_meant
-    from concurve.terms import split_levels
+    from concurve.definition.levels import ranges_meant, texts_like_ranges
 
     for name, levels in parameters:
-        items = [item.strip() for item in split_levels(levels)]
-        ranges = {item: meant for item in items if (meant := several_meant(item))}
+        if texts := texts_like_ranges(levels):
+            note(
+                f"note: -P {name} {', '.join(map(repr, texts))}: a text; a range has numbers "
+                "alone: 1..16, 1..64*2"
+            )
+        ranges = ranges_meant(levels)
         if ranges and f"{{{name}}}" not in (cpus or ""):
             single = "is a single level" if len(ranges) == 1 else "are single levels"
             note(
@@ -346,9 +357,9 @@ def _tell_of_texts(parameters: Sequence[tuple[str, str]], cpus: str | None, is_h
 def _tell_of_tool(command: Sequence[str], extracts: Sequence[str]) -> None:
     """Say that the figures of a tool can be read, where nothing is read of it."""
     from concurve.cli.showing import note
-    from concurve.definition.extracting import tool_of
+    from concurve.definition.extracting import tool_to_read
 
-    tool = None if extracts else tool_of(command)
+    tool = None if extracts else tool_to_read(command)
     if tool is not None:
         note(f"note: what {tool} prints is not read; with --extract {tool} it is")
 

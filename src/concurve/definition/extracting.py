@@ -125,17 +125,26 @@ def tool_of(command: Sequence[str]) -> str | None:
     shell (``sh -c "… | vegeta report"``) the one whose output comes last."""
     words = last_started(command)
     program = PurePath(words[0]).name if words else ""
-    tests = {word.removeprefix("--test=") for word in words[1:]}
-    return next(
-        (
-            name
-            for name, entry in _table().items()
-            if program in entry.get("programs", [name])
-            and ("only" not in entry or tests & set(entry["only"]))
-            and not tests & set(entry.get("never", []))
-        ),
-        None,
-    )
+    named = [
+        name
+        for name, entry in _table().items()
+        if program in entry.get("programs", [name])
+        and ("only" not in entry or _tests(words) & set(entry["only"]))
+    ]
+    # What is read of one test comes before what is read of the others.
+    return max(named, key=lambda name: "only" in _table()[name], default=None)
+
+
+def tool_to_read(command: Sequence[str]) -> str | None:
+    """The tool that a command line starts, where all versions of it print its figures."""
+    tool = tool_of(command)
+    unsure = _table()[tool].get("unsure", []) if tool else []
+    return None if _tests(last_started(command)) & set(unsure) else tool
+
+
+def _tests(words: Sequence[str]) -> set[str]:
+    """The words of a command line that may name one of the tests that a tool has."""
+    return {word.removeprefix("--test=") for word in words[1:]}
 
 
 def is_of_tool(extract: Extract, tool: str) -> bool:

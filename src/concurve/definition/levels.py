@@ -23,8 +23,10 @@ _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([*+])(\d+(?:\.\d+)?))?")
 _OTHER_RANGE = re.compile(r"(\d+)\s*(?:-|–|:|\.{3,}|to)\s*(\d+)")
 _CHOSEN = re.compile(rf"({_NUMBER})\.\.(?:(\d+(?:\.\d+)?)x)?")
-#: How a range begins, and what is a mistake in one; ``4 ../data`` holds a path.
+#: What begins as a range; ``4 ../data`` holds a path.
 _BEGINS_RANGE = re.compile(rf"{_NUMBER}%?\s*\.\.(?!\.*/)")
+#: A mistake in a range. With other signs in it, as in ``0..HEAD`` and ``3..5.txt``, it is a text.
+_MISTYPED = re.compile(rf"{_NUMBER}%?\s*\.\.[\d.%*+xX\s-]*")
 _BLANKS_IN_RANGE = re.compile(r"\s*(\.\.|[*+])\s*")
 _PERCENT = re.compile(r"(-?\d+(?:\.\d+)?)%")
 _INTEGER = re.compile(r"-?\d+")
@@ -40,11 +42,36 @@ _BEYOND = Decimal(2)
 
 def several_meant(text: str) -> str:
     """How levels are written that somebody may mean by this text, which is one level: ``1..4`` of
-    ``1-4``, ``1,2,4`` of ``1 2 4``; empty for any other."""
+    ``1-4``, ``1,2,4`` of ``1 2 4``; empty for any other, and for a range that would run backwards:
+    ``70:30`` is a ratio."""
     if found := _OTHER_RANGE.fullmatch(text.strip()):
-        return f"{found[1]}..{found[2]}"
+        return f"{found[1]}..{found[2]}" if int(found[1]) < int(found[2]) else ""
     numbers = re.split(r"[\s;]+", text.strip())
     return ",".join(numbers) if len(numbers) > 1 and all(map(str.isdigit, numbers)) else ""
+
+
+def ranges_meant(text: str) -> dict[str, str]:
+    """The levels of a text that somebody may mean as several (:func:`several_meant`), each with how
+    these are written. None where all of several look so, as ``10:20,20:30`` do, where one runs
+    backwards, as in ``30:70,70:30,none``, or where a level would be there twice: ``0,0-1`` is a
+    list of CPUs."""
+    items = [item.strip() for item in split_levels(text)]
+    found = {item: meant for item in items if (meant := several_meant(item))}
+    backwards = [item for item in items if _OTHER_RANGE.fullmatch(item) and item not in found]
+    if backwards or (len(items) > 1 and len(found) == len(items)):
+        return {}
+    written = (part for item in items for part in found.get(item, item).split(","))
+    try:
+        resolve_levels([part for part in written if not _follows_cpus(part)], 1, "levels")
+    except StudyError:
+        return {}
+    return found
+
+
+def texts_like_ranges(text: str) -> list[str]:
+    """The levels of a text that begin as a range and are taken as they stand: ``0..HEAD``."""
+    items = (item.strip() for item in split_levels(text))
+    return [it for it in items if _BEGINS_RANGE.match(it) and not _is_range(_without_blanks(it))]
 
 
 def parse_levels(text: str, cpus: int, where: str) -> tuple[Level, ...]:
@@ -147,9 +174,12 @@ def _origins(items: Sequence[Level], cpus: int, where: str) -> dict[Level, list[
 
 def _without_blanks(item: Level) -> Level:
     """``1 .. 64 * 2`` as ``1..64*2``; whatever is no range as it stands."""
-    if isinstance(item, str) and _BEGINS_RANGE.match(item):
-        return _BLANKS_IN_RANGE.sub(r"\1", item)
-    return item
+    bare = _BLANKS_IN_RANGE.sub(r"\1", item) if isinstance(item, str) else item
+    return bare if _is_range(bare) else item
+
+
+def _is_range(item: Level) -> bool:
+    return isinstance(item, str) and bool(_RANGE.fullmatch(item) or _CHOSEN.fullmatch(item))
 
 
 def _follows_cpus(item: Level) -> bool:
@@ -178,7 +208,7 @@ def _expand(item: Level, cpus: int, where: str, are_texts: bool) -> list[Level]:
         return _chosen(Decimal(match[1]), Decimal(match[2] or _BEYOND), cpus, item, where)
     if match := _RANGE.fullmatch(item):
         return _range(Decimal(match[1]), Decimal(match[2]), match[3] or "+", match[4], item, where)
-    if _BEGINS_RANGE.match(item):
+    if _MISTYPED.fullmatch(item):
         raise StudyError(f"{where}: {item!r} is no range", _range_meant(item))
     return [item if are_texts else _scalar(item)]
 

@@ -40,6 +40,13 @@ _MISSING = {
 }
 
 
+#: Parts of a pattern in which a parenthesis opens no group, and the parentheses that do.
+_PARTS = re.compile(
+    r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\((?:\?P?<([^>]*)>)?|\)",
+    re.DOTALL,
+)
+
+
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> Any:
     """The pattern, ready to match.
@@ -77,6 +84,28 @@ def matches(pattern: str, text: str) -> Iterator[Any]:
         yield match
         if time.monotonic() > ends:
             raise TimeoutError
+
+
+def group_can_be(pattern: str, begin: str, text: str) -> bool:
+    """Can a group whose name begins so be this text? Flags outside of the group are not heeded.
+
+    Raises:
+        StudyError: no regular expression of RE2.
+    """
+    compiled(pattern)
+    return any(compiled(f"(?:{part})").fullmatch(text) for part in _group_parts(pattern, begin))
+
+
+def _group_parts(pattern: str, begin: str) -> Iterator[str]:
+    """What stands within the groups whose names begin so."""
+    opened: list[tuple[str, int]] = []
+    for part in _PARTS.finditer(pattern):
+        if part[0].startswith("("):
+            opened.append((part[1] or "", part.end()))
+        elif part[0] == ")" and opened:
+            name, at = opened.pop()
+            if name.startswith(begin):
+                yield pattern[at : part.start()]
 
 
 # -- what the trial runner reads as well --------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from concurve.definition.inventory import ANY, EACH, HOST_PREFIX, host_names, is
 from concurve.definition.level_parts import check_lists, check_parts, part_names
 from concurve.definition.measured import MEASURED
 from concurve.definition.origins import Origins
-from concurve.definition.patterns import UNIT, compiled
+from concurve.definition.patterns import UNIT, compiled, group_can_be
 from concurve.definition.study import (
     BUILT_IN,
     EFFORTS,
@@ -29,7 +30,7 @@ from concurve.definition.study import (
     unused_factors,
 )
 from concurve.definition.templates import NAME, check_placeholders, placeholders
-from concurve.definition.units import base_unit
+from concurve.definition.units import base_unit, converted_unit, is_rate, only_time
 from concurve.errors import StudyError
 from concurve.terms import Level
 from concurve.words import meant
@@ -251,13 +252,28 @@ def _check_extracts(study: Study, where: Origins) -> None:
                 f"{place}: '{extract.pattern}' has no group for the figure",
                 r"parentheses around the figure: 'took (\d+) ms'",
             )
-        base = base_unit(extract.unit)
-        if units and base != extract.unit:
-            raise StudyError(
-                f"{place}: the group {UNIT} of its pattern converts the figure to {base}, and its "
-                f"unit says {extract.unit}",
-                f"{base} as its unit; or no group {UNIT}, if it is printed in {extract.unit} alone",
-            )
+        if units:
+            _check_unit(extract, place)
+
+
+def _check_unit(extract: Extract, place: str) -> None:
+    """Refuse a unit that is surely not that of the figure, since the group for the unit converts
+    it."""
+    can_be = partial(group_can_be, extract.pattern, UNIT)
+    if is_rate("", extract.unit) and only_time(can_be):
+        raise StudyError(
+            f"{place}: the group {UNIT} of its pattern holds a time, and its unit "
+            f"{extract.unit} is a rate: the figure would be multiplied by that time",
+            f"the group around all of the unit, (?P<{UNIT}>…/s), and {base_unit(extract.unit)} as "
+            "its unit",
+        )
+    base = converted_unit(extract.unit, can_be)
+    if base != extract.unit:
+        raise StudyError(
+            f"{place}: the group {UNIT} of its pattern converts the figure to {base}, and its "
+            f"unit says {extract.unit}",
+            f"{base} as its unit; or no group {UNIT}, if it is printed in {extract.unit} alone",
+        )
 
 
 def _extract_place(extract: Extract, where: Origins) -> str:

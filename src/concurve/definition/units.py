@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from concurve.definition.indicator_names import split_name
 from concurve.errors import StudyError
@@ -15,6 +15,7 @@ from concurve.words import share as format_share
 
 __all__ = [
     "base_unit",
+    "converted_unit",
     "format_count",
     "format_duration",
     "format_quantity",
@@ -23,6 +24,7 @@ __all__ = [
     "is_rate",
     "is_time",
     "is_time_unit",
+    "only_time",
     "parse_duration",
     "parse_share",
 ]
@@ -50,10 +52,6 @@ _RATE_UNIT = re.compile(
     r"|\bper (second|sec|minute|hour)$"
     r"|^(Hz|[kKMGT]?([bB]ps|[trqfp]ps|[TRQFP]PS|iops|IOPS)|[kKMGT](ops|OPS))$"
 )
-#: A prefix of 1000 or of 1024 before what is counted, or alone.
-_SCALED = re.compile(
-    r"^[kKMGT]i?(?=([bB]|[bB]its?|[bB]ytes?|[a-z]ps|[A-Z]PS|i?ops?|I?OPS|req|reqs|requests)?$)"
-)
 _RATE_WORDS = {"rps", "qps", "tps", "iops", "ips", "bps", "hz"}
 
 #: Words of names: units of a time, what else is a time, what is none although a time is in its
@@ -77,6 +75,9 @@ _SECONDS_OF = {
 #: The same of units beside a number, where ``min`` is a minute.
 _SECONDS_OF_UNITS = {**_SECONDS_OF, **_SECONDS, "ps": 1e-12, "min": 60.0}
 
+#: Times that programs write beside a number, to see whether one can stand in a place.
+_TRIED = ("ns", "us", "ms", "s", "min")
+
 _TIME_WORDS = {"time", "latency", "duration", "elapsed", "runtime", "walltime", "makespan"}
 _NO_TIME_WORDS = {"rate", "throughput", "speedup", "efficiency", *_RATE_WORDS}
 _WORK_WORDS = {
@@ -85,6 +86,15 @@ _WORK_WORDS = {
     "rows", "hits", "pages", "packets", "b", "kb", "mb", "gb", "kib", "mib", "gib", "bytes", "bits",
     "mbit", "gbit", "iterations", "steps", "frames", "files", "lines", "reads", "writes",
 }  # fmt: skip
+#: What is counted that may have a prefix of 1000 or of 1024 before it, or the prefix alone.
+_COUNTED = re.compile(
+    r"([kKMGT]|[KMGT]i)?"
+    r"([bB]|[bB]its?|[bB]ytes?|[bB]ps|[trqfpi]ps|[TRQFPI]PS|i?ops|I?OPS|"
+    + "|".join(sorted(word for word in _WORK_WORDS if not re.match("[kmg]i?b", word)))
+    + ")?"
+)
+#: Other work of a rate. What begins as with a prefix is left out: "Mxyz" may be a million of them.
+_OTHER_COUNTED = re.compile(r"1|(?![kKmMgGtT\d_])\w+")
 #: What may follow the unit of a name: which statistic of the times it is.
 _STATISTIC_WORDS = {
     "min", "max", "minimum", "maximum", "mean", "avg", "average", "median", "p", "q", "th", "pct",
@@ -186,36 +196,86 @@ def is_rate(name: str, unit: str) -> bool:
 
 def in_base_unit(unit: str) -> float | None:
     """How many seconds, bytes, or operations (also a second) one of this unit is: ``ms`` 0.001,
-    ``milliseconds`` too, ``KiB`` 1024, ``M`` 1,000,000, ``ops/ms`` 1000, ``ns/op`` 1e-9; ``None``
-    for another unit. ``m`` is a minute."""
-    times = _SECONDS_OF_UNITS
-    if unit in times:
-        return times[unit]
-    count, slash, time = unit.partition("/")
-    if slash and time == "op" and count in times:
-        return times[count]
-    if slash and count == "ops" and time in times:
-        return 1 / times[time]
-    return None if slash else _PREFIXES.get(unit.removesuffix("B"))
+    ``milliseconds`` too, ``KiB`` 1024, ``M`` and ``MB/s`` 1,000,000, ``ops/ms`` 1000, ``ns/op``
+    1e-9; ``None`` for another unit. ``m`` is a minute."""
+    known = _converted(unit)
+    return known[0] if known else None
 
 
 def base_unit(unit: str) -> str:
-    """The unit of a figure that :func:`in_base_unit` converted, where this one is said: of ``ms``
-    ``s``, of ``MB/s`` ``B/s``, of ``ops/ms`` ``ops/s``. A base unit is its own."""
-    count, slash, time = unit.partition("/")
-    if not slash:
-        seconds = _SECONDS_OF_UNITS.get(unit, 1.0)
-        return "s" if seconds != 1 else _SCALED.sub("", unit) or ("1" if unit else "")
-    if time not in _SECONDS_OF_UNITS:
-        return f"{base_unit(count)}/{time}"
-    base = time if _SECONDS_OF_UNITS[time] == 1 else "s"
-    return f"{_SCALED.sub('', count) or '1'}/{base}"
+    """The unit of a figure that :func:`in_base_unit` converted from this one: of ``ms`` ``s``, of
+    ``MB/s`` ``B/s``, of ``ops/ms`` ``ops/s``. A base unit, and another one, is its own."""
+    known = _converted(unit)
+    return known[1] if known else unit
+
+
+def _converted(unit: str) -> tuple[float, str] | None:
+    """What :func:`in_base_unit` and :func:`base_unit` say of a unit."""
+    times = _SECONDS_OF_UNITS
+    what, slash, by = unit.partition("/")
+    if is_time_unit(unit):
+        return times[what], f"{_base_time(what)}{slash}{by}"
+    counted = None if what in times else _counted(what, is_rate=by in times)
+    if counted is None or (slash and not by.isalnum()):
+        return None
+    factor, name = counted
+    if by in times:
+        return factor / times[by], f"{name or '1'}/{_base_time(by)}"
+    return factor, f"{name}{slash}{by}"
+
+
+def _base_time(time: str) -> str:
+    return time if _SECONDS_OF_UNITS[time] == 1 else "s"
+
+
+def _counted(what: str, *, is_rate: bool) -> tuple[float, str] | None:
+    """How many are counted by a unit, and of what, where that is known."""
+    if found := _COUNTED.fullmatch(what):
+        prefix, name = found[1] or "", found[2] or ""
+        return _PREFIXES[prefix], name or ("1" if prefix else "")
+    return (1.0, what) if is_rate and _OTHER_COUNTED.fullmatch(what) else None
+
+
+def converted_unit(unit: str, can_be: Callable[[str], bool]) -> str:
+    """The unit of a figure for which this one is said, and that is converted from the unit beside
+    it; ``can_be`` tells whether a text can stand there. A prefix, and another time than a second,
+    are converted only if one can stand there: with ``k`` or ``M`` beside it the figure stays one of
+    ``rows/min``."""
+    times = _SECONDS_OF_UNITS
+    what, slash, by = unit.partition("/")
+    if is_time_unit(unit):
+        tried = [f"{time}{end}" for time in (what, *_TRIED) for end in ("", f"{slash}{by}")]
+        return base_unit(unit) if any(map(can_be, tried)) else unit
+    counted = _counted(what, is_rate=by in times)
+    if counted is None:
+        return unit
+    name = counted[1]
+    scaled = [
+        f"{prefix}{work}{end}"
+        for prefix in _PREFIXES
+        for work in ("", "B", "bit", name)
+        for end in ("", "/s", f"{slash}{by}")
+        if prefix
+    ]
+    rates = [f"{work}/{time}" for work in (name, what, "ops") for time in (by, *_TRIED)]
+    is_scaled = any(map(can_be, scaled))
+    is_timed = by in times and any(map(can_be, rates))
+    return f"{name if is_scaled else what}{slash}{_base_time(by) if is_timed else by}"
+
+
+def only_time(can_be: Callable[[str], bool]) -> bool:
+    """Can a time other than a second stand in a place, and no prefix?"""
+    return any(can_be(time) for time in _TRIED if time != "s") and not any(map(can_be, _PREFIXES))
 
 
 def is_time_unit(unit: str) -> bool:
     """Does :func:`in_base_unit` give seconds for this unit, such as ``ms`` and ``ns/op``?"""
+    times = _SECONDS_OF_UNITS
     time, slash, work = unit.partition("/")
-    return time in _SECONDS_OF_UNITS and (not slash or work == "op")
+    if not slash or work == "op":
+        return time in times
+    # Of "m/s" and "m/pixel" the m may be metres.
+    return time in times and time not in ("m", "h") and work.isalnum() and work not in times
 
 
 def parse_duration(text: str | float, where: str) -> float:

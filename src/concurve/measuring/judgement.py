@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from concurve.definition.extracting import is_of_tool, tool_of
+from concurve.definition.extracting import is_of_tool, tool_to_read
 from concurve.definition.purposes import starts_unawaited, unawaited
 from concurve.definition.readiness import nothing_waits
 from concurve.definition.study import FREE_PORT, uses
@@ -240,7 +240,7 @@ class Judge:
             return "a pattern with one group around the figure, in the dialect of RE2"
         name = missed.extract.role or self.plan.study.target
         role = next((role for role in self.plan.study.roles if role.name == name), None)
-        tool = tool_of(role.command) if role is not None and role.command else None
+        tool = tool_to_read(role.command) if role is not None and role.command else None
         if tool is not None and not is_of_tool(missed.extract, tool):
             own = "" if name == self.plan.study.target else f"{name}."
             return (

@@ -40,6 +40,9 @@ _NUMBERS = ("value", "decimal")
 #: ``1,234`` is what tools print for a thousand and more.
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{2,3})*,\d{3}(\.\d*)?([eE][-+]?\d+)?")
 
+#: What stands before a decimal comma where points or blanks divide the thousands.
+_DIVIDED = re.compile(r"[-+]?\d{1,3}([.\s]\d{3})+")
+
 #: With these JMH begins a score that it rounded to a power of ten, the second where the locale has
 #: no such sign.
 _ROUNDED = ("≈ 1", "? 1")
@@ -86,7 +89,8 @@ def extracted(extract: Extract, role: RoleRecord) -> float:
     reason = remedy = ""
     try:
         for output in (role.stdout, role.stderr):
-            if found := _found(extract.pattern, output):
+            found = _found(extract.pattern, output)
+            if any(found):
                 return _figure(extract, found, output.dropped)
         if dropped := role.stdout.dropped + role.stderr.dropped:
             reason = f"{dropped:,} bytes of it were dropped, and it may have stood in them"
@@ -130,7 +134,8 @@ def printed_line(extract: Extract, role: RoleRecord) -> str:
     found = ""
     try:
         for output in (role.stdout, role.stderr):
-            for match in filter(_is_above_zero, _found(extract.pattern, output)):
+            every = (match for part in _found(extract.pattern, output) for match in part)
+            for match in filter(_is_above_zero, every):
                 # A match may end lines behind its number.
                 text, end = match.string, match.end(_number_group(match))
                 found = text[text.rfind("\n", 0, end) + 1 :].partition("\n")[0]
@@ -141,11 +146,12 @@ def printed_line(extract: Extract, role: RoleRecord) -> str:
     return found.strip()[:_LINE_CHARS]
 
 
-def _found(pattern: str, output: Output) -> list[Any]:
-    """The matches that have a number. An empty group is no figure: ``(.*)`` also matches the empty
-    text at the end."""
-    found = (match for text in _texts(output) for match in matches(pattern, text))
-    return [match for match in found if _number(match)]
+def _found(pattern: str, output: Output) -> list[list[Any]]:
+    """The matches that have a number, of each part that was kept. An empty group is no figure:
+    ``(.*)`` also matches the empty text at the end."""
+    return [
+        [match for match in matches(pattern, text) if _number(match)] for text in _texts(output)
+    ]
 
 
 def _texts(output: Output) -> tuple[str, ...]:
@@ -156,19 +162,26 @@ def _texts(output: Output) -> tuple[str, ...]:
     return output.head.rstrip(_OF_WORDS), output.tail.lstrip(_OF_WORDS)
 
 
-def _figure(extract: Extract, found: list[Any], dropped: int) -> float:
-    """The figure of some matches in an output of which so many bytes were dropped.
+def _figure(extract: Extract, found: list[list[Any]], dropped: int) -> float:
+    """The figure of the matches in the parts of an output of which so many bytes were dropped.
 
     Raises:
-        _UnreadError: it cannot be read, or it is a sum some of whose parts may have been dropped.
+        _UnreadError: it cannot be read, or it is a sum some of whose parts, or the last of some
+            matches that, may have been dropped.
     """
     if extract.combine == "last":
-        return _value(found[-1])
+        if found[-1]:
+            return _value(found[-1][-1])
+        raise _UnreadError(
+            f"its last match counts, and behind all that were kept {dropped:,} bytes of the output "
+            "were dropped",
+            f"the figure at the end of the output; or {_PRINT_LESS}",
+        )
     if dropped:
         raise _UnreadError(
             f"it is a sum, and {dropped:,} bytes of the output were dropped", _PRINT_LESS
         )
-    return math.fsum(map(_value, found))
+    return math.fsum(_value(match) for part in found for match in part)
 
 
 def _is_above_zero(match: Any) -> bool:
@@ -202,14 +215,14 @@ def _parsed(match: Any) -> float:
     Raises:
         _UnreadError: it is none, or it is not known what its comma means.
     """
-    text = _number(match).strip().rstrip(",")
+    printed = text = _number(match).strip().rstrip(",")
     if text.startswith(_ROUNDED):
         raise _UnreadError(
             f"{text!r} is a figure that is rounded to a power of ten",
             "a unit in which it is larger (JMH: -tu ns for times, -tu s for rates)",
         )
     if _named(match, "decimal"):
-        text = text.replace(",", ".")
+        text = _with_point(text)
     elif _THOUSANDS.fullmatch(text):
         text = text.replace(",", "")
     elif "," in text:
@@ -221,7 +234,18 @@ def _parsed(match: Any) -> float:
     try:
         return float(text)
     except ValueError:
-        raise _UnreadError(f"{text!r} is no number", "a group around the number alone") from None
+        raise _UnreadError(f"{printed!r} is no number", "a group around the number alone") from None
+
+
+def _with_point(text: str) -> str:
+    """A number with a decimal comma as one with a point, without the points or blanks that divide
+    the thousands before that comma."""
+    whole, comma, rest = text.rpartition(",")
+    if not comma:
+        return text
+    if _DIVIDED.fullmatch(whole):
+        whole = re.sub(r"[.\s]", "", whole)
+    return f"{whole}.{rest}"
 
 
 def _number(match: Any) -> str:
