@@ -67,14 +67,9 @@ def verb(
             from concurve.brief import figures_of
             from concurve.report.json.export import figures_to_json
 
-<<<<<<< HEAD
             with_models = models or everything
             found = figures_of(store, store.find_run(run), best_by, models=with_models)
-            print(figures_to_json(found.findings, found.scaling).decode())
-=======
-            found = figures_of(store, store.find_run(run), best_by, models=models)
             tell_json(figures_to_json(found.findings, found.scaling))
->>>>>>> s29f
         else:
             show_run(store, run, best_by=best_by, topics=_topics(asked, everything))
 
