@@ -212,15 +212,20 @@ def test_what_the_run_recommends_nothing_for_the_campaign_does_not_recommend(kin
 
 
 @pytest.mark.parametrize(
-    ("kind", "is_withheld"), [("fixed-time", False), ("hosts-not-alike-so-no-setting", True)]
+    ("kind", "by", "is_withheld"),
+    [
+        ("fixed-time", "cpu_seconds", False),
+        ("fixed-time", "rate_per_second", True),
+        ("hosts-not-alike-so-no-setting", "cpu_seconds", True),
+    ],
 )
-def test_that_the_figures_compare_no_settings_is_a_doubt_of_their_indicator_alone(
-    kind: str, is_withheld: bool
+def test_that_wall_times_compare_no_settings_is_a_doubt_of_what_follows_from_them(
+    kind: str, by: str, is_withheld: bool
 ) -> None:
     run = KINDS[kind][0]()
     assert isinstance(run, TrialFindings)
     (factor,) = (item for item in run.factors if len(item.levels) > 1)
-    asked = Answer(study="modes", factor=factor.name, by="cpu_seconds")
+    asked = Answer(study="modes", factor=factor.name, by=by)
     found = compared(run, asked)
     assert found is not None and bool(found.doubt) == is_withheld
 

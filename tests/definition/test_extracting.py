@@ -210,6 +210,12 @@ def test_a_word_that_is_no_direction_is_no_unit_either(end: str, word: str) -> N
         (r"bw=([0-9.]+) (?P<unit>[KMG]B/s):MB/s:higher", "B/s"),
         (r"r=([0-9.]+) (?P<unit>\S+):rows/min:higher", "rows/s"),
         (r"lat=([0-9.]+)(?P<unit>[mu]s)/request:ms/request", "s/request"),
+        (r"bw=([0-9.]+) (?P<unit>[KMG]bits/sec):Mbit/s:higher", "bit/s"),
+        (r"bw=([0-9.]+) (?P<unit>[KMG]Bytes/sec):MB/s:higher", "B/s"),
+        (r"lat=([0-9.]+) (?P<unit>nsec|usec|msec|sec):ms:lower", "s"),
+        (r"lat=([0-9.]+) (?P<unit>milliseconds|seconds):ms:lower", "s"),
+        (r"r=([0-9.]+) (?P<unit>rows/minute):rows/min:higher", "rows/s"),
+        (r"r=([0-9.]+) (?P<unit>[kM]?requests/s):kreq/s:higher", "req/s"),
     ],
 )
 def test_a_unit_that_the_group_for_it_contradicts_is_refused(text: str, base: str) -> None:

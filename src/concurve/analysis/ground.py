@@ -124,8 +124,7 @@ def ground_of(
     if unequal is None:
         said = (*_scaled(head, plan), *_unread(head, plan, measured, known))
         return Ground(asked, "", speed, said)
-    follows = asked.name in (WALL, "run_seconds") or (asked.name in _OF_WALL and not counted)
-    if not follows:
+    if asked.name not in following_wall(tables):
         return Ground(asked, "", speed, _scaled(head, plan))
     if best_by:
         return Ground(asked, f"{unequal.says}, so it compares no settings", speed)
@@ -134,6 +133,14 @@ def ground_of(
     if directed:
         return Ground(directed[0], "", speed, (_switched(unequal, directed[0]),))
     return Ground(asked, unequal.says, None, (_remedy(head, plan, unequal, known),))
+
+
+def following_wall(tables: Sequence[Table]) -> tuple[str, ...]:
+    """The indicators that follow from the wall time alone; a rate does not where all programs
+    counted their operations."""
+    measured = [table for table in tables if table.used]
+    are_counted = bool(measured) and all(EACH in table.used for table in measured)
+    return (WALL, "run_seconds") if are_counted else _OF_WALL
 
 
 def undirected(head: RunHead, ground: Ground) -> Iterator[Finding]:

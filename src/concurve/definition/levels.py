@@ -26,7 +26,10 @@ _CHOSEN = re.compile(rf"({_NUMBER})\.\.(?:(\d+(?:\.\d+)?)x)?")
 #: What begins as a range; ``4 ../data`` holds a path.
 _BEGINS_RANGE = re.compile(rf"{_NUMBER}%?\s*\.\.(?!\.*/)")
 #: A mistake in a range. With other signs in it, as in ``0..HEAD`` and ``3..5.txt``, it is a text.
-_MISTYPED = re.compile(rf"{_NUMBER}%?\s*\.\.[\d.%*+xX\s-]*")
+_MISTYPED = re.compile(
+    rf"{_NUMBER}%?\s*\.\."
+    rf"(?:[\d.%*+xX\s-]*|\s*{_NUMBER}%?\s*(?:[/:;]|by\b|step\b).*|\s*(?:n|N|cpus|CPUs|nproc))"
+)
 _BLANKS_IN_RANGE = re.compile(r"\s*(\.\.|[*+])\s*")
 _PERCENT = re.compile(r"(-?\d+(?:\.\d+)?)%")
 _INTEGER = re.compile(r"-?\d+")

@@ -75,9 +75,6 @@ _SECONDS_OF = {
 #: The same of units beside a number, where ``min`` is a minute.
 _SECONDS_OF_UNITS = {**_SECONDS_OF, **_SECONDS, "ps": 1e-12, "min": 60.0}
 
-#: Times that programs write beside a number, to see whether one can stand in a place.
-_TRIED = ("ns", "us", "ms", "s", "min")
-
 _TIME_WORDS = {"time", "latency", "duration", "elapsed", "runtime", "walltime", "makespan"}
 _NO_TIME_WORDS = {"rate", "throughput", "speedup", "efficiency", *_RATE_WORDS}
 _WORK_WORDS = {
@@ -93,6 +90,11 @@ _COUNTED = re.compile(
     + "|".join(sorted(word for word in _WORK_WORDS if not re.match("[kmg]i?b", word)))
     + ")?"
 )
+#: What is tried to see whether a unit can stand in a place: each spelling that is converted.
+_TRIED_TIMES = tuple(_SECONDS_OF_UNITS)
+_TRIED_WORK = ("", "B", "b", "bit", "bits", "Bit", "Bits", "byte", "bytes", "Byte", "Bytes", "bps",
+               "Bps", "ops", "OPS", "iops", "IOPS", "rps", "RPS", "qps", "QPS", "tps", "TPS",
+               *sorted(_WORK_WORDS))  # fmt: skip
 #: Other work of a rate. What begins as with a prefix is left out: "Mxyz" may be a million of them.
 _OTHER_COUNTED = re.compile(r"1|(?![kKmMgGtT\d_])\w+")
 #: What may follow the unit of a name: which statistic of the times it is.
@@ -244,28 +246,32 @@ def converted_unit(unit: str, can_be: Callable[[str], bool]) -> str:
     times = _SECONDS_OF_UNITS
     what, slash, by = unit.partition("/")
     if is_time_unit(unit):
-        tried = [f"{time}{end}" for time in (what, *_TRIED) for end in ("", f"{slash}{by}")]
+        ends = ("", f"{slash}{by}")
+        tried = [f"{time}{end}" for time in (what, *_TRIED_TIMES) for end in ends]
         return base_unit(unit) if any(map(can_be, tried)) else unit
     counted = _counted(what, is_rate=by in times)
     if counted is None:
         return unit
     name = counted[1]
-    scaled = [
-        f"{prefix}{work}{end}"
-        for prefix in _PREFIXES
-        for work in ("", "B", "bit", name)
-        for end in ("", "/s", f"{slash}{by}")
-        if prefix
-    ]
-    rates = [f"{work}/{time}" for work in (name, what, "ops") for time in (by, *_TRIED)]
-    is_scaled = any(map(can_be, scaled))
-    is_timed = by in times and any(map(can_be, rates))
+    ends = ("", f"{slash}{by}", *(f"/{time}" for time in _TRIED_TIMES))
+    is_scaled = any(
+        can_be(f"{prefix}{work}{end}")
+        for prefix in filter(None, _PREFIXES)
+        for work in (name, *_TRIED_WORK)
+        for end in ends
+    )
+    is_timed = by in times and any(
+        can_be(f"{work}/{time}")
+        for work in (name, what, *filter(None, _TRIED_WORK))
+        for time in (by, *_TRIED_TIMES)
+    )
     return f"{name if is_scaled else what}{slash}{_base_time(by) if is_timed else by}"
 
 
 def only_time(can_be: Callable[[str], bool]) -> bool:
     """Can a time other than a second stand in a place, and no prefix?"""
-    return any(can_be(time) for time in _TRIED if time != "s") and not any(map(can_be, _PREFIXES))
+    times = (time for time in _TRIED_TIMES if _SECONDS_OF_UNITS[time] != 1)
+    return any(map(can_be, times)) and not any(map(can_be, _PREFIXES))
 
 
 def is_time_unit(unit: str) -> bool:

@@ -19,10 +19,10 @@ class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
 
 class Withheld(msgspec.Struct, frozen=True, kw_only=True):
     """Why a run recommends no setting, whatever its trials say. ``figures``: those of the
-    ``indicator`` compare no settings. ``hosts``: they are not alike. ``unset``: the levels of these
-    ``factors`` were probably not set. What is not so is empty."""
+    ``indicators`` compare no settings. ``hosts``: they are not alike. ``unset``: the levels of
+    these ``factors`` were probably not set. What is not so is empty."""
 
-    indicator: str = ""
+    indicators: tuple[str, ...] = ()
     figures: str = ""
     hosts: str = ""
     factors: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class Withheld(msgspec.Struct, frozen=True, kw_only=True):
         """Why no level of a factor is recommended by an indicator; empty without a reason."""
         if factor in self.factors:
             return self.unset
-        return self.hosts or (self.figures if indicator == self.indicator else "")
+        return self.hosts or (self.figures if indicator in self.indicators else "")
 
 
 class BestFinding(msgspec.Struct, frozen=True, kw_only=True):

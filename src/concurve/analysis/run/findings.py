@@ -21,7 +21,7 @@ from concurve.analysis.doubt import (
     withheld_claims,
     withheld_published,
 )
-from concurve.analysis.ground import ground_of, undirected
+from concurve.analysis.ground import following_wall, ground_of, undirected
 from concurve.analysis.records import FirstRecord, read_records
 from concurve.analysis.run.best import best_of, withheld_best
 from concurve.analysis.run.cells import absent_of, cell_findings, speedup_among
@@ -278,7 +278,7 @@ def analyse(
         assumed_ratios=assumed_ratios(head.study, samples),
         best=best,
         withheld=Withheld(
-            indicator=ground.indicator.name,
+            indicators=(ground.indicator.name, *following_wall(tables)),
             figures=ground.doubt,
             hosts=unlike,
             factors=() if unset is None else unset.factors,
