@@ -55,10 +55,15 @@ def test_the_page_has_a_transcript_of_each_first_job_with_its_output() -> None:
 
 
 def test_the_measurements_of_the_page_can_be_planned(
-    process: int, capsys: pytest.CaptureFixture[str]
+    process: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     if reason := missing():
         pytest.skip(reason)
+    (tmp_path / "primes.jar").touch()  # the page has a user build it before
+    monkeypatch.chdir(tmp_path)
     planned = 0
     for item in script.transcripts(page()):
         for words in command_lines("\n".join(item.commands)):

@@ -134,3 +134,9 @@ def test_times_that_a_load_was_told_to_last_show_no_looks() -> None:
     generator = random.Random(6)
     cells = [[told + 0.01 * generator.random() for _ in range(8)] for told in (0.5, 1.0, 1.5, 2.0)]
     assert step_of_looks(cells) == 0
+
+
+def test_times_at_the_limits_of_a_float_show_no_looks() -> None:
+    for extreme in (math.inf, math.nan, 1.7e308, 5e-324, -1.0, 0.0):
+        assert step_of_looks([[extreme, 0.51, 0.76] * 6]) == 0
+        assert step_of_looks([[extreme] * 12]) == 0

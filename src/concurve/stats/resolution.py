@@ -31,6 +31,8 @@ _LOOKS_MIN = 0.02
 #: the step from each other.
 _LOOKS_ARC = 0.1
 _LOOKS_TIMES_MIN = 10
+#: No longer times are looked at: their steps are below what a float holds, and none matters.
+_LOOKS_SECONDS_MAX = 1e6
 #: So many times lie whole steps from most of their cell, at so many places of all cells together,
 #: and so many for each that lies between two steps: times that lie anywhere do so by chance in one
 #: of a hundred runs at most.
@@ -97,7 +99,9 @@ def step_of_looks(cells: Iterable[Sequence[float]]) -> float:
     """
     given = list(cells)
     each = max(_LOOKS_OF_CELL_MIN, _LOOKS_TIMES_MAX // max(1, len(given)))
-    known = [[value for value in values[:each] if value > 0] for values in given]
+    known = [
+        [value for value in values[:each] if 0 < value < _LOOKS_SECONDS_MAX] for values in given
+    ]
     every = sorted(value for values in known for value in values)
     if len(every) < _LOOKS_TIMES_MIN:
         return 0.0
