@@ -246,8 +246,7 @@ def converted_unit(unit: str, can_be: Callable[[str], bool]) -> str:
     times = _SECONDS_OF_UNITS
     what, slash, by = unit.partition("/")
     if is_time_unit(unit):
-        ends = ("", f"{slash}{by}")
-        tried = [f"{time}{end}" for time in (what, *_TRIED_TIMES) for end in ends]
+        tried = [f"{time}{end}" for time in (what, *_TRIED_TIMES) for end in ("", f"{slash}{by}")]
         return base_unit(unit) if any(map(can_be, tried)) else unit
     counted = _counted(what, is_rate=by in times)
     if counted is None:
