@@ -33,11 +33,19 @@ impl WorkloadOptions {
     /// each session.
     ///
     /// # Errors
-    /// There is no such workload for this language, or its options contradict each other.
+    /// There is no such workload for this language, its options contradict each other, or one of them is
+    /// another workload's.
     pub fn select(&self, language: Language, pipeline: u32) -> Result<Selection, WorkloadError> {
         let name = self.workload.as_deref();
         if !language.is_database() || self.scripts.has_commands() {
-            return self.scripts.select(name, language, pipeline);
+            let selected = self.scripts.select(name, language, pipeline)?;
+            return match self.tpcb.given() {
+                None => Ok(selected),
+                Some(option) => Err(WorkloadError::Options(format!(
+                    "{option} is for the named workloads of databases, such as {}: commands have no data of their own; leave it out",
+                    tpcb::DEFAULT
+                ))),
+            };
         }
         if self.scripts.has_mix() {
             return Err(WorkloadError::Options(
@@ -47,11 +55,17 @@ impl WorkloadOptions {
         }
         let name = name.unwrap_or(tpcb::DEFAULT);
         let selected = self.tpcb.select(name, language, pipeline);
-        selected.unwrap_or_else(|| {
+        let selected = selected.unwrap_or_else(|| {
             Err(WorkloadError::Options(format!(
                 "no workload {name:?} for a database; one of {}, or commands of your own by --command",
                 tpcb::names().join(", ")
             )))
-        })
+        })?;
+        match self.scripts.given() {
+            None => Ok(selected),
+            Some(option) => Err(WorkloadError::Options(format!(
+                "{option} is for key-value servers, and for commands of your own by --command: {name} has keys and rows of its own; leave it out"
+            ))),
+        }
     }
 }

@@ -99,6 +99,30 @@ fn contradictory_options_are_refused() {
         (postgres, "--mix get=1", ["--mix", "--workload"]),
         (
             postgres,
+            "--workload read --keys zipf:100000:0.99",
+            ["--keys is for key-value servers", "read has keys"],
+        ),
+        (postgres, "--keys nonsense", ["--keys is", "--command"]),
+        (
+            "sqlite:/nowhere/x",
+            "--value-bytes 9",
+            ["--value-bytes is", "tpcb-rw3 has keys"],
+        ),
+        (
+            redis,
+            "--command A --command B --round-trips one",
+            ["--round-trips is for", "leave it out"],
+        ),
+        (redis, "--new-statements 0", ["--new-statements is", "rw3"]),
+        (redis, "--scale 1", ["--scale is", "databases"]),
+        (redis, "--mix get=1 --accounts 9", ["--accounts", "databases"]),
+        (
+            postgres,
+            "--command COMMIT --files 2",
+            ["--files is for", "such as tpcb-rw3"],
+        ),
+        (
+            postgres,
             "--pipeline 2 --command BEGIN --command COMMIT",
             ["--pipeline 2", "mixed"],
         ),

@@ -36,6 +36,9 @@ const NAMED: [(&str, &[&str], bool); 5] = [
     ("incr", &["INCR {key}"], false),
 ];
 const DEFAULT: &str = "get";
+/// What keys and values are without options.
+const KEYS: &str = "uniform:100000";
+const VALUE_BYTES: u32 = 3;
 
 /// Options of scripts.
 #[derive(Debug, clap::Args)]
@@ -46,12 +49,13 @@ pub struct ScriptOptions {
     /// Mix of named workloads, with their weights
     #[arg(long, value_name = "get=9,set=1")]
     mix: Option<String>,
-    /// Distribution of the keys: uniform:N, zipf:N:S, hot:N:K:SHARE or session
-    #[arg(long, default_value = "uniform:100000")]
-    keys: String,
-    /// Length of {value} in bytes
-    #[arg(long, value_name = "B", default_value_t = 3, value_parser = clap::value_parser!(u32).range(..=1 << 26))]
-    value_bytes: u32,
+    /// Distribution of the keys: uniform:N, zipf:N:S, hot:N:K:SHARE or session [default:
+    /// uniform:100000]
+    #[arg(long)]
+    keys: Option<String>,
+    /// Length of {value} in bytes [default: 3]
+    #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(..=1 << 26))]
+    value_bytes: Option<u32>,
 }
 
 impl ScriptOptions {
@@ -63,6 +67,15 @@ impl ScriptOptions {
         self.mix.is_some()
     }
 
+    /// The first option of keys and values that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        let all = [
+            ("--keys", self.keys.is_some()),
+            ("--value-bytes", self.value_bytes.is_some()),
+        ];
+        all.iter().find(|it| it.1).map(|it| it.0)
+    }
+
     /// The user's commands, the mix, or the script of this name.
     pub fn select(
         &self,
@@ -72,9 +85,12 @@ impl ScriptOptions {
     ) -> Result<Selection, WorkloadError> {
         let keys: Keys = self
             .keys
+            .as_deref()
+            .unwrap_or(KEYS)
             .parse()
             .map_err(|error: keys::KeysError| WorkloadError::Options(error.to_string()))?;
-        let mut scripts = Scripts::new(keys, self.value_bytes as usize);
+        let value_bytes = self.value_bytes.unwrap_or(VALUE_BYTES);
+        let mut scripts = Scripts::new(keys, value_bytes as usize);
         if language.is_database() {
             if pipeline > 1 && self.command.len() > 1 {
                 return Err(WorkloadError::Options(format!(

@@ -17,28 +17,29 @@ const HEADING: &str = "Databases (TPC-B)";
 
 #[derive(Debug, clap::Args)]
 pub struct TpcbOptions {
-    /// Number of branches, each with 10 tellers
-    #[arg(long, help_heading = HEADING, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(SCALE_MAX)))]
-    scale: u32,
-    /// Number of accounts of each branch; fewer than the standard's for small data
-    #[arg(long, help_heading = HEADING, value_name = "N", default_value_t = ACCOUNTS, value_parser = clap::value_parser!(u32).range(1..=i64::from(ACCOUNTS)))]
-    accounts: u32,
-    /// Number of sets of the four files; each session uses one set
-    #[arg(long, help_heading = HEADING, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(FILES_MAX)))]
-    files: u32,
-    /// A round trip for each statement of a transaction, or one for all of them
+    /// Number of branches, each with 10 tellers [default: 1]
+    #[arg(long, help_heading = HEADING, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(SCALE_MAX)))]
+    scale: Option<u32>,
+    /// Number of accounts of each branch; fewer than the standard's for small data [default:
+    /// 100000]
+    #[arg(long, help_heading = HEADING, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(ACCOUNTS)))]
+    accounts: Option<u32>,
+    /// Number of sets of the four files; each session uses one set [default: 1]
+    #[arg(long, help_heading = HEADING, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(FILES_MAX)))]
+    files: Option<u32>,
+    /// A round trip for each statement of a transaction, or one for all of them [default: each]
     #[arg(
         long,
         help_heading = HEADING,
         value_enum,
-        default_value = "each",
         hide_possible_values = true,
         value_name = "each|one"
     )]
-    round_trips: RoundTrips,
-    /// Share of the transactions whose statements are new texts, which no cache contains
-    #[arg(long, help_heading = HEADING, value_name = "0..1", default_value_t = 0.0, value_parser = share)]
-    new_statements: f64,
+    round_trips: Option<RoundTrips>,
+    /// Share of the transactions whose statements are new texts, which no cache contains [default:
+    /// 0]
+    #[arg(long, help_heading = HEADING, value_name = "0..1", value_parser = share)]
+    new_statements: Option<f64>,
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -65,6 +66,26 @@ fn dialect(language: Language) -> Option<&'static dyn Dialect> {
 }
 
 impl TpcbOptions {
+    /// The first of these options that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        let all = [
+            ("--scale", self.scale.is_some()),
+            ("--accounts", self.accounts.is_some()),
+            ("--files", self.files.is_some()),
+            ("--round-trips", self.round_trips.is_some()),
+            ("--new-statements", self.new_statements.is_some()),
+        ];
+        all.iter().find(|it| it.1).map(|it| it.0)
+    }
+
+    fn accounts(&self) -> u32 {
+        self.accounts.unwrap_or(ACCOUNTS)
+    }
+
+    fn new_statements(&self) -> f64 {
+        self.new_statements.unwrap_or(0.0)
+    }
+
     /// The workload of the profile with this name; `None` if there is no such profile, or the
     /// language is not a database's.
     pub fn select(
@@ -79,11 +100,12 @@ impl TpcbOptions {
         Some(checked.and_then(|()| {
             let data = BankData {
                 profile,
-                scale: self.scale,
-                accounts: self.accounts,
-                files: self.files,
+                scale: self.scale.unwrap_or(1),
+                accounts: self.accounts(),
+                files: self.files.unwrap_or(1),
             };
-            let workload = Tpcb::new(data, dialect, self.round_trips, self.new_statements)?;
+            let round_trips = self.round_trips.unwrap_or(RoundTrips::Each);
+            let workload = Tpcb::new(data, dialect, round_trips, self.new_statements())?;
             Ok(Selection {
                 workload: Arc::new(workload),
                 dataset: Some(Arc::new(Bank { data, dialect })),
@@ -98,10 +120,10 @@ impl TpcbOptions {
         pipeline: u32,
     ) -> Result<(), WorkloadError> {
         let refused = |why: String| Err(WorkloadError::Options(why));
-        if profile == Profile::Like && self.accounts != ACCOUNTS {
+        if profile == Profile::Like && self.accounts() != ACCOUNTS {
             return refused(format!(
                 "--accounts {}: {} is what pgbench does, with {ACCOUNTS} accounts; another workload, such as {}, may have fewer",
-                self.accounts,
+                self.accounts(),
                 Profile::Like.name(),
                 Profile::Strict.name()
             ));
@@ -112,10 +134,10 @@ impl TpcbOptions {
                 profile.name()
             ));
         }
-        if self.new_statements > 0.0 && !language.prepares() {
+        if self.new_statements() > 0.0 && !language.prepares() {
             return refused(format!(
                 "--new-statements {}: nothing is prepared there; it is for statements://, postgresql:// and mysql://",
-                self.new_statements
+                self.new_statements()
             ));
         }
         Ok(())
