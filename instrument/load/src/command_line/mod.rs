@@ -50,6 +50,8 @@ pub struct Arguments {
     pub part: Option<u64>,
     #[arg(long, hide = true, requires = "part", default_value_t = 0)]
     first_session: u64,
+    #[arg(long, hide = true, requires = "part")]
+    run_id: Option<String>,
     /// Transactions that each session has in flight at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pipeline: u32,

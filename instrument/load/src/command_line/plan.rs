@@ -31,8 +31,10 @@ impl Arguments {
     pub fn plan(&self) -> Result<Plan, Error> {
         let mut address = Address::parse(&self.server)?;
         address.set_password(self.password()?)?;
+        let run_id = self.run_id.clone().unwrap_or_else(new_run_id);
+        let language = address.language();
         let Selection { workload, dataset } =
-            self.workload.select(address.language(), self.pipeline)?;
+            self.workload.select(language, self.pipeline, &run_id)?;
         if dataset.is_none() && self.dataset.is_any() {
             return Err(Error::Usage(
                 "--init, --verify and --ledger are for the named workloads of databases: others have no data of their own".to_owned(),
@@ -61,6 +63,7 @@ impl Arguments {
             goal: self.goal()?,
             seed: self.own_seed(),
             first_session: self.first_session,
+            run_id,
             logs_requests: self.log_requests.is_some(),
         })
     }
@@ -266,6 +269,12 @@ impl Arguments {
             backlog_max: self.backlog,
         })
     }
+}
+
+/// A text that no other load has, for keys that a server keeps from one load to the next.
+fn new_run_id() -> String {
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    format!("{:x}", since.as_nanos())
 }
 
 /// Whether a text looks like the name of an environment variable: another one may be the password

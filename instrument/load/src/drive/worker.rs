@@ -170,6 +170,8 @@ impl WorkerProcess {
                 &plan.seed.to_string(),
                 "--first-session",
                 &plan.first_session.to_string(),
+                "--run-id",
+                &plan.run_id,
             ])
             .env_remove(concurve_reporter::REPORT_VARIABLE)
             .stdin(Stdio::piped())

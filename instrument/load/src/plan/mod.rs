@@ -34,6 +34,8 @@ pub struct Plan {
     /// The number of the first session, by which workloads tell sessions apart: of loads that search
     /// together each has others.
     pub first_session: u64,
+    /// A text that no other load has: the same in all its processes.
+    pub run_id: String,
     /// Whether the times of each request are logged.
     pub logs_requests: bool,
 }

@@ -30,15 +30,20 @@ pub struct WorkloadOptions {
 
 impl WorkloadOptions {
     /// The workload for a server of this language, with so many transactions under way at once in
-    /// each session.
+    /// each session. Commands may hold `run_id`, a text that no other load has.
     ///
     /// # Errors
     /// There is no such workload for this language, its options contradict each other, or one of them is
     /// another workload's.
-    pub fn select(&self, language: Language, pipeline: u32) -> Result<Selection, WorkloadError> {
+    pub fn select(
+        &self,
+        language: Language,
+        pipeline: u32,
+        run_id: &str,
+    ) -> Result<Selection, WorkloadError> {
         let name = self.workload.as_deref();
         if !language.is_database() || self.scripts.has_commands() {
-            let selected = self.scripts.select(name, language, pipeline)?;
+            let selected = self.scripts.select(name, language, pipeline, run_id)?;
             return match self.tpcb.given() {
                 None => Ok(selected),
                 Some(option) => Err(WorkloadError::Options(format!(

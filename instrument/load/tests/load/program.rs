@@ -1,5 +1,6 @@
 //! The whole program against a small server of the test's own.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufReader, Write};
 use std::process::{Command, Stdio};
@@ -12,7 +13,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
-use crate::common::{PROGRAM, Server, load, ok, request};
+use crate::common::{PROGRAM, Server, load, load_with, ok, request};
 
 #[test]
 fn a_fixed_number_is_done_exactly_by_all_sessions() {
@@ -54,6 +55,25 @@ fn sessions_may_be_threads_or_processes() {
             .filter(|it| it["indicator"] == "session_operations");
         assert_eq!(sessions.count(), 6);
         assert!(ended.indicator("latency_ns_p50") > 0.0);
+    }
+}
+
+#[test]
+fn all_processes_of_a_load_have_its_text() {
+    let texts = Arc::new(Mutex::new(BTreeSet::new()));
+    let all = texts.clone();
+    let server = Server::start_with(move |stream, _| {
+        let (mut reader, mut writer) = (BufReader::new(stream), stream);
+        while let Some(words) = request(&mut reader) {
+            all.lock().unwrap().insert(words[1].clone());
+            writer.write_all(b"+OK\r\n").unwrap();
+        }
+    });
+    let arguments = "--command|SET {run} x|--sessions|3|--transactions|9|--processes";
+    let arguments: Vec<&str> = arguments.split('|').collect();
+    for loads in [1, 2] {
+        load_with(&server.address, &arguments, &[]).ok();
+        assert_eq!(texts.lock().unwrap().len(), loads, "one for each load");
     }
 }
 

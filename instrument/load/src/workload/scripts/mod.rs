@@ -82,6 +82,7 @@ impl ScriptOptions {
         name: Option<&str>,
         language: Language,
         pipeline: u32,
+        run_id: &str,
     ) -> Result<Selection, WorkloadError> {
         let keys: Keys = self
             .keys
@@ -90,7 +91,7 @@ impl ScriptOptions {
             .parse()
             .map_err(|error: keys::KeysError| WorkloadError::Options(error.to_string()))?;
         let value_bytes = self.value_bytes.unwrap_or(VALUE_BYTES);
-        let mut scripts = Scripts::new(keys, value_bytes as usize);
+        let mut scripts = Scripts::new(keys, value_bytes as usize, run_id);
         if language.is_database() {
             if pipeline > 1 && self.command.len() > 1 {
                 return Err(WorkloadError::Options(format!(
@@ -129,12 +130,6 @@ fn with_part(scripts: Scripts, part: &str) -> Result<Scripts, WorkloadError> {
     scripts.with_named(name, weight)
 }
 
-/// A text that no other load has, for keys that a server keeps from one load to the next.
-fn run_id() -> String {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    format!("{:x}", since.unwrap_or_default().as_nanos())
-}
-
 /// A mix of scripts.
 #[derive(Debug)]
 struct Scripts {
@@ -148,7 +143,7 @@ struct Scripts {
 
 impl Scripts {
     /// No script yet; these keys and values are for all that will be added.
-    fn new(keys: Keys, value_bytes: usize) -> Self {
+    fn new(keys: Keys, value_bytes: usize, run_id: &str) -> Self {
         let key = vec![Piece::Text("key:".to_owned()), Piece::Parameter(KEY)];
         Self {
             kinds: Vec::new(),
@@ -160,7 +155,7 @@ impl Scripts {
                 ("value", vec![Piece::Bytes(vec![b'x'; value_bytes])]),
                 ("session", vec![Piece::Parameter(SESSION)]),
                 ("count", vec![Piece::Parameter(COUNT)]),
-                ("run", vec![Piece::Bytes(run_id().into_bytes())]),
+                ("run", vec![Piece::Bytes(run_id.as_bytes().to_vec())]),
             ],
         }
     }
@@ -263,20 +258,24 @@ mod tests {
 
     use super::*;
 
+    fn scripts() -> Scripts {
+        Scripts::new(Keys::Session, 3, "run")
+    }
+
     #[test]
     fn every_named_workload_can_be_made() {
         for (name, commands, _) in NAMED {
-            let scripts = Scripts::new(Keys::Session, 3).with_named(name, 1).unwrap();
+            let scripts = scripts().with_named(name, 1).unwrap();
             assert_eq!(scripts.kinds()[0].round_trips.len(), commands.len());
             assert_eq!(scripts.statements(0).len(), commands.len());
         }
-        let error = Scripts::new(Keys::Session, 3).with_named("gte", 1);
+        let error = scripts().with_named("gte", 1);
         assert!(error.unwrap_err().to_string().contains("one of ping, get"));
     }
 
     #[test]
     fn each_transaction_of_a_session_has_its_parameters() {
-        let scripts = Scripts::new(Keys::Session, 3).with_named("set", 1).unwrap();
+        let scripts = scripts().with_named("set", 1).unwrap();
         let mut generator = scripts.generator(42);
         let mut random = SmallRng::seed_from_u64(1);
         assert_eq!(generator.begin(0, &mut random), [42, 42, 0].into());
@@ -285,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_is_taken_is_refused_and_a_key_that_is_not_there_is_not() {
-        let scripts = Scripts::new(Keys::Session, 3)
+        let scripts = scripts()
             .with_named("set-nx-del", 1)
             .and_then(|it| it.with_named("get", 1))
             .unwrap();
