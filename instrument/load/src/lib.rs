@@ -115,7 +115,8 @@ fn load(arguments: &Arguments) -> Result<ExitCode, Error> {
     })
 }
 
-/// One run: measures, shows the figures, and verifies the data.
+/// One run: measures, shows the figures, and verifies the data. What failed behind the last answer is told after
+/// that.
 fn measure(
     plan: &Arc<Plan>,
     load: &Load,
@@ -150,6 +151,7 @@ fn measure(
     {
         show_verified(&verified, reporter, !arguments.json)?;
     }
+    counted.failed.map_or(Ok(()), Err)?;
     match stop.signal() {
         None => figures.fail_if_unanswered(arguments.unanswered_max),
         Some(_) => Ok(()),

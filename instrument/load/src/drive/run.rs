@@ -23,6 +23,9 @@ pub struct Counted {
     pub tallies: Vec<Tally>,
     /// Why the server may not know of the begin or of the end of the measured phase.
     pub unmarked: Option<String>,
+    /// What failed behind the last answer: an engine could not be closed, or a log not be written. The counts
+    /// do not depend on it.
+    pub failed: Option<Error>,
 }
 
 /// Connects all sessions, starts them together, and returns what was counted.
@@ -48,11 +51,11 @@ pub fn run(
     marker.mark(Edge::Begin)?;
     let tallies = end_measuring(&task, reporter, &mut workers, &mut observe)?;
     marker.mark(Edge::End)?;
-    workers.end()?;
-    observers.end()?;
+    let (closed, logged) = (workers.end(), observers.end());
     Ok(Counted {
         tallies,
         unmarked: marker.unmarked,
+        failed: closed.and(logged).err(),
     })
 }
 

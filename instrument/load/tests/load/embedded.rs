@@ -203,6 +203,22 @@ fn after_an_interrupt_the_data_agree_with_the_ledger() {
 }
 
 #[test]
+fn a_log_that_cannot_be_written_leaves_the_ledger_and_the_verification() {
+    let folder = made(SQLITE, "update", 1);
+    let ledger = folder.path().join("ledger");
+    let arguments = format!(
+        "--workload update --sessions 2 --transactions 20 --hdr /dev/full --verify --ledger {}",
+        ledger.display()
+    );
+    let ended = run(SQLITE, &folder, &arguments);
+    assert_eq!(ended.output.status.code(), Some(1), "{}", ended.stderr());
+    assert!(ended.stderr().contains("/dev/full"), "{}", ended.stderr());
+    assert_eq!(ended.indicator("transactions_found"), 20.0);
+    let ledger: Value = serde_json::from_str(&fs::read_to_string(ledger).unwrap()).unwrap();
+    assert_eq!(ledger["counts"]["acknowledged"], 20);
+}
+
+#[test]
 fn wrong_usage_is_refused_with_a_remedy() {
     for (engine, arguments, code, why) in [
         (SQLITE, "", 1, "--init makes"),

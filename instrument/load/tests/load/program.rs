@@ -175,6 +175,21 @@ fn a_log_that_cannot_be_written_is_refused_before_anything_is_sent() {
 }
 
 #[test]
+fn a_log_that_cannot_be_written_to_the_end_leaves_the_figures() {
+    for log in ["--hdr", "--log-requests"] {
+        let server = Server::start(ok);
+        let arguments = format!("--transactions 100 --sessions 2 --json {log} /dev/full");
+        let ended = load(&server.address, &arguments);
+        let said = ended.stderr();
+        assert_eq!(ended.output.status.code(), Some(1), "{said}");
+        assert!(said.contains("/dev/full: the log of "), "{said}");
+        let figures: Value = serde_json::from_str(&ended.stdout()).unwrap();
+        assert_eq!(figures["operations"], 100);
+        assert_eq!(ended.indicator("acknowledged"), 100.0);
+    }
+}
+
+#[test]
 fn an_interrupt_ends_it_with_the_figures_so_far() {
     use nix::sys::signal::{Signal, kill};
 
