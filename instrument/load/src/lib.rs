@@ -3,13 +3,15 @@
 //!
 //! Exit codes: 0 done, or objectives met; 1 failed (the message says at what); 2 refused because of wrong
 //! options; 4 more was left unanswered than `--unanswered-max` allows; 10 objectives not met, 11 undecided
-//! whether they are, or not met on a busy machine; 130 or 143 stopped by SIGINT or SIGTERM.
+//! whether they are, or not met on a busy machine; 130 or 143 stopped by SIGINT or SIGTERM; 141 the reader
+//! of its output has gone.
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{CommandFactory, FromArgMatches};
 use concurve_reporter::Reporter;
+use serde_json::Value;
 
 use crate::command_line::Arguments;
 use crate::dataset::{DatasetUnderLoad, Verified};
@@ -17,6 +19,7 @@ use crate::drive::{raise_open_file_limit, run_child};
 use crate::figures::intervals::IntervalObservers;
 use crate::figures::machine::MachineBefore;
 use crate::figures::{Figures, fail_if_all_lost, json, report, text};
+use crate::output::tell;
 use crate::plan::{Goal, Load, Plan, RateSearch};
 use crate::stop::Stop;
 use crate::together::{Leader, Meeting};
@@ -32,6 +35,7 @@ mod drive;
 mod engine;
 mod error;
 mod figures;
+mod output;
 mod plan;
 mod protocol;
 mod slo;
@@ -51,7 +55,9 @@ pub fn main() -> ExitCode {
     match load(&arguments) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("{}: {error}", called::program());
+            if !error.is_of_reader() {
+                tell(&format!("{}: {error}", called::program()));
+            }
             ExitCode::from(error.exit_code())
         }
     }
@@ -109,14 +115,16 @@ fn load(arguments: &Arguments) -> Result<ExitCode, Error> {
                 false => "",
             };
             let program = called::program();
-            eprintln!("{program}: stopped; these are the figures so far{verified}");
+            tell(&format!(
+                "{program}: stopped; these are the figures so far{verified}"
+            ));
             ExitCode::from(128 + signal as u8)
         }
     })
 }
 
-/// One run: measures, shows the figures, and verifies the data. What failed behind the last answer is told after
-/// that.
+/// One run: measures, records the counts, shows the figures, and verifies the data. What fails behind the last
+/// answer is told when all of that is done.
 fn measure(
     plan: &Arc<Plan>,
     load: &Load,
@@ -132,18 +140,20 @@ fn measure(
     let machine_busy = machine.and_then(|it| it.busy_since(plan.target.is_server_here()));
     let mut figures = Figures::of(plan, load.pace, counted.tallies, machine_busy);
     figures.warnings.extend(counted.unmarked);
+    let recorded = match &mut dataset {
+        Some(dataset) => dataset.record(figures.all.acknowledged, figures.all.in_doubt),
+        None => Ok(()),
+    };
     report::write(plan, &figures, reporter)?;
     let answered = figures.all.acknowledged > 0 || !figures.latency.answered().is_empty();
     let lost = fail_if_all_lost(plan, plan.sessions, &figures.all.lost, answered);
-    match arguments.json {
-        true => println!("{:#}", json::figures(plan, &figures)),
+    let shown = match arguments.json {
+        true => print_json(&json::figures(plan, &figures)),
         // Of a server that never answered a table would say how long it did not.
-        false if lost.is_err() && !answered => (),
-        false => print!("{}", text::table(plan, &figures)),
-    }
-    if let Some(dataset) = &mut dataset {
-        dataset.record(figures.all.acknowledged, figures.all.in_doubt)?;
-    }
+        false if lost.is_err() && !answered => Ok(()),
+        false => print(&text::table(plan, &figures)),
+    };
+    recorded?;
     lost?;
     if stop.signal().is_none()
         && let Some(dataset) = dataset
@@ -151,6 +161,7 @@ fn measure(
     {
         show_verified(&verified, reporter, !arguments.json)?;
     }
+    shown?;
     counted.failed.map_or(Ok(()), Err)?;
     match stop.signal() {
         None => figures.fail_if_unanswered(arguments.unanswered_max),
@@ -171,8 +182,8 @@ fn search(
     let found = slo::seek_rate(plan, asked, leader, reporter, stop)?;
     slo::report(plan, &found, reporter)?;
     match arguments.json {
-        true => println!("{:#}", slo::json(plan, &found)),
-        false => print!("{}", slo::text(plan, &found)),
+        true => print_json(&slo::json(plan, &found))?,
+        false => print(&slo::text(plan, &found))?,
     }
     fail_if_all_lost(plan, found.sessions, &found.lost, true)?;
     Ok(match called::by_a_study(reporter) {
@@ -192,8 +203,8 @@ fn follow(
     let (plan, followed) = together::follow(plan, meeting, reporter, stop)?;
     slo::report_part(&followed, reporter)?;
     match arguments.json {
-        true => println!("{:#}", slo::part_json(&plan, &followed)),
-        false => print!("{}", slo::part_text(&plan, &followed)),
+        true => print_json(&slo::part_json(&plan, &followed))?,
+        false => print(&slo::part_text(&plan, &followed))?,
     }
     fail_if_all_lost(&plan, plan.sessions, &followed.lost, true)?;
     Ok(ExitCode::SUCCESS)
@@ -216,8 +227,16 @@ fn verify_only(
 
 fn show_verified(verified: &Verified, reporter: &Reporter, prints: bool) -> Result<(), Error> {
     report::verified(verified, reporter)?;
-    if prints {
-        println!("{}", text::verified(verified));
+    match prints {
+        true => print(&text::verified(verified)),
+        false => Ok(()),
     }
-    Ok(())
+}
+
+fn print(text: &str) -> Result<(), Error> {
+    output::print(text).map_err(Error::Output)
+}
+
+fn print_json(value: &Value) -> Result<(), Error> {
+    print(&format!("{value:#}\n"))
 }

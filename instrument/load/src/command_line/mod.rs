@@ -27,8 +27,9 @@ use crate::workload::WorkloadOptions;
   concurve-load postgresql://me@127.0.0.1/bank --workload tpcb-strict --scale 10 --init --verify
 
 Exit codes: 0 done, or objectives met; 1 failed; 2 wrong options; 4 more unanswered than
---unanswered-max; 10 objectives not met; 11 undecided whether they are met; 130 or 143 stopped by a signal. As a role of a study it ends
-with 0 instead of 10 and 11: the verdict is in the record.")]
+--unanswered-max; 10 objectives not met; 11 undecided whether they are met; 130 or 143 stopped by a
+signal; 141 the reader of its output has gone. As a role of a study it ends with 0 instead of 10 and
+11: the verdict is in the record.")]
 pub struct Arguments {
     /// redis://, postgresql:// or mysql://USER@HOST:PORT/DATABASE, records:// or
     /// statements://HOST:PORT, sqlite:FILE, lmdb:FOLDER, records:FOLDER; or HOST:PORT, or the path

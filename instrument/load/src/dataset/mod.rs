@@ -18,6 +18,7 @@ pub use verify::Verified;
 
 use crate::admin::{AdminAccess, AdminConnection, AdminError};
 use crate::called;
+use crate::output::tell;
 use crate::stop::Stop;
 use crate::terminal_line::TerminalLine;
 use crate::units::time;
@@ -203,7 +204,7 @@ impl DatasetInDatabase {
         let (program, size) = (called::program(), self.size());
         let mut line = TerminalLine::on_terminal();
         if line.is_none() {
-            eprintln!("{program}: making the data ({size})");
+            tell(&format!("{program}: making the data ({size})"));
         }
         for (number, statement) in (1..).zip(self.dataset.make()) {
             if let Some(line) = &mut line {
@@ -213,7 +214,7 @@ impl DatasetInDatabase {
         }
         drop(line);
         let taken = time((monotonic_ns() - begin_ns) as f64);
-        eprintln!("{program}: the data is made ({size}), in {taken}");
+        tell(&format!("{program}: the data is made ({size}), in {taken}"));
         Ok(self.dataset.clone())
     }
 }

@@ -72,6 +72,8 @@ pub enum Error {
         "{0}: the log of requests cannot be written: {1}; name another file, or free disk space"
     )]
     RequestLog(PathBuf, #[source] io::Error),
+    #[error("standard output: {0}; write to another place, or free disk space")]
+    Output(#[source] io::Error),
     #[error(
         "{share} of what was due was not answered, more than --unanswered-max {limit}; a lower --rate, or look at the server"
     )]
@@ -85,13 +87,19 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the reader of the output has gone, and so wants to know nothing more.
+    pub fn is_of_reader(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
     /// 2 for options and data that do not fit together, 4 if too much was not answered, 130 if the
-    /// run was stopped, else 1.
+    /// run was stopped, 141 as by SIGPIPE if the reader of the output has gone, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Workload(_) => 2,
             Self::Dataset(DatasetError::Refused(..)) => 2,
             Self::Unanswered { .. } => 4,
+            Self::Output(_) if self.is_of_reader() => 141,
             Self::Stopped
             | Self::Together(TogetherError::Stopped)
             | Self::Admin(AdminError::Stopped)

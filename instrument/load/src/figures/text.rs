@@ -38,7 +38,7 @@ pub fn verified(verified: &Verified) -> String {
         Some(found) => format!(", and {} transactions are found", count(found as f64)),
         None => String::new(),
     };
-    format!("{:<NAME_WIDTH$}{checks} checks hold{found}", "verified")
+    format!("{:<NAME_WIDTH$}{checks} checks hold{found}\n", "verified")
 }
 
 /// A row for all, and one for each kind of transaction if there are several.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -200,6 +200,60 @@ fn after_an_interrupt_the_data_agree_with_the_ledger() {
         let arguments = format!("--workload tpcb-rw3 --verify-only --ledger {ledger}");
         run(engine, &folder, &arguments).ok();
     }
+}
+
+/// What a run ends with whose standard output is this.
+fn printing_to(output: impl Into<Stdio>, address: &str, arguments: &str) -> Output {
+    Command::new(PROGRAM)
+        .arg(address)
+        .args(SMALL.split(' '))
+        .args(arguments.split(' '))
+        .stdout(output)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+        .wait_with_output()
+        .unwrap()
+}
+
+#[test]
+fn figures_that_cannot_be_printed_leave_the_ledger_and_the_verification() {
+    let folder = made(SQLITE, "update", 1);
+    let address = SQLITE.replace("FOLDER", folder.path().to_str().unwrap());
+    let ledger = folder.path().join("ledger");
+    let arguments = format!(
+        "--workload update --sessions 2 --transactions 20 --ledger {}",
+        ledger.display()
+    );
+    let counted = || {
+        let text = fs::read_to_string(&ledger).unwrap();
+        fs::remove_file(&ledger).unwrap();
+        serde_json::from_str::<Value>(&text).unwrap()["counts"]["acknowledged"].clone()
+    };
+    for json in ["", " --json"] {
+        let full = fs::File::create("/dev/full").unwrap();
+        let ended = printing_to(full, &address, &format!("{arguments}{json}"));
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(1), "{said}");
+        assert!(said.contains("standard output: No space left"), "{said}");
+        assert_eq!(counted(), 20);
+
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = printing_to(writer, &address, &format!("{arguments}{json}"));
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!((ended.status.code(), &*said), (Some(141), ""));
+        assert_eq!(counted(), 20);
+    }
+
+    // What is wrong with the data is told all the same.
+    let data = rusqlite::Connection::open(folder.path().join("data.db")).unwrap();
+    data.execute_batch("delete from concurve_tellers_1 where tid = 1")
+        .unwrap();
+    let full = fs::File::create("/dev/full").unwrap();
+    let ended = printing_to(full, &address, &format!("{arguments} --verify"));
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(said.contains("the data is not what it must be"), "{said}");
 }
 
 #[test]
