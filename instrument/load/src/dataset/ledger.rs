@@ -39,6 +39,10 @@ pub enum LedgerError {
     Write(PathBuf, #[source] io::Error),
     #[error("--ledger {0}: {1}; a load with the same --ledger writes it")]
     Read(PathBuf, String),
+    #[error(
+        "--ledger {0}: the load that began it has not noted its end (it still runs, or was killed), so nothing can be compared; wait for its end, put on a load with the same --ledger again, or leave --ledger out to check the data alone"
+    )]
+    NotEnded(PathBuf),
     #[error("--ledger {0}: is the ledger of {1}, and this load is {2}")]
     Other(PathBuf, String, String),
 }
@@ -88,6 +92,19 @@ impl Ledger {
             std::fs::rename(&temporary, path)
         };
         write().map_err(|error| LedgerError::Write(path.to_owned(), error))
+    }
+
+    /// Reads what a load of this dataset has written at its end.
+    ///
+    /// # Errors
+    /// It is none, of another dataset, or of a load that has not ended: without its counts data from which
+    /// transactions are lost would pass.
+    pub fn read_ended(path: &Path, dataset: &dyn Dataset) -> Result<Self, LedgerError> {
+        let ledger = Self::read(path, dataset)?;
+        match (ledger.before, ledger.counts) {
+            (Some(_), None) => Err(LedgerError::NotEnded(path.to_owned())),
+            _ => Ok(ledger),
+        }
     }
 
     /// Reads what a load of this dataset has written.

@@ -157,7 +157,7 @@ impl DatasetInDatabase {
         let mut connection = self.admin.open(false, stop)?;
         let found = self.inspect(&mut *connection)?;
         let ledger = match &options.ledger {
-            Some(path) => Some(Ledger::read(path, &*self.dataset)?),
+            Some(path) => Some(Ledger::read_ended(path, &*self.dataset)?),
             None => None,
         };
         Ok(verify(&mut *connection, &*found, ledger.as_ref())?)

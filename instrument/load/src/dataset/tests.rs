@@ -282,14 +282,23 @@ fn a_ledger_is_read_as_it_was_written() {
     let mut ledger = Ledger::begin(&bank(own), Some(7));
     ledger.write(&path).unwrap();
     assert_eq!(Ledger::read(&path, &bank(own)).unwrap().to_compare(), None);
+    let error = Ledger::read_ended(&path, &bank(own)).unwrap_err();
+    assert!(
+        error.to_string().contains("has not noted its end"),
+        "{error}"
+    );
     ledger.end(5, 1);
     ledger.write(&path).unwrap();
-    let read = Ledger::read(&path, &bank(own)).unwrap();
+    let read = Ledger::read_ended(&path, &bank(own)).unwrap();
     let counts = Counts {
         acknowledged: 5,
         in_doubt: 1,
     };
     assert_eq!((&read, read.to_compare()), (&ledger, Some((counts, 7))));
+
+    // Transactions that leave no trace are compared with nothing.
+    Ledger::begin(&bank(own), None).write(&path).unwrap();
+    assert!(Ledger::read_ended(&path, &bank(own)).is_ok());
 
     let error = Ledger::read(&path, &bank(other)).unwrap_err().to_string();
     assert!(
