@@ -147,26 +147,39 @@ fn measure(
     report::write(plan, &figures, reporter)?;
     let answered = figures.all.acknowledged > 0 || !figures.latency.answered().is_empty();
     let lost = fail_if_all_lost(plan, plan.sessions, &figures.all.lost, answered);
-    let shown = match arguments.json {
-        true => print_json(&json::figures(plan, &figures)),
-        // Of a server that never answered a table would say how long it did not.
-        false if lost.is_err() && !answered => Ok(()),
+    // Of a server that never answered a table would say how long it did not.
+    let table = match arguments.json || (lost.is_err() && !answered) {
+        true => Ok(()),
         false => print(&text::table(plan, &figures)),
+    };
+    let verified = match dataset {
+        Some(dataset) if lost.is_ok() && stop.signal().is_none() => verify(dataset, reporter),
+        _ => Ok(None),
+    };
+    let held = verified.as_ref().ok().and_then(Option::as_ref);
+    let rest = match (arguments.json, held) {
+        (true, held) => print_json(&json::figures(plan, &figures, held)),
+        (false, Some(held)) => print(&text::verified(held)),
+        (false, None) => Ok(()),
     };
     recorded?;
     lost?;
-    if stop.signal().is_none()
-        && let Some(dataset) = dataset
-        && let Some(verified) = dataset.verify()?
-    {
-        show_verified(&verified, reporter, !arguments.json)?;
-    }
-    shown?;
+    verified?;
+    table.and(rest)?;
     counted.failed.map_or(Ok(()), Err)?;
     match stop.signal() {
         None => figures.fail_if_unanswered(arguments.unanswered_max),
         Some(_) => Ok(()),
     }
+}
+
+/// Verifies the data after a load, if that is asked for, and reports it.
+fn verify(dataset: &DatasetUnderLoad<'_>, reporter: &Reporter) -> Result<Option<Verified>, Error> {
+    let verified = dataset.verify()?;
+    if let Some(verified) = &verified {
+        report::verified(verified, reporter)?;
+    }
+    Ok(verified)
 }
 
 /// Searches the greatest rate that keeps the objectives, or checks one rate. The exit code is the
@@ -220,17 +233,13 @@ fn verify_only(
     reporter.ready()?;
     if let Some(dataset) = &plan.dataset {
         let verified = dataset.verify(&arguments.dataset, stop)?;
-        show_verified(&verified, reporter, true)?;
+        report::verified(&verified, reporter)?;
+        match arguments.json {
+            true => print_json(&json::verified(&verified))?,
+            false => print(&text::verified(&verified))?,
+        }
     }
     Ok(())
-}
-
-fn show_verified(verified: &Verified, reporter: &Reporter, prints: bool) -> Result<(), Error> {
-    report::verified(verified, reporter)?;
-    match prints {
-        true => print(&text::verified(verified)),
-        false => Ok(()),
-    }
 }
 
 fn print(text: &str) -> Result<(), Error> {

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use super::distribution::{Distribution, Percentile};
 use super::{Figures, PERCENTILES, percentiles};
-use crate::dataset::DatasetInDatabase;
+use crate::dataset::{DatasetInDatabase, Verified};
 use crate::plan::Plan;
 
-/// All figures of a run.
-pub fn figures(plan: &Plan, figures: &Figures) -> Value {
+/// All figures of a run, with what was found in the data if that was verified and holds.
+pub fn figures(plan: &Plan, figures: &Figures, verified: Option<&Verified>) -> Value {
     let total = &figures.total;
     let kinds = plan.workload.kinds().iter().zip(&figures.all.kinds);
     let kinds = kinds.zip(&figures.kinds).map(|((kind, tally), latencies)| {
@@ -63,7 +63,17 @@ pub fn figures(plan: &Plan, figures: &Figures) -> Value {
         "concurrency_mean": figures.concurrency,
         "session_fairness": figures.fairness,
         "session_operations": sessions.collect::<Vec<_>>(),
+        "checks_held": verified.map(|it| it.checks),
+        "transactions_found": verified.and_then(|it| it.found),
         "warnings": figures.warnings,
+    })
+}
+
+/// What was found in data that holds.
+pub fn verified(verified: &Verified) -> Value {
+    json!({
+        "checks_held": verified.checks,
+        "transactions_found": verified.found,
     })
 }
 

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::common::{Ended, PROGRAM, load};
@@ -200,6 +200,37 @@ fn after_an_interrupt_the_data_agree_with_the_ledger() {
         let arguments = format!("--workload tpcb-rw3 --verify-only --ledger {ledger}");
         run(engine, &folder, &arguments).ok();
     }
+}
+
+#[test]
+fn json_has_what_was_verified() {
+    let folder = made(SQLITE, "update", 1);
+    let ledger = folder.path().join("ledger");
+    let printed = |arguments: &str, code: i32| -> Value {
+        let arguments = format!("--workload update --json {arguments}");
+        let ended = run(SQLITE, &folder, &arguments);
+        assert_eq!(ended.output.status.code(), Some(code), "{}", ended.stderr());
+        serde_json::from_str(&ended.stdout()).unwrap()
+    };
+    let load = "--sessions 2 --transactions 20";
+    let figures = printed(&format!("{load} --ledger {}", ledger.display()), 0);
+    assert!(figures["checks_held"].is_null() && figures["transactions_found"].is_null());
+    let found = printed(&format!("--verify-only --ledger {}", ledger.display()), 0);
+    assert_eq!(found, json!({"checks_held": 3, "transactions_found": 20}));
+    let found = printed("--verify-only", 0);
+    assert_eq!(found, json!({"checks_held": 3, "transactions_found": null}));
+    let figures = printed(&format!("{load} --verify"), 0);
+    assert_eq!(
+        (&figures["checks_held"], &figures["transactions_found"]),
+        (&json!(3), &json!(20))
+    );
+
+    let data = rusqlite::Connection::open(folder.path().join("data.db")).unwrap();
+    data.execute_batch("delete from concurve_tellers_1 where tid = 1")
+        .unwrap();
+    let figures = printed(&format!("{load} --verify"), 1);
+    assert_eq!(figures["operations"], 20, "the figures stand");
+    assert!(figures["checks_held"].is_null(), "{figures}");
 }
 
 /// What a run ends with whose standard output is this.
