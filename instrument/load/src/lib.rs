@@ -52,26 +52,28 @@ pub fn main() -> ExitCode {
     let command = Arguments::command().bin_name(called::program());
     let matches = command.get_matches();
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|it| it.exit());
-    match load(&arguments) {
-        Ok(code) => code,
-        Err(error) => {
-            if !error.is_of_reader() {
-                tell(&format!("{}: {error}", called::program()));
-            }
-            ExitCode::from(error.exit_code())
-        }
+    match Stop::new() {
+        Ok(stop) => load(&arguments, &stop).unwrap_or_else(|it| failed(&it, stop.signal())),
+        Err(error) => failed(&Error::Signals(error), None),
     }
 }
 
-fn load(arguments: &Arguments) -> Result<ExitCode, Error> {
+/// Says why it failed; `signal` is the one that has stopped it, if one has.
+fn failed(error: &Error, signal: Option<i32>) -> ExitCode {
+    if !error.is_of_reader() {
+        tell(&format!("{}: {error}", called::program()));
+    }
+    ExitCode::from(error.exit_code(signal))
+}
+
+fn load(arguments: &Arguments, stop: &Stop) -> Result<ExitCode, Error> {
     concurve_files::keep_new_files_private().map_err(|it| Error::Usage(it.to_string()))?;
     let plan = arguments.plan()?;
     let led = arguments.led()?;
     let followers = led.as_ref().map_or(0, |it| it.1);
     raise_open_file_limit(&plan, followers)?;
-    let stop = Stop::new().map_err(Error::Signals)?;
     if let Some(number) = arguments.part {
-        return match run_child(&Arc::new(plan), number, &stop) {
+        return match run_child(&Arc::new(plan), number, stop) {
             // The parent reports that it was stopped.
             Ok(()) | Err(Error::Stopped) => Ok(ExitCode::SUCCESS),
             Err(error) => Err(error),
@@ -80,19 +82,19 @@ fn load(arguments: &Arguments) -> Result<ExitCode, Error> {
     stop.on_signals().map_err(Error::Signals)?;
     let reporter = Reporter::from_environment()?;
     if let Some(meeting) = arguments.followed()? {
-        return follow(plan, &meeting, arguments, &reporter, &stop);
+        return follow(plan, &meeting, arguments, &reporter, stop);
     }
     let plan = Arc::new(plan);
     if arguments.dataset.verify_only {
-        verify_only(&plan, arguments, &reporter, &stop)?;
+        verify_only(&plan, arguments, &reporter, stop)?;
         return Ok(ExitCode::SUCCESS);
     }
     // They find this load at once, and wait while it makes its data.
-    let leader = led.map(|(meeting, followers)| Leader::listen(meeting, followers, &stop));
+    let leader = led.map(|(meeting, followers)| Leader::listen(meeting, followers, stop));
     let leader = leader.transpose()?;
     let dataset = plan.dataset.as_ref();
     let mut dataset = dataset
-        .map(|it| it.prepare(&arguments.dataset, &stop))
+        .map(|it| it.prepare(&arguments.dataset, stop))
         .transpose()?;
     if arguments.dataset.init_only {
         return Ok(ExitCode::SUCCESS);
@@ -101,10 +103,10 @@ fn load(arguments: &Arguments) -> Result<ExitCode, Error> {
     match &plan.goal {
         Goal::Load(load) => {
             let dataset = dataset.as_mut();
-            measure(&plan, load, arguments, dataset, &reporter, &stop)?;
+            measure(&plan, load, arguments, dataset, &reporter, stop)?;
         }
         Goal::Search(asked) => {
-            code = search(&plan, asked, leader, arguments, &reporter, &stop)?;
+            code = search(&plan, asked, leader, arguments, &reporter, stop)?;
         }
     }
     Ok(match stop.signal() {

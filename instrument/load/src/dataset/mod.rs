@@ -14,7 +14,7 @@ mod tests;
 mod verify;
 
 pub use definition::{Check, Dataset};
-pub use verify::Verified;
+pub use verify::{Verified, VerifyError};
 
 use crate::admin::{AdminAccess, AdminConnection, AdminError};
 use crate::called;
@@ -24,7 +24,7 @@ use crate::terminal_line::TerminalLine;
 use crate::units::time;
 use inspect::{Found, Refusal};
 use ledger::{Ledger, LedgerError};
-use verify::{VerifyError, committed, verify};
+use verify::{committed, verify};
 
 /// What is done with the data beside the load.
 #[derive(Debug, clap::Args)]
@@ -129,7 +129,7 @@ impl DatasetInDatabase {
     ) -> Result<DatasetUnderLoad<'a>, DatasetError> {
         let mut connection = self.admin.open(options.makes_data(), stop)?;
         let found = match options.makes_data() {
-            true => self.make(&mut *connection)?,
+            true => self.make(&mut *connection, stop)?,
             false => self.inspect(&mut *connection)?,
         };
         let before = match options.verify || options.ledger.is_some() {
@@ -192,12 +192,16 @@ impl DatasetInDatabase {
 
     /// Creates the data, and replaces data that this program has created; refuses to replace
     /// others.
-    fn make(&self, connection: &mut dyn AdminConnection) -> Result<Arc<dyn Dataset>, DatasetError> {
+    fn make(
+        &self,
+        connection: &mut dyn AdminConnection,
+        stop: &Stop,
+    ) -> Result<Arc<dyn Dataset>, DatasetError> {
         let found = Found::at(connection, &*self.dataset)?;
         let replaces = found.may_be_replaced(self.dataset.location());
         if replaces.map_err(|refusal| self.refused(refusal))? {
             for statement in self.dataset.drop_all() {
-                connection.execute(&statement)?;
+                execute(connection, &statement, stop)?;
             }
         }
         let begin_ns = monotonic_ns();
@@ -210,12 +214,24 @@ impl DatasetInDatabase {
             if let Some(line) = &mut line {
                 line.show(&format!("making {size}: statement {number}"));
             }
-            connection.execute(&statement)?;
+            execute(connection, &statement, stop)?;
         }
         drop(line);
         let taken = time((monotonic_ns() - begin_ns) as f64);
         tell(&format!("{program}: the data is made ({size}), in {taken}"));
         Ok(self.dataset.clone())
+    }
+}
+
+/// Executes a statement, unless the run is stopped: an engine in this process does not look for that.
+fn execute(
+    connection: &mut dyn AdminConnection,
+    statement: &str,
+    stop: &Stop,
+) -> Result<(), AdminError> {
+    match stop.is_set() {
+        true => Err(AdminError::Stopped),
+        false => connection.execute(statement).map(drop),
     }
 }
 

@@ -169,6 +169,52 @@ fn branches_may_have_fewer_accounts() {
     assert!(text.to_string().contains(words), "{text}");
 }
 
+/// A database that stops the run after so many statements.
+struct Stops {
+    memory: Memory,
+    left: u32,
+    stop: Stop,
+}
+
+impl AdminConnection for Stops {
+    fn execute(&mut self, statement: &str) -> Result<Option<i64>, AdminError> {
+        match self.left {
+            0 => self.stop.now(),
+            _ => self.left -= 1,
+        }
+        self.memory.execute(statement)
+    }
+}
+
+#[test]
+fn making_data_ends_when_the_run_is_stopped() {
+    #[derive(Debug)]
+    struct Nowhere;
+    impl AdminAccess for Nowhere {
+        fn open(&self, _: bool, _: &Stop) -> Result<Box<dyn AdminConnection>, AdminError> {
+            unreachable!("the connection is given")
+        }
+    }
+    let bank = bank(data(Profile::Rw3, 4, 1));
+    let in_database = DatasetInDatabase {
+        dataset: Arc::new(bank),
+        admin: Arc::new(Nowhere),
+        command: String::new(),
+    };
+    let stop = Stop::new().unwrap();
+    let mut connection = Stops {
+        memory: memory(),
+        left: 5,
+        stop: stop.clone(),
+    };
+    let made = in_database.make(&mut connection, &stop);
+    assert!(
+        matches!(made, Err(DatasetError::Admin(AdminError::Stopped))),
+        "{made:?}"
+    );
+    assert_eq!(found(&mut connection.memory), Found::Incomplete);
+}
+
 #[test]
 fn transactions_preserve_the_invariants_and_are_counted() {
     for (profile, checks) in [

@@ -6,9 +6,10 @@ use std::io;
 use std::path::PathBuf;
 
 use concurve_reporter::ReporterError;
+use nix::sys::signal::Signal;
 
 use crate::admin::AdminError;
-use crate::dataset::DatasetError;
+use crate::dataset::{DatasetError, VerifyError};
 use crate::engine::EngineError;
 use crate::protocol::ProtocolError;
 use crate::workload::WorkloadError;
@@ -92,9 +93,9 @@ impl Error {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// 2 for options and data that do not fit together, 4 if too much was not answered, 130 if the
-    /// run was stopped, 141 as by SIGPIPE if the reader of the output has gone, else 1.
-    pub fn exit_code(&self) -> u8 {
+    /// 2 for options and data that do not fit together, 4 if too much was not answered, 130 or 143
+    /// if the run was stopped by this signal, 141 as by SIGPIPE if the reader of the output has gone, else 1.
+    pub fn exit_code(&self, signal: Option<i32>) -> u8 {
         match self {
             Self::Usage(_) | Self::Workload(_) => 2,
             Self::Dataset(DatasetError::Refused(..)) => 2,
@@ -103,7 +104,10 @@ impl Error {
             Self::Stopped
             | Self::Together(TogetherError::Stopped)
             | Self::Admin(AdminError::Stopped)
-            | Self::Dataset(DatasetError::Admin(AdminError::Stopped)) => 130,
+            | Self::Dataset(DatasetError::Admin(AdminError::Stopped))
+            | Self::Dataset(DatasetError::Verify(VerifyError::Admin(AdminError::Stopped))) => {
+                128 + signal.unwrap_or(Signal::SIGINT as i32) as u8
+            }
             _ => 1,
         }
     }

@@ -203,6 +203,27 @@ fn after_an_interrupt_the_data_agree_with_the_ledger() {
 }
 
 #[test]
+fn a_signal_ends_the_making_of_data() {
+    for engine in [SQLITE, LMDB, RECORDS] {
+        let folder = TempDir::new().unwrap();
+        let address = engine.replace("FOLDER", folder.path().to_str().unwrap());
+        let mut child = Command::new(PROGRAM)
+            .arg(&address)
+            .args("--workload read --scale 2000 --init-only".split(' '))
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+        let first = said.next().unwrap().unwrap();
+        assert!(first.contains("making the data"), "{first}");
+        kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
+        let last = said.map_while(Result::ok).last();
+        assert_eq!(child.wait().unwrap().code(), Some(143), "{engine}");
+        assert!(last.is_some_and(|it| it.contains("stopped")), "{engine}");
+    }
+}
+
+#[test]
 fn json_has_what_was_verified() {
     let folder = made(SQLITE, "update", 1);
     let ledger = folder.path().join("ledger");

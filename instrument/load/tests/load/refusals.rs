@@ -226,16 +226,18 @@ fn a_service_of_another_kind() {
 }
 
 #[test]
-fn ctrl_c_stops_while_nothing_answers() {
+fn a_signal_stops_it_while_nothing_answers() {
     let server = Server::start_with(|stream, counter| {
         counter.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         silent(stream);
     });
-    for (what, connections) in [
-        ("--command COMMIT --threads 1", 1),
-        ("--command COMMIT --threads 3", 3),
-        ("--command COMMIT --processes", 3),
-        ("--workload read", 1),
+    let (int, term) = ((Signal::SIGINT, 130), (Signal::SIGTERM, 143));
+    for (what, connections, (signal, code)) in [
+        ("--command COMMIT --threads 1", 1, int),
+        ("--command COMMIT --threads 3", 3, term),
+        ("--command COMMIT --processes", 3, int),
+        ("--workload read", 1, int),
+        ("--workload read", 1, term),
     ] {
         let address = format!("mysql://me@{}", server.address);
         let arguments = format!("--sessions 3 --connect-timeout 1h {what}");
@@ -243,10 +245,10 @@ fn ctrl_c_stops_while_nothing_answers() {
         let before = server.requests();
         let child = start(&address, &arguments);
         server.wait_for(before + connections);
-        kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+        kill(Pid::from_raw(child.id() as i32), signal).unwrap();
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(130), "{what}: {said}");
+        assert_eq!(output.status.code(), Some(code), "{what}: {said}");
         assert!(said.contains("stopped before"), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
     }
