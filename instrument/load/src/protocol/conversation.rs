@@ -53,11 +53,19 @@ pub enum Message {
     Answer(Answer),
 }
 
+/// The longest text in a reply, in bytes, where servers send longer ones: none to the requests of a load is.
+pub const TEXT_BYTES_MAX: usize = 64 << 20;
+
 /// Why a conversation cannot go on.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ProtocolError {
     #[error("the server sent {0:?}, which is not {1}: is this the right port?")]
     Garbage(String, &'static str),
+    #[error(
+        "the server sent a reply of more than {} MiB, and a load takes none; smaller values, or fewer of them in a reply",
+        TEXT_BYTES_MAX >> 20
+    )]
+    TooLong,
     #[error("the server refused the log-in: {0}; {1}")]
     Login(String, &'static str),
     #[error("the server refused {0:?}: {1}")]

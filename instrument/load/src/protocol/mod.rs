@@ -14,7 +14,7 @@ mod resp;
 use std::sync::Arc;
 
 pub use address::{Addresses, Endpoint};
-pub use conversation::{Conversation, Message, Protocol, ProtocolError, Received};
+pub use conversation::{Conversation, Message, Protocol, ProtocolError, Received, TEXT_BYTES_MAX};
 pub use password::{Password, shown_address};
 
 use crate::workload::{Language, Statement};

@@ -3,13 +3,11 @@
 
 use std::borrow::Cow;
 
-use crate::protocol::ProtocolError;
+use crate::protocol::{ProtocolError, TEXT_BYTES_MAX};
 
 /// A payload of this length continues in the next packet.
 const FULL: usize = 0xff_ffff;
 pub const HEADER: usize = 4;
-/// No answer to the requests of a load is longer.
-const PAYLOAD_MAX: usize = 64 << 20;
 
 /// A payload, and where the packets that carry it end.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,8 +31,11 @@ pub fn first(input: &[u8], mut sequence: u8) -> Result<Option<Packet<'_>>, Proto
             return Ok(None);
         };
         let length = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
-        if header[3] != sequence || at + length > PAYLOAD_MAX {
+        if header[3] != sequence {
             return Err(garbled(input));
+        }
+        if at + length > TEXT_BYTES_MAX {
+            return Err(ProtocolError::TooLong);
         }
         sequence = sequence.wrapping_add(1);
         let Some(part) = input.get(at + HEADER..at + HEADER + length) else {
@@ -182,7 +183,7 @@ mod tests {
             endless.push(sequence);
             endless.resize(endless.len() + FULL, 0);
         }
-        assert!(first(&endless, 0).is_err());
+        assert_eq!(first(&endless, 0), Err(ProtocolError::TooLong));
     }
 
     #[test]

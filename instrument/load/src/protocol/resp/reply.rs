@@ -1,9 +1,7 @@
 //! Replies of RESP 2 and 3, as far as a load needs them.
 
-use crate::protocol::ProtocolError;
+use crate::protocol::{ProtocolError, TEXT_BYTES_MAX};
 
-/// No reply to the requests of a load has a longer line or string.
-const TEXT_BYTES_MAX: usize = 64 << 20;
 /// A whole reply may have so many bytes before it ends.
 const REPLY_BYTES_MAX: usize = TEXT_BYTES_MAX + 64;
 /// Arrays inside arrays, at most.
@@ -53,7 +51,7 @@ impl ReplyReader {
         loop {
             let Some((next, length)) = next(&input[at..])? else {
                 return match self.taken + input.len() > REPLY_BYTES_MAX {
-                    true => Err(garbage(&input[at..])),
+                    true => Err(ProtocolError::TooLong),
                     false => {
                         self.taken += at;
                         Ok((at, None))
@@ -160,7 +158,7 @@ fn next(input: &[u8]) -> Result<Option<(Next, usize)>, ProtocolError> {
             Err(_) => Err(garbage(input)),
         },
         b'$' | b'=' | b'!' => {
-            let Some(length) = length_of(line).ok_or_else(|| garbage(input))? else {
+            let Some(length) = length_of(line, input)? else {
                 return whole(Reply::Nil);
             };
             let end = consumed + length + 2;
@@ -178,7 +176,7 @@ fn next(input: &[u8]) -> Result<Option<(Next, usize)>, ProtocolError> {
             Ok(Some((Next::Whole(reply), end)))
         }
         _ => {
-            let Some(length) = length_of(line).ok_or_else(|| garbage(input))? else {
+            let Some(length) = length_of(line, input)? else {
                 return whole(Reply::Nil);
             };
             Ok(Some((Next::Array(OpenArray::of(*kind, length)), consumed)))
@@ -196,13 +194,17 @@ fn line_end(input: &[u8]) -> Result<Option<usize>, ProtocolError> {
     }
 }
 
-/// The length that a line contains: outer `None` if it is not a length, inner `None` for −1.
-fn length_of(line: &[u8]) -> Option<Option<usize>> {
+/// The length that the first line of `input` contains; `None` for −1.
+fn length_of(line: &[u8], input: &[u8]) -> Result<Option<usize>, ProtocolError> {
     if line == b"-1" {
-        return Some(None);
+        return Ok(None);
     }
-    let length: usize = std::str::from_utf8(line).ok()?.parse().ok()?;
-    (length <= TEXT_BYTES_MAX).then_some(Some(length))
+    let length = std::str::from_utf8(line).ok();
+    match length.and_then(|it| it.parse().ok()) {
+        None => Err(garbage(input)),
+        Some(length @ ..=TEXT_BYTES_MAX) => Ok(Some(length)),
+        Some(_) => Err(ProtocolError::TooLong),
+    }
 }
 
 fn garbage(input: &[u8]) -> ProtocolError {
@@ -300,7 +302,6 @@ mod tests {
         for text in [
             "HTTP/1.1 400\r\n",
             "$x\r\n",
-            "$99999999999\r\n",
             "+a\rb\r\n",
             "$1\r\nabc\r\n",
             ":x\r\n",
@@ -312,13 +313,25 @@ mod tests {
     }
 
     #[test]
+    fn a_reply_that_says_that_it_is_too_long_is_refused_at_once() {
+        let most = TEXT_BYTES_MAX.to_string();
+        assert_eq!(parse(format!("${most}\r\n").as_bytes()), Ok(None));
+        for kind in ["$", "*", "!", "%"] {
+            let reply = format!("{kind}{}\r\n", TEXT_BYTES_MAX + 1);
+            let error = parse(reply.as_bytes()).unwrap_err();
+            assert_eq!(error, ProtocolError::TooLong, "{kind}");
+            assert!(error.to_string().contains("more than 64 MiB"), "{error}");
+        }
+    }
+
+    #[test]
     fn a_reply_without_end_is_refused() {
         let mut endless = b"*60000000\r\n".to_vec();
         let element = [b"$1000\r\n".as_slice(), &[b'x'; 1000], b"\r\n"].concat();
         while endless.len() <= REPLY_BYTES_MAX {
             endless.extend_from_slice(&element);
         }
-        assert!(parse(&endless).is_err());
+        assert_eq!(parse(&endless), Err(ProtocolError::TooLong));
         endless.truncate(endless.len() - element.len());
         assert_eq!(parse(&endless), Ok(None));
     }
