@@ -53,7 +53,7 @@ pub enum Message {
     Answer(Answer),
 }
 
-/// The longest text in a reply, in bytes, where servers send longer ones: none to the requests of a load is.
+/// The longest text that is read in a reply, in bytes; servers may send longer ones.
 pub const TEXT_BYTES_MAX: usize = 64 << 20;
 
 /// Why a conversation cannot go on.
@@ -68,6 +68,9 @@ pub enum ProtocolError {
     TooLong,
     #[error("the server refused the log-in: {0}; {1}")]
     Login(String, &'static str),
+    /// What it refused, its words, and a remedy.
+    #[error("the server refused {0}: {1}; {2}")]
+    Refused(String, String, &'static str),
     #[error("the server refused {0:?}: {1}")]
     Statement(String, String),
     #[error("the server sent a reply without a request: {0:?}")]

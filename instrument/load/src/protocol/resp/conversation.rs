@@ -5,13 +5,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::login::{Login, Service};
-use super::reply::{Reply, ReplyReader};
+use super::refusal::{self, Command};
+use super::reply::{Reply, ReplyReader, error_code};
 use super::request::{Prepared, Template, is_statement, put_command, put_run};
 use crate::protocol::{Conversation, Message, ProtocolError, Received};
 use crate::workload::{Answer, Parameters};
-
-const LOGIN_REMEDY: &str = "--password-from VARIABLE names the environment variable with the password, and a user is \
-     named in redis://USER@HOST:PORT";
 
 /// How the record service answers that a record does not exist.
 const NO_RECORD: [&str; 2] = ["KEYNOTFOUND", "ENDOFFILE"];
@@ -67,6 +65,20 @@ impl Shared {
     fn prepared_by(&self, replies_left: usize) -> Option<&Prepared> {
         self.prepared().rev().nth(replies_left)
     }
+
+    /// Why a command of the log-in is refused, if so many more replies are to come.
+    fn refusal(&self, replies_left: usize, why: String) -> ProtocolError {
+        if let Some(prepared) = self.prepared_by(replies_left) {
+            return ProtocolError::Statement(prepared.text.clone(), why);
+        }
+        // It stands behind the first command, before what is prepared.
+        let selects = self.login.database != 0 && replies_left == self.prepared().count();
+        let command = match selects {
+            true => Command::Select,
+            false => Command::First,
+        };
+        refusal::of_login(&self.login, command, why)
+    }
 }
 
 impl RespConversation {
@@ -94,18 +106,19 @@ impl RespConversation {
     ) -> Result<Message, ProtocolError> {
         if self.login_replies > 0 {
             self.login_replies -= 1;
-            return match (reply, self.shared.prepared_by(self.login_replies)) {
-                (Reply::Error(text), None) => Err(ProtocolError::Login(text, LOGIN_REMEDY)),
-                (Reply::Error(text), Some(prepared)) => {
-                    let statement = prepared.text.clone();
-                    Err(ProtocolError::Statement(statement, text))
-                }
+            return match reply {
+                Reply::Error(why) => Err(self.shared.refusal(self.login_replies, why)),
                 _ if self.login_replies > 0 => Ok(Message::Intermediate),
                 _ => Ok(Message::Ready),
             };
         }
+        if let Reply::Error(text) = &reply
+            && let Some(refused) = refusal::of_connection(text)
+        {
+            return Err(refused);
+        }
         let Some(request) = self.pending.front_mut() else {
-            return Err(ProtocolError::Unasked(format!("{reply:?}")));
+            return Err(ProtocolError::Unasked(reply.shown()));
         };
         if let Reply::Error(text) = &reply
             && self.shared.login.service == Service::Records
@@ -115,7 +128,7 @@ impl RespConversation {
         }
         if let Reply::Error(text) = &reply {
             if error_code(text) == "NOAUTH" {
-                return Err(ProtocolError::Login(text.clone(), LOGIN_REMEDY));
+                return Err(refusal::of_user(text.clone()));
             }
             request.error.get_or_insert_with(|| match request.purpose {
                 Purpose::Once => text.clone(),
@@ -191,11 +204,6 @@ impl Conversation for RespConversation {
         };
         Ok(Received { consumed, message })
     }
-}
-
-/// The first word of an error, which programs may rely on; the rest is for people.
-fn error_code(text: &str) -> &str {
-    text.split_ascii_whitespace().next().unwrap_or_default()
 }
 
 /// The kind of an error is its first word. `ERR` stands for many kinds: there the words after it are

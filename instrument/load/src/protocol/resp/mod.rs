@@ -7,6 +7,7 @@ use crate::workload::Statement;
 
 mod conversation;
 mod login;
+mod refusal;
 mod reply;
 mod request;
 #[cfg(test)]

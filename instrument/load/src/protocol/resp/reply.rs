@@ -18,6 +18,23 @@ pub enum Reply {
     Push,
 }
 
+impl Reply {
+    /// As messages show it.
+    pub fn shown(self) -> String {
+        match self {
+            Self::Error(text) => text,
+            Self::Number(number) => number.to_string(),
+            Self::Nil => "nil".to_owned(),
+            Self::Ok | Self::Push => "a text or a list".to_owned(),
+        }
+    }
+}
+
+/// The first word of an error, which programs may rely on; the rest is for people.
+pub fn error_code(text: &str) -> &str {
+    text.split_ascii_whitespace().next().unwrap_or_default()
+}
+
 /// Reads replies that come in pieces: the elements of an array that have come are not read again.
 #[derive(Debug, Default)]
 pub struct ReplyReader {

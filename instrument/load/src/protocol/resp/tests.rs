@@ -325,10 +325,114 @@ fn a_password_that_is_wrong_or_missing_ends_the_conversation() {
     assert!(refused.unwrap_err().to_string().contains("--password-from"));
 }
 
+/// What is said of the reply to a log-in, behind so many that are fine.
+fn refused_log_in(login: &Login, fine: usize, reply: &str) -> String {
+    let mut conversation = conversation(&["PING"], login.clone());
+    conversation.begin(&mut Vec::new());
+    for _ in 0..fine {
+        received(&mut *conversation, "+OK\r\n");
+    }
+    let refused = conversation.receive(reply.as_bytes(), &mut Vec::new());
+    refused.unwrap_err().to_string()
+}
+
+#[test]
+fn a_command_of_the_log_in_that_is_refused_has_its_own_remedy() {
+    let password = || Some(Password::new("secret".to_owned()));
+    let login = |resp3, password, database| Login {
+        resp3,
+        password,
+        database,
+        ..Login::default()
+    };
+    let index = "-ERR DB index is out of range\r\n";
+    let hello = "-ERR unknown command 'HELLO', with args\r\n";
+    let full = "-ERR max number of clients reached\r\n";
+    for (login, fine, reply, words) in [
+        (
+            login(false, None, 99),
+            0,
+            index,
+            ["SELECT 99: ERR DB index is", "another number"],
+        ),
+        (
+            login(true, password(), 99),
+            1,
+            index,
+            ["SELECT 99", "another number"],
+        ),
+        (
+            login(false, None, 1),
+            0,
+            "-NOAUTH no\r\n",
+            ["log-in: NOAUTH", "--password-from"],
+        ),
+        (
+            login(true, None, 0),
+            0,
+            hello,
+            ["HELLO 3: ERR unknown", "?protocol=2"],
+        ),
+        (
+            login(true, None, 0),
+            0,
+            "-NOAUTH no\r\n",
+            ["log-in: NOAUTH", "--password-from"],
+        ),
+        (
+            login(true, password(), 0),
+            0,
+            "-WRONGPASS no\r\n",
+            ["WRONGPASS", "--password-from"],
+        ),
+        (
+            login(false, password(), 0),
+            0,
+            "-ERR invalid\r\n",
+            ["ERR invalid", "--password-from"],
+        ),
+        (
+            login(false, password(), 0),
+            0,
+            full,
+            ["ERR max number of", "fewer --sessions"],
+        ),
+        (
+            login(true, None, 3),
+            0,
+            full,
+            ["the connection: ERR max", "maxclients"],
+        ),
+    ] {
+        let said = refused_log_in(&login, fine, reply);
+        assert!(words.iter().all(|it| said.contains(it)), "{said}");
+    }
+}
+
+#[test]
+fn a_server_that_takes_no_more_connections_is_named_before_and_behind_the_first_request() {
+    for requests in [0, 1] {
+        let mut conversation = conversation(&["GET {key}"], Login::default());
+        for _ in 0..requests {
+            requested(&mut *conversation, 0..1);
+        }
+        let full = b"-ERR max number of clients reached\r\n";
+        let refused = conversation.receive(full, &mut Vec::new());
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains("fewer --sessions"), "{said}");
+    }
+}
+
 #[test]
 fn an_answer_to_nothing_is_an_error() {
     let mut conversation = conversation(&["GET {key}"], Login::default());
     assert!(conversation.receive(b"+OK\r\n", &mut Vec::new()).is_err());
+    let refused = conversation.receive(b"-DENIED in protected mode\r\n", &mut Vec::new());
+    let said = refused.unwrap_err().to_string();
+    assert!(
+        said.ends_with("request: \"DENIED in protected mode\""),
+        "{said}"
+    );
     let push = ">2\r\n+a\r\n+b\r\n";
     assert_eq!(received(&mut *conversation, push), Message::Intermediate);
 }
