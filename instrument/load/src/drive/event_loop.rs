@@ -383,15 +383,11 @@ impl<'a> EventLoop<'a> {
         };
         let is_unfinished = session.remaining > 0 || session.under_way() > 0;
         self.unfinished -= usize::from(is_unfinished);
+        let reason = reason(&source, session.farewell());
         let (under_way, remaining) = session.end();
         let now = monotonic_ns();
-        self.recorder.lost(
-            index,
-            &reason(&source),
-            under_way.into_iter(),
-            remaining,
-            now,
-        );
+        self.recorder
+            .lost(index, &reason, under_way.into_iter(), remaining, now);
         self.out.clear();
         self.timers.retain(|due| due.0.1 != index);
         if let Some(open) = &mut self.open {
@@ -483,12 +479,17 @@ fn poll_error(error: Errno) -> Error {
     Error::Poll(error.into())
 }
 
-/// Why a connection was lost; the same reason has the same name.
-fn reason(error: &io::Error) -> String {
-    match error.kind() {
+/// Why a connection was lost, with the code by which the server has announced it; the same reason has the same
+/// name.
+fn reason(error: &io::Error, farewell: Option<&str>) -> String {
+    let how = match error.kind() {
         ErrorKind::UnexpectedEof => "closed by the server".to_owned(),
         ErrorKind::ConnectionReset => "reset by peer".to_owned(),
         kind => kind.to_string(),
+    };
+    match farewell {
+        Some(code) => format!("{code} ({how})"),
+        None => how,
     }
 }
 
@@ -497,6 +498,16 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+
+    #[test]
+    fn a_lost_connection_has_the_code_that_the_server_gave() {
+        let closed = io::Error::from(ErrorKind::UnexpectedEof);
+        assert_eq!(reason(&closed, None), "closed by the server");
+        assert_eq!(
+            reason(&closed, Some("57P01")),
+            "57P01 (closed by the server)"
+        );
+    }
 
     #[test]
     fn a_sleep_is_as_long_as_it_is_to_the_next_due_time() {

@@ -88,6 +88,11 @@ impl Session {
         self.under_way.len() as u32
     }
 
+    /// The code of the error by which the server has said that it closes the connection, if it has.
+    pub fn farewell(&self) -> Option<&str> {
+        self.conversation.farewell()
+    }
+
     /// The transactions that have begun and are not answered.
     pub fn begun(&self) -> impl Iterator<Item = ScheduledTransaction> + '_ {
         self.under_way.iter().map(|it| it.transaction)

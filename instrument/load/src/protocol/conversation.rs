@@ -31,6 +31,11 @@ pub trait Conversation: Send {
     /// # Errors
     /// The server does not speak the protocol, or refuses the log-in.
     fn receive(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Received, ProtocolError>;
+
+    /// The code of the error by which the server has said that it closes the connection, if it has.
+    fn farewell(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// A message that was read.

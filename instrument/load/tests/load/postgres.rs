@@ -249,6 +249,11 @@ fn a_session_that_the_server_ends_is_lost_and_its_transaction_in_doubt() {
     assert!(output.status.success(), "{said}");
     let figures: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(figures["sessions_lost"], 3, "{figures}");
+    let reasons = figures["sessions_lost_by_reason"].as_object().unwrap();
+    assert!(
+        reasons.keys().all(|it| it.starts_with("57P01 (")),
+        "{figures}"
+    );
     load(
         &address,
         &format!("--workload tpcb-strict --verify-only --ledger {ledger}"),

@@ -45,6 +45,8 @@ pub struct MySqlConversation {
     results: Results,
     /// The answer to the first request, kept until its transaction is rolled back.
     failed: Option<Answer>,
+    /// The code of the error after which the server closes the connection.
+    farewell: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -123,11 +125,15 @@ impl Conversation for MySqlConversation {
             Stage::Preparing(left) => self.after_preparing(left - 1),
             Stage::Ready if is_unasked => {
                 self.sequence = None;
-                farewell(&payload)?
+                self.take_farewell(&payload)?
             }
             Stage::Ready => self.receive_result(&payload, out)?,
         };
         Ok(Received { consumed, message })
+    }
+
+    fn farewell(&self) -> Option<&str> {
+        self.farewell.as_deref()
     }
 }
 
@@ -142,6 +148,7 @@ impl MySqlConversation {
             pending: VecDeque::new(),
             results: Results::default(),
             failed: None,
+            farewell: None,
         }
     }
 
@@ -173,6 +180,7 @@ impl MySqlConversation {
             Some(Read::Answer(answer)) => self.failed.take().unwrap_or(answer),
             // The server closes the connection next; then all that is pending is in doubt.
             Some(Read::Error(error)) if error.ends_connection() => {
+                self.farewell = Some(error.code.to_string());
                 return Ok(Message::Intermediate);
             }
             Some(Read::Error(error)) if self.failed.is_some() => {
@@ -200,6 +208,18 @@ impl MySqlConversation {
             self.results.begin(next.command);
         }
         Ok(Message::Answer(answer))
+    }
+
+    /// Takes a packet that answers no request: the server may announce that it closes the connection.
+    fn take_farewell(&mut self, payload: &[u8]) -> Result<Message, ProtocolError> {
+        match ServerError::parse(payload) {
+            Some(error) if error.ends_connection() => {
+                self.farewell = Some(error.code.to_string());
+                Ok(Message::Intermediate)
+            }
+            Some(error) => Err(ProtocolError::Unasked(error.to_string())),
+            None => Err(ProtocolError::Unasked(shown(payload))),
+        }
     }
 
     /// Answers the server's handshake.
@@ -331,13 +351,4 @@ impl MySqlConversation {
 /// Whether the packet is the first of a sequence that the server begins: it answers no request.
 fn begins_own_sequence(input: &[u8]) -> bool {
     input.get(HEADER - 1) == Some(&0)
-}
-
-/// Takes a packet that answers no request: the server may announce that it closes the connection.
-fn farewell(payload: &[u8]) -> Result<Message, ProtocolError> {
-    match ServerError::parse(payload) {
-        Some(error) if error.ends_connection() => Ok(Message::Intermediate),
-        Some(error) => Err(ProtocolError::Unasked(error.to_string())),
-        None => Err(ProtocolError::Unasked(shown(payload))),
-    }
 }

@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use super::login::{Authentication, Login};
 use super::message::{
-    self, Frame, error_kind, first_number, found_nothing, frame, parameter_types, server_error,
+    self, Frame, ServerError, error_kind, first_number, found_nothing, frame, parameter_types,
+    server_error,
 };
 use super::request::{NewText, Prepared, Query, SYNC, Template, put_parse, put_query};
 use crate::protocol::{Conversation, Message, ProtocolError, Received};
@@ -56,6 +57,8 @@ pub struct PostgresConversation {
     pending: VecDeque<Pending>,
     /// What the server has sent for the first of them.
     results: Results,
+    /// The code of the error after which the server closes the connection.
+    farewell: Option<String>,
 }
 
 #[derive(Debug)]
@@ -99,6 +102,7 @@ impl PostgresConversation {
             stage: Stage::Authentication(Authentication::default()),
             pending: VecDeque::new(),
             results: Results::default(),
+            farewell: None,
         }
     }
 
@@ -165,9 +169,10 @@ impl PostgresConversation {
             b'C' => self.results.nothing = found_nothing(frame.body),
             b'Z' => return self.ready_for_query(frame.body, out),
             b'E' => self.failed(frame.body),
+            b'N' => self.take_farewell(&server_error(frame.body)),
             // CopyInResponse: this client has no data to copy, so it sends CopyFail.
             b'G' => out.extend_from_slice(b"f\0\0\0\x05\0"),
-            // BindComplete, EmptyQueryResponse, RowDescription, NoticeResponse, ParameterStatus, …
+            // BindComplete, EmptyQueryResponse, RowDescription, ParameterStatus, …
             _ => {}
         }
         Ok(None)
@@ -177,11 +182,19 @@ impl PostgresConversation {
     /// ReadyForQuery: the request stays unanswered, and its transaction is in doubt.
     fn failed(&mut self, body: &[u8]) {
         let error = server_error(body);
+        self.take_farewell(&error);
         let text = match self.pending.front() {
             Some(Pending::Once) => format!("{} ({})", error.text, error.code),
             _ => error_kind(&error.code),
         };
         self.results.error.get_or_insert(text);
+    }
+
+    /// Keeps the code of an error or a notice after which the server closes the connection.
+    fn take_farewell(&mut self, error: &ServerError) {
+        if error.ends_connection() {
+            self.farewell = Some(error.code.clone());
+        }
     }
 
     /// Takes ReadyForQuery, which ends the answer to a request.
@@ -262,6 +275,10 @@ impl Conversation for PostgresConversation {
             _ => Message::Intermediate,
         };
         Ok(Received { consumed, message })
+    }
+
+    fn farewell(&self) -> Option<&str> {
+        self.farewell.as_deref()
     }
 }
 

@@ -20,6 +20,23 @@ pub struct ServerError {
     /// SQLSTATE.
     pub code: String,
     pub text: String,
+    /// `FATAL`, `WARNING` …
+    pub severity: String,
+}
+
+/// The beginning of the codes by which a server says that it, or an administrator, ends the session.
+const SHUT_DOWN: &str = "57P0";
+
+impl ServerError {
+    /// Whether the server closes the connection after it. A server that crashes or is shut down at once says
+    /// so by a warning.
+    pub fn ends_connection(&self) -> bool {
+        match &*self.severity {
+            "FATAL" | "PANIC" => true,
+            "WARNING" => self.code.starts_with(SHUT_DOWN),
+            _ => false,
+        }
+    }
 }
 
 impl Frame<'_> {
@@ -72,6 +89,7 @@ pub fn server_error(body: &[u8]) -> ServerError {
     let mut error = ServerError {
         code: String::new(),
         text: String::new(),
+        severity: String::new(),
     };
     for field in body.split(|it| *it == 0) {
         let Some((kind, value)) = field.split_first() else {
@@ -80,6 +98,8 @@ pub fn server_error(body: &[u8]) -> ServerError {
         let value = String::from_utf8_lossy(value);
         match kind {
             b'C' => error.code = value.into_owned(),
+            // It follows the one that is translated, from PostgreSQL 9.6 on.
+            b'V' => error.severity = value.into_owned(),
             b'M' => error.text = value.into_owned(),
             b'D' | b'H' => error.text = format!("{} ({value})", error.text),
             _ => {}
@@ -185,6 +205,7 @@ mod tests {
         let expected = ServerError {
             code: "28P01".to_owned(),
             text: "no (really) (go)".to_owned(),
+            severity: "FATAL".to_owned(),
         };
         assert_eq!(server_error(body), expected);
     }

@@ -214,6 +214,23 @@ fn requests_in_flight_are_in_doubt_when_the_server_dies() {
     conversation.request(0..1, &parameters(), &mut Vec::new());
     let input = error("SFATAL|VFATAL|C57P01|Mterminating connection");
     assert_eq!(answers(&mut *conversation, &input).0, []);
+    assert_eq!(conversation.farewell(), Some("57P01"));
+}
+
+#[test]
+fn what_the_server_says_when_it_closes_the_connection_is_kept() {
+    for (kind, fields, farewell) in [
+        (b'E', "SFATAL|VFATAL|C25P03|Mtimeout", Some("25P03")),
+        (b'N', "SWARNUNG|VWARNING|C57P02|Mcrash", Some("57P02")),
+        (b'E', "SERROR|VERROR|C57P01|Ma parallel worker", None),
+        (b'N', "SNOTICE|VNOTICE|C00000|Mhm", None),
+    ] {
+        let mut conversation = connected();
+        conversation.request(0..1, &parameters(), &mut Vec::new());
+        let fields = format!("{fields}\0\0").replace('|', "\0");
+        answers(&mut *conversation, &message(kind, fields.as_bytes()));
+        assert_eq!(conversation.farewell(), farewell, "{fields}");
+    }
 }
 
 #[test]

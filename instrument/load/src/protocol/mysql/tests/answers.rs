@@ -107,9 +107,12 @@ fn pipelined_round_trips_are_answered_in_order() {
 fn transactions_in_flight_are_in_doubt_when_the_server_closes_the_connection() {
     let mut conversation = ready();
     request(&mut *conversation, COMMIT..COMMIT + 1);
+    assert_eq!(conversation.farewell(), None);
     assert_eq!(say(&mut *conversation, &packet(1, KILLED)).0, []);
+    assert_eq!(conversation.farewell(), Some("1927"));
     let mut idle = ready();
     assert_eq!(say(&mut *idle, &packet(0, KILLED)).0, []);
+    assert_eq!(idle.farewell(), Some("1927"));
     for said in [packet(0, SYNTAX), packet(0, &ok(2)), packet(1, &ok(2))] {
         assert!(ready().receive(&said, &mut Vec::new()).is_err());
     }
