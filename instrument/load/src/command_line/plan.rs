@@ -1,5 +1,6 @@
 //! The plan of a run, from the options.
 
+use std::env::VarError;
 use std::sync::Arc;
 
 use super::Arguments;
@@ -154,18 +155,9 @@ impl Arguments {
     }
 
     fn password(&self) -> Result<Option<Password>, Error> {
-        let Some(variable) = &self.password_from else {
-            return Ok(None);
-        };
-        match std::env::var(variable) {
-            Ok(password) => Ok(Some(Password::new(password))),
-            Err(_) if is_variable(variable) => Err(Error::Usage(format!(
-                "--password-from {variable}: this environment variable is not set"
-            ))),
-            Err(_) => Err(Error::Usage(
-                "--password-from takes the name of an environment variable, such as PGPASSWORD, and not the password itself".to_owned(),
-            )),
-        }
+        let variable = self.password_from.as_deref();
+        let password = variable.map(|it| secret("password", it)).transpose()?;
+        Ok(password.map(Password::new))
     }
 
     /// The seed of this process. Loads that run at once, as copies of a role do, must not send the same at
@@ -225,19 +217,9 @@ impl Arguments {
 
     /// The token of the loads that search together, if it is named.
     fn token(&self) -> Result<Option<Token>, Error> {
-        let Some(variable) = &self.token_from else {
-            return Ok(None);
-        };
-        match std::env::var(variable) {
-            Ok(token) => Token::new(token).map(Some),
-            Err(_) if is_variable(variable) => Err(Error::Usage(format!(
-                "--token-from {variable}: this environment variable is not set"
-            ))),
-            Err(_) => Err(Error::Usage(
-                "--token-from takes the name of an environment variable, and not the token itself"
-                    .to_owned(),
-            )),
-        }
+        let variable = self.token_from.as_deref();
+        let token = variable.map(|it| secret("token", it)).transpose()?;
+        token.map(Token::new).transpose()
     }
 
     /// The rate of the open loop, if one is given.
@@ -275,6 +257,24 @@ impl Arguments {
 fn new_run_id() -> String {
     let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     format!("{:x}", since.as_nanos())
+}
+
+/// The value of an environment variable with a secret: `--password-from` names one with a password.
+fn secret(what: &str, variable: &str) -> Result<String, Error> {
+    std::env::var(variable).map_err(|error| {
+        Error::Usage(match error {
+            VarError::NotUnicode(_) => format!(
+                "--{what}-from {variable}: the value of this environment variable is not UTF-8 text, and no other {what} can be sent; another {what}, or this one in UTF-8"
+            ),
+            VarError::NotPresent if is_variable(variable) => {
+                format!("--{what}-from {variable}: this environment variable is not set")
+            }
+            VarError::NotPresent => format!(
+                "--{what}-from takes the name of an environment variable, such as {}, and not the {what} itself",
+                what.to_uppercase()
+            ),
+        })
+    })
 }
 
 /// Whether a text looks like the name of an environment variable: another one may be the password

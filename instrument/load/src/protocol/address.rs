@@ -138,7 +138,11 @@ fn option(text: &str) -> Result<(String, String), String> {
     Ok((decoded(name)?, decoded(value)?))
 }
 
-fn decoded(text: &str) -> Result<String, String> {
+/// A part of an address, in which characters may be written as `%` and two digits.
+///
+/// # Errors
+/// It is no text.
+pub fn decoded(text: &str) -> Result<String, String> {
     let decoded = percent_decode_str(text).decode_utf8();
     match decoded {
         Ok(decoded) if !decoded.contains('\0') => Ok(decoded.into_owned()),

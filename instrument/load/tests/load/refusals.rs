@@ -1,13 +1,16 @@
 //! Wrong usage, and servers that are missing, of another kind, or not responding: each is an error
 //! that states what failed, where, and what to try.
 
+use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::common::{Ended, Server, load, start};
+use crate::common::{Ended, PROGRAM, Server, load, start};
 
 /// Addresses of servers with a log-in: the parts before and after the host.
 const GREETING: [(&str, &str); 4] = [
@@ -115,7 +118,11 @@ fn contradictory_options_are_refused() {
         ),
         (redis, "--new-statements 0", ["--new-statements is", "rw3"]),
         (redis, "--scale 1", ["--scale is", "databases"]),
-        (redis, "--mix get=1 --accounts 9", ["--accounts", "databases"]),
+        (
+            redis,
+            "--mix get=1 --accounts 9",
+            ["--accounts", "databases"],
+        ),
         (
             postgres,
             "--command COMMIT --files 2",
@@ -154,6 +161,25 @@ fn contradictory_options_are_refused() {
         ),
     ] {
         assert_refused(&load(address, arguments), 2, &words);
+    }
+}
+
+#[test]
+fn a_secret_that_is_no_text_is_refused() {
+    for arguments in [
+        "--password-from SECRET",
+        "--slo p99=1ms --follow 127.0.0.1:1 --token-from SECRET",
+    ] {
+        let output = Command::new(PROGRAM)
+            .arg("redis://127.0.0.1:1")
+            .args(arguments.split(' '))
+            .env("SECRET", OsStr::from_bytes(b"p\xe4ss"))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("-from SECRET: the value"), "{said}");
+        assert!(said.contains("is not UTF-8 text"), "{said}");
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use crate::protocol::address::{Endpoint, PASSWORD_IN_ADDRESS, tcp};
+use crate::protocol::address::{Endpoint, PASSWORD_IN_ADDRESS, decoded, tcp};
 use crate::protocol::password::{Password, holds_password, is_password};
 
 const PORT: u16 = 6379;
@@ -139,6 +139,27 @@ fn host_and_user(text: &str) -> Result<(&str, Option<String>), String> {
     match text.rsplit_once('@') {
         None => Ok((text, None)),
         Some((user, _)) if user.contains(':') => Err(PASSWORD_IN_ADDRESS.to_owned()),
-        Some((user, host)) => Ok((host, Some(user.to_owned()))),
+        Some((user, host)) => Ok((host, Some(decoded(user)?))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_is_decoded() {
+        for (text, user) in [
+            ("m%40e@127.0.0.1:1", Some("m@e")),
+            ("%C3%A4%3A1@127.0.0.1:1/2", Some("ä:1")),
+            ("127.0.0.1:1", None),
+        ] {
+            let (_, login) = parse_url("redis", text).unwrap();
+            assert_eq!(login.user.as_deref(), user, "{text}");
+        }
+        let (_, login) = parse_service(Service::Records, "m%40e@127.0.0.1").unwrap();
+        assert_eq!(login.user.as_deref(), Some("m@e"));
+        let error = parse_url("redis", "%FF@127.0.0.1").unwrap_err();
+        assert!(error.contains("not UTF-8"), "{error}");
     }
 }
