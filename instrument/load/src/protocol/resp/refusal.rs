@@ -8,12 +8,18 @@ const LOGIN_REMEDY: &str = "--password-from VARIABLE names the environment varia
      named in redis://USER@HOST:PORT";
 const DATABASE_REMEDY: &str = "another number in redis://HOST:PORT/NUMBER, or none, or more `databases` in the server's configuration";
 const VERSION_REMEDY: &str = "?protocol=2 in the address, or nothing there: does it know RESP 3?";
-const CLIENTS_REMEDY: &str = "fewer --sessions, or a greater maxclients of the server";
+const CLIENTS_REMEDY: &str =
+    "fewer --sessions, or a greater maxclients of the server (--clients-max of concurve-server)";
+const DENIED_REMEDY: &str = "a password for its user (requirepass), which --password-from VARIABLE sends, or protected-mode no in the \
+     server's configuration";
 
 /// The codes of errors that say that a user is not logged in, or may not do something.
 const OF_USERS: [&str; 3] = ["NOAUTH", "WRONGPASS", "NOPERM"];
-/// What Redis and Valkey say, before anything else, to a connection that they do not take.
-const FULL: &str = "ERR max number of clients reached";
+/// How what a server says begins, before anything else, to a connection that it does not take because it has
+/// too many. Redis and Valkey in cluster mode, and concurve-server, go on in words of their own.
+const FULL: &str = "ERR max number of clients";
+/// The code of what Redis and Valkey in protected mode say, before anything else, to another machine.
+const DENIED: &str = "DENIED";
 
 /// A command of the log-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +31,8 @@ pub enum Command {
 
 /// The server refuses a command of the log-in.
 pub fn of_login(login: &Login, command: Command, why: String) -> ProtocolError {
-    if why == FULL {
-        return of_full();
+    if let Some(refused) = of_connection(&why) {
+        return refused;
     }
     let is_of_user = OF_USERS.contains(&error_code(&why));
     match command {
@@ -47,11 +53,13 @@ pub fn of_user(why: String) -> ProtocolError {
     ProtocolError::Login(why, LOGIN_REMEDY)
 }
 
-/// The server takes no more connections, if that is what it says.
+/// The server does not take the connection, if that is what it says.
 pub fn of_connection(said: &str) -> Option<ProtocolError> {
-    (said == FULL).then(of_full)
-}
-
-fn of_full() -> ProtocolError {
-    ProtocolError::Refused("the connection".to_owned(), FULL.to_owned(), CLIENTS_REMEDY)
+    let remedy = match error_code(said) {
+        DENIED => DENIED_REMEDY,
+        _ if said.starts_with(FULL) => CLIENTS_REMEDY,
+        _ => return None,
+    };
+    let refused = "the connection".to_owned();
+    Some(ProtocolError::Refused(refused, said.to_owned(), remedy))
 }

@@ -348,6 +348,7 @@ fn a_command_of_the_log_in_that_is_refused_has_its_own_remedy() {
     let index = "-ERR DB index is out of range\r\n";
     let hello = "-ERR unknown command 'HELLO', with args\r\n";
     let full = "-ERR max number of clients reached\r\n";
+    let denied = "-DENIED Redis is running in protected mode\r\n";
     for (login, fine, reply, words) in [
         (
             login(false, None, 99),
@@ -403,6 +404,18 @@ fn a_command_of_the_log_in_that_is_refused_has_its_own_remedy() {
             full,
             ["the connection: ERR max", "maxclients"],
         ),
+        (
+            login(false, None, 3),
+            0,
+            denied,
+            ["the connection: DENIED Redis", "protected-mode no"],
+        ),
+        (
+            login(true, None, 0),
+            0,
+            denied,
+            ["the connection: DENIED Redis", "--password-from"],
+        ),
     ] {
         let said = refused_log_in(&login, fine, reply);
         assert!(words.iter().all(|it| said.contains(it)), "{said}");
@@ -410,16 +423,34 @@ fn a_command_of_the_log_in_that_is_refused_has_its_own_remedy() {
 }
 
 #[test]
-fn a_server_that_takes_no_more_connections_is_named_before_and_behind_the_first_request() {
-    for requests in [0, 1] {
-        let mut conversation = conversation(&["GET {key}"], Login::default());
-        for _ in 0..requests {
-            requested(&mut *conversation, 0..1);
+fn a_server_that_does_not_take_a_connection_is_quoted_before_and_behind_the_first_request() {
+    for (reply, remedy) in [
+        ("ERR max number of clients reached", "fewer --sessions"),
+        (
+            "ERR max number of clients reached (--clients-max)",
+            "(--clients-max of concurve-server)",
+        ),
+        (
+            "ERR max number of clients + cluster connections reached",
+            "maxclients",
+        ),
+        (
+            "DENIED Redis is running in protected mode",
+            "protected-mode no",
+        ),
+    ] {
+        for requests in [0, 1] {
+            let mut conversation = conversation(&["GET {key}"], Login::default());
+            for _ in 0..requests {
+                requested(&mut *conversation, 0..1);
+            }
+            let line = format!("-{reply}\r\n");
+            let refused = conversation.receive(line.as_bytes(), &mut Vec::new());
+            let said = refused.unwrap_err().to_string();
+            let quoted = format!("the server refused the connection: {reply}; ");
+            assert!(said.starts_with(&quoted), "{said}");
+            assert!(said.contains(remedy), "{said}");
         }
-        let full = b"-ERR max number of clients reached\r\n";
-        let refused = conversation.receive(full, &mut Vec::new());
-        let said = refused.unwrap_err().to_string();
-        assert!(said.contains("fewer --sessions"), "{said}");
     }
 }
 
@@ -427,12 +458,9 @@ fn a_server_that_takes_no_more_connections_is_named_before_and_behind_the_first_
 fn an_answer_to_nothing_is_an_error() {
     let mut conversation = conversation(&["GET {key}"], Login::default());
     assert!(conversation.receive(b"+OK\r\n", &mut Vec::new()).is_err());
-    let refused = conversation.receive(b"-DENIED in protected mode\r\n", &mut Vec::new());
+    let refused = conversation.receive(b"-LOADING the data\r\n", &mut Vec::new());
     let said = refused.unwrap_err().to_string();
-    assert!(
-        said.ends_with("request: \"DENIED in protected mode\""),
-        "{said}"
-    );
+    assert!(said.ends_with("request: \"LOADING the data\""), "{said}");
     let push = ">2\r\n+a\r\n+b\r\n";
     assert_eq!(received(&mut *conversation, push), Message::Intermediate);
 }
