@@ -40,7 +40,7 @@ pub enum LedgerError {
     #[error("--ledger {0}: {1}; a load with the same --ledger writes it")]
     Read(PathBuf, String),
     #[error(
-        "--ledger {0}: the load that began it has not noted its end (it still runs, or was killed), so nothing can be compared; wait for its end, put on a load with the same --ledger again, or leave --ledger out to check the data alone"
+        "--ledger {0}: the load that began it has not noted its end (it still runs, failed, or was killed), so nothing can be compared; wait for its end, put on a load with the same --ledger again, or leave --ledger out to check the data alone"
     )]
     NotEnded(PathBuf),
     #[error("--ledger {0}: is the ledger of {1}, and this load is {2}")]
