@@ -14,6 +14,18 @@ pub trait AdminConnection {
     fn execute(&mut self, statement: &str) -> Result<Option<i64>, AdminError>;
 }
 
+/// Executes a statement, unless the run is stopped: an engine in this process does not look for that.
+pub fn execute_unless_stopped(
+    connection: &mut dyn AdminConnection,
+    statement: &str,
+    stop: &Stop,
+) -> Result<Option<i64>, AdminError> {
+    match stop.is_set() {
+        true => Err(AdminError::Stopped),
+        false => connection.execute(statement),
+    }
+}
+
 /// Opens administrative connections to one server or engine.
 pub trait AdminAccess: Debug + Send + Sync {
     /// Opens a connection; `create` makes the files of an engine if they are missing.

@@ -16,7 +16,7 @@ mod verify;
 pub use definition::{Check, Dataset};
 pub use verify::{Verified, VerifyError};
 
-use crate::admin::{AdminAccess, AdminConnection, AdminError};
+use crate::admin::{AdminAccess, AdminConnection, AdminError, execute_unless_stopped};
 use crate::called;
 use crate::output::tell;
 use crate::stop::Stop;
@@ -133,7 +133,7 @@ impl DatasetInDatabase {
             false => self.inspect(&mut *connection)?,
         };
         let before = match options.verify || options.ledger.is_some() {
-            true => committed(&mut *connection, &*self.dataset)?,
+            true => committed(&mut *connection, &*self.dataset, stop)?,
             false => None,
         };
         let ledger = Ledger::begin(&*self.dataset, before);
@@ -160,7 +160,7 @@ impl DatasetInDatabase {
             Some(path) => Some(Ledger::read_ended(path, &*self.dataset)?),
             None => None,
         };
-        Ok(verify(&mut *connection, &*found, ledger.as_ref())?)
+        Ok(verify(&mut *connection, &*found, ledger.as_ref(), stop)?)
     }
 
     /// How much data there is, in the options that ask for it.
@@ -201,7 +201,7 @@ impl DatasetInDatabase {
         let replaces = found.may_be_replaced(self.dataset.location());
         if replaces.map_err(|refusal| self.refused(refusal))? {
             for statement in self.dataset.drop_all() {
-                execute(connection, &statement, stop)?;
+                execute_unless_stopped(connection, &statement, stop)?;
             }
         }
         let begin_ns = monotonic_ns();
@@ -214,24 +214,12 @@ impl DatasetInDatabase {
             if let Some(line) = &mut line {
                 line.show(&format!("making {size}: statement {number}"));
             }
-            execute(connection, &statement, stop)?;
+            execute_unless_stopped(connection, &statement, stop)?;
         }
         drop(line);
         let taken = time((monotonic_ns() - begin_ns) as f64);
         tell(&format!("{program}: the data is made ({size}), in {taken}"));
         Ok(self.dataset.clone())
-    }
-}
-
-/// Executes a statement, unless the run is stopped: an engine in this process does not look for that.
-fn execute(
-    connection: &mut dyn AdminConnection,
-    statement: &str,
-    stop: &Stop,
-) -> Result<(), AdminError> {
-    match stop.is_set() {
-        true => Err(AdminError::Stopped),
-        false => connection.execute(statement).map(drop),
     }
 }
 
@@ -251,13 +239,14 @@ impl DatasetUnderLoad<'_> {
     /// Verifies the data by the ledger, if that is asked for.
     ///
     /// # Errors
-    /// Something does not hold.
+    /// Something does not hold, or the run is stopped before all is verified.
     pub fn verify(&self) -> Result<Option<Verified>, DatasetError> {
         if !self.options.verify {
             return Ok(None);
         }
         let mut connection = self.dataset.admin.open(false, self.stop)?;
-        let verified = verify(&mut *connection, &*self.found, Some(&self.ledger))?;
+        let ledger = Some(&self.ledger);
+        let verified = verify(&mut *connection, &*self.found, ledger, self.stop)?;
         Ok(Some(verified))
     }
 }

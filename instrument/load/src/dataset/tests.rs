@@ -85,7 +85,7 @@ fn verified(
     data: BankData,
     ledger: Option<&Ledger>,
 ) -> Result<Verified, String> {
-    verify(memory, &bank(data), ledger).map_err(|error| error.to_string())
+    verify(memory, &bank(data), ledger, &Stop::new().unwrap()).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -216,6 +216,39 @@ fn making_data_ends_when_the_run_is_stopped() {
 }
 
 #[test]
+fn verifying_ends_when_the_run_is_stopped_and_keeps_what_does_not_hold() {
+    let data = data(Profile::Rw3, 1, 1);
+    let stopped_after = |memory: Memory, left: u32| {
+        let stop = Stop::new().unwrap();
+        let mut connection = Stops {
+            memory,
+            left,
+            stop: stop.clone(),
+        };
+        verify(&mut connection, &bank(data), None, &stop)
+    };
+    for left in [0, 4] {
+        let verified = stopped_after(made(data), left);
+        assert!(
+            matches!(verified, Err(VerifyError::Admin(AdminError::Stopped))),
+            "{verified:?}"
+        );
+    }
+    let mut broken = made(data);
+    broken.execute("DELETE FROM concurve_accounts_1").unwrap();
+    let verified = stopped_after(broken, 4);
+    assert!(
+        matches!(verified, Err(VerifyError::Broken(_))),
+        "{verified:?}"
+    );
+
+    let stop = Stop::new().unwrap();
+    stop.now();
+    let counted = committed(&mut made(data), &bank(data), &stop);
+    assert!(matches!(counted, Err(AdminError::Stopped)), "{counted:?}");
+}
+
+#[test]
 fn transactions_preserve_the_invariants_and_are_counted() {
     for (profile, checks) in [
         (Profile::Rw3, 9),
@@ -226,7 +259,7 @@ fn transactions_preserve_the_invariants_and_are_counted() {
         let data = data(profile, 1, 2);
         let mut memory = made(data);
         execute_transactions(&mut memory, data, 50);
-        let before = committed(&mut memory, &bank(data)).unwrap();
+        let before = committed(&mut memory, &bank(data), &Stop::new().unwrap()).unwrap();
         assert_eq!(before, Some(50), "{profile:?}");
         let mut ledger = Ledger::begin(&bank(data), before);
         execute_transactions(&mut memory, data, 10);
