@@ -6,6 +6,7 @@
 //! whether they are, or not met on a busy machine; 130 or 143 stopped by SIGINT or SIGTERM; 141 the reader
 //! of its output has gone.
 
+use std::mem;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -45,6 +46,8 @@ mod together;
 mod units;
 mod workload;
 
+use error::Failures;
+
 pub use error::Error;
 
 /// Entry point of the binary.
@@ -54,19 +57,19 @@ pub fn main() -> ExitCode {
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|it| it.exit());
     match Stop::new() {
         Ok(stop) => load(&arguments, &stop).unwrap_or_else(|it| failed(&it, stop.signal())),
-        Err(error) => failed(&Error::Signals(error), None),
+        Err(error) => failed(&Error::Signals(error).into(), None),
     }
 }
 
-/// Says why it failed; `signal` is the one that has stopped it, if one has.
-fn failed(error: &Error, signal: Option<i32>) -> ExitCode {
-    if !error.is_of_reader() {
+/// Says what failed; `signal` is the one that has stopped the run, if one has.
+fn failed(failures: &Failures, signal: Option<i32>) -> ExitCode {
+    for error in failures.told() {
         tell(&format!("{}: {error}", called::program()));
     }
-    ExitCode::from(error.exit_code(signal))
+    ExitCode::from(failures.exit_code(signal))
 }
 
-fn load(arguments: &Arguments, stop: &Stop) -> Result<ExitCode, Error> {
+fn load(arguments: &Arguments, stop: &Stop) -> Result<ExitCode, Failures> {
     concurve_files::keep_new_files_private().map_err(|it| Error::Usage(it.to_string()))?;
     let plan = arguments.plan()?;
     let led = arguments.led()?;
@@ -76,7 +79,7 @@ fn load(arguments: &Arguments, stop: &Stop) -> Result<ExitCode, Error> {
         return match run_child(&Arc::new(plan), number, stop) {
             // The parent reports that it was stopped.
             Ok(()) | Err(Error::Stopped) => Ok(ExitCode::SUCCESS),
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         };
     }
     stop.on_signals().map_err(Error::Signals)?;
@@ -99,11 +102,11 @@ fn load(arguments: &Arguments, stop: &Stop) -> Result<ExitCode, Error> {
     if arguments.dataset.init_only {
         return Ok(ExitCode::SUCCESS);
     }
-    let mut code = ExitCode::SUCCESS;
+    let (mut code, mut verified) = (ExitCode::SUCCESS, None);
     match &plan.goal {
         Goal::Load(load) => {
             let dataset = dataset.as_mut();
-            measure(&plan, load, arguments, dataset, &reporter, stop)?;
+            verified = measure(&plan, load, arguments, dataset, &reporter, stop)?;
         }
         Goal::Search(asked) => {
             code = search(&plan, asked, leader, arguments, &reporter, stop)?;
@@ -112,13 +115,13 @@ fn load(arguments: &Arguments, stop: &Stop) -> Result<ExitCode, Error> {
     Ok(match stop.signal() {
         None => code,
         Some(signal) => {
-            let verified = match arguments.dataset.verify {
+            let unverified = match arguments.dataset.verify && verified.is_none() {
                 true => ", and the data are not verified",
                 false => "",
             };
             let program = called::program();
             tell(&format!(
-                "{program}: stopped; these are the figures so far{verified}"
+                "{program}: stopped; these are the figures so far{unverified}"
             ));
             ExitCode::from(128 + signal as u8)
         }
@@ -126,7 +129,7 @@ fn load(arguments: &Arguments, stop: &Stop) -> Result<ExitCode, Error> {
 }
 
 /// One run: measures, records the counts, shows the figures, and verifies the data. What fails behind the last
-/// answer is told when all of that is done.
+/// answer is told when all of that is done. Returns what was verified: nothing where the run was stopped.
 fn measure(
     plan: &Arc<Plan>,
     load: &Load,
@@ -134,7 +137,7 @@ fn measure(
     mut dataset: Option<&mut DatasetUnderLoad<'_>>,
     reporter: &Reporter,
     stop: &Stop,
-) -> Result<(), Error> {
+) -> Result<Option<Verified>, Failures> {
     let (hdr, requests) = (arguments.hdr.as_deref(), arguments.log_requests.as_deref());
     let observers = IntervalObservers::new(plan, load.end, hdr, requests)?;
     let machine = MachineBefore::outside_trials(reporter);
@@ -142,42 +145,48 @@ fn measure(
     let machine_busy = machine.and_then(|it| it.busy_since(plan.target.is_server_here()));
     let mut figures = Figures::of(plan, load.pace, counted.tallies, machine_busy);
     figures.warnings.extend(counted.unmarked);
-    let recorded = match &mut dataset {
-        Some(dataset) => dataset.record(figures.all.acknowledged, figures.all.in_doubt),
-        None => Ok(()),
-    };
-    report::write(plan, &figures, reporter)?;
+    let mut failures = counted.failures;
+    if let Some(dataset) = &mut dataset {
+        failures.note(dataset.record(figures.all.acknowledged, figures.all.in_doubt));
+    }
+    failures.note(report::write(plan, &figures, reporter));
     let answered = figures.all.acknowledged > 0 || !figures.latency.answered().is_empty();
-    let lost = fail_if_all_lost(plan, plan.sessions, &figures.all.lost, answered);
+    let left = fail_if_all_lost(plan, plan.sessions, &figures.all.lost, answered);
+    let is_left = failures.note(left).is_some();
     // Of a server that never answered a table would say how long it did not.
-    let table = match arguments.json || (lost.is_err() && !answered) {
+    let table = match arguments.json || !(is_left || answered) {
         true => Ok(()),
         false => print(&text::table(plan, &figures)),
     };
     let verified = match dataset {
-        Some(dataset) if lost.is_ok() && stop.signal().is_none() => verify(dataset, reporter),
-        _ => Ok(None),
+        Some(dataset) if is_left && stop.signal().is_none() => {
+            failures.note(verify(dataset, reporter, stop)).flatten()
+        }
+        _ => None,
     };
-    let held = verified.as_ref().ok().and_then(Option::as_ref);
-    let rest = match (arguments.json, held) {
-        (true, held) => print_json(&json::figures(plan, &figures, held)),
+    let rest = match (arguments.json, &verified) {
+        (true, held) => print_json(&json::figures(plan, &figures, held.as_ref())),
         (false, Some(held)) => print(&text::verified(held)),
         (false, None) => Ok(()),
     };
-    recorded?;
-    lost?;
-    verified?;
-    table.and(rest)?;
-    counted.failed.map_or(Ok(()), Err)?;
-    match stop.signal() {
-        None => figures.fail_if_unanswered(arguments.unanswered_max),
-        Some(_) => Ok(()),
+    failures.note(table.and(rest));
+    if is_left && stop.signal().is_none() {
+        failures.note(figures.fail_if_unanswered(arguments.unanswered_max));
     }
+    failures.or(verified)
 }
 
-/// Verifies the data after a load, if that is asked for, and reports it.
-fn verify(dataset: &DatasetUnderLoad<'_>, reporter: &Reporter) -> Result<Option<Verified>, Error> {
-    let verified = dataset.verify()?;
+/// Verifies the data after a load, if that is asked for, and reports it. Nothing is verified where a signal
+/// stops it.
+fn verify(
+    dataset: &DatasetUnderLoad<'_>,
+    reporter: &Reporter,
+    stop: &Stop,
+) -> Result<Option<Verified>, Error> {
+    let verified = match dataset.verify().map_err(Error::from) {
+        Err(error) if error.is_stop() && stop.signal().is_some() => None,
+        verified => verified?,
+    };
     if let Some(verified) = &verified {
         report::verified(verified, reporter)?;
     }
@@ -193,15 +202,16 @@ fn search(
     arguments: &Arguments,
     reporter: &Reporter,
     stop: &Stop,
-) -> Result<ExitCode, Error> {
-    let found = slo::seek_rate(plan, asked, leader, reporter, stop)?;
-    slo::report(plan, &found, reporter)?;
-    match arguments.json {
-        true => print_json(&slo::json(plan, &found))?,
-        false => print(&slo::text(plan, &found))?,
-    }
-    fail_if_all_lost(plan, found.sessions, &found.lost, true)?;
-    Ok(match called::by_a_study(reporter) {
+) -> Result<ExitCode, Failures> {
+    let mut found = slo::seek_rate(plan, asked, leader, reporter, stop)?;
+    let mut failures = mem::take(&mut found.failures);
+    failures.note(slo::report(plan, &found, reporter));
+    failures.note(match arguments.json {
+        true => print_json(&slo::json(plan, &found)),
+        false => print(&slo::text(plan, &found)),
+    });
+    failures.note(fail_if_all_lost(plan, found.sessions, &found.lost, true));
+    failures.or(match called::by_a_study(reporter) {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(slo::exit_code(&found)),
     })
@@ -214,15 +224,16 @@ fn follow(
     arguments: &Arguments,
     reporter: &Reporter,
     stop: &Stop,
-) -> Result<ExitCode, Error> {
-    let (plan, followed) = together::follow(plan, meeting, reporter, stop)?;
-    slo::report_part(&followed, reporter)?;
-    match arguments.json {
-        true => print_json(&slo::part_json(&plan, &followed))?,
-        false => print(&slo::part_text(&plan, &followed))?,
-    }
-    fail_if_all_lost(&plan, plan.sessions, &followed.lost, true)?;
-    Ok(ExitCode::SUCCESS)
+) -> Result<ExitCode, Failures> {
+    let (plan, mut followed) = together::follow(plan, meeting, reporter, stop)?;
+    let mut failures = mem::take(&mut followed.failures);
+    failures.note(slo::report_part(&followed, reporter));
+    failures.note(match arguments.json {
+        true => print_json(&slo::part_json(&plan, &followed)),
+        false => print(&slo::part_text(&plan, &followed)),
+    });
+    failures.note(fail_if_all_lost(&plan, plan.sessions, &followed.lost, true));
+    failures.or(ExitCode::SUCCESS)
 }
 
 /// Verifies the data by the ledger of an earlier load, without any load.

@@ -9,7 +9,7 @@ use concurve_reporter::line::{Edge, PhaseLine, ReportLine};
 use super::workers::Workers;
 use crate::admin::{AdminConnection, AdminError};
 use crate::counts::tally::{Interval, Tally};
-use crate::error::Error;
+use crate::error::{Error, Failures};
 use crate::figures::intervals::IntervalObservers;
 use crate::plan::{Load, Plan, Task};
 use crate::stop::Stop;
@@ -23,9 +23,8 @@ pub struct Counted {
     pub tallies: Vec<Tally>,
     /// Why the server may not know of the begin or of the end of the measured phase.
     pub unmarked: Option<String>,
-    /// What failed behind the last answer: an engine could not be closed, or a log not be written. The counts
-    /// do not depend on it.
-    pub failed: Option<Error>,
+    /// What the counts do not depend on: an engine could not be closed, or logs not be written.
+    pub failures: Failures,
 }
 
 /// Connects all sessions, starts them together, and returns what was counted.
@@ -51,11 +50,13 @@ pub fn run(
     marker.mark(Edge::Begin)?;
     let tallies = end_measuring(&task, reporter, &mut workers, &mut observe)?;
     marker.mark(Edge::End)?;
-    let (closed, logged) = (workers.end(), observers.end());
+    let closed = workers.end();
+    let mut failures = observers.end();
+    failures.note(closed);
     Ok(Counted {
         tallies,
         unmarked: marker.unmarked,
-        failed: closed.and(logged).err(),
+        failures,
     })
 }
 

@@ -1,5 +1,6 @@
 //! The errors of the load generator, as the user reads them.
 
+mod failures;
 mod together;
 
 use std::io;
@@ -14,6 +15,7 @@ use crate::engine::EngineError;
 use crate::protocol::ProtocolError;
 use crate::workload::WorkloadError;
 
+pub use failures::Failures;
 pub use together::{Refusal, TogetherError};
 
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +95,20 @@ impl Error {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
+    /// Whether the run was stopped before what it was at was done.
+    pub fn is_stop(&self) -> bool {
+        matches!(
+            self,
+            Self::Stopped
+                | Self::Together(TogetherError::Stopped)
+                | Self::Admin(AdminError::Stopped)
+                | Self::Dataset(
+                    DatasetError::Admin(AdminError::Stopped)
+                        | DatasetError::Verify(VerifyError::Admin(AdminError::Stopped))
+                )
+        )
+    }
+
     /// 2 for options and data that do not fit together, 4 if too much was not answered, 130 or 143
     /// if the run was stopped by this signal, 141 as by SIGPIPE if the reader of the output has gone, else 1.
     pub fn exit_code(&self, signal: Option<i32>) -> u8 {
@@ -101,13 +117,7 @@ impl Error {
             Self::Dataset(DatasetError::Refused(..)) => 2,
             Self::Unanswered { .. } => 4,
             Self::Output(_) if self.is_of_reader() => 141,
-            Self::Stopped
-            | Self::Together(TogetherError::Stopped)
-            | Self::Admin(AdminError::Stopped)
-            | Self::Dataset(DatasetError::Admin(AdminError::Stopped))
-            | Self::Dataset(DatasetError::Verify(VerifyError::Admin(AdminError::Stopped))) => {
-                128 + signal.unwrap_or(Signal::SIGINT as i32) as u8
-            }
+            _ if self.is_stop() => 128 + signal.unwrap_or(Signal::SIGINT as i32) as u8,
             _ => 1,
         }
     }

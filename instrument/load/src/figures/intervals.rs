@@ -11,7 +11,7 @@ use super::hdr_log::HdrLog;
 use super::progress::Progress;
 use super::request_log::RequestLog;
 use crate::counts::tally::Interval;
-use crate::error::Error;
+use crate::error::{Error, Failures};
 use crate::plan::{End, Plan, Task};
 
 const INTERVAL_NS: u64 = 1_000_000_000;
@@ -22,7 +22,8 @@ pub struct IntervalObservers {
     log: Option<HdrLog>,
     requests: Option<RequestLog>,
     progress: Option<Progress>,
-    error: Option<Error>,
+    /// The logs that could not be written: the load goes on, because its figures do not depend on them.
+    failures: Failures,
 }
 
 impl IntervalObservers {
@@ -40,7 +41,7 @@ impl IntervalObservers {
             log: log.transpose()?,
             requests: requests.transpose()?,
             progress: Progress::on_terminal(end, INTERVAL_NS),
-            error: None,
+            failures: Failures::default(),
         })
     }
 
@@ -70,7 +71,8 @@ impl IntervalObservers {
         if let (Some(log), Some(part)) = (&mut self.requests, part)
             && let Err(error) = log.requests(&part.requests)
         {
-            self.error.get_or_insert(error);
+            self.failures.note(Err::<(), _>(error));
+            self.requests = None;
         }
         let complete = match part {
             Some(part) => self.sums.add(worker, part),
@@ -88,25 +90,21 @@ impl IntervalObservers {
         if let Some(log) = &mut self.log
             && let Err(error) = log.interval(interval)
         {
-            // Reported at the end: the load goes on, because its figures do not depend on the log.
-            self.error.get_or_insert(error);
+            self.failures.note(Err::<(), _>(error));
+            self.log = None;
         }
     }
 
-    /// After the last interval.
-    ///
-    /// # Errors
-    /// A log could not be written.
-    pub fn end(mut self) -> Result<(), Error> {
+    /// After the last interval; returns which logs could not be written, and why.
+    pub fn end(mut self) -> Failures {
         let rest = std::mem::replace(&mut self.sums, IntervalSums::of(0));
         for interval in rest.rest() {
             self.show(&interval);
         }
-        if let Some(error) = self.error.take() {
-            return Err(error);
-        }
-        self.requests.take().map_or(Ok(()), RequestLog::end)?;
-        self.log.take().map_or(Ok(()), HdrLog::end)
+        let mut failures = self.failures;
+        failures.note(self.requests.map_or(Ok(()), RequestLog::end));
+        failures.note(self.log.map_or(Ok(()), HdrLog::end));
+        failures
     }
 }
 

@@ -14,7 +14,7 @@ use super::search::{self, Doubt, Outcome, Search, SystemUnderTest, Window, settl
 use crate::counts::tally::{CONNECTION_LOST, add_count, add_counts};
 use crate::counts::window::WindowCounts;
 use crate::drive::{Workers, report_edge};
-use crate::error::{Error, TogetherError};
+use crate::error::{Error, Failures, TogetherError};
 use crate::figures::busy_client;
 use crate::figures::machine::MachineBefore;
 use crate::figures::progress::Progress;
@@ -59,6 +59,8 @@ pub struct SearchResult {
     pub answers: Answers,
     /// Who had the CPUs of this machine, if they were busy.
     pub machine_busy: Option<String>,
+    /// What the answer does not depend on: an engine could not be closed.
+    pub failures: Failures,
 }
 
 /// What the server answered in the course of a search.
@@ -179,7 +181,9 @@ pub fn seek_rate(
     report_edge(reporter, "measure", Edge::End, Some(monotonic_ns()))?;
     let busiest_thread_share = live.busiest_up_to(search.rate());
     live.answers.asked_ns = monotonic_ns() - begin_ns;
-    let busy_elsewhere = live.loads.end(&part::shares(&live.parts))?;
+    let (busy_elsewhere, closed) = live.loads.end(&part::shares(&live.parts));
+    let mut failures = Failures::default();
+    failures.note(closed);
     let busy_here = machine.and_then(|it| it.busy_since(plan.target.is_server_here()));
     let busy = Vec::from_iter(busy_here.into_iter().chain(busy_elsewhere));
     let found = SearchResult {
@@ -193,6 +197,7 @@ pub fn seek_rate(
         checked_rate: asked.rate,
         answers: live.answers,
         machine_busy: (!busy.is_empty()).then(|| busy.join("; ")),
+        failures,
     };
     Ok(doubted(plan, found))
 }

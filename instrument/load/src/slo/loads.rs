@@ -125,10 +125,9 @@ impl Loads {
     }
 
     /// Ends all of them; `shares` are theirs in the search, in the same order. Returns who had the CPUs of
-    /// the other machines, if they were busy.
-    pub fn end(self, shares: &[Share]) -> Result<Vec<String>, Error> {
+    /// the other machines, if they were busy, and whether an engine could be closed.
+    pub fn end(self, shares: &[Share]) -> (Vec<String>, Result<(), Error>) {
         let busy = self.followers.end(shares.get(1..).unwrap_or(&[]));
-        self.own.end()?;
-        Ok(busy)
+        (busy, self.own.end())
     }
 }

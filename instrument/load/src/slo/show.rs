@@ -369,6 +369,7 @@ mod tests {
     use super::super::search::Search;
     use super::*;
     use crate::command_line::Arguments;
+    use crate::error::Failures;
 
     fn ended_with(outcome: Outcome) -> SearchResult {
         SearchResult {
@@ -386,6 +387,7 @@ mod tests {
             checked_rate: None,
             answers: Answers::default(),
             machine_busy: None,
+            failures: Failures::default(),
         }
     }
 

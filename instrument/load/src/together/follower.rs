@@ -17,7 +17,7 @@ use super::messages::{FromFollower, FromLeader, Share, TaskCounts, plain};
 use crate::counts::tally::add_counts;
 use crate::counts::window::WindowCounts;
 use crate::drive::{Workers, report_edge};
-use crate::error::{Error, Refusal, TogetherError};
+use crate::error::{Error, Failures, Refusal, TogetherError};
 use crate::figures::busiest_share;
 use crate::figures::machine::MachineBefore;
 use crate::plan::{Pace, Plan, Task};
@@ -40,6 +40,8 @@ pub struct Followed {
     pub busiest_share: f64,
     /// Its sessions that lost their connection, by reason.
     pub lost: BTreeMap<String, u64>,
+    /// What the search does not depend on: an engine could not be closed.
+    pub failures: Failures,
 }
 
 /// Finds the load that leads, connects the sessions when it says so, and does its tasks until it ends the
@@ -155,7 +157,7 @@ fn connected(
                     report_edge(reporter, "measure", Edge::End, Some(monotonic_ns()))?;
                 }
                 followed.share = share;
-                workers.end()?;
+                followed.failures.note(workers.end());
                 let has_server = plan.target.is_server_here();
                 let machine_busy = machine.and_then(|it| it.busy_since(has_server));
                 // All is done, whether the leader still hears it or not.

@@ -298,14 +298,73 @@ fn figures_that_cannot_be_printed_leave_the_ledger_and_the_verification() {
         assert_eq!(counted(), 20);
     }
 
-    // What is wrong with the data is told all the same.
+    // What is wrong with the data is told all the same, and so is all else.
     let data = rusqlite::Connection::open(folder.path().join("data.db")).unwrap();
     data.execute_batch("delete from concurve_tellers_1 where tid = 1")
         .unwrap();
     let full = fs::File::create("/dev/full").unwrap();
-    let ended = printing_to(full, &address, &format!("{arguments} --verify"));
+    let more = "--verify --hdr /dev/full --log-requests /dev/full";
+    let ended = printing_to(full, &address, &format!("{arguments} {more}"));
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    for failed in [
+        "the log of histograms cannot be written",
+        "the log of requests cannot be written",
+        "the data is not what it must be",
+        "standard output: No space left",
+    ] {
+        assert_eq!(said.matches(failed).count(), 1, "{failed}: {said}");
+    }
+    assert_eq!(ended.status.code(), Some(1));
+
+    // A reader that has gone hides nothing.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let ended = printing_to(writer, &address, &format!("{arguments} --verify"));
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
     assert!(said.contains("the data is not what it must be"), "{said}");
+}
+
+/// A load on the record engine whose folder goes while it runs, so that it cannot be closed.
+fn run_until_the_folder_is_gone(arguments: &str) -> (Output, String) {
+    let folder = made(RECORDS, "read", 1);
+    let address = RECORDS.replace("FOLDER", folder.path().to_str().unwrap());
+    let mut child = Command::new(PROGRAM)
+        .arg(&address)
+        .args(SMALL.split(' '))
+        .args("--workload read --sessions 1 --json".split(' '))
+        .args(arguments.split(' '))
+        .env("CONCURVE_REPORT", "1")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("\"measure\"") {
+        line.clear();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it ended early");
+    }
+    let (there, elsewhere) = (folder.path().join("data"), folder.path().join("elsewhere"));
+    fs::rename(there, elsewhere).unwrap();
+    let printed: Vec<String> = said.lines().map(Result::unwrap).collect();
+    let ended = child.wait_with_output().unwrap();
+    (ended, printed.join("\n"))
+}
+
+#[test]
+fn an_engine_that_cannot_be_closed_costs_no_figures() {
+    for (arguments, figure) in [
+        ("--duration 1s", "\"rate_per_second\": "),
+        ("--slo errors=50% --rate 50 --duration 2s", "\"outcome\": "),
+        ("--slo errors=50% --duration 2s", "\"outcome\": "),
+    ] {
+        let (ended, printed) = run_until_the_folder_is_gone(arguments);
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(printed.contains(figure), "{arguments}: {printed} {said}");
+        assert_eq!(ended.status.code(), Some(1), "{arguments}: {said}");
+        assert!(said.contains("records:"), "{arguments}: {said}");
+    }
 }
 
 #[test]
