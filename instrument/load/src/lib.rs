@@ -158,9 +158,13 @@ fn measure(
         true => Ok(()),
         false => print(&text::table(plan, &figures)),
     };
+    let unverified = || json_text(&json::figures(plan, &figures, None));
     let verified = match dataset {
         Some(dataset) if is_left && stop.signal().is_none() => {
-            failures.note(verify(dataset, reporter, stop)).flatten()
+            stop.print_at_second(arguments.json.then(unverified));
+            let verified = verify(dataset, reporter, stop);
+            stop.print_at_second(None);
+            failures.note(verified).flatten()
         }
         _ => None,
     };
@@ -260,5 +264,9 @@ fn print(text: &str) -> Result<(), Error> {
 }
 
 fn print_json(value: &Value) -> Result<(), Error> {
-    print(&format!("{value:#}\n"))
+    print(&json_text(value))
+}
+
+fn json_text(value: &Value) -> String {
+    format!("{value:#}\n")
 }

@@ -3,14 +3,16 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use concurve_clock::monotonic_ns;
 use nix::sys::eventfd::EventFd;
 use nix::sys::signal::{SigSet, Signal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::output::print;
 
 /// A request to all threads to end. Threads that wait for descriptors add this one: it becomes
 /// readable, and stays so.
@@ -24,6 +26,8 @@ struct Inner {
     is_set: AtomicBool,
     /// The signal that caused it; 0 if none did.
     signal: AtomicI32,
+    /// What a second signal prints.
+    at_second: Mutex<Option<String>>,
 }
 
 impl Stop {
@@ -32,6 +36,7 @@ impl Stop {
             event: EventFd::new()?,
             is_set: AtomicBool::new(false),
             signal: AtomicI32::new(0),
+            at_second: Mutex::new(None),
         })))
     }
 
@@ -48,12 +53,32 @@ impl Stop {
                 while let Ok(signal) = signals.wait() {
                     let number = signal as i32;
                     if stop.0.signal.swap(number, Ordering::SeqCst) != 0 {
-                        process::exit(128 + number);
+                        stop.end_process(128 + number);
                     }
                     stop.now();
                 }
             })?;
         Ok(())
+    }
+
+    /// Lets a second signal print this before it ends the process: figures that wait for what is at work.
+    pub fn print_at_second(&self, text: Option<String>) {
+        *self
+            .0
+            .at_second
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = text;
+    }
+
+    fn end_process(&self, code: i32) -> ! {
+        // Held until the end: nobody else prints the same.
+        let text = self
+            .0
+            .at_second
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let _ = text.as_deref().map(print);
+        process::exit(code)
     }
 
     pub fn now(&self) {
