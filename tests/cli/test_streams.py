@@ -245,11 +245,13 @@ def test_a_load_with_secrets_ends_with_its_reader(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     code = f"""if True:
         import sys
-        from concurve.cli.load_hidden import load_hidden
+        from concurve.cli import load_hidden
         from concurve.cli.streams import OutputError, take_over_streams
         take_over_streams()
+        load_hidden.REST_S = 0.2
+        told = "echo $$ >{pid}; while echo told; do sleep 0.05; done"
         try:
-            load_hidden("sh", ["-c", "echo $$ >{pid}; while echo told; do sleep 0.05; done"])
+            load_hidden.load_hidden("sh", ["-c", told])
         except OutputError:
             sys.exit(141)
     """
@@ -262,6 +264,33 @@ def test_a_load_with_secrets_ends_with_its_reader(tmp_path: Path) -> None:
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid.read_text()), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("ends_with", "code"), [(0, 141), (1, 1)])
+def test_a_load_with_secrets_verifies_its_data_without_a_reader(
+    tmp_path: Path, ends_with: int, code: int
+) -> None:
+    verified = tmp_path / "verified"
+    load = (
+        f"sleep 0.2; echo figures; sleep 0.5; echo >{verified}; echo broken >&2; exit {ends_with}"
+    )
+    program = f"""if True:
+        import sys
+        from concurve.cli.load_hidden import load_hidden
+        from concurve.cli.streams import OutputError, exit_code_of, take_over_streams
+        take_over_streams()
+        try:
+            sys.exit(load_hidden("sh", ["-c", {load!r}]))
+        except OutputError as error:
+            sys.exit(exit_code_of(error))
+    """
+    with nobody_reads() as output:
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=output, stderr=subprocess.PIPE, text=True,
+            timeout=PATIENCE, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (code, "broken\n")
+    assert verified.exists()
 
 
 def test_a_load_beside_an_attached_server_notices_that_nobody_reads() -> None:

@@ -3,6 +3,7 @@ hides them."""
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -11,13 +12,17 @@ import threading
 from collections.abc import Sequence
 from typing import IO, TextIO
 
-from concurve.cli.streams import tell_json
+from concurve.cli.streams import OutputError, tell_json
 from concurve.errors import HostError
 from concurve.host.orphans import ending_with_parent
 from concurve.secrets import CALLED
 
 #: Signals that end the load generator.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+#: So long a load generator may go on when its output cannot be printed. It prints when it has
+#: measured, and verifies the data behind that.
+REST_S = 600.0
 
 
 def load_hidden(program: str, arguments: Sequence[str], is_json: bool = False) -> int:
@@ -26,7 +31,8 @@ def load_hidden(program: str, arguments: Sequence[str], is_json: bool = False) -
 
     Raises:
         HostError: it cannot be started.
-        OutputError: standard output cannot be written; the load generator has ended.
+        OutputError: standard output cannot be written; the load generator has ended, without an
+            error of its own if the reader of standard output has gone.
     """
     process = _started(program, arguments)
     assert process.stdout is not None and process.stderr is not None
@@ -37,6 +43,11 @@ def load_hidden(program: str, arguments: Sequence[str], is_json: bool = False) -
             _pass_json_on(process.stdout)
         else:
             _pass_on(process.stdout, sys.stdout)
+    except OutputError as error:
+        _read_rest(process)
+        # A load that failed gives its own exit code: that a reader has gone is nothing beside it.
+        if error.errno != errno.EPIPE or process.wait() <= 0:
+            raise
     except BaseException:
         # Nobody reads its figures any more, so it is to put no more load on the server.
         process.terminate()
@@ -46,6 +57,18 @@ def load_hidden(program: str, arguments: Sequence[str], is_json: bool = False) -
         code = process.wait()
         errors.join()
     return code if code >= 0 else 128 - code
+
+
+def _read_rest(process: subprocess.Popen[str]) -> None:
+    """Let the load generator come to its end, and end it where it does not."""
+    assert process.stdout is not None
+    limit = threading.Timer(REST_S, process.terminate)
+    limit.start()
+    try:
+        for _ in process.stdout:
+            pass
+    finally:
+        limit.cancel()
 
 
 def _started(program: str, arguments: Sequence[str]) -> subprocess.Popen[str]:
