@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -16,6 +18,7 @@ import msgspec
 import pytest
 
 from concurve.cli.load import _attached, take_attach
+from concurve.cli.streams import OutputError
 from concurve.engine.local import LocalEngine
 from concurve.errors import StudyError
 from concurve.host.native import binary
@@ -190,6 +193,24 @@ def test_figures_as_json_stay_json_beside_an_attached_server(
     assert attached["threads_peak"] == server.threads.peak
     assert attached["machine_busy"] == "python used 90 %"
     assert "so doubt the figures: python" in said.err and "server: process" not in said.err
+
+
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_what_a_load_said_is_told_before_its_figures_are_written(
+    option: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = Loaded("{}\n", "the data is not what it must be\n", 1, None, disturbed="")
+    monkeypatch.setattr("concurve.engine.local.LocalEngine", object)
+    monkeypatch.setattr("concurve.measuring.attached_load.load_attached", lambda *_: done)
+    errors = io.StringIO()
+    monkeypatch.setattr("sys.stderr", errors)
+    with Path("/dev/full").open("w") as full, monkeypatch.context() as patched:
+        patched.setattr("sys.stdout", full)
+        with contextlib.suppress(OSError, OutputError):
+            _attached("concurve-load", ["url", *option], "1")
+            full.flush()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
+    assert errors.getvalue() == done.stderr
 
 
 def test_figures_that_were_cut_are_left_as_they_are() -> None:

@@ -130,13 +130,14 @@ def _attached(program: str, arguments: Sequence[str], attach: str) -> int:
     from concurve.measuring.attached_load import load_attached, server_lines, with_server
 
     done = load_attached(LocalEngine(), program, arguments, attach, _ATTACH)
+    # What failed is told even where the figures cannot be written.
+    sys.stderr.write(done.stderr)
     is_json = _JSON in arguments
     whole = with_server(done.stdout, done.server, done.disturbed) if is_json and done.server else ""
     if is_json and done.stdout:
         tell_json((whole or done.stdout).encode())
     else:
         sys.stdout.write(done.stdout)
-    sys.stderr.write(done.stderr)
     if done.server_ended:
         raise HostError(f"{_ATTACH} {attach}: {done.server_ended}", "the process that runs now")
     note = say if is_json else tell
