@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use concurve_reporter::ReporterError;
 use thiserror::Error;
 
-/// Why nothing was simulated.
+/// Why nothing was simulated, or cannot be shown.
 #[derive(Debug, Error)]
 pub enum Error {
     #[error("{0}")]
@@ -15,6 +15,8 @@ pub enum Error {
     Trace { path: PathBuf, source: TraceError },
     #[error("the events cannot be written to {}: {source}; name a writable file with --events", path.display())]
     Events { path: PathBuf, source: io::Error },
+    #[error("standard output: {0}; write to another place, or free disk space")]
+    Output(#[source] io::Error),
     #[error(transparent)]
     Report(#[from] ReporterError),
 }
@@ -44,7 +46,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
-            Self::Trace { .. } | Self::Events { .. } | Self::Report(_) => 1,
+            Self::Trace { .. } | Self::Events { .. } | Self::Output(_) | Self::Report(_) => 1,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Runs the program: options → workload → simulation → report.
 
-use std::io::BufReader;
+use std::io::{BufReader, Write, stdout};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -50,8 +50,11 @@ fn run(options: &Options) -> Result<(), Error> {
     };
     reporter.end("measure")?;
     report::report(&machine, &account, &reporter)?;
-    print!("{}", report::table(&machine, &account, begun.elapsed()));
-    Ok(())
+    let table = report::table(&machine, &account, begun.elapsed());
+    stdout()
+        .write_all(table.as_bytes())
+        .and_then(|()| stdout().flush())
+        .map_err(Error::Output)
 }
 
 type Prepared = (Machine, Vec<Box<dyn Process>>);

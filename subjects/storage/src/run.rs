@@ -1,5 +1,6 @@
 //! Runs the command that the options select, and shows the results.
 
+use std::io::{Write, stdout};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -40,14 +41,13 @@ fn run(options: &Options) -> Result<(), Error> {
 
 fn run_export(options: &ExportOptions) -> Result<(), Error> {
     let manifest = export::write(&options.extent(), &options.folder)?;
-    println!(
-        "{} files, {} tables, {} rows, {} bytes",
+    print(&format!(
+        "{} files, {} tables, {} rows, {} bytes\n",
         manifest.files.len(),
         manifest.tables(),
         manifest.rows(),
         manifest.bytes()
-    );
-    Ok(())
+    ))
 }
 
 fn run_load(options: &LoadOptions, reporter: &Reporter) -> Result<(), Error> {
@@ -148,6 +148,12 @@ fn show(
         figures.extend(figures::of_device(&interval));
     }
     report::report(reporter, &facts, &figures)?;
-    print!("{}", report::lines(&facts, &figures));
-    Ok(())
+    print(&report::lines(&facts, &figures))
+}
+
+fn print(text: &str) -> Result<(), Error> {
+    stdout()
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout().flush())
+        .map_err(Error::io("write to", Path::new("standard output")))
 }

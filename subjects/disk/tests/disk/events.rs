@@ -137,6 +137,18 @@ fn writes_of_a_cache_are_done_before_they_are_written() {
 }
 
 #[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let output = Command::new(PROGRAM)
+        .args("streams --disks 1 --random-readers 1 --requests 10".split(' '))
+        .stdout(fs::File::create("/dev/full").unwrap())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("standard output: No space left"), "{said}");
+}
+
+#[test]
 fn a_file_that_cannot_be_written_is_refused() {
     let output = Command::new(PROGRAM)
         .args([

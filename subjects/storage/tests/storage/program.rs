@@ -1,5 +1,6 @@
 //! The program, started from the command line.
 
+use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -53,6 +54,24 @@ fn exports_loads_and_writes_the_times_of_each_table() {
     assert!(shown.contains(&line("page_cache", taken)), "{shown}");
     let lines = std::fs::read_to_string(times).unwrap();
     assert_eq!(lines.lines().count(), 41);
+}
+
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let exports = folder.path().join("exports");
+    let ended = Command::new(env!("CARGO_BIN_EXE_concurve-storage-under-test"))
+        .args(["export", text(&exports), "--size", "1.1M"])
+        .env_remove("CONCURVE_REPORT")
+        .stdout(File::create("/dev/full").unwrap())
+        .output()
+        .unwrap();
+    let said = errors(&ended);
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("cannot write to standard output: No space left"),
+        "{said}"
+    );
 }
 
 #[test]
