@@ -24,6 +24,7 @@ pub mod proc_stat;
 pub mod process;
 pub mod psi;
 pub mod schedstat;
+pub mod signals;
 pub mod spawn;
 pub mod syscall;
 pub mod task;

@@ -10,8 +10,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use concurve_probe::open_files;
 use concurve_probe::process::Exit;
+use concurve_probe::{open_files, signals};
 use concurve_wire::spec::{ReadyProbe, RoleSpec};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -284,6 +284,7 @@ fn start(argv: &[String], role: &RoleSpec) -> std::io::Result<u32> {
         .stderr(Stdio::null());
     command.process_group(0);
     open_files::limit_as_at_start(&mut command);
+    signals::block_none(&mut command);
     command.spawn().map(|child| child.id())
 }
 

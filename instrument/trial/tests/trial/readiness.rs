@@ -157,6 +157,16 @@ fn another_servers_port_is_no_readiness() {
     assert!(message.contains("before the role was started"), "{message}");
 }
 
+/// The runner blocks signals to wait for them; a command that does so too cannot be ended.
+#[test]
+fn a_command_may_end_what_it_starts() {
+    let port = free_port();
+    let ask = "timeout 0.1 sleep 1077; [ $? = 124 ]";
+    let record = served(port, json!({"command": ["sh", "-c", ask]}));
+    let client = &record.roles[1];
+    assert!(client.pid.is_some(), "{:?}", record.outcome);
+}
+
 #[test]
 fn a_command_that_is_not_there_is_found_by_the_check() {
     let mut target = role("target", ["true"]);
