@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from concurve.definition.starters import script_of, started, started_here
+from concurve.definition.starters import container_of, script_of, started, started_here
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,27 @@ def test_the_program_that_starters_of_this_machine_start(line: str, inner: str) 
 )
 def test_a_value_of_an_option_is_no_program(line: str) -> None:
     assert started(line.split()) == ["./mine", "2"]
+
+
+@pytest.mark.parametrize(
+    ("line", "container"),
+    [
+        ("docker exec cache redis-benchmark -c 8", "cache"),
+        ("sudo -u root docker exec -it -e A=1 cache redis-benchmark", "cache"),
+        ("podman container exec --user=0 cache pgbench", "cache"),
+        ("sh -c 'cd x && docker exec cache pgbench | tail -1'", ""),
+        ("sh -c 'cd x && docker exec cache pgbench'", "cache"),
+        # Of a service, whose container has another name.
+        ("docker compose exec cache pgbench", ""),
+        ("docker run cache", ""),
+        ("ssh db1 docker exec cache pgbench", ""),
+        ("ip netns exec cache wrk", ""),
+        ("wrk http://cache", ""),
+        ("docker exec", ""),
+    ],
+)
+def test_the_container_that_a_command_line_enters(line: str, container: str) -> None:
+    assert container_of(shlex.split(line)) == container
 
 
 @pytest.mark.parametrize(

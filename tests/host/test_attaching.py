@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from concurve.errors import HostError
-from concurve.host.attaching import describe, find
+from concurve.host.attaching import Answer, describe, find
 from concurve.wire.spec import Attach, AttachedProcess
 
 ID = "3f4a" * 16
@@ -93,11 +94,41 @@ def test_the_first_version_of_cgroups_has_a_folder_for_each_hierarchy(tmp_path: 
 def test_a_container_is_found_by_name_and_by_identity(tmp_path: Path, path: str) -> None:
     own = _group(tmp_path, path, "9\n")
 
-    def output(command: Sequence[str]) -> str:
-        return ID if command[0] == "podman" and command[-1] == "cache" else ""
+    def ask(command: Sequence[str]) -> Answer:
+        return Answer(ID if command[0] == "podman" and command[-1] == "cache" else "")
 
     for name in ("cache", ID, ID[:12]):
-        found = find(f"container:{name}", "here", cgroups=tmp_path, output=output)
+        found = find(f"container:{name}", "here", cgroups=tmp_path, ask=ask)
         assert found == Attach(cgroup=str(own))
     with pytest.raises(HostError, match="no container 'another'"):
-        find("container:another", "here", cgroups=tmp_path, output=output)
+        find("container:another", "here", cgroups=tmp_path, ask=ask)
+
+
+@pytest.mark.parametrize("first", "0f")
+def test_the_program_that_watches_a_container_is_not_the_container(
+    tmp_path: Path, first: str
+) -> None:
+    """Podman's conmon has a cgroup whose name holds the identity, and may be sorted before."""
+    identity = first * 64
+    _group(tmp_path, f"machine.slice/libpod-conmon-{identity}.scope", "8\n")
+    own = _group(tmp_path, f"machine.slice/libpod-{identity}.scope", "9\n")
+    found = find(f"container:{identity}", "here", cgroups=tmp_path)
+    assert found == Attach(cgroup=str(own))
+
+
+def test_an_engine_that_refuses_is_quoted(tmp_path: Path) -> None:
+    def ask(command: Sequence[str]) -> Answer:
+        return Answer(refusal="docker: permission denied" if command[0] == "docker" else "")
+
+    with pytest.raises(HostError, match=r"can be seen \(docker: permission denied\)"):
+        find("container:cache", "here", cgroups=tmp_path, ask=ask)
+
+
+def test_an_attached_program_is_the_file_that_runs(tmp_path: Path) -> None:
+    """Of a container, or since an upgrade, another file may have its path here."""
+    _process(tmp_path, 7, "S", 1)
+    (tmp_path / "runs").write_bytes(b"this one")
+    (tmp_path / "7" / "exe").symlink_to(tmp_path / "runs")
+    facts = describe(Attach(process=AttachedProcess(7, 1)), proc=tmp_path)
+    assert facts["path"] == str(tmp_path / "runs")
+    assert facts["sha256"] == hashlib.sha256(b"this one").hexdigest()

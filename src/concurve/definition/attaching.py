@@ -13,6 +13,9 @@ REMEDY = "the number of a process, unit:NAME or container:NAME"
 
 KINDS = ("process", "unit", "container")
 
+#: The identity of a container, or its begin.
+CONTAINER_ID = re.compile(r"[0-9a-f]{12,64}")
+
 
 class Attachment(NamedTuple):
     """What is attached: its kind, one of :data:`KINDS`, and its number or name."""

@@ -151,6 +151,22 @@ def script_of(command: Sequence[str]) -> str:
     return words[1]
 
 
+def container_of(command: Sequence[str]) -> str:
+    """The container in which a command line starts its program: of ``sudo docker exec -i db
+    pgbench`` it is ``db``. Empty where it starts none in one, or where that cannot be seen."""
+    words = list(command)
+    if (script := _script(words)) is not None:
+        is_here = PurePath(words[0]).name != "ssh"
+        return container_of(_last_command(script)) if is_here else ""
+    while (found := _starter_of(words)) is not None:
+        count, starter = found
+        named, rest = _split(starter, words[count:])
+        if starter is _OF_CONTAINERS and words[1] != "compose":
+            return named[0] if named else ""
+        words = rest
+    return ""
+
+
 def last_started(command: Sequence[str]) -> list[str]:
     """The same; of a script (``sh -c "… | vegeta report"``) the words of its last command, whose
     output comes last. Empty where that cannot be seen."""
@@ -162,30 +178,45 @@ def last_started(command: Sequence[str]) -> list[str]:
 
 def _after_starter(words: Sequence[str]) -> list[str]:
     """What the starter that a command line begins with starts; empty where none does."""
-    if _script(words) is not None:
+    if (found := _starter_of(words)) is None:
         return []
+    count, starter = found
+    return _after(starter, words[count:])
+
+
+def _starter_of(words: Sequence[str]) -> tuple[int, _Starter] | None:
+    """The starter that a command line begins with, and how many words name it."""
+    if _script(words) is not None:
+        return None
     for count in range(min(_WORDS_MOST, len(words)), 0, -1):
         named = (PurePath(words[0]).name, *words[1:count])
         if (starter := _STARTERS.get(named)) is not None:
-            return _after(starter, words[count:])
-    return []
+            return count, starter
+    return None
 
 
 def _after(starter: _Starter, words: Sequence[str]) -> list[str]:
     """What stands after the options of a starter, its own words, and variables that it sets."""
-    own, at, has_options = starter.own, 0, True
+    return _split(starter, words)[1]
+
+
+def _split(starter: _Starter, words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """A starter's own words, and what stands after them, its options, and variables that it
+    sets."""
+    own: list[str] = []
+    at, has_options = 0, True
     while at < len(words):
         word = words[at]
         if has_options and word == "--":
             has_options = False
         elif has_options and len(word) > 1 and word[0] == "-":
             at += _takes_next(word, starter.valued)
-        elif own:
-            own -= 1
+        elif len(own) < starter.own:
+            own.append(word)
         elif not _ASSIGNMENT.match(word):
-            return list(words[at:])
+            return own, list(words[at:])
         at += 1
-    return []
+    return own, []
 
 
 def _takes_next(option: str, valued: frozenset[str]) -> bool:

@@ -8,10 +8,10 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from concurve import words
-from concurve.definition.attaching import parse_attach
+from concurve.definition.attaching import CONTAINER_ID, parse_attach
 from concurve.errors import HostError
 from concurve.host.machine import describe_file
 from concurve.wire.spec import Attach, AttachedProcess
@@ -26,21 +26,37 @@ _ENGINES = (
 )
 _ENGINE_SECONDS = 10
 
-_CONTAINER_ID = re.compile(r"[0-9a-f]{12,64}")
+#: In the cgroup of the program that watches a container (``libpod-conmon-…``, ``crio-conmon-…``),
+#: whose name holds the container's identity too.
+_WATCHER = "conmon"
+
+#: So much is said of an engine's refusal.
+_REFUSAL_CHARS = 200
 
 #: The hierarchies of cgroups of version 1, those with a process of each unit or container first.
 _HIERARCHIES = ("", "systemd", "unified", "memory", "cpu,cpuacct", "cpuacct", "cpu", "pids")
 
 
-def _output(command: Sequence[str]) -> str:
-    """What a program prints; an empty text if it is not there or fails."""
+class Answer(NamedTuple):
+    """What a program printed, or why it printed nothing; both are empty where it is not there."""
+
+    printed: str = ""
+    refusal: str = ""
+
+
+def _answer(command: Sequence[str]) -> Answer:
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_ENGINE_SECONDS, check=False
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    except OSError:
+        return Answer()
+    except subprocess.TimeoutExpired:
+        return Answer(refusal=f"{command[0]} did not answer within {_ENGINE_SECONDS} s")
+    if done.returncode == 0:
+        return Answer(done.stdout.strip())
+    said = done.stderr.strip().splitlines() or [f"exited with {done.returncode}"]
+    return Answer(refusal=f"{command[0]}: {said[-1][:_REFUSAL_CHARS]}")
 
 
 def find(
@@ -48,7 +64,7 @@ def find(
     where: str,
     cgroups: Path = CGROUPS,
     proc: Path = PROC,
-    output: Callable[[Sequence[str]], str] = _output,
+    ask: Callable[[Sequence[str]], Answer] = _answer,
 ) -> Attach:
     """The processes that a text names now: a process with its start time, or a cgroup.
 
@@ -65,14 +81,23 @@ def find(
         if folder is None:
             raise _no_unit(unit, where, cgroups)
         return Attach(cgroup=str(folder))
-    identity = name if _CONTAINER_ID.fullmatch(name) else _identity(name, output)
-    folder = _cgroup(lambda folder: identity in folder, cgroups) if identity else None
+    is_identity = CONTAINER_ID.fullmatch(name) is not None
+    answers = [] if is_identity else [ask((*engine, name)) for engine in _ENGINES]
+    named = (found.printed for found in answers if CONTAINER_ID.fullmatch(found.printed))
+    identity = name if is_identity else next(named, "")
+    folder = _cgroup(lambda folder: _is_container(folder, identity), cgroups) if identity else None
     if folder is None:
+        refusals = [] if identity else [found.refusal for found in answers if found.refusal]
+        said = "".join(f" ({refusal})" for refusal in refusals)
         raise HostError(
-            f"{where}: no container {name!r} runs here, or no cgroup of it can be seen",
+            f"{where}: no container {name!r} runs here, or no cgroup of it can be seen{said}",
             "its identity (docker ps --no-trunc), or the number of its process",
         )
     return Attach(cgroup=str(folder))
+
+
+def _is_container(folder: str, identity: str) -> bool:
+    return identity in folder and _WATCHER not in folder
 
 
 def describe(attached: Attach, proc: Path = PROC) -> dict[str, Any]:
@@ -81,11 +106,14 @@ def describe(attached: Attach, proc: Path = PROC) -> dict[str, Any]:
         return {"attached": attached.cgroup}
     pid = attached.process.pid
     facts: dict[str, Any] = {"attached": f"process {pid}"}
+    link = proc / str(pid) / "exe"
     try:
-        program = (proc / str(pid) / "exe").readlink()
+        path = link.readlink()
     except OSError:
         return facts  # of another user
-    return {**facts, **describe_file(program)} if program.is_file() else facts
+    # The file that runs, by the link itself: in a container, or since an upgrade, another file has
+    # its path here.
+    return {**facts, **describe_file(link), "path": str(path)}
 
 
 def _started_ticks(pid: int, where: str, proc: Path) -> int:
@@ -112,11 +140,6 @@ def _process_of(pid: int, proc: Path) -> int:
         return pid
     found = re.search(r"^Tgid:\s*(\d+)$", lines, re.MULTILINE)
     return int(found[1]) if found else pid
-
-
-def _identity(name: str, output: Callable[[Sequence[str]], str]) -> str:
-    found = (output((*engine, name)) for engine in _ENGINES)
-    return next((text for text in found if _CONTAINER_ID.fullmatch(text)), "")
 
 
 #: So many units of a like name are named.
