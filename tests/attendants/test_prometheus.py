@@ -13,7 +13,9 @@ from concurve.attendants.prometheus import (
     FIGURES_MAX,
     LINE_CHARS_MAX,
     Sample,
+    Series,
     changes,
+    indicators,
     parse,
 )
 from tests.helpers.fuzzing import fuzz
@@ -43,8 +45,14 @@ just words
 """
 
 
+def named(text: str) -> dict[str, Sample]:
+    found = parse(text)
+    names = indicators(found)
+    return {names[series]: sample for series, sample in found.items()}
+
+
 def test_figures_have_names_of_indicators() -> None:
-    assert parse(TEXT) == {
+    assert named(TEXT) == {
         "redis_commands_processed_total": Sample(1203100.0, True),
         "redis_connected_clients": Sample(51.0, False),
         "redis_commands_duration_seconds_total_cmd_get": Sample(0.25, True),
@@ -61,7 +69,7 @@ def test_a_type_says_more_than_a_name() -> None:
         "# TYPE odd_total gauge\nodd_total 5\n"
         "# TYPE requests counter\nrequests 7\nrequests_total 8\n"
     )
-    assert parse(text) == {
+    assert named(text) == {
         "odd_total": Sample(5.0, False),
         "requests": Sample(7.0, True),
         "requests_total": Sample(8.0, True),
@@ -76,9 +84,25 @@ def test_counters_grow_and_other_figures_stand() -> None:
     )
 
 
+def test_series_whose_names_are_alike_stay_apart() -> None:
+    """Whatever of their labels is no part of a name, and in whichever reading they come first."""
+    lines = ('x_total{path="/a/"} {}', 'x_total{path="/a"} {}', 'x_total{path="/a/2"} {}')
+    before, after = (
+        "".join(
+            line.replace("{}", str(value)) + "\n" for line, value in zip(lines, values, strict=True)
+        )
+        for values in ((5, 100, 1), (6, 102, 4))
+    )
+    grown = dict(changes(parse(before), parse(after)))
+    assert sorted(grown.values()) == [1.0, 2.0, 3.0] and grown["x_total_path__a_2"] == 3.0
+    late = dict(changes(parse(before.splitlines()[0]), parse(after)))
+    own = {name for name, value in grown.items() if value == 1.0}
+    assert own <= {name for name, value in late.items() if value == 1.0}, "compared with itself"
+
+
 @given(st.text())
 def test_any_text_is_read(text: str) -> None:
-    for name, sample in parse(text).items():
+    for name, sample in named(text).items():
         assert name.isidentifier() or name[0].isdigit()
         assert isinstance(sample.value, float)
 
@@ -116,6 +140,6 @@ def test_a_long_line_takes_time_linear_in_its_length(part: str) -> None:
 
 
 def test_what_is_too_much_is_left_out_or_refused() -> None:
-    assert parse("x" * LINE_CHARS_MAX + " 1\nok 1\n") == {"ok": Sample(1.0, False)}
+    assert parse("x" * LINE_CHARS_MAX + " 1\nok 1\n") == {Series("ok"): Sample(1.0, False)}
     with pytest.raises(ValueError, match="more than"):
         parse("".join(f"a{n} 1\n" for n in range(FIGURES_MAX + 1)))

@@ -17,6 +17,8 @@ from concurve.attendants.attendant import AttendantError
 from concurve.definition.purposes import alone
 from concurve.definition.remote import remote_arguments
 from concurve.engine.local import LocalEngine
+from concurve.errors import StudyError
+from concurve.measuring.judgement import unread_counters
 from concurve.measuring.packaged import command
 from concurve.readings.measures import NO_ACCOUNTS, measure
 from concurve.readings.operations import Asked
@@ -115,6 +117,57 @@ def test_counters_that_cannot_be_read(metrics: str, arguments: tuple[str, ...], 
     assert record.outcome.kind == "not_ready"
     assert says in record.roles[0].stderr.head
     assert record.roles[1].pid is None, "the load was never started"
+
+
+@pytest.mark.parametrize(
+    ("script", "names", "says"),
+    [
+        # It answers before the load, and no more after it.
+        ("[ ! -e $0 ] || exit 4; touch $0; echo jobs_total 1", (), "exited with 4"),
+    ],
+)
+def test_counters_that_cannot_be_read_after_the_load_fail_the_trial(
+    tmp_path: Path, script: str, names: tuple[str, ...], says: str
+) -> None:
+    told = ("sh", "-c", script, str(tmp_path / "seen"))
+    record = _trial(*remote_arguments(None, told, names, "test"))
+    assert record.outcome.kind == "ok", "the runner had stopped it"
+    said = unread_counters(record)
+    assert said.startswith("role server: counters of redis://db1:6379: ")
+    assert says in said
+    assert unread_counters(_trial()) == ""
+
+
+def test_a_name_that_no_figure_has_is_a_warning() -> None:
+    """A server may show a counter only once it has counted something."""
+    told = ("echo", "jobs_total 1")
+    record = _trial(*remote_arguments(None, told, ("errors_*",), "test"))
+    assert record.outcome.kind == "ok" and unread_counters(record) == ""
+    (said,) = record.roles[0].facts["warnings"]
+    assert said == "no figure of echo jobs_total 1 is called errors_*; it has jobs_total"
+
+
+def test_too_many_figures_are_refused_before_the_load() -> None:
+    lines = "seq 201 | sed 's/.*/n&_total 1/'"
+    record = _trial("--command", "sh", "-c", lines)
+    assert record.outcome.kind == "not_ready"
+    assert "201 figures such as n1_total" in record.roles[0].stderr.head
+    assert _trial("--name", "n1*", "--command", "sh", "-c", lines).outcome.kind == "ok"
+
+
+@pytest.mark.parametrize(
+    ("http", "command", "says"),
+    [
+        ("http://me:pw@db1:9121/metrics", None, "the URL has a login"),
+        (None, ("redis-cli", "info", "|", "awk", "x"), "no shell reads the command, so"),
+    ],
+)
+def test_ways_to_counters_that_would_fail(
+    http: str | None, command: tuple[str, ...] | None, says: str
+) -> None:
+    with pytest.raises(StudyError, match=says) as refused:
+        remote_arguments(http, command, (), "--counters")
+    assert "pw" not in str(refused.value)
 
 
 # -- sources without an end ----------------------------------------------------------------------

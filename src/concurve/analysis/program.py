@@ -11,11 +11,11 @@ from collections.abc import Collection, Mapping, Sequence
 
 from concurve.analysis.records import StoredRecord
 from concurve.analysis.run import StoredRun
-from concurve.analysis.run.reported import WARNINGS
 from concurve.findings.cells import CellFindings
 from concurve.findings.workers import ProgramFact
 from concurve.store.rows import TrialKey
 from concurve.terms import Level
+from concurve.wire.record import WARNINGS_FACT
 
 #: Runs with more cells get no facts, because a record of each cell would have to be read.
 CELLS_MAX = 1_000
@@ -51,7 +51,7 @@ class ProgramFacts:
         self._said[stored.key.cell] = {
             name: _text(_without_warnings(value))
             for name, value in facts.items()
-            if name != WARNINGS
+            if name != WARNINGS_FACT
         }
 
     def has_all(self, cell: int) -> bool:
@@ -67,7 +67,7 @@ class ProgramFacts:
 
 def _without_warnings(value: object) -> object:
     if isinstance(value, dict):
-        return {key: inner for key, inner in value.items() if key != WARNINGS}
+        return {key: inner for key, inner in value.items() if key != WARNINGS_FACT}
     return value
 
 

@@ -29,8 +29,8 @@ from concurve.attendants.attendant import (
     name_thread,
     wait_for_stop,
 )
-from concurve.attendants.prometheus import Sample, changes, parse
-from concurve.wire.record import REMOTE_FACT
+from concurve.attendants.prometheus import Sample, Series, changes, parse
+from concurve.wire.record import COUNTERS_OF, REMOTE_FACT, WARNINGS_FACT
 from concurve.wire.report_channel import report
 
 #: Seconds that a reading of the counters may take: less than the runner waits for a role to stop.
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if task is None:
         print(_USAGE, file=sys.stderr)
         return 2
-    return attend(task.address, lambda: _attend(task))
+    return attend(f"{COUNTERS_OF}{task.address}", lambda: _attend(task))
 
 
 def _parse(argv: list[str]) -> _Task | None:
@@ -93,21 +93,23 @@ def _attend(task: _Task) -> None:
     block_stop_signals()
     report({"fact": REMOTE_FACT, "value": task.address})
     before = _samples(task)
+    # Too many are refused before the load begins. One that is asked for may come with it.
+    _refuse_too_many(_chosen(changes(before, before), task.names), task.source)
     report({"ready": True})
     wait_for_stop()
-    found = changes(before, _samples(task))
+    found = list(changes(before, _samples(task)))
     chosen = _chosen(found, task.names)
-    if len(chosen) > INDICATORS_MAX:
-        shown = ", ".join(name for name, _ in chosen[:3])
-        raise AttendantError(
-            f"{task.source} has {len(chosen)} figures, {INDICATORS_MAX} can be reported: choose "
-            f"them by names, such as {shown}"
-        )
+    _refuse_too_many(chosen, task.source)
+    if task.names and not chosen:
+        # No error: some servers show a counter only once it has counted something.
+        shown = ", ".join(name for name, _ in found[:3])
+        said = f"no figure of {task.source} is called {' or '.join(task.names)}; it has {shown}"
+        report({"fact": WARNINGS_FACT, "value": [said]})
     for name, value in chosen:
         report({"indicator": name, "value": value})
 
 
-def _samples(task: _Task) -> dict[str, Sample]:
+def _samples(task: _Task) -> dict[Series, Sample]:
     if task.read is None:
         return {}
     try:
@@ -120,13 +122,23 @@ def _samples(task: _Task) -> dict[str, Sample]:
 
 
 def _chosen(found: Iterable[tuple[str, float]], names: Sequence[str]) -> list[tuple[str, float]]:
-    if not names:
-        return list(found)
+    """The figures that are asked for."""
     return [
         (name, value)
         for name, value in found
-        if any(fnmatch.fnmatchcase(name, wanted) for wanted in names)
+        if not names or any(fnmatch.fnmatchcase(name, wanted) for wanted in names)
     ]
+
+
+def _refuse_too_many(chosen: Sequence[tuple[str, float]], source: str) -> None:
+    if len(chosen) <= INDICATORS_MAX:
+        return
+    shown = ", ".join(name for name, _ in chosen[:3])
+    raise AttendantError(
+        f"{source} has {len(chosen)} figures such as {shown}, and {INDICATORS_MAX} can be "
+        "reported: choose some by names in a study file, or by a command that prints some "
+        "(command:sh -c 'curl -s URL | grep NAME')"
+    )
 
 
 def _fetched(url: str) -> str:

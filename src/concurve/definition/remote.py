@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from concurve.definition.study import Role
 from concurve.errors import StudyError
 
+#: What only a shell would understand in a command.
+_OF_SHELL = ("|", "&&", "||", ";", ">", "<", "2>&1")
+
 #: The packaged program that reads the counters.
 PROGRAM = "remote"
 
@@ -44,7 +47,18 @@ def remote_arguments(
             raise StudyError(
                 f"{where}: counters: {http!r} is no URL of HTTP", "http://db1:9121/metrics"
             )
+        if "@" in parts.netloc:
+            raise StudyError(
+                f"{where}: counters: the URL has a login, and would be stored with it",
+                "a command that logs in, with the password in a variable: command:sh -c "
+                f"'curl -s -u \"$LOGIN\" {parts.scheme}://{parts.netloc.rpartition('@')[2]}…'",
+            )
         return (*chosen, "--http", http)
     if not command or not command[0]:
         raise StudyError(f"{where}: counters: command is empty", 'command = ["./counters"]')
+    if of_shell := [word for word in command[1:] if word in _OF_SHELL]:
+        raise StudyError(
+            f"{where}: counters: no shell reads the command, so {of_shell[0]} goes to {command[0]}",
+            "sh -c 'PROGRAM … | …'",
+        )
     return (*chosen, "--command", *command)

@@ -22,11 +22,12 @@ from concurve.readings.measures import NOTHING_DONE, is_probed, measure
 from concurve.readings.operations import asked_of
 from concurve.readings.rate_searches import why_no_rate
 from concurve.store.rows import Verdict
-from concurve.wire.record import TrialRecord
+from concurve.wire.record import COUNTERS_OF, REMOTE_FACT, Exit, TrialRecord
 from concurve.words import meant
 
 #: Causes of program errors, as a record names them.
 NOT_READY = "not_ready"
+PROGRAM_FAILED = "program_failed"
 TIMED_OUT = "timed_out"
 
 #: The cause where a search for a rate gave none.
@@ -52,6 +53,11 @@ _PORT_TAKEN = " before the role was started"
 
 def ready_remedy(details: Sequence[str]) -> str:
     """What to look at where no role became ready, by what the records say of it."""
+    if all(COUNTERS_OF in detail for detail in details):
+        return (
+            "look at them by hand (curl, or the command of --counters): do they come, and has each "
+            "line a name and a number?"
+        )
     if all(_PORT_TAKEN in detail for detail in details):
         return (
             f"stop that program, or another port: {FREE_PORT_TEXT} in the commands is a free one, "
@@ -95,17 +101,9 @@ class Judge:
         Raises:
             RunError: an error that another trial cannot correct.
         """
-        kind, message = record.outcome.kind, record.outcome.message or ""
-        if kind != "ok" and self._is_attached(record.outcome.role):
-            raise self._error(
-                cell,
-                message,
-                "a new run, with the process that runs now; this one cannot be given another",
-            )
-        if kind in ("exec_failed", "control_refused"):
-            raise self._error(cell, message, "correct it, then concurve resume last")
-        if kind != "ok":
-            return self._went_wrong(cell, record)
+        failed = self._failed(cell, record)
+        if failed is not None:
+            return failed
         try:
             figures = self._figures(cell, record)
         except MissedExtractError as missed:
@@ -125,6 +123,26 @@ class Judge:
             cause = (wide or signs)[0].cause
             return Judgement("contaminated", value, cause, detail, figures)
         return Judgement("ok", value, "", "", figures)
+
+    def _failed(self, cell: Cell, record: TrialRecord) -> Judgement | None:
+        """Of a trial that did not end in order.
+
+        Raises:
+            RunError: an error that another trial cannot correct.
+        """
+        kind, message = record.outcome.kind, record.outcome.message or ""
+        if kind != "ok" and self._is_attached(record.outcome.role):
+            raise self._error(
+                cell,
+                message,
+                "a new run, with the process that runs now; this one cannot be given another",
+            )
+        if kind in ("exec_failed", "control_refused"):
+            raise self._error(cell, message, "correct it, then concurve resume last")
+        if kind != "ok":
+            return self._went_wrong(cell, record)
+        unread = unread_counters(record)
+        return Judgement("program_error", None, PROGRAM_FAILED, unread, {}) if unread else None
 
     def _without_value(self, record: TrialRecord) -> Judgement:
         """Of a trial that ended in order and has no primary figure."""
@@ -280,6 +298,18 @@ def _usable_cpus(record: TrialRecord) -> int:
     """How many CPUs the threads of the roles could have used at once."""
     threads = sum(role.threads.peak or 1 for role in record.roles)
     return max(1, min(threads, record.machine.cpus or threads))
+
+
+def unread_counters(record: TrialRecord) -> str:
+    """Why the counters of a server elsewhere could not be read after the load; empty where they
+    were. What reads them is being stopped by then, so the record calls the trial no failure."""
+    failed = (
+        role
+        for role in record.roles
+        if REMOTE_FACT in role.facts and role.exit not in (None, Exit(code=0))
+    )
+    said = (f"role {role.name}: {role.stderr.text().strip() or 'it failed'}" for role in failed)
+    return "; ".join(said)
 
 
 def lost_sessions(record: TrialRecord) -> Judgement | None:

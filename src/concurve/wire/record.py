@@ -18,6 +18,12 @@ from concurve.wire.spec import FORMAT, Controls, Policy
 #: of its role are its own, not the server's.
 REMOTE_FACT = "remote"
 
+#: The fact whose value is a list of texts: what a program warns of.
+WARNINGS_FACT = "warnings"
+
+#: How that program's errors begin: what could not be read are the server's counters.
+COUNTERS_OF = "counters of "
+
 Absent = Annotated[
     dict[str, str], about("Names of readings that could not be taken, each with its reason.")
 ]

@@ -21,9 +21,8 @@ from concurve.findings.run import REPORTED, Finding
 from concurve.planning.plan import Plan
 from concurve.store import Store
 from concurve.store.rows import TrialKey
+from concurve.wire.record import WARNINGS_FACT
 
-#: The fact that holds them.
-WARNINGS = "warnings"
 _MARK = b'"warnings"'
 
 #: So many records are read at most, the same number of each cell: a view waits for them.
@@ -148,9 +147,11 @@ def _warnings(record: bytes) -> Iterator[tuple[tuple[str, str], str]]:
 
 def _texts(facts: Mapping[str, Any]) -> Iterator[str]:
     within = [
-        fact[WARNINGS] for fact in facts.values() if isinstance(fact, dict) and WARNINGS in fact
+        fact[WARNINGS_FACT]
+        for fact in facts.values()
+        if isinstance(fact, dict) and WARNINGS_FACT in fact
     ]
-    for found in (facts.get(WARNINGS), *within):
+    for found in (facts.get(WARNINGS_FACT), *within):
         if isinstance(found, list):
             yield from (_cut(text.rstrip(".")) for text in found if isinstance(text, str) and text)
 
