@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import msgspec
@@ -9,7 +10,7 @@ import pytest
 
 from concurve.definition.beside_line import Beside
 from concurve.definition.campaign import Campaign
-from concurve.definition.catalogue import campaigns, entries, find, find_study
+from concurve.definition.catalogue import campaigns, entries, find, find_study, packaged_name
 from concurve.definition.copying import copy_packaged
 from concurve.definition.hiding import secrets_of
 from concurve.definition.pointing import Pointing, point, point_campaign
@@ -210,8 +211,86 @@ command = ["./client", "127.0.0.1:{free_port}", "{clients}"]
     at = Pointing(beside=Beside(attach="4711", server=BANK), password_from="DBPASS")
     study = point(find_study(str(tmp_path / "own.toml"), 2), at, 2)
     client = next(role for role in study.roles if role.name == "target")
-    assert client.command == ("./client", BANK, "{clients}")
+    assert client.command == ("./client", "127.0.0.1:5432", "{clients}")
     assert client.env == {"DBPASS": "{secret:DBPASS}"}
+
+
+_OWN = """
+[study]
+name = "own"
+question = "How?"
+[factors]
+clients = [1, 2]
+[[roles]]
+name = "server"
+command = {server}
+end = "serve"
+ready = "tcp:{port}"
+[[roles]]
+name = "target"
+command = ["./client", {address}, "{{clients}}"]
+"""
+
+
+def _pointed(tmp_path: Path, argument: str, server: str) -> str:
+    """The argument of the client of a study of one's own, at a server that runs already."""
+    text = _OWN.format(
+        server='["./serve", "{free_port}"]', port="{free_port}", address=json.dumps(argument)
+    )
+    (tmp_path / "own.toml").write_text(text)
+    at = Pointing(beside=Beside(attach="4711", server=server))
+    study = point(find_study(str(tmp_path / "own.toml"), 2), at, 2)
+    return next(role for role in study.roles if role.name == "target").command[1]
+
+
+@pytest.mark.parametrize(
+    ("argument", "server", "expected"),
+    [
+        ("127.0.0.1:{free_port}", "http://db1:8080", "db1:8080"),
+        ("127.0.0.1:{free_port}", "http://[::1]:8080/", "[::1]:8080"),
+        ("127.0.0.1:{free_port}", "redis://db1", "db1:6379"),
+        ("http://127.0.0.1:{free_port}/page.html", "http://db1:80", "http://db1:80/page.html"),
+        ("http://127.0.0.1:{free_port}/page.html", "https://db1/x?y=1", "https://db1:443/x?y=1"),
+        ("http://127.0.0.1:{free_port}/a?b=c", "http://db1", "http://db1:80/a?b=c"),
+        ("--address=127.0.0.1:{free_port}", "http://db1:8080", "--address=db1:8080"),
+        ("postgresql://a@127.0.0.1:{free_port}/b?m=1", "postgresql://me@db1/c?m=2",
+         "postgresql://me@db1:5432/c?m=2"),
+        ("postgresql://a@127.0.0.1:{free_port}/b?m=1", "postgresql://me@db1/",
+         "postgresql://me@db1:5432/b?m=1"),
+        ("postgresql://a@127.0.0.1:{free_port}/b", "postgresql://me@db1/c",
+         "postgresql://me@db1:5432/c"),
+        ("sleep 1; ./client '127.0.0.1:{free_port}' x", "http://db1:8080",
+         "sleep 1; ./client 'db1:8080' x"),
+        ("{free_port}", "http://127.0.0.1:8080", "8080"),
+        ("--port={free_port}", "http://localhost:8080", "--port=8080"),
+    ],
+)  # fmt: skip
+def test_the_address_alone_is_replaced_in_an_argument(
+    tmp_path: Path, argument: str, server: str, expected: str
+) -> None:
+    assert _pointed(tmp_path, argument, server) == expected
+
+
+def test_a_client_that_knows_a_port_alone_cannot_go_elsewhere(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="told the port alone"):
+        _pointed(tmp_path, "{free_port}", "http://db1:8080")
+    with pytest.raises(StudyError, match="has no host and port"):
+        _pointed(tmp_path, "127.0.0.1:{free_port}", "foo://db1")
+
+
+def test_a_study_of_ones_own_that_cannot_be_pointed_names_no_packaged_one(tmp_path: Path) -> None:
+    text = _OWN.format(server='["./serve", "8080"]', port="8080", address='"127.0.0.1:8080"')
+    (tmp_path / "own.toml").write_text(text)
+    said = refused(str(tmp_path / "own.toml"), Pointing(beside=OWN_REDIS))
+    assert "where its clients connect to server" in said and "--copy" not in said
+    said = refused("java-threads/tc01", Pointing(levels=("kernel=strange",)))
+    assert "--copy java-threads/tc01 FOLDER" in said
+    copied = copy_packaged("enqueue-io-threads", tmp_path / "copy")
+    edited = copied.read_text().replace('name = "load"', 'name = "other-load"')
+    copied.write_text(
+        edited.replace('role = "load"', 'role = "other-load"').replace('"load.', '"other-load.')
+    )
+    assert packaged_name(find_study(str(copied), 2)) == "", "it is one of the user's own"
 
 
 @pytest.mark.parametrize(

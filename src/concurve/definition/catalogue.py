@@ -32,6 +32,17 @@ def campaigns() -> list[Entry]:
     return _holding(CAMPAIGN_NAME)
 
 
+def packaged_name(study: Study) -> str:
+    """The name by which a packaged study is found; empty if it is none, or one whose roles were
+    edited since it was copied."""
+    names = [entry.name for entry in entries() if entry.name == study.name]
+    for campaign in campaigns():
+        member = study.name.removeprefix(f"{campaign.name}-")
+        if member != study.name and (campaign.folder / member / "study.toml").is_file():
+            names.append(f"{campaign.name}/{member}")
+    return next((name for name in names if find_study(name, 1).roles == study.roles), "")
+
+
 def find(name: str, cpus: int) -> Study | Campaign:
     """A packaged study or campaign by name, one from a ``.toml`` file, or a campaign's study as
     ``CAMPAIGN/STUDY``.

@@ -3,13 +3,18 @@ already, or one elsewhere."""
 
 from __future__ import annotations
 
+import re
+import urllib.parse
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 
+from concurve import words
 from concurve.definition.attaching import attached_role
 from concurve.definition.beside_line import Beside, parse_counters, split_command
 from concurve.definition.campaign import Campaign
+from concurve.definition.catalogue import packaged_name
 from concurve.definition.inventory import HOST_PREFIX, LOOPBACK
 from concurve.definition.level_parts import part_texts
 from concurve.definition.levels import parse_levels
@@ -35,6 +40,27 @@ from concurve.words import meant
 
 #: The packaged program that loads servers.
 LOAD = "load"
+
+#: Ports of servers where an address names none.
+_PORTS = {
+    "http": 80,
+    "https": 443,
+    "mariadb": 3306,
+    "mysql": 3306,
+    "postgres": 5432,
+    "postgresql": 5432,
+    "redis": 6379,
+    "rediss": 6379,
+    "valkey": 6379,
+}
+#: Names of this machine, at which who is told a port alone connects.
+_HERE = (LOOPBACK, "localhost")
+
+#: The address of a study's own server within an argument.
+_ADDRESS = (
+    r"(?P<scheme>[A-Za-z][\w+.-]*://)?(?P<user>[^\s/@'\"=]*@)?(?:{hosts}):{port}"
+    r"(?P<path>/[^\s'\"?]*)?(?P<query>\?[^\s'\"]*)?"
+)
 
 #: The value of a variable with the password of a study's own server.
 _PASSWORD = f"{{{RUN_PASSWORD}}}"
@@ -173,8 +199,7 @@ def _refuse_without_parts(study: Study, factor: str, wanted: Sequence[Level]) ->
                 meant(
                     str(level),
                     described,
-                    f"one of {', '.join(described)}, or a level of your own in a copy: "
-                    f"concurve studies --copy {study.name} FOLDER",
+                    f"one of {', '.join(described)}, or a level of your own in {_edited(study)}",
                 ),
             )
 
@@ -256,12 +281,12 @@ def _with_server(study: Study, given: Beside, password_from: str | None) -> Stud
     """The study with a server that is not started by its trials."""
     old = _server_of(study)
     others = [role for role in study.roles if role is not old]
-    connecting = [role for role in others if any(_is_of(text, old) for text in role.command)]
+    connecting = [role for role in others if any(map(_has_port, role.command))]
     if not connecting:
         raise StudyError(
             f"{study.name} cannot be pointed at a server: none of its roles connects to "
             f"{old.name} over the network",
-            f"a copy to edit: concurve studies --copy {study.name} FOLDER",
+            _edited(study),
         )
     if given.server is None:
         raise StudyError(
@@ -278,11 +303,9 @@ def _with_server(study: Study, given: Beside, password_from: str | None) -> Stud
         raise StudyError("--ready beside a server that runs already", "no --ready")
     own = msgspec.structs.replace(_own_server(old, given), purpose=old.purpose)
     changed = _replaced(study, old, own)
-    address = given.server
+    connected = [role.name for role in connecting]
     roles = tuple(
-        _connected(role, old, address, password_from)
-        if any(_is_of(text, old) for text in role.command)
-        else role
+        _connected(role, old, given.server, password_from) if role.name in connected else role
         for role in changed.roles
     )
     changed = msgspec.structs.replace(changed, roles=roles)
@@ -293,7 +316,13 @@ def _with_server(study: Study, given: Beside, password_from: str | None) -> Stud
 def _connected(role: Role, old: Role, address: str, password_from: str | None) -> Role:
     """The role with the address of one's own server in place of the study's, and with its password:
     our load is told the variable, any other program has it in its environment."""
-    command = tuple(address if _is_of(text, old) else text for text in role.command)
+    if role.program == LOAD:
+        command = tuple(address if _has_port(text) else text for text in role.command)
+    else:
+        command = tuple(
+            _with_address(text, old, address, role.name) if _has_port(text) else text
+            for text in role.command
+        )
     if password_from is None:
         return msgspec.structs.replace(role, command=command)
     if role.program == LOAD:
@@ -318,14 +347,21 @@ def _server_of(study: Study) -> Role:
     serving = [role for role in study.roles if role.end == "serve"]
     if target.end == "serve":
         return target
-    connected = [
-        role for role in serving if any(FREE_PORT in placeholders(t) for t in role.command)
-    ]
+    connected = [role for role in serving if any(map(_has_port, role.command))]
     if len(connected) == 1:
         return connected[0]
+    if not serving:
+        raise StudyError(
+            f"{study.name} has no server: its measured role {study.target} is a program that ends",
+            "--target 'COMMAND' points it at another program",
+        )
+    names = words.listed([role.name for role in connected or serving])
+    if connected:
+        raise StudyError(f"{study.name} has several servers: {names}", _edited(study))
     raise StudyError(
-        f"{study.name} has no server: its measured role {study.target} is a program that ends",
-        "--target 'COMMAND' points it at another program",
+        f"{study.name} does not say where its clients connect to {names}: no command has "
+        f"{_braced([FREE_PORT])}",
+        _edited(study),
     )
 
 
@@ -382,21 +418,70 @@ def _replaced(study: Study, old: Role, new: Role) -> Study:
     return msgspec.structs.replace(study, roles=roles)
 
 
-def _is_of(text: str, server: Role) -> bool:
-    """Is the address in a text that of the study's own server?"""
-    hosts = (LOOPBACK, f"{{{HOST_PREFIX}{server.name}}}")
-    return any(f"{host}:{{{FREE_PORT}}}" in text for host in hosts)
+def _has_port(text: str) -> bool:
+    """Does a text hold the port of the study's own server?"""
+    return FREE_PORT in placeholders(text)
+
+
+def _with_address(text: str, server: Role, address: str, role: str) -> str:
+    """A text with the address of one's own server in place of the study's: of a URL all but its
+    path and query, unless the new one has one of them; elsewhere host and port.
+
+    Raises:
+        StudyError: the address names no port, or the text no host, and the server is elsewhere.
+    """
+    parts = urllib.parse.urlsplit(address)
+    try:
+        port = parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        port = None
+    if not parts.hostname or port is None:
+        raise StudyError(
+            f"--server {address!r} has no host and port, and {role} connects to one",
+            f"{parts.scheme}://{parts.hostname or 'HOST'}:PORT",
+        )
+    hosts = "|".join(map(re.escape, (*_HERE, f"{{{HOST_PREFIX}{server.name}}}")))
+    place = re.compile(_ADDRESS.format(hosts=hosts, port=re.escape(f"{{{FREE_PORT}}}")))
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    changed = place.sub(partial(_moved, parts, f"{host}:{port}"), text)
+    if not _has_port(changed):
+        return changed
+    if parts.hostname not in _HERE:
+        raise StudyError(
+            f"--server {address!r}: {role} is told the port alone ({text!r}), and connects to this "
+            "machine",
+            f"a copy of the study with {LOOPBACK}:{{{FREE_PORT}}} in its command",
+        )
+    return changed.replace(f"{{{FREE_PORT}}}", str(port))
+
+
+def _moved(parts: urllib.parse.SplitResult, place: str, found: re.Match[str]) -> str:
+    """What takes the place of an address; ``place`` is the host and port of the new one."""
+    behind = f"{found['path'] or ''}{found['query'] or ''}"
+    if not found["scheme"]:
+        return f"{found['user'] or ''}{place}{behind}"
+    if parts.path.strip("/") or parts.query:
+        behind = urllib.parse.urlunsplit(("", "", parts.path, parts.query, ""))
+    user, at, _ = parts.netloc.rpartition("@")
+    return f"{parts.scheme}://{user}{at}{place}{behind}"
+
+
+def _edited(study: Study) -> str:
+    """Where to change a study by hand."""
+    if name := packaged_name(study):
+        return f"a copy to edit: concurve studies --copy {name} FOLDER"
+    return "its file, with attach or remote in place of the command of a role (docs/studies.md)"
 
 
 def _without_password(role: Role) -> Role:
     """The role without the password of the study's own server, which no other server knows, and
     without the option of a load that names its variable."""
     names = [name for name, value in role.env.items() if value == _PASSWORD]
-    words = role.command
-    for at in [at for at, word in enumerate(words) if word in names][::-1]:
-        words = (*words[: at - 1], *words[at + 1 :])
+    command = role.command
+    for at in [at for at, word in enumerate(command) if word in names][::-1]:
+        command = (*command[: at - 1], *command[at + 1 :])
     env = {name: value for name, value in role.env.items() if name not in names}
-    return msgspec.structs.replace(role, command=words, env=env)
+    return msgspec.structs.replace(role, command=command, env=env)
 
 
 def _braced(names: Sequence[str]) -> str:
