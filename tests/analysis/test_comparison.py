@@ -47,6 +47,7 @@ from concurve.terms import Level
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.made import made_run
+from tests.helpers.meant import CASES, Case, run_of
 from tests.helpers.noises import by_name
 from tests.helpers.simulated import copies, simulated
 
@@ -945,3 +946,29 @@ def test_an_interval_beyond_all_numbers_is_too_wide_to_print() -> None:
     for low, high in [(-800.0, 801.0), (-4.0, 4.0), (-math.inf, math.inf)]:
         assert ": none: too wide at n=1. It holds 1." in said(low, high)
     assert ": 0.90 to 2.46 at n=1. It holds 1." in said(-0.1, 0.9)
+
+
+def test_a_figure_that_a_run_goes_by_is_compared() -> None:
+    """The wall time is one that the program was given."""
+    store = Store()
+    case = next(case for case in CASES if "a rate that is known to move" in case.name)
+    base, new = run_of(case, store), run_of(case._replace(prints=_half(case)), store)
+    assert (base.primary, base.ranked) == ("wall_seconds", "tps")
+    found = compare_runs([base], [new])
+    assert [info.name for info in found.indicators] == [base.ranked]
+    assert {cell.verdict for cell in found.cells} == {"slower"}
+    by_wall = compare_runs([base], [new], Options(indicators=("wall_seconds",)))
+    assert {cell.verdict for cell in by_wall.cells} <= {"same", "undecided"}
+
+
+def _half(case: Case) -> Callable[[int, float, float], str]:
+    return lambda n, wall, noise: case.prints(n, wall, noise / 2)
+
+
+def test_figures_that_compare_nothing_are_warned_of() -> None:
+    store = Store()
+    case = next(case for case in CASES if "--best-by tps:higher" in case.says)
+    base, new = run_of(case, store), run_of(case, store)
+    found = compare_runs([base], [new])
+    said = [text for text in found.warnings if "may compare nothing in run" in text]
+    assert len(said) == 2 and "fixed time" in said[0]

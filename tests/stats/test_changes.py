@@ -25,6 +25,7 @@ from concurve.store import Store
 from concurve.terms import Level
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.made import made_run
+from tests.helpers.meant import CASES, run_of
 
 SCHEMA = json.loads(
     (Path(__file__).parents[2] / "schema" / "history.schema.json").read_text(encoding="utf-8")
@@ -174,6 +175,39 @@ def test_runs_of_other_machines_are_left_out_unless_asked_for(store: Store) -> N
     found = history_of(mixed)
     assert found.runs == 3 and "2 runs of other machines are left out" in found.warnings[0]
     assert history_of(mixed, across_machines=True).runs == 5
+
+
+def test_runs_of_another_command_are_told(store: Store) -> None:
+    """They may have one name: `java -jar a.jar` and `java -jar b.jar` do."""
+    own = [
+        msgspec.structs.replace(run, run=msgspec.structs.replace(run.run, again=f"{again} {scene}"))
+        for again in ["concurve sweep --seed 1 -P threads 1,2 -- ./renderer"]
+        for run, scene in zip(runs(store, 4), ("small", "small", "large", "large"), strict=True)
+    ]
+    (said,) = [text for text in history_of(own).warnings if "command" in text]
+    assert said.startswith("2 runs measure another command than the newest")
+    assert "./renderer small and ./renderer large" in said
+    assert not any("command" in text for text in history_of(own[2:]).warnings)
+
+
+def test_a_history_goes_by_the_figure_that_compares() -> None:
+    """Also where the newest run was stopped before it could recognise that."""
+    case = next(case for case in CASES if "a rate that is known to move" in case.name)
+    own = [run_of(case, Store(), seed) for seed in (1, 2, 3)]
+    assert {run.ranked for run in own} == {"tps"} != {own[0].primary}
+    assert history_of(own).indicator.name == "tps"
+    stopped = msgspec.structs.replace(own[2], best=(), cells=own[2].cells[:1])
+    assert history_of([*own[:2], stopped]).indicator.name == "tps"
+    empty = msgspec.structs.replace(
+        own[0], cells=tuple(msgspec.structs.replace(c, indicators={}) for c in own[0].cells)
+    )
+    assert history_of([empty, *own[1:]]).indicator.name == "tps"
+
+
+def test_figures_that_compare_nothing_are_warned_of() -> None:
+    case = next(case for case in CASES if "--best-by tps:higher" in case.says)
+    (said,) = history_of([run_of(case, Store()), run_of(case, Store(), 2)]).warnings
+    assert "may tell nothing of 2 runs" in said and "fixed time" in said
 
 
 def test_an_unknown_indicator_is_refused(store: Store) -> None:

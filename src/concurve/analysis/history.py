@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from concurve import words
+from concurve.analysis.comparison.sides import studies as differing_studies
 from concurve.errors import ComparisonError
 from concurve.estimate import Estimate
 from concurve.findings.history import CellHistory, History, HistoryPoint, Step
@@ -42,7 +43,7 @@ def history_of(
         raise ComparisonError("no run is stored", "concurve runs lists what there is")
     newest = runs[-1]
     own = [run for run in runs if across_machines or is_same_machine(run.machine, newest.machine)]
-    name = indicator or newest.primary
+    name = indicator or _ranked(own)
     info = _info(own, name)
     series = [_series(own, cell.parameters, name) for cell in newest.cells]
     found = change_points_of_all(
@@ -55,12 +56,30 @@ def history_of(
         factors=tuple(factor.name for factor in newest.factors if len(factor.levels) > 1),
         runs=len(own),
         cells=cells,
-        warnings=(*_warnings(runs, own), *_on_left_out(sum(it.left_out for it in series))),
+        warnings=(
+            *_warnings(runs, own),
+            *_comparing_nothing(own, info),
+            *_on_left_out(sum(it.left_out for it in series)),
+        ),
     )
 
 
+def _ranked(runs: Sequence[Findings]) -> str:
+    """The figure by which the runs compare their settings: the primary one of the newest, unless a
+    run has recognised that it compares nothing, and goes by another one, which all have that have
+    figures."""
+    primary = runs[-1].primary
+    with_figures = [run for run in runs if any(cell.indicators for cell in run.cells)]
+    found = (run.ranked for run in reversed(runs) if run.ranked != run.primary == primary)
+    return next((name for name in found if all(_has(run, name) for run in with_figures)), primary)
+
+
+def _has(run: Findings, name: str) -> bool:
+    return any(name in cell.indicators for cell in run.cells)
+
+
 def _info(runs: Sequence[Findings], name: str) -> IndicatorInfo:
-    have = [run for run in runs if any(name in cell.indicators for cell in run.cells)]
+    have = [run for run in runs if _has(run, name)]
     if not have:
         known = dict.fromkeys(key for cell in runs[-1].cells for key in cell.indicators)
         raise ComparisonError(
@@ -139,6 +158,18 @@ def _verdict(ratio: Estimate | None, info: IndicatorInfo) -> Step:
     return "faster" if (ratio.value > 1) == (info.better == "higher") else "slower"
 
 
+def _comparing_nothing(runs: Sequence[Findings], info: IndicatorInfo) -> Iterator[str]:
+    """A warning that runs recommend no setting by the figure, and why the newest of them does
+    not."""
+    why = [run.withheld.figures for run in runs if info.name in run.withheld.indicators]
+    if any(why):
+        label = info.label or info.name
+        yield (
+            f"{label} may tell nothing of {words.count(len(why), 'run')}: {why[-1]}; the figure "
+            "that does: --indicator NAME"
+        )
+
+
 def _on_left_out(figures: int) -> Iterator[str]:
     if figures:
         yield (
@@ -157,6 +188,14 @@ def _warnings(runs: Sequence[Findings], own: Sequence[Findings]) -> list[str]:
         )
     elif any(not is_same_machine(run.machine, own[-1].machine) for run in own):
         found.append("the runs are of different machines: a change may be one of the machine")
+    others = [run for run in own if any(differing_studies(run, own[-1]))]
+    if others:
+        number, (said,) = len(others), differing_studies(others[-1], own[-1])
+        which = f"{words.count(number, 'run')} {words.verb(number, 'measures', 'measure')}"
+        found.append(
+            f"{which} another command than the newest, so a change may be one of the command "
+            f"({said}); --name tells runs of different commands apart"
+        )
     unfinished = [run.run.id for run in own if run.run.state != "complete"]
     if unfinished:
         number = len(unfinished)

@@ -100,8 +100,8 @@ def _only_factor(run: TrialFindings, name: str, *, is_chosen: bool) -> str:
 def history_of_stored(
     store: Store, study: str, indicator: str = "", across_machines: bool = False
 ) -> History:
-    """An indicator (the primary one if empty) over the stored runs of a study. A run that cannot
-    be read is left out, and a warning of the history says why.
+    """An indicator over the stored runs of a study; empty: the one by which they compare their
+    settings. A run that cannot be read is left out, and a warning of the history says why.
 
     Raises:
         ComparisonError: no run of the study has trials, no such indicator, or its unit changed.

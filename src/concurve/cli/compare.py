@@ -33,7 +33,7 @@ Levels of one run are compared block by block (signed ranks), runs by their tria
     "indicators",
     multiple=True,
     metavar="NAME",
-    help="What to compare (default: the primary indicator); repeatable.",
+    help="What to compare (default: that by which the runs compare settings); repeatable.",
 )
 @click.option(
     "--better",

@@ -21,7 +21,9 @@ Change points need eight runs of one machine.
     "history", help=HELP, short_help="Show an indicator over the runs of a study, and its changes."
 )
 @click.argument("study")
-@click.option("--indicator", default="", metavar="NAME", help="Default: the primary indicator.")
+@click.option(
+    "--indicator", default="", metavar="NAME", help="Default: that by which runs compare settings."
+)
 @click.option("--across-machines", is_flag=True, help="Take runs of other machines, too.")
 @click.option("--json", is_flag=True, help="Print JSON (schema/history.schema.json).")
 @options.db

@@ -87,7 +87,7 @@ class _Group(NamedTuple):
 def compared(run: TrialFindings, asked: Answer) -> Compared | None:
     """The comparison that is asked for; ``None`` where no setting has two levels with values,
     unless that is because loads failed or cells were skipped: this is an answer, too."""
-    name = asked.by or run.primary
+    name = asked.by or _ranked(run)
     groups = _groups(run, asked, name)
     several = {key: it.candidates for key, it in groups.items() if len(it.candidates) > 1}
     reasons = {why for group in groups.values() for why in group.left_out.values()}
@@ -122,6 +122,11 @@ def compared(run: TrialFindings, asked: Answer) -> Compared | None:
         tuple(where.values()),
         _left_out(groups, where),
     )
+
+
+def _ranked(run: TrialFindings) -> str:
+    """The figure by which the run itself compares its settings, if it was measured."""
+    return run.ranked if any(run.ranked in dot.values for dot in run.dots) else run.primary
 
 
 def _groups(run: TrialFindings, asked: Answer, name: str) -> dict[_Key, _Group]:

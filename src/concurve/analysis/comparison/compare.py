@@ -26,6 +26,7 @@ from concurve.analysis.comparison.hints import hints, hints_of_others, other_fig
 from concurve.analysis.comparison.options import (
     DEFAULTS,
     Options,
+    compares_nothing,
     indicators_beside,
     indicators_of,
 )
@@ -257,6 +258,7 @@ def _drafted(
             for pair in pairs
         ]
 
+    warnings = (*warnings, *compares_nothing(sides, infos))
     return _Drafted(
         sides, pairs, tuple(warnings), method, infos, drafts, by_cpu_time, figures, by_others
     )

@@ -59,7 +59,8 @@ def hints(
     if not found:
         return ()
     said = "; ".join(_differs(cell) for cell in found[:_NAMED_MAX])
-    more = f"; and in {len(found) - _NAMED_MAX} more cells" if len(found) > _NAMED_MAX else ""
+    left = len(found) - _NAMED_MAX
+    more = f"; and in {words.count(left, 'more cell')}" if left > 0 else ""
     figure = _in_words(cpu_time)
     return (
         f"{figure} differs where {_undecided(cells, infos)} is undecided: {said}{more}. "

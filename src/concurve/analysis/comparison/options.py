@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -31,9 +31,10 @@ DEFAULTS = Options()
 
 
 def indicators_of(sides: tuple[Side, Side], options: Options) -> tuple[IndicatorInfo, ...]:
-    """The indicators to compare: those that the options name, else the primary one."""
+    """The indicators to compare: those that the options name, else the one by which the runs
+    compare their settings."""
     infos = []
-    for name in options.indicators or (sides[1].sessions[0].primary,):
+    for name in options.indicators or (_ranked(sides),):
         found = [_info(run, name) for side in sides for run in side.sessions]
         units = list(dict.fromkeys(info.unit for info in found))
         if len(units) > 1:
@@ -49,6 +50,31 @@ def indicators_of(sides: tuple[Side, Side], options: Options) -> tuple[Indicator
             )
         infos.append(msgspec.structs.replace(found[-1], better=better))
     return tuple(infos)
+
+
+def _ranked(sides: tuple[Side, Side]) -> str:
+    """The primary indicator, unless a run has recognised that it compares nothing, and goes by
+    another one, which all of them have."""
+    runs = [run for side in reversed(sides) for run in side.sessions]
+    found = (run.ranked for run in runs if run.ranked != run.primary)
+    everywhere = (name for name in found if all(_is_measured(run, name) for run in runs))
+    return next(everywhere, runs[0].primary)
+
+
+def _is_measured(run: TrialFindings, name: str) -> bool:
+    return any(name in dot.values for dot in run.dots)
+
+
+def compares_nothing(sides: tuple[Side, Side], infos: Sequence[IndicatorInfo]) -> Iterator[str]:
+    """Warnings that a run recommends no setting by an indicator that is compared, and why."""
+    for info in infos:
+        runs = {run.run.id: run for side in sides for run in side.sessions}
+        for name, run in runs.items():
+            if run.withheld.figures and info.name in run.withheld.indicators:
+                yield (
+                    f"{info.label or info.name} may compare nothing in run {name}: "
+                    f"{run.withheld.figures}; another figure: --indicator NAME"
+                )
 
 
 def _info(run: TrialFindings, name: str) -> IndicatorInfo:

@@ -158,6 +158,11 @@ _NOT_MEASURED = frozenset(
         "--repeats",
         "--max-time",
         "--precision",
+        "--timeout",
+        "--secret",
+        "--base",
+        "--primary",
+        "--condition",
         "-P",
         "--parameter",
         "--wait-quiet",
@@ -237,7 +242,9 @@ def states(runs: Sequence[Findings]) -> list[str]:
     found = []
     for run in runs:
         if run.run.state != "complete":
-            found.append(f"run {run.run.id} is {run.run.state}, with {run.run.trials} trials")
+            found.append(
+                f"run {run.run.id} is {run.run.state}, with {words.count(run.run.trials, 'trial')}"
+            )
         doubtful = sum(reject.used for reject in run.rejects)
         if doubtful:
             said = f"{words.count(doubtful, 'trial')} {words.verb(doubtful)} in use with a doubt"
