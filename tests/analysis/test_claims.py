@@ -249,6 +249,14 @@ def test_best_setting() -> None:
     assert judged("best_setting", cells, among=[2], **claim).verdict == "undecided"
 
 
+def test_a_level_that_was_not_run_may_be_the_best() -> None:
+    cells: dict[Level, list[float]] = {1: around(3.0), 2: around(1.0)}
+    found = judged("best_setting", cells, factor="threads", among=[3, 4])
+    assert (found.verdict, found.reason) == ("not testable here", "threads=3 was not run")
+    found = judged("best_setting", cells, factor="threads", among=[2, 4])
+    assert found.verdict == "supported"
+
+
 def test_mapping_is_exact() -> None:
     cells: dict[Level, list[float]] = {1: [4.0] * 5, 2: [3.0] * 5}
     claim = {"factor": "threads", "indicator": "nice"}
@@ -341,6 +349,26 @@ def test_a_cell_that_was_not_run_is_not_testable_with_the_reason() -> None:
         ("speedup", {"of": ONE, "over": TWO}, "neither at_least nor at_most"),
         ("speedup", {"of": {"thread": 1}, "over": ONE, "at_least": 1}, "did you mean 'threads'"),
         ("spread", {"of": ONE, "atmost": 1}, "no key 'atmost'"),
+        # Their verdict would follow from their own words.
+        ("ratio", {"of": ONE, "over": ONE, "at_most": 0.5}, "are the same cell"),
+        ("ratio", {"of": TWO, "over": ONE, "at_least": 1.1, "at_most": 0.9}, "no figure is at"),
+        ("ratio", {"of": TWO, "over": ONE, "each": ["threads"], "at_most": 1}, "of names threads"),
+        ("best_setting", {"factor": "threads", "among": []}, "among has no level"),
+        ("order", {"cells": [ONE]}, "two different ones"),
+        ("order", {"cells": [ONE, TWO, ONE]}, "two different ones"),
+        ("same", {"factor": "threads", "among": [1]}, "among has one level"),
+        ("best_setting", {"factor": "threads", "among": [1], "where": ONE}, "where names threads"),
+        ("mapping", {"factor": "threads", "table": {}}, "table has no level"),
+        (
+            "best_ratio",
+            {"factor": "threads", "of": {}, "over_value": 0, "at_most": 1},
+            "no ratio to 0",
+        ),
+        (
+            "best_ratio",
+            {"factor": "threads", "of": {}, "over_value": -1.0, "at_most": 1},
+            "no ratio to -1",
+        ),
     ],
 )
 def test_a_claim_that_no_run_could_test_is_refused(

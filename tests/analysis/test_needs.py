@@ -39,7 +39,9 @@ def judged(
         "needs": NEEDS if needs is None else needs, **test,
     }  # fmt: skip
     claim = Claim(id="c", says="It is so.", kind="ratio", test=given)
-    study = msgspec.structs.replace(small_study(None, form=(NEW, OLD, CONTROL)), claims=(claim,))
+    study = msgspec.structs.replace(
+        small_study(None, form=(NEW, OLD, CONTROL, "other")), claims=(claim,)
+    )
     check_claims(study, Origins("test"))
 
     def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
@@ -105,7 +107,8 @@ def test_a_control_that_was_not_run_shows_nothing() -> None:
     del apart[OLD]
     assert judged(apart).verdict == "not testable here"
     no_pair = {"cells": [{"form": CONTROL}, {"form": OLD}], "differ_by": 0.03}
-    found = judged(apart, no_pair, over={"form": NEW})
+    beside = {"of": {"form": NEW}, "over": {"form": "other"}}
+    found = judged({**apart, "other": trials(1.0)}, no_pair, **beside)
     assert found.verdict == "not testable here"
     assert "form=control and form=old have no wall_seconds" in found.reason
 

@@ -354,10 +354,8 @@ def check_claims(study: Study, origins: Origins) -> None:
                     f"{where}: claims {claim.id!r}: {name!r} is no factor",
                     meant(name, factors),
                 )
-        if isinstance(test, Bounded) and test.at_least is None and test.at_most is None:
-            raise StudyError(
-                f"{where}: claims {claim.id!r}: neither at_least nor at_most", "at_least = 1.9"
-            )
+        if isinstance(test, Bounded):
+            _check_bounds(test, f"{where}: claims {claim.id!r}")
         if test.ranks and better_of(study, test.indicator) == "neither":
             raise StudyError(
                 f"{where}: claims {claim.id!r}: a {claim.kind} asks which is better, but "
@@ -369,8 +367,79 @@ def check_claims(study: Study, origins: Origins) -> None:
                 f"{where}: claims {claim.id!r}: needs either over or over_value",
                 "over = { cpus = 1 }, or over_value = 0.255",
             )
+        if isinstance(test, BestRatio) and test.over_value is not None:
+            _check_value(test.over_value, f"{where}: claims {claim.id!r}")
+        _check_itself(test, f"{where}: claims {claim.id!r}")
         if test.needs is not None:
             _check_needs(test, test.needs, f"{where}: claims {claim.id!r}: needs")
+
+
+def _check_bounds(test: Bounded, where: str) -> None:
+    if test.at_least is None and test.at_most is None:
+        raise StudyError(f"{where}: neither at_least nor at_most", "at_least = 1.9")
+    if test.at_least is not None and test.at_most is not None and test.at_least > test.at_most:
+        raise StudyError(
+            f"{where}: no figure is at least {test.at_least:g} and at most {test.at_most:g}",
+            f"at_least = {test.at_most:g}, at_most = {test.at_least:g}",
+        )
+
+
+def _check_value(value: float, where: str) -> None:
+    if not 0 < value < math.inf:
+        raise StudyError(
+            f"{where}: over_value: there is no ratio to {value:g}",
+            "the figure of the source, above 0",
+        )
+
+
+def _check_itself(test: ClaimTest, where: str) -> None:
+    """Refuse a claim whose verdict follows from its own words, whatever is measured."""
+    if isinstance(test, BestSetting) and not test.among:
+        raise StudyError(f"{where}: among has no level, and one of them is the best", "among = [4]")
+    if isinstance(test, Order) and len(
+        {msgspec.json.encode(cell, order="sorted") for cell in test.cells}
+    ) < max(2, len(test.cells)):
+        raise StudyError(
+            f"{where}: cells: two different ones at least stand in order", "other cells"
+        )
+    if isinstance(test, Same) and len(test.among) == 1:
+        raise StudyError(f"{where}: among has one level, which is the same as itself", "two levels")
+    if isinstance(test, Mapping_) and not test.table:
+        raise StudyError(f"{where}: table has no level", 'table = { "1" = 5 }')
+    for field, cell in _cells_of(test):
+        for factor in test.each:
+            if factor in cell:
+                raise StudyError(
+                    f"{where}: {field} names {factor}, and each takes every level of it in its "
+                    "place",
+                    f"no {factor} in {field}, or none in each",
+                )
+        for name in _FACTOR_FIELDS:
+            if getattr(test, name, None) in cell:
+                raise StudyError(
+                    f"{where}: {field} names {getattr(test, name)}, all levels of which are "
+                    f"compared: it is the {name}",
+                    f"no {getattr(test, name)} in {field}",
+                )
+    compared = [("of", "over"), ("than_of", "than_over")]
+    for one, other in compared:
+        cells = getattr(test, one, None), getattr(test, other, None)
+        is_other_figure = (
+            isinstance(test, RatioOfIndicators) and test.over_indicator != test.indicator
+        )
+        if None not in cells and cells[0] == cells[1] and not is_other_figure:
+            raise StudyError(
+                f"{where}: {one} and {other} are the same cell, so there is nothing to compare",
+                "another level in one of them",
+            )
+
+
+def _cells_of(test: ClaimTest) -> list[tuple[str, Cell]]:
+    """The cells that a claim itself compares, with the names of their keys."""
+    named = [(field, getattr(test, field, None)) for field in _CELL_FIELDS]
+    found = [(field, cell) for field, cell in named if cell is not None]
+    found += [(field, cell) for field in _CELLS_FIELDS for cell in getattr(test, field, ())]
+    return found
 
 
 def _check_needs(test: ClaimTest, needs: Needs, where: str) -> None:

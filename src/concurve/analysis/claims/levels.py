@@ -95,6 +95,10 @@ def best_setting(test: BestSetting, samples: Samples, confidence: float) -> Answ
     if all(named):
         return Answer("supported", said, None, threshold)
     if not any(named):
+        # One that was not run may be the best.
+        for level in test.among:
+            if level not in levels:
+                raise MissingError("was not run", f"{test.factor}={level}")
         return Answer("refuted", said, None, threshold)
     return Answer("undecided", said, None, threshold)
 

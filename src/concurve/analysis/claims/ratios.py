@@ -106,6 +106,8 @@ def best_ratio(test: BestRatio, samples: Samples, confidence: float) -> Answer:
     said = f"the best at {test.factor}={levels[index]}"
     if test.over is None:
         assert test.over_value is not None
+        if not 0 < test.over_value < math.inf:  # in runs of before such a study was refused
+            raise MissingError(f"over_value is {test.over_value:g}, so there is no ratio")
         resolutions = [samples.resolution(cell, test.indicator) for cell in own]
         off = relative(resolutions[index], list(columns[index].values()))
         found = best.best_centre(columns, lower, confidence, samples.is_staged, resolutions)[1]
