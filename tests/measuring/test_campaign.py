@@ -206,6 +206,47 @@ def test_another_measurement_stops_the_campaign_and_says_how_to_go_on(tmp_path: 
     assert all(row.state == "complete" for row in runner(head, store, engine()).resume())
 
 
+def test_what_another_process_measures_is_not_taken_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, head = Store(), head_of(tmp_path)
+    with pytest.raises(RunInterruptedError):
+        runner(head, store, StoppedAt(26)).start()
+    store.set_campaign_state(head.id, "running", "")
+    monkeypatch.setattr("concurve.measuring.campaign_laboratory.process_of", lambda holder: 4711)
+    with pytest.raises(BusyError, match="is being measured by process 4711"):
+        runner(head, store, engine()).resume()
+    found = store.find_campaign(head.id)
+    assert found is not None and found.state == "running"
+
+
+def test_an_allowance_that_is_used_up_ends_no_study(tmp_path: Path) -> None:
+    store, head = Store(), head_of(tmp_path)
+    with pytest.raises(RunInterruptedError):
+        runner(head, store, StoppedAt(26)).start()
+    begun = store.members(head.id)[1]
+    rows = runner(head, store, engine()).resume(1e-6)
+    assert (rows[1].state, rows[1].run) == ("not run", begun.run)
+    assert "is for the whole run" in rows[1].reason
+    assert all(row.state == "complete" for row in runner(head, store, engine()).resume(1e6))
+
+
+def test_a_store_that_lost_studies_of_a_campaign_is_damaged(tmp_path: Path) -> None:
+    file = tmp_path / "s.db"
+    store, head = Store(str(file)), head_of(tmp_path)
+    runner(head, store, engine()).start()
+    store.close()
+    with sqlite3.connect(file) as connection:
+        connection.execute("DELETE FROM concurve_campaign_studies WHERE position = 0")
+    store = Store(str(file))
+    row = store.find_campaign(head.id)
+    assert row is not None
+    with pytest.raises(StoreError, match="has 2 studies, and the store knows of 1"):
+        campaign_findings(store, row, lambda run: trial_findings_of(store, run))
+    with pytest.raises(StoreError, match="has 2 studies"):
+        runner(head, store, engine()).resume()
+
+
 def test_a_machine_that_was_not_quiet_is_told_in_the_summary(tmp_path: Path) -> None:
     store, head = Store(), head_of(tmp_path)
     runner(head, store, engine(steal_of=lambda spec: 10**9)).start()

@@ -65,7 +65,7 @@ def _runs(store: Store, rows: list[RunRow]) -> Iterator[str]:
 def _campaign(store: Store, campaign: CampaignRow) -> Iterator[str]:
     yield f"{campaign.id}  {campaign.name}  {campaign.state}{_why(campaign)}"
     members = store.members(campaign.id)
-    width = max(len(member.name) for member in members)
+    width = max((len(member.name) for member in members), default=0)
     for member in members:
         count = format_count(store.count(member.run), "trial") if member.run else ""
         run = f"{member.run:<20}  {count:>12}  " if member.run else ""

@@ -6,6 +6,7 @@ A study that fails or cannot run here is stored with its reason, and the next on
 from __future__ import annotations
 
 import functools
+import os
 import time
 from collections.abc import Callable
 
@@ -24,13 +25,14 @@ from concurve.errors import (
     StoreError,
 )
 from concurve.measuring.folder import inside
-from concurve.measuring.heads import new_head, with_allowance, with_wait
+from concurve.measuring.heads import check_time_left, new_head, with_allowance, with_wait
 from concurve.measuring.laboratory import Progress, Runner, Silence
 from concurve.measuring.quiet import Look
 from concurve.measuring.site import Site
 from concurve.planning.forecast import forecast, shortfall
 from concurve.store import Store
 from concurve.store.campaign_head import CampaignHead
+from concurve.store.holder import process_of
 from concurve.store.rows import MemberRow, RunRow
 from concurve.store.run_head import RunHead, decode_head
 from concurve.terms import Waiting
@@ -85,13 +87,27 @@ class CampaignRunner:
 
         ``seconds_allowed`` is another time allowance for each of their runs, and
         ``seconds_to_wait`` what each may wait again for a quiet machine.
+
+        Raises:
+            BusyError: another process measures it now.
         """
+        self.head.check_members(self.store.members(self.head.id))
+        self._refuse_running()
         if seconds_to_wait is not None:
             self._waits_again = Waiting(seconds=seconds_to_wait)
         begin = functools.partial(self.store.set_campaign_state, self.head.id, "running", "")
         folder = inside(self.head.folder, f"campaign {self.head.id}")
         with folder, interruption.handled():
             return self._run(begin, seconds_allowed)
+
+    def _refuse_running(self) -> None:
+        """Refuse what another process measures: to begin would take the campaign from it."""
+        holder = process_of(self.store.holder(self.head.id))
+        if holder not in (None, os.getpid()):
+            raise BusyError(
+                f"campaign {self.head.id} is being measured by process {holder}",
+                f"wait until it ends: concurve runs {self.head.id}",
+            )
 
     def _run(self, begin: Callable[[], None], allowed: float | None) -> list[MemberRow]:
         """Store that the campaign goes on, and run the studies in order."""
@@ -142,12 +158,19 @@ class CampaignRunner:
         )
 
     def _begun(self, row: MemberRow, allowed: float | None) -> RunHead | None:
-        """The head of the study's run, if it was stored."""
+        """The head of the study's run, if it was stored.
+
+        Raises:
+            StudyError: its trials have used up what is allowed: to resume would end it there.
+        """
         found = self._stored(row)
         if found is None:
             return None
         head = with_wait(decode_head(found), self._waits_again)
-        return head if allowed is None else with_allowance(head, allowed)
+        if allowed is None:
+            return head
+        check_time_left(head, self.store, allowed)
+        return with_allowance(head, allowed)
 
     def _stored(self, row: MemberRow) -> RunRow | None:
         return next((run for run in self.store.runs() if row.run and run.id == row.run), None)

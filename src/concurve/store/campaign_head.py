@@ -9,11 +9,14 @@ History of the format:
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 import msgspec
 
+from concurve import words
 from concurve.definition.campaign import Campaign
 from concurve.definition.inventory import Inventory
+from concurve.errors import StoreError
 from concurve.formats import Versions, number_alone
 from concurve.secrets import NAMING_OPTIONS
 from concurve.secrets.likely import masked_line
@@ -54,14 +57,27 @@ class CampaignHead(msgspec.Struct, frozen=True, kw_only=True):
         """Its studies, none of them begun."""
         return [MemberRow(n, member.name) for n, member in enumerate(self.campaign.studies)]
 
+    def check_members(self, rows: Sequence[MemberRow]) -> None:
+        """Refuse rows that are not those of its studies.
+
+        Raises:
+            StoreError: some were lost.
+        """
+        if [row.position for row in rows] != list(range(len(self.campaign.studies))):
+            raise StoreError(
+                f"campaign {self.id} has {words.count(len(self.campaign.studies), 'study')}, and "
+                f"the store knows of {len(rows)}: it is damaged",
+                "a copy of the store from before; its runs are there: concurve runs",
+            )
+
     def again_alone(self, name: str) -> str:
         """The command that runs one of its studies again."""
-        words, skip = [], False
+        kept, skip = [], False
         for word in shlex.split(self.again):
             if not skip and word != "--only" and not word.startswith("--only="):
-                words.append(word)
+                kept.append(word)
             skip = word == "--only"
-        return shlex.join([*words, "--only", name])
+        return shlex.join([*kept, "--only", name])
 
 
 def _check(head: CampaignHead) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from concurve.store.connections import ROWS_AT_ONCE, Row, Types
 from concurve.store.file import READING_SECONDS, WRITING_SECONDS, StoreFile, patiently
+from concurve.store.network import is_on_network
 
 ERROR = sqlite3.Error
 """What SQLite raises."""
@@ -73,11 +74,16 @@ class SqliteConnection:
         return [name for (name,) in found if not name.startswith("sqlite_")]
 
     def use_write_ahead_log(self) -> None:
-        """Switch the file to its write-ahead log; it keeps this setting."""
+        """Switch the file to its write-ahead log; it keeps this setting. On a network file system
+        that log works for one machine alone (sqlite.org/wal.html), and another may have the store:
+        there the file keeps a rollback journal."""
+        ((_, _, file), *_) = self.run("PRAGMA database_list")
+        mode = "delete" if file and is_on_network(Path(file)) else "wal"
         # Refused where another process does it now, or where the file may only be read.
         with suppress(sqlite3.OperationalError):
-            if self.run("PRAGMA journal_mode") != [("wal",)]:
-                self.run("PRAGMA journal_mode=WAL")
+            if self.run("PRAGMA journal_mode") != [(mode,)]:
+                # Tried once: where others have the file open, the next one that opens it tries.
+                self._connection.execute(f"PRAGMA journal_mode={mode}").fetchall()
 
     def is_alive(self) -> bool:
         """A file always is."""

@@ -36,9 +36,9 @@ def campaign_findings(
     figures, or its whole report."""
     head = decode_campaign(row)
     runs = {run.id: run for run in store.runs()}
-    studies = tuple(
-        _study(head, member, runs.get(member.run), read) for member in store.members(row.id)
-    )
+    members = store.members(row.id)
+    head.check_members(members)
+    studies = tuple(_study(head, member, runs.get(member.run), read) for member in members)
     found = [study.run for study in studies if study.run is not None]
     machine = found[0].machine if found else {}
     said = answers(head.campaign, studies)
