@@ -104,6 +104,8 @@ def _write_new(path: Path, content: bytes, mode: int) -> None:
         with os.fdopen(descriptor, "wb") as file:
             os.fchmod(descriptor, mode)
             file.write(content)
+            file.flush()
+            os.fsync(descriptor)
 
 
 def _write_nameless(path: Path, content: bytes, mode: int) -> None:
@@ -112,6 +114,9 @@ def _write_nameless(path: Path, content: bytes, mode: int) -> None:
         os.fchmod(descriptor, mode)
         file.write(content)
         file.flush()
+        # Else it might have its name before its content, and take the place of an older file, when
+        # the power fails.
+        os.fsync(descriptor)
         # With a folder, though the path needs none: only so does Python follow the link.
         os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor)
 
@@ -269,8 +274,14 @@ def _write_charts(document: Document, folder: Path) -> list[Path]:
         raise ConcurveError(
             f"the folder {folder} cannot be made: {error.strerror}", "a place you may write to"
         ) from error
-    written = []
+    written: list[Path] = []
     for name, content in drawn(document.charts()):
-        write(folder / name, content)
-        written.append(folder / name)
+        place = folder / name
+        number = 1
+        # Two charts may have one name: that of figures which differ in signs that no file name has.
+        while place in written:
+            number += 1
+            place = folder / f"{Path(name).stem}-{number}{Path(name).suffix}"
+        write(place, content)
+        written.append(place)
     return written

@@ -18,6 +18,7 @@ from concurve.cli.measuring import (
     hosts_of,
     quiet_as_asked,
     refuse_wait_for_hosts,
+    written_if_possible,
 )
 from concurve.cli.showing import note, show_campaign
 from concurve.cli.streams import with_store
@@ -32,7 +33,7 @@ from concurve.definition.hiding import check_marked, hidden
 from concurve.definition.study import Study
 from concurve.definition.study_line import rules_from_options
 from concurve.engine.local import LocalEngine
-from concurve.errors import CampaignError, ConcurveError, StoreError, StudyError
+from concurve.errors import CampaignError, ConcurveError, StudyError
 from concurve.exports import Format, check_campaign_format, write_campaign
 from concurve.host import machine
 from concurve.host.granted import granted_cpus
@@ -191,7 +192,7 @@ def _written_if_it_fails(
     try:
         yield
     except ConcurveError:
-        with contextlib.suppress(StoreError):  # the store may be what failed
+        with written_if_possible():
             if any(store.has_trials(row.run) for row in store.members(head.id) if row.run):
                 write_campaign(store, head.id, files)
         raise

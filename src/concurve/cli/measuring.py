@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from concurve import words
 from concurve.analysis.ground import undirected_before
 from concurve.cli.showing import note, show_run
 from concurve.cli.streams import with_store
@@ -57,7 +58,13 @@ class Exports(msgspec.Struct, frozen=True, kw_only=True):
             "html": self.export_html,
         }
         files = {kind: path for kind, path in asked.items() if path is not None}
+        places = [path.absolute() for path in files.values()]
         for path in files.values():
+            if places.count(path.absolute()) > 1:
+                raise StudyError(
+                    f"{path} is asked for in two formats, and would hold the last one",
+                    "a name for each",
+                )
             check_writable(path)
         return files
 
@@ -259,6 +266,17 @@ def _is_shown_complete(head: RunHead, store: Store, files: dict[Format, Path]) -
     return True
 
 
+@contextlib.contextmanager
+def written_if_possible() -> Iterator[None]:
+    """Write what there is after an error, which is what is told: an error of this is a note."""
+    try:
+        yield
+    except StoreError:
+        pass  # the store may be what failed
+    except ConcurveError as error:
+        note(f"note: {error.what}")
+
+
 def _measure(
     head: RunHead, store: Store, files: dict[Format, Path], hosts: HostsEngine | None, resume: bool
 ) -> None:
@@ -270,6 +288,7 @@ def _measure(
     try:
         if resume:
             before = store.count(head.id)
+            note(f"run {head.id} goes on: {words.count(before, 'trial')} {words.verb(before)} in")
             stop = runner.resume()
             if store.count(head.id) == before:
                 note(f"run {head.id} was complete ({stop.reason}): no trial was run")
@@ -280,7 +299,7 @@ def _measure(
                 note(f"note: {open_}")
             runner.start()
     except ConcurveError:
-        with contextlib.suppress(StoreError):  # the store may be what failed
+        with written_if_possible():
             if store.has_trials(head.id):
                 write_run(store, head.id, files)
         raise
