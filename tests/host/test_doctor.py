@@ -36,7 +36,8 @@ def test_each_thing_that_disturbs_has_its_command(tmp_path: Path) -> None:
         "frequency governor": "sudo cpupower frequency-set -g performance",
         "boost": "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost",
         "SMT": "echo off | sudo tee /sys/devices/system/cpu/smt/control",
-        "isolated CPUs": "isolcpus=4-7 nohz_full=4-7 on the kernel's command line, then --cpus 4-7",
+        "isolated CPUs": "isolcpus=4-7 nohz_full=4-7 on the kernel's command line, then "
+        "taskset -c 0-7 concurve … --cpus 4-7",
     }
     for name, command in commands.items():
         assert found[name].remedy == command

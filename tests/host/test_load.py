@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from concurve.host.granted import cpu_quota, granted_cpus
+from concurve.host.granted import granted_cpus
 from concurve.host.load import NAMED_MAX, Load, Process, between, load_over, read
 from concurve.host.machine import allowed_cpus
+from concurve.host.quotas import cpu_quota
 from concurve.wire.spec import Attach, AttachedProcess
 from tests.host.test_machine import tree
 

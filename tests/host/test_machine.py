@@ -87,7 +87,7 @@ def test_a_bare_machine(tmp_path: Path) -> None:
 def test_control_groups_of_version_1_and_2(tmp_path: Path) -> None:
     first = describe_machine(tree(tmp_path / "one", BARE))
     assert first["cgroup"] == {
-        "version": 1, "cpu_quota_us": "150000", "memory_limit_bytes": "1073741824"
+        "version": 1, "cpu_quota_us": "150000", "memory_limit_bytes": "1073741824", "cpus": "none"
     }  # fmt: skip
     second = {name: text for name, text in BARE.items() if "cgroup" not in name} | {
         "proc/self/cgroup": "0::/user.slice/job.scope\n",
@@ -96,7 +96,22 @@ def test_control_groups_of_version_1_and_2(tmp_path: Path) -> None:
         "sys/fs/cgroup/user.slice/job.scope/memory.max": "max\n",
     }
     facts = describe_machine(tree(tmp_path / "two", second))
-    assert facts["cgroup"] == {"version": 2, "cpu_max": "200000 100000", "memory_max": "none"}
+    assert facts["cgroup"] == {
+        "version": 2, "cpu_max": "200000 100000", "memory_max": "none", "cpus": 2.0
+    }  # fmt: skip
+
+
+def test_a_quota_of_a_cgroup_above_ours_is_one_of_the_machine(tmp_path: Path) -> None:
+    """As ``systemctl set-property user-1000.slice CPUQuota=150%`` sets it."""
+    above = {name: text for name, text in BARE.items() if "cgroup" not in name} | {
+        "proc/self/cgroup": "0::/user.slice/job.scope\n",
+        "sys/fs/cgroup/cgroup.controllers": "cpu memory\n",
+        "sys/fs/cgroup/user.slice/cpu.max": "150000 100000\n",
+        "sys/fs/cgroup/user.slice/job.scope/cpu.max": "max 100000\n",
+    }
+    facts = describe_machine(tree(tmp_path, above))
+    quota = next(item for item in inspect(facts, {}) if item.name == "CPU quota")
+    assert (quota.mark, quota.says) == ("!!", "1.5 CPUs")
 
 
 def test_no_limit_is_called_none_in_both_versions(tmp_path: Path) -> None:
@@ -105,14 +120,16 @@ def test_no_limit_is_called_none_in_both_versions(tmp_path: Path) -> None:
         "sys/fs/cgroup/memory/jobs/one/memory.limit_in_bytes": "9223372036854771712\n",
     }
     facts = describe_machine(tree(tmp_path / "one", first))
-    assert facts["cgroup"] == {"version": 1, "cpu_quota_us": "none", "memory_limit_bytes": "none"}
+    assert facts["cgroup"] == {
+        "version": 1, "cpu_quota_us": "none", "memory_limit_bytes": "none", "cpus": "none"
+    }  # fmt: skip
     second = BARE | {
         "proc/self/cgroup": "0::/\n",
         "sys/fs/cgroup/cgroup.controllers": "cpu memory\n",
         "sys/fs/cgroup/cpu.max": "max 100000\n",
     }
     facts = describe_machine(tree(tmp_path / "two", second))
-    assert facts["cgroup"] == {"version": 2, "cpu_max": "none"}
+    assert facts["cgroup"] == {"version": 2, "cpu_max": "none", "cpus": "none"}
     assert {item.name: item.mark for item in inspect(facts, {})}["CPU quota"] == "ok"
 
 

@@ -12,8 +12,8 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from concurve.host.granted import cpu_quota
 from concurve.host.machine_check import Item
+from concurve.host.quotas import cpu_quota
 
 _CPU = "sys/devices/system/cpu"
 
@@ -189,9 +189,12 @@ def _isolation(facts: dict[str, Any], root: Path) -> Item:
         isolated = (root / _CPU / "isolated").read_text(encoding="utf-8").strip()
     except OSError as error:
         return Item("--", "isolated CPUs", f"not read: {error.strerror}")
-    if isolated:
-        return Item("ok", "isolated CPUs", f"{isolated}: use them by --cpus {isolated}")
     allowed = facts.get("cpus_allowed", [])
+    online = facts.get("topology", {}).get("cpus", len(allowed))
+    # The kernel takes them out of the CPUs that a process is given at its start.
+    use = f"taskset -c 0-{online - 1} concurve … --cpus"
+    if isolated:
+        return Item("ok", "isolated CPUs", f"{isolated}: use them by {use} {isolated}")
     if len(allowed) < CPUS_TO_SPARE:
         return Item("--", "isolated CPUs", "none; it takes four CPUs to spare some")
     last = as_list(allowed[len(allowed) // 2 :])
@@ -199,7 +202,7 @@ def _isolation(facts: dict[str, Any], root: Path) -> Item:
         "--",
         "isolated CPUs",
         "none: other processes run on every CPU",
-        f"isolcpus={last} nohz_full={last} on the kernel's command line, then --cpus {last}",
+        f"isolcpus={last} nohz_full={last} on the kernel's command line, then {use} {last}",
     )
 
 

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from concurve.host.quotas import cpu_quota
 from concurve.version import __version__
 
 
@@ -77,11 +78,10 @@ def describe_program(command: str, path: str | None = None) -> dict[str, Any]:
 
 def describe_file(path: Path) -> dict[str, Any]:
     """A file, identified by the SHA-256 of its content."""
-    file = path.resolve()
-    facts: dict[str, Any] = {"path": str(file)}
+    facts: dict[str, Any] = {"path": str(path.resolve())}
     try:
-        facts["bytes"] = file.stat().st_size
-        with file.open("rb") as stream:
+        facts["bytes"] = path.stat().st_size
+        with path.open("rb") as stream:
             facts["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         facts["absent"] = f"content not readable: {error.strerror}"
@@ -220,6 +220,9 @@ def _cgroup_limits(root: Path) -> dict[str, Any]:
         memory = root / "sys/fs/cgroup/memory" / own.get("memory", "")
         limits["cpu_quota_us"] = _optional(cpu / "cpu.cfs_quota_us")
         limits["memory_limit_bytes"] = _optional(memory / "memory.limit_in_bytes")
+    # Of a cgroup above ours as well.
+    quota = cpu_quota(root)
+    limits["cpus"] = "none" if quota is None else quota
     return {key: value for key, value in limits.items() if value is not None}
 
 

@@ -40,8 +40,7 @@ def inspect(facts: dict[str, Any], probes: dict[str, Any]) -> list[Item]:
         _processor(facts),
         _governor(facts, absent),
         _setting(facts, absent, "boost", "off",
-                 "frequency varies with load and temperature: "
-                 "echo 0 > /sys/devices/system/cpu/cpufreq/boost"),
+                 "frequency varies with load and temperature: concurve doctor has the command"),
         _smt(facts, absent),
         _virtualisation(facts),
         _quota(facts),
@@ -109,6 +108,8 @@ def _virtualisation(facts: dict[str, Any]) -> Item:
 def _quota(facts: dict[str, Any]) -> Item:
     cgroup = facts.get("cgroup", {})
     quota = cgroup.get("cpu_quota_us", cgroup.get("cpu_max", "none"))
+    if cgroup.get("cpus", "none") != "none":
+        quota = f"{cgroup['cpus']:g} CPUs"
     if quota == "none":
         return Item("ok", "CPU quota", f"none (cgroup v{cgroup.get('version', '?')})")
     return Item("!!", "CPU quota", str(quota),

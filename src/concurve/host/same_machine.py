@@ -8,6 +8,9 @@ from typing import Any
 #: Facts that identify the hardware. All others can change on one machine.
 HARDWARE = ("cpu_model", "topology", "memory_bytes", "virtualisation")
 
+#: Facts of newer descriptions: nothing is known of them where one lacks them.
+_SINCE = ("cpus",)
+
 #: The memory that the kernel counts varies a little from boot to boot.
 _MEMORY_SHARE = 0.02
 
@@ -42,6 +45,8 @@ def _leaves(path: str, first: Any, second: Any) -> Iterator[tuple[str, Any, Any]
     """The differing values inside two that differ."""
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         for name in dict.fromkeys([*first, *second]):
+            if name in _SINCE and not (name in first and name in second):
+                continue
             if first.get(name) != second.get(name):
                 yield from _leaves(f"{path} {name}", first.get(name), second.get(name))
     else:
