@@ -31,7 +31,7 @@ from concurve.definition.pointing import Pointing, point
 from concurve.definition.study import EFFORTS, Hooks, Study, with_java
 from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import rules_from_options, sweep_study
-from concurve.definition.units import parse_duration
+from concurve.definition.units import parse_duration, parse_share
 from concurve.engine.local import LocalEngine
 from concurve.errors import ConcurveError, RunError, StudyError
 from concurve.explain import explain_run
@@ -208,8 +208,8 @@ class Run:
         base: Level,
         new: Level,
         *,
-        indicators: Sequence[str] = (),
-        effect: float = EFFECT,
+        indicators: str | Sequence[str] = (),
+        effect: float | str = EFFECT,
         better: Literal["", "lower", "higher"] = "",
         in_doubt: bool = False,
     ) -> Comparison:
@@ -222,7 +222,10 @@ class Run:
         """
         with _in_python(db=self._db):
             options = Options(
-                indicators=tuple(indicators), effect=effect, better=better, in_doubt=in_doubt
+                indicators=_names(indicators),
+                effect=_share(effect, "effect"),
+                better=better,
+                in_doubt=in_doubt,
             )
             found = compare_levels(self.findings, factor, (str(base), str(new)), options)
             return Comparison.showing(found)
@@ -230,9 +233,9 @@ class Run:
     @_known_keywords
     def resume(
         self,
-        max_time: str | None = None,
+        max_time: str | float | None = None,
         *,
-        wait_quiet: str | None = None,
+        wait_quiet: str | float | None = None,
         measure_anyway: bool = False,
         secrets: Sequence[str] = (),
     ) -> Run:
@@ -246,7 +249,7 @@ class Run:
         """
         with _in_python(secrets, self._db):
             check_marked(secrets, ())
-            asked = quiet.asked_quiet(wait_quiet, measure_anyway)
+            asked = quiet.asked_quiet(_text(wait_quiet), measure_anyway)
             allowed = None if max_time is None else parse_duration(max_time, "--max-time")
             head = resumed_head(self._store, self.id, allowed)
             with contextlib.ExitStack() as held:
@@ -310,7 +313,7 @@ def run(
     target: Command | None = None,
     server: Command | None = None,
     ready: str | None = None,
-    ready_within: str | None = None,
+    ready_within: str | float | None = None,
     attach: str | int | None = None,
     password_from: str | None = None,
     counters: Command | None = None,
@@ -318,10 +321,10 @@ def run(
     effort: str = "normal",
     seed: int | None = None,
     repeats: str | int | None = None,
-    precision: str | None = None,
-    timeout: str | None = None,
-    max_time: str | None = None,
-    wait_quiet: str | None = None,
+    precision: str | float | None = None,
+    timeout: str | float | None = None,
+    max_time: str | float | None = None,
+    wait_quiet: str | float | None = None,
     measure_anyway: bool = False,
     progress: bool = False,
     secrets: Sequence[str] = (),
@@ -344,7 +347,7 @@ def run(
     """
     with _in_python(secrets, db):
         _mark_levels(secrets, levels or {})
-        asked = quiet.asked_quiet(wait_quiet, measure_anyway)
+        asked = quiet.asked_quiet(_text(wait_quiet), measure_anyway)
         target, server, counters = map(_hidden_command, (target, server, counters))
         if password_from is not None:
             KNOWN.password_from(password_from)
@@ -358,7 +361,7 @@ def run(
             password_from=password_from,
         )
         found = point(find_study(str(study), cpus), at, cpus)
-        rules = rules_from_options(_text(repeats), precision, timeout, max_time)
+        rules = rules_from_options(*map(_text, (repeats, precision, timeout, max_time)))
         found = with_rules(found, rules)
         chosen = found if java is None else with_java(found, java)
         return _measure(chosen, "from Python", effort, seed, asked, progress, secrets, db)
@@ -366,18 +369,18 @@ def run(
 
 @_known_keywords
 def sweep(
-    command: Sequence[str],
+    command: Sequence[str | int | float | Path],
     parameters: Mapping[str, Levels],
     *,
     cpus: str | int | None = None,
     nice: str | int | None = None,
     policy: str | None = None,
-    env: Mapping[str, str] | None = None,
+    env: Mapping[str, str | int | float] | None = None,
     hooks: Hooks | None = None,
     background: Sequence[str] = (),
     server: Command | None = None,
     ready: str | None = None,
-    ready_within: str | None = None,
+    ready_within: str | float | None = None,
     attach: str | int | None = None,
     counters: Command | None = None,
     extracts: Sequence[str] = (),
@@ -390,10 +393,10 @@ def sweep(
     effort: str = "normal",
     seed: int | None = None,
     repeats: str | int | None = None,
-    precision: str | None = None,
-    timeout: str | None = None,
-    max_time: str | None = None,
-    wait_quiet: str | None = None,
+    precision: str | float | None = None,
+    timeout: str | float | None = None,
+    max_time: str | float | None = None,
+    wait_quiet: str | float | None = None,
     measure_anyway: bool = False,
     progress: bool = False,
     secrets: Sequence[str] = (),
@@ -414,7 +417,7 @@ def sweep(
     Raises:
         ConcurveError: the command or the machine does not allow it, or the run failed.
     """
-    with _in_python(secrets):
+    with _in_python(secrets, db):
         for what, given in (("command", command), ("background", background),
                             ("extracts", extracts), ("conditions", conditions)):  # fmt: skip
             if isinstance(given, str):
@@ -423,14 +426,16 @@ def sweep(
         if not command:
             raise StudyError("command: it is empty", '["./mine", "--threads", "{threads}"]')
         _mark_levels(secrets, parameters)
-        asked = quiet.asked_quiet(wait_quiet, measure_anyway)
+        asked = quiet.asked_quiet(_text(wait_quiet), measure_anyway)
         server, counters = map(_hidden_command, (server, counters))
         study = sweep_study(
-            KNOWN.hide_words(command),
+            KNOWN.hide_words(list(map(str, command))),
             [(factor, _levels_text(factor, levels)) for factor, levels in parameters.items()],
             granted_cpus(),
             controls=ControlsTemplate(cpus=_text(cpus), nice=_text(nice), policy=policy),
-            env={name: KNOWN.hide_variable(name, value) for name, value in (env or {}).items()},
+            env={
+                name: KNOWN.hide_variable(name, str(value)) for name, value in (env or {}).items()
+            },
             hooks=hooks,
             background=list(map(KNOWN.hide_likely, background)),
             beside=_beside(server, ready, ready_within, attach, counters),
@@ -440,7 +445,7 @@ def sweep(
             work_amount=work_amount,
             conditions=conditions,
             base=base,
-            rules=rules_from_options(_text(repeats), precision, timeout, max_time),
+            rules=rules_from_options(*map(_text, (repeats, precision, timeout, max_time))),
             name=name,
         )
         return _measure(study, "sweep from Python", effort, seed, asked, progress, secrets, db)
@@ -471,8 +476,8 @@ def compare(
     base: str | Run,
     new: str | Run,
     *,
-    indicators: Sequence[str] = (),
-    effect: float = EFFECT,
+    indicators: str | Sequence[str] = (),
+    effect: float | str = EFFECT,
     better: Literal["", "lower", "higher"] = "",
     across_machines: bool = False,
     in_doubt: bool = False,
@@ -487,8 +492,8 @@ def compare(
     with _in_python(db=db):
         sides = [run if isinstance(run, Run) else load(run, db) for run in (base, new)]
         options = Options(
-            indicators=tuple(indicators),
-            effect=effect,
+            indicators=_names(indicators),
+            effect=_share(effect, "effect"),
             better=better,
             across_machines=across_machines,
             in_doubt=in_doubt,
@@ -504,8 +509,8 @@ def history(
     across_machines: bool = False,
     db: str | None = None,
 ) -> History:
-    """An indicator (the primary one if empty) over the stored runs of a study, with the points at
-    which it changed; as ``concurve history``.
+    """An indicator over the stored runs of a study, with the points at which it changed; as
+    ``concurve history``. Empty: the one by which they compare their settings.
 
     Raises:
         ConcurveError: no such run or indicator.
@@ -520,7 +525,7 @@ def fit(
     workers: Sequence[float],
     throughput: Sequence[float],
     *,
-    predict: Sequence[float] = (),
+    predict: float | Sequence[float] = (),
     cpus: float | None = None,
     confidence: float = 0.95,
 ) -> Fit:
@@ -541,7 +546,8 @@ def fit(
         )
     with _in_python():
         numbers = Numbers(workers, throughput, "workers", "throughput")
-        found = fit_numbers(numbers, predict, absolute=False, confidence=confidence, cpus=cpus)
+        asked = (predict,) if isinstance(predict, int | float) else predict
+        found = fit_numbers(numbers, asked, absolute=False, confidence=confidence, cpus=cpus)
         return Fit.showing(found)
 
 
@@ -609,8 +615,22 @@ def _best_where(
     )
 
 
-def _text(given: str | int | None) -> str | None:
+def _text(given: str | float | None) -> str | None:
     return None if given is None else str(given)
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    """One name, or several."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _share(given: float | str, what: str) -> float:
+    """A share as a number, or as the command line takes it.
+
+    Raises:
+        StudyError: it is none.
+    """
+    return parse_share(given, what) if isinstance(given, str) else given
 
 
 def _mark_levels(secrets: Sequence[str], parameters: Mapping[str, Levels]) -> None:
@@ -661,7 +681,7 @@ def _command_text(given: Command | None, what: str) -> str | None:
 def _beside(
     server: Command | None,
     ready: str | None,
-    ready_within: str | None,
+    ready_within: str | float | None,
     attach: str | int | None,
     counters: Command | None,
 ) -> Beside:
@@ -671,7 +691,7 @@ def _beside(
     return Beside(
         server=_command_text(server, "server"),
         ready=ready,
-        ready_within=ready_within,
+        ready_within=_text(ready_within),
         attach=_text(attach),
         counters=told,
     )

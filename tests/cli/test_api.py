@@ -149,3 +149,25 @@ def test_no_error_holds_a_secret(tmp_path: Path) -> None:
         with pytest.raises(concurve.ConcurveError) as refused:
             call()
         assert "Pl4nt3d" not in str(refused.value) + refused.value.what + refused.value.remedy
+
+
+def test_numbers_and_paths_are_arguments_too() -> None:
+    run = concurve.sweep(
+        [binary("concurve-targets"), "busy", "--threads", "{threads}", "--cpu-ms", 5],
+        {"threads": [1]},
+        repeats=2,
+        precision=0.5,
+        timeout=60,
+        max_time=600,
+        env={"N": 4},
+        seed=1,
+    )
+    with pytest.raises(concurve.ConcurveError, match="is not a share"):
+        concurve.compare(run, run, effect="2 percent")
+    with pytest.raises(concurve.ConcurveError, match="is on both sides"):
+        concurve.compare(run, run, effect="2%", indicators="wall_seconds")
+
+
+def test_a_number_to_predict_at_needs_no_list() -> None:
+    found = concurve.fit([1, 1, 2, 2, 4, 4], [1.0, 1.01, 1.9, 1.92, 3.5, 3.52], predict=8)
+    assert [item.n for item in found.expectations] == [8]

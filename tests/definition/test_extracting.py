@@ -17,6 +17,7 @@ from concurve.definition.extracting import (
 )
 from concurve.definition.study import Extract, Indicator
 from concurve.definition.study_line import split_work, sweep_study
+from concurve.definition.units import in_base_unit, parse_duration
 from concurve.errors import StudyError
 
 
@@ -383,3 +384,18 @@ def test_a_tool_is_suggested_where_all_its_versions_print_its_figures(
     command: str, tool: str | None
 ) -> None:
     assert tool_to_read(command.split()) == tool
+
+
+def test_a_unit_may_be_long_and_one_with_blanks_is_refused() -> None:
+    found = one("rate=rate: ([0-9.]+):operations/second:higher")
+    assert (found.extract.pattern, found.extract.unit) == ("rate: ([0-9.]+)", "operations/second")
+    with pytest.raises(StudyError, match="'frames per second' is no unit"):
+        one("rate=rate: ([0-9.]+):frames per second:higher")
+    text = one("rate=([0-9]+): fast:higher")
+    assert text.extract.pattern == "([0-9]+): fast", "a blank begins no unit"
+
+
+def test_the_greek_letter_is_the_micro_sign() -> None:
+    assert in_base_unit("\u03bcs") == in_base_unit("\u00b5s") == 1e-6
+    assert parse_duration("5\u03bcs", "here") == parse_duration("5us", "here")
+    assert one("t=t: ([0-9.]+):\u03bcs:lower").extract.unit == "\u03bcs"

@@ -35,8 +35,11 @@ DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 #: In the place of a direction: it counts failures.
 FAILURES = "failures"
 
-#: A unit has a letter, or is % or 1: the minutes of a time such as 12:00 are none.
-_UNIT = re.compile(r"1|(?=.*[A-Za-zµ%])[A-Za-zµ%/·²³0-9]{1,16}")
+#: A unit has a letter, or is % or 1: the minutes of a time such as 12:00 are none. The micro sign
+#: may be the Greek letter.
+_UNIT = re.compile(r"1|(?=.*[A-Za-zµ\u03bc%])[A-Za-zµ\u03bc%/·²³0-9]{1,32}")
+#: Words that are none, although somebody may mean them so.
+_LIKE_UNIT = re.compile(r"[A-Za-zµ\u03bc%][\w%/·²³ .-]*")
 
 #: Words for a direction that are none, and no unit either.
 _NO_UNITS = re.compile(
@@ -190,6 +193,13 @@ def _split(pattern: str) -> tuple[str, str, Direction]:
             rest, unit = _last(head)
             if rest and (not unit or _UNIT.fullmatch(unit)):
                 return rest, unit or "", better
+            if unit and "(" in rest and _LIKE_UNIT.fullmatch(unit):
+                raise StudyError(
+                    f"--extract '{pattern}': {unit!r} is no unit: that has no blanks, and 32 "
+                    "characters at most",
+                    f"a shorter one, such as :1/s:{better}; a colon of the pattern itself is "
+                    "written \\:",
+                )
             return head, "", better
     if direction and _UNIT.fullmatch(direction):
         return head, direction, "neither"

@@ -29,11 +29,13 @@ __all__ = [
     "parse_share",
 ]
 
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+#: The micro sign, and the Greek letter in its place, which some programs print.
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "\u03bcs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0,
+            "h": 3600.0}  # fmt: skip
 #: A year: a longer duration is a typing error, and very long ones overflow a count of nanoseconds.
 LONGEST_SECONDS = 366 * 24 * 3600.0
 
-_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|h)?\s*")
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|\u03bcs|ms|s|m|h)?\s*")
 
 
 #: Units of a time in which programs report.
@@ -48,7 +50,7 @@ _RATE_NAME = re.compile(
     r"per_(second|worker|sec|minute|s)\b|_rate\b|\brate\b|throughput|^([trq]ps|iops)$"
 )
 _RATE_UNIT = re.compile(
-    r"/\s*(s|secs?|seconds?|[muµn]s|[mun]sec|mins?|minutes?|h|hours?)$"
+    r"/\s*(s|secs?|seconds?|[muµ\u03bcn]s|[mun]sec|mins?|minutes?|h|hours?)$"
     r"|\bper (second|sec|minute|hour)$"
     r"|^(Hz|[kKMGT]?([bB]ps|[trqfp]ps|[TRQFP]PS|iops|IOPS)|[kKMGT](ops|OPS))$"
 )
@@ -64,7 +66,7 @@ _SECONDS_OF = {
     word: seconds
     for seconds, words in (
         (1e-9, "ns nsec nanos nanosecond nanoseconds"),
-        (1e-6, "us µs usec micros microsecond microseconds"),
+        (1e-6, "us µs \u03bcs usec micros microsecond microseconds"),
         (1e-3, "ms msec millis millisecond milliseconds"),
         (1.0, "s sec secs second seconds"),
         (60.0, "mins minute minutes"),
@@ -105,7 +107,7 @@ _STATISTIC_WORDS = {
 }  # fmt: skip
 
 #: A word of a name, with the digits that stand before it and behind it.
-_WORD = re.compile(r"((?<![a-zµ\d])\d+)?([a-zµ]+)(\d*)")
+_WORD = re.compile(r"((?<![a-zµ\u03bc\d])\d+)?([a-zµ\u03bc]+)(\d*)")
 
 
 def is_time(name: str, unit: str) -> bool:

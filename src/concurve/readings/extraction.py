@@ -48,7 +48,7 @@ _DIVIDED = re.compile(r"[-+]?\d{1,3}([.\s]\d{3})+")
 _ROUNDED = ("≈ 1", "? 1")
 
 #: What of these stands at a gap of the output may be a part of a longer number or unit.
-_OF_WORDS = f"{string.ascii_letters}{string.digits}µ.,+-"
+_OF_WORDS = f"{string.ascii_letters}{string.digits}µ\u03bc.,+-"
 
 #: What to do where a part of the output was dropped.
 _PRINT_LESS = (
@@ -239,10 +239,10 @@ def _parsed(match: Any) -> float:
 
 def _with_point(text: str) -> str:
     """A number with a decimal comma as one with a point, without the points or blanks that divide
-    the thousands before that comma."""
+    the thousands before that comma. Without a comma a point may be that of decimals."""
     whole, comma, rest = text.rpartition(",")
     if not comma:
-        return text
+        return re.sub(r"\s", "", text) if "." not in text and _DIVIDED.fullmatch(text) else text
     if _DIVIDED.fullmatch(whole):
         whole = re.sub(r"[.\s]", "", whole)
     return f"{whole}.{rest}"
