@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from concurve.analysis.campaign.answers import _answer, _claim, answers
+from concurve.analysis.campaign.answers import _answer, _claim, _figure, answers
 from concurve.analysis.campaign.compared import Compared, Setting, compared
 from concurve.definition.campaign import Answer, Campaign
 from concurve.definition.study import Hooks, Role
@@ -379,3 +379,9 @@ def test_a_claim_is_said_without_the_setting_of_its_first_verdict(says: str, sho
         for cpu, verdict in verdicts
     ]  # fmt: skip
     assert list(_claim(found)) == [f"{shown}: refuted with cpu=0; supported with cpu=9."]
+
+
+def test_a_small_difference_is_one_in_print() -> None:
+    """An interval that leaves out 1 does so as it is written."""
+    assert _figure(Estimate(value=1.004, low=1.002, high=1.006)) == "1.004× [1.002, 1.006]"
+    assert _figure(GAIN) == "2.00× [1.90, 2.10]"

@@ -13,6 +13,8 @@ from concurve.definition.study import Rules
 from concurve.findings.run import Report
 from concurve.report.charts import charts, hero, of_indicator
 from concurve.report.charts.image import to_svg
+from concurve.report.charts.marks import end_above_0
+from concurve.report.charts.series import unique_labels
 from concurve.report.charts.style import CUT, DOUBTS, RINGS
 from concurve.report.document import Chart
 from concurve.store import Store
@@ -215,3 +217,32 @@ def test_an_interval_that_is_cut_ends_in_an_arrow(levels: dict[str, Any]) -> Non
     whole = of_indicator(made, "wall_seconds")
     assert whole is not None and CUT not in whole.remarks
     assert "cut_high" not in json.dumps(whole.draw().to_dict())
+
+
+def test_levels_that_begin_alike_have_curves_of_their_own() -> None:
+    """Labels are cut, and would be the same."""
+    folder = "/home/ann/projects/renderer/build-2024-"
+    programs = (f"{folder}old/render", f"{folder}new/render")
+
+    def seconds(program: str, n: str) -> float:
+        return (2.0 if "old" in program else 1.0) / int(n)
+
+    made = made_run(Store(), seconds, conditions=("program",), program=programs, threads=(1, 2, 4))
+    for chart in charts(made):
+        points = [row for row in rows_of(chart) if row.get("kind") == "point"]
+        places = [(row["panel"], row["series"], row["level"]) for row in points if "level" in row]
+        assert len(places) == len(set(places))
+    first = charts(made)[0]
+    labels = {row["series"] for row in rows_of(first) if row.get("kind") == "point"}
+    assert len(labels) == 2, labels
+
+
+def test_labels_that_were_cut_alike_are_told_apart() -> None:
+    found = unique_labels([(1, "a…"), (2, "a…"), (1, "a…"), (3, "b")])
+    assert found == {1: "a…", 2: "a… (2)", 3: "b"}
+
+
+def test_a_trial_of_nothing_has_no_place_on_a_logarithmic_axis() -> None:
+    points, dots = [{"value": 5.0, "low": 0.0}], [{"value": 0.0}, {"value": 2.0}]
+    assert end_above_0(points, dots) == 2.0
+    assert dots == [{"value": 2.0}] and points[0]["cut_low"]

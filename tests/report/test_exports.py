@@ -177,6 +177,9 @@ def test_csv_of_trials_has_each_with_its_cause() -> None:
     findings = samples.troubled()
     rows = rows_of(csv.trials(findings))
     assert len(rows) == len(findings.dots)
+    status = {str(cell.index): cell.status for cell in findings.cells}
+    assert all(row["status"] == status[row["cell"]] for row in rows)
+    assert "skipped" in status.values(), "what fit leaves out"
     (rejected,) = [row for row in rows if row["used"] == "no"]
     assert (rejected["cause"], rejected["wall_seconds"]) == ("contaminated", "1.95")
     assert rejected["cpu_seconds"] == ""

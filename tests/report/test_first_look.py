@@ -11,7 +11,8 @@ from rich.cells import cell_len
 from concurve.definition.study import Rules
 from concurve.findings.explanation import Cause, CellExplanation, Limit
 from concurve.findings.run import Report
-from concurve.report.document import Chart, Section, walk
+from concurve.report.document import Chart, Section, Table, walk
+from concurve.report.sections.figures import first
 from concurve.report.sections.overview import limited
 from concurve.report.sections.run import brief_run_document, run_document
 from concurve.report.terminal import SCREEN, lines, report_line
@@ -206,3 +207,23 @@ def test_a_condition_in_doubt_is_answered_on_a_line() -> None:
     text = [line.plain for line in lines(document, 80)]
     assert any(re.fullmatch(r"With lock=none, in doubt: .* seems best.*\.", line) for line in text)
     assert any(line.startswith("With lock=coarse, in doubt: ") for line in text)
+
+
+def test_a_notebook_shows_a_run_whose_base_is_not_among_the_first_cells() -> None:
+    made = made_run(
+        Store(),
+        lambda version, n: (1.0 if version == "new" else 2.0) / float(n),
+        base={"version": "old"},
+        version=("new", "old"),
+        threads=tuple(range(1, 17)),
+    )
+    assert len(made.cells) == 32 and any((cell.base or 0) > 19 for cell in made.cells[:20])
+    (table, *_) = first(made).blocks
+    assert isinstance(table, Table) and table.legend is not None
+    assert "95 %" in table.legend(table.columns)
+
+
+def test_a_table_in_words_keeps_the_units() -> None:
+    made = made_run(Store(), lambda kind: 0.0123, kind=("a" * 30, "b" * 30))
+    text = shown(made, 20)
+    assert any("ms" in line for line in text), text

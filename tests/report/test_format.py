@@ -131,7 +131,7 @@ def test_clean_text_steers_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "text"), [(4, "4"), (0.5, "0.5"), (2.0, "2"), ("a\nb", "a b"), (1e300, "1e+300")]
+    ("level", "text"), [(4, "4"), (0.5, "0.5"), (2.0, "2.0"), ("a\nb", "a b"), (1e300, "1e+300")]
 )
 def test_level(level: int | float | str, text: str) -> None:
     assert fmt.level(level) == text
@@ -152,3 +152,9 @@ def test_a_figure_is_rounded_as_its_decimal_value_is(value: float, place: int) -
 @given(st.floats(5e-324, 1.7e308))
 def test_the_power_of_ten_of_the_first_digit(value: float) -> None:
     assert fmt._exponent(value) == fmt._exponent(-value) == Decimal(repr(value)).adjusted()
+
+
+def test_settings_in_brackets() -> None:
+    assert fmt.in_brackets(["a=1", "a=2"], 3) == " (a=1; a=2)"
+    assert fmt.in_brackets(["a=1", "a=2", "a=3"], 2) == " (a=1; a=2 and 1 more)"
+    assert fmt.in_brackets([""], 3) == "", "the only cell has no levels"

@@ -8,6 +8,7 @@ from concurve.analysis.records import StoredRecord
 from concurve.analysis.run import StoredRun
 from concurve.definition.measured import FAIRNESS
 from concurve.findings.workers import CellShares, WorkerShares
+from concurve.readings.copies import is_of
 from concurve.store.rows import TrialKey
 from concurve.wire.record import TrialRecord
 
@@ -55,18 +56,20 @@ class ShareReader:
 
     def found(self) -> WorkerShares | None:
         """The shares; ``None`` where the study does not ask for them, or no trial has them."""
-        if not self._shares:
+        # An indicator of that name may be the program's own, without workers.
+        own = {cell: shares for cell, shares in self._shares.items() if shares}
+        if not own:
             return None
-        run, shown = self._run, len(self._shares)
+        run, shown = self._run, len(own)
         factors = run.head.study.factors_at(run.head.effort)
         return WorkerShares(
             indicator=self._of,
             label=self._indicator.replace("_", " "),
             factors=tuple(factor.name for factor in factors if len(factor.levels) > 1),
             cells=tuple(
-                CellShares(parameters=run.plan.cells[cell].parameters, shares=self._shares[cell])
+                CellShares(parameters=run.plan.cells[cell].parameters, shares=own[cell])
                 for cell in self._wanted
-                if cell in self._shares
+                if cell in own
             ),
             remark=f"{shown} of {len(self._known)} cells." if shown < len(self._known) else "",
         )
@@ -95,10 +98,12 @@ class ShareReader:
 
 
 def _shares(record: TrialRecord, role: str, indicator: str) -> tuple[float, ...]:
-    """By worker, in the order of their first reports; several reports of one are added."""
-    sums: dict[str, float] = {}
+    """By worker of a role and of its copies, in the order of their first reports; several reports
+    of one are added."""
+    sums: dict[tuple[str, str], float] = {}
     for of in record.roles:
-        for line in of.indicators if of.name == role else ():
+        for line in of.indicators if is_of(of.name, role) else ():
             if line.indicator == indicator and line.worker is not None:
-                sums[line.worker] = sums.get(line.worker, 0.0) + line.value
+                key = of.name, line.worker
+                sums[key] = sums.get(key, 0.0) + line.value
     return tuple(sums.values())

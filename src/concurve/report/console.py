@@ -19,6 +19,7 @@ WIDTH_MIN = 20
 _ASCII_MARGIN = 8
 _ASCII = str.maketrans(
     {"±": "+-", "×": "x", "µ": "u", "–": "-", "…": "~", "�": "?", "·": "-", "§": "section "}
+    | {"‡": "#", "°": "o"}
     | {"█": "#", "░": "."}
     | {"α": "alpha", "β": "beta", "γ": "gamma", "√": "sqrt", "∞": "inf", "≤": "<=", "−": "-"}
 )
@@ -60,7 +61,8 @@ def as_text(make: Callable[[int], Iterable[Line]]) -> str:
 def _width_elsewhere() -> int:
     """The width of lines that go to no terminal: what ``COLUMNS`` says, else 80."""
     given = os.environ.get("COLUMNS", "")
-    return int(given) if given.isascii() and given.isdigit() else _WIDTH_PLAIN
+    width = int(given) if given.isascii() and given.isdigit() else 0
+    return width or _WIDTH_PLAIN
 
 
 def _console(terminal: TextIO) -> Console:

@@ -22,7 +22,7 @@ from concurve.words import is_number
 
 _RESERVED_CELL = {"cell", "status", "trials", "set_aside", "in_doubt", "load_failed"}
 _RESERVED_TRIAL = {
-    "cell", "block", "attempt", "used", "set_aside", "in_doubt", "load_failed", "cause",
+    "cell", "status", "block", "attempt", "used", "set_aside", "in_doubt", "load_failed", "cause",
     "detail",
 }  # fmt: skip
 _RESERVED_COMPARED = {"indicator", "verdict", "in_doubt", "note"}
@@ -79,9 +79,10 @@ def cell_rows(findings: Findings) -> Rows:
 
 
 def trial_rows(findings: TrialFindings) -> Rows:
-    """One row a trial that gave a figure: parameters, block, attempt, whether it is used, whether
-    it is set aside for quieter ones in the primary figure, whether it is in doubt, whether the load
-    of its cell failed, the cause of a doubt with its size, figures."""
+    """One row a trial that gave a figure: parameters, the status of its cell, block, attempt,
+    whether it is used, whether it is set aside for quieter ones in the primary figure, whether it
+    is in doubt, whether the load of its cell failed, the cause of a doubt with its size, figures.
+    """
     names = list(dict.fromkeys(name for dot in findings.dots for name in dot.values))
     factors = _factors_of(findings)
     columns = _columns(_RESERVED_TRIAL, names, factors)
@@ -89,7 +90,8 @@ def trial_rows(findings: TrialFindings) -> Rows:
     parameters = {cell.index: cell.parameters for cell in findings.cells}
     doubted = {(item.cell, item.block, item.attempt) for item in findings.rejects if item.used}
     failed = {cell.index for cell in findings.cells if cell.load_failed}
-    of_trial = ["block", "attempt", "used", "set_aside", "in_doubt", "load_failed"]
+    status = {cell.index: cell.status for cell in findings.cells}
+    of_trial = ["status", "block", "attempt", "used", "set_aside", "in_doubt", "load_failed"]
     of_trial += ["cause", "detail"]
     heading = ["cell", *columns.factors, *of_trial, *columns.figures]
     rows: list[list[object]] = []
@@ -98,7 +100,8 @@ def trial_rows(findings: TrialFindings) -> Rows:
         row: list[object] = [dot.cell, *(levels.get(factor) for factor in factors)]
         key = (dot.cell, dot.block, dot.attempt)
         aside = findings.primary in dot.set_aside
-        row += [dot.block, dot.attempt, dot.used, aside, key in doubted, dot.cell in failed]
+        row += [status.get(dot.cell), dot.block, dot.attempt, dot.used, aside]
+        row += [key in doubted, dot.cell in failed]
         reject = rejects.get(key)
         row += ["", ""] if reject is None else [reject.cause, reject.detail]
         row += [_finite(dot.values.get(name)) for name in names]

@@ -8,7 +8,7 @@ value is always shown, so that a figure smaller than its own interval keeps its 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import NamedTuple
@@ -210,20 +210,20 @@ def level(value: Level) -> str:
     """A factor's level as text, safe to print."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, float):
-        return repr(value) if value != int_or_none(value) else str(int(value))
     return clean(str(value))
-
-
-def int_or_none(value: float) -> int | None:
-    """The whole number that a float is, if it is one of moderate size."""
-    whole = math.isfinite(value) and abs(value) < _WHOLE_MAX and value == int(value)
-    return int(value) if whole else None
 
 
 def setting(parameters: Mapping[str, Level]) -> str:
     """A combination of levels as text: ``cpus=2 threads=8``."""
     return " ".join(f"{clean(name)}={level(value)}" for name, value in parameters.items())
+
+
+def in_brackets(settings: Sequence[str], most: int) -> str:
+    """`` (threads=2; threads=4 and 3 more)``: some settings behind what is said of them, at most so
+    many; empty where the only one has no levels."""
+    named = [text for text in settings if text]
+    more = f" and {len(named) - most} more" if len(named) > most else ""
+    return f" ({'; '.join(named[:most])}{more})" if named else ""
 
 
 def clean(text: str) -> str:

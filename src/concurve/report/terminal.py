@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TextIO
 
+import msgspec
 from rich.cells import cell_len
 
 from concurve.report import format as fmt
@@ -57,6 +58,8 @@ _HEADS = (Role.KEY, Role.NAME)
 # Texts in the columns of levels are cut if these columns take more than this share of the width.
 _KEY_SHARE = 0.6
 _KEY_WIDTH_MIN = 6
+#: A row in words has the columns that are wanted more than this.
+_WANTED_IN_WORDS = 4
 _BAR_WIDTH, _BAR_WIDTH_MIN = 24, 10
 # Longer tables repeat their heading at the end, and separate groups of rows.
 _ROWS_LONG = 24
@@ -161,7 +164,7 @@ def _as_text(table: Table, width: int) -> Iterator[Line]:
             names[place] = columns[place][1]
         head = ": ".join(text for column, text in columns if column.role in _HEADS and text)
         rest = ", ".join(
-            f"{column.short or column.title} {text}".strip()
+            f"{column.short or column.title} {text} {column.unit}".strip()
             for column, text in columns
             if column.role not in _HEADS and text not in ("", fmt.MISSING)
         )
@@ -202,7 +205,15 @@ def _grid(table: Table, width: int) -> Iterator[Line]:
         yield from wrapped(Line("no figures yet", "dim"), width)
         return
     if _total(shown) > width:
-        yield from _as_text(table, width)
+        # In words there is room for the most wanted columns.
+        further = [
+            it for it in table.columns if it.role not in _HEADS and it.wanted >= _WANTED_IN_WORDS
+        ]
+        kept = tuple(it for it in table.columns if it not in further)
+        yield from _as_text(msgspec.structs.replace(table, columns=kept), width)
+        others = [fmt.clean(it.name) for it in further if it.name]
+        for text in _left_out(others, width, table) if others else ():
+            yield from wrapped(Line(text, "dim"), width)
         return
     sizes = [item.width for item in shown]
     heading, *rows = (

@@ -160,5 +160,5 @@ def _listed(
 def machine_name(machine: Mapping[str, Any]) -> str:
     """A machine in few words: its processor and the CPUs that were granted."""
     cpus = machine.get("cpus_allowed")
-    count = f"{len(cpus)} CPUs" if isinstance(cpus, list) else ""
+    count = fmt.count(len(cpus), "CPU") if isinstance(cpus, list) else ""
     return ", ".join(filter(None, (str(machine.get("cpu_model", "")), count)))

@@ -246,10 +246,11 @@ def _as_good(asked: Answer, setting: Setting) -> str:
 
 
 def _figure(ratio: Estimate) -> str:
+    digits = words.ratio_digits(ratio.value, ratio.low, ratio.high)
     interval = ""
     if ratio.low is not None and ratio.high is not None:
-        interval = f" [{ratio.low:.2f}, {ratio.high:.2f}]"
-    return f"{ratio.value:.2f}×{interval}"
+        interval = f" [{ratio.low:.{digits}f}, {ratio.high:.{digits}f}]"
+    return f"{ratio.value:.{digits}f}×{interval}"
 
 
 def _size(setting: Setting) -> float:

@@ -43,7 +43,7 @@ def assumed(items: Sequence[AssumedRatio], label: str) -> Chart:
             "together, claims cannot be decided."
         )
     return Chart(
-        name=file_name(f"{first.indicator}-ratio-by-{first.assumption}"),
+        name=file_name(f"{first.indicator}-over-{first.factor}-{first.base}-by-{first.assumption}"),
         title=title,
         alternative=f"{title}: {'; '.join(texts)}.",
         remarks=tuple(remarks),

@@ -7,8 +7,10 @@ from typing import Any
 
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.report import format as fmt
+from concurve.report.charts.series import unique_labels
 from concurve.report.charts.style import PALETTE, styled
 from concurve.report.document import Chart
+from concurve.terms import Level
 
 #: The kinds of thread time of each part, from the bottom up; the last one holds those that rarely
 #: limit a program.
@@ -37,7 +39,13 @@ def composition(explanation: Explanation) -> Chart | None:
     if not shown:
         return None
     scale = fmt.scale_for([cell.per_operation["total"].value for cell in shown], "ns")
-    rows = [row for cell in shown for row in _rows(cell, explanation, scale)]
+    settings = [fmt.setting(_beside_work(cell, explanation)) for cell in shown]
+    panel_of = unique_labels((setting, _cut(setting)) for setting in settings)
+    rows = [
+        row
+        for cell, setting in zip(shown, settings, strict=True)
+        for row in _rows(cell, panel_of[setting], explanation, scale)
+    ]
     parts = _parts(rows)
     panels = list(dict.fromkeys(row["panel"] for row in rows))
     left_out = len(cells) - len(shown)
@@ -107,14 +115,18 @@ def _parts(rows: list[dict[str, Any]]) -> list[str]:
     return [part for part in _PARTS if any(row["part"] == part for row in rows)]
 
 
+def _beside_work(cell: CellExplanation, explanation: Explanation) -> dict[str, Level]:
+    """The levels of the other factors than the one that counts as concurrency."""
+    names = (name for name in explanation.factors if name != explanation.work)
+    return {name: cell.parameters[name] for name in names}
+
+
 def _rows(
-    cell: CellExplanation, explanation: Explanation, scale: fmt.Scale
+    cell: CellExplanation, panel: str, explanation: Explanation, scale: fmt.Scale
 ) -> Iterator[dict[str, Any]]:
     """A row for each part of a cell's bar."""
     total = cell.per_operation["total"].value
-    others = {name: cell.parameters[name] for name in explanation.factors}
-    level = others.pop(explanation.work, None) if explanation.work else None
-    panel = _cut(fmt.setting(others))
+    level = cell.parameters.get(explanation.work) if explanation.work else None
     for order, (part, names) in enumerate(_PARTS.items()):
         share = cell.share_of(*names)
         if share >= _DRAWN_MIN:

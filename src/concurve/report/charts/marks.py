@@ -102,9 +102,10 @@ def cut_intervals(points: list[dict[str, Any]], dots: Sequence[dict[str, Any]]) 
     return CUT if wild else ""
 
 
-def end_above_0(points: list[dict[str, Any]], dots: Sequence[dict[str, Any]]) -> float:
-    """Cut intervals close to the least figure, because a logarithmic axis never reaches 0. Return
-    the least figure above 0."""
+def end_above_0(points: list[dict[str, Any]], dots: list[dict[str, Any]]) -> float:
+    """Cut intervals close to the least figure, because a logarithmic axis never reaches 0, and
+    leave trials at or below 0 out. Return the least figure above 0."""
+    dots[:] = [dot for dot in dots if dot["value"] > 0]
     bottom: float = min(row["value"] for row in [*points, *dots] if row["value"] > 0)
     end_at(points, bottom * LOG_MARGIN)
     return bottom

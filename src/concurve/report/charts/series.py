@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,10 +43,15 @@ def divided(
         most = max(curve_factors, key=lambda name: lengths[name])
         curve_factors.remove(most)
         panel_factors.append(most)
+    panel_of, curve_of = (
+        unique_labels((_levels_of(cell, factors), label_of(cell, factors)) for cell in cells)
+        for factors in (panel_factors, curve_factors)
+    )
     groups: dict[tuple[str, str], list[CellFindings]] = {}
     for cell in cells:
-        key = (label_of(cell, panel_factors), label_of(cell, curve_factors))
-        groups.setdefault(key, []).append(cell)
+        panel = panel_of[_levels_of(cell, panel_factors)]
+        label = curve_of[_levels_of(cell, curve_factors)]
+        groups.setdefault((panel, label), []).append(cell)
     panels = list(dict.fromkeys(panel for panel, _ in groups))
     remarks: tuple[str, ...] = ()
     if len(panels) > _PANELS_MAX:
@@ -57,6 +63,22 @@ def divided(
         if panel in panels
     ]
     return series, remarks
+
+
+def unique_labels(found: Iterable[tuple[Hashable, str]]) -> dict[Hashable, str]:
+    """A label for each different thing: where two would have the same, since both were cut, the
+    later one has a number."""
+    labels: dict[Hashable, str] = {}
+    counts: Counter[str] = Counter()
+    for what, text in found:
+        if what not in labels:
+            counts[text] += 1
+            labels[what] = text if counts[text] == 1 else f"{text} ({counts[text]})"
+    return labels
+
+
+def _levels_of(cell: CellFindings, factors: Iterable[str]) -> tuple[str, ...]:
+    return tuple(str(cell.parameters.get(name, "")) for name in factors)
 
 
 def label_of(cell: CellFindings, factors: Iterable[str]) -> str:
@@ -102,6 +124,8 @@ def alternative(
     curves = f" in {fmt.count(len(series), 'curve')}" if len(series) < len(points) else ""
     doubted = sum(point["doubt"] for point in points)
     doubt = f", {'all' if doubted == len(points) else doubted} of them in doubt"
+    if len(points) == 1:
+        doubt = ", in doubt"
     return (
         f"{title}: {fmt.count(len(points), 'cell')}{curves}{doubt if doubted else ''}, "
         f"from {fmt.with_unit(low, scale.symbol)} to {fmt.with_unit(high, scale.symbol)}. "

@@ -40,7 +40,7 @@ def _panel(shares: WorkerShares, index: int) -> str:
 
 
 def _span(shares: tuple[float, ...], panel: str) -> str:
-    return f"{panel}: {fmt.plain(min(shares))} to {fmt.plain(max(shares))}"
+    return f"{panel}: {fmt.plain(min(shares))} to {fmt.plain(max(shares))}".removeprefix(": ")
 
 
 def _drawn(shares: WorkerShares, panels: list[str], rows: list[dict[str, Any]]) -> Any:

@@ -21,15 +21,17 @@ def section(findings: Findings) -> Section | None:
     if not findings.assumed_ratios:
         return None
     blocks: list[Block] = []
+    names: set[str] = set()
     for _, group in groupby(
         findings.assumed_ratios, lambda item: (item.indicator, item.factor, item.base)
     ):
         items = list(group)
         most = [item for item in items if item.assumption == items[0].assumption]
+        names.add(items[0].assumption)
         label = findings.indicator(most[0].indicator).label or most[0].indicator
         blocks += [assumed(most, label), _table(most, findings.claims)]
-    name = fmt.clean(findings.assumed_ratios[0].assumption)
-    return Section(f"Verdicts as a function of {name}", tuple(blocks), anchor="assumed")
+    of = f" of {fmt.clean(names.pop())}" if len(names) == 1 else " of what is assumed"
+    return Section(f"Verdicts as a function{of}", tuple(blocks), anchor="assumed")
 
 
 def _table(items: Sequence[AssumedRatio], claims: Sequence[ClaimFinding]) -> Table:

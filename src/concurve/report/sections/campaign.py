@@ -451,7 +451,8 @@ def _chapter(study: StudyFindings[Report], numbers: _Numbers) -> Iterator[Block]
     for section in sections(study.run, in_campaign=True):
         if section is not None:
             yield from _numbered(section, name, numbers)
-    yield Paragraph(f"Run {study.run.run.id}, {study.run.run.trials} trials. Again:", Tone.SOFT)
+    trials = fmt.count(study.run.run.trials, "trial")
+    yield Paragraph(f"Run {study.run.run.id}, {trials}. Again:", Tone.SOFT)
     yield Code(study.run.run.again)
 
 

@@ -134,8 +134,7 @@ def _is_open(ratio: Estimate) -> bool:
 def _notes(cells: Sequence[CellComparison]) -> Iterator[Paragraph]:
     for note in dict.fromkeys(cell.note for cell in cells if cell.note):
         where = [fmt.setting(cell.parameters) for cell in cells if cell.note == note]
-        more = f" and {len(where) - _NAMED_MAX} more" if len(where) > _NAMED_MAX else ""
-        yield Paragraph(f"{note} ({'; '.join(where[:_NAMED_MAX])}{more})", Tone.WARNING)
+        yield Paragraph(f"{note}{fmt.in_brackets(where, _NAMED_MAX)}", Tone.WARNING)
 
 
 def _reading(comparison: Comparison) -> Iterator[Block]:

@@ -69,7 +69,8 @@ def brief(findings: Findings, *, terse: bool = False) -> Section:
 def first(findings: Findings) -> Section:
     """The most wanted columns of the first cells, and what became of cells that are not well."""
     shown = msgspec.structs.replace(findings, cells=findings.cells[:_CELLS_FIRST])
-    table = _table(shown, [])
+    # A base may be among the cells that are not shown.
+    table = msgspec.structs.replace(_table(shown, []), legend=partial(_legend, findings))
     columns = [
         column
         for column in table.columns
@@ -337,6 +338,4 @@ def _remarks(findings: Findings) -> Iterator[Paragraph]:
         if len(where) == len(findings.cells) > 1:
             yield Paragraph(f"{remark} ({fmt.all_of(len(where), 'cell')})", Tone.WARNING)
             continue
-        more = f" and {len(where) - _NAMED_MAX} more" if len(where) > _NAMED_MAX else ""
-        text = f"{remark} ({'; '.join(where[:_NAMED_MAX])}{more})"
-        yield Paragraph(text, Tone.WARNING)
+        yield Paragraph(f"{remark}{fmt.in_brackets(where, _NAMED_MAX)}", Tone.WARNING)

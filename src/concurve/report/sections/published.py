@@ -93,7 +93,7 @@ def _full(contents: PublishedTable) -> Iterator[Block]:
     table = Table(_columns(figures), _tones(figures), crossed=True)
     blocks = (table, Paragraph(_how_to_read(contents), Tone.SOFT))
     is_judged = any(figure.verdict in _JUDGED for figure in figures)
-    summary = f"{len(figures)} figures of the source"
+    summary = f"{fmt.count(len(figures), 'figure')} of the source"
     summary += "" if is_judged else ", none of them compared with ours"
     yield Collapsible(summary, blocks, is_judged, detail=Detail.FULL)
     from concurve.report.charts.published import comparison_chart

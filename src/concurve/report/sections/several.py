@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -107,7 +108,9 @@ def _level(item: Difference, name: str) -> Cell:
 
 
 def _significance(item: Difference) -> Number:
-    return Number(f"{item.significance:.1f}", order=item.significance)
+    # An interval of no width, of exact counts or a simulation, is no finite number of its widths.
+    shown = f"{item.significance:.1f}" if math.isfinite(item.significance) else "exact"
+    return Number(shown, order=item.significance)
 
 
 # -- curves and causes ------------------------------------------------------------------------
