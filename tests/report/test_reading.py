@@ -20,13 +20,14 @@ from concurve.definition.study import Indicator, Role, Rules
 from concurve.estimate import Estimate
 from concurve.explain import explain_run, explained_limits
 from concurve.findings.explanation import LITTLE_LOST, Cause, CellExplanation, Limit, RunnerUp
+from concurve.findings.limits import recommended_below, told
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.report.document import List, Paragraph, Section, walk
 from concurve.report.json.explanation import to_json as explanation_json
 from concurve.report.sections.figures import every
 from concurve.report.sections.limits import certainty, explanation_document, named_cause
-from concurve.report.sections.overview import ROOMS, limit_line, recommended_below, warnings
+from concurve.report.sections.overview import ROOMS, limit_line, warnings
 from concurve.report.sections.run import Topic, brief_run_document, run_document
 from concurve.report.terminal import lines
 from concurve.store import Store
@@ -37,6 +38,7 @@ from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import TrialSpec
 from tests.helpers.explaining import record, role, thread
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
+from tests.helpers.made import made_run
 
 TRIALS = Rules(repeats_min=4, repeats_max=4)
 
@@ -220,7 +222,7 @@ def test_no_cause_is_named_on_a_busy_machine() -> None:
 def test_a_resource_that_the_cause_names_is_not_named_again() -> None:
     cases: tuple[tuple[Cause, str, str], ...] = (
         ("cpu", "CPUs", "the CPUs. "),
-        ("cpu", "io", "the CPUs (io). "),
+        ("cpu", "io", "one busy thread (io). "),
         ("client", "load", "the load generator. "),
         ("stage", "flush", "one stage for which the others wait (flush). "),
     )
@@ -500,3 +502,24 @@ def read_for_none(store: CountingStore) -> int:
     found = trial_findings_of(store, store.find_run("last"))
     assert not any("coarse" in item.sentence for item in found.sentences)
     return store.read.total()
+
+
+def test_a_smaller_setting_is_explained_where_the_greatest_only_uses_up_the_cpus() -> None:
+    """Who is told to use 2 of 2 CPUs asks why they give less than twice as much."""
+    made = made_run(Store(), lambda n: 0.4 + 1.0 / min(float(n), 2.0), threads=(1, 2, 4), cv=0.001)
+    best = made.best_overall
+    assert best is not None and best.recommended == {"threads": 2}
+
+    def cell(n: int, cause: Cause, limit: str = "", **more: Any) -> CellExplanation:
+        return msgspec.structs.replace(
+            explained(cause, "so it is"), parameters={"threads": n}, limit=limit, **more
+        )
+
+    greatest, smaller = cell(4, "cpu", "CPUs"), cell(2, "serial")
+    assert told(made, Limit({}, greatest), [smaller, greatest]).cell == smaller
+    for other in (cell(2, "none"), cell(2, "cpu", "CPUs"), cell(2, "serial", few="2 trials")):
+        assert told(made, Limit({}, greatest), [other, greatest]).cell == greatest
+    locked = cell(4, "lock")
+    assert told(made, Limit({}, locked), [smaller, locked]).cell == locked
+    busy = cell(4, "cpu", "main")
+    assert told(made, Limit({}, busy), [smaller, busy]).cell == busy, "a thread is news"

@@ -42,10 +42,10 @@ def computing(case: Case, amount: float) -> Verdict | None:
     if slow:
         return Verdict("none", f"{words}, {slow}")
     found = _shared_hardware(case, words)
-    if found is None or found.cause not in ("coherency", "memory"):
+    if found is None or found.cause not in ("coherency", "memory", "none"):
         return found
     where = grew_in(cell.hot, base.hot, EXPLAINS * amount)
-    if _may_work_anew(cell, base):
+    if found.cause != "none" and _may_work_anew(cell, base):
         if is_new(cell.hot, base.hot, EXPLAINS * amount):
             more = "there is more work, in functions that hardly ran in the base"
             found = Verdict("none", f"{words}: {more}")
@@ -195,6 +195,17 @@ def _shared_hardware(case: Case, words: str) -> Verdict | None:
             f"that the threads share. A run with {cores} would tell"
         )
         return Verdict("smt", shared, either="coherency")
+    if max(cell.threads, base.threads) <= 1:
+        return Verdict("none", f"{words}: more work, or slower code: a lone thread shares no data")
+    return _memory_or_data(case, words, ratio)
+
+
+def _memory_or_data(case: Case, words: str, ratio: float) -> Verdict | None:
+    """More CPU time of several threads: the bandwidth of memory, or shared data. ``ratio`` is how
+    many times as much."""
+    cell, base = case.cell, case.base
+    assert base is not None
+    workers, before = _at_once(cell), _at_once(base)
     unread = "cache misses, which would tell, are not counted"
     spins = f"or threads that spin, for a lock or for work ({unread})"
     bytes_used = max((account.rss_bytes or 0.0 for account in cell.accounts), default=0.0)

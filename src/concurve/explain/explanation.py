@@ -42,6 +42,7 @@ from concurve.findings.explanation import (
     Limit,
     WaitSite,
 )
+from concurve.findings.limits import recommended_cells, told
 from concurve.findings.run import REPORTED, Findings
 from concurve.findings.stacks import BlockedStack
 from concurve.planning.plan import describe
@@ -266,7 +267,8 @@ def explained_limits(store: Store, run: StoredRun, findings: Findings) -> tuple[
     is_asked = findings.indicator(findings.primary).better != "neither"
     if not wanted or not is_asked or not may_explain(run):
         return ()
-    cells = [cell for _, cell in wanted]
+    further = list(recommended_cells(findings))
+    cells = [*(cell for _, cell in wanted), *further]
     bases = [cell.index if cell.base is None else cell.base for cell in cells]
     read = AccountReader(run, {*(cell.index for cell in cells), *bases})
     try:
@@ -279,9 +281,11 @@ def explained_limits(store: Store, run: StoredRun, findings: Findings) -> tuple[
     serving = asked_of(run.head.study).roles.serving
     if not breakdowns:
         return ()
-    return tuple(
-        Limit(group, _cell(cell, findings, breakdowns, quiet, serving)) for group, cell in wanted
-    )
+
+    def of(cell: CellFindings) -> CellExplanation:
+        return _cell(cell, findings, breakdowns, quiet, serving)
+
+    return tuple(told(findings, Limit(group, of(cell)), map(of, further)) for group, cell in wanted)
 
 
 def _breakdowns(accounts: dict[int, list[Account]], is_staged: bool) -> dict[int, Breakdown]:

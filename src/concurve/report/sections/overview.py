@@ -15,6 +15,7 @@ from concurve.findings.explanation import (
     Explanation,
     Limit,
 )
+from concurve.findings.limits import CPUS, recommended_below, told
 from concurve.findings.run import REPORTED, SKIPPED, Finding, Findings, Report
 from concurve.report import format as fmt
 from concurve.report.document import (
@@ -60,7 +61,7 @@ _LIMITS = {
 _NAMED = _LIMITS.keys() - {"none", "in doubt"}
 
 #: The resources that these name already. Others are names of threads, which may be any word.
-_RESOURCES = {"cpu": "CPUs", "client": "load"}
+_RESOURCES = {"cpu": CPUS, "client": "load"}
 
 _NOTHING_YET = "nothing yet. Hardly any speed-up is lost."
 _TOO_LITTLE_ASKED = "Too few requests at once, or locks inside the server."
@@ -248,23 +249,11 @@ def limited(findings: Findings, explanation: Explanation | None) -> tuple[Limit,
     if explanation is None:
         return ()
     return tuple(
-        Limit(group, cell)
+        told(findings, Limit(group, cell), explanation.cells)
         for group, wanted in findings.limits_by
         for cell in explanation.cells
         if cell.parameters == wanted.parameters
     )
-
-
-def recommended_below(findings: Findings, limit: Limit) -> dict[str, Level]:
-    """The recommended level of the work factor, if the cell that is explained has a greater one:
-    more brings nothing from there on. Else empty."""
-    best = next((item for item in findings.best if item.group == limit.under), None)
-    work = findings.work
-    if best is None or best.recommended is None or work is None:
-        return {}
-    level, own = best.recommended.get(work.name), limit.cell.parameters.get(work.name)
-    is_below = isinstance(level, int | float) and isinstance(own, int | float) and level < own
-    return {work.name: level} if level is not None and is_below else {}
 
 
 def limit_line(
@@ -351,7 +340,8 @@ def _cause(cell: CellExplanation) -> str:
     second = cell.runner_up
     if cell.cause == "client" and second is not None and second.is_indistinct:
         return _TOO_LITTLE_ASKED
-    cause = _LIMITS[cell.cause]
+    is_thread = cell.cause == "cpu" and cell.limit not in ("", _RESOURCES["cpu"])
+    cause = "One busy thread" if is_thread else _LIMITS[cell.cause]
     is_new = cell.limit not in ("", _RESOURCES.get(cell.cause))
     return f"{cause} ({cell.limit})." if is_new else f"{cause}."
 
