@@ -306,6 +306,14 @@ def _some_in_doubt() -> Said:
     return run_with({"1": 8})
 
 
+@kind(
+    "trials-left-out",
+    r"\d+ of \d+ trials are in doubt .* with them threads=1 would be \d+ % higher",
+)
+def _left_out_in_doubt() -> Said:
+    return run_with({"1": 12})
+
+
 @kind("imprecise", r"\d of \d cells missed the precision")
 def _imprecise() -> Said:
     rules = Rules(repeats_min=5, repeats_max=8, precision=0.02)

@@ -20,6 +20,9 @@ from concurve.stats.power import TRIALS_MAX
 from concurve.store.run_head import RunHead
 from concurve.wire.record import TrialRecord
 
+#: Medians that differ by less than this share differ little.
+_MOVED = 0.02
+
 #: A precision is missed by so many times: a smaller excess is lost when it is printed.
 _MISSED = 1.02
 #: Why cells end that were to reach a precision.
@@ -247,8 +250,34 @@ def _doubtful(
     # which setting is the best, may depend on them all the same.
     if is_answer_open or not any(head.study.primary in cell.indicators for cell in cells):
         return [are]
+    if moved := _moved(head, plan, cells, len(doubtful)):
+        return [f"{are} {moved}"]
     moves = words.verb(len(doubtful), "It moves", "They move")
     return [f"{are} {moves} no median by much, and may widen intervals."]
+
+
+def _moved(head: RunHead, plan: Plan, cells: Sequence[CellFindings], doubtful: int) -> str:
+    """That trials in doubt are left out of figures, and by how much the one would differ with them
+    that would most; empty where none would by much."""
+    primary = head.study.primary
+    shifts = {
+        cell.index: cell.including_doubtful.value / cell.indicators[primary].value - 1
+        for cell in cells
+        if cell.including_doubtful is not None
+        and primary in cell.indicators
+        and cell.indicators[primary].value > 0
+    }
+    most = max(shifts, key=lambda index: abs(shifts[index]), default=None)
+    if most is None or abs(shifts[most]) < _MOVED:
+        return ""
+    which = next(cell for cell in cells if cell.index == most)
+    left, them = words.verb(doubtful, "It is", "They are"), words.verb(doubtful, "it", "them")
+    higher = "higher" if shifts[most] > 0 else "lower"
+    by = words.in_percent(abs(shifts[most]))
+    return (
+        f"{left} left out where enough others are in; with {them} {name(plan, which.parameters)} "
+        f"would be {by} % {higher}."
+    )
 
 
 def _which(plan: Plan, some: Sequence[CellFindings], cells: Sequence[CellFindings]) -> str:
