@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from concurve.definition.attaching import Attachment, parse_attach
-from concurve.definition.readiness import Readiness, check_address, parse_ready
+from concurve.definition.readiness import (
+    Readiness,
+    check_address,
+    parse_ready,
+    unawaited_before,
+)
+from concurve.definition.study_file import parse_study
 from concurve.errors import StudyError
 from concurve.wire.spec import ReadyProbe
 
@@ -91,3 +97,30 @@ def test_an_empty_text_is_what_a_command_that_failed_leaves(text: str) -> None:
 def test_what_is_attached_does_not_vary() -> None:
     with pytest.raises(StudyError, match="the same in all cells"):
         parse_attach("{pid}", "here")
+
+
+def test_a_role_that_takes_the_port_and_is_no_server_by_its_words() -> None:
+    """Neither end nor ready: it would be started beside its client, and both would end."""
+    text = """
+[study]
+name = "own"
+question = "How fast?"
+[factors]
+clients = [1, 2]
+[[roles]]
+name = "nginx"
+command = ["./serve", "{free_port}"]
+%s
+[[roles]]
+name = "wrk"
+command = ["wrk", "-c{clients}", "http://127.0.0.1:{free_port}/"]
+[protocol]
+target = "wrk"
+"""
+    said = unawaited_before(parse_study(text % "", 2, "study.toml"))
+    assert said == (
+        'role nginx has neither end nor ready: for a server that wrk connects to, end = "serve" '
+        'and ready = "tcp:{free_port}"'
+    )
+    served = 'end = "serve"\nready = "tcp:{free_port}"'
+    assert unawaited_before(parse_study(text % served, 2, "study.toml")) == ""

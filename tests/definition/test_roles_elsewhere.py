@@ -122,3 +122,16 @@ def test_roles_that_make_no_sense(server: str, says: str) -> None:
 def test_an_attached_role_can_be_the_measured_one() -> None:
     text = _STUDY.format(server="attach = 4711") + '\n[protocol]\ntarget = "server"\n'
     assert parse_study(text, 2, "study.toml").target == "server"
+
+
+def test_a_program_in_the_attached_container_would_be_counted_as_the_server() -> None:
+    text = _STUDY.format(server='attach = "container:cache"')
+    entered = text.replace('["./client", ', '["docker", "exec", "cache", "./client", ')
+    with pytest.raises(StudyError, match="target is started in container cache, which is attached"):
+        parse_study(entered, 2, "study.toml")
+    identity = "0f" * 32
+    by_identity = entered.replace(":cache", f":{identity}").replace('"cache"', f'"{identity[:12]}"')
+    with pytest.raises(StudyError, match="which is attached"):
+        parse_study(by_identity, 2, "study.toml")
+    for other in ("cache2", "cac"):
+        parse_study(entered.replace('"cache"', f'"{other}"'), 2, "study.toml")

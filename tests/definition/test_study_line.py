@@ -346,3 +346,11 @@ def test_a_packaged_program_that_is_none_has_the_one_that_may_be_meant() -> None
     with pytest.raises(HostError) as refused:
         packaged.program("redis-servr", "role target")
     assert refused.value.remedy == "did you mean 'redis-server'?"
+
+
+@pytest.mark.parametrize("text", ["1..2", "1..30"])
+def test_one_trial_sets_no_number_of_trials(text: str) -> None:
+    with pytest.raises(StudyError, match="one trial has none") as refused:
+        parse_repeats(text)
+    assert refused.value.remedy.startswith("2..")
+    assert parse_repeats("1") == parse_repeats("1..1") == (1, 1)

@@ -243,7 +243,7 @@ def verb(
     study = study_for(granted_cpus())
     is_here = not (common["hosts"] or common["ray"])  # others have CPUs of their own
     _tell_of_texts(parameters, cpus, is_here)
-    _tell_of_options(command)
+    _tell_of_options(command, click.get_current_context().meta[_WORDS])
     _tell_of_tool(command, extracts)
     _tell_of_primary(primary, study)
     _tell(study, counted, conditions)
@@ -319,11 +319,23 @@ _OF_OURS = ("--dry-run", "--effort", "--wait-quiet", "--measure-anyway", "--max-
             "--export-json")  # fmt: skip
 
 
-def _tell_of_options(command: Sequence[str]) -> None:
-    """Say which options of ours stand after ``--``, where they are the program's."""
+def _tell_of_options(command: Sequence[str], words: Sequence[str]) -> None:
+    """Say which options of ours stand after ``--``, where they are the program's. ``words`` are all
+    behind the verb.
+
+    Raises:
+        StudyError: they stand behind a command without ``--``: ours may be meant.
+    """
     from concurve.cli.showing import note
+    from concurve.errors import StudyError
 
     found = [word for word in command[1:] if word.partition("=")[0] in _OF_OURS]
+    if found and "--" not in words:
+        raise StudyError(
+            f"{found[0]} stands behind the command, and would be the program's",
+            f"concurve sweep … {found[0]} … -- {command[0]} …; if it is the program's, -- before "
+            "the command",
+        )
     if found:
         note(
             f"note: {' '.join(found)} after -- is passed to the program; options of concurve stand "

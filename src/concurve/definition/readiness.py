@@ -11,7 +11,7 @@ import msgspec
 from concurve import words
 from concurve.definition.patterns import check_for_runner
 from concurve.definition.purposes import unawaited
-from concurve.definition.study import Role, Study
+from concurve.definition.study import FREE_PORT, Role, Study
 from concurve.definition.templates import placeholders, render
 from concurve.definition.units import parse_duration
 from concurve.errors import StudyError
@@ -31,11 +31,34 @@ def nothing_waits(servers: Sequence[str], port: str) -> str:
     return f'nothing waits until {words.listed(servers)} {accept} connections: ready = "tcp:{port}"'
 
 
+def _unserving(study: Study) -> str:
+    """That a role which takes the free port is no server by its words, while the measured one
+    connects there; empty where there is none."""
+    takers = [
+        role for role in study.roles if any(FREE_PORT in placeholders(it) for it in role.command)
+    ]
+    names = [
+        role.name
+        for role in takers
+        if role.name != study.target
+        and role.end == "exit"
+        and role.ready == "launch"
+        and role.ready_probe is None
+        and not role.purpose
+    ]
+    if study.target not in [role.name for role in takers] or len(names) != 1:
+        return ""
+    return (
+        f"role {names[0]} has neither end nor ready: for a server that {study.target} connects to, "
+        f'end = "serve" and ready = "tcp:{{{FREE_PORT}}}"'
+    )
+
+
 def unawaited_before(study: Study) -> str:
     """The same before a run, in which a load would find nobody; empty where none does."""
     found = unawaited(study)
     if not found:
-        return ""
+        return _unserving(study)
     if len(found) > 1:  # which of them has which port is not seen
         return f"{nothing_waits(list(found), 'PORT')}, each its own, or a load may find nobody"
     (port,) = found.values()

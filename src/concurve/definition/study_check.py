@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from concurve.definition.attaching import CONTAINER_ID, parse_attach
 from concurve.definition.failures import WORDS
 from concurve.definition.indicator_names import split_name
 from concurve.definition.inventory import ANY, EACH, HOST_PREFIX, host_names, is_each
@@ -15,6 +16,7 @@ from concurve.definition.level_parts import check_lists, check_parts, part_names
 from concurve.definition.measured import MEASURED
 from concurve.definition.origins import Origins
 from concurve.definition.patterns import UNIT, compiled, group_can_be
+from concurve.definition.starters import container_of
 from concurve.definition.study import (
     BUILT_IN,
     EFFORTS,
@@ -76,6 +78,7 @@ def check(study: Study, where: Origins) -> None:
     _check_extracts(study, where)
     _check_efforts(study, where)
     _check_roles(study, where)
+    _check_containers(study, where)
     _check_purposes(study, where)
     _check_work_and_base(study, where)
     _check_conditions(study, where)
@@ -281,6 +284,13 @@ def _extract_place(extract: Extract, where: Origins) -> str:
     return f"{where.of('indicators', extract.name)}: {option} {extract.name}"
 
 
+def why_no_repeats(low: int, high: int) -> str:
+    """Why a least and a greatest number of trials do not go together; empty where they do."""
+    if low == 1 < high:
+        return "the spread of the first trials sets how many follow, and one trial has none"
+    return ""
+
+
 def _check_efforts(study: Study, where: Origins) -> None:
     names = [factor.name for factor in study.factors]
     for effort_name, effort in study.efforts.items():
@@ -289,6 +299,11 @@ def _check_efforts(study: Study, where: Origins) -> None:
             raise StudyError(
                 f"{place}: repeats {rules.repeats_min}..{rules.repeats_max}",
                 "at least 1, and the least not above the greatest: 5..30",
+            )
+        if reason := why_no_repeats(rules.repeats_min, rules.repeats_max):
+            raise StudyError(
+                f"{place}: repeats {rules.repeats_min}..{rules.repeats_max}: {reason}",
+                f"repeats = [2, {rules.repeats_max}], or [1, 1] for exactly one",
             )
         if rules.repeats_max > REPEATS_MOST:
             raise StudyError(
@@ -305,6 +320,29 @@ def _check_efforts(study: Study, where: Origins) -> None:
                 raise StudyError(
                     f"{place}: factor {name!r} is not in the study", meant(name, names)
                 )
+
+
+def _check_containers(study: Study, where: Origins) -> None:
+    """Refuse a program that is started in an attached container: its accounts would be those of the
+    server, since both are of one cgroup."""
+    attached = [parse_attach(role.attach, role.name) for role in study.roles if role.attach]
+    names = [name for kind, name in attached if kind == "container"]
+    for role in study.roles:
+        entered = container_of(role.command)
+        if any(_is_same_container(entered, name) for name in names):
+            raise StudyError(
+                f"{where.of('roles', role.name)}: role {role.name} is started in container "
+                f"{entered}, which is attached: what it uses would be counted as the server's",
+                "the program outside of the container, by the address that the server listens at; "
+                f"or in another one (docker run --network container:{entered} …)",
+            )
+
+
+def _is_same_container(name: str, other: str) -> bool:
+    """By their names, or by the begins of their identities."""
+    if not all(map(CONTAINER_ID.fullmatch, (name, other))):
+        return name == other
+    return name.startswith(other) or other.startswith(name)
 
 
 def _check_roles(study: Study, where: Origins) -> None:
@@ -325,7 +363,7 @@ def _check_roles(study: Study, where: Origins) -> None:
     if study.target not in names:
         raise StudyError(
             f"{where.of('protocol', 'target')}: the study has no role {study.target!r} to measure",
-            meant(study.target, names),
+            f"[protocol] target: {meant(study.target, names)}",
         )
 
 

@@ -31,7 +31,7 @@ from concurve.definition.study import (
     Role,
     Study,
 )
-from concurve.definition.study_check import check
+from concurve.definition.study_check import check, why_no_repeats
 from concurve.definition.sweep_factors import NONE, roles_of
 from concurve.definition.templates import placeholders
 from concurve.definition.units import parse_duration, parse_share
@@ -338,7 +338,10 @@ def parse_repeats(text: str) -> tuple[int, int]:
         raise StudyError(
             f"--repeats {text!r}: not MIN..MAX from 1 on", "5..30, or 10 for exactly ten"
         )
-    return int(match[1]), int(match[2] or match[1])
+    low, high = int(match[1]), int(match[2] or match[1])
+    if reason := why_no_repeats(low, high):
+        raise StudyError(f"--repeats {text}: {reason}", f"2..{high}, or 1 for exactly one")
+    return low, high
 
 
 def rules_from_options(

@@ -195,6 +195,7 @@ _OF_THE_WHOLE = {
         _INDICATORS,
     ),
     **dict.fromkeys(("parameters", "params", "variables"), _FACTORS),
+    "campaign": "the file of a campaign is named campaign.toml",
     **dict.fromkeys(("settings", "options", "rules", "run"), _PROTOCOL),
     **dict.fromkeys(
         ("processes", "programs", "commands"),
