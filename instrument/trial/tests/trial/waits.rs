@@ -461,11 +461,14 @@ fn is_filtered(role: &RoleRecord) -> bool {
     !refused
 }
 
-/// The samples of a role's threads in all, as if all were like its first, and those that saw the change.
+/// The samples of a role's threads in all, and those that saw the change. A sample may have missed some thread, and
+/// with the one that changes the address space it saw none.
 fn turns_of(role: &RoleRecord) -> (u64, u64) {
     let changing = role.waits.as_ref().unwrap().memory.unwrap();
     assert!(changing >= LOOKS_MIN, "{role:?}");
-    (main_thread(role).readings, changing)
+    let threads = role.threads.listed.iter();
+    let readings = threads.filter_map(|thread| thread.waits.as_ref().map(|waits| waits.readings));
+    (readings.max().unwrap(), changing)
 }
 
 #[test]
