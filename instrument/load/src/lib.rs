@@ -35,6 +35,7 @@ mod dataset;
 mod drive;
 mod engine;
 mod error;
+mod failures;
 mod figures;
 mod output;
 mod plan;
@@ -46,7 +47,7 @@ mod together;
 mod units;
 mod workload;
 
-use error::Failures;
+use failures::Failures;
 
 pub use error::Error;
 

@@ -1,6 +1,5 @@
 //! The errors of the load generator, as the user reads them.
 
-mod failures;
 mod together;
 
 use std::io;
@@ -15,7 +14,6 @@ use crate::engine::EngineError;
 use crate::protocol::ProtocolError;
 use crate::workload::WorkloadError;
 
-pub use failures::Failures;
 pub use together::{Refusal, TogetherError};
 
 #[derive(Debug, thiserror::Error)]

@@ -11,7 +11,8 @@ use super::hdr_log::HdrLog;
 use super::progress::Progress;
 use super::request_log::RequestLog;
 use crate::counts::tally::Interval;
-use crate::error::{Error, Failures};
+use crate::error::Error;
+use crate::failures::Failures;
 use crate::plan::{End, Plan, Task};
 
 const INTERVAL_NS: u64 = 1_000_000_000;

@@ -14,7 +14,8 @@ use super::search::{self, Doubt, Outcome, Search, SystemUnderTest, Window, settl
 use crate::counts::tally::{CONNECTION_LOST, add_count, add_counts};
 use crate::counts::window::WindowCounts;
 use crate::drive::{Workers, report_edge};
-use crate::error::{Error, Failures, TogetherError};
+use crate::error::{Error, TogetherError};
+use crate::failures::Failures;
 use crate::figures::busy_client;
 use crate::figures::machine::MachineBefore;
 use crate::figures::progress::Progress;

@@ -369,7 +369,7 @@ mod tests {
     use super::super::search::Search;
     use super::*;
     use crate::command_line::Arguments;
-    use crate::error::Failures;
+    use crate::failures::Failures;
 
     fn ended_with(outcome: Outcome) -> SearchResult {
         SearchResult {

@@ -1,6 +1,6 @@
 //! What failed in a run that goes on all the same, because its figures stand.
 
-use super::Error;
+use crate::error::Error;
 
 /// In the order in which it failed; each is told.
 #[derive(Debug, Default)]
