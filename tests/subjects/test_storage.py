@@ -23,7 +23,7 @@ from concurve.attendants.volumes.journal import VARIABLE, repair
 from concurve.attendants.volumes.steps import Detach, Unmount
 from concurve.definition import catalogue
 from concurve.errors import HostError
-from concurve.host import native
+from concurve.host import mounts, native
 from tests.helpers import real
 from tests.helpers.postgres import Server
 from tests.helpers.turns import turn
@@ -137,7 +137,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loop_devices: None) -> 
     laboratory.end()
     laboratory.wait_until_alone()
     repair()
-    left = [str(mount.where) for mount in blocks.mounts() if mount.where.is_relative_to(tmp_path)]
+    left = [str(mount.where) for mount in mounts.mounts() if mount.where.is_relative_to(tmp_path)]
     for where in left:
         Unmount(where).do()
     for path in tmp_path.glob("concurve-volume-*"):
@@ -257,7 +257,7 @@ def test_what_a_killed_run_has_left_is_told_and_repaired(lab: real.Lab) -> None:
                 os.kill(pid, signal.SIGKILL)
         running.communicate(timeout=real.PATIENCE)
         assert lab.wait_until_alone() == {}
-        assert any(entry.where == mount for entry in blocks.mounts())
+        assert any(entry.where == mount for entry in mounts.mounts())
         done = lab.run("sweep", "--repeats", "1", "--", "true")
         assert done.returncode == 0, done.stderr
         assert "concurve machine repair" in done.stderr, "it needs no volume, and leaves this one"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-MOUNTS = Path("/proc/self/mountinfo")
+from concurve.host.mounts import Mount, mount_of
 
 #: The types of such file systems, as proc(5) has them; those of FUSE begin with ``fuse.``.
 _NETWORK = re.compile(
@@ -15,22 +15,15 @@ _NETWORK = re.compile(
 )
 
 
-def is_on_network(file: Path, mounts: Path = MOUNTS) -> bool:
+def is_on_network(file: Path) -> bool:
     """By the mount that holds the file; where that cannot be told, it is not."""
     try:
-        lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
-        place = str(file.resolve())
+        mount = mount_of(file)
     except OSError:
         return False
-    found = ("", "")
-    for line in lines:
-        before, separator, after = line.partition(" - ")
-        fields = before.split(" ")
-        if not separator or len(fields) < 5:
-            continue
-        point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
-        is_below = place == point or place.startswith(f"{point.rstrip('/')}/")
-        # Of two mounts at one point the later one is seen.
-        if is_below and len(point) >= len(found[0]):
-            found = point, after.split(" ")[0]
-    return _NETWORK.fullmatch(found[1]) is not None
+    return mount is not None and is_of_network(mount)
+
+
+def is_of_network(mount: Mount) -> bool:
+    """By the type of its file system."""
+    return _NETWORK.fullmatch(mount.kind) is not None

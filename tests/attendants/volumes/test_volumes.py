@@ -28,6 +28,7 @@ from concurve.attendants.volumes.limits import own_groups
 from concurve.attendants.volumes.options import parse
 from concurve.attendants.volumes.steps import Detach, Remove, Unmount, Write, call
 from concurve.errors import HostError
+from concurve.host import mounts
 from tests.helpers.needs import needs_root
 from tests.helpers.turns import turn
 
@@ -63,13 +64,13 @@ def test_mounts_are_read_with_blanks_in_their_names() -> None:
         "22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n"
         "40 22 7:1 /a /mnt/my\\040disk rw - ext4 /dev/loop1 rw\n"
     )
-    found = blocks.parse_mounts(text)
+    found = mounts.parse_mounts(text)
     assert found[0] == ("22", "254:0", Path("/"), "ext4", "/dev/vda")
     assert found[1] == ("40", "7:1", Path("/mnt/my disk"), "ext4", "/dev/loop1")
 
 
 def test_a_folder_is_in_the_mount_that_is_nearest() -> None:
-    found = blocks.mount_of(Path("/proc/self"))
+    found = mounts.mount_of(Path("/proc/self"))
     assert found is not None
     assert (found.kind, found.where) == ("proc", Path("/proc"))
 
@@ -312,8 +313,8 @@ class Cgroups:
         own.write_text("0::/mine/inner\n")
         (folder / "mine").mkdir()
         monkeypatch.setattr(limits, "_OWN_GROUPS", own)
-        mount = blocks.Mount("1", "0:30", folder, kind, "cgroup")
-        monkeypatch.setattr(blocks, "mounts", lambda: [mount])
+        mount = mounts.Mount("1", "0:30", folder, kind, "cgroup")
+        monkeypatch.setattr(limits, "mounts", lambda: [mount])
         monkeypatch.setattr(Device, "number", "7:9")
 
     def limit(self) -> bool:
@@ -452,7 +453,7 @@ def all_settings() -> dict[str, dict[str, str]]:
 
 
 def mounted(path: Path) -> bool:
-    return any(mount.where == path for mount in blocks.mounts())
+    return any(mount.where == path for mount in mounts.mounts())
 
 
 def assert_nothing_is_left(folder: Path, journals: Path) -> None:
@@ -497,7 +498,7 @@ def test_each_file_system_is_made_and_mounted(
     size = ("--size-mib", str(kind.bytes_min >> 20))
     attended = attend("none", "--on", str(tmp_path), *size, "--file-system", kind.name)
     attended.wait_until_ready()
-    own = next(mount for mount in blocks.mounts() if mount.where == attended.mount)
+    own = next(mount for mount in mounts.mounts() if mount.where == attended.mount)
     assert own.kind == kind.name
     assert attended.facts["file_system"] == f"{kind.name}, new"
     # Btrfs has a device number of its own.

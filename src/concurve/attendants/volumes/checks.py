@@ -14,6 +14,7 @@ from concurve.attendants.volumes.file_systems import LABEL, FileSystem
 from concurve.attendants.volumes.options import VolumeOptions
 from concurve.attendants.volumes.steps import call
 from concurve.errors import HostError
+from concurve.host.mounts import mounts
 
 #: Space that must stay free in the file system of the loop device's file, for the machine itself.
 _SPARE_BYTES = 256 << 20
@@ -86,7 +87,7 @@ def _kind(path: Path) -> str:
 
 
 def _check_mount(mount: Path) -> None:
-    if any(other.where == mount for other in blocks.mounts()):
+    if any(other.where == mount for other in mounts()):
         raise AttendantError(f"--mount {mount}: something is mounted there: name another folder")
     if mount.exists() and (not mount.is_dir() or any(mount.iterdir())):
         raise AttendantError(f"--mount {mount} is no empty folder: name another one")

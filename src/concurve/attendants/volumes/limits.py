@@ -13,11 +13,11 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from concurve.attendants.volumes import blocks
 from concurve.attendants.volumes.blocks import Device
 from concurve.attendants.volumes.journal import Journal
 from concurve.attendants.volumes.options import VolumeOptions
 from concurve.attendants.volumes.steps import Write
+from concurve.host.mounts import mounts
 
 _OWN_GROUPS = Path("/proc/self/cgroup")
 
@@ -28,7 +28,7 @@ def limit(device: Device, options: VolumeOptions, journal: Journal) -> bool:
     wanted = {direction: bytes_ for direction, bytes_ in limits.items() if bytes_}
     if not wanted:
         return False
-    for mount in blocks.mounts():
+    for mount in mounts():
         if mount.kind == "cgroup" and _is_limited_by_files(device, mount.where, wanted, journal):
             return True
         if mount.kind == "cgroup2" and _is_limited_by_group(device, mount.where, wanted, journal):

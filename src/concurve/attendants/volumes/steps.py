@@ -17,6 +17,7 @@ import msgspec
 from concurve.attendants.attendant import AttendantError
 from concurve.attendants.volumes import blocks
 from concurve.attendants.volumes.blocks import Device
+from concurve.host.mounts import mounts
 
 #: Says to people what a step waits for.
 Tell = Callable[[str], None]
@@ -70,7 +71,7 @@ class Unmount(msgspec.Struct, frozen=True, tag="unmount"):
         # The kernel names mount points without symbolic links.
         where = Path(self.path).resolve()
         waiting = _Waiting(tell)
-        while any(mount.where == where for mount in blocks.mounts()):
+        while any(mount.where == where for mount in mounts()):
             said = call("umount", str(where), check=False)
             if said:
                 waiting.wait(f"to unmount {where}", said, lambda: blocks.users_below(where))
