@@ -449,6 +449,20 @@ def test_options_that_stand_after_the_dashes_are_told(lab: Lab) -> None:
     assert "passed to the program" not in lab.run(*line, "--size", "3").stderr
 
 
+def test_options_behind_a_command_without_dashes_are_refused(lab: Lab) -> None:
+    """A dry run would measure."""
+    done = lab.run("sweep", "-P", "n", "1,2", "touch", "ran-{n}", "--dry-run")
+    assert done.returncode == 2 and "--dry-run stands behind the command" in done.stderr
+    assert not list(lab.folder.glob("ran-*"))
+
+
+def test_one_name_for_two_formats_is_refused(lab: Lab) -> None:
+    exports = ("--export-json", "out", "--export-html", "./out")
+    done = lab.run("sweep", "-P", "n", "1,2", *exports, "--", "touch", "ran-{n}")
+    assert done.returncode == 2 and "is asked for in two formats" in done.stderr
+    assert not list(lab.folder.glob("ran-*"))
+
+
 UNAWAITED = """
 [study]
 name = "s"

@@ -704,6 +704,13 @@ def test_cpu_time_that_grows_is_coherency() -> None:
     assert said.cause == "coherency" and "4.0 × the CPU time" in said.words
 
 
+def test_a_lone_thread_shares_no_data() -> None:
+    """As a slower version of a program: nobody is there to share with."""
+    said = cause_of(of([thread(0.99, 0.01, switches=5)], 500), ALONE)
+    assert said.cause == "none" and "more work, or slower code" in said.words
+    assert "share" not in said.words.replace("shares no data", "")
+
+
 def test_a_lock_that_spins_is_a_lock() -> None:
     spinning = of([thread(0.8, futex=0.2)] * 2, 800, words=[(40, 2)])
     said = cause_of(spinning, ALONE)

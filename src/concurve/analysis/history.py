@@ -161,8 +161,9 @@ def _verdict(ratio: Estimate | None, info: IndicatorInfo) -> Step:
 def _comparing_nothing(runs: Sequence[Findings], info: IndicatorInfo) -> Iterator[str]:
     """A warning that runs recommend no setting by the figure, and why the newest of them does
     not."""
-    why = [run.withheld.figures for run in runs if info.name in run.withheld.indicators]
-    if any(why):
+    held = [run.withheld for run in runs if info.name in run.withheld.indicators]
+    why = [found.figures for found in held if found.figures]
+    if why:
         label = info.label or info.name
         yield (
             f"{label} may tell nothing of {words.count(len(why), 'run')}: {why[-1]}; the figure "
