@@ -10,6 +10,7 @@ import msgspec
 
 from concurve import words
 from concurve.analysis.comparison.sides import studies as differing_studies
+from concurve.analysis.ranked import ranked_of
 from concurve.errors import ComparisonError
 from concurve.estimate import Estimate
 from concurve.findings.history import CellHistory, History, HistoryPoint, Step
@@ -65,13 +66,10 @@ def history_of(
 
 
 def _ranked(runs: Sequence[Findings]) -> str:
-    """The figure by which the runs compare their settings: the primary one of the newest, unless a
-    run has recognised that it compares nothing, and goes by another one, which all have that have
-    figures."""
-    primary = runs[-1].primary
-    with_figures = [run for run in runs if any(cell.indicators for cell in run.cells)]
-    found = (run.ranked for run in reversed(runs) if run.ranked != run.primary == primary)
-    return next((name for name in found if all(_has(run, name) for run in with_figures)), primary)
+    """The figure by which the runs compare their settings, the newest first; those without figures
+    tell nothing."""
+    with_figures = [run for run in reversed(runs) if any(cell.indicators for cell in run.cells)]
+    return ranked_of(with_figures or runs[-1:], _has)
 
 
 def _has(run: Findings, name: str) -> bool:

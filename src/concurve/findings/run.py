@@ -259,6 +259,10 @@ class TrialFindings(Findings, frozen=True, kw_only=True):
         """What the figures of a run say, with those of each trial."""
         return cls(**_fields(findings, Findings), dots=dots)
 
+    def has_measured(self, name: str) -> bool:
+        """Has a trial this indicator? One that is derived has none."""
+        return any(name in dot.values for dot in self.dots)
+
     def columns(self, name: str) -> dict[int, list[float]]:
         """Values of an indicator in the trials that are its figure, by cell, in their order."""
         columns: dict[int, list[float]] = {}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from concurve.analysis.ranked import ranked_of
 from concurve.definition.campaign import Answer
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings
@@ -87,7 +88,7 @@ class _Group(NamedTuple):
 def compared(run: TrialFindings, asked: Answer) -> Compared | None:
     """The comparison that is asked for; ``None`` where no setting has two levels with values,
     unless that is because loads failed or cells were skipped: this is an answer, too."""
-    name = asked.by or _ranked(run)
+    name = asked.by or ranked_of([run], TrialFindings.has_measured)
     groups = _groups(run, asked, name)
     several = {key: it.candidates for key, it in groups.items() if len(it.candidates) > 1}
     reasons = {why for group in groups.values() for why in group.left_out.values()}
@@ -122,11 +123,6 @@ def compared(run: TrialFindings, asked: Answer) -> Compared | None:
         tuple(where.values()),
         _left_out(groups, where),
     )
-
-
-def _ranked(run: TrialFindings) -> str:
-    """The figure by which the run itself compares its settings, if it was measured."""
-    return run.ranked if any(run.ranked in dot.values for dot in run.dots) else run.primary
 
 
 def _groups(run: TrialFindings, asked: Answer, name: str) -> dict[_Key, _Group]:

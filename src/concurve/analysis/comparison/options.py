@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from concurve.analysis.comparison.sides import Side
+from concurve.analysis.ranked import ranked_of
 from concurve.errors import ComparisonError
 from concurve.findings.run import TrialFindings
 from concurve.stats.comparison import EFFECT
@@ -53,16 +54,9 @@ def indicators_of(sides: tuple[Side, Side], options: Options) -> tuple[Indicator
 
 
 def _ranked(sides: tuple[Side, Side]) -> str:
-    """The primary indicator, unless a run has recognised that it compares nothing, and goes by
-    another one, which all of them have."""
+    """The figure by which the runs compare their settings, those of the new side first."""
     runs = [run for side in reversed(sides) for run in side.sessions]
-    found = (run.ranked for run in runs if run.ranked != run.primary)
-    everywhere = (name for name in found if all(_is_measured(run, name) for run in runs))
-    return next(everywhere, runs[0].primary)
-
-
-def _is_measured(run: TrialFindings, name: str) -> bool:
-    return any(name in dot.values for dot in run.dots)
+    return ranked_of(runs, TrialFindings.has_measured)
 
 
 def compares_nothing(sides: tuple[Side, Side], infos: Sequence[IndicatorInfo]) -> Iterator[str]:
