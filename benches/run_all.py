@@ -12,6 +12,7 @@ import argparse
 import sys
 
 import aa
+import by_hand
 import causes
 import confirm
 import demo
@@ -54,6 +55,7 @@ SUBJECTS: dict[str, Bench] = {
     "postgres": postgres.figures,  # the load generator beside pgbench
     "engines": engines.figures,  # the record engine beside SQLite and LMDB
     "probing": probing.figures,  # what it costs to watch 1 … 512 busy threads
+    "by-hand": by_hand.figures,  # programs that switch often, by hand and under the runner
     "page": report_page.figures,  # how soon the page of a long run is painted
     "web": web_pages.figures,  # how soon the pages of concurve web are painted
     "window": web_window.figures,  # how soon a picture is shown, and what showing it adds

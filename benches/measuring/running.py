@@ -101,12 +101,27 @@ def trial(argv: Sequence[str], sampling: Sampling | None = None) -> TrialRecord:
     Raises:
         SystemExit: the trial failed.
     """
+    role = RoleSpec(name="target", argv=tuple(argv))
+    return _run(TrialSpec(trial="bench", roles=(role,), sampling=sampling or Sampling()))
+
+
+def trial_of(*roles: RoleSpec) -> TrialRecord:
+    """The record of one trial of these roles, straight from the runner.
+
+    Raises:
+        SystemExit: the trial failed.
+    """
+    return _run(TrialSpec(trial="bench", roles=roles))
+
+
+def _run(spec: TrialSpec) -> TrialRecord:
     done = subprocess.run(
-        [native.runner()], input=spec_of(argv, sampling), capture_output=True, check=True
+        [native.runner()], input=encode_spec(spec), capture_output=True, check=True
     )
     record = decode_record(done.stdout)
     if record.outcome.kind != "ok":
-        raise SystemExit(f"trial of {shlex.join(argv)}: {record.outcome.message}")
+        commands = "; ".join(shlex.join(role.argv) for role in spec.roles)
+        raise SystemExit(f"trial of {commands}: {record.outcome.message}")
     return record
 
 

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::mem::size_of;
+use std::sync::OnceLock;
 
 use crate::task::{self, Policy};
 use crate::{ProbeError, Result};
@@ -117,9 +118,20 @@ pub fn set_policy(tid: u32, policy: Policy) -> Result<()> {
     Ok(())
 }
 
+/// The timer slack that the runner had before it ran in real time, where the kernel has none. Children inherit that, not
+/// this: their timers would be exact, which costs who sleeps often.
+static TIMER_SLACK_NS: OnceLock<libc::c_ulong> = OnceLock::new();
+
+/// The timer slack that children need, if it is not the one that they inherit.
+pub fn timer_slack_of_children() -> Option<libc::c_ulong> {
+    TIMER_SLACK_NS.get().copied()
+}
+
 /// Gives the calling thread this real-time priority, so that it runs before all ordinary tasks. Its
-/// children do not inherit the priority.
+/// children do not inherit the priority; see [`timer_slack_of_children`].
 pub fn raise_priority(priority: u32) -> Result<()> {
+    // SAFETY: no pointers.
+    let slack_ns = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
     let parameters = libc::sched_param {
         sched_priority: priority as libc::c_int,
     };
@@ -128,6 +140,9 @@ pub fn raise_priority(priority: u32) -> Result<()> {
     let result = unsafe { libc::sched_setscheduler(0, policy, &parameters) };
     if result < 0 {
         return Err(ProbeError::last("run in real time"));
+    }
+    if let Some(slack_ns) = libc::c_ulong::try_from(slack_ns).ok().filter(|it| *it > 0) {
+        let _ = TIMER_SLACK_NS.set(slack_ns);
     }
     Ok(())
 }

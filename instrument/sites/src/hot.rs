@@ -54,9 +54,9 @@ pub struct Hot {
     /// By thread, and by its places in files.
     by_thread: HashMap<(u32, usize, u64), u64>,
     stacks: Stacks,
-    samples: u64,
     unknown: u64,
     lost: u64,
+    halved: u32,
 }
 
 #[derive(Debug, Default)]
@@ -81,7 +81,8 @@ struct SeenFile {
     /// None if it cannot be read, or is no file (`[vdso]`).
     mapped: Option<MappedFile>,
     is_spinning: bool,
-    total: Count,
+    /// Samples at places that are not counted apart.
+    unlisted: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -121,6 +122,8 @@ pub struct HotPlaces {
     pub unknown: u64,
     /// Records that were dropped because they came too fast.
     pub lost: u64,
+    /// How often samples were halved ([`Hot::halve`]).
+    pub halved: u32,
     /// Most samples first.
     pub files: Vec<HotFile>,
     pub functions: Vec<HotFunction>,
@@ -158,16 +161,36 @@ pub struct HotFunction {
 }
 
 impl Hot {
-    /// Counts what the kernel recorded. Mappings come first: those of another CPU may be older than the samples
-    /// that stand before them.
-    pub fn add(&mut self, sampled: Sampled) {
+    /// Counts what the kernel recorded: what was mapped, and then the samples, which may be younger.
+    pub fn add(&mut self, texts: Vec<TextMapping>, sampled: Sampled) {
         self.lost += sampled.lost;
-        for mapping in sampled.mappings {
+        for mapping in texts {
             self.map(mapping);
         }
         for place in sampled.places {
             self.count(place);
         }
+    }
+
+    /// Leaves each sample out with a probability of one half, so that samples of half of the time may follow: all of
+    /// the time keeps the same weight. `kept` draws how many of a number stay.
+    pub fn halve(&mut self, mut kept: impl FnMut(u64) -> u64) {
+        self.halved += 1;
+        self.unknown = kept(self.unknown);
+        for file in &mut self.files {
+            file.unlisted = kept(file.unlisted);
+        }
+        self.counts.retain(|_, count| {
+            let others = kept(count.samples - count.first);
+            count.first = kept(count.first);
+            count.samples = count.first + others;
+            count.samples > 0
+        });
+        self.by_thread.retain(|_, samples| {
+            *samples = kept(*samples);
+            *samples > 0
+        });
+        self.stacks.kept.retain(|_| kept(1) > 0);
     }
 
     /// A process was forked: it has the program text of its parent. What it has mapped itself may be known before.
@@ -177,7 +200,20 @@ impl Hot {
 
     /// Whether nothing was sampled.
     pub fn is_empty(&self) -> bool {
-        self.samples == 0 && self.lost == 0
+        self.samples() == 0 && self.lost == 0
+    }
+
+    fn samples(&self) -> u64 {
+        self.unknown + self.totals().iter().sum::<u64>()
+    }
+
+    /// The samples in each file.
+    fn totals(&self) -> Vec<u64> {
+        let mut totals: Vec<u64> = self.files.iter().map(|file| file.unlisted).collect();
+        for ((file, _), count) in &self.counts {
+            totals[*file] += count.samples;
+        }
+        totals
     }
 
     fn process(&mut self, pid: u32) -> &mut Process {
@@ -240,14 +276,13 @@ impl Hot {
             mapped: MappedFile::find(&path, Path::new(&root)),
             is_spinning: names::is_spinning_file(&path),
             path: path.clone(),
-            total: Count::default(),
+            unlisted: 0,
         });
         self.by_path.insert(path, self.files.len() - 1);
         Some(self.files.len() - 1)
     }
 
     fn count(&mut self, place: Place) {
-        self.samples += 1;
         let found = self.text(place.pid, place.address);
         let Some((start, text, file)) = found.and_then(|(at, it)| Some((at, it, it.file?))) else {
             self.unknown += 1;
@@ -259,10 +294,11 @@ impl Hot {
             first: u64::from(place.pid == place.tid),
         };
         let seen = &mut self.files[file];
-        seen.total.add(one);
         let is_full = self.counts.len() >= PLACES_MAX;
         if !is_full || self.counts.contains_key(&(file, offset)) {
             self.counts.entry((file, offset)).or_default().add(one);
+        } else {
+            seen.unlisted += 1;
         }
         let thread = (place.tid, file, offset);
         if self.by_thread.len() < PLACES_MAX || self.by_thread.contains_key(&thread) {
@@ -331,9 +367,9 @@ type Counts = HashMap<(Option<String>, usize), (Count, u64)>;
 impl Resolver {
     /// The files and functions of samples. Programs are read for it.
     pub fn hot(&mut self, hot: &Hot) -> HotPlaces {
-        let mut files: Vec<&SeenFile> = hot.files.iter().collect();
-        files.retain(|it| it.total.samples > 0);
-        files.sort_by_key(|it| (Reverse(it.total.samples), it.path.clone()));
+        let mut files: Vec<(&SeenFile, u64)> = hot.files.iter().zip(hot.totals()).collect();
+        files.retain(|(_, samples)| *samples > 0);
+        files.sort_by_key(|(file, samples)| (Reverse(*samples), file.path.clone()));
         let waiting = waiting(hot);
         let mut functions: Vec<_> = self
             .functions(hot, &waiting)
@@ -351,14 +387,15 @@ impl Resolver {
             (b.samples, name(a)).cmp(&(a.samples, name(b)))
         });
         HotPlaces {
-            samples: hot.samples,
+            samples: hot.samples(),
             unknown: hot.unknown,
             lost: hot.lost,
+            halved: hot.halved,
             files: files
                 .into_iter()
-                .map(|it| HotFile {
-                    name: base_name(&it.path),
-                    samples: it.total.samples,
+                .map(|(file, samples)| HotFile {
+                    name: base_name(&file.path),
+                    samples,
                 })
                 .collect(),
             functions,
@@ -367,6 +404,7 @@ impl Resolver {
     }
 
     fn functions(&mut self, hot: &Hot, waiting: &HashSet<(usize, u64)>) -> Counts {
+        let samples = hot.samples();
         let mut places: Vec<Vec<u64>> = vec![Vec::new(); hot.files.len()];
         for (file, offset) in hot.counts.keys() {
             places[*file].push(*offset);
@@ -374,10 +412,11 @@ impl Resolver {
         let names: Vec<HashMap<u64, String>> = hot
             .files
             .iter()
+            .zip(hot.totals())
             .zip(places)
-            .map(|(file, offsets)| {
-                let is_large = file.total.samples * NAMED_FILE_PART >= hot.samples;
-                let is_named = hot.samples >= NAMED_SAMPLES_MIN && is_large;
+            .map(|((file, of_file), offsets)| {
+                let is_large = of_file * NAMED_FILE_PART >= samples;
+                let is_named = samples >= NAMED_SAMPLES_MIN && is_large;
                 let mapped = file.mapped.as_ref().filter(|_| is_named);
                 let path = mapped.and_then(MappedFile::path);
                 path.map_or_else(HashMap::new, |path| symbols::functions_at(path, &offsets))
@@ -402,7 +441,7 @@ impl Resolver {
 /// samples come first.
 fn waiting(hot: &Hot) -> HashSet<(usize, u64)> {
     let mut found = HashSet::new();
-    if hot.samples < NAMED_SAMPLES_MIN || !cfg!(target_arch = "x86_64") {
+    if hot.samples() < NAMED_SAMPLES_MIN || !cfg!(target_arch = "x86_64") {
         return found;
     }
     let mut places: Vec<_> = hot.counts.iter().collect();
@@ -453,7 +492,7 @@ fn threads(hot: &Hot, waiting: &HashSet<(usize, u64)>) -> Vec<HotThread> {
 /// name, in most of the stacks.
 fn called(hot: &Hot, files: &Files) -> HashMap<(usize, u64), String> {
     let mut seen: HashMap<(usize, u64), BTreeMap<String, u64>> = HashMap::new();
-    if hot.samples < NAMED_SAMPLES_MIN {
+    if hot.samples() < NAMED_SAMPLES_MIN {
         return HashMap::new();
     }
     for (_, stack) in &hot.stacks.kept {
@@ -527,12 +566,8 @@ mod tests {
         }
     }
 
-    fn sampled(mappings: Vec<TextMapping>, places: Vec<Place>) -> Sampled {
-        Sampled {
-            mappings,
-            places,
-            lost: 0,
-        }
+    fn add(hot: &mut Hot, texts: Vec<TextMapping>, places: Vec<Place>) {
+        hot.add(texts, Sampled { places, lost: 0 });
     }
 
     fn files(hot: &Hot) -> Vec<(String, u64)> {
@@ -553,13 +588,13 @@ mod tests {
             mapping(7, 0x5000, 0x1000, "//anon"),
         ];
         let at = [0x1000, 0x1fff, 0x2000, 0x3001, 0x5001, 0xfff];
-        hot.add(sampled(maps, at.map(|at| place(7, 8, at)).to_vec()));
+        add(&mut hot, maps, at.map(|at| place(7, 8, at)).to_vec());
         let found = files(&hot);
         assert_eq!(found, [("program".into(), 2), ("lib.so".into(), 1)]);
-        assert_eq!((hot.samples, hot.unknown), (6, 3));
+        assert_eq!((hot.samples(), hot.unknown), (6, 3));
         // Another library takes the place of both.
         let over = vec![mapping(7, 0x0, 0x10000, "/none/other.so")];
-        hot.add(sampled(over, vec![place(7, 7, 0x3001)]));
+        add(&mut hot, over, vec![place(7, 7, 0x3001)]);
         assert_eq!(
             files(&hot)[1..],
             [("lib.so".into(), 1), ("other.so".into(), 1)]
@@ -579,7 +614,7 @@ mod tests {
             mapping(7, u64::MAX, 2, "/none/beyond"),
         ];
         let at = [0x1fff, 0x2000, 0x2fff, 0x3000];
-        hot.add(sampled(maps, at.map(|at| place(7, 8, at)).to_vec()));
+        add(&mut hot, maps, at.map(|at| place(7, 8, at)).to_vec());
         let mut places: Vec<u64> = hot.counts.keys().map(|it| it.1).collect();
         places.sort_unstable();
         assert_eq!((places, hot.unknown), (vec![0x1fff, 0x3000], 2));
@@ -588,23 +623,25 @@ mod tests {
     #[test]
     fn a_forked_process_has_the_text_of_its_parent_until_it_maps_its_own() {
         let mut hot = Hot::default();
-        hot.add(sampled(
+        add(
+            &mut hot,
             vec![mapping(7, 0x1000, 0x1000, "/none/shell")],
             vec![],
-        ));
+        );
         hot.forked(7, 8);
         hot.forked(8, 9);
-        hot.add(sampled(vec![], vec![place(9, 9, 0x1001)]));
+        add(&mut hot, vec![], vec![place(9, 9, 0x1001)]);
         let own = vec![mapping(9, 0x1000, 0x1000, "/none/tool")];
-        hot.add(sampled(
+        add(
+            &mut hot,
             own,
             vec![place(9, 9, 0x1001), place(10, 10, 0x1001)],
-        ));
+        );
         assert_eq!(files(&hot), [("shell".into(), 1), ("tool".into(), 1)]);
         assert_eq!(hot.unknown, 1);
         // The birth of a process may be read after what it has mapped.
         hot.forked(8, 9);
-        hot.add(sampled(vec![], vec![place(9, 9, 0x1001)]));
+        add(&mut hot, vec![], vec![place(9, 9, 0x1001)]);
         assert_eq!(files(&hot)[0], ("tool".into(), 2));
     }
 
@@ -612,24 +649,25 @@ mod tests {
     fn what_is_remembered_is_bounded() {
         let mut hot = Hot::default();
         for pid in 1..2000 {
-            hot.add(sampled(
+            add(
+                &mut hot,
                 vec![mapping(pid, 0x1000, 0x1000, "/none/p")],
                 vec![],
-            ));
+            );
         }
         assert_eq!(
             (hot.processes.len(), hot.order.len()),
             (PROCESSES_MAX, PROCESSES_MAX)
         );
         let whole = mapping(1, 0, 1 << 40, "/none/libgomp.so.1");
-        hot.add(sampled(vec![whole], vec![]));
+        add(&mut hot, vec![whole], vec![]);
         for at in 0..100_000 {
             let stack = vec![0; 8];
             let place = Place {
                 stack,
                 ..place(1, 1, at)
             };
-            hot.add(sampled(vec![], vec![place]));
+            add(&mut hot, vec![], vec![place]);
         }
         assert_eq!(hot.counts.len(), PLACES_MAX);
         assert!(hot.stacks.kept.len() <= STACKS_MAX && hot.stacks.kept.len() > STACKS_MAX / 4);
@@ -639,6 +677,26 @@ mod tests {
     #[inline(never)]
     fn spins_here() -> usize {
         spins_here as *const () as usize
+    }
+
+    #[test]
+    fn halved_samples_are_as_if_half_of_the_time_had_been_sampled() {
+        let mut hot = Hot::default();
+        let maps = vec![mapping(7, 0x1000, 0x1000, "/none/program")];
+        let at = [0x1000, 0x1000, 0x1000, 0x1010, 0x1010, 0x9000, 0x9000];
+        add(&mut hot, maps, at.map(|at| place(7, 7, at)).to_vec());
+        // Of an odd number the greater half.
+        hot.halve(|samples| samples.div_ceil(2));
+        let found = Resolver::default().hot(&hot);
+        assert_eq!((found.samples, found.unknown, found.halved), (4, 1, 1));
+        assert_eq!(files(&hot), [("program".into(), 3)]);
+        assert_eq!(
+            (found.functions[0].samples, found.functions[0].first),
+            (3, 3)
+        );
+        hot.halve(|_| 0);
+        assert!(hot.is_empty());
+        assert_eq!(files(&hot), []);
     }
 
     #[test]
@@ -655,12 +713,12 @@ mod tests {
             path: Path::new(&*own.path).into(),
         };
         let mut hot = Hot::default();
-        hot.add(sampled(vec![mapped], vec![]));
+        add(&mut hot, vec![mapped], vec![]);
         let at = place(pid, 1, spins_here() as u64);
-        hot.add(sampled(vec![], vec![at.clone(); 9]));
+        add(&mut hot, vec![], vec![at.clone(); 9]);
         let found = Resolver::default().hot(&hot);
         assert_eq!(found.functions[0].function, None);
-        hot.add(sampled(vec![], vec![at]));
+        add(&mut hot, vec![], vec![at]);
         let found = Resolver::default().hot(&hot);
         let name = found.functions[0].function.as_deref().unwrap();
         assert!(name.ends_with("::spins_here"), "{name}");
@@ -680,10 +738,10 @@ mod tests {
             ..mapping(7, 0x1000, 0x1000, "")
         };
         let mut hot = Hot::default();
-        hot.add(sampled(vec![text], vec![place(7, 8, 0x1006); 20]));
+        add(&mut hot, vec![text], vec![place(7, 8, 0x1006); 20]);
         assert_eq!(Resolver::default().hot(&hot).threads, []);
-        hot.add(sampled(vec![], vec![place(7, 9, 0x1002); 12]));
-        hot.add(sampled(vec![], vec![place(7, 9, 0x1006); 3]));
+        add(&mut hot, vec![], vec![place(7, 9, 0x1002); 12]);
+        add(&mut hot, vec![], vec![place(7, 9, 0x1006); 3]);
         let found = Resolver::default().hot(&hot);
         let threads: Vec<_> = found
             .threads

@@ -233,7 +233,7 @@ mod tests {
         let deaths = deaths.iter().map(|at_ns| life(*at_ns, LifeEvent::Death));
         Lives {
             lives: births.chain(deaths).collect(),
-            lost: 0,
+            ..Lives::default()
         }
     }
 

@@ -14,6 +14,7 @@ mod event_loop;
 mod events;
 mod frequency;
 mod host;
+mod hot_pace;
 mod intervals;
 mod launch;
 mod ledger;

@@ -11,6 +11,7 @@ use concurve_wire::spec::Sampling;
 use crate::census::BirthWatch;
 use crate::convert;
 use crate::frequency::FrequencyWatch;
+use crate::hot_pace::HotPace;
 use crate::ledger::{Ledger, Seen};
 use crate::orphans;
 use crate::quota::QuotaWatch;
@@ -48,6 +49,7 @@ pub struct Sampler {
     pub timeline: Timeline,
     pub following: Following,
     pub quotas: Vec<QuotaWatch>,
+    pub hot_paces: Vec<HotPace>,
     pub frequency: FrequencyWatch,
     running: bool,
 }
@@ -122,6 +124,9 @@ impl Sampler {
             timeline: Timeline::default(),
             following: Following::new(limits.thread_timelines),
             frequency: FrequencyWatch::default(),
+            hot_paces: std::iter::repeat_with(HotPace::default)
+                .take(roles)
+                .collect(),
             quotas: std::iter::repeat_with(QuotaWatch::default)
                 .take(roles)
                 .collect(),
@@ -309,6 +314,7 @@ impl Sampler {
             self.following.begins(role, tid);
         }
         self.following.ran(role, tid, thread.last, schedstat);
+        self.hot_paces[role].ran(thread.last, schedstat);
         thread.last = schedstat;
         let mut seen = match ledger.roles[role].living.remove(&tid) {
             Some(seen) => seen,

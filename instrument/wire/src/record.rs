@@ -263,6 +263,10 @@ pub struct HotRecord {
     pub unknown: u64,
     /// Records that the kernel dropped because they came too fast.
     pub lost: u64,
+    /// The samples are of one part of 2^`halved` of the time: where threads switch often, the clock of the samples
+    /// would slow them.
+    #[serde(skip_serializing_if = "is_none_halved")]
+    pub halved: u32,
     /// Most samples first; bounded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<HotFileRecord>,
@@ -306,6 +310,10 @@ pub struct HotFunctionRecord {
     /// Those in loops in which a thread does nothing but wait for others, by their code.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting: u64,
+}
+
+fn is_none_halved(halved: &u32) -> bool {
+    *halved == 0
 }
 
 fn is_zero(number: &u64) -> bool {

@@ -369,6 +369,13 @@ class HotRecord(_Record, frozen=True):
     lost: Annotated[
         Count, about("Records that the kernel dropped because they came too fast."), ALWAYS
     ] = 0
+    halved: Annotated[
+        Count,
+        about(
+            "The samples are of one part in 2 to the power of it of the time: where threads switch "
+            "often, the clock of the samples would slow them."
+        ),
+    ] = 0
     files: Annotated[tuple[HotFile, ...], about("Most samples first.", maxItems=8)] = ()
     listed: Annotated[
         tuple[HotFunction, ...],

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::fs::File;
-use std::os::fd::FromRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 
 use crate::{ProbeError, Result};
 
@@ -85,6 +85,8 @@ pub const FLAG_MMAP2: u64 = 1 << 23;
 pub const FLAG_USE_CLOCKID: u64 = 1 << 25;
 
 const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
+const PERF_EVENT_IOC_ENABLE: libc::Ioctl = 0x2400;
+const PERF_EVENT_IOC_DISABLE: libc::Ioctl = 0x2401;
 
 /// Opens an event on one CPU (−1: on any) for a process and all that it starts, from
 /// its next exec on.
@@ -118,6 +120,19 @@ pub fn open(pid: u32, cpu: i32, event: Event) -> Result<File> {
     }
     // SAFETY: a descriptor that the kernel has just made, owned from here on.
     Ok(unsafe { File::from_raw_fd(descriptor as i32) })
+}
+
+/// Lets an event count, or not, in all threads that have inherited it.
+pub fn enable(event: &File, is_enabled: bool) -> Result<()> {
+    let request = match is_enabled {
+        true => PERF_EVENT_IOC_ENABLE,
+        false => PERF_EVENT_IOC_DISABLE,
+    };
+    // SAFETY: an open descriptor, and a request without an argument.
+    match unsafe { libc::ioctl(event.as_raw_fd(), request, 0) } {
+        0 => Ok(()),
+        _ => Err(ProbeError::last("pause or resume a perf event")),
+    }
 }
 
 fn refusal(error: ProbeError) -> ProbeError {

@@ -1,15 +1,19 @@
-//! Births and deaths of all threads of a tree, each with its time.
+//! Births and deaths of all threads of a tree, each with its time, and what its processes map as program text.
 
 use std::fs::File;
 
 use super::event::{self, Event};
-use super::ring::{RECORD_BYTES, Ring, u32_at, u64_at};
+use super::ring::{Ring, u32_at, u64_at};
+use super::texts::TextMapping;
 use crate::Result;
 
 const PERF_RECORD_LOST: u32 = 2;
 const PERF_RECORD_EXIT: u32 = 4;
 const PERF_RECORD_FORK: u32 = 7;
-/// Capacity for 8192 births and deaths between two readings, on each CPU: thousands of threads may
+const PERF_RECORD_MMAP2: u32 = 10;
+/// Length of the record of a birth or a death.
+const LIFE_BYTES: usize = 32;
+/// Capacity for 8192 births and deaths, or some 2500 mappings, between two readings, on each CPU: thousands of threads may
 /// be killed at once while the runner waits for a CPU. With the counters' rings this is within the
 /// 516 KiB a CPU that any user may lock; a second role gets what is left.
 const RING_PAGES: usize = 64;
@@ -40,15 +44,16 @@ impl Life {
     }
 }
 
-/// Births and deaths since the last reading, in the order of time on each CPU.
+/// What was recorded since the last reading, in the order of time on each CPU.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Lives {
     pub lives: Vec<Life>,
+    pub texts: Vec<TextMapping>,
     /// How many more were dropped because the ring was full.
     pub lost: u64,
 }
 
-/// The births and deaths of a process tree.
+/// The births, deaths and program texts of a process tree.
 ///
 /// Its descriptors must not be polled: every death of a thread would wake the poller, whether there
 /// is anything to read or not.
@@ -68,26 +73,38 @@ impl TreeLives {
         })
     }
 
-    /// Reads the new births and deaths.
+    /// Reads what is new.
     pub fn take(&mut self) -> Lives {
         let mut taken = Lives::default();
         for ring in &mut self.rings {
-            ring.take(|kind, record| match kind {
-                PERF_RECORD_FORK => taken.lives.push(parse(record, LifeEvent::Birth)),
-                PERF_RECORD_EXIT => taken.lives.push(parse(record, LifeEvent::Death)),
-                // Header, identity of the event, number.
-                PERF_RECORD_LOST => taken.lost += u64_at(record, 16),
-                _ => {}
-            });
+            ring.take_whole(|kind, record| taken.add(kind, record));
         }
         taken
+    }
+}
+
+impl Lives {
+    /// Adds a record; one that is too short for its kind is left out.
+    fn add(&mut self, kind: u32, record: &[u8]) {
+        match kind {
+            PERF_RECORD_FORK => self.lives.extend(parse(record, LifeEvent::Birth)),
+            PERF_RECORD_EXIT => self.lives.extend(parse(record, LifeEvent::Death)),
+            PERF_RECORD_MMAP2 => self.texts.extend(TextMapping::parse(record)),
+            // Header, identity of the event, number.
+            PERF_RECORD_LOST if record.len() >= 24 => self.lost += u64_at(record, 16),
+            _ => {}
+        }
     }
 }
 
 pub(super) fn open(pid: u32, cpu: i32) -> Result<File> {
     let event = Event {
         config: event::DUMMY,
-        flags: event::FLAG_EXCLUDE_KERNEL | event::FLAG_TASK | event::FLAG_USE_CLOCKID,
+        flags: event::FLAG_EXCLUDE_KERNEL
+            | event::FLAG_TASK
+            | event::FLAG_MMAP
+            | event::FLAG_MMAP2
+            | event::FLAG_USE_CLOCKID,
         clock: libc::CLOCK_MONOTONIC,
         ..Event::default()
     };
@@ -95,14 +112,14 @@ pub(super) fn open(pid: u32, cpu: i32) -> Result<File> {
 }
 
 /// Header, process, its parent, thread, its parent, time.
-fn parse(record: &[u8; RECORD_BYTES], event: LifeEvent) -> Life {
-    Life {
+fn parse(record: &[u8], event: LifeEvent) -> Option<Life> {
+    (record.len() >= LIFE_BYTES).then(|| Life {
         at_ns: u64_at(record, 24),
         pid: u32_at(record, 8),
         parent: u32_at(record, 12),
         tid: u32_at(record, 16),
         event,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -111,14 +128,18 @@ mod tests {
 
     #[test]
     fn a_birth_of_a_thread_and_of_a_process() {
-        let mut bytes = [0; RECORD_BYTES];
+        let mut bytes = [0; LIFE_BYTES];
         bytes[0] = 7;
         bytes[6] = 32;
         for (at, number) in [(8, 500u32), (12, 500), (16, 501), (20, 500)] {
             bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
         }
         bytes[24..32].copy_from_slice(&77_000u64.to_le_bytes());
-        let life = parse(&bytes, LifeEvent::Birth);
+        let mut taken = Lives::default();
+        (0..LIFE_BYTES).for_each(|length| taken.add(7, &bytes[..length]));
+        assert_eq!(taken, Lives::default());
+        taken.add(7, &bytes);
+        let life = taken.lives[0];
         let expected = Life {
             at_ns: 77_000,
             pid: 500,

@@ -1,7 +1,7 @@
 //! The kernel's perf subsystem, over a whole process tree.
 //!
 //! Three events a CPU, inherited by every thread and child, each with a ring of its own: one counts
-//! ([`TreeCounter`]), another records births and deaths ([`TreeLives`]), and the third samples where in
+//! ([`TreeCounter`]), another records births, deaths and program texts ([`TreeLives`]), and the third samples where in
 //! their programs the threads run ([`TreeSamples`]). They are separate because a thread's counts may be
 //! written on another CPU than the ring's, and the kernel does not serialise two writers; the others are
 //! written on the ring's own CPU only, so none of them is torn.
@@ -14,11 +14,13 @@ mod lives;
 mod misses;
 mod ring;
 mod samples;
+mod texts;
 
 pub use counter::{Counts, ThreadRead, TreeCounter};
 pub use lives::{Life, LifeEvent, Lives, TreeLives};
 pub use misses::CacheMisses;
-pub use samples::{Place, Sampled, TextMapping, TreeSamples};
+pub use samples::{Place, Sampled, TreeSamples};
+pub use texts::TextMapping;
 
 use std::fs::File;
 

@@ -1,13 +1,9 @@
 //! Where in their programs the threads of a tree run: samples of the instruction pointer in user mode.
 //!
 //! A clock of the kernel that runs while a thread is on a CPU takes them, so any user may ask for it and no
-//! counter of the hardware is needed. Between them stand the records of what each process maps as program
-//! text: by an exec, and by libraries that are loaded later.
+//! counter of the hardware is needed. It is set anew whenever a thread gets a CPU, so it can be paused.
 
-use std::ffi::OsStr;
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 
 use super::event::{self, Event};
 use super::ring::{Ring, u32_at, u64_at};
@@ -15,10 +11,7 @@ use crate::Result;
 
 const PERF_RECORD_LOST: u32 = 2;
 const PERF_RECORD_SAMPLE: u32 = 9;
-const PERF_RECORD_MMAP2: u32 = 10;
-/// Where the path begins in the record of a mapping.
-const PATH_AT: usize = 72;
-/// Capacity for some 300 mappings between two readings, on each CPU.
+/// Capacity for some 100 samples between two readings, on each CPU.
 const RING_PAGES: usize = 8;
 /// CPU time between two samples of a thread: no multiple of what programs and the kernel do regularly.
 const PERIOD_NS: u64 = 5_003_000;
@@ -41,22 +34,9 @@ pub struct Place {
     pub stack: Vec<u8>,
 }
 
-/// A process has this program text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TextMapping {
-    pub pid: u32,
-    pub start: u64,
-    pub bytes: u64,
-    /// Where in the file it begins.
-    pub offset: u64,
-    /// As the process names the file; of memory without a file, a name such as `//anon` or `[vdso]`.
-    pub path: PathBuf,
-}
-
 /// What was recorded since the last reading.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Sampled {
-    pub mappings: Vec<TextMapping>,
     pub places: Vec<Place>,
     /// Records that were dropped because a ring was full.
     pub lost: u64,
@@ -68,8 +48,7 @@ pub struct Sampled {
 #[derive(Debug)]
 pub struct TreeSamples {
     rings: Vec<Ring>,
-    /// Kept open, since closing them ends the recording.
-    _events: Vec<File>,
+    events: Vec<File>,
 }
 
 impl TreeSamples {
@@ -80,8 +59,15 @@ impl TreeSamples {
         let rings = events.iter().map(|event| Ring::map(event, RING_PAGES));
         Ok(Self {
             rings: rings.collect::<Result<_>>()?,
-            _events: events,
+            events,
         })
+    }
+
+    /// Pauses the clock of the samples, or lets it go on where each thread of it stood. On all CPUs, and for all
+    /// threads; what is started meanwhile is paused, too.
+    pub fn pause(&self, is_paused: bool) -> Result<()> {
+        let switch = |event| event::enable(event, !is_paused);
+        self.events.iter().try_for_each(switch)
     }
 
     /// Reads what is new.
@@ -99,7 +85,6 @@ impl Sampled {
     fn add(&mut self, kind: u32, record: &[u8]) {
         match kind {
             PERF_RECORD_SAMPLE if record.len() >= SAMPLE_BYTES => self.places.push(place(record)),
-            PERF_RECORD_MMAP2 if record.len() > PATH_AT => self.mappings.push(mapping(record)),
             // Header, identity of the event, number.
             PERF_RECORD_LOST if record.len() >= 24 => self.lost += u64_at(record, 16),
             _ => {}
@@ -131,20 +116,6 @@ fn stack(rest: &[u8]) -> Option<(u64, &[u8])> {
     Some((u64_at(rest, 8), &bytes[..read.min(room)]))
 }
 
-/// Header, process, thread, address, length, offset, the file's device and number, permissions and flags,
-/// path.
-fn mapping(record: &[u8]) -> TextMapping {
-    let path = &record[PATH_AT..];
-    let end = path.iter().position(|byte| *byte == 0);
-    TextMapping {
-        pid: u32_at(record, 8),
-        start: u64_at(record, 16),
-        bytes: u64_at(record, 24),
-        offset: u64_at(record, 32),
-        path: PathBuf::from(OsStr::from_bytes(&path[..end.unwrap_or(path.len())])),
-    }
-}
-
 pub(super) fn open(pid: u32, cpu: i32) -> Result<File> {
     let mut sample_type = event::SAMPLE_IP | event::SAMPLE_TID;
     if cfg!(target_arch = "x86_64") {
@@ -156,10 +127,7 @@ pub(super) fn open(pid: u32, cpu: i32) -> Result<File> {
         sample_type,
         sample_registers: STACK_POINTER,
         sample_stack_bytes: STACK_BYTES,
-        flags: event::FLAG_EXCLUDE_KERNEL
-            | event::FLAG_EXCLUDE_HYPERVISOR
-            | event::FLAG_MMAP
-            | event::FLAG_MMAP2,
+        flags: event::FLAG_EXCLUDE_KERNEL | event::FLAG_EXCLUDE_HYPERVISOR,
         ..Event::default()
     };
     event::open(pid, cpu, event)
@@ -218,41 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_has_its_place_and_its_path() {
-        let words = [
-            (8, 500 | 500 << 32),
-            (16, 0x7f00_0000),
-            (24, 0x1000),
-            (32, 0x2000),
-        ];
-        let mut bytes = record(96, &words);
-        bytes[72..84].copy_from_slice(b"/lib/libm.so");
-        let mut taken = Sampled::default();
-        taken.add(10, &bytes);
-        let expected = TextMapping {
-            pid: 500,
-            start: 0x7f00_0000,
-            bytes: 0x1000,
-            offset: 0x2000,
-            path: "/lib/libm.so".into(),
-        };
-        assert_eq!(taken.mappings, [expected]);
-        // Without its end, a path is what is there.
-        bytes[84..].fill(b'x');
-        taken.add(10, &bytes);
-        assert_eq!(taken.mappings[1].path.as_os_str().len(), 24);
-    }
-
-    #[test]
     fn records_that_are_cut_or_of_another_kind_are_left_out() {
         let whole = record(96, &[(16, 7)]);
         let mut taken = Sampled::default();
         for length in (8..24).step_by(8) {
-            for kind in [2, 9, 10] {
+            for kind in [2, 9] {
                 taken.add(kind, &whole[..length]);
             }
         }
-        taken.add(10, &whole[..72]);
         taken.add(3, &whole);
         assert_eq!(taken, Sampled::default());
         taken.add(2, &whole);
@@ -278,11 +219,8 @@ mod tests {
                 };
                 bytes.extend(word.to_le_bytes());
             }
-            for kind in [PERF_RECORD_SAMPLE, PERF_RECORD_MMAP2] {
-                taken.add(kind, &bytes);
-            }
+            taken.add(PERF_RECORD_SAMPLE, &bytes);
         }
         assert!(taken.places.iter().any(|it| !it.stack.is_empty()));
-        assert!(!taken.mappings.is_empty());
     }
 }

@@ -19,6 +19,8 @@ pub struct Plan<'a> {
     pub parent: libc::pid_t,
     /// The limit of open files that its program gets; none: that of the runner.
     pub open_files: Option<libc::rlimit>,
+    /// Its timer slack, unless it is inherited.
+    pub timer_slack_ns: Option<libc::c_ulong>,
 }
 
 /// What the child does up to its exec. It reports five bytes: a step (0: ready) and an errno.
@@ -79,6 +81,11 @@ unsafe fn prepare(plan: &Plan<'_>) -> std::result::Result<(), i32> {
         reset_signals();
         if let Some(limit) = &plan.open_files
             && libc::setrlimit(libc::RLIMIT_NOFILE, limit) < 0
+        {
+            return Err(errno());
+        }
+        if let Some(slack_ns) = plan.timer_slack_ns
+            && libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns) < 0
         {
             return Err(errno());
         }

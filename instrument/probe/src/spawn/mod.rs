@@ -13,7 +13,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::ptr;
 
-use crate::{ProbeError, Result, open_files, pipe};
+use crate::{ProbeError, Result, control, open_files, pipe};
 use child::Plan;
 
 /// Number of the report descriptor in every launched program.
@@ -119,6 +119,7 @@ pub fn spawn_suspended(
         news: news_write.as_raw_fd(),
         parent: std::process::id() as libc::pid_t,
         open_files: open_files::at_start(),
+        timer_slack_ns: control::timer_slack_of_children(),
     };
     // SAFETY: the child calls only async-signal-safe functions on memory that was prepared
     // before, whatever other threads of the runner do.

@@ -11,7 +11,8 @@ use crate::role::Role;
 /// Most files and functions in the record of a role.
 const FILES_MAX: usize = 8;
 const LISTED_MAX: usize = 16;
-const NONE_YET: &str = "too short: a thread is sampled after each 5 ms of CPU time in user mode";
+const NONE_YET: &str = "too short: a thread is sampled after each 5 ms of CPU time in user mode, of which a part is \
+                        left out if threads switch often";
 
 /// What is known of where the threads of a role ran, or why nothing is.
 pub struct OfRole(Result<HotRecord, String>);
@@ -64,6 +65,7 @@ fn record(places: HotPlaces) -> HotRecord {
         samples: places.samples,
         unknown: places.unknown,
         lost: places.lost,
+        halved: places.halved,
         files: places.files.into_iter().take(FILES_MAX).map(file).collect(),
         listed: places
             .functions

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use concurve_clock as clock;
-use concurve_probe::perf::TreeCounter;
+use concurve_probe::perf::{TreeCounter, TreeSamples};
 use concurve_probe::proc_fs::ProcFs;
 use concurve_probe::process;
 use concurve_probe::taskstats::{Query, Received};
@@ -12,8 +12,10 @@ use concurve_probe::unless_gone;
 
 use super::Trial;
 use crate::census::BirthWatch;
+use crate::hot_pace::HotPace;
 use crate::ledger::{LAG_NS_MAX, RoleLedger, Sums};
 use crate::phases::{Reading, SUMMED, Unbooked, UnbookedProcesses};
+use crate::role::Role;
 
 /// How often the perf rings are emptied while threads come and go: they hold many times what all CPUs can
 /// produce in that time.
@@ -42,7 +44,8 @@ impl Trial {
         any.then_some(self.rings_taken_ns + self.rings_interval_ns.max(RINGS_INTERVAL_NS))
     }
 
-    /// Receives the counts of exiting threads, births and deaths, and samples of where threads run.
+    /// Receives the counts of exiting threads, births and deaths, and samples of where threads run, and says whether
+    /// these go on.
     pub fn take_rings(&mut self, now: u64) {
         self.rings_taken_ns = now;
         let mut records = 0;
@@ -53,8 +56,14 @@ impl Trial {
                 records += reads.len();
                 self.ledger.reads(reads, per_thread);
             }
+            // Before what was mapped, so that no sample is younger.
+            let cpu_before = clock::thread_cpu_ns();
+            let sampled = role.samples.as_mut().map(TreeSamples::take);
+            let mut samples_ns = clock::thread_cpu_ns() - cpu_before;
+            let mut texts = Vec::new();
             if let Some(lives) = &mut role.lives {
-                let lives = lives.take();
+                let mut lives = lives.take();
+                texts = std::mem::take(&mut lives.texts);
                 records += lives.lives.len();
                 for life in lives.lives.iter().filter(|it| it.is_process_birth()) {
                     role.hot.forked(life.parent, life.pid);
@@ -63,13 +72,16 @@ impl Trial {
                 role.census.add(lives);
                 self.ledger.roles[index].processes_born = role.census.processes_so_far();
             }
-            if let Some(samples) = &mut role.samples {
+            if let Some(sampled) = sampled {
                 let cpu_before = clock::thread_cpu_ns();
-                role.hot.add(samples.take());
-                self.sampler.pace.cpu_ns += clock::thread_cpu_ns() - cpu_before;
+                role.hot.add(texts, sampled);
+                pace_samples(role, &mut self.sampler.hot_paces[index], now);
+                samples_ns += clock::thread_cpu_ns() - cpu_before;
             }
+            self.sampler.pace.cpu_ns += samples_ns;
         }
-        self.rings_interval_ns = match records < RECORDS_FEW {
+        let in_windows = self.sampler.hot_paces.iter().any(HotPace::is_in_part);
+        self.rings_interval_ns = match records < RECORDS_FEW && !in_windows {
             true => (2 * self.rings_interval_ns).clamp(RINGS_INTERVAL_NS, RINGS_INTERVAL_NS_MAX),
             false => RINGS_INTERVAL_NS,
         };
@@ -92,6 +104,19 @@ impl Trial {
                 }
             }
         }
+    }
+}
+
+/// Halves the part of the time in which a role is sampled, if its threads switch so often, and begins or ends a window
+/// of it. Whatever the rings had is counted.
+fn pace_samples(role: &mut Role, pace: &mut HotPace, now: u64) {
+    let elapsed_ns = now.saturating_sub(role.released_ns.unwrap_or(now));
+    while pace.is_to_halve(elapsed_ns) {
+        role.hot.halve(pace.halve());
+    }
+    if let (Some(samples), Some(is_paused)) = (&role.samples, pace.turn(now)) {
+        // Where that is refused, samples go on as they did.
+        let _ = samples.pause(is_paused);
     }
 }
 

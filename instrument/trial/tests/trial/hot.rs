@@ -70,6 +70,47 @@ fn a_program_that_hardly_runs_has_no_samples_and_says_why() {
     }
 }
 
+/// Two threads that work by turns, and so switch 20,000 times in some two seconds of CPU time. Nearly all of that is in
+/// one function.
+const BY_TURNS: &str = "
+#include <pthread.h>
+#include <unistd.h>
+static int there[2], back[2];
+__attribute__((noinline)) static void work(void) { for (volatile long i = 0; i < 100000; i++); }
+static void *other(void *unused) { char byte; while (read(there[0], &byte, 1) == 1) { work(); write(back[1], &byte, 1); }
+    return unused; }
+int main() { pthread_t thread; char byte = 0; pipe(there); pipe(back); pthread_create(&thread, 0, other, 0);
+    for (int i = 0; i < 10000; i++) { write(there[1], &byte, 1); read(back[0], &byte, 1); } }
+";
+
+#[test]
+fn who_switches_often_is_sampled_in_a_part_of_the_time() {
+    if !samples_granted() {
+        return eprintln!("skipped: samples are not granted here (`concurve-trial probes`)");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("turns.c"), folder.path().join("turns"));
+    std::fs::write(&source, BY_TURNS).unwrap();
+    let mut compiler = Command::new("gcc");
+    let done = compiler
+        .args(["-O1", "-w", "-pthread", "-o"])
+        .arg(&program)
+        .arg(&source);
+    if !done.status().is_ok_and(|it| it.success()) {
+        return eprintln!("skipped: no gcc here");
+    }
+    let role = target(&[program.to_str().unwrap()]);
+    let hot = role
+        .hot
+        .as_ref()
+        .unwrap_or_else(|| panic!("{:?}", role.absent));
+    assert!(hot.halved > 0, "{hot:?}");
+    let all = role.usage.cpu_ns.unwrap() / 5_000_000;
+    assert!(hot.samples > 0 && hot.samples < all / 2, "{all}: {hot:?}");
+    // Its file was mapped before the samples were paused, and is known.
+    assert_eq!(hot.files[0].name, "turns", "{hot:?}");
+}
+
 /// Two threads, of which one only looks at a word until the other has done its work, all in one function.
 const SPINNING: &str = "
 #include <pthread.h>

@@ -149,3 +149,11 @@ fn a_trial_that_is_too_short_for_a_timeline_says_so() {
         Some(timeline) => assert!(timeline.ends_ns.len() >= 2),
     }
 }
+
+#[test]
+fn timers_of_a_program_are_as_exact_as_without_the_runner() {
+    let read = "cat /proc/self/timerslack_ns";
+    let own = std::fs::read_to_string("/proc/self/timerslack_ns").unwrap();
+    let found = record(Trial::of([role("target", ["sh", "-c", read])]));
+    assert_eq!(found.roles[0].stdout.head, own);
+}
