@@ -30,7 +30,7 @@ PROGRAMS = ROOT / "benches" / "by_hand_programs"
 ROUNDS = 25
 RATIO = Bound(low=0.95, high=1.05)
 #: ``turns`` shows what a switch costs; no program that works is like it.
-PROGRAM_BOUNDS = {"turns": None, "naps": RATIO}
+PROGRAM_BOUNDS = {"turns": None, "naps": RATIO, "crowd": RATIO}
 SESSIONS = "16"
 READY_S_MAX = 10
 
@@ -38,7 +38,7 @@ _RATE = re.compile(r"Requests/sec: +([0-9.]+)|([0-9.]+) a second")
 
 
 def figures(quick: bool) -> Iterator[Figure]:
-    """Two small programs in C, then a server in Go with its load."""
+    """Three small programs in C, then a server in Go with its load."""
     with scratch() as folder:
         for name, bound in PROGRAM_BOUNDS.items():
             measure = partial(_of_program, name, folder, quick)

@@ -17,8 +17,14 @@ const SWITCH_NS: f64 = 6_000.0;
 /// so that short trials have samples, too.
 const SHARE: f64 = 0.005;
 const ALLOWANCE_NS: f64 = 2e6;
-/// Samples are taken, or not, for so long.
+/// Samples are taken, or not, for so long at least.
 const WINDOW_NS: u64 = 10_000_000;
+/// What it costs to pause or resume the event of a thread on a CPU: the kernel interrupts that CPU, 10 µs. A window is so
+/// many times as long, so that this is within the share, too: half of the windows or fewer begin with it.
+const PAUSE_NS: u64 = 10_000;
+const WINDOW_PAUSES: u64 = 100;
+/// With more events windows would be longer than 0.1 s, and too few: then samples are taken all the time.
+const EVENTS_MAX: u64 = 100;
 
 /// When samples are taken in a role.
 #[derive(Debug)]
@@ -51,8 +57,12 @@ impl HotPace {
         self.cpu_ns += after.cpu_ns.saturating_sub(before.cpu_ns);
     }
 
-    /// Must the part of the time be halved, now that the role has run for so long?
-    pub fn is_to_halve(&self, elapsed_ns: u64) -> bool {
+    /// Must the part of the time be halved, now that the role has run for so long and has so many events: one for each
+    /// thread on each CPU?
+    pub fn is_to_halve(&self, elapsed_ns: u64, events: u64) -> bool {
+        if events > EVENTS_MAX {
+            return false;
+        }
         let cost_ns = SWITCH_NS * self.switches as f64 / f64::from(self.halved).exp2();
         cost_ns > ALLOWANCE_NS + SHARE * elapsed_ns.max(self.cpu_ns) as f64
     }
@@ -68,11 +78,11 @@ impl HotPace {
     }
 
     /// Whether samples are paused in the next window, if one begins now, and that was not so in the last one.
-    pub fn turn(&mut self, now: u64) -> Option<bool> {
+    pub fn turn(&mut self, now: u64, events: u64) -> Option<bool> {
         if self.halved == 0 || now < self.until_ns {
             return None;
         }
-        self.until_ns = now + WINDOW_NS;
+        self.until_ns = now + WINDOW_NS.max(WINDOW_PAUSES * PAUSE_NS * events);
         let part = f64::from(self.halved).exp2().recip();
         let is_paused = !self.random.random_bool(part);
         let is_new = std::mem::replace(&mut self.is_paused, is_paused) != is_paused;
@@ -100,7 +110,7 @@ mod tests {
             slices: switches,
         };
         pace.ran(Schedstat::default(), account);
-        while pace.is_to_halve(elapsed_ns) {
+        while pace.is_to_halve(elapsed_ns, 8) {
             drop(pace.halve());
         }
         pace
@@ -113,7 +123,7 @@ mod tests {
         let short = after(300, 30 * MS, 40 * MS);
         for mut pace in [rare, short] {
             assert!(!pace.is_in_part());
-            assert_eq!(pace.turn(0), None);
+            assert_eq!(pace.turn(0, 8), None);
         }
     }
 
@@ -150,11 +160,26 @@ mod tests {
         let mut sampled = 0;
         let windows = 16_000;
         for window in 0..windows {
-            is_paused = pace.turn(window * WINDOW_NS).unwrap_or(is_paused);
-            assert_eq!(pace.turn(window * WINDOW_NS + 1), None);
+            is_paused = pace.turn(window * WINDOW_NS, 8).unwrap_or(is_paused);
+            assert_eq!(pace.turn(window * WINDOW_NS + 1, 8), None);
             sampled += u64::from(!is_paused);
         }
         assert!((850..1150).contains(&sampled), "{sampled}");
+    }
+
+    #[test]
+    fn many_threads_are_not_interrupted_often() {
+        // As 512 threads on two CPUs that each work for a slice.
+        let mut pace = HotPace {
+            switches: 10_000,
+            ..HotPace::default()
+        };
+        assert!(!pace.is_to_halve(3_000 * MS, 1024));
+        assert!(pace.is_to_halve(3_000 * MS, 12));
+        // Where they were few at first.
+        drop(pace.halve());
+        let turns = (0..1_000).filter(|window| pace.turn(window * WINDOW_NS, 1024).is_some());
+        assert!(turns.count() <= 10);
     }
 
     #[test]

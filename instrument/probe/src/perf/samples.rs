@@ -70,6 +70,11 @@ impl TreeSamples {
         self.events.iter().try_for_each(switch)
     }
 
+    /// CPUs that have an event of each thread.
+    pub fn cpus(&self) -> usize {
+        self.events.len()
+    }
+
     /// Reads what is new.
     pub fn take(&mut self) -> Sampled {
         let mut taken = Sampled::default();

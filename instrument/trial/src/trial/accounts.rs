@@ -75,7 +75,8 @@ impl Trial {
             if let Some(sampled) = sampled {
                 let cpu_before = clock::thread_cpu_ns();
                 role.hot.add(texts, sampled);
-                pace_samples(role, &mut self.sampler.hot_paces[index], now);
+                let threads = self.ledger.roles[index].living.len();
+                pace_samples(role, &mut self.sampler.hot_paces[index], threads, now);
                 samples_ns += clock::thread_cpu_ns() - cpu_before;
             }
             self.sampler.pace.cpu_ns += samples_ns;
@@ -109,12 +110,16 @@ impl Trial {
 
 /// Halves the part of the time in which a role is sampled, if its threads switch so often, and begins or ends a window
 /// of it. Whatever the rings had is counted.
-fn pace_samples(role: &mut Role, pace: &mut HotPace, now: u64) {
+fn pace_samples(role: &mut Role, pace: &mut HotPace, threads: usize, now: u64) {
+    let Some(samples) = &role.samples else {
+        return;
+    };
+    let events = (threads * samples.cpus()) as u64;
     let elapsed_ns = now.saturating_sub(role.released_ns.unwrap_or(now));
-    while pace.is_to_halve(elapsed_ns) {
+    while pace.is_to_halve(elapsed_ns, events) {
         role.hot.halve(pace.halve());
     }
-    if let (Some(samples), Some(is_paused)) = (&role.samples, pace.turn(now)) {
+    if let Some(is_paused) = pace.turn(now, events) {
         // Where that is refused, samples go on as they did.
         let _ = samples.pause(is_paused);
     }
