@@ -1,6 +1,7 @@
 //! Reaps processes that have exited, and decides what follows from the exit of a role.
 
-use concurve_probe::process;
+use concurve_probe::task::{Policy, PolicyClass};
+use concurve_probe::{control, process};
 use concurve_wire::record::{EndedBy, Exit, OutcomeKind};
 use concurve_wire::spec::End;
 
@@ -9,6 +10,14 @@ use crate::convert;
 use crate::ledger::Final;
 use crate::orphans;
 use crate::role::Role;
+
+/// The priority of a process that has exited, while it leaves its CPU: above that of the runner. The runner may have
+/// interrupted it on its very last steps, and `wait4` then waits in the kernel, without leaving the CPU, until it has made
+/// them. In real time that would be for 0.95 s, until the kernel stops real-time tasks for once.
+const LEAVING: Policy = Policy {
+    class: PolicyClass::Fifo,
+    priority: 99,
+};
 
 impl Trial {
     /// Reaps every child that has exited. `now` is when that was noticed.
@@ -38,6 +47,10 @@ impl Trial {
             if let Some(reading) = self.read_zombie(pid) {
                 self.ledger.read_final(pid, reading);
             }
+        }
+        if !self.host.absent.contains_key("real_time") {
+            // Where it is refused, reaping takes longer.
+            let _ = control::set_policy(pid, LEAVING);
         }
         // All accounts of a zombie's threads have arrived by now.
         self.take_exits(true);
