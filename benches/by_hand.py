@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 from measuring.estimates import median_of_ratios
 from measuring.figures import Bound, Figure, unless_missing
+from measuring.ports import free_port, wait_for
 from measuring.running import ROOT, interleaved, output_of, scratch, trial_of
 from measuring.showing import alone
 from measuring.tools import require
@@ -83,7 +82,7 @@ def _of_server(folder: Path, quick: bool) -> Estimate:
             return _rate(output_of(load(address)))
 
     def under_the_runner() -> float:
-        address = _free_address()
+        address = f"127.0.0.1:{free_port()}"
         server = RoleSpec(
             name="server",
             argv=(program, "-listen", address),
@@ -121,30 +120,14 @@ def _rate(text: str) -> float:
 @contextmanager
 def _serving(program: str) -> Iterator[str]:
     """The address of a server that runs by hand."""
-    address = _free_address()
+    port = free_port()
+    address = f"127.0.0.1:{port}"
     with subprocess.Popen([program, "-listen", address]) as server:
         try:
-            _wait_for(address)
+            wait_for(port, READY_S_MAX)
             yield address
         finally:
             server.terminate()
-
-
-def _free_address() -> str:
-    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        return f"127.0.0.1:{taken.getsockname()[1]}"
-
-
-def _wait_for(address: str) -> None:
-    host, port = address.split(":")
-    until = time.monotonic() + READY_S_MAX
-    while time.monotonic() < until:
-        try:
-            socket.create_connection((host, int(port))).close()
-            return
-        except OSError:
-            time.sleep(0.01)
-    raise SystemExit(f"the server did not listen on {address} within {READY_S_MAX} s")
 
 
 if __name__ == "__main__":

@@ -5,11 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
@@ -24,6 +22,7 @@ from measuring.planted import (
     quantile,
     stops_after,
 )
+from measuring.ports import free_port, wait_for
 from measuring.running import interleaved
 from measuring.showing import alone
 from measuring.tools import require
@@ -206,9 +205,7 @@ def run(argv: Sequence[str]) -> tuple[str, Used]:
 @contextmanager
 def redis_server() -> Iterator[int]:
     """A separate Redis on a free port of loopback; it leaves nothing behind."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         process = subprocess.Popen(
             ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
@@ -221,22 +218,6 @@ def redis_server() -> Iterator[int]:
         finally:
             process.terminate()
             process.wait(10)
-
-
-def wait_for(port: int, seconds: float = 10) -> None:
-    """Wait until a process listens on the port.
-
-    Raises:
-        SystemExit: no process did.
-    """
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.02)
-    raise SystemExit(f"nothing listens on port {port} after {seconds} s")
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from measuring.estimates import SEED, Samples, median, median_of_ratios
 from measuring.figures import Bound, Figure, MissingToolError, unless_missing
+from measuring.ports import free_port, wait_for
 from measuring.running import ROOT, interleaved
 from measuring.showing import alone
 from measuring.tools import require
@@ -116,9 +116,7 @@ def engine(rounds: int, locks: int, generic: int) -> Iterator[Figure]:
 @contextlib.contextmanager
 def serving(*command: str) -> Iterator[Running]:
     """A server on a free port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         process = subprocess.Popen(
             [*command, "--port", str(port)], cwd=folder, stdout=subprocess.DEVNULL
@@ -140,18 +138,6 @@ def placed(cpu: int) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-def wait_for(port: int) -> None:
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except ConnectionRefusedError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
 
 
 def ours(execution: str, io_threads: int = 1) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ driver, in turns."""
 from __future__ import annotations
 
 import json
-import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -14,6 +13,7 @@ from pathlib import Path
 from load import run
 from measuring.estimates import ratio_of_medians
 from measuring.figures import Bound, Figure, MissingToolError
+from measuring.ports import free_port
 from measuring.running import SCRATCH, interleaved, scratch
 from measuring.showing import alone
 from postgres_server import find_tools, running
@@ -101,12 +101,6 @@ def rate(url: str, seconds: float) -> Mapping[str, float]:
     if found["errors"]:
         raise SystemExit(f"{url}: {found['errors_by_kind']}")
     return {"rate": found["rate_per_second"]}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 if __name__ == "__main__":

@@ -37,10 +37,12 @@ pub struct HotPace {
     until_ns: u64,
 }
 
-impl Default for HotPace {
-    fn default() -> Self {
+impl HotPace {
+    /// With other windows than those of other trials and roles, for which the seed must be another one: else they would
+    /// all sample the same parts of a program.
+    pub fn new(seed: u64) -> Self {
         Self {
-            random: SmallRng::seed_from_u64(0x5eed),
+            random: SmallRng::seed_from_u64(seed),
             switches: 0,
             cpu_ns: 0,
             halved: 0,
@@ -48,9 +50,7 @@ impl Default for HotPace {
             until_ns: 0,
         }
     }
-}
 
-impl HotPace {
     /// A thread has run meanwhile, by its accounts.
     pub fn ran(&mut self, before: Schedstat, after: Schedstat) {
         self.switches += after.slices.saturating_sub(before.slices);
@@ -103,7 +103,7 @@ mod tests {
 
     /// A role that has switched so often by then, with all halvings that are due.
     fn after(switches: u64, elapsed_ns: u64, cpu_ns: u64) -> HotPace {
-        let mut pace = HotPace::default();
+        let mut pace = HotPace::new(1);
         let account = Schedstat {
             cpu_ns,
             run_queue_ns: 0,
@@ -146,6 +146,18 @@ mod tests {
     }
 
     #[test]
+    fn other_trials_have_other_windows() {
+        let windows = |seed| {
+            let mut pace = HotPace::new(seed);
+            drop(pace.halve());
+            let turn = |window| pace.turn(window * WINDOW_NS, 8).is_some();
+            (0..64).map(turn).collect::<Vec<_>>()
+        };
+        assert_eq!(windows(1), windows(1));
+        assert_ne!(windows(1), windows(2));
+    }
+
+    #[test]
     fn many_cpus_may_switch_more() {
         let of_one = after(1_000_000, 10_000 * MS, 10_000 * MS);
         let of_many = after(1_000_000, 10_000 * MS, 320_000 * MS);
@@ -172,7 +184,7 @@ mod tests {
         // As 512 threads on two CPUs that each work for a slice.
         let mut pace = HotPace {
             switches: 10_000,
-            ..HotPace::default()
+            ..HotPace::new(1)
         };
         assert!(!pace.is_to_halve(3_000 * MS, 1024));
         assert!(pace.is_to_halve(3_000 * MS, 12));
@@ -184,7 +196,7 @@ mod tests {
 
     #[test]
     fn half_of_the_samples_are_kept() {
-        let mut pace = HotPace::default();
+        let mut pace = HotPace::new(1);
         let mut kept = pace.halve();
         assert_eq!(kept(0), 0);
         let of_single: u64 = (0..10_000).map(|_| kept(1)).sum();

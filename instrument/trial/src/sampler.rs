@@ -124,8 +124,8 @@ impl Sampler {
             timeline: Timeline::default(),
             following: Following::new(limits.thread_timelines),
             frequency: FrequencyWatch::default(),
-            hot_paces: std::iter::repeat_with(HotPace::default)
-                .take(roles)
+            hot_paces: (0..roles as u64)
+                .map(|role| HotPace::new(clock::monotonic_ns() + role))
                 .collect(),
             quotas: std::iter::repeat_with(QuotaWatch::default)
                 .take(roles)

@@ -71,10 +71,17 @@ pub fn attach(pid: u32, cpus_online: &[u32]) -> Attached {
         add(&mut samples, || samples::open(pid, cpu));
     }
     // The rings in the order in which they are needed: what may be locked in memory is bounded.
+    let lives = lives.and_then(TreeLives::new);
+    let samples = match &lives {
+        Ok(_) => samples.and_then(TreeSamples::new),
+        Err(error) => Err(ProbeError::Unavailable(format!(
+            "what is mapped as program text is not recorded: {error}"
+        ))),
+    };
     Attached {
         counter: counters.map(|counters| TreeCounter::new(counters, kernel)),
-        lives: lives.and_then(TreeLives::new),
-        samples: samples.and_then(TreeSamples::new),
+        lives,
+        samples,
     }
 }
 

@@ -1,7 +1,5 @@
 //! Asks roles from outside whether they are ready.
 
-use concurve_probe::process;
-
 use super::{Ending, Trial};
 
 impl Trial {
@@ -41,7 +39,7 @@ impl Trial {
 
     /// Reaps a command that asked whether its role is ready.
     pub fn reap_readiness_command(&mut self, pid: u32, now: u64) {
-        let Ok(reaped) = process::reap(pid) else {
+        let Some(reaped) = self.take_zombie(pid) else {
             return;
         };
         self.ledger.forget_apart(pid);

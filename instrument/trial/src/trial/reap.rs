@@ -1,7 +1,8 @@
 //! Reaps processes that have exited, and decides what follows from the exit of a role.
 
+use concurve_probe::control;
+use concurve_probe::process::{self, Reaped};
 use concurve_probe::task::{Policy, PolicyClass};
-use concurve_probe::{control, process};
 use concurve_wire::record::{EndedBy, Exit, OutcomeKind};
 use concurve_wire::spec::End;
 
@@ -48,13 +49,9 @@ impl Trial {
                 self.ledger.read_final(pid, reading);
             }
         }
-        if !self.host.absent.contains_key("real_time") {
-            // Where it is refused, reaping takes longer.
-            let _ = control::set_policy(pid, LEAVING);
-        }
         // All accounts of a zombie's threads have arrived by now.
         self.take_exits(true);
-        let Ok(reaped) = process::reap(pid) else {
+        let Some(reaped) = self.take_zombie(pid) else {
             return;
         };
         self.ledger.reap(pid);
@@ -66,6 +63,15 @@ impl Trial {
         if let Some(index) = leader {
             self.role_exited(index, convert::exit(reaped.exit), now);
         }
+    }
+
+    /// Takes a process that has exited from the kernel.
+    pub(super) fn take_zombie(&self, pid: u32) -> Option<Reaped> {
+        if !self.host.absent.contains_key("real_time") {
+            // Where it is refused, reaping takes longer.
+            let _ = control::set_policy(pid, LEAVING);
+        }
+        process::reap(pid).ok()
     }
 
     fn read_zombie(&self, pid: u32) -> Option<Final> {

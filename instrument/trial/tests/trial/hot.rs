@@ -18,15 +18,14 @@ int main() { for (long i = 0; i < 100; i++) { long n = 1000000 * (1 + i * i % 7)
 /// Less than half of what a quiet machine gives.
 const SAMPLES_MIN: u64 = 30;
 
-/// The program, unless there is no compiler here.
-fn compiled(folder: &Path) -> Option<PathBuf> {
-    let (source, program) = (folder.join("busy.c"), folder.join("busy"));
-    std::fs::write(&source, BUSY).unwrap();
+/// A program of this source, unless there is no compiler here.
+fn compiled(folder: &Path, name: &str, source: &str) -> Option<PathBuf> {
+    let (file, program) = (folder.join(format!("{name}.c")), folder.join(name));
+    std::fs::write(&file, source).unwrap();
     let mut compiler = Command::new("gcc");
-    let done = compiler.arg("-O1").arg(&source).arg("-o").arg(&program);
-    done.status()
-        .is_ok_and(|it| it.success())
-        .then_some(program)
+    compiler.args(["-O1", "-w", "-pthread", "-o"]);
+    let done = compiler.arg(&program).arg(&file).status();
+    done.is_ok_and(|it| it.success()).then_some(program)
 }
 
 fn target(argv: &[&str]) -> RoleRecord {
@@ -40,7 +39,7 @@ fn the_function_that_a_program_runs_in_is_found_in_whichever_process() {
         return eprintln!("skipped: samples are not granted here (`concurve-trial probes`)");
     }
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = compiled(folder.path()) else {
+    let Some(program) = compiled(folder.path(), "busy", BUSY) else {
         return eprintln!("skipped: no gcc here");
     };
     let program = program.to_str().unwrap();
@@ -89,16 +88,9 @@ fn who_switches_often_is_sampled_in_a_part_of_the_time() {
         return eprintln!("skipped: samples are not granted here (`concurve-trial probes`)");
     }
     let folder = tempfile::tempdir().unwrap();
-    let (source, program) = (folder.path().join("turns.c"), folder.path().join("turns"));
-    std::fs::write(&source, BY_TURNS).unwrap();
-    let mut compiler = Command::new("gcc");
-    let done = compiler
-        .args(["-O1", "-w", "-pthread", "-o"])
-        .arg(&program)
-        .arg(&source);
-    if !done.status().is_ok_and(|it| it.success()) {
+    let Some(program) = compiled(folder.path(), "turns", BY_TURNS) else {
         return eprintln!("skipped: no gcc here");
-    }
+    };
     let role = target(&[program.to_str().unwrap()]);
     let hot = role
         .hot
@@ -107,7 +99,6 @@ fn who_switches_often_is_sampled_in_a_part_of_the_time() {
     assert!(hot.halved > 0, "{hot:?}");
     let all = role.usage.cpu_ns.unwrap() / 5_000_000;
     assert!(hot.samples > 0 && hot.samples < all / 2, "{all}: {hot:?}");
-    // Its file was mapped before the samples were paused, and is known.
     assert_eq!(hot.files[0].name, "turns", "{hot:?}");
 }
 
@@ -131,16 +122,9 @@ fn a_loop_that_waits_is_known_by_its_instructions() {
         return eprintln!("skipped: samples are not granted here (`concurve-trial probes`)");
     }
     let folder = tempfile::tempdir().unwrap();
-    let (source, program) = (folder.path().join("spin.c"), folder.path().join("spin"));
-    std::fs::write(&source, SPINNING).unwrap();
-    let mut compiler = Command::new("gcc");
-    let done = compiler
-        .args(["-O2", "-pthread", "-o"])
-        .arg(&program)
-        .arg(&source);
-    if !done.status().is_ok_and(|it| it.success()) {
+    let Some(program) = compiled(folder.path(), "spin", SPINNING) else {
         return eprintln!("skipped: no gcc here");
-    }
+    };
     let role = target(&[program.to_str().unwrap()]);
     let hot = role.hot.as_ref().unwrap();
     let body = &hot.listed[0];
