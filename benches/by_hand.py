@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from measuring.estimates import median_of_ratios
-from measuring.figures import Bound, Figure, unless_missing
+from measuring.figures import Bound, Figure, MissingToolError, unless_missing
 from measuring.ports import free_port, wait_for
 from measuring.running import ROOT, interleaved, output_of, scratch, trial_of
 from measuring.showing import alone
@@ -106,7 +106,14 @@ def _ratio(
 
 
 def _of_roles(*roles: RoleSpec) -> float:
+    """The rate of the last role under a runner that uses all of its sources.
+
+    Raises:
+        MissingToolError: it may not: what it does not use costs nothing.
+    """
     record = trial_of(*roles)
+    if missing := {"perf", "places", "real_time"} - {*record.instrument.sources}:
+        raise MissingToolError(f"the runner may not use {', '.join(sorted(missing))} here")
     return _rate(record.roles[-1].stdout.text())
 
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from concurve.analysis.comparison import compare_levels
-from concurve.analysis.run import trial_findings_of
+from concurve.analysis.run import first_record, stored_run, trial_findings_of
 from concurve.analysis.strangers import strangers_of
 from concurve.definition.attaching import attached_role
 from concurve.definition.study import Role, Rules, Study
@@ -25,7 +25,7 @@ from concurve.report.terminal import lines
 from concurve.store import Store
 from concurve.terms import OTHERS, Waiting
 from concurve.wire import decode_record
-from concurve.wire.record import ForeignProcess
+from concurve.wire.record import ForeignProcess, Waits
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.made import figures_alone
@@ -66,6 +66,26 @@ def run_of(study: Study, store: Store, waiting: Waiting | None = None) -> Report
 
 def reject(detail: str, cause: str = "foreign_cpu") -> Reject:
     return Reject(cell=0, parameters={}, block=0, attempt=0, cause=cause, detail=detail, used=True)
+
+
+def test_who_waits_at_no_socket_loads_no_server() -> None:
+    study = small_study(RULES, threads=(1, 2))
+    rejects = [reject(f"{DETAIL}postgres (pid 7, nice 0) 30 %")] * 4
+    store = Store()
+    run_of(study, store)
+    trial = first_record(store, stored_run(store, store.find_run("last")))
+    assert trial is not None
+
+    def named(waits: Waits | None) -> tuple[str, ...]:
+        roles = tuple(msgspec.structs.replace(role, waits=waits) for role in trial.roles)
+        return strangers_of(study, rejects, 4, msgspec.structs.replace(trial, roles=roles))
+
+    busy = Waits(readings=100, running=90, futex=10)
+    assert named(busy) == ()
+    assert named(None) == ("postgres",)
+    assert named(Waits(readings=40, running=40)) == ("postgres",), "too few to say it"
+    for kind in ("network", "poll", "pipe"):
+        assert named(msgspec.structs.replace(busy, **{kind: 1})) == ("postgres",)
 
 
 @pytest.mark.parametrize(

@@ -173,6 +173,26 @@ def test_a_primary_figure_may_be_one_that_the_program_reports(name: str) -> None
     assert study.primary == name
 
 
+@pytest.mark.parametrize(
+    ("typed", "proposed"),
+    [
+        (r"Requests/sec: ([0-9.]+)", r"'requests_sec=Requests/sec: ([0-9.]+):higher'"),
+        (r"([0-9.]+) req", r"'req=([0-9.]+) req:higher'"),
+        (r"(\d+)", r"'rate=(\d+):higher'"),
+        ("tps", r"'tps=tps\D*([\d.]+):higher'"),
+        ("pgbnch", "'pgbench'?"),
+    ],
+)
+def test_what_was_typed_without_a_name_is_proposed_with_one(typed: str, proposed: str) -> None:
+    with pytest.raises(StudyError) as refused:
+        study_of("m", "{threads}", parameters=(("threads", "1,2"),), extracts=(typed,))
+    assert proposed in refused.value.remedy
+    if proposed.startswith("'") and proposed.endswith("'"):
+        # And it works as it stands.
+        own = (proposed.strip("'"),)
+        study_of("m", "{threads}", parameters=(("threads", "1,2"),), extracts=own)
+
+
 REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     "no name": ({"extracts": (r"(\d+)",)}, "neither NAME=REGEX nor a tool"),
     "no pattern": ({"extracts": ("rate=",)}, "not NAME=REGEX"),

@@ -449,3 +449,44 @@ def test_a_program_is_named_as_it_was_started(
     assert seen is not None
     assert [it.file for it in seen.record.listed] == [file, LIBC], "as the base has it"
     assert place_of([seen], lambda it: bool(it.function)) == f"IOThreadMain ({named})"
+
+
+# -- samples of a part of the time -------------------------------------------------------------
+
+LOCKED = HotFunction("program", 60, 0, "spin_lock", 0)
+
+
+def in_part(samples: int, held: float = 0.0) -> Hot:
+    """A trial that was sampled in a half of the time, with 60 % of its samples at a lock."""
+    at = msgspec.structs.replace(LOCKED, samples=round(0.6 * samples))
+    return Hot(1.0, HotRecord(samples=samples, halved=1, listed=(at,)), held=held)
+
+
+def test_a_trial_without_samples_by_chance_spun_as_the_others() -> None:
+    found = spun([in_part(50), None, in_part(50)])
+    assert [it.locking for it in found] == pytest.approx([0.6, 0.6, 0.6])
+    always = Hot(1.0, HotRecord(samples=100, listed=(LOCKED,)))
+    assert spun([always, None])[0].locking == 0, "who is always sampled has some"
+    assert spun([in_part(50), None, None])[0].locking == 0, "most have none"
+
+
+def test_who_ran_too_little_in_that_part_to_be_seen_is_not_judged() -> None:
+    assert spun([in_part(50, held=60.0)] * 2)[0].locking == pytest.approx(0.6)
+    assert spun([in_part(50, held=250.0)] * 2)[0].locking == 0
+
+
+def test_samples_of_one_window_belong_together() -> None:
+    """Two thirds of one trial, and nothing of the next, is no growth that is known."""
+
+    def trial(share: float, halved: int) -> Hot:
+        places = (
+            HotFunction("program", round(100 * share), 0, "burst", 0),
+            HotFunction("program", round(100 * (1 - share)), 0, "rest", 0),
+        )
+        return Hot(1.0, HotRecord(samples=100, halved=halved, listed=places))
+
+    shares = (0.66, 0.0, 0.66, 0.0)
+    base = [trial(0.0, 0)] * 4
+    assert "burst" in grew_in([trial(share, 0) for share in shares], base, 0.1)
+    assert grew_in([trial(share, 1) for share in shares], base, 0.1) == ""
+    assert "burst" in grew_in([trial(share, 1) for share in (0.3, 0.35, 0.3, 0.36)], base, 0.1)

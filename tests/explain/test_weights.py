@@ -246,6 +246,14 @@ def test_waits_of_the_woken_for_a_cpu_are_a_part_of_what_a_lock_costs() -> None:
     assert beside.share is None or beside.share.value < 0.6
 
 
+def test_waits_for_a_cpu_that_are_longer_than_those_for_a_lock_are_not_its_cost() -> None:
+    """Threads that hardly wait for one another, and long for CPUs that they have."""
+    base = cell(1, [worker(), joining()])
+    woken = worker(0.6, queue=0.3, futex=0.1, switches=600)
+    found = weigh(Case(cell(2, [woken, woken, joining()]), base, False), LOCK)
+    assert found.share is not None and found.share.value == pytest.approx(0.2, abs=0.03)
+
+
 def test_a_lock_has_no_part_of_the_waits_that_another_role_explains() -> None:
     """A background role takes a CPU, and the workers wait for it as well as for one another."""
     alone = weigh(Case(*_locked(beside=0.0), False), LOCK)

@@ -67,9 +67,11 @@ impl HotPace {
         cost_ns > ALLOWANCE_NS + SHARE * elapsed_ns.max(self.cpu_ns) as f64
     }
 
-    /// Halves it. Returns what draws how many of a number of samples are kept.
+    /// Halves it, and ends the window, which was drawn for a greater part. Returns what draws how many of a number of
+    /// samples are kept.
     pub fn halve(&mut self) -> impl FnMut(u64) -> u64 {
         self.halved += 1;
+        self.until_ns = 0;
         let random = &mut self.random;
         |samples| match Binomial::new(samples, 0.5) {
             Ok(kept) => kept.sample(random),
@@ -192,6 +194,16 @@ mod tests {
         drop(pace.halve());
         let turns = (0..1_000).filter(|window| pace.turn(window * WINDOW_NS, 1024).is_some());
         assert!(turns.count() <= 10);
+    }
+
+    #[test]
+    fn a_window_ends_where_the_part_is_halved() {
+        let mut pace = after(200_000, 10_000 * MS, 20_000 * MS);
+        pace.turn(0, 8);
+        assert_eq!((pace.turn(1, 8), pace.until_ns), (None, WINDOW_NS));
+        drop(pace.halve());
+        pace.turn(2, 8);
+        assert_eq!(pace.until_ns, WINDOW_NS + 2);
     }
 
     #[test]

@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from concurve.definition.purposes import may_load_a_stranger
 from concurve.definition.study import Study
 from concurve.findings.cells import Reject
+from concurve.readings.connections import may_be_connected
 from concurve.readings.contamination import BY_PROCESSES, STEAL, programs_named
 from concurve.terms import OTHERS, OURS
+from concurve.wire.record import TrialRecord
 
 #: So many are named, and none that took less than this share of what the first one did.
 _NAMED_MAX = 3
@@ -19,13 +21,18 @@ _SHARE_LEAST = 0.1
 _OF_TRIALS_LEAST = 0.5
 
 
-def strangers_of(study: Study, rejects: Iterable[Reject], trials: int) -> tuple[str, ...]:
+def strangers_of(
+    study: Study, rejects: Iterable[Reject], trials: int, first: TrialRecord | None = None
+) -> tuple[str, ...]:
     """The programs that took CPU time in the disturbed ones of so many trials of a run whose
     command may load a server that is no role, those that took most first;
-    :data:`~concurve.terms.OTHERS` alone where none has a name. Empty where it loads none, or
-    processes disturbed few trials; another run of the laboratory is no server."""
+    :data:`~concurve.terms.OTHERS` alone where none has a name. Empty where it loads none, as the
+    study or its ``first`` record shows, or processes disturbed few trials; another run of the
+    laboratory is no server."""
     details = [reject.detail for reject in rejects if reject.cause in BY_PROCESSES]
     if not details or len(details) < _OF_TRIALS_LEAST * trials or not may_load_a_stranger(study):
+        return ()
+    if first is not None and not may_be_connected(first):
         return ()
     taken: Counter[str] = Counter()
     for detail in details:

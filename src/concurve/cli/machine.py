@@ -84,12 +84,12 @@ def load_item(load: Load) -> Item:
 
 def print_items(items: list[Item]) -> None:
     """A line for each item, and one for its remedy."""
-    from concurve.cli.streams import tell
+    from concurve.cli.streams import tell, tell_beside
 
     for item in items:
-        tell(f"{item.mark}  {item.name:<24} {item.says}")
+        tell_beside(f"{item.mark}  {item.name:<24} ", item.says)
         if item.remedy:
-            tell(f"    {'':<24}→ {item.remedy}")
+            tell(f"    {'':<24}→ {item.remedy}")  # a command that is broken cannot be copied
 
 
 @verb.command("repair", help=REPAIR_HELP, short_help="Undo what killed runs have left.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurve import words
-from concurve.cli.streams import tell
+from concurve.cli.streams import tell, tell_beside
 from concurve.definition.campaign import Campaign
 from concurve.definition.inventory import Inventory
 from concurve.definition.measured import better_of
@@ -47,21 +47,22 @@ def print_plan(
         for index in plan.order(0)
     }
     tell(f"study   {study.name} (effort {effort}, seed {seed})")
-    tell(f"trials  {_trials(plan)}")
-    tell(f"time    {_time(plan, expected)}")
-    tell(f"precision  {_precision(plan, expected)}")
+    tell_beside("trials  ", _trials(plan))
+    tell_beside("time    ", _time(plan, expected))
+    tell_beside("precision  ", _precision(plan, expected))
     if short := shortfall(plan, expected):
-        tell(f"note    {short}")
+        tell_beside("note    ", short)
     if waits_for_none := unawaited_before(study):
-        tell(f"note    {waits_for_none}")
-    tell(f"figure  {_figure(study)}")
-    tell(f"base    {'; '.join(_bases(plan))}")
+        tell_beside("note    ", waits_for_none)
+    tell_beside("figure  ", _figure(study))
+    tell_beside("base    ", "; ".join(_bases(plan)))
     for item in left_out:
-        tell(f"left out  {item.factor}={item.level}: {item.says}")
+        tell_beside("left out  ", f"{item.factor}={item.level}: {item.says}")
     if names := [name for name in unasked if any(_runs_on(spec, name) for spec in specs.values())]:
-        tell(
-            f"CPUs    those of {words.listed(names)} are not known before a run asks: levels that "
-            "follow from CPUs, such as 1.. or 50%, are those of this machine here"
+        tell_beside(
+            "CPUs    ",
+            f"those of {words.listed(names)} are not known before a run asks: levels that follow "
+            "from CPUs, such as 1.. or 50%, are those of this machine here",
         )
     tell("order of the first block:")
     for index, spec in specs.items():
@@ -85,11 +86,11 @@ def print_campaign_plan(
     for member, plan in zip(campaign.studies, plans, strict=True):
         expected = forecast(plan, store)
         case = member.study.test_case
-        tell(f"{member.name}  {case.objective if case else member.study.question}")
-        tell(f"  trials  {_trials(plan)}")
-        tell(f"  time    {_time(plan, expected)}")
-        tell(f"  precision  {_precision(plan, expected)}")
-    tell(f"in all    {_time_in_all(plans, store)}")
+        tell_beside(f"{member.name}  ", case.objective if case else member.study.question)
+        tell_beside("  trials  ", _trials(plan))
+        tell_beside("  time    ", _time(plan, expected))
+        tell_beside("  precision  ", _precision(plan, expected))
+    tell_beside("in all    ", _time_in_all(plans, store))
 
 
 def _time_in_all(plans: list[Plan], store: Store) -> str:

@@ -133,6 +133,18 @@ def tell(text: str) -> None:
     print(fit_encoding(clean_lines(text), sys.stdout))
 
 
+def tell_beside(head: str, text: str) -> None:
+    """Print a line of a result; a terminal shows it in its width, with the text beside its head. In
+    a file or a pipe no line is broken."""
+    from concurve.report.console import beside, print_lines
+    from concurve.report.format import clean_lines
+
+    if sys.stdout.isatty():
+        print_lines(lambda width: beside(head, clean_lines(text), width))
+    else:
+        tell(f"{head}{text}")
+
+
 def say(text: str) -> None:
     """Print lines for people to standard error, with the store that was given in their commands,
     and without characters that would steer a terminal."""

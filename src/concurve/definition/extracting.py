@@ -82,7 +82,7 @@ def parse_extract(text: str, target: str = "target") -> list[Extraction]:
         if own not in _table():
             raise StudyError(
                 f"--extract '{text}': neither NAME=REGEX nor a tool whose output is known",
-                _near_tool(own, f"{EXAMPLE}, or "),
+                _as_meant(text),
             )
         return list(_known(own, role))
     if not own or not pattern:
@@ -110,6 +110,21 @@ def parse_extract(text: str, target: str = "target") -> list[Extraction]:
             ),
         )
     ]
+
+
+def _as_meant(text: str) -> str:
+    """What to type in place of a text without a name: the pattern with a name of its own words, or
+    of one word the pattern that finds it before a figure."""
+    if "(" in text:
+        words = re.findall(r"[A-Za-z]{2,}", re.sub(r"\(.*\)|\\.", " ", text))
+        name = "_".join(words[:2]).lower() or "rate"
+        own = shlex.quote(f"{name}={text}:higher")
+        return f"a name before the pattern: --extract {own}, or :lower where less is better"
+    otherwise = f"{EXAMPLE}, or {one_of(list(_table()))}"
+    if re.fullmatch(r"[A-Za-z][\w-]*", text):
+        own = shlex.quote(rf"{text}={text}\D*([\d.]+):higher")
+        otherwise = f"--extract {own}, where it prints {text} before a figure, and more is better"
+    return meant(text, _table(), otherwise)
 
 
 def extract_option(extract: Extract, better: str) -> str:
@@ -224,14 +239,9 @@ def tool_figures(text: str, target: str, where: str) -> list[Extraction]:
     """
     role, tool = split_name(text)
     if tool not in _table():
-        raise StudyError(
-            f"{where}: '{text}' is no tool whose output is known", _near_tool(tool, "")
-        )
+        known = meant(tool, _table(), one_of(list(_table())))
+        raise StudyError(f"{where}: '{text}' is no tool whose output is known", known)
     return list(_known(tool, "" if role == target else role))
-
-
-def _near_tool(tool: str, otherwise: str) -> str:
-    return meant(tool, _table(), f"{otherwise}{one_of(list(_table()))}")
 
 
 def _known(tool: str, role: str) -> Iterator[Extraction]:

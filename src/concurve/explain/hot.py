@@ -11,15 +11,24 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from concurve.explain.sites import short_name
+from concurve.stats.moments import mean
 from concurve.wire.record import HotFunction, HotRecord, HotThread, RoleRecord
 
 #: Fewer samples of a cell say nothing.
 SAMPLES_MIN = 30
+#: Where a part of the time is sampled, this share of the trials may have no samples, and the others
+#: must have this share of those that their CPU time holds: the clock of a thread ticks first when
+#: it has run for a whole period, so who ran for less in that part was hardly seen.
+_WITHOUT_MAX = 0.5
+_OF_HELD_MIN = 0.5
+#: The CPU time between two samples of a thread, in nanoseconds.
+_PERIOD_NS = 5_003_000
 #: A function is named if its growth is this many times the error of its samples.
 _ERRORS = 2.0
 #: Only the first thread ran in a function if all others have no more than this share of so many
@@ -43,11 +52,13 @@ Place = tuple[str | None, str]
 class Hot(NamedTuple):
     """Where the threads of one trial ran: the CPU time in user mode per operation, and samples by
     function and file. ``file`` is empty for samples in no known file. ``called``: a file, and how
-    it is called in words."""
+    it is called in words. ``held``: the samples that the CPU time holds in the part of the time in
+    which they were taken."""
 
     user_ns: float
     record: HotRecord
     called: tuple[str, str] = ("", "")
+    held: float = 0.0
 
     def part(self, samples: float) -> float:
         """The time that so many samples stand for."""
@@ -60,7 +71,8 @@ def hot_of(role: RoleRecord, operations: float, part: float = 1.0) -> Hot | None
     user, found = role.usage.user_ns, role.hot
     if user is None or found is None or not found.samples or operations <= 0:
         return None
-    return Hot(part * user / operations, found, _as_started(role, found))
+    held = user / _PERIOD_NS / 2**found.halved
+    return Hot(part * user / operations, found, _as_started(role, found), held)
 
 
 #: Programs that run others: the process has the name of the script, and the code is not of that.
@@ -100,12 +112,16 @@ class Spun(NamedTuple):
 
 
 def spun(trials: Sequence[Hot | None]) -> list[Spun]:
-    """How long threads spun, a value per trial; zeros where too few samples say it."""
+    """How long threads spun, a value per trial; zeros where too few samples say it. A trial without
+    samples spun as long as the others in the mean."""
     known = _known(trials)
     if not known:
         return [Spun()] * len(trials)
     single = _of_first_thread(known)
-    return [_spun(hot, single) for hot in known]
+    found = [_spun(hot, single) for hot in known]
+    usual = Spun(*map(mean, zip(*found, strict=True)))
+    seen = iter(found)
+    return [usual if hot is None else next(seen) for hot in trials]
 
 
 def _spun(hot: Hot, single: set[Place]) -> Spun:
@@ -235,15 +251,19 @@ def _grown(
 def _means(
     side: Sequence[Hot], places: Callable[[Hot], Counter[Place]]
 ) -> dict[Place, tuple[float, float]]:
-    """The mean time in each place, and its variance if samples are as rare events are (Poisson)."""
-    times: dict[Place, float] = {}
-    variances: dict[Place, float] = {}
-    for hot in side:
-        for place, samples in places(hot).items():
-            times[place] = times.get(place, 0.0) + hot.part(samples) / len(side)
-            error = hot.part(math.sqrt(samples)) / len(side)
-            variances[place] = variances.get(place, 0.0) + error * error
-    return {place: (time, variances[place]) for place, time in times.items()}
+    """The mean time in each place, and its variance: that of rare events (Poisson), or that between
+    trials where these were sampled in a part of the time and it is greater. The samples of a window
+    belong together."""
+    counted = [places(hot) for hot in side]
+    is_in_part = any(hot.record.halved for hot in side) and len(side) > 1
+    found = {}
+    for place in dict.fromkeys(place for it in counted for place in it):
+        each = [hot.part(it[place]) for hot, it in zip(side, counted, strict=True)]
+        errors = (hot.part(math.sqrt(it[place])) for hot, it in zip(side, counted, strict=True))
+        of_events = sum(error * error for error in errors) / len(side) ** 2
+        between = statistics.variance(each) / len(side) if is_in_part else 0.0
+        found[place] = mean(each), max(of_events, between)
+    return found
 
 
 def _functions(hot: Hot) -> Counter[Place]:
@@ -278,11 +298,16 @@ def _of_first_thread(known: Sequence[Hot]) -> set[Place]:
 
 
 def _known(trials: Sequence[Hot | None]) -> list[Hot]:
-    """The trials, if all have samples, and enough of them together; else none."""
+    """The trials that have samples, if these are enough together; else none. All must have some,
+    unless they were sampled in a part of the time: some have none then by chance."""
     known = [hot for hot in trials if hot is not None]
-    if len(known) < len(trials) or sum(hot.record.samples for hot in known) < SAMPLES_MIN:
+    samples = sum(hot.record.samples for hot in known)
+    if samples < SAMPLES_MIN:
         return []
-    return known
+    if not any(hot.record.halved for hot in known):
+        return known if len(known) == len(trials) else []
+    is_few = samples < _OF_HELD_MIN * sum(hot.held for hot in known)
+    return [] if is_few or len(known) < (1 - _WITHOUT_MAX) * len(trials) else known
 
 
 def _time(hot: Hot, which: Callable[[HotFunction], bool]) -> float:

@@ -65,11 +65,11 @@ def weigh(case: Case, verdict: Verdict) -> Weight:
 
 def _next(case: Case, base: Breakdown, verdict: Verdict, share: Estimate | None) -> RunnerUp | None:
     """The cause with the next greatest share, of another part of the loss; ``None`` without one."""
-    own = set(_columns(case.cell, verdict))
+    own = set(_columns(case.cell, base, verdict))
     found: dict[Cause, Estimate] = {}
     for other in further_verdicts(case):
         its = _share(case.cell, base, other)
-        is_apart = other.cause != verdict.cause and not own & set(_columns(case.cell, other))
+        is_apart = other.cause != verdict.cause and not own & set(_columns(case.cell, base, other))
         is_shown = verdict.cause != "contamination" or (
             other.cause == "lock" and is_seen(case.cell)
         )
@@ -151,13 +151,13 @@ def _gained(cell: Breakdown, base: Breakdown) -> float:
     return mean(before) / mean(own) if is_beyond_noise(less, before, own) else 0.0
 
 
-def _columns(cell: Breakdown, verdict: Verdict) -> tuple[str, ...]:
+def _columns(cell: Breakdown, base: Breakdown, verdict: Verdict) -> tuple[str, ...]:
     """The parts of the capacity that a verdict stands for."""
     if verdict.is_loss:
         return verdict.parts
     parts = (*verdict.parts, "cpu") if verdict.station else verdict.parts
     slots = [_SLOTS.get(part, "waiting") for part in parts]
-    return tuple(dict.fromkeys([*slots, "queue"] if _wakes(cell, verdict) else slots))
+    return tuple(dict.fromkeys([*slots, "queue"] if _wakes(cell, base, verdict) else slots))
 
 
 def _share(cell: Breakdown, base: Breakdown, verdict: Verdict) -> Estimate | None:
@@ -165,7 +165,7 @@ def _share(cell: Breakdown, base: Breakdown, verdict: Verdict) -> Estimate | Non
     if not verdict.parts:
         return None
     if cell.capacity and base.capacity:
-        part = capacity_excess(cell, base, *_columns(cell, verdict))
+        part = capacity_excess(cell, base, *_columns(cell, base, verdict))
         whole = whole_excess(cell, base).value
     elif not all(part in side.columns for side in (cell, base) for part in verdict.parts):
         return None
@@ -185,10 +185,16 @@ def _share(cell: Breakdown, base: Breakdown, verdict: Verdict) -> Estimate | Non
 _RIVAL_CPUS_MAX = 0.05
 
 
-def _wakes(cell: Breakdown, verdict: Verdict) -> bool:
+def _wakes(cell: Breakdown, base: Breakdown, verdict: Verdict) -> bool:
     """Are the waits of workers for a CPU a part of what a lock costs? So they are where each could
     have a CPU, and nobody else takes one, neither another role nor a stranger: who is woken because
-    the lock is free waits for the CPU on which the other one still runs."""
+    the lock is free waits for the CPU on which the other one still runs. That is for no longer than
+    the waits for the lock itself: where it is, something else keeps workers from the CPUs."""
     has_cpus = cell.cpus is not None and cell.threads <= cell.cpus
     is_alone = all(other.cpus <= _RIVAL_CPUS_MAX for other in cell.others)
-    return verdict.cause == "lock" and has_cpus and is_alone and not is_doubtful(cell)
+    if verdict.cause != "lock" or not has_cpus or not is_alone or is_doubtful(cell):
+        return False
+    if not cell.capacity or not base.capacity:
+        return True
+    waited, queued = (capacity_excess(cell, base, part).value for part in ("waiting", "queue"))
+    return queued <= waited

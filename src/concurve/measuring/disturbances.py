@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from concurve import words
 from concurve.findings.again import ATTACH_IT
+from concurve.readings.connections import may_be_connected
 from concurve.terms import HYPERVISOR, OTHERS, OURS
 from concurve.wire.record import MachineRecord, TrialRecord
 
@@ -31,6 +32,7 @@ class Disturbances:
 
     def __init__(self, may_load_a_stranger: bool = False) -> None:
         self._may_load_a_stranger = may_load_a_stranger
+        self._may_be_connected = False
         self._done = 0
         self._disturbed = 0
         self._cpu_ns: Counter[str] = Counter()
@@ -45,6 +47,7 @@ class Disturbances:
         if not is_disturbed:
             return
         self._disturbed += 1
+        self._may_be_connected = self._may_be_connected or may_be_connected(record)
         self._since += 1
         self._wall_ns += record.wall_ns
         for who, cpu_ns in _takers(record):
@@ -67,7 +70,7 @@ class Disturbances:
         of = f"{self._disturbed} of {words.count(self._done, 'trial')} disturbed so far"
         is_program = cpus >= SEEN_MIN and who not in (HYPERVISOR, OTHERS, OURS)
         asked = ""
-        if self._may_load_a_stranger and is_program:
+        if self._may_load_a_stranger and self._may_be_connected and is_program:
             asked = f"; if {who} is the server that this command loads: {ATTACH_IT} in a new run"
         return f"{of}{_by(who, cpus, everybody)}{asked}; Ctrl-C keeps what is measured"
 

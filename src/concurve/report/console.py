@@ -110,6 +110,16 @@ def wrapped(text: Line, width: int, indent: str = "") -> Iterator[Line]:
         yield Line(line, text.style)
 
 
+def beside(head: str, text: str, width: int) -> Iterator[Line]:
+    """A text beside its head; its further lines are indented as far, unless the head is wide."""
+    room = cell_len(head)
+    if 2 * room > width:
+        yield from wrapped(Line(f"{head}{text}"), width)
+        return
+    for index, line in enumerate(wrapped(Line(text), width, " " * room)):
+        yield line if index else Line(head + line.plain[room:], line.style)
+
+
 def _pieces(word: str, width: int) -> Iterator[str]:
     while cell_len(word) > width:
         size = len(word)

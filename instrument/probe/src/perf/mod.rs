@@ -71,6 +71,7 @@ pub fn attach(pid: u32, cpus_online: &[u32]) -> Attached {
         add(&mut samples, || samples::open(pid, cpu));
     }
     // The rings in the order in which they are needed: what may be locked in memory is bounded.
+    let counter = counters.map(|counters| TreeCounter::new(counters, kernel));
     let lives = lives.and_then(TreeLives::new);
     let samples = match &lives {
         Ok(_) => samples.and_then(TreeSamples::new),
@@ -79,7 +80,7 @@ pub fn attach(pid: u32, cpus_online: &[u32]) -> Attached {
         ))),
     };
     Attached {
-        counter: counters.map(|counters| TreeCounter::new(counters, kernel)),
+        counter,
         lives,
         samples,
     }

@@ -75,9 +75,10 @@ impl Trial {
             if let Some(sampled) = sampled {
                 let cpu_before = clock::thread_cpu_ns();
                 role.hot.add(texts, sampled);
+                samples_ns += clock::thread_cpu_ns() - cpu_before;
+                // What this takes has a share of its own, by the length of windows.
                 let threads = self.ledger.roles[index].living.len();
                 pace_samples(role, &mut self.sampler.hot_paces[index], threads, now);
-                samples_ns += clock::thread_cpu_ns() - cpu_before;
             }
             self.sampler.pace.cpu_ns += samples_ns;
         }

@@ -12,13 +12,16 @@ use crate::ledger::Final;
 use crate::orphans;
 use crate::role::Role;
 
-/// The priority of a process that has exited, while it leaves its CPU: above that of the runner. The runner may have
-/// interrupted it on its very last steps, and `wait4` then waits in the kernel, without leaving the CPU, until it has made
-/// them. In real time that would be for 0.95 s, until the kernel stops real-time tasks for once.
-const LEAVING: Policy = Policy {
-    class: PolicyClass::Fifo,
-    priority: 99,
-};
+/// The policy of a process that has exited, while it leaves its CPU: with a priority above that of the runner, whose
+/// policy is given. The runner may have interrupted it on its very last steps, and `wait4` then waits in the kernel,
+/// without leaving the CPU, until it has made them. In real time that would be for 0.95 s, until the kernel stops
+/// real-time tasks for once. One more is what an ordinary user may be granted, too.
+fn leaving(runner: Policy) -> Policy {
+    Policy {
+        class: PolicyClass::Fifo,
+        priority: runner.priority + 1,
+    }
+}
 
 impl Trial {
     /// Reaps every child that has exited. `now` is when that was noticed.
@@ -69,7 +72,9 @@ impl Trial {
     pub(super) fn take_zombie(&self, pid: u32) -> Option<Reaped> {
         if !self.host.absent.contains_key("real_time") {
             // Where it is refused, reaping takes longer.
-            let _ = control::set_policy(pid, LEAVING);
+            if let Ok(Some(runner)) = control::policy(std::process::id()) {
+                let _ = control::set_policy(pid, leaving(runner));
+            }
         }
         process::reap(pid).ok()
     }

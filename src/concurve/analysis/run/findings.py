@@ -254,7 +254,7 @@ def analyse(
         claims = withheld_claims(claims, why, "over all hosts" if unlike else "by the figures")
         published = withheld_published(published, why)
     found = Findings(
-        run=_run_info(stored, rejects),
+        run=_run_info(stored, rejects, first),
         question=head.study.question,
         source=head.study.source,
         factors=tuple(
@@ -376,7 +376,7 @@ def _dots(stored: StoredRun) -> tuple[Dot, ...]:
     )
 
 
-def _run_info(stored: StoredRun, rejects: tuple[Reject, ...]) -> RunInfo:
+def _run_info(stored: StoredRun, rejects: tuple[Reject, ...], first: TrialRecord | None) -> RunInfo:
     head, row, protocol = stored.head, stored.row, stored.protocol
     return RunInfo(
         id=head.id,
@@ -397,7 +397,7 @@ def _run_info(stored: StoredRun, rejects: tuple[Reject, ...]) -> RunInfo:
         over_hosts=head.hosts is not None,
         is_sweep=head.is_sweep,
         waiting=head.waiting,
-        strangers=strangers_of(head.study, rejects, protocol.done),
+        strangers=strangers_of(head.study, rejects, protocol.done, first),
         is_stolen=is_stolen(rejects),
         allowed_seconds=head.rules.time_allowed_seconds,
     )

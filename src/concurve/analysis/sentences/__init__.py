@@ -59,7 +59,7 @@ def sentences(
         for item in greatest(plan, cells, among, by, best)
         if (item.slower or item.cell).index not in versions
     ]
-    strangers = strangers_of(head.study, rejects, protocol.done)
+    strangers = strangers_of(head.study, rejects, protocol.done, first)
     again = run_again(
         plan.inventory is not None, plan.waiting, strangers, is_stolen=is_stolen(rejects)
     )
