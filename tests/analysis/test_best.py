@@ -610,3 +610,24 @@ def test_settings_with_bases_of_another_group_have_no_fastest_among_them() -> No
         mode=("a", "b"), threads=(1, 2, 4),
     )  # fmt: skip
     assert "fastest" not in sentences(found)
+
+
+@pytest.mark.parametrize(
+    ("threads", "said"),
+    [
+        ((1, 2, 4, 8), r"; 3 others with cpus=2 may be as good, 4 others are not\."),
+        ((1, 2), r"; threads=\d cpus=2 may be as good, threads=1 cpus=1 and threads=2 cpus=1 are"),
+    ],
+)
+def test_what_all_that_may_be_as_good_have_is_said(
+    store: Store, threads: tuple[int, ...], said: str
+) -> None:
+    """Settings of two CPUs cannot be told apart, and each is twice as fast as those of one."""
+    six = Rules(repeats_min=6, repeats_max=6)
+    found = made_run(
+        store, lambda threads, cpus: 2.0 / float(cpus), cv=0.05, threads=threads, cpus=(1, 2),
+        rules=six,
+    )  # fmt: skip
+    best = found.best_overall
+    assert best is not None and best.is_open and len(best.as_good) == len(threads) - 1
+    assert re.search(said, sentences(found))

@@ -19,6 +19,8 @@ GROUPS_NAMED = 6
 
 #: A sentence names at most this many settings of a best set.
 SETTINGS_NAMED = 6
+#: The same where several factors make their names long.
+_OF_FACTORS_NAMED = 2
 
 
 #: Speed-ups are by one of these; a recommendation by another one says so.
@@ -243,13 +245,23 @@ def _not_told_from(plan: Plan, item: BestFinding) -> str:
     """The other settings that no trial tells from that with the best figure."""
     if len(item.as_good) == item.compared - 1 > 1:
         return _ALL_OTHERS
-    return _named(plan, item, item.as_good)
+    others = _named(plan, item, item.as_good)
+    # What all candidates have is decided.
+    shared = [
+        (name, level)
+        for name, level in item.leader.items()
+        if all(setting.get(name) == level for setting in item.as_good)
+    ]
+    if len(item.as_good) <= _OF_FACTORS_NAMED or not shared or len(item.factors) < 2:
+        return others
+    return f"{others} with {describe(dict(shared))}"
 
 
 def _named(plan: Plan, item: BestFinding, settings: Sequence[dict[str, Level]]) -> str:
     """Some of the settings in their order; their number, if they are many, or differ in several
     factors; empty where there are none."""
-    if len(settings) > SETTINGS_NAMED or (settings and len(item.factors) > 1):
+    most = SETTINGS_NAMED if len(item.factors) == 1 else _OF_FACTORS_NAMED
+    if len(settings) > most:
         return words.count(len(settings), "other")
     ordered = sorted(settings, key=lambda setting: [*map(_order, setting.values())])
     return words.listed([_setting(plan, item, one) for one in ordered]) if ordered else ""
