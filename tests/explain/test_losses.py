@@ -121,6 +121,26 @@ def test_a_part_that_the_first_thread_does_alone_is_serial() -> None:
     assert loss.parts["serial"] == pytest.approx(0.4, abs=0.01)
 
 
+def test_a_script_that_starts_the_program_is_serial() -> None:
+    """Its children come and go before there are workers, and it reads at a pipe what they print: no
+    wait for a lock, and no worker beside the others."""
+
+    def started(level: int) -> list[Thread]:
+        script = thread(0.25, pipe=0.45, futex=0.3, name="python3", tid=100, switches=25)
+        children = [
+            thread(0.5, lived=0.06, name="bash", tid=pid, pid=pid, switches=4)
+            for pid in range(110, 118)
+        ]
+        working = thread(0.98, lived=0.5, name="python3", switches=3)
+        return [script, *children, *({**working, "tid": n, "pid": n} for n in (201, 202)[:level])]
+
+    own = cell(2, started(2), wall=0.75, peak=4)
+    base = cell(1, started(1), peak=3)
+    said = cause_of(own, base)
+    assert said.cause == "serial"
+    assert "no worker worked, while another thread ran" in said.words
+
+
 def test_work_between_rounds_of_threads_is_serial() -> None:
     """Threads of ten rounds live one after the other, two at once."""
     base = cell(1, [*[worker(lived=0.075)] * 10, joining(0.25)], peak=2)

@@ -503,12 +503,22 @@ def _alone(
     """Wall time in which no worker existed and another thread ran: no more than the others ran, and
     no more than the workers' lives leave of the wall time. Births are not recorded: of workers in
     several generations as many live at once as the peak of the role allows."""
-    ran = sum(map(_ran, _without(listed, peers)))
-    beside = len(listed) - len(peers)
+    others = _without(listed, peers)
+    ran = sum(map(_ran, others))
+    beside = sum(not _was_before(thread, peers, wall) for thread in others)
     at_once = max(1, min(len(peers), (role.threads.peak or len(listed)) - beside))
     lives = [life_of(thread, wall) for thread in peers]
     existed = max(max(lives, default=0.0), sum(lives) / at_once)
     return min(ran, max(0.0, wall - existed))
+
+
+def _was_before(thread: ThreadRecord, peers: Sequence[ThreadRecord], wall: float) -> bool:
+    """Was it born before the workers, and did it live no longer than the time that these leave? So
+    do the processes of a script that starts the program, which end before that begins. The kernel
+    numbers them in the order of their births."""
+    first = min((peer.tid for peer in peers), default=0)
+    longest = max((life_of(peer, wall) for peer in peers), default=wall)
+    return thread.tid < first and life_of(thread, wall) <= wall - longest
 
 
 def _alone_beside(before: float, first: Sequence[ThreadRecord], wall: float) -> float:

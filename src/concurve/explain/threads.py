@@ -220,9 +220,11 @@ def _joins(
     if not others or waits is None:
         return False
     is_before = _ran_before(thread, others, wall)
-    # What it ran before there were others says nothing of what it does beside them.
+    # What it ran before there were others says nothing of what it does beside them, nor does what
+    # it waited for then: a script that starts the program reads what its own children print.
     seen = waits.readings - waits.running if is_before else waits.readings
-    if 2 * (waits.futex + waits.child) < max(1, seen):
+    at_others = waits.futex + waits.child + (waits.pipe + waits.poll if is_before else 0)
+    if 2 * at_others < max(1, seen):
         return False
     if joining >= JOINING_STACKS:
         return True
