@@ -179,6 +179,8 @@ def test_a_primary_figure_may_be_one_that_the_program_reports(name: str) -> None
         (r"Requests/sec: ([0-9.]+)", r"'requests_sec=Requests/sec: ([0-9.]+):higher'"),
         (r"([0-9.]+) req", r"'req=([0-9.]+) req:higher'"),
         (r"(\d+)", r"'rate=(\d+):higher'"),
+        (r"(\d+) req/s:1/s:higher", r"'req=(\d+) req/s:1/s:higher'"),
+        (r"took (\d+) ms:ms:lower", r"'took_ms=took (\d+) ms:ms:lower'"),
         ("tps", r"'tps=tps\D*([\d.]+):higher'"),
         ("pgbnch", "'pgbench'?"),
     ],

@@ -13,7 +13,16 @@ from concurve.definition.purposes import Purposes
 from concurve.explain.accounts import account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of, further_verdicts
-from concurve.explain.hot import Hot, grew_in, hot_of, is_locking, is_waiting, place_of, spun
+from concurve.explain.hot import (
+    Hot,
+    grew_in,
+    hot_of,
+    is_locking,
+    is_new,
+    is_waiting,
+    place_of,
+    spun,
+)
 from concurve.explain.losses import loss_of
 from concurve.explain.verdict import Case
 from concurve.explain.weights import weigh
@@ -456,15 +465,17 @@ def test_a_program_is_named_as_it_was_started(
 LOCKED = HotFunction("program", 60, 0, "spin_lock", 0)
 
 
-def in_part(samples: int, held: float = 0.0) -> Hot:
-    """A trial that was sampled in a half of the time, with 60 % of its samples at a lock."""
-    at = msgspec.structs.replace(LOCKED, samples=round(0.6 * samples))
+def in_part(samples: int, held: float = 0.0, share: float = 0.6) -> Hot:
+    """A trial that was sampled in a half of the time, with this share of its samples at a lock."""
+    at = msgspec.structs.replace(LOCKED, samples=round(share * samples))
     return Hot(1.0, HotRecord(samples=samples, halved=1, listed=(at,)), held=held)
 
 
 def test_a_trial_without_samples_by_chance_spun_as_the_others() -> None:
     found = spun([in_part(50), None, in_part(50)])
     assert [it.locking for it in found] == pytest.approx([0.6, 0.6, 0.6])
+    apart = [it.locking for it in spun([in_part(50), None, in_part(50, share=0.4), None])]
+    assert apart == pytest.approx([0.6, 0.6, 0.4, 0.4]), "they spread as the others do"
     always = Hot(1.0, HotRecord(samples=100, listed=(LOCKED,)))
     assert spun([always, None])[0].locking == 0, "who is always sampled has some"
     assert spun([in_part(50), None, None])[0].locking == 0, "most have none"
@@ -490,3 +501,17 @@ def test_samples_of_one_window_belong_together() -> None:
     assert "burst" in grew_in([trial(share, 0) for share in shares], base, 0.1)
     assert grew_in([trial(share, 1) for share in shares], base, 0.1) == ""
     assert "burst" in grew_in([trial(share, 1) for share in (0.3, 0.35, 0.3, 0.36)], base, 0.1)
+
+
+def test_new_functions_of_one_phase_are_new_together() -> None:
+    """Ten of them, which run in every other trial: no growth that is known."""
+
+    def trial(share: float, halved: int) -> Hot:
+        new = [HotFunction("program", round(10 * share), 0, f"new_{n}", 0) for n in range(10)]
+        rest = HotFunction("program", round(100 * (1 - share)), 0, "rest", 0)
+        return Hot(1.0, HotRecord(samples=100, halved=halved, listed=(*new, rest)))
+
+    base = [trial(0.0, 0)] * 4
+    assert is_new([trial(share, 0) for share in (0.8, 0.0, 0.8, 0.0)], base, 0.1)
+    assert not is_new([trial(share, 1) for share in (0.8, 0.0, 0.8, 0.0)], base, 0.1)
+    assert is_new([trial(share, 1) for share in (0.4, 0.5, 0.4, 0.5)], base, 0.1)

@@ -162,7 +162,7 @@ def test_a_study_that_cannot_run_here_does_not_stop_the_others(tmp_path: Path) -
 def test_a_study_that_fails_keeps_its_run(tmp_path: Path) -> None:
     store, head = Store(), head_of(tmp_path)
     failing = engine(kind_of=lambda spec: "program_failed" if "/tc" in spec.trial else "ok")
-    failing.kind_of = lambda spec: "program_failed" if len(failing.specs) <= 4 else "ok"
+    failing.kind_of = lambda spec: "program_failed" if len(failing.specs) <= 8 else "ok"
     rows = runner(head, store, failing).start()
     assert [row.state for row in rows] == ["failed", "complete"]
     assert "every cell failed" in rows[0].reason

@@ -116,8 +116,11 @@ def _as_meant(text: str) -> str:
     """What to type in place of a text without a name: the pattern with a name of its own words, or
     of one word the pattern that finds it before a figure."""
     if "(" in text:
-        words = re.findall(r"[A-Za-z]{2,}", re.sub(r"\(.*\)|\\.", " ", text))
+        pattern, _, better = _split(text)
+        words = re.findall(r"[A-Za-z]{2,}", re.sub(r"\(.*\)|\\.", " ", pattern))
         name = "_".join(words[:2]).lower() or "rate"
+        if better != "neither":
+            return f"a name before the pattern: --extract {shlex.quote(f'{name}={text}')}"
         own = shlex.quote(f"{name}={text}:higher")
         return f"a name before the pattern: --extract {own}, or :lower where less is better"
     otherwise = f"{EXAMPLE}, or {one_of(list(_table()))}"

@@ -357,7 +357,7 @@ def _queued(trial: _Trial, taken_ns: float) -> float:
 
 def _nobody_worked(trial: _Trial) -> float:
     """Wall time in which no worker worked and another thread ran."""
-    alone = _alone(trial.role, trial.peers, trial.listed, trial.wall)
+    alone = _alone(trial)
     if trial.limit is not None:
         return alone
     beside = _without(trial.others, trial.peers)
@@ -497,16 +497,18 @@ def _working(some: Sequence[ThreadRecord], threads: Sequence[ThreadRecord]) -> l
     return [thread for thread in some if (thread.usage.cpu_ns or 0) >= ACTIVE_SHARE * busiest]
 
 
-def _alone(
-    role: RoleRecord, peers: Sequence[ThreadRecord], listed: Sequence[ThreadRecord], wall: float
-) -> float:
+def _alone(trial: _Trial) -> float:
     """Wall time in which no worker existed and another thread ran: no more than the others ran, and
     no more than the workers' lives leave of the wall time. Births are not recorded: of workers in
     several generations as many live at once as the peak of the role allows."""
-    others = _without(listed, peers)
+    role, peers, wall = trial.role, trial.peers, trial.wall
+    others = _without(trial.listed, peers)
     ran = sum(map(_ran, others))
-    beside = sum(not _was_before(thread, peers, wall) for thread in others)
-    at_once = max(1, min(len(peers), (role.threads.peak or len(listed)) - beside))
+    # Of several generations it is not known what was before all of them.
+    is_one = len(peers) <= trial.level
+    before = sum(is_one and _was_before(thread, peers, wall) for thread in others)
+    peak = role.threads.peak or len(trial.listed)
+    at_once = max(1, min(len(peers), peak - (len(others) - before)))
     lives = [life_of(thread, wall) for thread in peers]
     existed = max(max(lives, default=0.0), sum(lives) / at_once)
     return min(ran, max(0.0, wall - existed))

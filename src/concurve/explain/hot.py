@@ -9,6 +9,7 @@ thread does nothing but look at a word until another thread changes it, by their
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import statistics
@@ -113,15 +114,14 @@ class Spun(NamedTuple):
 
 def spun(trials: Sequence[Hot | None]) -> list[Spun]:
     """How long threads spun, a value per trial; zeros where too few samples say it. A trial without
-    samples spun as long as the others in the mean."""
+    samples has the value of one of the others, in turn: they spread as far as these."""
     known = _known(trials)
     if not known:
         return [Spun()] * len(trials)
     single = _of_first_thread(known)
     found = [_spun(hot, single) for hot in known]
-    usual = Spun(*map(mean, zip(*found, strict=True)))
-    seen = iter(found)
-    return [usual if hot is None else next(seen) for hot in trials]
+    seen, others = iter(found), itertools.cycle(found)
+    return [next(others) if hot is None else next(seen) for hot in trials]
 
 
 def _spun(hot: Hot, single: set[Place]) -> Spun:
@@ -227,13 +227,19 @@ def is_new(own: Sequence[Hot | None], before: Sequence[Hot | None], least: float
     if not cell or not base:
         return False
     ran = _means(base, _functions)
-    growth = variance = 0.0
-    for place, (time, of_time) in _means(cell, _functions).items():
-        less, of_less = ran.get(place, (0.0, 0.0))
-        if less <= _NEW_MAX * time:
-            growth += time - less
-            variance += of_time + of_less
-    return growth >= least and growth >= _ERRORS * math.sqrt(variance)
+    new = {
+        place
+        for place, (time, _) in _means(cell, _functions).items()
+        if ran.get(place, (0.0, 0.0))[0] <= _NEW_MAX * time
+    }
+
+    def together(hot: Hot) -> Counter[Place]:
+        # One place: the functions of a phase come and go together.
+        found = _functions(hot)
+        return Counter({(None, ""): sum(found[place] for place in new)})
+
+    growth, error = _grown(cell, base, together)[None, ""]
+    return growth >= least and growth >= _ERRORS * error
 
 
 def _grown(

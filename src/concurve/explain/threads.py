@@ -222,9 +222,12 @@ def _joins(
     is_before = _ran_before(thread, others, wall)
     # What it ran before there were others says nothing of what it does beside them, nor does what
     # it waited for then: a script that starts the program reads what its own children print.
-    seen = waits.readings - waits.running if is_before else waits.readings
-    at_others = waits.futex + waits.child + (waits.pipe + waits.poll if is_before else 0)
-    if 2 * at_others < max(1, seen):
+    seen = waits.readings
+    if is_before:
+        life = life_of(thread, wall)
+        lead = max(0.0, life - max(life_of(other, wall) for other in others)) / max(life, 1.0)
+        seen -= waits.running + min(waits.pipe + waits.poll, int(lead * waits.readings))
+    if 2 * (waits.futex + waits.child) < max(1, seen):
         return False
     if joining >= JOINING_STACKS:
         return True

@@ -189,12 +189,14 @@ def _wakes(cell: Breakdown, base: Breakdown, verdict: Verdict) -> bool:
     """Are the waits of workers for a CPU a part of what a lock costs? So they are where each could
     have a CPU, and nobody else takes one, neither another role nor a stranger: who is woken because
     the lock is free waits for the CPU on which the other one still runs. That is for no longer than
-    the waits for the lock itself: where it is, something else keeps workers from the CPUs."""
+    the waits for the lock itself: where it surely is, something else keeps workers from the
+    CPUs."""
     has_cpus = cell.cpus is not None and cell.threads <= cell.cpus
     is_alone = all(other.cpus <= _RIVAL_CPUS_MAX for other in cell.others)
     if verdict.cause != "lock" or not has_cpus or not is_alone or is_doubtful(cell):
         return False
     if not cell.capacity or not base.capacity:
         return True
-    waited, queued = (capacity_excess(cell, base, part).value for part in ("waiting", "queue"))
-    return queued <= waited
+    waited, queued = (capacity_excess(cell, base, part) for part in ("waiting", "queue"))
+    least = queued.value if queued.low is None else queued.low
+    return least <= waited.value

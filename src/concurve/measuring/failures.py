@@ -13,7 +13,6 @@ from concurve.definition.units import format_duration
 from concurve.errors import RunError
 from concurve.measuring.judgement import (
     NOT_READY,
-    PROGRAM_FAILED,
     TIMED_OUT,
     TIMED_OUT_BUSY,
     UNDECIDED,
@@ -25,9 +24,6 @@ from concurve.planning.protocol import Protocol as TrialProtocol
 from concurve.readings.extraction import printed_line
 from concurve.store.rows import Outcome, TrialKey
 from concurve.wire import decode_record
-
-#: Causes that, where each cell shows one of them, show that nothing can be measured; in words.
-_FOR_GOOD = {NOT_READY: "no cell became ready", PROGRAM_FAILED: "every cell failed"}
 
 
 class Failures:
@@ -42,9 +38,9 @@ class Failures:
         self._only_failures: set[int] = set()
         self._has_successes = False
 
-    def refuse_alike(self, protocol: TrialProtocol) -> None:
-        """Fail after the first block, and the second trial, if no cell became ready, or the program
-        failed in all of them: to try each of them again would tell nothing new.
+    def refuse_never_ready(self, protocol: TrialProtocol) -> None:
+        """Fail after the first block, and the second trial, if no cell became ready: to wait again
+        as long for each of them would tell nothing new.
 
         Raises:
             RunError: so it is.
@@ -54,11 +50,12 @@ class Failures:
         rejected = _not_lost(protocol)
         causes = [cause for cause, _ in rejected.values()]
         cells = {key.cell for key in rejected}
-        if len(causes) < 2 or len(cells) < len(protocol.cells) or len(set(causes)) > 1:
+        if len(causes) < 2 or len(cells) < len(protocol.cells) or set(causes) != {NOT_READY}:
             return
-        if causes[0] in _FOR_GOOD:
-            what = f"{_FOR_GOOD[causes[0]]}; the first, {self._described(rejected)}"
-            raise RunError(what, self._remedy_for(rejected))
+        raise RunError(
+            f"no cell became ready; the first, {self._described(rejected)}",
+            ready_remedy([detail for _, detail in rejected.values()]),
+        )
 
     def _described(self, rejected: Mapping[TrialKey, tuple[str, str]]) -> str:
         """The first of these trials: its setting, and why it was rejected."""

@@ -392,7 +392,7 @@ class Runner:
         while not isinstance(key := protocol.next(), Stop):
             interruption.refuse_if_asked()
             if protocol.done > stored:  # who resumes a run has perhaps mended what was the matter
-                self._failures.refuse_alike(protocol)
+                self._failures.refuse_never_ready(protocol)
             cell = self.plan.cells[key.cell]
             glanced = self._wait_for_quiet(protocol, key)
             self.progress.trial_starts(
