@@ -123,11 +123,11 @@ def _as_meant(text: str) -> str:
             return f"a name before the pattern: --extract {shlex.quote(f'{name}={text}')}"
         own = shlex.quote(f"{name}={text}:higher")
         return f"a name before the pattern: --extract {own}, or :lower where less is better"
-    otherwise = f"{EXAMPLE}, or {one_of(list(_table()))}"
+    own = EXAMPLE
     if re.fullmatch(r"[A-Za-z][\w-]*", text):
         own = shlex.quote(rf"{text}={text}\D*([\d.]+):higher")
-        otherwise = f"--extract {own}, where it prints {text} before a figure, and more is better"
-    return meant(text, _table(), otherwise)
+        own = f"--extract {own}, where it prints {text} before a figure, and more is better"
+    return meant(text, _table(), f"{own}, or {one_of(list(_table()))}")
 
 
 def extract_option(extract: Extract, better: str) -> str:

@@ -19,8 +19,6 @@ GROUPS_NAMED = 6
 
 #: A sentence names at most this many settings of a best set.
 SETTINGS_NAMED = 6
-#: The same where several factors make their names long.
-_OF_FACTORS_NAMED = 2
 
 
 #: Speed-ups are by one of these; a recommendation by another one says so.
@@ -252,7 +250,7 @@ def _not_told_from(plan: Plan, item: BestFinding) -> str:
         for name, level in item.leader.items()
         if all(setting.get(name) == level for setting in item.as_good)
     ]
-    if len(item.as_good) <= _OF_FACTORS_NAMED or not shared or len(item.factors) < 2:
+    if not item.as_good or not shared or len(item.factors) < 2:
         return others
     return f"{others} with {describe(dict(shared))}"
 
@@ -260,8 +258,7 @@ def _not_told_from(plan: Plan, item: BestFinding) -> str:
 def _named(plan: Plan, item: BestFinding, settings: Sequence[dict[str, Level]]) -> str:
     """Some of the settings in their order; their number, if they are many, or differ in several
     factors; empty where there are none."""
-    most = SETTINGS_NAMED if len(item.factors) == 1 else _OF_FACTORS_NAMED
-    if len(settings) > most:
+    if len(settings) > SETTINGS_NAMED or (settings and len(item.factors) > 1):
         return words.count(len(settings), "other")
     ordered = sorted(settings, key=lambda setting: [*map(_order, setting.values())])
     return words.listed([_setting(plan, item, one) for one in ordered]) if ordered else ""
