@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from concurve.findings.cells import Reject
 from concurve.findings.run import Report
 from concurve.report import terminal
+from concurve.report.console import beside
 from concurve.report.document import Column, Document, Role, Table
 from concurve.report.sections import rejected
 from concurve.report.sections.limits import explanation_document
@@ -247,3 +248,10 @@ def test_a_trial_in_doubt_names_its_host_where_there_are_several() -> None:
     both = (reject("host rk2: 12 %"), reject("host rk3: 9 %"))
     said = rejected.summary(msgspec.structs.replace(found, rejects=both))
     assert said == "2 trials in doubt: other processes used the CPUs on rk2 and rk3 (2)"
+
+
+def test_a_text_stands_beside_its_head_in_the_width_of_a_terminal() -> None:
+    found = [line.plain for line in beside("ok  name    ", "some words that need two lines", 30)]
+    assert found == ["ok  name    some words that", " " * 14 + "need two lines"]
+    narrow = [line.plain for line in beside("ok  name    ", "words", 20)]
+    assert narrow == ["ok name words"], "no room beside it"
