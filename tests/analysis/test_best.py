@@ -189,9 +189,7 @@ def test_a_share_of_a_centre_of_0_is_one_of_the_other_centre() -> None:
     assert math.isfinite(both.share)
 
 
-@pytest.mark.parametrize(
-    ("block_seconds", "is_told"), [(0.01, False), (600.0, True), (None, False)]
-)
+@pytest.mark.parametrize(("block_seconds", "is_told"), [(0.01, False), (30.0, True), (None, False)])
 def test_trials_that_this_allowance_would_not_hold_are_advised_with_one_that_does(
     block_seconds: float | None, is_told: bool
 ) -> None:
@@ -201,6 +199,16 @@ def test_trials_that_this_allowance_would_not_hold_are_advised_with_one_that_doe
     (found,) = best_settings(plan, columns, wall, block_seconds=block_seconds)
     assert found.trials is not None and f"--repeats {found.trials}..{found.trials}" in found.decide
     assert (" --max-time " in found.decide) == is_told
+    assert ("in a new run (about " in found.decide) == (block_seconds is not None)
+
+
+def test_more_trials_than_anybody_runs_are_no_advice() -> None:
+    plan = make_plan(small_study(n=(1, 2)), "normal", 1)
+    columns = by_block([1.0, 1.3, 0.9, 1.2, 1.0], [1.05, 1.1, 1.0, 1.2, 0.9])
+    wall = IndicatorInfo(name="wall_seconds", label="wall time", better="lower")
+    (found,) = best_settings(plan, columns, wall, block_seconds=600.0)
+    assert found.trials is not None and "--repeats" not in found.decide
+    assert "; longer trials, or a quieter machine, may need fewer" in found.decide
 
 
 @pytest.mark.parametrize("times", [1, 6])

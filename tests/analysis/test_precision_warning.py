@@ -65,6 +65,13 @@ def test_only_the_cells_with_wide_intervals_are_counted(store: Store) -> None:
     assert 1 <= int(options[1]) / (8 * (worst / 0.02) ** 2) < 1.1
 
 
+def test_where_nothing_is_decided_one_number_of_trials_is_told(store: Store) -> None:
+    found = made_run(store, lambda n: 1.0 + 0.001 * int(n), cv=0.08, rules=STAGED, n=(1, 2))
+    answers = [item.sentence for item in found.sentences if item.kind == "answer"]
+    assert any(text.startswith("Not decided") and "--repeats" in text for text in answers)
+    assert warning(found).startswith("2 of 2 cells missed") and "--repeats" not in warning(found)
+
+
 def test_a_longer_run_than_the_allowance_is_told_with_its_time(store: Store) -> None:
     rules = msgspec.structs.replace(STAGED, time_allowed_seconds=0.1)
     said = warning(made_run(store, float, cv=0.08, rules=rules, n=(1, 2)))

@@ -98,7 +98,7 @@ def test_each_cell_has_its_cause_and_a_sentence(store: Store) -> None:
     assert [cell.cause for cell in found.cells] == ["none", "none", "cpu"]
     assert [cell.evidence for cell in found.cells] == [
         "With threads=1 an operation takes 1 ms of thread time: 100 % of it on a CPU.",
-        "With threads=2 the speed-up over threads=1 is 2.00 of 2: there is no loss to explain. An "
+        "With threads=2 the speed-up over threads=1 is 2.00 of 2: nothing is lost. An "
         "operation spends 100 % of its thread time on a CPU.",
         "With threads=4 the speed-up over threads=1 is 2.00 of 2. An operation spends 50 % of its "
         "thread time waiting for a CPU (4 threads on 2 CPUs), at 1.00 × the CPU time.",
@@ -115,7 +115,7 @@ def test_threads_that_wait_may_gain_more_than_the_cpus_allow(store: Store) -> No
 
     last = explained(store, sleeping).cells[-1]
     assert last.evidence.startswith(
-        "With threads=4 the speed-up over threads=1 is 4.00: there is no loss to explain. An "
+        "With threads=4 the speed-up over threads=1 is 4.00: nothing is lost. An "
         "operation spends 99 % of its thread time asleep"
     )
 

@@ -51,11 +51,11 @@ def serving(
 @pytest.mark.parametrize(
     ("trial", "cause", "name", "said"),
     [
-        (serving(0.4, 0.55, 0.9, granted=1), "cpu", "CPUs", "server's CPU is used up (2 × io 0.55"),
+        (serving(0.4, 0.55, 0.9, granted=1), "cpu", "CPUs", "CPU is used up (io 0.55 in 2 threads"),
         (serving(0.9, 0.3, 0.7), "cpu", "worker", "the thread worker runs 90 % of the time"),
         (serving(0.9, 1.2, 2.0, 4, 4, 8), "cpu", "worker", "the thread worker runs 90 %"),
         (serving(0.3, 1.8, 2.0, 4, 4, 8), "cpu", "io", "each of the 2 threads io runs 90 %"),
-        (serving(0.4, 0.5, 1.05), "cpu", "CPUs", "2 CPUs are used up, by the server (2 × io 0.50"),
+        (serving(0.4, 0.5, 1.05), "cpu", "CPUs", "used up, by the server (io 0.50 in 2 threads"),
         (serving(0.3, 0.4, 1.9, 2, 2, 4), "client", "load", "the load's 2 CPUs are used up, while"),
     ],
 )
@@ -82,7 +82,7 @@ def test_nothing_is_named_where_nothing_is_used_up() -> None:
 
 def test_where_nothing_is_used_up_it_is_said_who_used_how_much() -> None:
     assert used_words([serving(0.06, 0.46, 0.76), serving(0.06, 0.46, 0.76)]) == (
-        "no resource is used up: the server used 0.52 CPUs (2 × io 0.46 together, worker 0.06) and "
+        "no resource is used up: the server used 0.52 CPUs (io 0.46 in 2 threads, worker 0.06) and "
         "its load 0.76, of 2"
     )
 
@@ -307,7 +307,7 @@ def test_a_quota_of_two_cpus_is_used_up_by_two_of_sixty_four() -> None:
     found = measured(wide(1.9, two), cpus=64)
     said = cause_of(found, None, True)
     assert (said.cause, said.limit) == ("quota", "")
-    assert "2 CPU seconds a second, is used up (8 × worker 1.90 together, load 0.30)" in said.words
+    assert "2 CPU seconds a second, is used up (worker 1.90 in 8 threads, load 0.30)" in said.words
     assert cause_of(measured(wide(1.0, two), cpus=64), None, True).cause != "quota"
     wider = CpuQuota(cpus=100.0)
     assert cause_of(measured(wide(1.9, wider), cpus=64), None, True).cause != "quota"
@@ -569,7 +569,7 @@ def test_cpus_that_strangers_fill_beside_server_and_load_are_used_up() -> None:
     said = cause_of(beside(server, 0.59, 0.58), None, True)
     assert (said.cause, said.limit) == ("contamination", "")
     assert (
-        "the 2 CPUs are used up, by the server (2 × io 0.69 together), its load (0.59)"
+        "the 2 CPUs are used up, by the server (io 0.69 in 2 threads), its load (0.59)"
         in said.words
     )
     assert "0.58" in said.words and "no resource is used up" not in said.words

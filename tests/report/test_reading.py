@@ -19,7 +19,14 @@ from concurve.brief import figures_of
 from concurve.definition.study import Indicator, Role, Rules
 from concurve.estimate import Estimate
 from concurve.explain import explain_run, explained_limits
-from concurve.findings.explanation import LITTLE_LOST, Cause, CellExplanation, Limit, RunnerUp
+from concurve.findings.explanation import (
+    LITTLE_LOST,
+    NO_LOSS,
+    Cause,
+    CellExplanation,
+    Limit,
+    RunnerUp,
+)
 from concurve.findings.limits import recommended_below, told
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
@@ -239,7 +246,7 @@ def explained(cause: Cause, words: str, **more: Any) -> CellExplanation:
 
 def test_a_loss_without_a_cause_is_not_taken_for_no_loss() -> None:
     base = {"n": 1}
-    no_loss = "there is no loss to explain. The quiet trials alone say the same; so it is"
+    no_loss = f"{NO_LOSS}. The quiet trials alone say the same; so it is"
     told = [
         (explained("none", "on the CPU"), "none"),  # the base itself: nothing to explain
         (explained("none", no_loss, base=base), "none"),
@@ -249,9 +256,7 @@ def test_a_loss_without_a_cause_is_not_taken_for_no_loss() -> None:
     ]
     for cell, cause in told:
         assert named_cause(cell) == cause
-        is_short = (
-            limit_line(cell).text.startswith("not found. ") and "no loss" not in cell.evidence
-        )
+        is_short = limit_line(cell).text.startswith("not found. ") and NO_LOSS not in cell.evidence
         assert not cell.base or is_short == (cause == "not found")
 
 
@@ -406,10 +411,10 @@ def test_a_client_that_has_time_left_is_not_said_to_limit() -> None:
 
 
 def test_a_line_says_that_no_limit_was_found() -> None:
-    alone = limit_line(explained("none", "on the CPU; there is no loss to explain"))
+    alone = limit_line(explained("none", "on the CPU; nothing is lost"))
     compared = "not found. With n=2 an operation takes 1.7 × the thread time of n=1"
     assert alone.text == f"{compared}, so this comparison shows no loss."
-    stops = limit_line(explained("none", "on the CPU; there is no loss to explain"), {}, {"n": 1})
+    stops = limit_line(explained("none", "on the CPU; nothing is lost"), {}, {"n": 1})
     assert stops.text == f"{alone.text} What stops the growth from n=1 on is not explained."
     used = "no resource is used up: the server used 0.65 CPUs and its load 0.70, of 2"
     told = limit_line(explained("none", f"on the CPU; {used}; there is no loss", used=used))

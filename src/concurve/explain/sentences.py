@@ -55,7 +55,7 @@ def sentence(
 
 
 def _without_loss(own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
-    """The speed-up, that there is no loss to explain, and where the time goes; empty where there is
+    """The speed-up, that nothing is lost, and where the time goes; empty where there is
     a loss, or where it is not known. The ratio of the thread times would say nothing: how many
     threads work differs."""
     loss = loss_of(own, base)

@@ -379,7 +379,7 @@ def _who(stations: Sequence[Station]) -> str:
 
 def _used(station: Station) -> str:
     used = f"{station.name} {station.cpus:.2f}"
-    return f"{station.threads} × {used} together" if station.threads > 1 else used
+    return f"{used} in {station.threads} threads" if station.threads > 1 else used
 
 
 def _cpus(count: int) -> str:

@@ -17,7 +17,7 @@ REPORT_TRIALS = 5_000
 #: Below this share of a cell's thread time, where it was blocked is not drawn.
 BLOCKED_MIN = 0.02
 #: What the evidence of a cell says that loses nothing against its base.
-NO_LOSS = "there is no loss to explain"
+NO_LOSS = "nothing is lost"
 #: The same of one that loses little, no part of which is significant.
 LITTLE_LOST = "little of the speed-up is lost, and no part of that is significant"
 #: A smaller share of the possible speed-up is as good as nothing.

@@ -30,6 +30,9 @@ EFFECT = 0.01
 #: much is no such difference.
 _APART = 0.25
 
+#: Hardly anybody runs for longer, in seconds, to tell settings apart that are nearly as good.
+_WORTH_SECONDS = 3_600.0
+
 _OPEN = "the trials do not decide"
 #: Both centres are 0, as of errors that hardly any trial has.
 _NO_SHARE = "the centres of the best settings are 0, so no share says how far they lie apart"
@@ -53,9 +56,15 @@ class _Asked(NamedTuple):
     allowed_seconds: float
 
     def options(self, trials: int) -> str:
-        """The options of a new run with so many trials of each setting."""
+        """The options of a new run with so many trials of each setting, and the time it takes;
+        where that is too long, what may need fewer trials."""
         seconds = None if self.block_seconds is None else trials * self.block_seconds
-        return repeats_options(trials, seconds, self.allowed_seconds)
+        if seconds is not None and seconds > _WORTH_SECONDS:
+            time = words.duration(seconds)
+            return f"that is {time}; longer trials, or a quieter machine, may need fewer"
+        options = repeats_options(trials, seconds, self.allowed_seconds)
+        time = "" if seconds is None else f" (about {words.duration(seconds)})"
+        return f"{options} in a new run{time}"
 
 
 def best_settings(
@@ -215,11 +224,8 @@ def _decide_open(
         return "the trials spread too much for more of them to decide", None
     have = min(len(item.ranked.values) for item in found)
     trials = max(have + 1, *known)
-    return (
-        f"about {words.count(trials, 'trial')} of each would decide: "
-        f"{asked.options(trials)} in a new run",
-        trials,
-    )
+    many = f"about {words.count(trials, 'trial')} of each would decide"
+    return f"{many}: {asked.options(trials)}", trials
 
 
 def _rank(level: Level, levels: Sequence[Level]) -> tuple[bool, float]:
@@ -266,7 +272,7 @@ def _decide_pair(found: Gap, confidence: float, asked: _Asked) -> tuple[str, int
     what = f"a difference of {words.share(EFFECT)}" if is_close else "that, if it is true,"
     return (
         f"{seem}; {words.count(trials, 'trial')} of each would show {what} with a "
-        f"power of 80 %: {asked.options(trials)} in a new run",
+        f"power of 80 %: {asked.options(trials)}",
         trials,
     )
 

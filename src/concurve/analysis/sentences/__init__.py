@@ -85,7 +85,10 @@ def sentences(
     if not answers:
         answers = list(measured(plan, cells, asked)) or _nothing(cells, state)
     is_tentative = any(item.is_tentative for item in best)
-    warnings = warnings_of(head, protocol, cells, rejects, state, first, again, unset, is_tentative)
+    is_planned = any(item.is_open and item.trials is not None for item in best)
+    warnings = warnings_of(
+        head, protocol, cells, rejects, state, first, again, unset, is_tentative, is_planned
+    )
     notes = [*further, *notes_of(plan, cells, speed)]
     return [
         *(Finding(kind="answer", sentence=text) for text in answers),

@@ -41,10 +41,12 @@ def warnings_of(
     again: str,
     unset: Unset | None = None,
     is_answer_open: bool = False,
+    is_planned: bool = False,
 ) -> list[Finding]:
     """All warnings; ``first`` is the record of the trial that ran first, ``again`` says what to do
     about figures in doubt. What the hooks of ``unset`` printed is an answer already.
-    ``is_answer_open``: no setting is recommended because of such figures."""
+    ``is_answer_open``: no setting is recommended because of such figures. ``is_planned``: an answer
+    says how many trials a new run should have."""
     plan = protocol.plan
     before = [
         *_unfinished(head, protocol, state),
@@ -54,7 +56,7 @@ def warnings_of(
     ]
     after = [
         *_doubtful(head, plan, cells, rejects, again, is_answer_open),
-        *_imprecise(head, protocol, cells),
+        *_imprecise(head, protocol, cells, is_planned),
         *_refused(first),
         *_hooks(first, unset),
     ]
@@ -131,9 +133,12 @@ def _has_interval(cell: CellFindings, primary: str) -> bool:
     return estimate is not None and estimate.low is not None
 
 
-def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...]) -> list[str]:
+def _imprecise(
+    head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...], is_planned: bool
+) -> list[str]:
     """Cells whose printed interval is wider than the precision asked for, though the run has ended;
-    none where the number of trials was fixed, or for a figure in doubt, which is said."""
+    none where the number of trials was fixed, or for a figure in doubt, which is said. Where a new
+    run ``is_planned``, its number of trials is the only one."""
     plan, primary = protocol.plan, head.study.primary
     asked = plan.rules.precision
     if plan.rules.repeats_min == plan.rules.repeats_max:
@@ -165,7 +170,7 @@ def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...
     found = f"{begun}: {where} {reached}." if alone else f"{begun}, {where} by most {reached}."
     coarse = sum(_is_coarse(cell, primary, asked) for cell in wide)
     if not coarse:
-        return [f"{found}{_more_trials(protocol, wide, primary)}"]
+        return [f"{found}{'' if is_planned else _more_trials(protocol, wide, primary)}"]
     which = "" if coarse == len(wide) else f" of {coarse} of them"
     return [
         f"{found} The step of the clock{which} alone is as wide: longer trials, or a finer clock."
