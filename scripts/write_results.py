@@ -183,18 +183,20 @@ def campaign_today(store: Store, row: CampaignRow, whole: Study | Campaign) -> C
     packaged = {member.name: member.study for member in campaign.studies}
     members = tuple(
         msgspec.structs.replace(member, study=study_today(member.study, packaged[member.name]))
+        if member.name in packaged  # it may be packaged no longer
+        else member
         for member in head.campaign.studies
-        if member.name in packaged
     )
     head = msgspec.structs.replace(
         head, campaign=msgspec.structs.replace(campaign, studies=members)
     )
     names = {member.run: member.name for member in store.members(row.id)}
-    return campaign_findings(
-        store,
-        row._replace(head=msgspec.json.encode(head)),
-        lambda run: report_of(store, run_today(run, packaged[names[run.id]])),
-    )
+
+    def report(run: RunRow) -> Report:
+        whole = packaged.get(names[run.id])
+        return report_of(store, run if whole is None else run_today(run, whole))
+
+    return campaign_findings(store, row._replace(head=msgspec.json.encode(head)), report)
 
 
 def run_today(row: RunRow, whole: Study) -> RunRow:

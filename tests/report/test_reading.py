@@ -124,10 +124,11 @@ def test_a_terminal_names_the_limit_from_the_records_of_two_cells(store: Countin
     assert report.explanation is not None
     run = stored_run(store, store.find_run("last"))
     store.read.clear()
-    ((under, limit),) = explained_limits(store, run, report)
-    assert not under and limit == report.explanation.cells[-1]
+    (found,) = explained_limits(store, run, report)
+    limit = found.cell
+    assert not found.under and limit == report.explanation.cells[-1]
     assert {key.cell for key in store.read} == {0, 2}
-    assert figures_of(store, run.row, brief=True).limits == ((under, limit),)
+    assert figures_of(store, run.row, brief=True).limits == (found,)
     (beside,) = (
         block for block in walk(run_document(report).blocks)
         if isinstance(block, Section) and block.title == "What limits it"
@@ -435,6 +436,19 @@ def test_growth_stops_at_a_recommended_setting_below_the_explained_one() -> None
         cell = explained("none", "", parameters={"threads": level})
         assert recommended_below(found, Limit({}, cell)) == below
     assert recommended_below(found, Limit({"mode": "a"}, cell)) == {}, "of another group"
+
+
+def test_who_gets_all_that_so_many_workers_can_give_is_limited_by_nothing_yet() -> None:
+    """The thread time of a server tells no speed-up, but the figures do."""
+    for power, is_full in ((1.0, True), (0.5, False)):
+        found = made_run(Store(), lambda n, p=power: 1 / int(n) ** p, cv=0, n=(1, 4))
+        cell = explained("none", "on the CPU", parameters={"n": 4}, base={"n": 1}, index=1)
+        limit = told(found, Limit({}, cell), [cell])
+        assert limit.is_full == is_full
+        line = limit_line(cell, is_full=limit.is_full)
+        assert line.text.startswith("nothing yet. " if is_full else "not found. ")
+        lock = told(found, Limit({}, msgspec.structs.replace(cell, cause="lock")), [cell])
+        assert not lock.is_full, "a cause that was found is told"
 
 
 def test_a_line_says_that_very_many_records_were_not_read(store: CountingStore) -> None:

@@ -221,10 +221,12 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
 
 class Limit(NamedTuple):
     """What limits the cell that a reader is told of first, ``under`` these levels of the
-    conditions; empty where none differ."""
+    conditions; empty where none differ. ``is_full``: its speed-up is as good as all that so many
+    workers can give, which the thread time of a server does not tell."""
 
     under: dict[str, Level]
     cell: CellExplanation
+    is_full: bool = False
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):

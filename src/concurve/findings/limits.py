@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from concurve.findings.cells import CellFindings
-from concurve.findings.explanation import CellExplanation, Limit
+from concurve.findings.explanation import NOTHING_LOST_MAX, CellExplanation, Limit
 from concurve.findings.run import Findings
 from concurve.terms import Level
 
@@ -40,6 +40,8 @@ def told(findings: Findings, limit: Limit, cells: Iterable[CellExplanation]) -> 
     """What is told of a greatest level: where that is only that more workers than CPUs find the
     CPUs used up, which the recommendation of a smaller one says already, what keeps that one from
     the speed-up that was possible, if that is known."""
+    if limit.cell.cause == "none" and _is_full(findings, limit.cell):
+        return limit._replace(is_full=True)
     level = recommended_below(findings, limit)
     if not level or limit.cell.cause != "cpu" or limit.cell.limit not in ("", CPUS):
         return limit
@@ -48,3 +50,12 @@ def told(findings: Findings, limit: Limit, cells: Iterable[CellExplanation]) -> 
     if found is None or found.cause in _NO_NEWS or found.loses_nothing or found.few:
         return limit
     return limit._replace(cell=found)
+
+
+def _is_full(findings: Findings, cell: CellExplanation) -> bool:
+    """Is hardly any of the speed-up lost that so many workers can give?"""
+    figures = findings.cells[cell.index]
+    efficiency = figures.indicators.get("efficiency")
+    if figures.base is None or efficiency is None or efficiency.in_doubt:
+        return False
+    return efficiency.value >= 1 - NOTHING_LOST_MAX

@@ -129,7 +129,8 @@ def _limit_in(
     is_unnamed = limit.cell.cause == "in doubt" and not room.doubts
     if is_unnamed and len(limits) == 1:
         return None
-    whole = limit_line(limit.cell, limit.under, recommended_below(findings, limit))
+    stops = recommended_below(findings, limit)
+    whole = limit_line(limit.cell, limit.under, stops, is_full=limit.is_full)
     return _short_limit(limit, whole) if is_unnamed or room.answers < _ALL else whole
 
 
@@ -240,7 +241,7 @@ def _limit_of(limit: Limit) -> Paragraph:
         return Paragraph(f"It cannot be said: {_too_few(cell)}", lead=where.rstrip())
     told = (f"{cell.evidence}{certainty(cell)}", cell.place, _remedy(cell))
     said = " ".join(filter(None, told))
-    lead = "Nothing yet." if cell.loses_nothing else _cause(cell)
+    lead = "Nothing yet." if cell.loses_nothing or limit.is_full else _cause(cell)
     return Paragraph(said, lead=f"{where}{lead}")
 
 
@@ -260,10 +261,12 @@ def limit_line(
     cell: CellExplanation,
     under: dict[str, Level] | None = None,
     stops: dict[str, Level] | None = None,
+    *,
+    is_full: bool = False,
 ) -> Paragraph:
     """The same on a line: the cause, the reason and how sure it is; or why none is named.
     ``under``: the levels of the conditions, where they differ. ``stops``: the level from which on
-    more brings nothing, if that of the cell is greater."""
+    more brings nothing, if that of the cell is greater. ``is_full`` as of :class:`Limit`."""
     lead = f"What limits {fmt.setting(under)}" if under else _LIMIT
     before, _, after = cell.evidence.partition(": ")
     before, _, _ = before.partition(". ")
@@ -283,7 +286,7 @@ def limit_line(
     else:
         used = f" {cell.used[:1].upper()}{cell.used[1:]}." if cell.used else ""
         compared = before.rstrip(".")
-        if cell.loses_nothing:
+        if cell.loses_nothing or is_full:
             text = f"{_NOTHING_YET}{used}"
         elif not cell.has_no_loss:
             text = f"not found. {compared}.{used}"
