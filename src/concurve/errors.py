@@ -77,8 +77,14 @@ class CampaignError(ConcurveError):
     exit_code = 7
 
 
+class FailedCellsError(ConcurveError):
+    """A run ended, and in some of its cells the program failed; the others are stored."""
+
+    exit_code = 7
+
+
 class VerdictError(ConcurveError):
-    """A comparison has the verdict that ``--fail-on`` names."""
+    """A comparison has the verdict that ``--fail-on`` names, or has no figures to judge."""
 
     exit_code = 10
 

@@ -57,7 +57,7 @@ Levels of one run are compared block by block (signed ranks), runs by their tria
     "--fail-on",
     multiple=True,
     type=click.Choice(["slower", "faster", "undecided"]),
-    help="Exit with code 10 if a cell has this verdict; repeatable.",
+    help="Exit with code 10 if a cell has this verdict, or no figures to judge; repeatable.",
 )
 @click.option("--all", "everything", is_flag=True, help="Say by which rule cells are judged, too.")
 @click.option("--json", is_flag=True, help="Print JSON: of several runs a line for each.")
@@ -117,6 +117,14 @@ def verb(
         counts = {v: sum(cell.verdict == v for cell in failing) for v in dict.fromkeys(fail_on)}
         said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
         raise VerdictError(f"{said} of {words.count(len(cells), 'cell')} (--fail-on)")
+    unknown = [cell for cell in cells if cell.ratio is None]
+    if fail_on and unknown:
+        # A new version that crashes is no version that passes.
+        raise VerdictError(
+            f"{words.count_of(len(unknown), len(cells), 'cell')} cannot be judged, for want of "
+            "figures of both sides (--fail-on)",
+            "concurve show of the runs says what failed",
+        )
     doubted = [cell for cell in cells if cell.verdict == "undecided" and cell.is_doubted]
     if fail_on and doubted:
         them = words.verb(len(doubted), "it", "them")

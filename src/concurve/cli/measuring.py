@@ -21,7 +21,7 @@ from concurve.definition.study import Study, with_java
 from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import rules_from_options
 from concurve.engine.local import LocalEngine
-from concurve.errors import ConcurveError, StoreError, StudyError
+from concurve.errors import ConcurveError, FailedCellsError, StoreError, StudyError
 from concurve.exports import Format, check_writable, write_run
 from concurve.host.granted import granted_cpus
 from concurve.host.machine import allowed_cpus
@@ -31,7 +31,8 @@ from concurve.measuring.launches import check_plan
 from concurve.measuring.quiet import Asked, asked_quiet, attached_in, quiet_machine
 from concurve.measuring.site import this_machine
 from concurve.planning.forecast import forecast, shortfall
-from concurve.planning.plan import Machine, plan_of
+from concurve.planning.plan import Machine, describe, plan_of
+from concurve.planning.protocol import replay
 from concurve.report.progress import Progress
 from concurve.store import Store
 from concurve.store.run_head import RunHead
@@ -263,6 +264,7 @@ def _is_shown_complete(head: RunHead, store: Store, files: dict[Format, Path]) -
     note(f"run {head.id} was complete ({stop.reason}): no trial was run{more}")
     write_run(store, head.id, files)
     show_run(store, head.id, files.get("html"))
+    _refuse_failed_cells(head, store)
     return True
 
 
@@ -305,3 +307,27 @@ def _measure(
         raise
     write_run(store, head.id, files)
     show_run(store, head.id, files.get("html"))
+    _refuse_failed_cells(head, store)
+
+
+#: So many of the cells that failed are named.
+_NAMED_MAX = 3
+
+
+def _refuse_failed_cells(head: RunHead, store: Store) -> None:
+    """Tell a script that the program failed in some cells: the answer is without them.
+
+    Raises:
+        FailedCellsError: so it did.
+    """
+    plan = plan_of(head)
+    states = replay(plan, store.trials(head.id).outcomes, head.id).cells
+    cells = zip(plan.cells, states, strict=True)
+    failed = [describe(cell.parameters) for cell, state in cells if state.skipped]
+    if failed:
+        more = f" and {len(failed) - _NAMED_MAX} more" if len(failed) > _NAMED_MAX else ""
+        raise FailedCellsError(
+            f"{words.count_of(len(failed), len(states), 'cell')} failed: "
+            f"{', '.join(failed[:_NAMED_MAX])}{more}",
+            f"concurve show {head.id} says why; correct it, and start a new run",
+        )

@@ -45,6 +45,12 @@ _OPENMP_LOCKS = re.compile(
     r"|^GOMP_atomic_start|^__kmpc_(set|test)_(nest_)?lock|^GOMP_ordered|^__kmpc_ordered"
 )
 _SPIN_LOCKS = re.compile(r"spin_?(lock|mutex|rw_?lock)|^s_lock$|^perform_spin_delay$", re.I)
+#: Locks that spin before they sleep, by the functions in which they do: monitors of HotSpot (which
+#: looks by SafeFetch whether the owner runs), mutexes of InnoDB, jemalloc and .NET.
+_ADAPTIVE_LOCKS = re.compile(
+    r"^ObjectMonitor::(TrySpin|try_spin|short_fixed_spin)|^SafeFetch(N|32)(_impl)?$|^ut_delay$"
+    r"|^TTASEventMutex\b|^malloc_mutex_lock_slow$|^AwareLock::(Enter|TryEnter|Spin)"
+)
 _UNLOCKS = re.compile(r"unlock|release|destroy|init", re.I)
 
 Place = tuple[str | None, str]
@@ -175,7 +181,8 @@ def is_locking(place: HotFunction) -> bool:
     name = short_name(place.function)
     if _UNLOCKS.search(name):
         return False
-    return bool(_OPENMP_LOCKS.search(name) or _SPIN_LOCKS.search(name))
+    kinds = (_OPENMP_LOCKS, _SPIN_LOCKS, _ADAPTIVE_LOCKS)
+    return any(kind.search(name) for kind in kinds)
 
 
 def spins_in_loops(trials: Sequence[Hot | None]) -> bool:

@@ -12,7 +12,7 @@ from concurve.estimate import Estimate
 from concurve.explain.breakdown import Breakdown, capacity_excess, excess, is_beyond_noise
 from concurve.explain.causes import further_verdicts
 from concurve.explain.locks import is_seen
-from concurve.explain.losses import whole_excess
+from concurve.explain.losses import loss_of, whole_excess
 from concurve.explain.others import is_doubtful
 from concurve.explain.verdict import Case, Verdict, is_crowded
 from concurve.findings.explanation import NO_LOSS, Cause, RunnerUp
@@ -99,12 +99,12 @@ def _of_the_rest(second: Estimate, first: Estimate | None) -> Estimate:
 def outweighed(case: Case, verdict: Verdict) -> Verdict:
     """The verdict with the greatest share of the loss, if that of this one is clearly less: its
     thread time grew more, but that time cost little; ``none`` if all of them explain little. Too
-    many threads for the CPUs cost nothing in any case, and are the limit; so is what of a server is
-    used up."""
+    many threads for the CPUs cost nothing in any case, and are the limit, unless more CPU time is
+    most of a great loss; so is what of a server is used up."""
     if case.base is None or verdict.cause == "none" or (case.serving and verdict.limit):
         return verdict
     if not case.serving and is_crowded(case.cell) and verdict.cause not in _OF_CPU_TIME:
-        return verdict
+        return _costlier(case, case.base) or verdict
     share = _share(case.cell, case.base, verdict)
     if share is None or share.high is None:
         return verdict
@@ -131,6 +131,24 @@ def outweighed(case: Case, verdict: Verdict) -> Verdict:
             cause="none", words=f"{best.words}; {rest}", limit="", parts=(), either=None, remedy=""
         )
     return best
+
+
+#: Of a smaller part of the possible speed-up it is not said what would give it back to who starts
+#: more threads than there are CPUs.
+_CROWDED_LOSS_MIN = 0.25
+
+
+def _costlier(case: Case, base: Breakdown) -> Verdict | None:
+    """The cause of more CPU time that surely is most of a great loss; ``None`` without one. Fewer
+    threads would not give that back."""
+    loss = loss_of(case.cell, base)
+    if loss is None or loss.speedup > (1 - _CROWDED_LOSS_MIN) * loss.possible:
+        return None
+    for other in further_verdicts(case):
+        share = _share(case.cell, base, other) if other.cause in _OF_CPU_TIME else None
+        if share is not None and share.low is not None and share.low >= MAIN_HIGH:
+            return other
+    return None
 
 
 def _is_lost(cell: Breakdown, base: Breakdown) -> bool:

@@ -7,6 +7,8 @@ two seconds lasts that long, and does more or less meanwhile: such a time is exa
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Sequence
 from functools import cache, partial
 
@@ -64,10 +66,14 @@ def with_resolutions(tables: Sequence[Table], infos: Sequence[IndicatorInfo]) ->
             return finest_digit(value for values in cells for value in values) or of_run(name)
         return of_run(name)
 
+    @cache
+    def follow_looks(name: str, role: str) -> bool:
+        return bool(of_looks(role)) and _follow(tables, name, _of(role, _WALL), of_looks(role))
+
     def of_rates(name: str, role: str, values: Sequence[float], times: Sequence[float]) -> float:
         middle = centre(values)
         by_time = step_of_rates(values) * middle**2
-        if of_looks(role) and _are_by(values, times):
+        if follow_looks(name, role) and _are_by(values, times):
             by_time = relative(of_looks(role), times) * middle
         return max(by_time, _own(of_printed(name), values))
 
@@ -81,7 +87,10 @@ def with_resolutions(tables: Sequence[Table], infos: Sequence[IndicatorInfo]) ->
         if plain in _OF_TIME:
             time = _of(role, _OF_TIME[plain])
             times = used.get(time, ())
-            return relative(of(index, time), times) * abs(centre(values)) if times else 0.0
+            step = of(index, time)
+            if plain == _RATE and of_looks(role) and not follow_looks(name, role):
+                step = _own(of_run(time), times)
+            return relative(step, times) * abs(centre(values)) if times else 0.0
         info = by_name.get(name) or IndicatorInfo(name=name, label=name)
         if is_rate(name, info.unit):
             return of_rates(name, role, values, used.get(_of(role, _WALL), ()))
@@ -104,10 +113,13 @@ def looks_of(tables: Sequence[Table], name: str) -> float:
     role, _, plain = name.rpartition(".")
     is_by_time = _WALL in (plain, _OF_TIME.get(plain))
     rates = [table for table in tables if table.used.get(name)]
+    step = _looks_of_role(tables, role)
+    if plain != _WALL and not _follow(tables, name, _of(role, _WALL), step):
+        return 0.0
     if is_by_time or all(
         _are_by(table.used[name], table.used.get(_of(role, _WALL), ())) for table in rates
     ):
-        return _looks_of_role(tables, role)
+        return step
     return 0.0
 
 
@@ -126,6 +138,23 @@ def _are_by(rates: Sequence[float], times: Sequence[float]) -> bool:
         return False
     work = [rate * time for rate, time in zip(rates, times, strict=True)]
     return max(work) <= (1 + _START) * min(work)
+
+
+def _follow(tables: Sequence[Table], name: str, wall: str, step: float) -> bool:
+    """Do these rates follow the times of their trials, as those of a fixed amount of work do? Where
+    the trials of a cell end on other steps, the work of a load that was told how long to last
+    differs as the times do, and its rates do not."""
+    of_work = of_rates = 0.0
+    for table in tables:
+        rates, times = table.used.get(name, ()), table.used.get(wall, ())
+        is_known = len(rates) == len(times) > 1 and min(*rates, *times) > 0
+        if is_known and max(times) - min(times) > step / 2:
+            logs = [
+                (math.log(rate), math.log(time)) for rate, time in zip(rates, times, strict=True)
+            ]
+            of_rates += len(logs) * statistics.pvariance([rate for rate, _ in logs])
+            of_work += len(logs) * statistics.pvariance([rate + time for rate, time in logs])
+    return of_work <= of_rates
 
 
 def _told_times(tables: Sequence[Table], name: str) -> frozenset[float]:

@@ -10,6 +10,7 @@ from concurve.analysis.ground import WALL, Speed
 from concurve.analysis.sentences.answers import answers_of
 from concurve.analysis.sentences.gains import greatest
 from concurve.analysis.sentences.measured import measured
+from concurve.analysis.sentences.naming import name
 from concurve.analysis.sentences.notes import notes_of
 from concurve.analysis.sentences.untried import untried
 from concurve.analysis.sentences.warnings import warnings_of
@@ -19,10 +20,14 @@ from concurve.findings.again import run_again
 from concurve.findings.best import BestFinding
 from concurve.findings.cells import CellFindings, Reject
 from concurve.findings.run import Finding
+from concurve.planning.plan import Plan
 from concurve.planning.protocol import Protocol
 from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo
 from concurve.wire.record import TrialRecord
+
+#: So many settings that failed are named.
+_NAMED_MAX = 3
 
 
 def sentences(
@@ -84,6 +89,7 @@ def sentences(
         answers.insert(0, unset.answer)
     if not answers:
         answers = list(measured(plan, cells, asked)) or _nothing(cells, state)
+        answers = [*_without_others(plan, cells), *answers]
     is_tentative = any(item.is_tentative for item in best)
     is_planned = any(item.is_open and item.trials is not None for item in best)
     warnings = warnings_of(
@@ -106,6 +112,16 @@ def _prefers_base(
     bases = {cell.base for cell in cells if cell.base is not None}
     named = best[0].recommended.items()
     return all(named <= cells[index].parameters.items() for index in bases)
+
+
+def _without_others(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
+    """That nothing is compared, where the others of the only cell with figures failed."""
+    failed = [cell for cell in cells if cell.status == "skipped" and not cell.trials]
+    if len(cells) - len(failed) != 1 or not failed:
+        return []
+    names = ", ".join(name(plan, cell.parameters) for cell in failed[:_NAMED_MAX])
+    more = f" and {len(failed) - _NAMED_MAX} more" if len(failed) > _NAMED_MAX else ""
+    return [f"Nothing can be compared: {names}{more} failed."]
 
 
 def _nothing(cells: tuple[CellFindings, ...], state: str) -> list[str]:
