@@ -123,6 +123,13 @@ impl Ledger {
         ended.is_some_and(|at| clock::monotonic_ns() - at < JUST_ENDED_NS)
     }
 
+    /// Whether all that a process used is entered: `/proc` shows it until its parent has waited for it, and it takes a
+    /// while to give its memory back before.
+    pub fn is_entered(&self, pid: u32) -> bool {
+        let role = self.role_of(pid);
+        role.is_some_and(|role| !self.roles[role].processes.contains(&pid)) && self.just_ended(pid)
+    }
+
     /// Records a living thread's sample.
     pub fn see(&mut self, role: usize, tid: u32, seen: Seen) {
         self.roles[role].living.insert(tid, seen);
@@ -221,6 +228,7 @@ impl Ledger {
             roster.unbooked_processes += 1;
             roster.unsampled_processes += u64::from(sampled == 0);
         }
+        self.roles[role].keep_before(pid);
         self.roles[role].close(pid);
     }
 
@@ -309,6 +317,62 @@ mod tests {
     use concurve_probe::schedstat::Schedstat;
 
     use super::*;
+
+    fn cpu(cpu_ns: u64) -> Sums {
+        Sums {
+            cpu_ns,
+            ..Sums::default()
+        }
+    }
+
+    /// It exits when the trial begins: its account was sent before anybody listened.
+    #[test]
+    fn a_process_that_ends_without_its_account_has_used_no_less_than_before_it_was_attached() {
+        let mut ledger = Ledger::new(vec!["server".into()], 10, true);
+        ledger.adopt(10, 0);
+        ledger.roles[0].used_before(10, cpu(500), cpu(500));
+        ledger.end_unreaped(0, 10);
+        assert_eq!(
+            ledger.roles[0]
+                .closed()
+                .minus(ledger.roles[0].before)
+                .cpu_ns,
+            0
+        );
+        assert_eq!(
+            ledger.roles[0].closed().cpu_ns,
+            500,
+            "or what others use would be less by that"
+        );
+    }
+
+    #[test]
+    fn a_process_whose_account_came_is_entered_while_it_is_still_shown() {
+        let mut ledger = Ledger::new(vec!["server".into()], 10, true);
+        ledger.adopt(10, 0);
+        assert!(!ledger.is_entered(10), "it lives");
+        let account = ExitAccount {
+            tid: 10,
+            pid: 10,
+            parent: 1,
+            name: "backend".into(),
+            nice: 0,
+            policy: None,
+            last: true,
+            cpu_ns: 7,
+            run_queue_ns: 0,
+            slices: 1,
+            voluntary_switches: 0,
+            involuntary_switches: 0,
+            elapsed_ns: 8,
+            rss_bytes_max: None,
+        };
+        ledger.exits(vec![account]);
+        ledger.settle(true);
+        assert!(ledger.is_entered(10));
+        assert_eq!(ledger.roles[0].closed().cpu_ns, 7);
+        assert!(!ledger.is_entered(11), "nobody knows it");
+    }
 
     fn seen(pid: u32, cpu_ns: u64) -> Seen {
         Seen {

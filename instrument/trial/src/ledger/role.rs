@@ -50,6 +50,8 @@ pub struct RoleLedger {
     pub baselines: HashMap<u32, Baseline>,
     /// What all its processes together had used then.
     pub before: Sums,
+    /// The same of each.
+    before_of: HashMap<u32, Sums>,
     pub rss_bytes_max: Option<u64>,
     pub rss_bytes_tree_max: Option<u64>,
 }
@@ -79,8 +81,19 @@ impl RoleLedger {
     pub fn used_before(&mut self, pid: u32, process: Sums, living: Sums) {
         let counted = |sums: Sums| Sums { threads: 0, ..sums };
         self.before.add(counted(process));
+        self.before_of.insert(pid, counted(process));
         let ended = counted(process.minus(living));
         self.open.entry(pid).or_default().add(ended);
+    }
+
+    /// Has a process that ends have used no less than before it was attached: one that exited just then has sent its
+    /// accounts before anybody received them.
+    pub fn keep_before(&mut self, pid: u32) {
+        if let Some(before) = self.before_of.remove(&pid)
+            && self.processes.contains(&pid)
+        {
+            self.open.entry(pid).or_default().raise_to(before);
+        }
     }
 
     /// What a thread used since its process was attached, and since when that is counted if it was

@@ -103,6 +103,16 @@ impl Sums {
         self.involuntary_switches += other.involuntary_switches;
     }
 
+    /// No count is less than in `least`.
+    pub fn raise_to(&mut self, least: Self) {
+        self.threads = self.threads.max(least.threads);
+        self.cpu_ns = self.cpu_ns.max(least.cpu_ns);
+        self.run_queue_ns = self.run_queue_ns.max(least.run_queue_ns);
+        self.slices = self.slices.max(least.slices);
+        self.voluntary_switches = self.voluntary_switches.max(least.voluntary_switches);
+        self.involuntary_switches = self.involuntary_switches.max(least.involuntary_switches);
+    }
+
     /// What is more than in `earlier`.
     pub fn minus(self, earlier: Self) -> Self {
         Self {

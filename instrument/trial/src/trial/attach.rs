@@ -114,7 +114,7 @@ impl Trial {
         let (new, mut missing) = attached.find_new(&self.host.proc_fs);
         for found in new {
             let other = self.ledger.role_of(found.pid);
-            if other.is_some_and(|other| other != index) {
+            if other.is_some_and(|other| other != index) || self.ledger.is_entered(found.pid) {
                 continue;
             }
             self.ledger.adopt(found.pid, index);
