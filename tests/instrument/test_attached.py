@@ -6,6 +6,7 @@ import contextlib
 import os
 import random
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from concurve.engine.local import LocalEngine
+from concurve.host.attaching import find
 from concurve.store import Store
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
@@ -98,6 +100,77 @@ def test_the_account_of_a_phase_agrees_with_proc_within_one_percent(victim: Vict
     assert server.threads.peak == read["threads"] == len(server.threads.listed)
     listed = sum(thread.usage.cpu_ns or 0 for thread in server.threads.listed)
     assert listed == pytest.approx(read["cpu_ns"], rel=0.01)
+
+
+#: Forks a child for each connection, as PostgreSQL does. It computes, answers, and exits when its
+#: client has gone: with much memory to give back, so that it exits for a while.
+_FORKING = """
+import contextlib, os, signal, socket, time
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+
+def reap(*_):
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+signal.signal(signal.SIGCHLD, reap)
+while True:
+    client, _ = listening.accept()
+    if os.fork():
+        client.close()
+        continue
+    held = bytearray(os.urandom(4096)) * (12 << 10)
+    end = time.thread_time() + float(client.recv(64))
+    while time.thread_time() < end:
+        pass
+    client.sendall(b"x")
+    client.recv(1)
+    os._exit(0)
+"""
+_ASK_TWICE = """
+import socket, sys
+servers = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in "ab"]
+for server in servers:
+    server.sendall(b"0.1")
+for server in servers:
+    server.recv(1)
+"""
+
+
+def test_a_child_that_exits_when_the_load_ends_is_counted_once_in_its_trial() -> None:
+    server = subprocess.Popen(
+        [*PYTHON, _FORKING], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+    def used() -> float:
+        """CPU seconds of the server and of its children, once all of them have gone."""
+        wait_until(lambda: not (task / "children").read_text().split(), "the children to end")
+        stat = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, stat[11:15])) / os.sysconf("SC_CLK_TCK")
+
+    task = Path(f"/proc/{server.pid}/task/{server.pid}")
+    try:
+        assert server.stdout is not None
+        port = server.stdout.readline().strip()
+        roles = (
+            RoleSpec(name="server", end="serve", attach=find(str(server.pid), "test")),
+            RoleSpec(name="client", argv=(*PYTHON, _ASK_TWICE, port)),
+        )
+        begun = before = used()
+        told = []
+        for trial in range(12):
+            record = decode_record(LocalEngine().run(TrialSpec(trial=str(trial), roles=roles)))
+            assert record.outcome.kind == "ok", record.outcome
+            told.append((record.roles[0].usage.cpu_ns or 0) / 1e9)
+            if trial % 2:  # the next one begins when those of the last exit
+                assert sum(told[-2:]) == pytest.approx(used() - before, rel=0.1, abs=0.06), told
+                before = used()
+        assert sum(told) == pytest.approx(used() - begun, rel=0.05, abs=0.1), told
+        assert all(seconds > 0.19 for seconds in told), told
+    finally:
+        server.kill()
+        server.wait()
 
 
 def test_a_whole_trial_leaves_it_as_it_was(victim: Victim) -> None:
