@@ -66,6 +66,16 @@ def test_what_is_used_up_is_named(trial: Serving, cause: str, name: str, said: s
     assert said in limit.words
 
 
+def test_others_with_a_small_part_of_the_cpus_do_not_limit_who_uses_up_the_rest() -> None:
+    few, many = (
+        limit_of([serving(0.4, 0.9, load)._replace(others=others)])
+        for load, others in ((0.42, 0.2), (0.2, 0.5))
+    )
+    assert few is not None and (few.cause, few.name) == ("cpu", "CPUs")
+    assert "processes outside the trial (0.20)" in few.words
+    assert many is not None and many.cause == "contamination"
+
+
 def test_others_have_no_more_than_server_and_load_leave() -> None:
     """What they used is counted over the whole trial, of which the measured phase is a part."""
     limit = limit_of([serving(0.2, 0.1, 0.4)._replace(others=2.25)])

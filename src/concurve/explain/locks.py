@@ -482,7 +482,9 @@ def _where(cell: Breakdown) -> str:
         at = min(1.0, sum(account.word.readings for account in cell.accounts) / seen)
         threads = max(account.word.threads for account in cell.accounts)
         return f", {percent(at)} of that at one word where {threads} threads wait"
-    run = f"{number(cell.running)} of {cell.threads} threads run"
+    # Who sleeps, or waits at a pipe, does not run, though nobody holds it up.
+    running = min(cell.running, cell.ready) if "run_queue" in cell.columns else cell.running
+    run = f"{number(running)} of {cell.threads} threads run"
     return f", while {run}: they wait for one another"
 
 

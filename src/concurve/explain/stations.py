@@ -241,6 +241,10 @@ def _without_time(used: Serving) -> Limit | None:
     return None
 
 
+#: Others that have a smaller share of the CPUs do not limit who uses up the rest.
+_OTHERS_LIMIT_MIN = 0.15
+
+
 def _beside_others(used: Serving) -> Limit | None:
     """The CPUs, where server, load and others use them up together. What others use does not
     matter where server and load do so by themselves."""
@@ -253,6 +257,9 @@ def _beside_others(used: Serving) -> Limit | None:
         f"the {_cpus(used.together)} used up, by the server ({_who(used.stations)}), its load "
         f"({client:.2f}) and processes outside the trial ({others:.2f})"
     )
+    # With what fewer others had, server and load would do little more.
+    if others < _OTHERS_LIMIT_MIN * used.together:
+        return Limit("cpu", "CPUs", said)
     return Limit("contamination", "", said)
 
 

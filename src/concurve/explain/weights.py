@@ -51,6 +51,8 @@ def weigh(case: Case, verdict: Verdict) -> Weight:
     no loss."""
     if case.base is None or verdict.cause == "none" or verdict.is_uncounted:
         return Weight()
+    if case.serving and verdict.cause == "contamination":
+        return Weight()  # of the waits for CPUs that others and its own threads had, it has a part
     is_gain = case.serving and case.cell.is_go and _gained(case.cell, case.base) > 0
     if is_gain or not _is_lost(case.cell, case.base):
         if verdict.either is None:
