@@ -412,10 +412,33 @@ def _undecided_under_conditions() -> Said:
     )  # fmt: skip
 
 
-kind("not-decided-under-a-condition", r"With load=1 it is not decided: ")(
+kind("not-decided-under-a-condition", r"With load=1 it is not decided \(about ")(
     _undecided_under_conditions
 )
 kind("what-would-decide", "Where nothing is decided: ")(_undecided_under_conditions)
+
+
+@kind(
+    "one-of-two-is-to-be-used", "Use 2 or 4 threads; 1 is worse. Which of the two is better is not"
+)
+def _one_of_two() -> Said:
+    trials = {"1": [2.0, 2.1, 1.95], "2": [1.0, 1.25, 0.95], "4": [0.9, 1.2, 1.0]}
+    rules = Rules(repeats_min=6, repeats_max=6)
+    each = {level: iter(values * 2) for level, values in trials.items()}
+    return made_run(Store(), lambda n: next(each[n]), cv=0, rules=rules, threads=(1, 2, 4))
+
+
+@kind(
+    "one-of-several-is-to-be-used",
+    "Use 2 or more threads; 1 is worse. Which of them is best is not",
+)
+def _one_of_several() -> Said:
+    trials = {
+        "1": [2.0, 2.1, 1.95], "2": [1.0, 1.25, 0.95], "4": [0.9, 1.2, 1.0], "8": [1.1, 0.9, 1.2]
+    }  # fmt: skip
+    each = {level: iter(values * 2) for level, values in trials.items()}
+    rules = Rules(repeats_min=6, repeats_max=6)
+    return made_run(Store(), lambda n: next(each[n]), cv=0, rules=rules, threads=(1, 2, 4, 8))
 
 
 @kind("undisturbed-trials-say-another", "No setting is .* By the undisturbed trials alone")
@@ -728,6 +751,7 @@ def _not_in_time() -> Said:
 
 
 @kind("skipped", "threads=2 was skipped")
+@kind("nothing-can-be-compared", "Nothing can be compared: threads=2 failed")
 def _skipped() -> Said:
     engine = FakeEngine(kind_of=lambda s: "timed_out" if s.roles[0].argv[1] == "2" else "ok")
     return stored(small_study(THREE, threads=(1, 2)), engine)

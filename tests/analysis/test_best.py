@@ -412,7 +412,8 @@ def test_the_best_median_with_a_smaller_speedup_than_another_says_so(store: Stor
     found = made_run(store, lambda threads: next(each[threads]), cv=0, threads=(1, 2, 4))
     speedups = [cell.indicators["speedup"].value for cell in found.cells]
     assert max(speedups) == speedups[2]
-    assert sentences(found).startswith("Not decided: 2 threads seem best by their median; ")
+    assert sentences(found).startswith("Use 2 or 4 threads; 1 is worse. ")
+    assert "not decided: 2 threads seem best by their median. 4 threads are 2." in sentences(found)
 
 
 def test_the_work_factor_counts_first_and_words_by_their_place(store: Store) -> None:

@@ -443,7 +443,8 @@ def test_no_limit_is_named_of_a_cell_that_explain_says_is_in_doubt() -> None:
     Runner(head, store, engine, clock=FakeClock(0.001)).start()
     row = store.find_run(head.id)
     found = figures_of(store, row, brief=True)
-    ((_, limit),) = found.limits
+    (only,) = found.limits
+    limit = only.cell
     (same,) = (
         cell for cell in explain_run(store, row).cells if cell.parameters == limit.parameters
     )

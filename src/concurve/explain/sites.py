@@ -20,6 +20,8 @@ READINGS_MIN = 10
 #: A sentence names no more places, and none with a smaller share.
 _NAMED_MAX = 2
 _NAMED_SHARE_MIN = 0.1
+#: Nor one, beside another, with fewer readings.
+_NAMED_READINGS_MIN = 5
 #: Who waits for the end of a thread waits for no lock.
 _NO_LOCK = "join"
 #: Where threads wait that have nothing to do, too.
@@ -94,7 +96,9 @@ def _worth_naming(sites: Iterable[WaitSite], addresses: bool) -> Iterator[WaitSi
     """The places with a good part of the waits. Beside a greater one whose function has no name, a
     condition or a semaphore is none: threads without work wait there, too. Nor is one at which one
     thread alone waits, where several wait for a lock: it waits for what these do."""
-    sites = [site for site in sites if site.share >= _NAMED_SHARE_MIN]
+    told = [site for site in sites if site.share >= _NAMED_SHARE_MIN]
+    # Beside the place of nearly all of few samples, another one is there by chance.
+    sites = told[:1] + [site for site in told[1:] if site.readings >= _NAMED_READINGS_MIN]
     are_crowded = any(site.threads > 1 and site.primitive not in _MAY_BE_IDLE for site in sites)
     is_nameless = False
     for site in sites:

@@ -104,8 +104,10 @@ def _of_group(
     then what the figures point to. ``is_said``: that nothing is recommended, and why."""
     said = []
     if best is not None and best.recommended is None:
-        said += [] if is_said and (best.is_tentative or best.is_open) else [_refused(best, speed)]
-        said += [_pointed(plan, best, again, gain, speed)]
+        is_told = is_said and (best.is_tentative or best.is_open)
+        head = "" if is_told else _undecided(plan, best, speed)
+        said += [] if is_told else [head or _refused(best, speed)]
+        said += [_pointed(plan, best, again, gain, speed, are_named=bool(head))]
     else:
         if gain is not None and gain.speedup.in_doubt:
             said.append(f"{_seems(plan, gain)}, in doubt{'' if is_said else f': {_NOT_QUIET}'}.")
@@ -143,8 +145,47 @@ def _refused(item: BestFinding, speed: str) -> str:
     is_named = item.indicator not in _TIMES or _is_apart(item, speed)
     by = f" by {item.label}" if is_named else ""
     if item.is_open:
-        return f"Not decided{by}:"
+        return f"Not decided{by}{_telling(item)}:"
     return f"No setting is recommended{by}: {_NOT_QUIET if item.is_tentative else item.doubt}."
+
+
+def _undecided(plan: Plan, item: BestFinding, speed: str) -> str:
+    """Between which settings the trials do not decide, where they decide that the others are worse:
+    one of them is to be used all the same. Empty elsewhere."""
+    if not item.is_open or not item.behind or len(item.factors) != 1 or len(item.settings) < 2:
+        return ""
+    members = _one_of(plan, item)
+    worse = _named(plan, item, item.behind)
+    if not members or not worse:
+        return ""
+    is_named = item.indicator not in _TIMES or _is_apart(item, speed)
+    by = f" (by {item.label})" if is_named else ""
+    verb = words.verb(len(item.behind))
+    which = "Which of the two is better" if len(item.settings) == 2 else "Which of them is best"
+    return f"Use {members}{by}; {worse} {verb} worse. {which} is not decided{_telling(item)}:"
+
+
+def _telling(item: BestFinding) -> str:
+    """How many trials would decide, in the few words that there is room for under a condition."""
+    if not item.group or item.trials is None:
+        return ""
+    return f" (about {words.count(item.trials, 'trial')} of each would tell)"
+
+
+def _one_of(plan: Plan, item: BestFinding) -> str:
+    """``2 or 4 workers``, or ``8 or more clients`` where these are the greatest of several levels;
+    empty where they are too many for a sentence."""
+    ((name, _),) = item.leader.items()
+    levels = sorted((setting[name] for setting in item.settings), key=_order)
+    behind = [setting[name] for setting in item.behind]
+    noun = f" {name}" if all(is_counted(name, level) for level in levels) else ""
+    if noun and len(levels) > 2 and max(map(_order, behind)) < _order(levels[0]):
+        return f"{levels[0]} or more{noun}"
+    if len(levels) > SETTINGS_NAMED:
+        return ""
+    if noun:
+        return f"{words.listed([str(level) for level in levels], 'or')}{noun}"
+    return words.listed([describe({name: level}) for level in levels], "or")
 
 
 def _pointed(
@@ -153,10 +194,12 @@ def _pointed(
     again: str,
     gain: Greatest | None = None,
     speed: str = "",
+    *,
+    are_named: bool = False,
 ) -> str:
     """What the figures say where nothing is recommended, for who cannot measure again, and what
     would decide; empty where they say nothing. A speed-up by another figure has a sentence of its
-    own."""
+    own. ``are_named``: the settings that may be as good are said."""
     if item.disagreement is not None:
         return _disagreeing(plan, item, item.disagreement, again)
     others = _not_told_from(plan, item)
@@ -181,7 +224,7 @@ def _pointed(
             # A speed-up that is none stands in the table, and has no room among those of groups.
             is_told = gain.speedup.in_doubt or gain.is_gain or not item.group
             seems, fast = "", _as_fast(plan, gain) if is_told else ""
-        elif item.is_open and not gain.is_gain:
+        elif others and not gain.is_gain and item.leader.items() <= gain.base.parameters.items():
             seems = ""  # it is the base that seems best
     if not others and item.is_tentative:
         which = f", which seems {fast}" if fast else ""
@@ -193,7 +236,7 @@ def _pointed(
             is_most = item.named.items() <= gain.most.parameters.items()
             best += "" if is_most else f" by {'its' if is_one else 'their'} median"
         best += f", {fast}" if fast else ""
-        pointed = f"{best}{_rivals(plan, item, others)}."
+        pointed = f"{best}{'' if are_named else _rivals(plan, item, others)}."
     return " ".join(filter(None, (pointed, seems, _decide(item))))
 
 
@@ -350,7 +393,9 @@ def _of_all(plan: Plan, item: BestFinding, speed: str, again: str) -> str:
     """The setting to use over all cells, or that none is recommended, and what the figures say."""
     if item.recommended is not None:
         return _use(plan, item, speed)
-    return " ".join(filter(None, (_refused(item, speed), _pointed(plan, item, again))))
+    head = _undecided(plan, item, speed)
+    said = _pointed(plan, item, again, are_named=bool(head))
+    return " ".join(filter(None, (head or _refused(item, speed), said)))
 
 
 def _use(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None) -> str:

@@ -58,12 +58,15 @@ def greatest(
         # recommended is named, where it is a gain too.
         preferred = [cell for cell in ranking if cell.index in named]
         gains = (cell for cell in chain(preferred, ranking) if _is_gain(cell, compared, among))
-        gain = next(gains, None)
+        # Where figures are in doubt, one setting seems best: its figure, and no other one's.
+        pointed = (c for c in preferred if c.index != c.base and c.indicators["speedup"].in_doubt)
+        in_doubt = next(pointed, None)
+        gain = next(gains, None) if in_doubt is None else None
         # That none is faster is not said either where one of them is in doubt.
         others = [cell for cell in preferred if cell.index != cell.base]
         ranked = chain(others, ranking)
         doubted = (cell for cell in ranked if cell.indicators["speedup"].in_doubt)
-        most = gain or next(chain(doubted, others, ranking))
+        most = gain or in_doubt or next(chain(doubted, others, ranking))
         base = cells[most.index if most.base is None else most.base]
         slower = _only_slower(measured, compared, among)
         judged = _judged(slower or most, compared, among)

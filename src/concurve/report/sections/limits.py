@@ -414,9 +414,11 @@ def certainty(cell: CellExplanation) -> str:
 
 
 def _says_nothing(share: Estimate) -> bool:
-    """May it be nothing of the loss, and more than half of it?"""
+    """May it be next to nothing of the loss, and more than half of it, or nearly all?"""
     low, high = share.low, share.high
-    return low is not None and high is not None and low < _NOTHING and high - low > 0.5
+    if low is None or high is None:
+        return False
+    return (low < _NOTHING and high - low > 0.5) or high - low > 0.75
 
 
 def _total(cell: CellExplanation, scale: fmt.Scale) -> Cell:
