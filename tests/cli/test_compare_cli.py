@@ -190,6 +190,24 @@ def test_the_interface_for_python_compares_too(ids: list[str]) -> None:
     assert best is not None and best.recommended is not None and best.recommended["threads"] == 2
 
 
+def test_a_version_without_figures_is_none_that_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(str(tmp_path / "concurve.db"))
+    study = small_study(Rules(repeats_min=3, repeats_max=3), side=("old", "new"))
+    head = new_head(study, "normal", 1, "concurve sweep …")
+    engine = FakeEngine(
+        kind_of=lambda spec: "program_failed" if spec.roles[0].argv[1] == "new" else "ok"
+    )
+    Runner(head, store, engine, clock=FakeClock(0.001)).start()
+    code, out, err = said(monkeypatch, capsys, "compare", head.id, "--fail-on", "slower")
+    assert code == 10 and "1 cell cannot be judged" in err and "concurve show" in err, (out, err)
+    assert said(monkeypatch, capsys, "compare", head.id)[0] == 0, "nobody asked"
+    code, out, err = said(monkeypatch, capsys, "resume", head.id)
+    assert code == 7 and "1 of 2 cells failed: side=new" in err
+    assert "Nothing can be compared: side=new failed." in out
+
+
 def test_an_exit_code_that_does_not_speak_of_cells_in_doubt_says_so(
     disturbed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -141,10 +141,15 @@ def test_no_two_measure_at_once_where_the_machine_need_not_be_quiet() -> None:
 
 def test_nobody_is_asked_to_end_the_programs_of_another_run() -> None:
     mine, theirs = Process("cc1plus", 20, 0, 0.3), Process("x", 40, 0, 0.2, run=39)
+    init, niced = Process("init", 1, 0, 0.3), Process("backup", 50, 19, 0.3)
+    yields = "or give it the lowest priority (renice -n 19 -p 20), wait longer"
     for processes, remedy in (
-        ((mine,), "end these processes, wait longer"),
+        ((mine,), f"end these processes, {yields}"),
         ((theirs,), "wait longer"),
-        ((mine, theirs), "end cc1plus (pid 20), wait longer"),
+        ((mine, theirs), f"end cc1plus (pid 20), {yields}"),
+        ((mine, init), f"end cc1plus (pid 20), {yields}"),
+        ((init,), "wait longer"),
+        ((niced,), "end these processes, wait longer"),
     ):
         with pytest.raises(HostError) as refused:
             Machine(Load(0.5, 0.0, processes)).wait(30)

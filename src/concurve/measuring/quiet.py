@@ -269,16 +269,26 @@ def _refuse_in_vain(asked: Asked, disturbs: Disturbance, load: Load) -> None:
 ENDED_SHARE = 0.1
 
 
+#: The first process: to end it is to end the machine, or its container.
+_INIT = 1
+#: Nobody yields more than at this nice value.
+_LOWEST = 19
+
+
 def end_these(load: Load, then: str) -> str:
-    """Which of the processes that disturb are to be ended, and ``then`` what follows; empty for the
-    hypervisor, and where they are of another measurement alone, or as good as."""
+    """Which of the processes that disturb are to be ended, or to yield, and ``then`` what follows;
+    empty for the hypervisor, and where they are of another measurement alone, or as good as."""
     least = ENDED_SHARE * max((process.share for process in load.seen), default=0.0)
-    strangers = [it for it in load.seen if it.run is None and it.share >= least]
+    strangers = [it for it in load.seen if it.run is None and it.share >= least and it.pid != _INIT]
     if load.foreign <= FOREIGN_SHARE_MAX or not strangers:
         return ""
-    if len(strangers) == len(load.seen):
-        return f"end these processes{then}"
-    return f"end {words.listed([f'{it.name} (pid {it.pid})' for it in strangers])}{then}"
+    whom = "these processes"
+    if len(strangers) < len(load.seen):
+        whom = words.listed([f"{it.name} (pid {it.pid})" for it in strangers])
+    pids = " ".join(str(it.pid) for it in strangers if it.nice < _LOWEST)
+    them = words.verb(len(strangers), "it", "them")
+    other = f", or give {them} the lowest priority (renice -n 19 -p {pids})" if pids else ""
+    return f"end {whom}{other}{then}"
 
 
 class Waits:
