@@ -174,7 +174,7 @@ def _many_slower() -> Said:
 
 @kind("no-gain-of-words", "No setting is significantly")
 def _words() -> Said:
-    return made_run(Store(), lambda k: 1.0, cv=0.001, k=("a", "b"))
+    return made_run(Store(), lambda k: 1.0, cv=0.001, k=(1, 2))
 
 
 @kind("version-undecided", "Whether version=new or version=old is faster cannot be said")

@@ -99,8 +99,7 @@ def undecided_versions(
 ) -> tuple[dict[int, str], bool]:
     """The same where no level is told from the base, and one may differ from it by as much as
     matters: ``Whether build=new or build=old is faster cannot be said by CPU time: 0.97× [0.91,
-    1.02].`` And whether all are as fast in practice. None where a figure is in doubt, and where all
-    are shown to differ by less than that."""
+    1.02].`` And whether all are as fast in practice. None where a figure is in doubt."""
     others = [
         cell
         for cell in cells
@@ -111,8 +110,6 @@ def undecided_versions(
         return {}, False
     found = [_compared(plan, factor, cell, among, len(others)) for cell in others]
     if any(item.verdict != "open" for item in found):
-        return {}, False
-    if all(_is_alike(item, 1 + EFFECT) for item in found):
         return {}, False
     base = cells[others[0].base or 0].parameters[factor]
     said = {
@@ -235,7 +232,8 @@ def _single(own: str, base: str, item: _Compared, by: str) -> str:
         return f"Whether {own} or {base} is faster cannot be said: the machine was not quiet."
     if item.verdict == "open":
         if _is_alike(item):
-            return f"{own} is as fast as {base}{by}, within 5 %: {figure}."
+            most = EFFECT if _is_alike(item, 1 + EFFECT) else ALIKE
+            return f"{own} is as fast as {base}{by}, within {words.in_percent(most)} %: {figure}."
         return f"Whether {own} or {base} is faster cannot be said{by}: {figure}."
     return f"{own} is {figure} as fast as {base}{by}."
 

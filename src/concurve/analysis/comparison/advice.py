@@ -139,7 +139,7 @@ def _plan(
         return _about_as_large(undecided, effect)
     alike = ", if they spread as these do" if any(cell.is_doubted for cell in undecided) else ""
     return (
-        f"{words.count(most, 'trial')} of each would show a difference of {share} "
+        f"{words.count(most, 'trial')} of each would tell a difference of {share} from none "
         f"{_POWER}{alike}: {_options(most, sides)} in a new run (about {_time(most, sides)}).",
         *_by_cpu_time(undecided, most, sides),
     )

@@ -247,6 +247,9 @@ def states(runs: Sequence[Findings]) -> list[str]:
             )
         doubtful = sum(reject.used for reject in run.rejects)
         if doubtful:
-            said = f"{words.count(doubtful, 'trial')} {words.verb(doubtful)} in use with a doubt"
+            said = (
+                f"{words.count(doubtful, 'trial')} {words.verb(doubtful, 'was', 'were')} disturbed "
+                "(concurve show of it says whether they are left out)"
+            )
             found.append(f"run {run.run.id}: {said}")
     return found

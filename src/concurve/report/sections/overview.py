@@ -126,7 +126,10 @@ def _limit_in(
 ) -> Paragraph | None:
     """What limits a cell, in the words that there is room for; ``None`` where there is none for why
     no cause is named. Of several conditions none is left out: each is as much asked for."""
-    is_unnamed = limit.cell.cause == "in doubt" and not room.doubts
+    cell = limit.cell
+    if cell.cause == "none" and cell.base is None and cell.trials and not cell.used:
+        return None  # nothing to compare it with, and nothing else to say
+    is_unnamed = cell.cause == "in doubt" and not room.doubts
     if is_unnamed and len(limits) == 1:
         return None
     stops = recommended_below(findings, limit)
