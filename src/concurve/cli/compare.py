@@ -117,14 +117,6 @@ def verb(
         counts = {v: sum(cell.verdict == v for cell in failing) for v in dict.fromkeys(fail_on)}
         said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
         raise VerdictError(f"{said} of {words.count(len(cells), 'cell')} (--fail-on)")
-    unknown = [cell for cell in cells if cell.ratio is None]
-    if fail_on and unknown:
-        # A new version that crashes is no version that passes.
-        raise VerdictError(
-            f"{words.count_of(len(unknown), len(cells), 'cell')} cannot be judged, for want of "
-            "figures of both sides (--fail-on)",
-            "concurve show of the runs says what failed",
-        )
     doubted = [cell for cell in cells if cell.verdict == "undecided" and cell.is_doubted]
     if fail_on and doubted:
         them = words.verb(len(doubted), "it", "them")
@@ -132,4 +124,12 @@ def verb(
             f"{words.count_of(len(doubted), len(cells), 'cell')} undecided, in doubt: the exit "
             f"code says nothing of {them}; --fail-on undecided fails on {them}"
             f"{'' if in_doubt else f', and --in-doubt judges {them}'}"
+        )
+    # A new version that crashes is none that passes.
+    unknown = [cell for cell in cells if cell.is_without_figures]
+    if fail_on and unknown:
+        raise VerdictError(
+            f"{words.count_of(len(unknown), len(cells), 'cell')} cannot be judged: there are no "
+            "figures of both sides (--fail-on)",
+            f"concurve show {' or '.join(runs)} says what failed",
         )

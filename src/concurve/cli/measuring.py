@@ -32,7 +32,7 @@ from concurve.measuring.quiet import Asked, asked_quiet, attached_in, quiet_mach
 from concurve.measuring.site import this_machine
 from concurve.planning.forecast import forecast, shortfall
 from concurve.planning.plan import Machine, describe, plan_of
-from concurve.planning.protocol import replay
+from concurve.planning.protocol import GIVEN_UP, replay
 from concurve.report.progress import Progress
 from concurve.store import Store
 from concurve.store.run_head import RunHead
@@ -323,7 +323,11 @@ def _refuse_failed_cells(head: RunHead, store: Store) -> None:
     plan = plan_of(head)
     states = replay(plan, store.trials(head.id).outcomes, head.id).cells
     cells = zip(plan.cells, states, strict=True)
-    failed = [describe(cell.parameters) for cell, state in cells if state.skipped]
+    failed = [
+        describe(cell.parameters)
+        for cell, state in cells
+        if state.skipped and not state.skipped.startswith(GIVEN_UP)
+    ]
     if failed:
         more = f" and {len(failed) - _NAMED_MAX} more" if len(failed) > _NAMED_MAX else ""
         raise FailedCellsError(

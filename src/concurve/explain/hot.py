@@ -49,7 +49,7 @@ _SPIN_LOCKS = re.compile(r"spin_?(lock|mutex|rw_?lock)|^s_lock$|^perform_spin_de
 #: looks by SafeFetch whether the owner runs), mutexes of InnoDB, jemalloc and .NET.
 _ADAPTIVE_LOCKS = re.compile(
     r"^ObjectMonitor::(TrySpin|try_spin|short_fixed_spin)|^SafeFetch(N|32)(_impl)?$|^ut_delay$"
-    r"|^TTASEventMutex\b|^malloc_mutex_lock_slow$|^AwareLock::(Enter|TryEnter|Spin)"
+    r"|^TTASEventMutex::enter|(^|_)malloc_mutex_lock_slow$|^AwareLock::(Enter|TryEnter|Spin)"
 )
 _UNLOCKS = re.compile(r"unlock|release|destroy|init", re.I)
 

@@ -106,7 +106,8 @@ def outweighed(case: Case, verdict: Verdict) -> Verdict:
     if case.base is None or verdict.cause == "none" or (case.serving and verdict.limit):
         return verdict
     if not case.serving and is_crowded(case.cell) and verdict.cause not in _OF_CPU_TIME:
-        return _costlier(case, case.base) or verdict
+        is_by_others = verdict.cause in ("contamination", "quota")
+        return verdict if is_by_others else _costlier(case, case.base) or verdict
     share = _share(case.cell, case.base, verdict)
     if share is None or share.high is None:
         return verdict
@@ -141,8 +142,8 @@ _CROWDED_LOSS_MIN = 0.25
 
 
 def _costlier(case: Case, base: Breakdown) -> Verdict | None:
-    """The cause of more CPU time that surely is most of a great loss; ``None`` without one. Fewer
-    threads would not give that back."""
+    """The first cause of more CPU time that surely is most of a great loss; ``None`` without one.
+    Fewer threads would not give that back."""
     loss = loss_of(case.cell, base)
     if loss is None or loss.speedup > (1 - _CROWDED_LOSS_MIN) * loss.possible:
         return None

@@ -25,7 +25,8 @@ class CellComparison(msgspec.Struct, frozen=True, kw_only=True):
 
     ``note`` says why there is no ratio, or none with an interval. ``trials`` is how many of each
     would show a difference as large as the effect with a power of 80 %, ``cpu_trials`` how many by
-    CPU time; both follow from the spreads alone.
+    CPU time; both follow from the spreads alone. ``is_without_figures``: a side has none that may
+    be compared, as it was skipped, or its load failed; a figure of 0 is one.
     """
 
     parameters: dict[str, Level]
@@ -37,6 +38,7 @@ class CellComparison(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     trials: int | None = None
     cpu_trials: int | None = None
+    is_without_figures: bool = False
 
     @property
     def is_doubted(self) -> bool:

@@ -53,9 +53,10 @@ def told(findings: Findings, limit: Limit, cells: Iterable[CellExplanation]) -> 
 
 
 def _is_full(findings: Findings, cell: CellExplanation) -> bool:
-    """Is hardly any of the speed-up lost that so many workers can give?"""
+    """Is hardly any of the speed-up lost that so many workers can give, and surely little?"""
     figures = findings.cells[cell.index]
     efficiency = figures.indicators.get("efficiency")
-    if figures.base is None or efficiency is None or efficiency.in_doubt:
+    if figures.base in (None, figures.index) or efficiency is None or efficiency.in_doubt:
         return False
-    return efficiency.value >= 1 - NOTHING_LOST_MAX
+    is_sure = efficiency.low is not None and efficiency.low >= 1 - 2 * NOTHING_LOST_MAX
+    return is_sure and efficiency.value >= 1 - NOTHING_LOST_MAX

@@ -45,6 +45,8 @@ FAR_DEVIATIONS = 14.826
 CUT = "time allowance"
 LOST = "host lost"
 NOBODYS = (CUT, LOST)
+#: Why a cell ends that its study's check gave up: what nobody wants more of is no failure.
+GIVEN_UP = "given up by the check"
 
 #: So many names of cells that were not measured are given.
 _NAMES_MOST = 12
@@ -272,7 +274,7 @@ class Protocol:
         elif outcome.verdict == "abandon":
             self._reject(outcome)
             cell = self.cells[outcome.key.cell]
-            cell.skipped = words.why("given up by the check", outcome.detail)
+            cell.skipped = words.why(GIVEN_UP, outcome.detail)
         else:
             self._failed(outcome)
         self._choose_what_fits()

@@ -228,8 +228,11 @@ impl Ledger {
             roster.unbooked_processes += 1;
             roster.unsampled_processes += u64::from(sampled == 0);
         }
-        self.roles[role].keep_before(pid);
-        self.roles[role].close(pid);
+        let roster = &mut self.roles[role];
+        if roster.keep_before(pid) {
+            roster.living.retain(|_, seen| seen.pid != pid);
+        }
+        roster.close(pid);
     }
 
     /// Ends the threads of a process that are still taken for alive, by their last samples; returns how many.

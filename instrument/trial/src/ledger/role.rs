@@ -87,13 +87,14 @@ impl RoleLedger {
     }
 
     /// Has a process that ends have used no less than before it was attached: one that exited just then has sent its
-    /// accounts before anybody received them.
-    pub fn keep_before(&mut self, pid: u32) {
-        if let Some(before) = self.before_of.remove(&pid)
-            && self.processes.contains(&pid)
-        {
-            self.open.entry(pid).or_default().raise_to(before);
-        }
+    /// accounts before anybody received them. Whether it is one of these.
+    pub fn keep_before(&mut self, pid: u32) -> bool {
+        let before = self.before_of.remove(&pid);
+        let Some(before) = before.filter(|_| self.processes.contains(&pid)) else {
+            return false;
+        };
+        self.open.entry(pid).or_default().raise_to(before);
+        true
     }
 
     /// What a thread used since its process was attached, and since when that is counted if it was
@@ -118,6 +119,7 @@ impl RoleLedger {
     /// Records the end of a process.
     pub fn close(&mut self, pid: u32) {
         self.processes.remove(&pid);
+        self.before_of.remove(&pid);
         if let Some(sums) = self.open.remove(&pid) {
             self.closed.add(sums);
         }

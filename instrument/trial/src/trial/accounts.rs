@@ -201,9 +201,10 @@ impl Trial {
                 None => self.end_gone(index, pid),
             }
         }
-        // The kernel has nothing more of a process that exited meanwhile: its account says what it used.
-        self.receive_exits();
-        self.ledger.settle(true);
+        if self.roles[index].attached.is_some() {
+            // The kernel has nothing more of a process that exited meanwhile: its account says what it used.
+            self.take_exits(true);
+        }
         let roster = &self.ledger.roles[index];
         let mut sums = roster.closed();
         // One whose account has come meanwhile is among the closed ones.

@@ -118,6 +118,7 @@ def draft_of(
         cpu_trials=_by_cpu_time(_compared(sides, keys, cpu, CPU_TIME), method, sides, options)
         if info.name != CPU_TIME
         else None,
+        is_without_figures=bool(note),
     )
     return Draft(
         cell,

@@ -114,7 +114,8 @@ def looks_of(tables: Sequence[Table], name: str) -> float:
     is_by_time = _WALL in (plain, _OF_TIME.get(plain))
     rates = [table for table in tables if table.used.get(name)]
     step = _looks_of_role(tables, role)
-    if plain != _WALL and not _follow(tables, name, _of(role, _WALL), step):
+    is_rate_by_time = plain == _RATE or not is_by_time
+    if is_rate_by_time and not _follow(tables, name, _of(role, _WALL), step):
         return 0.0
     if is_by_time or all(
         _are_by(table.used[name], table.used.get(_of(role, _WALL), ())) for table in rates

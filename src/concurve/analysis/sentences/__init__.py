@@ -21,7 +21,7 @@ from concurve.findings.best import BestFinding
 from concurve.findings.cells import CellFindings, Reject
 from concurve.findings.run import Finding
 from concurve.planning.plan import Plan
-from concurve.planning.protocol import Protocol
+from concurve.planning.protocol import GIVEN_UP, Protocol
 from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo
 from concurve.wire.record import TrialRecord
@@ -117,7 +117,7 @@ def _prefers_base(
 def _without_others(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
     """That nothing is compared, where the others of the only cell with figures failed."""
     failed = [cell for cell in cells if cell.status == "skipped" and not cell.trials]
-    if len(cells) - len(failed) != 1 or not failed:
+    if len(cells) - len(failed) != 1 or not failed or failed[0].note.startswith(GIVEN_UP):
         return []
     names = ", ".join(name(plan, cell.parameters) for cell in failed[:_NAMED_MAX])
     more = f" and {len(failed) - _NAMED_MAX} more" if len(failed) > _NAMED_MAX else ""

@@ -154,6 +154,8 @@ def _undecided(plan: Plan, item: BestFinding, speed: str) -> str:
     one of them is to be used all the same. Empty elsewhere."""
     if not item.is_open or not item.behind or len(item.factors) != 1 or len(item.settings) < 2:
         return ""
+    if len(item.as_good) < len(item.settings) - 1:
+        return ""  # one of them is told from the best by itself
     members = _one_of(plan, item)
     worse = _named(plan, item, item.behind)
     if not members or not worse:
@@ -177,9 +179,11 @@ def _one_of(plan: Plan, item: BestFinding) -> str:
     empty where they are too many for a sentence."""
     ((name, _),) = item.leader.items()
     levels = sorted((setting[name] for setting in item.settings), key=_order)
-    behind = [setting[name] for setting in item.behind]
+    every = {cell.parameters[name] for cell in plan.cells}
+    above = {level for level in every if _order(level) >= _order(levels[0])}
     noun = f" {name}" if all(is_counted(name, level) for level in levels) else ""
-    if noun and len(levels) > 2 and max(map(_order, behind)) < _order(levels[0]):
+    # Not where a greater one is worse, or gave no figure.
+    if noun and len(levels) > 2 and above == set(levels):
         return f"{levels[0]} or more{noun}"
     if len(levels) > SETTINGS_NAMED:
         return ""

@@ -16,14 +16,14 @@ from concurve.planning.plan import Plan, describe
 
 class Greatest(NamedTuple):
     """The speed-up of the setting that the answer of a group names, if it is significantly above 1,
-    being chosen from all speed-ups of the run (``is_gain``), else the greatest that is; where none
-    is, that of the setting that is named, else the greatest. ``by`` says by what, where the study
-    asks for another indicator. ``speedup`` has the interval that decided, which holds for the
-    choice among all speed-ups. ``slower``: the only other setting than the base, if it is
-    significantly slower; then the speed-up is its own. ``all_slower``: the other settings with
-    their speed-ups, of several, where all of them are significantly slower. ``most``: the cell with
-    the greatest speed-up, which need not be that with the best median: speed-ups are compared block
-    by block."""
+    being chosen from all speed-ups of the run (``is_gain``), or in doubt; else the greatest that is
+    a gain; where none is, that of the setting that is named, else the greatest. ``by`` says by
+    what, where the study asks for another indicator. ``speedup`` has the interval that decided,
+    which holds for the choice among all speed-ups. ``slower``: the only other setting than the
+    base, if it is significantly slower; then the speed-up is its own. ``all_slower``: the other
+    settings with their speed-ups, of several, where all of them are significantly slower. ``most``:
+    the cell with the greatest speed-up, which need not be that with the best median: speed-ups are
+    compared block by block."""
 
     group: str
     cell: CellFindings

@@ -18,7 +18,10 @@ def look_sentences(
     simulation, whose times are exact."""
     if study.simulation:
         return
-    found = {name.rpartition(".")[0]: looks_of(tables, name) for name in names}
+    found: dict[str, float] = {}
+    for name in names:
+        role = name.rpartition(".")[0]
+        found[role] = max(found.get(role, 0.0), looks_of(tables, name))
     for role, step in found.items():
         if step:
             yield Finding(
