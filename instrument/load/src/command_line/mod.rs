@@ -38,7 +38,7 @@ pub struct Arguments {
     #[command(flatten)]
     workload: WorkloadOptions,
     /// Number of sessions, each with a connection of its own
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, alias = "clients", value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     sessions: u64,
     /// Client threads that share the sessions [default: 1; an embedded engine has one for each
     /// session]

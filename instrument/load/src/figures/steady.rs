@@ -248,11 +248,22 @@ fn middle(values: &[f64]) -> f64 {
     }
 }
 
+/// A greater growth than this share is told by how many times.
+const TIMES_MIN: f64 = 9.0;
+
 impl Change {
     /// As in "the rate fell by 40 % after 2.10 s".
     fn text(&self) -> String {
-        let (name, verb) = (self.name(), if self.by < 0.0 { "fell" } else { "rose" });
-        let (by, at) = (percent(self.by.abs()), time(self.at_ns as f64));
+        let (name, at) = (self.name(), time(self.at_ns as f64));
+        if self.by.is_infinite() {
+            return format!("the {name} rose from 0 after {at}");
+        }
+        if self.by >= TIMES_MIN {
+            let times = self.by + 1.0;
+            return format!("the {name} rose to {times:.0} times as much after {at}");
+        }
+        let verb = if self.by < 0.0 { "fell" } else { "rose" };
+        let by = percent(self.by.abs());
         format!("the {name} {verb} by {by} after {at}")
     }
 
@@ -375,6 +386,22 @@ mod tests {
     fn judged(seed: u64, pace: impl Fn(f64) -> (f64, f64)) -> Steadiness {
         let (timeline, ending) = load(seed, pace);
         judge(&timeline, ending)
+    }
+
+    #[test]
+    fn a_great_growth_is_told_by_how_many_times() {
+        let change = |by| Change {
+            quantity: Quantity::Rate,
+            at_ns: 2_000_000_000,
+            by,
+        };
+        let told = |by| change(by).text();
+        assert_eq!(told(f64::INFINITY), "the rate rose from 0 after 2.00 s");
+        assert_eq!(
+            told(701.75),
+            "the rate rose to 703 times as much after 2.00 s"
+        );
+        assert_eq!(told(-0.4), "the rate fell by 40 % after 2.00 s");
     }
 
     #[test]
