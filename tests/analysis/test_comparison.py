@@ -242,8 +242,8 @@ def test_what_is_undecided_says_what_would_decide_it(store: Store) -> None:
     assert cell.trials is not None
     assert cell.trials > 5
     (said,) = (text for text in found.advice if "trials of each" in text)
-    assert said.startswith(f"{cell.trials} trials of each would show ")
-    assert "a difference of 2 % with a power of 80 %" in said
+    assert said.startswith(f"{cell.trials} trials of each would tell a difference of ")
+    assert "a difference of 2 % from none with a power of 80 %" in said
     assert f"--repeats {cell.trials}..{cell.trials} in a new run" in said
     shown = " ".join(line.plain for line in lines(comparison_document(found), 200))
     assert said in shown
@@ -743,7 +743,7 @@ def test_how_many_trials_would_decide_is_said_where_those_in_doubt_are_to_count(
     (cell,) = found.cells
     assert cell.verdict == "undecided" and cell.trials is not None
     (text,) = (text for text in found.advice if "trials of each" in text)
-    assert text.startswith(f"{cell.trials} trials of each would show ")
+    assert text.startswith(f"{cell.trials} trials of each would tell a difference of ")
     assert "if they spread as these do: --repeats" in text
 
 

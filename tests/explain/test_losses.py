@@ -455,6 +455,18 @@ def test_work_of_the_first_thread_while_a_pool_waits_is_serial() -> None:
     assert lost(own, base).parts["serial"] == pytest.approx(0.4, abs=0.03)
 
 
+def test_the_start_of_a_runtime_whose_own_threads_wait_is_counted_once() -> None:
+    """The first thread runs alone for a fifth before there are workers, in which a thread of the
+    runtime waits; then beside them, for as long."""
+    first = thread(0.4, futex=0.59, name="program", tid=FIRST, switches=3, alone=20)
+    early = thread(0.0, futex=1.0, name="runtime", switches=3)
+    workers = [worker(1.0, lived=0.8), worker(0.75, lived=0.8)]
+    for threads in ([first, early, *workers], [first, *workers]):
+        own = cell(2, threads)
+        is_early = early in threads
+        assert own.of_capacity("alone") == pytest.approx(0.2 if is_early else 0.4, abs=0.02)
+
+
 def test_who_polls_while_another_one_works_has_less_work() -> None:
     """It sleeps for moments until there is work, and what it computes meanwhile is no work."""
     busy = worker(0.99, switches=5)

@@ -441,7 +441,7 @@ def test_growth_stops_at_a_recommended_setting_below_the_explained_one() -> None
 def test_who_gets_all_that_so_many_workers_can_give_is_limited_by_nothing_yet() -> None:
     """The thread time of a server tells no speed-up, but the figures do."""
     for power, is_full in ((1.0, True), (0.5, False)):
-        found = made_run(Store(), lambda n, p=power: 1 / int(n) ** p, cv=0, n=(1, 4))
+        found = made_run(Store(), lambda n, p=power: 1 / int(n) ** p, cv=0.01, n=(1, 4))
         cell = explained("none", "on the CPU", parameters={"n": 4}, base={"n": 1}, index=1)
         limit = told(found, Limit({}, cell), [cell])
         assert limit.is_full == is_full

@@ -369,7 +369,10 @@ def _nobody_worked(trial: _Trial) -> float:
         single = _only_one(trial.others, trial.wall)
     if trial.go is not None:
         single = _only_goroutine(trial.go, trial.used - trial.marked, trial.wall)
-    return max(alone, single, _alone_beside(alone, first, trial.wall))
+    seen = sum(_seen_alone(thread, trial.wall) for thread in first)
+    # Where others waited before there were workers, the samples have that time, too.
+    seen_with = max(alone, seen) if _waited_before(trial, first) else alone + seen
+    return max(alone, single, min(sum(map(_ran, first)), seen_with, trial.wall))
 
 
 def _stopped(trial: _Trial) -> float:
@@ -523,14 +526,18 @@ def _was_before(thread: ThreadRecord, peers: Sequence[ThreadRecord], wall: float
     return thread.tid < first and life_of(thread, wall) <= wall - longest
 
 
-def _alone_beside(before: float, first: Sequence[ThreadRecord], wall: float) -> float:
-    """Wall time in which the first thread, which is no worker, ran alone: ``before`` there were
-    workers, and while they waited, by the samples. No more than it ran."""
-    ran = sum(map(_ran, first))
-    return min(ran, before + sum(_seen_alone(thread, wall) for thread in first), wall)
+def _waited_before(trial: _Trial, first: Sequence[ThreadRecord]) -> bool:
+    """Were other threads of the first one's process born before the workers, as those of a JVM's
+    own? They wait while it starts the program. The kernel numbers threads in the order of their
+    births."""
+    born = min((peer.tid for peer in trial.peers), default=0)
+    pids = {thread.pid for thread in first}
+    others = _without(_without(trial.listed, trial.peers), first)
+    return any(thread.pid in pids and thread.tid < born for thread in others)
 
 
 def _seen_alone(thread: ThreadRecord, wall: float) -> float:
+    """Wall time in which a thread ran, another one waited, and no other one ran, by the samples."""
     waits = thread.waits or Waits()
     if waits.alone is None or waits.readings < ALONE_READINGS_MIN:
         return 0.0

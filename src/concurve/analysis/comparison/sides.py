@@ -248,8 +248,8 @@ def states(runs: Sequence[Findings]) -> list[str]:
         doubtful = sum(reject.used for reject in run.rejects)
         if doubtful:
             said = (
-                f"{words.count(doubtful, 'trial')} {words.verb(doubtful, 'was', 'were')} disturbed "
-                "(concurve show of it says whether they are left out)"
+                f"{words.count(doubtful, 'trial')} {words.verb(doubtful, 'was', 'were')} "
+                f"disturbed, and {words.verb(doubtful)} left out where enough others are in"
             )
             found.append(f"run {run.run.id}: {said}")
     return found
