@@ -561,6 +561,11 @@ def _of_speedups(
             f"The program marks the phase `{MEASURE_PHASE}`, and records have the lives of threads "
             "for the whole run alone: no speed-up is divided into what was lost of it."
         )
+    if not is_marked and any(cell.cause == "serial" for cell in cells):
+        yield (
+            "The start and the end of a program are work that one thread does alone: more work in "
+            f"a trial makes them small, and a phase `{MEASURE_PHASE}` leaves them out."
+        )
     if any(_is_another(cell, findings.cells[cell.index]) for cell in divided):
         yield (
             "A speed-up here is the ratio of the mean times of all trials, so that its parts add "
