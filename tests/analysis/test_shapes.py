@@ -161,7 +161,7 @@ def test_that_ratios_hold_is_said_only_where_it_is_shown() -> None:
     assert report.drift is None and report.level_change is None
     assert "Ratios hold" not in warnings(report)
     assert (
-        "Wall time changed during this run. Whether ratios changed with it, by 5 % or more, these trials"
+        "Wall time changed during this run. Whether ratios changed with it, by 5 % or more, these"
         in warnings(report)
     )
 
