@@ -162,11 +162,15 @@ def test_a_child_that_exits_when_the_load_ends_is_counted_once_in_its_trial() ->
         for trial in range(12):
             record = decode_record(LocalEngine().run(TrialSpec(trial=str(trial), roles=roles)))
             assert record.outcome.kind == "ok", record.outcome
-            told.append((record.roles[0].usage.cpu_ns or 0) / 1e9)
+            usage = record.roles[0].usage
+            if usage.cpu_ns is None:
+                pytest.skip(f"what ended processes used is not known here: {usage.absent}")
+            told.append(usage.cpu_ns / 1e9)
             if trial % 2:  # the next one begins when those of the last exit
-                assert sum(told[-2:]) == pytest.approx(used() - before, rel=0.1, abs=0.06), told
+                assert sum(told[-2:]) == pytest.approx(used() - before, rel=0.2, abs=0.1), told
                 before = used()
-        assert sum(told) == pytest.approx(used() - begun, rel=0.05, abs=0.1), told
+        # What they use to exit, after the last reading of a trial, is in none of them.
+        assert sum(told) == pytest.approx(used() - begun, rel=0.15), told
         assert all(seconds > 0.19 for seconds in told), told
     finally:
         server.kill()
