@@ -233,3 +233,24 @@ def test_a_printed_rate_has_the_step_of_the_time_that_made_it() -> None:
         info = IndicatorInfo(name="rps", label="rps", unit="1/s")
         off = with_resolutions([table], [info])[0].resolution("rps")
         assert off >= least * 60_000 and (off > 1000) is (least > 0)
+
+
+def test_the_steps_of_a_time_that_a_load_was_told_to_last_are_none_of_its_rates() -> None:
+    """As of wrk, which ends every 100 ms: it does more in a longer time, at the same rate."""
+    times = [1.006, 1.107, 1.005, 1.106, 1.006, 1.108, 1.007, 1.207, 1.006, 1.307, 1.208, 1.005]
+    noise = [0.99, 1.0, 1.01, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0, 1.01, 0.98, 1.0]
+    info = IndicatorInfo(name="rps", label="rps", unit="1/s")
+
+    def table(of: list[float], is_by_time: bool) -> Table:
+        told = [2240.17 * share for share in noise]
+        rates = [4000 / (time - 0.005) for time in of] if is_by_time else told
+        used = {"wall_seconds": of, "rps": rates, "rate_per_second": rates}
+        return Table(used, used, lambda name: np.array([]), lambda name: {})
+
+    for is_by_time in (False, True):
+        # All trials of the second cell end on one step: the first one tells of both.
+        cells = [table(times, is_by_time), table([1.006, 1.007, 1.005] * 4, is_by_time)]
+        for found in with_resolutions(cells, [info]):
+            for name in ("rps", "rate_per_second"):
+                off = found.resolution(name) / found.used[name][0]
+                assert (off > 0.05) == is_by_time, (name, is_by_time, off)
