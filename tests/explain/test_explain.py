@@ -353,6 +353,10 @@ def test_words_of_their_own_are_a_lock_where_work_is_conserved() -> None:
     locked = of([thread(0.3, futex=0.7)] * 4, 1250, words=[(70, 1)] * 4)
     said = cause_of(locked, ALONE)
     assert said.cause == "lock" and "they wait for one another" in said.words
+    assert "while 1.2 of 4 threads run" in said.words
+    polls = of([thread(0.3, futex=0.5, poll=0.2)] * 4, 1250, words=[(50, 1)] * 4)
+    said = cause_of(polls, ALONE)
+    assert said.cause == "lock" and "while 1.2 of 4 threads run" in said.words, said
 
 
 @pytest.mark.parametrize("words", [[(380, 4)], [(95, 1)] * 4])

@@ -197,6 +197,8 @@ def test_a_sentence_names_the_places_with_most_waits() -> None:
         "Of 100 sampled waits, 61 % were for table_mutex, in add (table.cc:7) and 34 % "
         "were in drop."
     )
+    few = sites_of([sites(site("add", 10), site("drop", 2))])
+    assert place_sentence("lock", few) == "Of 12 sampled waits, 83 % were in add.", "by chance"
 
 
 def test_few_readings_make_no_sentence() -> None:

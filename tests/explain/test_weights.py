@@ -130,6 +130,18 @@ def test_a_cause_that_cost_little_gives_way_to_the_one_that_cost_most() -> None:
     assert outweighed(own._replace(serving=True), used_up) == used_up
 
 
+def test_more_cpu_time_is_the_cause_of_a_great_loss_of_more_threads_than_cpus() -> None:
+    """Four threads wait for two CPUs, and need twice the CPU time: fewer would be no faster."""
+    crowded = Verdict("cpu", "50 % of it waiting for a CPU", parts=("run_queue",))
+    dear, cheap = (
+        Case(cell(4, [worker(0.5, queue=0.5)] * 4, wall=wall), BASE, False) for wall in (1.0, 0.55)
+    )
+    assert outweighed(dear, crowded).cause == "coherency"
+    assert outweighed(cheap, crowded) == crowded, "little is lost: the CPUs are used up"
+    others = crowded._replace(cause="contamination")
+    assert outweighed(dear, others) == others, "what others do to it may cost CPU time, too"
+
+
 def test_little_more_cpu_time_of_many_threads_is_not_what_others_took() -> None:
     """Eight threads wait for CPUs that others have, and need a tenth more CPU time."""
     waiting = worker(0.1, queue=0.6, other=0.3, switches=50)
