@@ -51,11 +51,21 @@ def serving(
 @pytest.mark.parametrize(
     ("trial", "cause", "name", "said"),
     [
-        (serving(0.4, 0.55, 0.9, granted=1), "cpu", "CPUs", "CPU is used up (io 0.55 in 2 threads"),
+        (
+            serving(0.4, 0.55, 0.9, granted=1),
+            "cpu",
+            "CPUs",
+            "server's CPU is used up (io 0.55 in 2 threads",
+        ),
         (serving(0.9, 0.3, 0.7), "cpu", "worker", "the thread worker runs 90 % of the time"),
         (serving(0.9, 1.2, 2.0, 4, 4, 8), "cpu", "worker", "the thread worker runs 90 %"),
         (serving(0.3, 1.8, 2.0, 4, 4, 8), "cpu", "io", "each of the 2 threads io runs 90 %"),
-        (serving(0.4, 0.5, 1.05), "cpu", "CPUs", "used up, by the server (io 0.50 in 2 threads"),
+        (
+            serving(0.4, 0.5, 1.05),
+            "cpu",
+            "CPUs",
+            "2 CPUs are used up, by the server (io 0.50 in 2 threads",
+        ),
         (serving(0.3, 0.4, 1.9, 2, 2, 4), "client", "load", "the load's 2 CPUs are used up, while"),
     ],
 )

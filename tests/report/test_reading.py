@@ -451,6 +451,18 @@ def test_who_gets_all_that_so_many_workers_can_give_is_limited_by_nothing_yet() 
         assert not lock.is_full, "a cause that was found is told"
 
 
+def test_of_a_setting_that_is_compared_with_nothing_no_limit_is_told_where_none_is_used_up() -> (
+    None
+):
+    """As of the old version, where the new one is slower: that no limit is found is no news."""
+    found = made_run(Store(), lambda side: 1.0, side=("a", "b"))
+    for used, is_told in (("", False), ("no resource is used up: the server used 0.2 CPUs", True)):
+        base = explained("none", "100 % of it on a CPU", parameters={"side": "a"}, used=used)
+        document = brief_run_document(found, limits=[Limit({}, base)])
+        said = " ".join(line.plain for line in lines(document, 200))
+        assert ("What limits it" in said) == is_told
+
+
 def test_a_line_says_that_very_many_records_were_not_read(store: CountingStore) -> None:
     found = figures_of(store, store.find_run("last"), brief=True).findings
     many = msgspec.structs.replace(found, run=msgspec.structs.replace(found.run, trials=5_001))
