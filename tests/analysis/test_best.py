@@ -413,8 +413,8 @@ def test_the_best_median_with_a_smaller_speedup_than_another_says_so(store: Stor
     found = made_run(store, lambda threads: next(each[threads]), cv=0, threads=(1, 2, 4))
     speedups = [cell.indicators["speedup"].value for cell in found.cells]
     assert max(speedups) == speedups[2]
-    assert sentences(found).startswith("Use 2 or 4 threads; 1 is worse. ")
-    assert "not decided: 2 threads seem best by their median. 4 threads are 2." in sentences(found)
+    assert sentences(found).startswith("4 threads are 2.")
+    assert " Use 2 or 4; 1 is worse. 4 is 0.65× to 4.26× as fast as 2. " in sentences(found)
 
 
 def test_the_work_factor_counts_first_and_words_by_their_place(store: Store) -> None:
@@ -464,6 +464,28 @@ def test_where_the_trials_do_not_decide_what_seems_best_and_what_may_be_as_good_
     export = json.loads(to_json(found))
     jsonschema.validate(export, SCHEMA)
     assert "recommended" not in export["best"] and export["best"]["doubt"]
+
+
+@pytest.mark.parametrize("better", ["lower", "higher"])
+def test_how_far_others_may_be_from_the_smallest_of_which_one_is_used(better: str) -> None:
+    """Where the trials do not decide, and the rest is worse: the interval is that of the other one
+    beside the smallest, whichever way is better, and holds the truth as often as it says."""
+    plan = make_plan(small_study(Rules(), threads=(1, 2, 4)), "normal", 1)
+    info = IndicatorInfo(name="x", label="x", better=better)  # type: ignore[arg-type]
+    rng = np.random.default_rng(20261130)
+    truth, held, told = 1.03, 0, 0
+    for _ in range(200):
+        fast = [rng.lognormal(0, 0.05, 10) * mean for mean in (0.5, 1.0, truth)]
+        columns = by_block(*(1 / each if better == "lower" else each for each in fast))
+        (found,) = best_settings(plan, columns, info)
+        if found.first is None:
+            assert found.to_first is None
+            continue
+        assert found.first == {"threads": 2} == found.named and found.recommended is None
+        assert found.to_first is not None and found.to_first.low and found.to_first.high
+        told += 1
+        held += found.to_first.low <= truth <= found.to_first.high
+    assert told > 50 and held / told >= 0.95 - 3 * (0.95 * 0.05 / told) ** 0.5
 
 
 def test_a_setting_that_is_told_from_all_others_is_the_best(store: Store) -> None:

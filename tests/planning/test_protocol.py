@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from concurve.planning.plan import make_plan
 from concurve.planning.protocol import Protocol, Stop, StopReason, replay
 from concurve.stats.centre import centre_estimate
 from concurve.store.rows import Outcome, TrialKey, Verdict
+from concurve.store.run_head import EARNING_PROTOCOL
 from tests.helpers.fakes import small_study
 
 Answer = Callable[[TrialKey], tuple[Verdict, float | None]]
@@ -169,6 +171,39 @@ def test_contaminated_trials_are_redone_within_the_budget_then_used_with_a_doubt
     assert len(protocol.rejected) == 3
     assert len(protocol.doubtful) == 15
     assert all(len(cell.used) == 5 for cell in protocol.cells)
+
+
+def seldom_quiet(share: float, seed: int = 1) -> Answer:
+    """Something disturbs all but this share of the trials."""
+    rng = random.Random(seed)
+    return lambda _key: ("ok" if rng.random() < share else "contaminated", 1.0)
+
+
+def test_quiet_redos_earn_further_ones() -> None:
+    protocol = protocol_of(repeats_min=30, repeats_max=30)
+    drive(protocol, seldom_quiet(0.5))
+    assert protocol.redos > 18 + 20, "20 % of 90 planned trials, and many that these earned"
+    assert protocol.redos <= 90, "no more than other trials"
+    assert len(protocol.doubtful) < 20, "in an eighth, all three attempts are disturbed"
+
+
+def test_a_machine_that_is_hardly_ever_quiet_is_given_up() -> None:
+    protocol = protocol_of(repeats_min=30, repeats_max=30)
+    drive(protocol, seldom_quiet(0.05))
+    assert 18 <= protocol.redos <= 18 + 20
+
+
+def test_runs_stored_before_quiet_redos_earned_further_ones_have_none_of_these() -> None:
+    before = protocol_of(repeats_min=30, repeats_max=30)
+    before.plan = msgspec.structs.replace(before.plan, protocol=EARNING_PROTOCOL - 1)
+    drive(before, seldom_quiet(0.5))
+    assert before.redos == 18
+
+
+def test_a_run_without_redos_earns_none() -> None:
+    protocol = protocol_of(repeats_min=30, repeats_max=30, redo_share=0.0)
+    drive(protocol, seldom_quiet(0.5))
+    assert protocol.redos == 0
 
 
 def test_a_trial_is_redone_at_most_twice() -> None:

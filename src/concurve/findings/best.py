@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from concurve.estimate import Estimate
 from concurve.terms import Level
 
 
@@ -48,7 +49,10 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     they are worse. ``decide`` says what would decide, and ``trials``
     how many of each setting it takes.
 
-    ``is_open``: the trials do not decide which one to use. ``is_tentative``: the machine was not
+    ``is_open``: the trials do not decide which one to use. ``first`` is then the smallest of
+    ``settings``, where these are few and all others are worse: one of them is to be used all the
+    same. ``to_first`` says how many times as good the others of them are as it; its interval holds
+    for all of them. ``is_tentative``: the machine was not
     quiet, and what the figures would say is worth a mention; it is not where they do not compare
     settings. ``disagreement``: some of the trials say something else than all of them.
     """
@@ -68,10 +72,20 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     trials: int | None = None
     doubt: str = ""
     is_open: bool = False
+    first: dict[str, Level] | None = None
+    to_first: Estimate | None = None
     is_tentative: bool = False
     disagreement: Disagreement | None = None
 
     @property
     def named(self) -> dict[str, Level]:
-        """The setting that a reader is told of: the recommended one, else the leader."""
+        """The setting that a reader is told of: the recommended one, else the first of a few of
+        which one is to be used, else the leader."""
+        if self.recommended is not None:
+            return self.recommended
+        return self.leader if self.first is None else self.first
+
+    @property
+    def pointed(self) -> dict[str, Level]:
+        """The setting that the trials point to: the recommended one, else the leader."""
         return self.leader if self.recommended is None else self.recommended

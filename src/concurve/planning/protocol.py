@@ -6,16 +6,17 @@ runs on beside those that are not, so that ratios have both sides in each block.
 follow: as many as the least precise cell needs, up to ``repeats_max``; nothing is looked at again.
 
 A trial is redone for a cause that was read, at the end of its block, at most ``redo_max`` times;
-disturbed trials together may cost ``redo_share`` of the pilot's, and never the time that the pilot
-needs. Waiting for a CPU is marked only: it can be judged where there is a CPU for each worker, so a
-redo for it would favour some cells of a ratio. A value alone is no cause. A second program error
-skips the cell.
+disturbed trials together may cost ``redo_share`` of the pilot's, more while a quarter of what was
+redone is quiet, and never the time that the pilot needs. Waiting for a CPU is marked only: it can
+be judged where there is a CPU for each worker, so a redo for it would favour some cells of a ratio.
+A value alone is no cause. A second program error skips the cell.
 
 No trial begins that would probably end after the time allowance, and no block after the first. If
 not even that fits, the cells that answer most come first.
 
 The state is a function of the outcomes in order: a resumed run replays the stored ones. Runs of
-version 0.1.0 go on by its rules (``FIRST_PROTOCOL``).
+version 0.1.0 go on by its rules (``FIRST_PROTOCOL``), and those stored before quiet redos earned
+further ones without these (``EARNING_PROTOCOL``).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from concurve.planning.second_stage import trials_needed, trials_needed_by_mean
 from concurve.readings.contamination import MACHINE_WIDE
 from concurve.stats.moments import median, median_deviation
 from concurve.store.rows import Outcome, Outcomes, TrialKey
-from concurve.store.run_head import FIRST_PROTOCOL
+from concurve.store.run_head import EARNING_PROTOCOL, FIRST_PROTOCOL
 
 #: A value further from the median than this many median deviations is far off (10 σ if normal).
 FAR_DEVIATIONS = 14.826
@@ -47,6 +48,10 @@ LOST = "host lost"
 NOBODYS = (CUT, LOST)
 #: Why a cell ends that its study's check gave up: what nobody wants more of is no failure.
 GIVEN_UP = "given up by the check"
+
+#: Each disturbed trial whose redo is quiet earns so many further redos: while at least a quarter of
+#: them are quiet, a run goes on redoing. On a machine that is never quiet it soon ends.
+REDOS_EARNED = 4
 
 #: So many names of cells that were not measured are given.
 _NAMES_MOST = 12
@@ -118,6 +123,7 @@ class Protocol:
         #: trial takes.
         self._broken_off, self._broken_off_seconds = 0, 0.0
         self.redos = 0
+        self._quiet_redos = 0
         self.stop: Stop | None = None
         self._block = -1
         self._is_begun = False
@@ -344,6 +350,8 @@ class Protocol:
     def _accept(self, outcome: Outcome) -> None:
         assert outcome.value is not None
         cell = self.cells[outcome.key.cell]
+        if outcome.verdict == "ok" and self._was_disturbed(outcome.key):
+            self._quiet_redos += 1
         previous = cell.used.get(outcome.key.block)
         if previous is not None:
             old = TrialKey(outcome.key.cell, outcome.key.block, previous[0])
@@ -379,9 +387,22 @@ class Protocol:
     def _redo_later(self, key: TrialKey) -> None:
         self._redo.append(TrialKey(key.cell, key.block, key.attempt + 1))
 
+    def _was_disturbed(self, key: TrialKey) -> bool:
+        """Is the trial the redo of one that the whole machine disturbed?"""
+        before = self.rejected.get(TrialKey(key.cell, key.block, key.attempt - 1))
+        return before is not None and before[0] in MACHINE_WIDE
+
+    def _redos_allowed(self) -> float:
+        """A share of the pilot's trials, and what quiet redos earned; in all no more than there
+        are other trials so far, so a run is at most twice as long as without any."""
+        first = self.rules.redo_share * (len(self.cells) * self.rules.repeats_min)
+        if self.plan.protocol < EARNING_PROTOCOL or not first:
+            return first
+        others = self.done - self.redos
+        return max(first, min(first + REDOS_EARNED * self._quiet_redos, others))
+
     def _may_redo(self, key: TrialKey, cause: str) -> bool:
-        planned = len(self.cells) * self.rules.repeats_min
-        if key.attempt >= self.rules.redo_max or self.redos >= self.rules.redo_share * planned:
+        if key.attempt >= self.rules.redo_max or self.redos >= self._redos_allowed():
             return False
         if not self._is_first and not (cause in MACHINE_WIDE and self._pilot_fits_with_a_redo()):
             return False

@@ -3,7 +3,7 @@ and the one of them to use."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -13,12 +13,13 @@ from concurve.analysis.ground import Ground
 from concurve.analysis.run.doubted import Chosen, is_enough
 from concurve.analysis.run.tables import Table, is_staged
 from concurve.analysis.samples import is_doubtful
+from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding, Disagreement
 from concurve.findings.repeats import repeats_options
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import Protocol
 from concurve.stats.best import ALIKE, RIVALS_MAX, BestSet, Gap, best_set, choose, gap
-from concurve.stats.blocks import Blocks
+from concurve.stats.blocks import Blocks, block_ratio
 from concurve.stats.centre import centre, staged
 from concurve.stats.power import POWER, TOO_COARSE
 from concurve.terms import IndicatorInfo, Level
@@ -166,7 +167,9 @@ def _find(
     )
     is_open = choice.chosen is None
     decide, trials = "", None
+    first, to_first = None, None
     if is_open:
+        first, to_first = _first(candidates, best, choice.others, cost, is_lower, by_data, factors)
         decide, trials = _decide_open(candidates, best, 2 * staged(0.95, by_data) - 1, asked)
     elif asked.advised:
         confidence = 1 - (1 - staged(0.95, by_data)) / comparisons
@@ -193,7 +196,58 @@ def _find(
         trials=trials,
         doubt=_OPEN if is_open else "",
         is_open=is_open,
+        first=None if first is None else only([first])[0],
+        to_first=to_first,
     )
+
+
+#: Of more settings than these nobody is told to use one.
+FEW = 6
+
+
+def _first(
+    candidates: Sequence[_Candidate],
+    best: BestSet,
+    as_good: Collection[int],
+    cost: Callable[[int], list[tuple[bool, float]]],
+    is_lower: bool,
+    is_staged: bool,
+    factors: Sequence[str],
+) -> tuple[int | None, Estimate | None]:
+    """The smallest of the few settings of which one is to be used, since all others are worse, and
+    how many times as good the others of them are as it, by an interval that holds for each of
+    them (Bonferroni); none where a setting has a single trial, or figures that have no ratio."""
+    few, rest = best.members, len(candidates) - len(best.members)
+    if len(factors) != 1 or not rest or not 2 <= len(few) <= FEW or len(as_good) < len(few) - 1:
+        return None, None
+    first, *others = sorted(few, key=cost)
+    each = 1 - 0.05 / len(others)
+    found = [
+        _times_as_good(candidates[other], candidates[first], is_lower, is_staged, each)
+        for other in others
+    ]
+    known = [item for item in found if item is not None and item.low is not None]
+    if len(known) < len(found):
+        return None, None
+    most = max(known, key=lambda item: item.value)
+    return first, msgspec.structs.replace(
+        most,
+        low=min(item.low for item in known if item.low is not None),
+        high=max(item.high for item in known if item.high is not None),
+        confidence=0.95,
+    )
+
+
+def _times_as_good(
+    one: _Candidate, other: _Candidate, is_lower: bool, is_staged: bool, confidence: float
+) -> Estimate | None:
+    """How many times as good the one is as the other, by the blocks of both."""
+    top, bottom = (other, one) if is_lower else (one, other)
+    off = 0.0
+    for side in (top, bottom):
+        middle = abs(centre(list(side.values.values())))
+        off += side.resolution / middle if middle else 0.0
+    return block_ratio(top.values, bottom.values, confidence, is_staged, off)
 
 
 def _decide_open(
@@ -372,7 +426,7 @@ def _disagreement(
     """
     sign = 1 if is_lower else -1
     known = [cell for cell in compared if cell.quiet]
-    named = [cell for cell in known if found.named.items() <= cell.parameters.items()]
+    named = [cell for cell in known if found.pointed.items() <= cell.parameters.items()]
     if not named:
         return None
     first = min(known, key=lambda cell: sign * centre(list(cell.quiet.values())))
@@ -388,7 +442,7 @@ def _disagreement(
     are_enough = all(is_enough(len(cell.quiet), len(cell.every)) for cell in compared)
     return Disagreement(
         quiet=_only(found.factors, first.parameters),
-        every=found.named,
+        every=found.pointed,
         are_enough=are_enough and is_read_alike,
     )
 
@@ -416,6 +470,8 @@ def _in_doubt(found: BestFinding, why: str) -> BestFinding:
         as_good=tuple(setting for setting in found.settings if setting != found.leader),
         doubt=why,
         is_open=False,
+        first=None,
+        to_first=None,
         decide="",
         trials=None,
     )

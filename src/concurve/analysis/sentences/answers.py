@@ -105,9 +105,9 @@ def _of_group(
     said = []
     if best is not None and best.recommended is None:
         is_told = is_said and (best.is_tentative or best.is_open)
-        head = "" if is_told else _undecided(plan, best, speed)
-        said += [] if is_told else [head or _refused(best, speed)]
-        said += [_pointed(plan, best, again, gain, speed, are_named=bool(head))]
+        one_of = _undecided(plan, best, speed, gain)
+        said += [] if is_told or one_of else [_refused(best, speed)]
+        said += [one_of or _pointed(plan, best, again, gain, speed)]
     else:
         if gain is not None and gain.speedup.in_doubt:
             said.append(f"{_seems(plan, gain)}, in doubt{'' if is_said else f': {_NOT_QUIET}'}.")
@@ -149,24 +149,6 @@ def _refused(item: BestFinding, speed: str) -> str:
     return f"No setting is recommended{by}: {_NOT_QUIET if item.is_tentative else item.doubt}."
 
 
-def _undecided(plan: Plan, item: BestFinding, speed: str) -> str:
-    """Between which settings the trials do not decide, where they decide that the others are worse:
-    one of them is to be used all the same. Empty elsewhere."""
-    if not item.is_open or not item.behind or len(item.factors) != 1 or len(item.settings) < 2:
-        return ""
-    if len(item.as_good) < len(item.settings) - 1:
-        return ""  # one of them is told from the best by itself
-    members = _one_of(plan, item)
-    worse = _named(plan, item, item.behind)
-    if not members or not worse:
-        return ""
-    is_named = item.indicator not in _TIMES or _is_apart(item, speed)
-    by = f" (by {item.label})" if is_named else ""
-    verb = words.verb(len(item.behind))
-    which = "Which of the two is better" if len(item.settings) == 2 else "Which of them is best"
-    return f"Use {members}{by}; {worse} {verb} worse. {which} is not decided{_telling(item)}:"
-
-
 def _telling(item: BestFinding) -> str:
     """How many trials would decide, in the few words that there is room for under a condition."""
     if not item.group or item.trials is None:
@@ -174,22 +156,59 @@ def _telling(item: BestFinding) -> str:
     return f" (about {words.count(item.trials, 'trial')} of each would tell)"
 
 
-def _one_of(plan: Plan, item: BestFinding) -> str:
-    """``2 or 4 workers``, or ``8 or more clients`` where these are the greatest of several levels;
-    empty where they are too many for a sentence."""
+def _undecided(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None) -> str:
+    """Which few settings one is to be used of, and by how much they may differ, where all others
+    are worse: ``2 threads are 1.65× as fast as 1 [1.45, 1.93]. Use 2 or 4; 1 is worse. 4 is 0.97×
+    to 1.12× as fast as 2.`` Empty elsewhere. ``gain`` is that of the first of them."""
+    if item.first is None:
+        return ""
+    is_apart = _is_apart(item, speed)
+    by = f" (by {item.label})" if item.indicator not in _TIMES or is_apart else ""
+    is_told = gain is not None and (_is_led(item, gain, speed) or gain.is_gain) and not is_apart
+    told = _told(plan, gain) if gain is not None and is_told else ""
+    worse = f"{_named(plan, item, item.behind)} {words.verb(len(item.behind))} worse"
+    use = f"Use {_one_of(plan, item, with_noun=not told)}{by}; {worse}."
+    good = "as good" if is_apart else "as fast"
+    after = _told(plan, gain) if gain is not None and is_apart else ""
+    return " ".join(filter(None, (told, use, _apart(plan, item, good), after, _decide(item))))
+
+
+def _told(plan: Plan, gain: Greatest) -> str:
+    """The speed-up of a setting, which may not be beyond the choice among all."""
+    return _gain(plan, gain) if gain.is_gain else f"{_seems(plan, gain)}."
+
+
+def _apart(plan: Plan, item: BestFinding, good: str) -> str:
+    """``4 is 0.97× to 1.12× as fast as 2.`` With how many trials would decide, where it is one of
+    several conditions: there is no room for more."""
+    assert item.first is not None, "there is one to compare with"
+    others = [setting for setting in item.settings if setting != item.first]
+    found, telling = item.to_first, _telling(item)
+    assert found is not None and found.low is not None and found.high is not None, (
+        "with an interval"
+    )
+    digits = words.ratio_digits(found.value, found.low, found.high)
+    who = _named(plan, item, others) if len(others) == 1 else "The others"
+    verb, first = words.verb(len(others)), _setting(plan, item, item.first)
+    span = f"{found.low:.{digits}f}× to {found.high:.{digits}f}×"
+    return f"{who} {verb} {span} {good} as {first}{telling}."
+
+
+def _one_of(plan: Plan, item: BestFinding, *, with_noun: bool) -> str:
+    """``2 or 4 workers``, or ``8 or more clients`` where these are the greatest of several levels.
+    ``with_noun``: it was not said before."""
     ((name, _),) = item.leader.items()
     levels = sorted((setting[name] for setting in item.settings), key=_order)
     every = {cell.parameters[name] for cell in plan.cells}
     above = {level for level in every if _order(level) >= _order(levels[0])}
-    noun = f" {name}" if all(is_counted(name, level) for level in levels) else ""
+    are_counted = all(is_counted(name, level) for level in levels)
+    if not are_counted:
+        return words.listed([describe({name: level}) for level in levels], "or")
+    noun = f" {name}" if with_noun else ""
     # Not where a greater one is worse, or gave no figure.
-    if noun and len(levels) > 2 and above == set(levels):
+    if len(levels) > 2 and above == set(levels):
         return f"{levels[0]} or more{noun}"
-    if len(levels) > SETTINGS_NAMED:
-        return ""
-    if noun:
-        return f"{words.listed([str(level) for level in levels], 'or')}{noun}"
-    return words.listed([describe({name: level}) for level in levels], "or")
+    return f"{words.listed([str(level) for level in levels], 'or')}{noun}"
 
 
 def _pointed(
@@ -198,12 +217,10 @@ def _pointed(
     again: str,
     gain: Greatest | None = None,
     speed: str = "",
-    *,
-    are_named: bool = False,
 ) -> str:
     """What the figures say where nothing is recommended, for who cannot measure again, and what
     would decide; empty where they say nothing. A speed-up by another figure has a sentence of its
-    own. ``are_named``: the settings that may be as good are said."""
+    own."""
     if item.disagreement is not None:
         return _disagreeing(plan, item, item.disagreement, again)
     others = _not_told_from(plan, item)
@@ -240,7 +257,7 @@ def _pointed(
             is_most = item.named.items() <= gain.most.parameters.items()
             best += "" if is_most else f" by {'its' if is_one else 'their'} median"
         best += f", {fast}" if fast else ""
-        pointed = f"{best}{'' if are_named else _rivals(plan, item, others)}."
+        pointed = f"{best}{_rivals(plan, item, others)}."
     return " ".join(filter(None, (pointed, seems, _decide(item))))
 
 
@@ -397,9 +414,9 @@ def _of_all(plan: Plan, item: BestFinding, speed: str, again: str) -> str:
     """The setting to use over all cells, or that none is recommended, and what the figures say."""
     if item.recommended is not None:
         return _use(plan, item, speed)
-    head = _undecided(plan, item, speed)
-    said = _pointed(plan, item, again, are_named=bool(head))
-    return " ".join(filter(None, (head or _refused(item, speed), said)))
+    return _undecided(plan, item, speed) or " ".join(
+        filter(None, (_refused(item, speed), _pointed(plan, item, again)))
+    )
 
 
 def _use(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None) -> str:
