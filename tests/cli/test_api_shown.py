@@ -184,6 +184,15 @@ def test_a_doubt_says_that_the_trials_do_not_decide_and_how_many_would(measure: 
     assert compared.cells[0].verdict == "undecided"
 
 
+def test_a_doubt_names_the_few_settings_of_which_one_is_to_be_used(measure: Measure) -> None:
+    best = measure(noise=0.15, n=[1, 100, 102]).best()
+    assert best is not None and best.recommended is None and best.first == {"n": 100}
+    assert re.search(
+        r" Use n=100 or n=102\. n=102 is 0\.\d+× to 1\.\d+× as good as n=100\. About \d+ trials ",
+        best.doubt,
+    ), best.doubt
+
+
 def test_a_run_without_a_figure_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     class Stopped(FakeEngine):
         def run(self, spec: Any) -> bytes:

@@ -21,6 +21,7 @@ from concurve.report.document import (
     Table,
     Tone,
 )
+from concurve.terms import Level
 
 #: So many settings are named.
 _NAMED_MAX = 6
@@ -57,12 +58,27 @@ def doubt_sentences(item: BestFinding, known: Estimate | None, again: str) -> st
 def _seeming(item: BestFinding, figure: str) -> str:
     """Which setting is best by the figures, and which may be as good."""
     seems = f"{fmt.setting(item.leader)} seems best{figure}"
+    if item.first is not None and item.to_first is not None:
+        return f"{seems}. {_one_of(item, item.first, item.to_first)}"
     if not item.as_good:
         return f"{seems}."
     others = f"{len(item.as_good)} others"
     if len(item.as_good) <= _NAMED_MAX:
         others = words.listed([fmt.setting(setting) for setting in item.as_good])
     return f"{seems}; {others} may be as good."
+
+
+def _one_of(item: BestFinding, first: dict[str, Level], found: Estimate) -> str:
+    """Of which settings one is to be used, and how many times as good the others are as the
+    ``first``."""
+    few = [fmt.setting(setting) for setting in item.settings]
+    others = [fmt.setting(setting) for setting in item.settings if setting != first]
+    who = f"{others[0]} is" if len(others) == 1 else "The others of these are"
+    low, high = found.low, found.high
+    assert low is not None and high is not None, "it has an interval"
+    digits = words.ratio_digits(found.value, low, high)
+    span = f"{low:.{digits}f}× to {high:.{digits}f}×"
+    return f"Use {words.listed(few, 'or')}. {who} {span} as good as {fmt.setting(first)}."
 
 
 def _decide(item: BestFinding) -> str:

@@ -172,16 +172,25 @@ def _short_answer(findings: Findings, condition: BestFinding) -> str:
     if are_all_alike and _is_no_faster(findings, condition):
         return f"{begun}: no setting seems better than the others."
     others = ", others may be as good" if condition.as_good else ""
-    return f"{begun}: {fmt.setting(condition.leader)} seems best{others}."
+    speedup = _speedup_of_leader(findings, condition)
+    fast = f" ({speedup:.3g}× as fast)" if speedup is not None and speedup > 1 else ""
+    return f"{begun}: {fmt.setting(condition.leader)} seems best{fast}{others}."
 
 
 def _is_no_faster(findings: Findings, condition: BestFinding) -> bool:
     """Is the setting with the best figure no faster than its base, block by block?"""
+    speedup = _speedup_of_leader(findings, condition)
+    return speedup is not None and speedup <= 1
+
+
+def _speedup_of_leader(findings: Findings, condition: BestFinding) -> float | None:
+    """How many times as fast as its base the setting with the best figure is, block by block;
+    ``None`` for the base itself, and where that is not known."""
     wanted = {**condition.group, **condition.leader}.items()
     cell = next((it for it in findings.cells if wanted <= it.parameters.items()), None)
     if cell is None or cell.base in (None, cell.index) or "speedup" not in cell.indicators:
-        return False
-    return cell.indicators["speedup"].value <= 1
+        return None
+    return cell.indicators["speedup"].value
 
 
 def warnings(
