@@ -446,8 +446,8 @@ def test_nothing_is_predicted_beyond_what_the_cpus_can_reach(store: Store) -> No
     said = " ".join(item.answers)
     assert item.expected is None and "is expected" not in said
     assert re.search(
-        r"Nothing is predicted at threads=12: by the CPU use at threads=6 \(6\), the 8 CPUs are used "
-        r"up at a throughput of about (7\.9\d?|8(\.0\d?)?) 1/s\.",
+        r"Nothing is predicted at threads=12: by the CPU use at threads=6 \(6\), the 8 CPUs are "
+        r"used up at a throughput of about (7\.9\d?|8(\.0\d?)?) 1/s\.",
         said,
     )
     beyond = [point for point in item.curves["rate_per_second"] if point.beyond]
