@@ -72,7 +72,8 @@ class ComparisonError(ConcurveError):
 
 
 class CampaignError(ConcurveError):
-    """A campaign ended, and some of its studies failed or could not run here."""
+    """A campaign ended, and some of its studies, or some cells of these, failed or could not run
+    here."""
 
     exit_code = 7
 

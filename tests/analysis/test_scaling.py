@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import subprocess
@@ -17,8 +18,11 @@ import pytest
 from click.testing import CliRunner
 
 from concurve.analysis.fit import Numbers, fit_numbers
+from concurve.analysis.granted import Pool, granted_cpus
+from concurve.analysis.run import stored_run
 from concurve.analysis.scaling import scaling_of, throughput_of
 from concurve.cli import app
+from concurve.definition.controls import ControlsTemplate
 from concurve.definition.measured import INDICATORS
 from concurve.exports import export_run, render
 from concurve.findings.explanation import Cause, CellExplanation, Explanation
@@ -288,14 +292,13 @@ def test_levels_beyond_used_up_cpus_are_no_contention(store: Store) -> None:
         threads=(1, 2, 4, 8, 16),
     )
     found = on_cpus(run, 4)
-    cells = found.cells
-    [item] = scaling_of(found, {cell.index: 4 for cell in cells})
+    [item] = scaling_of(found, own(found, 4))
     assert item.fit is not None and item.fit.levels == (1, 2, 4) and item.expected is None
     text = " ".join(item.answers)
     assert "The 4 CPUs are used up" in text and "Contention limits" not in text
     document = run_document(msgspec.structs.replace(found, scaling=(item,)))
     assert "The 4 CPUs are used up" in to_html(document)
-    [one] = scaling_of(found, {cell.index: 1 for cell in cells})
+    [one] = scaling_of(found, own(found, 1))
     assert one.fit is None and "The one CPU is used up" in one.reason
 
 
@@ -320,10 +323,11 @@ def test_cpus_that_strangers_used_up_too_allow_no_more_workers(store: Store) -> 
             cells.append(msgspec.structs.replace(cell, indicators=figures))
         return msgspec.structs.replace(used, cells=tuple(cells))
 
-    [doubted] = scaling_of(disturbed(True), dict.fromkeys(range(3), 4))
+    [doubted] = scaling_of(disturbed(True), own(run, 4))
     assert doubted.expected is None and "used up at N = 4" in " ".join(doubted.answers)
-    [quiet] = scaling_of(disturbed(False), dict.fromkeys(range(3), 4))
-    assert quiet.expected is not None
+    [quiet] = scaling_of(disturbed(False), own(run, 4))
+    said = " ".join(quiet.answers)
+    assert "used up at N = 4" not in said and "the 4 CPUs are used up at a throughput of" in said
 
 
 #: What a curve alone cannot tell: causes, and that there are none.
@@ -346,6 +350,11 @@ def on_cpus(run: Report, cpus: float) -> Report:
         for cell in run.cells
     )
     return msgspec.structs.replace(run, cells=cells)
+
+
+def own(run: Report, cpus: float) -> dict[int, tuple[Pool, ...]]:
+    """So many CPUs for the measured role of each cell."""
+    return {cell.index: (Pool(("",), cpus),) for cell in run.cells}
 
 
 def explained(run: Report, cause: Cause, evidence: str) -> Report:
@@ -405,13 +414,142 @@ def test_nothing_is_predicted_beyond_cpus_that_the_last_level_uses_up(store: Sto
         threads=(1, 2, 3, 4),
     )
     found = on_cpus(run, 4)
-    [item] = scaling_of(found, {cell.index: 4 for cell in found.cells})
+    [item] = scaling_of(found, own(found, 4))
     assert item.fit is not None and item.fit.levels == (1, 2, 3, 4) and item.expected is None
     said = " ".join(item.answers)
     assert "The 4 CPUs are used up at N = 4" in said and "is expected" not in said
     assert not any(point.beyond for point in item.curves["rate_per_second"])
-    [free] = scaling_of(found, {cell.index: 16 for cell in found.cells})
+    [free] = scaling_of(found, own(found, 16))
     assert free.expected is not None and "used up" not in " ".join(free.answers)
+
+
+def with_figures(run: Report, figures: Callable[[float], dict[str, float]]) -> Report:
+    """The run with further figures of each cell, by its number of threads."""
+    cells = []
+    for cell in run.cells:
+        like = cell.indicators["wall_seconds"]
+        further = {
+            name: msgspec.structs.replace(like, value=value)
+            for name, value in figures(float(cell.parameters["threads"])).items()
+        }
+        cells.append(msgspec.structs.replace(cell, indicators={**cell.indicators, **further}))
+    return msgspec.structs.replace(run, cells=tuple(cells))
+
+
+def test_nothing_is_predicted_beyond_what_the_cpus_can_reach(store: Store) -> None:
+    """Threads that compute on 8 CPUs: what three of them show holds up to eight, not beyond."""
+    run = made_run(
+        store, lambda n: 1 / float(n), seed=11, cv=0.01, name="ahead", threads=(1, 2, 4, 6)
+    )
+    used = with_figures(run, lambda n: {"cpus_used": n})
+    [item] = scaling_of(used, own(used, 8))
+    said = " ".join(item.answers)
+    assert item.expected is None and "is expected" not in said
+    assert re.search(
+        r"Nothing is predicted at threads=12: by the CPU use at threads=6 \(6\), the 8 CPUs are "
+        r"used up at a throughput of about (7\.9\d?|8(\.0\d?)?) 1/s\.",
+        said,
+    )
+    beyond = [point for point in item.curves["rate_per_second"] if point.beyond]
+    assert beyond and max(point.value for point in beyond) <= 8.3
+    # Workers that sleep, or a machine with room for twice as many, leave the prediction.
+    for free, cpus in ((used, 16.0), (with_figures(run, lambda n: {"cpus_used": n / 20}), 8.0)):
+        [item] = scaling_of(free, own(free, cpus))
+        assert item.expected is not None and item.expected.n == 12
+    # One thread that is busy beside all the throughput is none that it needs more of.
+    busy = with_figures(run, lambda n: {"cpus_used": 1 + n / 10})
+    [item] = scaling_of(busy, own(busy, 3))
+    assert item.expected is not None
+
+
+def test_roles_that_share_the_cpus_use_them_up_together(store: Store) -> None:
+    run = made_run(
+        store,
+        lambda n: 1 / min(float(n), 1.9),
+        seed=12,
+        cv=0.01,
+        name="shared",
+        threads=(1, 2, 4),
+    )
+    found = with_figures(
+        run, lambda n: {"cpus_used": 0.2 * min(n, 2), "server.cpus_used": 0.8 * min(n, 2)}
+    )
+    shared = {cell.index: (Pool(("", "server"), 2),) for cell in run.cells}
+    [item] = scaling_of(found, shared)
+    # Levels beyond are not set apart: who is asked for need not be who computes.
+    assert item.fit is not None and item.fit.levels == (1, 2, 4) and item.expected is None
+    assert (
+        "The 2 CPUs that all roles share are used up at threads=4 (2 in use): nothing is predicted "
+        "beyond." in item.answers
+    )
+    [free] = scaling_of(found, {cell.index: (Pool(("", "server"), 8),) for cell in run.cells})
+    assert free.expected is not None
+
+
+def test_the_only_thread_of_a_server_is_a_ceiling(store: Store) -> None:
+    run = made_run(
+        store,
+        lambda n: 1 / min(float(n), 2.5),
+        seed=13,
+        cv=0.01,
+        name="thread",
+        threads=(1, 2, 4),
+    )
+    shared = {cell.index: (Pool(("", "server"), 8),) for cell in run.cells}
+
+    def served(threads: float) -> Report:
+        return with_figures(
+            run,
+            lambda n: {
+                "cpus_used": 0.1,
+                "server.cpus_used": 0.38 * min(n, 2.5),
+                "server.threads_peak": threads,
+            },
+        )
+
+    [item] = scaling_of(served(1), shared)
+    assert item.expected is None
+    assert (
+        "The one thread of server is used up at threads=4 (0.95 in use): nothing is predicted "
+        "beyond." in item.answers
+    )
+    [item] = scaling_of(served(4), shared)
+    assert item.expected is not None
+
+
+def test_the_cpus_of_a_run_are_those_of_its_roles(store: Store) -> None:
+    """By affinity, by the quota of the laboratory, and by what the runtime of Go was told."""
+    machine: dict[str, Any] = {
+        "cpus_allowed": [0, 1, 2, 3],
+        "topology": {"cpus": 4},
+        "cgroup": {"cpus": 2.5},
+    }
+    run = made_run(store, seconds, seed=14, name="pools", machine=machine, threads=(1, 2, 4))
+    stored = stored_run(store, store.find_run(run.run.id))
+    assert set(granted_cpus(stored).values()) == {(Pool(("",), 2.5),)}
+
+    def pools(*roles: dict[str, Any], quota: float | str = "none") -> tuple[Pool, ...]:
+        [own_role] = stored.head.study.roles
+        study = msgspec.structs.replace(
+            stored.head.study,
+            roles=tuple(msgspec.structs.replace(own_role, **changes) for changes in roles),
+        )
+        told = {**machine, "cgroup": {"cpus": quota}}
+        head = msgspec.structs.replace(stored.head, study=study, machine=told)
+        changed = dataclasses.replace(stored, head=head)
+        return granted_cpus(changed)[2]
+
+    on_one, elsewhere = ControlsTemplate(cpus="0-0"), ControlsTemplate(cpus="spare")
+    assert pools({}) == (Pool(("",), 4),)
+    assert pools({"env": {"GOMAXPROCS": "2"}}) == (Pool(("",), 2),)
+    assert pools({"command": ("env", "GOMAXPROCS={threads}", "serve")}) == (Pool(("",), 4),)
+    assert pools({}, {"name": "server"}) == (Pool(("", "server"), 4),)
+    assert pools({}, {"name": "server"}, quota=1.5) == (Pool(("", "server"), 1.5),)
+    assert pools({"controls": elsewhere}, {"name": "server", "controls": on_one}) == (
+        Pool(("",), 3),
+        Pool(("server",), 1),
+        Pool(("", "server"), 4),
+    )
 
 
 def test_a_curve_of_figures_in_doubt_says_so(store: Store, one: Report) -> None:

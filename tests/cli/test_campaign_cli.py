@@ -60,6 +60,17 @@ def test_a_campaign_whose_first_study_cannot_run_here(lab: Lab) -> None:
     assert (lab.folder / "again.md").read_text() == (lab.folder / "c.md").read_text()
 
 
+def test_a_campaign_in_which_cells_failed_says_so_to_a_script(lab: Lab) -> None:
+    """As a sweep does: the answers are without them."""
+    failing = script(lab.folder / "failing", '[ "$2" = 1 ]')
+    done = lab.run("run", campaign(lab, second=failing), "--effort", "quick")
+    assert done.returncode == CampaignError.exit_code == 7, done.stderr
+    assert begun(lab) == ["complete", "complete"]
+    assert "2 of 2 studies are done" in done.stdout
+    assert "cells of 1 of 2 studies failed: tc02 (2 of 4 cells)" in " ".join(done.stderr.split())
+    assert lab.run("resume", "small-campaign").returncode == 7
+
+
 def test_a_campaign_that_is_interrupted_and_resumed(lab: Lab) -> None:
     hold = lab.folder / "hold"
     hold.touch()

@@ -384,6 +384,18 @@ def test_figures_that_fall_as_times_do_are_asked_about_first(
         assert "add --time" not in fit(file, "--x", "n", "--y", "x", "--no-time")
 
 
+def test_a_prediction_beyond_the_cpus_says_when_it_holds(tmp_path: Path) -> None:
+    """No level is beyond the CPUs, so none shows whether workers need one each."""
+    file = written(tmp_path, "n,x\n1,10\n2,19.5\n3,28.8\n4,38")
+    said = "N = 6 is more than the 4 CPUs: the prediction holds only where workers"
+    asked = ("--x", "n", "--y", "x", "--predict", "6")
+    assert said in " ".join(fit(file, *asked, "--cpus", "4").split())
+    assert "more than" not in fit(file, *asked, "--cpus", "8")
+    assert "no prediction holds there; --cpus says" in " ".join(fit(file, *asked).split())
+    # Here one level is beyond them, and got further: they were not used up.
+    assert "is more than" not in fit(file, *asked, "--cpus", "3")
+
+
 def test_the_prediction_and_the_answer_come_before_the_models(tmp_path: Path) -> None:
     text = fit(CISCO, *CISCO_COLUMNS, "--predict", "64")
     places = [text.index(part) for part in ("expected trans", "The curve bends", "usl_sqrt *")]

@@ -21,8 +21,8 @@ from concurve.models.predict import HELD, beyond_the_curve, curve_of, no_value
 from concurve.models.sentences import Terms, answers, in_words
 
 _CPUS_UNKNOWN = (
-    "The number of CPUs is not known: if they are used up, levels beyond look like contention; "
-    "--cpus sets these apart."
+    "The number of CPUs is not known: if they are used up, levels beyond look like contention, and "
+    "no prediction holds there; --cpus says how many there are."
 )
 #: Points of a drawn curve.
 _STEPS = 80
@@ -119,7 +119,9 @@ def fit_numbers(
                 )
             ),
         ),
-        expectations=tuple(_expectations(predict(result, asked), numbers.is_time)),
+        expectations=tuple(
+            _expectations(predict(result, asked), numbers.is_time, _end_of(within, cpus))
+        ),
         chosen=tuple(_chosen(result, levels, numbers.is_time)),
         expected=tuple(_expectations(predict(result, levels), numbers.is_time)),
         notes=(
@@ -201,10 +203,27 @@ def _chosen(
         yield n, 1 / value if is_time else value
 
 
-def _expectations(predictions: Sequence[Prediction], is_time: bool) -> Iterator[Expectation]:
+def _end_of(within: Within, cpus: float | None) -> float:
+    """The number of workers from which on they may share CPUs that no level shows to be used up:
+    infinite where the CPUs are not known, or workers beyond them got further."""
+    if cpus is None or max(within.n) > cpus:
+        return math.inf
+    return cpus
+
+
+def _expectations(
+    predictions: Sequence[Prediction], is_time: bool, cpus: float = math.inf
+) -> Iterator[Expectation]:
     for item in predictions:
         figure = _inverse(item.throughput) if is_time else item.throughput
-        yield Expectation(n=item.n, figure=figure, warning=item.warning or "")
+        said = [item.warning] if item.warning else []
+        if item.n > cpus:
+            counted = "the one CPU" if cpus == 1 else f"the {cpus:g} CPUs"
+            said.append(
+                f"N = {item.n:g} is more than {counted}: the prediction holds only where workers "
+                "do not need a CPU each"
+            )
+        yield Expectation(n=item.n, figure=figure, warning="; ".join(said))
 
 
 def _inverse(figure: Estimate) -> Estimate:

@@ -14,6 +14,7 @@ import msgspec
 
 from concurve import words
 from concurve.analysis.fit import notes_of
+from concurve.analysis.granted import Pool
 from concurve.analysis.ground import RATE
 from concurve.errors import ConcurveError
 from concurve.estimate import Estimate
@@ -22,7 +23,7 @@ from concurve.findings.fit import CurvePoint, FitResult, Prediction
 from concurve.findings.run import Findings, TrialFindings
 from concurve.findings.scaling import ScalingFinding
 from concurve.models import fit_many, predict
-from concurve.models.cpus import Within, within_cpus
+from concurve.models.cpus import USED_UP, Within, within_cpus
 from concurve.models.curve import REPLICATES_MIN, make_curve
 from concurve.models.predict import FAR, HELD, beyond_the_curve, curve_of, no_value
 from concurve.models.sentences import in_digits, in_words
@@ -35,6 +36,8 @@ _NOTHING = "wall time does not compare the cells, and no throughput is known tha
 _RELATIVE = ("speedup", "efficiency")
 #: Points of a drawn curve, from the least level to twice the greatest.
 _POINTS = 64
+#: Throughput that is this many times another one has grown.
+_GROWN = 1.15
 #: Trials do the same work if rate × time differs by no more than this share.
 _SAME_WORK = 1e-6
 
@@ -49,11 +52,12 @@ class _Group(NamedTuple):
 
 
 def scaling_of(
-    findings: TrialFindings, granted: Mapping[int, int] | None = None
+    findings: TrialFindings, granted: Mapping[int, Sequence[Pool]] | None = None
 ) -> tuple[ScalingFinding, ...]:
     """The models of each group of cells that differ in the work factor only; none where no numeric
     factor of three levels or more counts as concurrency. ``granted`` are the CPUs of each cell:
-    levels beyond them are set apart where the CPUs are used up."""
+    levels beyond those of a role that has them for itself are set apart where they are used up, and
+    nothing is predicted beyond any that are."""
     work = findings.work
     if work is None or not findings.can_have_models:
         return ()
@@ -84,7 +88,16 @@ def scaling_of(
     return tuple(
         _refused(findings, work, name, group, reason)
         if reason
-        else _finding(findings, work, name, group, next(fitted), done, within.said)
+        else _finding(
+            findings,
+            work,
+            name,
+            group,
+            next(fitted),
+            done,
+            within.said,
+            _pools(group, granted or {}),
+        )
         for group, reason, within in zip(groups, reasons, limited, strict=True)
     )
 
@@ -141,30 +154,117 @@ def _within(
     group: _Group,
     work: str,
     trials: tuple[list[float], list[float]],
-    granted: Mapping[int, int],
+    granted: Mapping[int, Sequence[Pool]],
 ) -> Within:
     """The trials of a group at levels that its CPUs allow. Where the CPUs differ between its cells,
-    or are not known, or their use was not measured, nothing is set apart."""
-    known = {granted.get(cell.index) for cell in group.cells}
+    or are not known, or other roles share them, or their use was not measured, nothing is set
+    apart."""
+    pools = _pools(group, granted)
+    cpus = pools[0].cpus if len(pools) == 1 and pools[0].is_own else None
     used = {
         float(cell.parameters[work]): _wanted_cpus(cell)
         for cell in group.cells
         if "cpus_used" in cell.indicators
     }
-    [cpus] = known if len(known) == 1 else [None]
     beyond = {level for level in trials[0] if cpus is not None and level > cpus}
     return within_cpus(*trials, cpus if beyond <= used.keys() else None, used)
 
 
-def _wanted_cpus(cell: CellFindings) -> float:
-    """The CPUs that a cell used; where others had the CPUs too, with those that it waited for. On a
-    quiet machine it would have them, so more workers would share what is there."""
-    figures = cell.indicators
-    used = figures["cpus_used"]
-    wall, queue = figures.get("wall_seconds"), figures.get("run_queue_seconds")
+def _pools(group: _Group, granted: Mapping[int, Sequence[Pool]]) -> Sequence[Pool]:
+    """The pools of CPUs that all cells of a group have; none where they are not known."""
+    of_cells = [granted.get(cell.index, ()) for cell in group.cells]
+    first = of_cells[0] if of_cells else ()
+    return [pool for pool in first if all(pool in other for other in of_cells)]
+
+
+def _wanted_cpus(cell: CellFindings, role: str = "") -> float:
+    """The CPUs that a role of a cell used; where others had the CPUs too, with those that it waited
+    for. On a quiet machine it would have them, so more workers would share what is there."""
+    figures, of = cell.indicators, f"{role}." if role else ""
+    used = figures[f"{of}cpus_used"]
+    wall, queue = figures.get(f"{of}wall_seconds"), figures.get(f"{of}run_queue_seconds")
     if not used.in_doubt or wall is None or queue is None or wall.value <= 0:
         return used.value
     return used.value + queue.value / wall.value
+
+
+class _Ceiling(NamedTuple):
+    """CPUs, or a single thread, that a throughput uses: ``name`` says which, ``most`` how many
+    there are, ``used`` how many the greatest level used. ``throughput``: where they are used up, by
+    what it takes more of them; infinite where it takes no more."""
+
+    name: str
+    most: float
+    used: float
+    throughput: float
+
+    @property
+    def is_reached(self) -> bool:
+        """Are they used up at the greatest level?"""
+        return self.used >= USED_UP * self.most
+
+
+def _ceilings(
+    group: _Group, work: str, result: FitResult, pools: Sequence[Pool]
+) -> Iterator[_Ceiling]:
+    """What the greatest level of a fit uses of each pool, and of the only thread of a role."""
+    by_level = {float(cell.parameters[work]): cell for cell in group.cells}
+    first, last = (by_level[level] for level in (min(result.levels), max(result.levels)))
+    several = len(pools) > 1 or any(len(pool.roles) > 1 for pool in pools)
+    for pool in pools:
+        whose = _whose(pool, several=several)
+        named = f"{'the one CPU' if pool.cpus == 1 else f'the {pool.cpus:g} CPUs'}{whose}"
+        yield from _ceiling(named, pool.cpus, pool.roles, (first, last), result)
+    for role in sorted({role for pool in pools for role in pool.roles}):
+        threads = last.indicators.get(f"{role}.threads_peak" if role else "threads_peak")
+        if threads is not None and threads.value == 1:
+            of = f" of {role}" if role else " of the measured role" if several else ""
+            yield from _ceiling(f"the one thread{of}", 1.0, (role,), (first, last), result)
+
+
+def _whose(pool: Pool, *, several: bool) -> str:
+    """Which roles have the CPUs, where the study has several."""
+    if not several:
+        return ""
+    if len(pool.roles) > 1:
+        return " that all roles share"
+    return f" of {pool.roles[0] or 'the measured role'}"
+
+
+def _ceiling(
+    name: str,
+    most: float,
+    roles: Sequence[str],
+    cells: tuple[CellFindings, CellFindings],
+    result: FitResult,
+) -> Iterator[_Ceiling]:
+    """The ceiling of these CPUs, by what the least and the greatest level used; none where no use
+    is known. Of a role without accounts the others' alone count: then they are less than is used.
+    """
+    used = [
+        sum(
+            _wanted_cpus(cell, role)
+            for role in roles
+            if (f"{role}.cpus_used" if role else "cpus_used") in cell.indicators
+        )
+        for cell in cells
+    ]
+    if used[1] <= 0:
+        return
+    low, top = (
+        next(
+            centre.value
+            for level, centre in zip(result.levels, result.centres, strict=True)
+            if level == at
+        )
+        for at in (min(result.levels), max(result.levels))
+    )
+    if used[0] >= USED_UP * most and top > _GROWN * low:
+        return  # the least level used them all, and more workers got further all the same
+    # What is used without any throughput, such as by who spins, does not grow with it.
+    rising = (top - low) / (used[1] - used[0]) if used[1] > used[0] else math.inf
+    growth = max(rising, top / used[1])
+    yield _Ceiling(name, most, used[1], top + max(0.0, most - used[1]) * growth)
 
 
 def _refusal(n: Sequence[float], x: Sequence[float], apart: str) -> str:
@@ -200,14 +300,22 @@ def _finding(
     result: FitResult,
     done: float | None,
     apart: str,
+    pools: Sequence[Pool],
 ) -> ScalingFinding:
     """What the models say. Beyond CPUs that are used up nothing is predicted: there they are the
     limit, not the curve; nor where no model describes the curve, or the chosen one has no value."""
     result = _as_printed(result, work.name, group, name)
+    ceilings = list(_ceilings(group, work.name, result, pools))
+    if not apart:
+        apart = _used_up(work.name, result, ceilings)
     is_open = not apart and result.misfit is None
     far = [FAR * max(result.levels)]
     is_lost = is_open and bool(beyond_the_curve(result, far))
     twice = predict(result, far)[0] if is_open and not is_lost else None
+    lowest = min(ceilings, key=lambda item: item.throughput, default=None)
+    if twice is not None and lowest is not None and twice.throughput.value > lowest.throughput:
+        apart, twice = _out_of_reach(work.name, result, lowest), None
+    most = math.inf if lowest is None else lowest.throughput
     said = in_words(result)
     return ScalingFinding(
         indicator=name,
@@ -216,7 +324,7 @@ def _finding(
         group=group.shared,
         fit=result,
         expected=twice,
-        curves=_curves(findings, name, group, result, done, ahead=is_open),
+        curves=_curves(findings, name, group, result, done, most if is_open else 0.0),
         parameters=said.partition(": ")[2].removesuffix("."),
         answers=tuple(
             filter(
@@ -232,6 +340,30 @@ def _finding(
         ),
         warnings=(*_doubted(work.name, group, name), *result.warnings),
         notes=notes_of(result, work.name, name),
+    )
+
+
+def _used_up(work: str, result: FitResult, ceilings: Sequence[_Ceiling]) -> str:
+    """That CPUs are used up at the greatest level; empty where none are."""
+    full = next((item for item in ceilings if item.is_reached), None)
+    if full is None:
+        return ""
+    are = "are" if "CPUs" in full.name else "is"
+    return (
+        f"{words.sentence(full.name)} {are} used up at {work}={max(result.levels):g} "
+        f"({min(full.used, full.most):.3g} in use): nothing is predicted beyond."
+    )
+
+
+def _out_of_reach(work: str, result: FitResult, ceiling: _Ceiling) -> str:
+    """That the CPUs are used up before the throughput is reached that the models expect."""
+    top = max(result.levels)
+    unit = result.best.parameters["gamma"].unit
+    most = f"{in_digits(ceiling.throughput, 3)}{f' {unit}' if unit else ''}"
+    are = "are" if "CPUs" in ceiling.name else "is"
+    return (
+        f"Nothing is predicted at {work}={FAR * top:g}: by the CPU use at {work}={top:g} "
+        f"({ceiling.used:.3g}), {ceiling.name} {are} used up at a throughput of about {most}."
     )
 
 
@@ -291,10 +423,11 @@ def _curves(
     group: _Group,
     result: FitResult,
     done: float | None,
-    ahead: bool,
+    most: float,
 ) -> dict[str, tuple[CurvePoint, ...]]:
-    """The curve of the throughput, and of the indicators that follow from it."""
-    rate = tuple(point for point in _curve(result) if ahead or not point.beyond)
+    """The curve of the throughput, and of the indicators that follow from it; beyond the levels as
+    far as it is no more than ``most``."""
+    rate = tuple(point for point in _curve(result) if not point.beyond or point.value <= most)
     curves = {name: rate}
     if done is None:
         return curves

@@ -15,6 +15,7 @@ from concurve.cli.measuring import (
     Choices,
     connected_hosts,
     cpus_of_target,
+    failed_cells,
     hosts_of,
     quiet_as_asked,
     refuse_wait_for_hosts,
@@ -45,6 +46,7 @@ from concurve.report.progress import Progress
 from concurve.store import Store
 from concurve.store.campaign_head import CampaignHead, decode_campaign
 from concurve.store.rows import CampaignRow, MemberRow
+from concurve.store.run_head import decode_head
 
 if TYPE_CHECKING:
     from concurve.hosts.engine import HostsEngine
@@ -181,7 +183,7 @@ def _measure(
         rows = runner.resume(allowed, to_wait) if resume else runner.start()
     write_campaign(store, head.id, files)
     show_campaign(store, head.id, files.get("html"))
-    _refuse_missing(head, rows)
+    _refuse_missing(head, store, rows)
 
 
 @contextlib.contextmanager
@@ -198,8 +200,13 @@ def _written_if_it_fails(
         raise
 
 
-def _refuse_missing(head: CampaignHead, rows: Sequence[MemberRow]) -> None:
-    """Raise an error, and so set the exit code, if studies are missing."""
+def _refuse_missing(head: CampaignHead, store: Store, rows: Sequence[MemberRow]) -> None:
+    """Tell a script that studies are missing, or that the program failed in some of their cells:
+    the answers are without them.
+
+    Raises:
+        CampaignError: so it is.
+    """
     missing = [row for row in rows if row.state != "complete"]
     if missing:
         names = ", ".join(f"{row.name} ({row.state})" for row in missing)
@@ -207,4 +214,18 @@ def _refuse_missing(head: CampaignHead, rows: Sequence[MemberRow]) -> None:
             f"campaign {head.id}: {words.count_of(len(missing), len(rows), 'study')} "
             f"{words.verb(len(missing))} missing: {names}",
             f"the remedy that each of them names above; then concurve resume {head.id}",
+        )
+    counted = [
+        (row.name, *failed_cells(decode_head(store.run(row.run)), store)) for row in rows if row.run
+    ]
+    failed = [
+        f"{name} ({words.count_of(len(cells), total, 'cell')})"
+        for name, cells, total in counted
+        if cells
+    ]
+    if failed:
+        raise CampaignError(
+            f"campaign {head.id}: cells of {words.count_of(len(failed), len(rows), 'study')} "
+            f"failed: {', '.join(failed)}",
+            f"concurve show {head.id} says why; correct it, and start a new campaign",
         )

@@ -320,6 +320,20 @@ def _refuse_failed_cells(head: RunHead, store: Store) -> None:
     Raises:
         FailedCellsError: so it did.
     """
+    failed, total = failed_cells(head, store)
+    if failed:
+        more = f" and {len(failed) - _NAMED_MAX} more" if len(failed) > _NAMED_MAX else ""
+        raise FailedCellsError(
+            f"{words.count_of(len(failed), total, 'cell')} failed: "
+            f"{', '.join(failed[:_NAMED_MAX])}{more}",
+            f"concurve show {head.id} says why; correct it, and start a new run",
+        )
+
+
+def failed_cells(head: RunHead, store: Store) -> tuple[list[str], int]:
+    """The cells of a stored run in which the program failed, and how many cells it has. A cell
+    that the check gave up is what the study asked for, and a level that the machine lacks is no
+    cell."""
     plan = plan_of(head)
     states = replay(plan, store.trials(head.id).outcomes, head.id).cells
     cells = zip(plan.cells, states, strict=True)
@@ -328,10 +342,4 @@ def _refuse_failed_cells(head: RunHead, store: Store) -> None:
         for cell, state in cells
         if state.skipped and not state.skipped.startswith(GIVEN_UP)
     ]
-    if failed:
-        more = f" and {len(failed) - _NAMED_MAX} more" if len(failed) > _NAMED_MAX else ""
-        raise FailedCellsError(
-            f"{words.count_of(len(failed), len(states), 'cell')} failed: "
-            f"{', '.join(failed[:_NAMED_MAX])}{more}",
-            f"concurve show {head.id} says why; correct it, and start a new run",
-        )
+    return failed, len(states)

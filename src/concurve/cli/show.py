@@ -12,6 +12,7 @@ from concurve.cli import options
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from concurve.findings.run import TrialFindings
     from concurve.report.sections.run import Topic
     from concurve.store import Store
     from concurve.store.rows import CampaignRow
@@ -118,6 +119,12 @@ def _campaign_json(store: Store, campaign: CampaignRow, models: bool) -> bytes:
     found = campaign_findings(store, campaign, lambda run: trial_findings_of(store, run))
     if not models:
         return to_campaign_json(found, figures_to_json)
+    from concurve.analysis.granted import granted_cpus
+    from concurve.analysis.run import stored_run
     from concurve.analysis.scaling import scaling_of
 
-    return to_campaign_json(found, lambda run: figures_to_json(run, scaling_of(run)))
+    def with_models(run: TrialFindings) -> bytes:
+        granted = granted_cpus(stored_run(store, store.run(run.run.id)))
+        return figures_to_json(run, scaling_of(run, granted))
+
+    return to_campaign_json(found, with_models)
