@@ -402,14 +402,20 @@ def _tell_of_tool(command: Sequence[str], extracts: Sequence[str]) -> None:
 def _tell_of_primary(primary: str | None, study: Study) -> None:
     """Say that the program has to report the figure that is named, where nothing else gives it."""
     from concurve.cli.showing import note
+    from concurve.definition.indicators_meant import known_before, names_meant
     from concurve.definition.measured import MEASURED
-    from concurve.words import nearest
+    from concurve.definition.starters import started
+    from concurve.words import listed
 
     name = study.primary
     if primary is None or name in MEASURED or any(item.name == name for item in study.extracts):
         return
-    near = nearest(name, MEASURED)
-    other = f" (or is {near} meant?)" if near else ""
+    target = next(role for role in study.roles if role.name == study.target)
+    known = known_before(started(target.command))
+    if name in known:
+        return
+    near = names_meant(name, known)
+    other = f" (or is {listed(near, 'or')} meant?)" if near else ""
     note(
         f"note: {name} is neither extracted nor always measured: the program has to report it"
         f"{other}"

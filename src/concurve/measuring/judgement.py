@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from concurve.definition.extracting import is_of_tool, tool_to_read
+from concurve.definition.indicators_meant import indicator_meant
 from concurve.definition.purposes import starts_unawaited, unawaited
 from concurve.definition.readiness import nothing_waits
 from concurve.definition.study import FREE_PORT, uses
@@ -23,7 +24,6 @@ from concurve.readings.operations import asked_of
 from concurve.readings.rate_searches import why_no_rate
 from concurve.store.rows import Verdict
 from concurve.wire.record import COUNTERS_OF, REMOTE_FACT, Exit, TrialRecord
-from concurve.words import meant
 
 #: Causes of program errors, as a record names them.
 NOT_READY = "not_ready"
@@ -224,7 +224,7 @@ class Judge:
             raise self._error(
                 cell,
                 f"the primary indicator {study.primary} is absent: {reason}",
-                meant(
+                indicator_meant(
                     study.primary,
                     measures.values,
                     "--primary NAME of another one (in a study file, another first "
