@@ -27,6 +27,7 @@ from concurve.definition.beside_line import Beside
 from concurve.definition.catalogue import find_study
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.hiding import check_marked, hidden
+from concurve.definition.indicators_meant import indicator_meant
 from concurve.definition.pointing import Pointing, point
 from concurve.definition.study import EFFORTS, Hooks, Study, with_java
 from concurve.definition.study_check import with_rules
@@ -197,7 +198,7 @@ class Run:
         if drawn is None:
             raise RunError(
                 f"run {self.id}: no trial has the indicator {indicator or report.ranked!r}",
-                meant(indicator, _measured(report)),
+                indicator_meant(indicator, _measured(report)),
             )
         return Chart(drawn)
 

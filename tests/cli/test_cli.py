@@ -541,6 +541,31 @@ def test_a_range_in_another_notation_is_told_as_one_level(lab: Lab) -> None:
     assert done.returncode == 0 and "single level" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "levels", "said"),
+    [
+        ("n", "1,2,x", "note: levels of n: numbers and the word x; the program gets"),
+        ("cache", "none,all,1", "note: levels of cache: numbers and the words none and all;"),
+        ("threads", "one,two", "note: levels of threads: words and no numbers, so it counts no"),
+        ("size", "512,4k", ""),
+        ("mode", "cpu,lock", ""),
+    ],
+)
+def test_words_among_numbers_are_told(name: str, levels: str, said: str, lab: Lab) -> None:
+    line = ("sweep", "-P", name, levels, *QUICK, "--dry-run", "--", "echo", f"{{{name}}}")
+    done = lab.run(*line)
+    assert done.returncode == 0, done.stderr
+    assert said in done.stderr and ("levels of" in done.stderr) == bool(said)
+    hidden = lab.run("sweep", "--secret", name, *line[1:])
+    assert "levels of" not in hidden.stderr, "a level may be the secret"
+
+
+def test_a_word_among_the_numbers_of_workers_runs_nothing(lab: Lab) -> None:
+    done = lab.run("sweep", "-P", "threads", "1,2,x", *QUICK, "--", "touch", "ran-{threads}")
+    assert done.returncode == 2 and not list(lab.folder.glob("ran-*"))
+    assert "levels of threads: x is no number" in done.stderr
+
+
 def test_levels_that_fall_together_here_are_told(lab: Lab) -> None:
     line = ("sweep", "-P", "n", "0.1%,0.2%,3,4", *QUICK, "--dry-run", "--", "echo", "{n}")
     done = lab.run(*line)

@@ -6,11 +6,13 @@ import json
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import concurve
 from concurve.cli import main
 from concurve.definition.study import Rules
+from concurve.errors import RunError
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.store import Store
@@ -106,18 +108,44 @@ def test_a_run_with_one_factor_of_two_levels_has_nothing_else_to_compare(
     assert code == 0 and "side=a against side=b" in out
 
 
-def test_of_several_levels_those_to_compare_are_asked_for(
+def test_all_levels_of_the_only_factor_are_compared_with_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = Store(str(tmp_path / "concurve.db"))
     made_run(store, lambda _: 1.0, threads=(1, 2, 4))
-    code, _, err = said(monkeypatch, capsys, "compare", "last")
-    assert code == 6 and "concurve compare last --factor threads --levels 1,2,4" in err
+    [run] = store.runs()
+    code, out, _ = said(monkeypatch, capsys, "compare", "last")
+    assert code == 0 and f"threads=2 threads=4 against threads=1, in run {run.id}" in out
     code, out, _ = said(monkeypatch, capsys, "compare", "last", "--levels", "1,4")
-    assert code == 0 and "threads=4 against threads=1" in out
+    assert code == 0 and f"threads=4 against threads=1, in run {run.id}" in out
+    code, out, _ = said(monkeypatch, capsys, "compare", "last", "--json")
+    assert json.loads(out)["run"] == run.id
     made_run(store, lambda _: 1.0, seed=2, threads=(1,))
     code, _, err = said(monkeypatch, capsys, "compare", "last")
     assert code == 6 and "one setting" in err and "concurve compare last RUN" in err
+
+
+def test_of_a_last_run_without_figures_the_newest_that_has_some_is_named(
+    ids: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    store = Store(str(tmp_path / "concurve.db"))
+    head = new_head(small_study(threads=(1, 2)), "quick", 1, "concurve sweep …")
+    head = msgspec.structs.replace(head, started="2027-01-01T10:00:00+00:00")
+    engine = FakeEngine(kind_of=lambda _: "program_failed")
+    with pytest.raises(RunError, match="every cell failed"):
+        Runner(head, store, engine, clock=FakeClock(0.001)).start()
+    for verb in (("compare", "last"), ("compare", ids[0], "last")):
+        code, _, err = said(monkeypatch, capsys, *verb)
+        assert code == 6 and f"run {head.id} has no trial in use to compare" in err
+        assert f"concurve show {head.id} says why; the newest run that has some is" in err
+        assert err.rstrip().endswith(ids[-1])
+    code, out, err = said(monkeypatch, capsys, "show", "last")
+    assert code == 0 and "Nothing was measured" in out
+    assert f"the newest run that has figures: concurve show {ids[-1]}" in err
+    assert "newest run" not in said(monkeypatch, capsys, "show", ids[-1])[2]
 
 
 def test_further_runs_are_each_compared_with_the_first(

@@ -376,3 +376,20 @@ def test_one_trial_sets_no_number_of_trials(text: str) -> None:
         parse_repeats(text)
     assert refused.value.remedy.startswith("2..")
     assert parse_repeats("1") == parse_repeats("1..1") == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("command", "primary", "meant"),
+    [
+        (("./mine", "{threads}"), "cpu", "did you mean 'cpu_seconds',"),
+        (("./mine", "{threads}"), "rate", "did you mean 'rate_per_second' or 'rate_per_worker'?"),
+        (("taskset", "1", "concurve", "load", "x"), "p99", "did you mean 'latency_ns_p99'? Else"),
+        (("./mine", "{threads}"), "p99", "--primary p99:higher, or --primary p99:lower"),
+    ],
+)
+def test_a_primary_figure_that_is_none_has_those_that_may_be_meant(
+    command: tuple[str, ...], primary: str, meant: str
+) -> None:
+    with pytest.raises(StudyError, match="whether higher or lower is better") as refused:
+        sweep_study(command, [("threads", "1,2")], 2, primary=primary)
+    assert refused.value.remedy.startswith(meant)

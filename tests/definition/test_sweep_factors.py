@@ -109,3 +109,42 @@ def test_a_condition_that_is_no_parameter_or_counts_workers_is_refused() -> None
         roles(("n", "1,2"), MODE, conditions=("mood",))
     with pytest.raises(StudyError, match="'n' is the work factor"):
         roles(("n", "1,2"), MODE, conditions=("n",))
+
+
+@pytest.mark.parametrize(
+    ("levels", "words"),
+    [
+        ("1,2,x", "x is no number"),
+        ("one", "one is no number"),
+        ("auto,2,4", "auto is no number"),
+        ("500,1k", "1k is no number"),
+        ("1,inf", "inf is no number"),
+        ("x,1,y", "x and y are no numbers"),
+    ],
+)
+@pytest.mark.parametrize("name", ["threads", "clients", "num_workers", "io-threads"])
+def test_a_word_among_the_numbers_of_workers_is_refused_unless_it_is_declared(
+    levels: str, words: str, name: str
+) -> None:
+    with pytest.raises(StudyError, match=f"levels of {name}: {words}") as refused:
+        roles((name, levels))
+    assert refused.value.remedy.startswith("numbers alone; or --work none, if the program takes ")
+    assert roles((name, levels), work="none") == (None, ())
+    assert roles((name, levels), ("n", "1,2"), work="n") == ("n", (name,))
+    assert roles((name, levels), ("n", "1,2"), conditions=(name,)) == ("n", (name,))
+
+
+@pytest.mark.parametrize(
+    ("name", "levels"),
+    [
+        ("threads", "virtual,platform"),
+        ("threads", "1,02"),
+        ("threads", "0,0-1"),
+        ("cores", "0,1-2"),
+        ("n", "1,all"),
+        ("cache", "none,1,2"),
+        ("size", "512,4k"),
+    ],
+)
+def test_kinds_texts_and_words_of_anything_else_are_levels(name: str, levels: str) -> None:
+    assert roles((name, levels)) == (None, ())

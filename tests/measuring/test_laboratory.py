@@ -182,14 +182,47 @@ def test_the_validators_word_counts(store: Store, tmp_path: Path, name: str) -> 
 
 
 def test_a_validator_that_always_refuses_skips_every_cell(store: Store) -> None:
-    with pytest.raises(RunError, match="every cell failed; the first: check: wrong sum"):
-        runner_of(store, hooks=Hooks(check="echo wrong sum; exit 1")).start()
+    check = "echo wrong sum; exit 1"
+    said = f"every cell failed; the first: check: '{check}' exited with 1: wrong sum"
+    with pytest.raises(RunError, match=re.escape(said)):
+        runner_of(store, hooks=Hooks(check=check)).start()
     assert store.count(store.find_run("last").id) == 4, "twice a cell"
 
 
 def test_a_validator_that_refuses_in_silence_is_named(store: Store) -> None:
-    with pytest.raises(RunError, match="the first: check: it exited with 1 and said nothing"):
+    with pytest.raises(RunError, match="the first: check: 'false' exited with 1 and said nothing"):
         runner_of(store, hooks=Hooks(check="false")).start()
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        ("echo a >&2; echo b >&2; echo ' c' >&2; echo d >&2; echo no; exit 1", ": b | c | d"),
+        ("echo; echo only this; exit 1", ": only this"),
+    ],
+)
+def test_the_last_lines_of_a_validator_are_shown(store: Store, check: str, said: str) -> None:
+    with pytest.raises(RunError) as refused:
+        runner_of(store, hooks=Hooks(check=check)).start()
+    assert refused.value.what.endswith(f"exited with 1{said}")
+
+
+def test_a_validator_that_refuses_all_has_a_command_to_try_by_hand(store: Store) -> None:
+    check = "grep -q 'sum {threads}'"
+    with pytest.raises(RunError) as refused:
+        runner_of(store, hooks=Hooks(check=check)).start()
+    assert f"{check!r} exited with 1 and said nothing" in refused.value.what
+    by_hand, _, then = refused.value.remedy.partition("; ")
+    assert re.search(r"^by hand: \S+ (\d) \| sh -c .*sum \1", by_hand), by_hand
+    assert then == "then a new run"
+    with pytest.raises(RunError) as refused:
+        runner_of(store, hooks=Hooks(check="exit 3; echo {effort}")).start()
+    assert "by hand: hand what the program prints to the check of" in refused.value.remedy
+
+
+def test_a_long_command_of_a_validator_is_cut(store: Store) -> None:
+    with pytest.raises(RunError, match=r"'x=1; x=1; .*…' exited with 1 and said nothing"):
+        runner_of(store, hooks=Hooks(check="x=1; " * 40 + "false")).start()
 
 
 def test_another_hook_is_another_run(store: Store) -> None:
@@ -199,7 +232,9 @@ def test_another_hook_is_another_run(store: Store) -> None:
 
 
 def test_any_other_code_of_the_validator_is_an_error(store: Store) -> None:
-    with pytest.raises(RunError, match=r"the hook check exited with 127: .*not found") as refused:
+    with pytest.raises(
+        RunError, match=r"the hook check .* exited with 127: .*not found"
+    ) as refused:
         runner_of(store, hooks=Hooks(check="no-such-validator")).start()
     assert "0 accepts, 1 asks for a redo, 2 gives the cell up" in refused.value.remedy
 

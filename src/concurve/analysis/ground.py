@@ -22,6 +22,7 @@ from concurve.definition.extracting import (
     tool_to_read,
 )
 from concurve.definition.indicator_names import split_name
+from concurve.definition.indicators_meant import indicator_meant
 from concurve.definition.measured import MEASURED, fairness_info
 from concurve.definition.units import is_rate
 from concurve.errors import RunError
@@ -197,7 +198,7 @@ def _asked(
             )
         raise RunError(
             f"run {head.id}: no trial has the indicator {name!r}",
-            words.meant(name, sorted(have)),
+            indicator_meant(name, sorted(have)),
         )
     info = known.get(name, IndicatorInfo(name=name, label=name))
     if better != "neither":

@@ -11,6 +11,7 @@ import msgspec
 from concurve import words
 from concurve.analysis.comparison.sides import studies as differing_studies
 from concurve.analysis.ranked import ranked_of
+from concurve.definition.indicators_meant import indicator_meant
 from concurve.errors import ComparisonError
 from concurve.estimate import Estimate
 from concurve.findings.history import CellHistory, History, HistoryPoint, Step
@@ -82,7 +83,7 @@ def _info(runs: Sequence[Findings], name: str) -> IndicatorInfo:
         known = dict.fromkeys(key for cell in runs[-1].cells for key in cell.indicators)
         raise ComparisonError(
             f"no run of {runs[-1].run.study} has the indicator {name!r}",
-            words.meant(name, known),
+            indicator_meant(name, known),
         )
     units = list(dict.fromkeys(run.indicator(name).unit for run in have))
     if len(units) > 1:

@@ -13,7 +13,7 @@ from concurve.analysis.comparison import compare_levels, compare_with_base
 from concurve.analysis.comparison.options import DEFAULTS, Options
 from concurve.analysis.comparison.several import check_number
 from concurve.analysis.history import history_of
-from concurve.analysis.run import findings_of, trial_findings_of
+from concurve.analysis.run import findings_of, newest_in_use, trial_findings_of
 from concurve.errors import ComparisonError, RunError, StoreError
 from concurve.findings.comparison import Comparison
 from concurve.findings.history import History
@@ -32,11 +32,12 @@ def compare_stored(
 ) -> list[Comparison]:
     """Compare sides, each a run or several with commas between them (``A1,A2``): each further one
     with the first, the base. With a single run, or a ``factor``, ``levels`` of the factor are
-    compared inside the run (``none,cas``, the base first; empty: all); a run with one factor of two
-    levels has nothing else to compare, so that need not be named.
+    compared inside the run (``none,cas``, the base first; empty: all); of a run with one factor of
+    several levels nothing else is compared, so that need not be named.
 
     Raises:
-        ComparisonError: another number of sides or of runs, or they cannot be compared.
+        ComparisonError: another number of sides or of runs, one of them has no trial in use, or
+            they cannot be compared.
         StoreError: no or several runs have such a name, or a run is damaged.
         RunError: the trials of a run do not fit its plan.
     """
@@ -52,8 +53,9 @@ def compare_stored(
         for side in sides
     ]
     inside = [run for side in runs for run in side]
+    _refuse_without_trials(store, inside)
     if len(inside) == 1:
-        factor = factor or _only_factor(inside[0], sides[0], is_chosen=bool(levels.strip()))
+        factor = factor or _only_factor(inside[0], sides[0])
     elif factor:
         raise ComparisonError(
             f"levels of {factor} are compared inside one run, not in {len(inside)}", "one run"
@@ -69,16 +71,32 @@ def compare_stored(
     return [compare_levels(inside[0], factor, asked, options)]
 
 
-def _only_factor(run: TrialFindings, name: str, *, is_chosen: bool) -> str:
-    """The factor of a run whose levels can only be meant: the one that has several, if these are
-    two, or if some were chosen.
+def _refuse_without_trials(store: Store, runs: Sequence[TrialFindings]) -> None:
+    """Refuse a run that has no figures, where ``last`` often names one that failed.
+
+    Raises:
+        ComparisonError: there is one.
+    """
+    for run in runs:
+        if any(cell.indicators for cell in run.cells):
+            continue
+        other = newest_in_use(store, store.run(run.run.id))
+        newest = f"; the newest run that has some is {other}" if other else ""
+        raise ComparisonError(
+            f"run {run.run.id} has no trial in use to compare",
+            f"concurve show {run.run.id} says why{newest}",
+        )
+
+
+def _only_factor(run: TrialFindings, name: str) -> str:
+    """The factor of a run whose levels can only be meant: the one that has several.
 
     Raises:
         ComparisonError: there is more to choose from, or nothing to compare.
     """
     shown = name if name == LAST else run.run.id  # a study's name, in another store, is another's
     varied = [item for item in run.factors if len(item.levels) > 1]
-    if len(varied) == 1 and (is_chosen or len(varied[0].levels) == 2):
+    if len(varied) == 1:
         return varied[0].name
     if not varied:
         raise ComparisonError(

@@ -11,7 +11,7 @@ HELP = """Compare two runs, or two levels of a factor inside one, cell by cell.
 \b
 Examples:
   concurve compare 20261121-0912 last
-  concurve compare last                # a run with one factor of two levels
+  concurve compare last                # a run with one factor: all of its levels
   concurve compare last --factor sync --levels none,cas
   concurve compare 20261121-0912 last --fail-on slower     # exit code 10
 
@@ -26,8 +26,16 @@ Levels of one run are compared block by block (signed ranks), runs by their tria
 @click.argument(
     "runs", nargs=-1, required=True, metavar="A B… | RUN", shell_complete=completing.runs
 )
-@click.option("--factor", metavar="NAME", help="Compare levels of this factor inside one run.")
-@click.option("--levels", metavar="BASE,NEW…", help="Levels to compare (default: all).")
+@click.option(
+    "--factor",
+    metavar="NAME",
+    help="Compare levels of this factor inside one run (default: the only one that varies).",
+)
+@click.option(
+    "--levels",
+    metavar="BASE,NEW…",
+    help="Levels to compare (default: all, with the first as the base).",
+)
 @click.option(
     "--indicator",
     "indicators",

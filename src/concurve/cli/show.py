@@ -73,6 +73,20 @@ def verb(
             tell_json(figures_to_json(found.findings, found.scaling))
         else:
             show_run(store, run, best_by=best_by, topics=_topics(asked, everything))
+            if run == "last":
+                _tell_of_newest(store)
+
+
+def _tell_of_newest(store: Store) -> None:
+    """Say which run is the newest that has figures, where the last one failed without any."""
+    row = store.find_run("last")
+    if row.state != "failed":
+        return
+    from concurve.analysis.run import newest_in_use, stored_run
+    from concurve.cli.showing import note
+
+    if not stored_run(store, row).used and (other := newest_in_use(store, row)):
+        note(f"note: the newest run that has figures: concurve show {other}")
 
 
 def _topics(asked: Collection[str], everything: bool) -> Collection[Topic]:

@@ -243,6 +243,7 @@ def verb(
     study = study_for(granted_cpus())
     is_here = not (common["hosts"] or common["ray"])  # others have CPUs of their own
     _tell_of_texts(parameters, cpus, is_here)
+    _tell_of_words(study, common["secrets"])
     _tell_of_options(command, click.get_current_context().meta[_WORDS])
     _tell_of_tool(command, extracts)
     _tell_of_primary(primary, study)
@@ -366,6 +367,28 @@ def _tell_of_texts(parameters: Sequence[tuple[str, str]], cpus: str | None, is_h
             note_fallen(f"-P {name}", levels)
 
 
+def _tell_of_words(study: Study, secrets: Sequence[str]) -> None:
+    """Say that a level is a word where others are numbers, which may be a slip, and that levels of
+    what is called as workers are words, so that it counts none. ``4k`` among numbers has a unit."""
+    from concurve.cli.showing import note
+    from concurve.definition.sweep_factors import is_called_workers, words_among
+    from concurve.words import listed
+
+    for factor in study.factors:
+        found = words_among(factor)
+        among = [word for word in found if not word[0].isdigit()]
+        if factor.name in secrets or not found:
+            continue
+        if len(found) < len(factor.levels) and among:
+            word = "the word" if len(among) == 1 else "the words"
+            note(
+                f"note: levels of {factor.name}: numbers and {word} {listed(among)}; the program "
+                "gets what is written, also if it is a slip"
+            )
+        elif len(found) == len(factor.levels) and is_called_workers(factor.name):
+            note(f"note: levels of {factor.name}: words and no numbers, so it counts no workers")
+
+
 def _tell_of_tool(command: Sequence[str], extracts: Sequence[str]) -> None:
     """Say that the figures of a tool can be read, where nothing is read of it."""
     from concurve.cli.showing import note
@@ -379,14 +402,20 @@ def _tell_of_tool(command: Sequence[str], extracts: Sequence[str]) -> None:
 def _tell_of_primary(primary: str | None, study: Study) -> None:
     """Say that the program has to report the figure that is named, where nothing else gives it."""
     from concurve.cli.showing import note
+    from concurve.definition.indicators_meant import known_before, names_meant
     from concurve.definition.measured import MEASURED
-    from concurve.words import nearest
+    from concurve.definition.starters import started
+    from concurve.words import listed
 
     name = study.primary
     if primary is None or name in MEASURED or any(item.name == name for item in study.extracts):
         return
-    near = nearest(name, MEASURED)
-    other = f" (or is {near} meant?)" if near else ""
+    target = next(role for role in study.roles if role.name == study.target)
+    known = known_before(started(target.command))
+    if name in known:
+        return
+    near = names_meant(name, known)
+    other = f" (or is {listed(near, 'or')} meant?)" if near else ""
     note(
         f"note: {name} is neither extracted nor always measured: the program has to report it"
         f"{other}"

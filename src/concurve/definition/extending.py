@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from concurve.definition.extracting import tool_figures
 from concurve.definition.failures import EXPECTED
+from concurve.definition.indicators_meant import indicator_meant
 from concurve.definition.measured import MEASURED
 from concurve.definition.origins import Origins
 from concurve.definition.programs import IndicatorText, Program, program
@@ -327,7 +328,7 @@ def _found(
         raise StudyError(
             f"{where} is described neither in a file that the study extends nor by a program of "
             "its roles",
-            meant(name, [*shared, *described], "an entry of its own: name, better, unit"),
+            indicator_meant(name, [*shared, *described], "an entry of its own: name, better, unit"),
         )
     if not extended:
         raise StudyError(f"{where}, but the study extends no file", 'extends = "../shared.toml"')

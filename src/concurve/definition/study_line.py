@@ -17,6 +17,7 @@ from concurve.definition.extracting import (
     parse_named_direction,
     primary_of,
 )
+from concurve.definition.indicators_meant import known_before, names_meant
 from concurve.definition.levels import levels_meant, parse_levels
 from concurve.definition.measured import MEASURED
 from concurve.definition.origins import COMMAND_LINE, Origins
@@ -115,7 +116,7 @@ def sweep_study(
         },
         hooks=hooks or Hooks(),
         extracts=tuple(item.extract for item in found),
-        indicators=_indicators(found, primary, work_amount),
+        indicators=_indicators(found, primary, work_amount, started(command)),
         work_amount=work_amount or "unknown",
         target=target,
         base=parse_base(base, {factor.name: factor.levels for factor in factors}),
@@ -197,14 +198,17 @@ def _refuse_for_client_alone(
 
 
 def _indicators(
-    found: Sequence[Extraction], primary: str | None, work_amount: str | None
+    found: Sequence[Extraction],
+    primary: str | None,
+    work_amount: str | None,
+    command: Sequence[str],
 ) -> tuple[Indicator, ...]:
     """The indicators of a sweep, the primary one first: the one that is named, else the primary
     figure of a tool, else the first throughput that is extracted, else the rate of the operations
     that are counted, else the wall time."""
     extracted = [item.indicator for item in found]
     if primary is not None:
-        first = _named_primary(primary, extracted)
+        first = _named_primary(primary, extracted, command)
     elif name := primary_of(found):
         first = next(item for item in extracted if item.name == name)
     elif work_amount == "scales" or any(item.name == "operations" for item in extracted):
@@ -214,7 +218,7 @@ def _indicators(
     return (first, *(item for item in (_WALL, *extracted) if item.name != first.name))
 
 
-def _named_primary(text: str, extracted: Sequence[Indicator]) -> Indicator:
+def _named_primary(text: str, extracted: Sequence[Indicator], command: Sequence[str]) -> Indicator:
     name, better = parse_named_direction(text)
     bare, colon, word = name.rpartition(":")
     if colon and better == "neither":
@@ -232,8 +236,8 @@ def _named_primary(text: str, extracted: Sequence[Indicator]) -> Indicator:
     if better != "neither":
         known = msgspec.structs.replace(known, better=better)
     if known.better == "neither":
-        near = nearest(name, MEASURED, _SLIP)
-        else_named = f"{did_you_mean(near)} Else " if near not in (None, name) else ""
+        near = [other for other in names_meant(name, known_before(command)) if other != name]
+        else_named = f"{did_you_mean(*near)} Else " if near else ""
         raise StudyError(
             f"--primary {text!r}: whether higher or lower is better is not known",
             f"{else_named}--primary {name}:higher, or --primary {name}:lower",

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from concurve.definition.study import (
+    WORK_NAMES,
     Factor,
     Study,
     choose_work,
@@ -20,6 +21,7 @@ from concurve.definition.study import (
 )
 from concurve.definition.templates import placeholders
 from concurve.errors import StudyError
+from concurve.words import is_number, listed, verb
 
 #: What says that no parameter counts workers, or that none is a condition.
 NONE = "none"
@@ -40,6 +42,24 @@ def is_said_by_name(study: Study, factor: str) -> bool:
     return factor in (*usual_work(study), "n") or bool(_NAME.fullmatch(factor))
 
 
+def is_called_workers(factor: str) -> bool:
+    """Is a factor called as what counts workers is, whatever its levels are? ``n`` may be a number
+    of anything."""
+    return factor in WORK_NAMES or bool(_NAME.fullmatch(factor))
+
+
+def words_among(factor: Factor) -> list[str]:
+    """The levels of a factor that are words: ``x``, ``auto``, ``4k``, and no number or list of
+    CPUs."""
+    return [level for level in factor.levels if isinstance(level, str) and _is_word(level)]
+
+
+def _is_word(level: str) -> bool:
+    has_digit = any(map(str.isdigit, level))
+    has_letter = any(letter.isalpha() or not letter.isascii() for letter in level)
+    return has_letter and not (has_digit and is_number(level))
+
+
 class Roles(NamedTuple):
     """``work``: the parameter that counts workers, empty for none. ``conditions``: those whose
     levels are met and not chosen."""
@@ -53,8 +73,11 @@ def roles_of(study: Study, work: str | None, conditions: Sequence[str], cpus: in
     says; ``cpus`` are the CPUs granted.
 
     Raises:
-        StudyError: several parameters may count workers.
+        StudyError: several parameters may count workers, or one that counts them by its name has
+            words among its levels, and the user does not say what it is.
     """
+    if work is None:
+        _refuse_words(study, conditions)
     chosen = _work(study, cpus) if work is None else "" if work == NONE else work
     if conditions:
         return Roles(chosen, tuple(name for name in conditions if name != NONE))
@@ -68,6 +91,29 @@ def roles_of(study: Study, work: str | None, conditions: Sequence[str], cpus: in
             if factor.name not in (chosen, *study.base) and not _is_control(study, factor.name)
         ),
     )
+
+
+def _refuse_words(study: Study, conditions: Sequence[str]) -> None:
+    """Refuse a slip among the levels of what counts workers by its name: ``1,2,x``. The program
+    gets ``x``, and ends at once or takes it for 0: such a level looks fast, and nothing scales.
+    Words alone are kinds of something, unless there is only one.
+
+    Raises:
+        StudyError: there is one.
+    """
+    for factor in study.factors:
+        found = words_among(factor)
+        is_slip = found and (len(found) < len(factor.levels) or len(factor.levels) == 1)
+        is_other = factor.name in conditions or _is_control(study, factor.name)
+        if not is_slip or is_other or not is_called_workers(factor.name):
+            continue
+        is_alone = len(study.factors) == 1
+        said = f"--work {NONE}" if is_alone else f"--work with another parameter, or {NONE}"
+        them = f"{listed(found)} {verb(len(found), 'is no number', 'are no numbers')}"
+        raise StudyError(
+            f"levels of {factor.name}: {them}, and {factor.name} counts workers by its name",
+            f"numbers alone; or {said}, if the program takes {listed(found)} there",
+        )
 
 
 def _work(study: Study, cpus: int) -> str:

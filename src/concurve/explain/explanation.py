@@ -16,7 +16,7 @@ import msgspec
 
 from concurve import words
 from concurve.analysis.records import FirstRecord, StoredRecord, read_records
-from concurve.analysis.run import ReportedWarnings, StoredRun, analyse, stored_run
+from concurve.analysis.run import ReportedWarnings, StoredRun, analyse, newest_in_use, stored_run
 from concurve.errors import RunError, StoreError
 from concurve.estimate import Estimate
 from concurve.explain.accounts import Account, account
@@ -55,8 +55,6 @@ from concurve.terms import Level, joined_levels
 
 #: At most this many records of a cell are read: more would hardly change an estimate.
 TRIALS_READ = 200
-#: Among so many of the newest runs one is looked for that can be explained.
-_RUNS_TRIED = 20
 #: A cause in doubt is named if so many quiet trials of a cell say the same: one has no spread.
 QUIET_TRIALS_MIN = 2
 #: With fewer trials of a cell or of its base, a short answer names no limit: it has no room for how
@@ -91,23 +89,11 @@ def explain_run(store: Store, row: RunRow) -> Explanation:
     try:
         found = explain(findings, run.head, accounts)
     except RunError as error:
-        if other := _newest_in_use(store, row):
+        if other := newest_in_use(store, row):
             newest = f"concurve explain {other}: the newest run that has some"
             raise RunError(error.what, newest) from None
         raise
     return with_experiments(store, row, found)
-
-
-def _newest_in_use(store: Store, row: RunRow) -> str:
-    """The id of the newest other run with a trial in use, among a few; empty without one."""
-    others = [other for other in reversed(store.runs(with_heads=False)) if other.id != row.id]
-    for other in others[:_RUNS_TRIED]:
-        try:
-            if stored_run(store, store.run(other.id)).used:
-                return other.id
-        except (StoreError, RunError):
-            continue  # a damaged one is none to explain
-    return ""
 
 
 def with_experiments(store: Store, row: RunRow, explanation: Explanation) -> Explanation:

@@ -63,7 +63,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     ``base`` and ``new`` name the sides. ``effect`` is the share below which a difference is not
     worth the name; ``factors`` those that vary among the cells. ``method`` is ``pairs`` inside a
     run, whose blocks hold both sides, and ``ranks`` between runs. ``advice`` says what would decide
-    the cells that are undecided. ``claims`` are those of a study whose sides are of two machines.
+    the cells that are undecided. ``run`` is the run inside of which levels are compared, empty
+    between runs, whose sides name theirs. ``claims`` are those of a study whose sides are of two
+    machines.
     """
 
     base: str
@@ -76,3 +78,4 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     advice: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     claims: tuple[ClaimOnBoth, ...] = ()
+    run: str = ""

@@ -12,10 +12,12 @@ from concurve.definition.failures import all_failed
 from concurve.definition.units import format_duration
 from concurve.errors import RunError
 from concurve.measuring.judgement import (
+    CHECK,
     NOT_READY,
     TIMED_OUT,
     TIMED_OUT_BUSY,
     UNDECIDED,
+    check_by_hand,
     ready_remedy,
 )
 from concurve.planning.plan import Plan, describe
@@ -162,6 +164,9 @@ class Failures:
                 f"a new run with more time for a trial{busy}: --timeout TIME, or timeout in the "
                 "[protocol] of a study; how long does the command take by hand?"
             )
+        if causes == {CHECK}:
+            first = self._plan.cells[next(iter(failed)).cell]
+            return f"{check_by_hand(self._plan, first)}; then a new run"
         return f"concurve show {self._run} --rejected; run the command by hand, then a new run"
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from concurve.definition.extracting import is_of_tool, tool_to_read
+from concurve.definition.indicators_meant import indicator_meant
 from concurve.definition.purposes import starts_unawaited, unawaited
 from concurve.definition.readiness import nothing_waits
 from concurve.definition.study import FREE_PORT, uses
+from concurve.definition.templates import expand, placeholders, render
 from concurve.errors import RunError
-from concurve.measuring.hooks import shell
+from concurve.measuring.hooks import Ended, shell
 from concurve.planning.plan import Cell, Plan, describe
 from concurve.readings.contamination import LATE_READING, MACHINE_WIDE, Contamination
 from concurve.readings.contamination import judge as judge_machine
@@ -23,12 +26,14 @@ from concurve.readings.operations import asked_of
 from concurve.readings.rate_searches import why_no_rate
 from concurve.store.rows import Verdict
 from concurve.wire.record import COUNTERS_OF, REMOTE_FACT, Exit, TrialRecord
-from concurve.words import meant
 
 #: Causes of program errors, as a record names them.
 NOT_READY = "not_ready"
 PROGRAM_FAILED = "program_failed"
 TIMED_OUT = "timed_out"
+
+#: The cause where the validator refused a trial.
+CHECK = "check"
 
 #: The cause where a search for a rate gave none.
 UNDECIDED = "undecided"
@@ -40,6 +45,10 @@ TIMED_OUT_BUSY = "timed_out, machine busy"
 WAIT_SHARE_MIN = 0.25
 CPU_SHARE_MAX = 0.8
 
+
+#: So much of the command of a check is shown, and so many of the last lines that it printed.
+_CHECK_CHARS = 80
+_CHECK_LINES = 3
 
 #: What programs say where nobody listens.
 _REFUSED = re.compile(r"connection refused|ECONNREFUSED", re.IGNORECASE)
@@ -224,7 +233,7 @@ class Judge:
             raise self._error(
                 cell,
                 f"the primary indicator {study.primary} is absent: {reason}",
-                meant(
+                indicator_meant(
                     study.primary,
                     measures.values,
                     "--primary NAME of another one (in a study file, another first "
@@ -275,23 +284,50 @@ class Judge:
         target = record.role(self.plan.study.target)
         output = target.stdout.text() if target else ""
         done = shell(self.plan, "check", text, cell, output, {"CONCURVE_VALUE": repr(value)})
-        said = (done.stdout + done.stderr).strip().splitlines()
-        last = said[-1] if said else ""
-        detail = last or f"it exited with {done.returncode} and said nothing"
+        detail = f"{shown_check(text)} exited with {done.returncode}{_last_lines(done)}"
         if done.returncode == 0:
             return None
         if done.returncode == 1:
-            return Judgement("wrong", value, "check", detail, {})
+            return Judgement("wrong", value, CHECK, detail, {})
         if done.returncode == 2:
-            return Judgement("abandon", value, "check", detail, {})
+            return Judgement("abandon", value, CHECK, detail, {})
         raise self._error(
             cell,
-            f"the hook check exited with {done.returncode}: {last or 'it said nothing'}",
-            "0 accepts, 1 asks for a redo, 2 gives the cell up",
+            f"the hook check {detail}",
+            f"0 accepts, 1 asks for a redo, 2 gives the cell up; {check_by_hand(self.plan, cell)}",
         )
 
     def _error(self, cell: Cell, what: str, remedy: str) -> RunError:
         return RunError(f"{describe(cell.parameters)}: {what}", remedy)
+
+
+def shown_check(text: str) -> str:
+    """The command of a check, as it is written, in a message: its beginning, if it is long."""
+    line = " ".join(text.split())
+    return repr(line if len(line) <= _CHECK_CHARS else f"{line[: _CHECK_CHARS - 1]}…")
+
+
+def _last_lines(done: Ended) -> str:
+    """What a check printed last: to standard error, else to standard output."""
+    for printed in (done.stderr, done.stdout):
+        lines = [line.strip() for line in printed.splitlines() if line.strip()]
+        if lines:
+            return f": {' | '.join(lines[-_CHECK_LINES:])}"
+    return " and said nothing"
+
+
+def check_by_hand(plan: Plan, cell: Cell) -> str:
+    """How the check of a cell is tried by hand: its program, with the levels filled in, and what it
+    prints, handed to the check."""
+    check = plan.study.hooks.check or ""
+    command = next(role.command for role in plan.study.roles if role.name == plan.study.target)
+    known = plan.study.factors_at(plan.effort)
+    levels = {factor.name for factor in known}
+    used = {name for text in (*command, check) for name in placeholders(text)}
+    if not command or len(plan.study.roles) > 1 or not used <= levels:
+        return f"by hand: hand what the program prints to the check of {describe(cell.parameters)}"
+    words = expand(command, cell.parameters)
+    return f"by hand: {shlex.join(words)} | sh -c {shlex.quote(render(check, cell.parameters))}"
 
 
 def _usable_cpus(record: TrialRecord) -> int:

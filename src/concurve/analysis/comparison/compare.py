@@ -346,4 +346,5 @@ def _settled_one(
             *_advice(item, cells, options),
         ),
         warnings=item.warnings,
+        run=item.sides[0].sessions[0].run.id if item.method == "pairs" else "",
     )

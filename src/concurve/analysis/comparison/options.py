@@ -9,11 +9,11 @@ import msgspec
 
 from concurve.analysis.comparison.sides import Side
 from concurve.analysis.ranked import ranked_of
+from concurve.definition.indicators_meant import indicator_meant
 from concurve.errors import ComparisonError
 from concurve.findings.run import TrialFindings
 from concurve.stats.comparison import EFFECT
 from concurve.terms import IndicatorInfo
-from concurve.words import meant
 
 
 class Options(NamedTuple):
@@ -79,7 +79,7 @@ def _info(run: TrialFindings, name: str) -> IndicatorInfo:
             f"run {run.run.id}: {name} is derived, not measured"
             if derived
             else f"run {run.run.id}: no trial has the indicator {name!r}",
-            "--indicator wall_seconds" if derived else meant(name, have),
+            "--indicator wall_seconds" if derived else indicator_meant(name, have),
         )
     return run.indicator(name)
 

@@ -41,7 +41,7 @@ from concurve.analysis.shape_sentences import shape_sentences
 from concurve.analysis.strangers import is_stolen, strangers_of
 from concurve.analysis.unset import unset_of
 from concurve.definition.failures import failure_counts
-from concurve.errors import ComparisonError, StoreError
+from concurve.errors import ComparisonError, RunError, StoreError
 from concurve.figures import FigureTable, decode_figures
 from concurve.findings.best import Withheld
 from concurve.findings.cells import Dot, Reject
@@ -54,6 +54,9 @@ from concurve.store.rows import DAMAGED_TRIAL_REMEDY, RunRow, TrialKey, Trials
 from concurve.store.run_head import RunHead, decode_head
 from concurve.terms import Factor, IndicatorInfo
 from concurve.wire.record import TrialRecord
+
+#: Among so many of the newest runs one is looked for that has a trial in use.
+_RUNS_TRIED = 20
 
 #: Sentences in the order in which they are said.
 _KINDS = ("answer", "warning", "note")
@@ -113,6 +116,18 @@ def stored_run(store: Store, row: RunRow, trials: Trials | None = None) -> Store
     return StoredRun(
         head, row, plan, protocol, trials, figures, in_use_of(protocol, trials.outcomes)
     )
+
+
+def newest_in_use(store: Store, row: RunRow) -> str:
+    """The id of the newest other run with a trial in use, among a few; empty without one."""
+    others = [other for other in reversed(store.runs(with_heads=False)) if other.id != row.id]
+    for other in others[:_RUNS_TRIED]:
+        try:
+            if stored_run(store, store.run(other.id)).used:
+                return other.id
+        except (StoreError, RunError):
+            continue  # a damaged one has nothing to show
+    return ""
 
 
 def _figures(run: str, trials: Trials) -> FigureTable:

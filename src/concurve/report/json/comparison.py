@@ -88,6 +88,9 @@ class ComparisonExport(msgspec.Struct, frozen=True):
         list[ComparedClaim] | msgspec.UnsetType,
         about("The claims of the study, where the sides are of two machines."),
     ] = msgspec.UNSET
+    run: Annotated[
+        str | msgspec.UnsetType, about("The run inside of which levels are compared.")
+    ] = msgspec.UNSET
 
 
 def to_json(comparison: Comparison) -> bytes:
@@ -107,6 +110,7 @@ def to_json(comparison: Comparison) -> bytes:
             comparison.warnings,
             comparison.advice,
             [ComparedClaim(**asdict(claim)) for claim in comparison.claims] or msgspec.UNSET,
+            comparison.run or msgspec.UNSET,
         )
     )
 

@@ -50,8 +50,9 @@ def comparison_document(comparison: Comparison, detail: Detail = Detail.BRIEF) -
     if comparison.claims:
         sections.append(_claims(comparison.claims))
     reading = Section("", tuple(_reading(comparison)))
+    inside = f", in run {comparison.run}" if comparison.run else ""
     document = Document(
-        title=f"{comparison.new} against {comparison.base}", blocks=(*sections, reading)
+        title=f"{comparison.new} against {comparison.base}{inside}", blocks=(*sections, reading)
     )
     return at_detail(document, detail)
 

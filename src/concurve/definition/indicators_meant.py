@@ -1,0 +1,67 @@
+"""Which indicators a user means who writes a name that none has: ``cpu``, ``p99``, ``wall``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from concurve.definition.indicator_names import split_name
+from concurve.definition.measured import INDICATORS, MEASURED
+from concurve.definition.programs import program
+from concurve.words import NAMES_MEANT, did_you_mean, meant, nearest
+
+#: Words that other tools have for what is measured of any program, beside those of its label.
+_ALSO = {
+    "wall_seconds": "elapsed real duration",
+    "rate_per_second": "throughput ops tps rps qps",
+    "rss_bytes_max": "mem ram",
+    "user_seconds": "utime",
+    "system_seconds": "sys stime",
+    "context_switches": "csw",
+}
+
+_ORDER = {info.name: place for place, info in enumerate(INDICATORS)}
+
+
+def names_meant(wanted: str, names: Iterable[str]) -> list[str]:
+    """The indicators among these names that have each word of what was written, as a word of their
+    own name, or else of their label; the shortest names first. Else the one that is spelt most
+    alike. Empty where none is."""
+    known = list(dict.fromkeys(names))
+    asked = _words(wanted)
+    if asked:
+        for has in (_words, _all_words):
+            if found := [name for name in known if asked <= has(name)]:
+                return sorted(found, key=_rank)[:NAMES_MEANT]
+    near = nearest(wanted, known)
+    return [] if near is None else [near]
+
+
+def indicator_meant(wanted: str, names: Iterable[str], otherwise: str | None = None) -> str:
+    """A remedy for a name that no indicator has: ``did you mean 'cpu_seconds'?``, or ``otherwise``,
+    or ``one of`` the names."""
+    known = list(names)
+    found = names_meant(wanted, known)
+    return did_you_mean(*found) if found else meant(wanted, known, otherwise)
+
+
+def known_before(command: Sequence[str]) -> list[str]:
+    """The indicators that a program will have for certain, before it ran: what is measured of any,
+    and what the load generator reports."""
+    table = program("load") if [*command[:2]] == ["concurve", "load"] else None
+    return [*MEASURED, *(table.indicators if table else ())]
+
+
+def _rank(name: str) -> tuple[int, int, int]:
+    """Shortest in words first, then as views show them."""
+    return len(_words(name)), _ORDER.get(name, len(_ORDER)), len(name)
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z0-9]+", text.lower()))
+
+
+def _all_words(name: str) -> set[str]:
+    own = split_name(name).own
+    info = MEASURED.get(own)
+    return _words(name) | _words(info.label if info else "") | _words(_ALSO.get(own, ""))
