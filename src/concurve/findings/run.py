@@ -99,6 +99,12 @@ SKIPPED = "skipped"
 
 #: The subject of a warning that a program of the trials reported.
 REPORTED = "reported"
+#: The same where a load says that it was busy, and so may limit the rate.
+BUSY_LOAD = "reported: busy load"
+
+
+#: What a busy load says of itself begins so.
+_MAY_LIMIT = ": the client may limit"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -109,6 +115,21 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: Literal["answer", "warning", "note"]
     sentence: str
     subject: str = ""
+
+
+def is_reported(item: Finding) -> bool:
+    """Is it a warning that a program of the trials reported?"""
+    return item.subject in (REPORTED, BUSY_LOAD)
+
+
+def where_the_server_limits(item: Finding) -> Finding:
+    """The same warning where the server is shown to be the limit: a load that says that it may be
+    the limit is contradicted, and its advice would not help."""
+    if item.subject != BUSY_LOAD:
+        return item
+    said, _, _ = item.sentence.partition(_MAY_LIMIT)
+    sentence = f"{said.rstrip('.')}. Where a limit is named, it is the server."
+    return msgspec.structs.replace(item, sentence=sentence)
 
 
 def _is_of_copy(name: str, present: Container[str]) -> bool:
