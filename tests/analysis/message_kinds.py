@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
@@ -841,6 +842,47 @@ kind("a-long-warning", "The program warns in all 6 trials: .* …")(
     lambda: _warning(lambda n: ["and" * 1000])
 )
 kind("warned-in-the-only-trial", "The program warns in its only trial: ")(_warned_once)
+
+
+def unsteady(at_seconds: float, *, begins: bool) -> dict[str, object]:
+    """The facts of a load whose level changed then, at the end of its beginning or later."""
+    at = f"{round(1000 * at_seconds)} ms"
+    text = f"from {at} on: the rate rose by 54 % after {at}"
+    warned = f"steady only {text}: the figures are those of the whole measured time; --warm-up …"
+    if not begins:
+        text = f"no steady state: the rate fell by 18 % after {at}"
+        warned = f"{text}: the figures are a mixture; look at the server at that time"
+    fact = {"is_steady": begins, "at_seconds": at_seconds, "text": text}
+    return {"steady_state": fact, "warnings": [warned]}
+
+
+def _unsteady(later: str = "", first: str = "1") -> Said:
+    """A load whose beginning differs in each trial of a level from ``first`` on; at the level
+    ``later`` it never was steady."""
+    number = itertools.count(1)
+
+    def change(spec: TrialSpec, record: dict[str, Any]) -> None:
+        level = spec.roles[0].argv[1]
+        if level >= first:
+            facts = unsteady(0.0123 * next(number), begins=level != later)
+            record["roles"][0]["facts"] = facts
+
+    return stored(small_study(THREE, threads=(1, 2)), Recording(change))
+
+
+kind(
+    "unsteady-beginnings",
+    r"The program was not steady all the time in all 6 trials: --warm-up 74ms leaves .* out\.$",
+)(_unsteady)
+kind(
+    "unsteady-later",
+    r"The program was not steady all the time in 3 of 6 trials \(threads=2\): no level was kept",
+)(lambda: _unsteady("2", "2"))
+kind(
+    "unsteady-in-both-ways",
+    r"The program was not steady all the time in all 6 trials: --warm-up \d+ms leaves the "
+    r"beginning out of 3; in 3 no level was kept \(such as: the rate fell by 18 % after ",
+)(lambda: _unsteady("2"))
 
 
 @kind("imprecise-without-an-interval", r"\d of \d cells missed the precision.*want of trials")

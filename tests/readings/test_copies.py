@@ -146,6 +146,30 @@ def test_ages_of_what_was_not_answered_count_as_in_each_load() -> None:
     assert found["load.latency_ns_p99"] == whole.quantile(0.99)
 
 
+def test_times_from_sending_are_merged_where_the_loads_have_a_schedule() -> None:
+    """A closed loop has none, and does not lack any."""
+
+    def paced(name: str, times: list[int]) -> RoleRecord:
+        one = load(name, times, [1.0], rate_asked_per_second=500.0)
+        both = (HistogramLine(histogram=it, unit="ns", encoded=encoded(times))
+                for it in ("service", "lag"))  # fmt: skip
+        return msgspec.structs.replace(one, histograms=(*one.histograms, *both))
+
+    first, second = [1_000] * 99, [9_000] * 101
+    found = figures(paced("load-1", first), paced("load-2", second))
+    whole = decode(encoded(first + second))
+    for name in ("service_ns", "lag_ns"):
+        assert found[f"load.{name}_p99"] == whole.quantile(0.99)
+    assert found["load.rate_asked_per_second"] == 1000
+    study = parse_study(STUDY, 2, "mine.toml")
+    closed = measure(
+        record(load("load-1", [5], [1.0]), load("load-2", [5], [1.0])), asked_of(study)
+    )
+    assert not {"load.service_ns", "load.lag_ns"} & closed.absent.keys()
+    mixed = measure(record(paced("load-1", [5]), load("load-2", [5], [1.0])), asked_of(study))
+    assert mixed.absent["load.service_ns"] == "load-2 reported no histogram 'service'"
+
+
 def test_a_load_that_reported_nothing_is_never_left_out_of_a_sum() -> None:
     silent = RoleRecord(name="load-2", wall_ns=1_000_000_000)
     study = parse_study(STUDY, 2, "mine.toml")

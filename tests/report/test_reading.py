@@ -172,6 +172,54 @@ def test_what_limits_it_is_told_for_each_condition(tmp_path: Path) -> None:
     assert [lead.partition(":")[0] for lead in leads] == ["sync=none", "sync=lock"]
 
 
+BUSY = "a client thread used 88 % of a CPU: the client may limit the rate; more --threads"
+
+
+@pytest.mark.parametrize(
+    ("cause", "limit", "is_server"),
+    [
+        ("cpu", "redis-server", True),
+        ("lock", "", True),
+        ("cpu", "CPUs", False),
+        ("client", "load", False),
+        ("none", "", False),
+        ("in doubt", "", False),
+    ],
+)
+def test_a_busy_load_is_no_limit_where_the_server_is_shown_to_be(
+    cause: Cause, limit: str, is_server: bool
+) -> None:
+    store = Store()
+
+    class Warns(FakeEngine):
+        def run(self, spec: TrialSpec) -> bytes:
+            record = json.loads(super().run(spec))
+            record["roles"][0]["facts"] = {"warnings": [BUSY, "the clock is coarse"]}
+            return json.dumps(record).encode()
+
+    head = new_head(small_study(TRIALS, threads=(1, 2, 4)), "normal", 1, "concurve sweep …")
+    Runner(head, store, Warns(), clock=FakeClock(0.001)).start()
+    findings = figures_of(store, store.find_run("last")).findings
+    cell = CellExplanation(parameters={}, cause=cause, evidence="", limit=limit)
+
+    def shown_with(*limits: Limit) -> list[str]:
+        (shown,) = warnings(findings, ROOMS[0], limits)
+        assert isinstance(shown, List)
+        return [item.text for item in shown.items if isinstance(item, Paragraph)]
+
+    begun = "The program warns in all 12 trials: "
+    assert shown_with()[:2] == [f"{begun}{BUSY}.", f"{begun}the clock is coarse."]
+    if is_server:
+        assert shown_with(Limit({}, cell))[:2] == [
+            f"{begun}the clock is coarse.",
+            f"{begun}a client thread used 88 % of a CPU. Where a limit is named, it is the server.",
+        ]
+        other = msgspec.structs.replace(cell, cause="client", limit="load")
+        assert shown_with(Limit({}, cell), Limit({}, other)) == shown_with()
+    else:
+        assert shown_with(Limit({}, cell)) == shown_with()
+
+
 def test_a_warning_of_the_program_is_told_once_in_every_view(tmp_path: Path) -> None:
     """It may be the very cause that the reader looks for."""
     store, warned = Store(), "more sessions than branches: they wait for each other"

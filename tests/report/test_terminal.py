@@ -231,6 +231,36 @@ def test_what_a_study_asks_for_stands_before_what_one_copy_of_a_load_did() -> No
     assert asked.names_in_order()[:3] == ["wall_seconds", "load.latency_ns_p99", "speedup"]
 
 
+def test_a_load_that_is_asked_for_a_rate_shows_it_and_both_latencies() -> None:
+    """Its speed-up says how many times as much it was asked for."""
+    found = samples.thread_scaling()
+    figure = found.cells[0].indicators["wall_seconds"]
+    names = ("load.latency_ns_p99", "load.latency_ns_p50", "load.rate_asked_share")
+
+    def with_figures(names: tuple[str, ...], cells: int) -> Report:
+        changed = tuple(
+            msgspec.structs.replace(
+                cell, indicators={**cell.indicators, **dict.fromkeys(names, figure)}
+            )
+            if number < cells
+            else cell
+            for number, cell in enumerate(found.cells)
+        )
+        return msgspec.structs.replace(found, cells=changed)
+
+    paced = with_figures(names, len(found.cells))
+    assert paced.names_in_order()[:5] == [
+        "wall_seconds", "load.rate_asked_share", "load.latency_ns_p99", "load.latency_ns_p50",
+        "speedup",
+    ]  # fmt: skip
+    heading = " ".join(line.plain for line in terminal.lines(brief(paced), 100)[:14])
+    assert "load.rate_asked_share" in heading and "load.latency_ns_p99" in heading, heading
+    assert "speed-up" not in heading.partition("not shown")[0]
+    assert not with_figures(names, 1).is_paced, "not in each cell"
+    closed = with_figures(names[:2], len(found.cells))
+    assert closed.names_in_order()[1:4] == [*names[:2], "speedup"]
+
+
 def test_a_trial_in_doubt_names_its_host_where_there_are_several() -> None:
     def reject(detail: str) -> Reject:
         return Reject(

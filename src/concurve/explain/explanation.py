@@ -10,7 +10,7 @@ with very many trials the first :data:`TRIALS_READ`.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -43,7 +43,7 @@ from concurve.findings.explanation import (
     WaitSite,
 )
 from concurve.findings.limits import recommended_cells, told
-from concurve.findings.run import REPORTED, Findings
+from concurve.findings.run import Findings, is_reported, where_the_server_limits
 from concurve.findings.stacks import BlockedStack
 from concurve.planning.plan import describe
 from concurve.readings.measures import MEASURE_PHASE
@@ -219,12 +219,21 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
             *_notes(findings, breakdowns, asked, counted, read.set_aside),
             *_of_speedups(findings, cells, breakdowns),
         ),
-        warnings=tuple(item.sentence for item in findings.sentences if item.subject == REPORTED),
+        warnings=_warnings(findings, cells),
         over_hosts=findings.run.over_hosts,
         waiting=findings.run.waiting,
         strangers=findings.run.strangers,
         is_stolen=findings.run.is_stolen,
     )
+
+
+def _warnings(findings: Findings, cells: Iterable[CellExplanation]) -> tuple[str, ...]:
+    """What programs warned of; a busy load is no limit where each that is named is the server."""
+    reported = [item for item in findings.sentences if is_reported(item)]
+    named = [cell for cell in cells if cell.cause not in ("none", "in doubt") and not cell.few]
+    if named and all(cell.is_limited_by_server for cell in named):
+        reported = [where_the_server_limits(item) for item in reported]
+    return tuple(item.sentence for item in reported)
 
 
 def may_explain(run: StoredRun) -> bool:

@@ -44,6 +44,12 @@ Cause = Literal[
 ]
 
 
+#: The ``limit`` of a cell whose CPUs are used up.
+CPUS = "CPUs"
+#: The causes that stand in a server, whatever its load could ask for.
+_OF_SERVER: frozenset[Cause] = frozenset({"lock", "serial", "stage", "imbalance", "io"})
+
+
 class RunnerUp(msgspec.Struct, frozen=True):
     """The cause with the next greatest share of the loss; ``is_indistinct``: the evidence cannot
     tell it apart from the first one."""
@@ -176,6 +182,16 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     def has_no_loss(self) -> bool:
         """Does it lose nothing against its base, or little, and no part of that significantly?"""
         return NO_LOSS in self.evidence or LITTLE_LOST in self.evidence
+
+    @property
+    def is_limited_by_server(self) -> bool:
+        """Is a server shown to be the limit: a kind of its threads, or what they wait for? Where
+        all CPUs are busy, the load may have a part of them."""
+        second = self.runner_up
+        if self.few or (second is not None and second.is_indistinct and second.cause == "client"):
+            return False
+        is_thread = self.cause == "cpu" and self.limit not in ("", CPUS)
+        return is_thread or self.cause in _OF_SERVER
 
     @property
     def is_not_found(self) -> bool:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from concurve.findings.cells import CellFindings
-from concurve.findings.explanation import NOTHING_LOST_MAX, CellExplanation, Limit
+from concurve.findings.explanation import CPUS, NOTHING_LOST_MAX, CellExplanation, Limit
 from concurve.findings.run import Findings
 from concurve.terms import Level
-
-#: The limit of a cell whose CPUs are used up.
-CPUS = "CPUs"
 
 #: Causes that a reader is not told of in place of another one.
 _NO_NEWS = ("cpu", "none", "in doubt", "contamination")

@@ -37,6 +37,9 @@ _WANTED = (
 _LATENCY = re.compile(r"(?:\b|_)latency_\w*p(50|99)$")
 _MEAN_LATENCY = re.compile(r"(?:\b|_)latency_(nano|micro|milli)?seconds$")
 
+#: The part of the rate that a load was asked for which it had.
+_KEPT = re.compile(r"(?:\b|_)rate_asked_share$")
+
 #: The figure of a copy of a role, ``load-1.operations``.
 _COPY = re.compile(r"(.+)-\d+\.(.+)")
 
@@ -99,6 +102,12 @@ SKIPPED = "skipped"
 
 #: The subject of a warning that a program of the trials reported.
 REPORTED = "reported"
+#: The same where a load says that it was busy, and so may limit the rate.
+BUSY_LOAD = "reported: busy load"
+
+
+#: What a busy load says of itself begins so.
+_MAY_LIMIT = ": the client may limit"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -109,6 +118,21 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: Literal["answer", "warning", "note"]
     sentence: str
     subject: str = ""
+
+
+def is_reported(item: Finding) -> bool:
+    """Is it a warning that a program of the trials reported?"""
+    return item.subject in (REPORTED, BUSY_LOAD)
+
+
+def where_the_server_limits(item: Finding) -> Finding:
+    """The same warning where the server is shown to be the limit: a load that says that it may be
+    the limit is contradicted, and its advice would not help."""
+    if item.subject != BUSY_LOAD:
+        return item
+    said, _, _ = item.sentence.partition(_MAY_LIMIT)
+    sentence = f"{said.rstrip('.')}. Where a limit is named, it is the server."
+    return msgspec.structs.replace(item, sentence=sentence)
 
 
 def _is_of_copy(name: str, present: Container[str]) -> bool:
@@ -171,10 +195,26 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         others = (info.name for info in self.indicators)
         # What all copies of a load did is asked for, and what one of them did stands behind.
         latencies.sort(key=lambda name: (name not in asked, _is_of_copy(name, present)))
-        # A load is judged by its latency as well: the speed-up follows from the first column.
-        first = [name for name in latencies if name != self.ranked][:1]
+        # A load is judged by its latency as well: the speed-up follows from the first column. Who
+        # asks for none by name looks for the usual one and the tail.
+        first = [
+            name for name in latencies if name != self.ranked and not _is_of_copy(name, present)
+        ]
+        first = first[: 1 if any(name in asked for name in first) else 2]
+        if self.is_paced:
+            # Was the rate kept that was asked for, and how long did requests take at it?
+            first = [*(name for name in present if _KEPT.search(name)), *first]
         wanted = (self.ranked, *first, "speedup", *asked, *latencies, *machine, *others)
         return [name for name in dict.fromkeys((*wanted, *present)) if name in present]
+
+    @property
+    def is_paced(self) -> bool:
+        """Was its load asked for a rate in each cell? Then a cell is as fast as it was asked to be,
+        and its speed-up says little."""
+        measured = [cell for cell in self.cells if cell.indicators]
+        return bool(measured) and all(
+            any(_KEPT.search(name) for name in cell.indicators) for cell in measured
+        )
 
     def _is_constant(self, name: str) -> bool:
         """Is it the same in all of several cells, as the wall time of a load is that lasts a fixed

@@ -34,6 +34,39 @@ pub struct SessionTally {
     pub last_ns: u64,
 }
 
+/// Open loop: times of the transactions that were sent, of all kinds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SentTimes {
+    /// From sending to the answer, without the wait for a free session, in ns.
+    #[serde(with = "super::histogram")]
+    pub service_ns: Histogram<u64>,
+    /// From sending to the end of the measured time, of those that were not answered: the time from
+    /// sending to their answer is at least that.
+    #[serde(with = "super::histogram")]
+    pub unanswered_ns: Histogram<u64>,
+    /// From when a transaction was due to when it was sent.
+    #[serde(with = "super::histogram")]
+    pub lag_ns: Histogram<u64>,
+}
+
+impl Default for SentTimes {
+    fn default() -> Self {
+        Self {
+            service_ns: histogram(),
+            unanswered_ns: histogram(),
+            lag_ns: histogram(),
+        }
+    }
+}
+
+impl SentTimes {
+    fn add(&mut self, other: &Self) {
+        self.service_ns += &other.service_ns;
+        self.unanswered_ns += &other.unanswered_ns;
+        self.lag_ns += &other.lag_ns;
+    }
+}
+
 /// The kind of the error of a transaction that was lost with its connection begins so.
 pub const CONNECTION_LOST: &str = "connection lost: ";
 
@@ -67,6 +100,8 @@ pub struct Tally {
     pub skipped: u64,
     /// Longest time from when a transaction was due to its beginning.
     pub lag_ns_max: u64,
+    /// Open loop; `None` before the first is sent.
+    pub sent: Option<Box<SentTimes>>,
     /// Transactions that succeeded, also before and after the measured phase: the server must have
     /// committed them.
     pub acknowledged: u64,
@@ -98,6 +133,7 @@ impl Tally {
             late: 0,
             skipped: 0,
             lag_ns_max: 0,
+            sent: None,
             acknowledged: 0,
             in_doubt: 0,
             lost: BTreeMap::new(),
@@ -146,6 +182,11 @@ impl Tally {
         session.latency_ns_max = session.latency_ns_max.max(latency_ns);
     }
 
+    /// Open loop: the times of what was sent.
+    pub fn sent(&mut self) -> &mut SentTimes {
+        self.sent.get_or_insert_default()
+    }
+
     /// Adds a transaction of a kind that was not answered, and so old at the end.
     pub fn add_age(&mut self, kind: usize, age_ns: u64, count: u64) {
         if self.ages.is_empty() {
@@ -185,6 +226,11 @@ impl Tally {
             all.late += tally.late;
             all.skipped += tally.skipped;
             all.lag_ns_max = all.lag_ns_max.max(tally.lag_ns_max);
+            match (&mut all.sent, tally.sent) {
+                (Some(own), Some(other)) => own.add(&other),
+                (own @ None, other) => *own = other,
+                (Some(_), None) => {}
+            }
             all.acknowledged += tally.acknowledged;
             all.in_doubt += tally.in_doubt;
             add_counts(&mut all.lost, &tally.lost);

@@ -198,6 +198,9 @@ impl Recorder {
     pub fn begun(&mut self, due_ns: u64, now: u64) {
         if self.measuring && self.is_measured(due_ns) {
             let lag_ns = now - due_ns;
+            if self.is_open() {
+                self.tally.sent().lag_ns.saturating_record(lag_ns.max(1));
+            }
             self.tally.late += u64::from(lag_ns > LATE_NS);
             self.tally.lag_ns_max = self.tally.lag_ns_max.max(lag_ns);
         }
@@ -225,6 +228,11 @@ impl Recorder {
         }
         let latency_ns = now - transaction.due_ns;
         let since_ns = now - self.task.measure_ns();
+        if self.is_open() {
+            let service_ns = now.saturating_sub(transaction.begun_ns);
+            let sent = self.tally.sent();
+            sent.service_ns.saturating_record(service_ns.max(1));
+        }
         self.tally
             .end(transaction.kind, session, latency_ns, ending);
         self.tally.sessions[session].last_ns = since_ns;
@@ -386,6 +394,12 @@ impl Recorder {
             return;
         }
         let age_ns = end_ns.saturating_sub(due_ns);
+        if let Some((_, sent_ns)) = outstanding.begun
+            && self.is_open()
+        {
+            let since_ns = end_ns.saturating_sub(sent_ns).max(1);
+            self.tally.sent().unanswered_ns.saturating_record(since_ns);
+        }
         if outstanding.outcome == Outcome::Lost {
             self.tally.transactions_lost += 1;
             self.tally.add_age(kind, age_ns, 1);

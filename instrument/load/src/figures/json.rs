@@ -24,7 +24,7 @@ pub fn figures(plan: &Plan, figures: &Figures, verified: Option<&Verified>) -> V
     });
     let sessions = figures.all.sessions.iter().map(|it| it.transactions);
     let measured = figures.all.measured_ns();
-    json!({
+    let mut all = json!({
         "server": plan.target_name(),
         "data": plan.dataset.as_ref().map(DatasetInDatabase::size),
         "sessions": plan.sessions,
@@ -53,7 +53,7 @@ pub fn figures(plan: &Plan, figures: &Figures, verified: Option<&Verified>) -> V
         "lag_ns_max": figures.all.lag_ns_max,
         "latency_ns": latency(&figures.latency, &figures.percentiles),
         "steady_state": figures.steadiness.json(),
-        "connection_ns": connection(&figures.all.connection_ns),
+        "connection_ns": times(&figures.all.connection_ns),
         "kinds": kinds.collect::<Vec<_>>(),
         "bytes_sent": figures.all.usage.bytes_sent,
         "bytes_received": figures.all.usage.bytes_received,
@@ -66,7 +66,24 @@ pub fn figures(plan: &Plan, figures: &Figures, verified: Option<&Verified>) -> V
         "checks_held": verified.map(|it| it.checks),
         "transactions_found": verified.and_then(|it| it.found),
         "warnings": figures.warnings,
-    })
+    });
+    for (name, value) in open_loop(figures) {
+        all[name] = value;
+    }
+    all
+}
+
+/// What an open loop alone has; null in a closed loop.
+fn open_loop(figures: &Figures) -> [(&'static str, Value); 4] {
+    let rate = figures.rate_asked();
+    let sent = figures.sent.as_ref();
+    let service = sent.map(|it| latency(&it.service, &it.percentiles));
+    [
+        ("rate_asked_per_second", json!(rate.map(|it| it.0))),
+        ("rate_asked_share", json!(rate.map(|it| it.1))),
+        ("service_ns", json!(service)),
+        ("lag_ns", json!(sent.map(|it| times(&it.lag_ns)))),
+    ]
 }
 
 /// What was found in data that holds.
@@ -103,8 +120,8 @@ fn latency(of: &Distribution, percentiles: &[Percentile]) -> Value {
     Value::Object(values)
 }
 
-/// Times to connect.
-fn connection(histogram: &Histogram<u64>) -> Value {
+/// Times of which all are known.
+fn times(histogram: &Histogram<u64>) -> Value {
     if histogram.is_empty() {
         return Value::Null;
     }

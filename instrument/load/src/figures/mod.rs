@@ -15,10 +15,12 @@ pub mod unanswered;
 
 use std::collections::BTreeMap;
 
+use hdrhistogram::Histogram;
+
 use self::distribution::{Distribution, Percentile};
 use self::steady::{Ending, Steadiness};
 use self::unanswered::Unanswered;
-use crate::counts::tally::{KindTally, Tally, by_kind};
+use crate::counts::tally::{KindTally, SentTimes, Tally, by_kind};
 use crate::counts::timeline::Timeline;
 use crate::error::Error;
 use crate::plan::{End, Goal, Pace, Plan, Target};
@@ -57,6 +59,8 @@ pub struct Figures {
     pub kinds: Vec<Distribution>,
     /// Of all transactions, in the order of [`PERCENTILES`].
     pub percentiles: Vec<Percentile>,
+    /// Open loop: what the transactions that were sent took from sending on.
+    pub sent: Option<Sent>,
     pub steadiness: Steadiness,
     pub rate_per_second: f64,
     /// CPU time of the client per answered transaction; `None` if nothing was answered.
@@ -70,6 +74,32 @@ pub struct Figures {
     pub fairness: Option<f64>,
     pub warnings: Vec<String>,
 }
+
+/// Open loop: times of the transactions that were sent. Latencies count from when a transaction was
+/// due; these leave out its wait for a free session, and for the client.
+#[derive(Debug)]
+pub struct Sent {
+    /// From sending to the answer, with the ages since sending of those that were not answered.
+    pub service: Distribution,
+    /// In the order of [`PERCENTILES`].
+    pub percentiles: Vec<Percentile>,
+    /// From when a transaction was due to when it was sent.
+    pub lag_ns: Histogram<u64>,
+}
+
+impl Sent {
+    fn of(times: SentTimes) -> Self {
+        let service = Distribution::new(times.service_ns, Some(times.unanswered_ns));
+        Self {
+            percentiles: percentiles(&service, None),
+            service,
+            lag_ns: times.lag_ns,
+        }
+    }
+}
+
+/// Percentiles of the lag behind the schedule that are shown.
+pub const LAG_PERCENTILES: [(&str, f64); 2] = [("p50", 0.5), ("p99", 0.99)];
 
 /// Percentiles that are shown, with their names and the share of the latencies below them.
 pub const PERCENTILES: [(&str, f64); 5] = [
@@ -130,8 +160,10 @@ impl Figures {
         };
         let latency_ns_sum: u64 = all.sessions.iter().map(|it| it.latency_ns_sum).sum();
         let cpu_ns = all.usage.cpu_ns() as f64;
+        let sent = all.sent.take().map(|it| Sent::of(*it));
         let mut figures = Self {
             pace,
+            sent,
             wall_seconds,
             rate_per_second,
             client_cpu_ns_per_operation: (answered > 0).then(|| cpu_ns / answered as f64),
@@ -178,6 +210,16 @@ impl Figures {
                 "by Little's law {found:.1} transactions were under way or in pauses on the average, but at least {asked} should have been: the sessions did not run all the time"
             )
         })
+    }
+
+    /// Open loop: the rate that was asked for, per second, and the share of it that was answered.
+    pub fn rate_asked(&self) -> Option<(f64, f64)> {
+        match self.pace {
+            Pace::Open {
+                rate_per_second, ..
+            } => Some((rate_per_second, self.rate_per_second / rate_per_second)),
+            Pace::Closed { .. } => None,
+        }
     }
 
     /// Transactions that were due and not answered: lost, unanswered or skipped.

@@ -4,7 +4,8 @@ use concurve_reporter::Reporter;
 use concurve_reporter::line::{HistogramLine, ReportLine};
 use hdrhistogram::Histogram;
 
-use super::{Figures, PERCENTILES};
+use super::distribution::{Distribution, Percentile};
+use super::{Figures, LAG_PERCENTILES, PERCENTILES, Sent};
 use crate::counts::histogram::encode;
 use crate::dataset::{DatasetInDatabase, Verified};
 use crate::error::Error;
@@ -57,7 +58,14 @@ pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), 
     if let Some(cpu_ns) = figures.client_cpu_ns_per_operation {
         reporter.indicator("client_cpu_ns_per_operation", cpu_ns, Some("ns"))?;
     }
+    if let Some((asked, share)) = figures.rate_asked() {
+        reporter.indicator("rate_asked_per_second", asked, Some("1/s"))?;
+        reporter.indicator("rate_asked_share", share, None)?;
+    }
     latencies(figures, reporter)?;
+    if let Some(sent) = &figures.sent {
+        sent_times(sent, reporter)?;
+    }
     sessions(figures, reporter)?;
     best_and_worst(figures, reporter)?;
     histogram("latency", None, figures.latency.answered(), reporter)?;
@@ -143,22 +151,51 @@ fn latencies(figures: &Figures, reporter: &Reporter) -> Result<(), Error> {
     if latency.is_empty() {
         return Ok(());
     }
-    reporter.indicator("latency_ns_mean", latency.mean().ns, Some("ns"))?;
+    distribution("latency_ns", latency, &figures.percentiles, reporter)?;
     let mut bounds = Vec::new();
     let mut intervals = serde_json::Map::new();
     for ((name, _), percentile) in PERCENTILES.iter().zip(&figures.percentiles) {
         let name = format!("latency_ns_{name}");
-        reporter.indicator(&name, percentile.ns as f64, Some("ns"))?;
         let interval = serde_json::json!([percentile.low_ns, percentile.high_ns]);
         intervals.insert(name.clone(), interval);
         if percentile.is_censored {
             bounds.push(name);
         }
     }
-    reporter.indicator("latency_ns_max", latency.max().ns, Some("ns"))?;
     reporter.fact("latency_intervals", serde_json::Value::Object(intervals))?;
     reporter.fact("latency_lower_bounds", bounds)?;
     reporter.fact("steady_state", figures.steadiness.json())?;
+    Ok(())
+}
+
+/// Open loop: times from sending, and how late was sent.
+fn sent_times(sent: &Sent, reporter: &Reporter) -> Result<(), Error> {
+    distribution("service_ns", &sent.service, &sent.percentiles, reporter)?;
+    for (name, share) in LAG_PERCENTILES {
+        let ns = sent.lag_ns.value_at_quantile(share) as f64;
+        reporter.indicator(&format!("lag_ns_{name}"), ns, Some("ns"))?;
+    }
+    histogram("service", None, sent.service.answered(), reporter)?;
+    if !sent.service.unanswered().is_empty() {
+        let ages = sent.service.unanswered();
+        histogram("age since sending", None, ages, reporter)?;
+    }
+    histogram("lag", None, &sent.lag_ns, reporter)
+}
+
+/// The mean, the percentiles and the greatest value of some times.
+fn distribution(
+    name: &str,
+    of: &Distribution,
+    percentiles: &[Percentile],
+    reporter: &Reporter,
+) -> Result<(), Error> {
+    reporter.indicator(&format!("{name}_mean"), of.mean().ns, Some("ns"))?;
+    for ((share, _), percentile) in PERCENTILES.iter().zip(percentiles) {
+        let ns = percentile.ns as f64;
+        reporter.indicator(&format!("{name}_{share}"), ns, Some("ns"))?;
+    }
+    reporter.indicator(&format!("{name}_max"), of.max().ns, Some("ns"))?;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::distribution::{Distribution, Percentile};
-use super::{Figures, percentiles};
+use super::{Figures, LAG_PERCENTILES, percentiles};
 use crate::dataset::Verified;
 use crate::plan::{Pace, Plan, Runners, Target};
 use crate::units::{bytes, count, time};
@@ -57,17 +57,7 @@ fn latencies(plan: &Plan, figures: &Figures, text: &mut String) {
             seconds if seconds > 0.0 => of.answered().len() as f64 / seconds,
             _ => 0.0,
         };
-        let _ = write!(text, "{:<NAME_WIDTH$}{:>11}", shortened(name), count(rate));
-        if !of.is_empty() {
-            let (mean, max) = (of.mean(), of.max());
-            let _ = write!(text, "{:>10}", bounded(mean.ns, mean.is_censored));
-            for percentile in &percentiles[..COLUMNS.len()] {
-                let value = bounded(percentile.ns as f64, percentile.is_censored);
-                let _ = write!(text, "{value:>9}");
-            }
-            let _ = write!(text, "{:>9}", bounded(max.ns, max.is_censored));
-        }
-        text.push('\n');
+        times(name, &count(rate), of, percentiles, text);
     };
     let kinds = plan.workload.kinds();
     if kinds.len() > 1 {
@@ -79,6 +69,24 @@ fn latencies(plan: &Plan, figures: &Figures, text: &mut String) {
         row(&kinds[0].name, &figures.latency, &figures.percentiles);
     }
     intervals(figures, text);
+    if let Some(sent) = &figures.sent {
+        times("from sending", "", &sent.service, &sent.percentiles, text);
+    }
+}
+
+/// A row of a distribution.
+fn times(name: &str, rate: &str, of: &Distribution, percentiles: &[Percentile], text: &mut String) {
+    let _ = write!(text, "{:<NAME_WIDTH$}{rate:>11}", shortened(name));
+    if !of.is_empty() {
+        let (mean, max) = (of.mean(), of.max());
+        let _ = write!(text, "{:>10}", bounded(mean.ns, mean.is_censored));
+        for percentile in &percentiles[..COLUMNS.len()] {
+            let value = bounded(percentile.ns as f64, percentile.is_censored);
+            let _ = write!(text, "{value:>9}");
+        }
+        let _ = write!(text, "{:>9}", bounded(max.ns, max.is_censored));
+    }
+    text.push('\n');
 }
 
 /// The ends of the intervals of the percentiles, below the row of all transactions.
@@ -145,8 +153,20 @@ fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
             format!("{due}: {answered} answered,{lost} {unanswered} unanswered, {skipped} skipped");
         facts.push(("due", value));
         let lag = time(all.lag_ns_max as f64);
-        let value = format!("{} late (at most {lag})", number(all.late));
+        let usual = figures.sent.as_ref().map_or(String::new(), |it| {
+            let at = |(name, share): (&str, f64)| {
+                let ns = it.lag_ns.value_at_quantile(share);
+                format!("{name} {}, ", time(ns as f64))
+            };
+            LAG_PERCENTILES.map(at).concat()
+        });
+        let value = format!(
+            "{} sent over 1 ms late ({usual}at most {lag})",
+            number(all.late)
+        );
         facts.push(("schedule", value));
+        let value = "counted from when a request was due, but for the row from sending";
+        facts.push(("latency", value.to_owned()));
     } else if figures.unanswered > 0 {
         facts.push(("unanswered", format!("{unanswered} at the end")));
     }

@@ -142,12 +142,10 @@ pub fn add_due_of_lost_workers(
         let rest_ns = (end_ns - tally.end_ns) as f64;
         // What was not answered before is older by the rest as well.
         for ages in &mut tally.ages {
-            let mut older = histogram();
-            for age in ages.0.iter_recorded() {
-                let age_ns = age.value_iterated_to() + rest_ns as u64;
-                older.saturating_record_n(age_ns, age.count_at_value());
-            }
-            ages.0 = older;
+            ages.0 = older(&ages.0, rest_ns as u64);
+        }
+        if let Some(sent) = &mut tally.sent {
+            sent.unanswered_ns = older(&sent.unanswered_ns, rest_ns as u64);
         }
         let (mut ticket, all) = (0, weights.iter().sum::<u64>());
         let became_due = match ends_by_number {
@@ -163,6 +161,16 @@ pub fn add_due_of_lost_workers(
             tally.due += 1;
         }
     }
+}
+
+/// The same ages, each by so much older.
+fn older(ages: &Histogram<u64>, by_ns: u64) -> Histogram<u64> {
+    let mut older = histogram();
+    for age in ages.iter_recorded() {
+        let age_ns = age.value_iterated_to() + by_ns;
+        older.saturating_record_n(age_ns, age.count_at_value());
+    }
+    older
 }
 
 /// The kind with this ticket, of as many as the sum of the weights.

@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
 use crate::common::planted::{
-    Planted, Rule, answers_all, answers_one_in_ten, pauses, stops_after_400,
+    Fate, Planted, Rule, answers_all, answers_one_in_ten, pauses, stops_after_400,
 };
 use crate::common::{Ended, load};
 
@@ -351,6 +352,90 @@ fn the_log_of_requests_agrees_with_the_log_of_the_server() {
                 assert!(given <= seen);
             }
         }
+    }
+}
+
+/// One session, and twice the rate that it can do: requests wait for it longer than the server takes.
+#[test]
+fn times_from_sending_leave_out_the_wait_for_a_session() {
+    let run = run(slow, "--sessions 1 --rate 200 --duration 1s --backlog 1000");
+    let end_ns = run.number("measured_to_ns");
+    let sent: Vec<&Row> = run.rows.iter().filter(|it| it.sent_ns.is_some()).collect();
+    let from_sending = |it: &&Row| it.answered_ns.unwrap_or(end_ns) - it.sent_ns.unwrap();
+    let lag = |it: &&Row| it.sent_ns.unwrap() - it.due_ns;
+    for (name, truth) in [
+        (
+            "service_ns",
+            sorted(sent.iter().map(from_sending).collect()),
+        ),
+        ("lag_ns", sorted(sent.iter().map(lag).collect())),
+    ] {
+        for (percentile, share) in [("p50", 0.5), ("p99", 0.99)] {
+            let value = run.figures[name][percentile].as_f64().unwrap();
+            let truth = quantile(&truth, share);
+            let is_close = (value / truth - 1.0).abs() < CLOSE;
+            assert!(is_close, "{name} {percentile}: {value}, log {truth}");
+            let reported = run.ended.indicator(&format!("{name}_{percentile}"));
+            assert_eq!(reported, value, "{name}");
+        }
+    }
+    let service = run.figures["service_ns"]["p99"].as_f64().unwrap();
+    assert!(service < run.percentile("p99").0 / 2.0, "{service}");
+    assert_eq!(run.ended.indicator("rate_asked_per_second"), 200.0);
+    let share = run.ended.indicator("rate_asked_share");
+    assert_eq!(
+        share,
+        run.figures["rate_per_second"].as_f64().unwrap() / 200.0
+    );
+}
+
+/// Two requests are due for each that one session can do.
+fn slow(_number: u64, _at_ns: u64) -> Fate {
+    Fate::AnswerAfter(Duration::from_millis(10))
+}
+
+#[test]
+fn the_text_of_an_open_loop_has_both_times() {
+    let planted = Planted::start(slow);
+    let arguments = "--workload get --keys session --sessions 1 --rate 200 --duration 500ms";
+    let said = load(planted.address(), arguments).ok().stdout();
+    for text in [
+        "\nfrom sending ",
+        "counted from when a request was due",
+        "late (p50 ",
+    ] {
+        assert!(said.contains(text), "{said}");
+    }
+    let lines = said.lines().filter(|it| !it.starts_with("warning"));
+    assert!(lines.clone().all(|it| it.chars().count() <= 80), "{said}");
+    let closed = "--workload get --keys session --sessions 1 --transactions 3";
+    let said = load(planted.address(), closed).ok().stdout();
+    assert!(!said.contains("from sending"), "{said}");
+}
+
+#[test]
+fn what_was_sent_and_not_answered_is_no_good_time_from_sending() {
+    let run = open_loop(stops_after_400, "");
+    let service = &run.figures["service_ns"];
+    let is_censored = |name: &str| service["intervals"][name]["censored"] == true;
+    assert!(is_censored("max"), "{service}");
+    let oldest = run.rows.iter().filter(|it| it.answered_ns.is_none());
+    let oldest = oldest.filter_map(|it| it.sent_ns).min().unwrap();
+    let age = (run.number("measured_to_ns") - oldest) as f64;
+    let longest = service["max"].as_f64().unwrap();
+    assert!((longest / age - 1.0).abs() < CLOSE, "{longest}, log {age}");
+}
+
+#[test]
+fn a_closed_loop_has_no_times_of_a_schedule() {
+    let run = run(answers_all, "--sessions 2 --duration 200ms");
+    for name in [
+        "service_ns",
+        "lag_ns",
+        "rate_asked_per_second",
+        "rate_asked_share",
+    ] {
+        assert!(run.figures[name].is_null(), "{name}");
     }
 }
 

@@ -1,15 +1,17 @@
 """The warnings that programs of a trial reported: records → each once, with its trials and cells.
 
 A program reports them as the fact ``warnings``, a list of texts, or as that key of another fact: a
-search for a rate has a fact of its own.
+search for a rate has a fact of its own. What a load warns of its steadiness differs from trial to
+trial, and is one warning of all of them, by its fact ``steady_state``.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -17,7 +19,7 @@ from concurve import words
 from concurve.analysis.records import StoredRecord, read_records
 from concurve.analysis.sentences.naming import name
 from concurve.errors import StoreError
-from concurve.findings.run import REPORTED, Finding
+from concurve.findings.run import BUSY_LOAD, REPORTED, Finding
 from concurve.planning.plan import Plan
 from concurve.store import Store
 from concurve.store.rows import TrialKey
@@ -34,6 +36,16 @@ _CELLS_NAMED = 3
 #: So many kinds of warnings are told, each with so many characters of its text.
 _KINDS_TOLD, _TEXT_CHARS = 5, 300
 
+#: A load that was busy says so with these words (``busy_client`` of ``instrument/load``).
+_BUSY = "a client thread used "
+
+#: The fact of a load that says since when its rate and latency stayed at one level.
+_STEADY_FACT = "steady_state"
+#: What the fact says of a level that changed late begins so.
+_NO_STEADY_STATE = "no steady state: "
+#: A --warm-up is to leave the beginning out of so many of the trials whose beginning differs.
+_COVERED = 0.9
+
 #: What differs between trials that report the same warning.
 _NUMBER = re.compile(r"\d[\d,.]*")
 
@@ -47,6 +59,14 @@ class _Record(msgspec.Struct):
     """The part of a record that is read."""
 
     roles: list[_Role] = []
+
+
+class _Unsteady(NamedTuple):
+    """That a load was not steady all the time: since when it was, in seconds, or ``None`` where it
+    never was; and what changed, in words."""
+
+    since: float | None
+    text: str
 
 
 class ReportedWarnings:
@@ -65,6 +85,8 @@ class ReportedWarnings:
         self._last: dict[tuple[str, str], str] = {}
         #: The warnings with more than one text.
         self._varying: set[tuple[str, str]] = set()
+        #: Role → the cells of the trials in which its load was not steady, and how in each.
+        self._unsteady: dict[str, list[tuple[int, _Unsteady]]] = {}
 
     def cells(self) -> Collection[int]:
         """The cells that have a trial in use."""
@@ -79,7 +101,16 @@ class ReportedWarnings:
         cell = stored.key.cell
         self._left[cell] -= 1
         self._read[cell] += 1
-        for which, text in dict(_warnings(stored.raw)).items():
+        roles = _roles(stored.raw)
+        told: dict[tuple[str, str], str] = {}
+        for role in roles:
+            unsteady = _unsteady(role.facts)
+            if unsteady is not None:
+                self._unsteady.setdefault(role.name, []).append((cell, unsteady))
+            for text in _texts(role.facts):
+                if unsteady is None or unsteady.text not in text:
+                    told[role.name, _NUMBER.sub("#", text)] = text
+        for which, text in told.items():
             self._trials.setdefault(which, Counter())[cell] += 1
             if self._last.setdefault(which, text) != text:
                 self._varying.add(which)
@@ -92,23 +123,52 @@ class ReportedWarnings:
     def found(self, plan: Plan) -> tuple[Finding, ...]:
         """A sentence for each of the warnings of most trials, those of most first, and one that
         counts the others."""
-        ranking = sorted(self._trials.items(), key=lambda item: -item[1].total())
-        said = [self._sentence(plan, which, trials) for which, trials in ranking[:_KINDS_TOLD]]
-        if more := len(ranking) - len(said):
-            said.append(f"And {words.count(more, 'more kind')} of warnings.")
-        return tuple(Finding(kind="warning", sentence=text, subject=REPORTED) for text in said)
+        said: list[tuple[int, Finding]] = []
+        for which, trials in self._trials.items():
+            subject = BUSY_LOAD if which[1].startswith(_BUSY) else REPORTED
+            said.append((trials.total(), _warning(self._sentence(plan, which, trials), subject)))
+        for role, found in self._unsteady.items():
+            said.append((len(found), _warning(self._of_steadiness(plan, role, found))))
+        said.sort(key=lambda item: -item[0])
+        told = [finding for _, finding in said[:_KINDS_TOLD]]
+        if more := len(said) - len(told):
+            told.append(_warning(f"And {words.count(more, 'more kind')} of warnings."))
+        return tuple(told)
 
     def _sentence(self, plan: Plan, which: tuple[str, str], trials: Counter[int]) -> str:
-        role, _ = which
+        example = ", for example" if which in self._varying else ""
+        who, where = _who(plan, which[0]), self._in_trials(plan, trials)
+        return f"{who} warns in {where}{example}: {self._last[which]}."
+
+    def _of_steadiness(self, plan: Plan, role: str, found: list[tuple[int, _Unsteady]]) -> str:
+        """What all trials that were not steady say together, and the one --warm-up that leaves the
+        beginning out of nearly all."""
+        where = self._in_trials(plan, Counter(cell for cell, _ in found))
+        begun = f"{_who(plan, role)} was not steady all the time in {where}"
+        since = sorted(each.since for _, each in found if each.since is not None)
+        never = [each.text for _, each in found if each.since is None]
+        parts = []
+        if since:
+            seconds = _rounded_up(since[math.ceil(_COVERED * len(since)) - 1])
+            covered = sum(each <= seconds for each in since)
+            many = f" of {covered}" if covered < len(found) else ""
+            parts.append(f"--warm-up {round(1000 * seconds)}ms leaves the beginning out{many}")
+        if never:
+            many = f"in {len(never)} " if since else ""
+            changed = never[-1].removeprefix(_NO_STEADY_STATE)
+            more = "" if since else "; look at the server then, or try a longer --duration"
+            parts.append(f"{many}no level was kept (such as: {changed}){more}")
+        return f"{begun}: {'; '.join(parts)}."
+
+    def _in_trials(self, plan: Plan, trials: Counter[int]) -> str:
+        """``3 of 6 trials (threads=2)``."""
         total, among = trials.total(), self._read.total()
         many = "its only trial" if among == 1 else words.all_of(among, "trial")
         if total < among:
             many = words.count_of(total, among, "trial")
         if self._is_sample:
             many = f"{many} that were read" if among > 1 else "the only trial that was read"
-        who = "The program" if len(plan.study.roles) == 1 else f"Role {role}"
-        example = ", for example" if which in self._varying else ""
-        return f"{who} warns in {many}{self._where(plan, trials)}{example}: {self._last[which]}."
+        return f"{many}{self._where(plan, trials)}"
 
     def _where(self, plan: Plan, trials: Counter[int]) -> str:
         """The cells of a warning that not all of them have."""
@@ -132,17 +192,43 @@ def reported_warnings(
     return reader.found(plan)
 
 
-def _warnings(record: bytes) -> Iterator[tuple[tuple[str, str], str]]:
-    """Each warning of a record, with its role and the text without numbers."""
+def _warning(sentence: str, subject: str = REPORTED) -> Finding:
+    return Finding(kind="warning", sentence=sentence, subject=subject)
+
+
+def _who(plan: Plan, role: str) -> str:
+    return "The program" if len(plan.study.roles) == 1 else f"Role {role}"
+
+
+def _rounded_up(seconds: float) -> float:
+    """To two digits, and whole milliseconds."""
+    if seconds <= 0:
+        return 0.001
+    step = 10.0 ** max(math.floor(math.log10(seconds)) - 1, -3)
+    # What is a multiple but for a rounding of floats stays it.
+    return math.ceil(seconds / step - 1e-9) * step
+
+
+def _roles(record: bytes) -> list[_Role]:
+    """The roles of a record that has a warning."""
     if _MARK not in record:
-        return
+        return []
     try:
-        roles = msgspec.json.decode(record, type=_Record).roles
+        return msgspec.json.decode(record, type=_Record).roles
     except msgspec.MsgspecError:
-        return
-    for role in roles:
-        for text in _texts(role.facts):
-            yield (role.name, _NUMBER.sub("#", text)), text
+        return []
+
+
+def _unsteady(facts: Mapping[str, Any]) -> _Unsteady | None:
+    """What a load says of a level that changed. One that was steady says nothing, and that nothing
+    was answered any more is a warning of its own."""
+    fact = facts.get(_STEADY_FACT)
+    if not isinstance(fact, dict) or not isinstance(fact.get("text"), str):
+        return None
+    at = fact.get("at_seconds")
+    if not isinstance(at, int | float):
+        return None
+    return _Unsteady(float(at) if fact.get("is_steady") is True else None, fact["text"])
 
 
 def _texts(facts: Mapping[str, Any]) -> Iterator[str]:

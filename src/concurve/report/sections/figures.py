@@ -6,6 +6,7 @@ Which columns a narrow view leaves out is decided by their order in the findings
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
@@ -55,6 +56,9 @@ _NAMED_MAX = 3
 _FAR_FROM_MEDIANS = math.log(1.1)
 #: Of so many cells all figures are listed.
 _LISTED = 12
+
+#: ``latency of a request, p99``: of what is said of the rate beside it.
+_OF_ONE = re.compile(r"\b(latency) of an? [^,]*, ")
 
 #: What compares a cell with its base.
 _RELATIVE = ("speedup", "efficiency")
@@ -259,12 +263,15 @@ def _indicators(findings: Findings) -> list[Column]:
     if len(findings.cells) == 1:  # it is its own base
         names = [name for name in names if name not in _RELATIVE]
     # The first is the primary one, which stays in the narrowest terminal. What an answer is about,
-    # the speed-up, stays longer than what stands before it.
-    worth = sorted(names, key=lambda name: (name != names[0], name != "speedup"))
+    # the speed-up, stays longer than what stands before it. No answer is about that of a load that
+    # is asked for a rate.
+    longest = names[0] if findings.is_paced else "speedup"
+    worth = sorted(names, key=lambda name: (name != names[0], name != longest))
     for name in names:
         info = findings.indicator(name)
         label = info.label or name
         short = label.replace("involuntary", "invol.").replace("voluntary", "vol.")
+        short = _OF_ONE.sub(r"\1, ", short)
         make = partial(_entries, findings.cells, name, info.unit, findings.primary)
         is_filled = any(name in cell.indicators for cell in findings.cells)
         columns.append(

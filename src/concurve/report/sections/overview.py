@@ -10,13 +10,22 @@ import msgspec
 
 from concurve.findings.best import BestFinding
 from concurve.findings.explanation import (
+    CPUS,
     REPORT_TRIALS,
     CellExplanation,
     Explanation,
     Limit,
 )
-from concurve.findings.limits import CPUS, recommended_below, told
-from concurve.findings.run import REPORTED, SKIPPED, Finding, Findings, Report
+from concurve.findings.limits import recommended_below, told
+from concurve.findings.run import (
+    BUSY_LOAD,
+    SKIPPED,
+    Finding,
+    Findings,
+    Report,
+    is_reported,
+    where_the_server_limits,
+)
 from concurve.report import format as fmt
 from concurve.report.document import (
     Block,
@@ -81,7 +90,7 @@ def with_limits(report: Report, limits: Sequence[Limit]) -> Section:
     """The same with what limits these cells."""
     from concurve.report.charts import hero  # who looks at a table needs none
 
-    beside = (_limits_of(limits), _how_sure(report))
+    beside = (_limits_of(limits), _how_sure(report, limits))
     overview = Overview(
         answers=tuple(_of_kind(report, "answer")),
         chart=hero(report),
@@ -194,7 +203,12 @@ def _speedup_of_leader(findings: Findings, condition: BestFinding) -> float | No
 
 
 def warnings(
-    findings: Findings, room: Room, *, all_of_them: bool = False, rejects_follow: bool = False
+    findings: Findings,
+    room: Room,
+    limits: Sequence[Limit] = (),
+    *,
+    all_of_them: bool = False,
+    rejects_follow: bool = False,
 ) -> Iterator[Block]:
     """What programs of the trials warned of, and the other warnings that matter most (trials in
     doubt have one, uneven trials another), what became of a run that is not complete, and how many
@@ -202,8 +216,9 @@ def warnings(
     notes. That cells were skipped is said below the table."""
     every = _those(findings.sentences, "warning")
     found = [item for item in every if item.subject != SKIPPED]
-    reported = [item for item in found if item.subject == REPORTED]
-    others = [item for item in found if item.subject != REPORTED]
+    found = _with_limits(found, limits)
+    reported = [item for item in found if is_reported(item)]
+    others = [item for item in found if not is_reported(item)]
     kept = [*reported[: room.warnings], *_first_of_each(others)[: room.warnings]]
     kept = found if all_of_them else kept
     shown = [paragraph(item) for item in kept]
@@ -216,6 +231,15 @@ def warnings(
         shown.append(Paragraph(left))
     if shown:
         yield List(tuple(shown))
+
+
+def _with_limits(found: Sequence[Finding], limits: Sequence[Limit]) -> list[Finding]:
+    """The warnings where it is known what limits these cells: if that is the server, what a busy
+    load says of itself stands last, without its advice."""
+    if not limits or not all(it.cell.is_limited_by_server for it in limits):
+        return list(found)
+    told = sorted(found, key=lambda item: item.subject == BUSY_LOAD)
+    return [where_the_server_limits(item) for item in told]
 
 
 def _first_of_each(found: Iterable[Finding]) -> list[Finding]:
@@ -361,15 +385,16 @@ def _cause(cell: CellExplanation) -> str:
     return f"{cause} ({cell.limit})." if is_new else f"{cause}."
 
 
-def _how_sure(report: Report) -> Section:
-    return Section("How sure it is", tuple(_doubts(report)))
+def _how_sure(report: Report, limits: Sequence[Limit]) -> Section:
+    return Section("How sure it is", tuple(_doubts(report, limits)))
 
 
-def _doubts(report: Report) -> Iterator[Block]:
+def _doubts(report: Report, limits: Sequence[Limit]) -> Iterator[Block]:
     yield Paragraph(_basis(report))
     if summary := rejected.summary(report):
         yield Paragraph(f"{summary}.")
-    found = tuple(_of_kind(report, "warning"))
+    warned = tuple(_those(report.sentences, "warning"))
+    found = tuple(map(paragraph, _with_limits(warned, limits)))
     if found:
         yield from _some(found)
     decide = [

@@ -114,6 +114,7 @@ def brief_sections(
     said = overview.warnings(
         findings,
         room,
+        limits,
         all_of_them=set(topics) >= ALL_TOPICS,
         rejects_follow=Topic.REJECTED in topics,
     )
