@@ -179,9 +179,7 @@ def _brief(findings: CampaignFindings[TrialFindings], limits: Sequence[Limit]) -
     for limit in limits:
         where = f" with {fmt.setting(limit.under)}" if limit.under else ""
         lead = f"What limits {findings.answered_by}{where}"
-        said.append(
-            msgspec.structs.replace(limit_line(limit.cell, is_full=limit.is_full), lead=lead)
-        )
+        said.append(msgspec.structs.replace(limit_line(limit), lead=lead))
     yield Section("", (List(tuple(said)),))
     for study in findings.studies:
         yield Section("", tuple(_study(study)))
