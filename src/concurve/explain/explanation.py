@@ -239,6 +239,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         waiting=findings.run.waiting,
         strangers=findings.run.strangers,
         is_stolen=findings.run.is_stolen,
+        constant=findings.run.constant,
     )
 
 

@@ -159,7 +159,13 @@ def _document(
     )
     runs = [study.run.run for study in findings.studies if study.run is not None]
     again = [
-        run_again(run.over_hosts, run.waiting, run.strangers, is_stolen=run.is_stolen)
+        run_again(
+            run.over_hosts,
+            run.waiting,
+            run.strangers,
+            is_stolen=run.is_stolen,
+            constant=run.constant,
+        )
         for run in runs
     ]
     return once(at_detail(document, detail), list(dict.fromkeys(again)))

@@ -131,6 +131,7 @@ def _again(explanation: Explanation) -> str:
         explanation.waiting,
         explanation.strangers,
         is_stolen=explanation.is_stolen,
+        constant=explanation.constant,
     )
 
 
