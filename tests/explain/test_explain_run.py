@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import jsonschema  # type: ignore[import-untyped]
 import msgspec
@@ -22,7 +23,7 @@ from concurve.definition.study import Indicator, Role, Rules, Study
 from concurve.errors import RunError
 from concurve.explain import explanation as explaining
 from concurve.exports import export_run
-from concurve.findings.explanation import Explanation
+from concurve.findings.explanation import Cause, Explanation
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.report.charts.composition import composition
@@ -120,6 +121,17 @@ def test_threads_that_wait_may_gain_more_than_the_cpus_allow(store: Store) -> No
         "With threads=4 the speed-up over threads=1 is 4.00: nothing is lost. An "
         "operation spends 99 % of its thread time asleep"
     )
+
+
+def test_an_explanation_ends_with_where_its_words_are_explained(store: Store) -> None:
+    page = "docs/limits.md"
+    said = "\n".join(line.plain for line in lines(explanation_document(explained(store)), 200))
+    assert said.rstrip().endswith(f"{page}.")
+    text = (Path(__file__).parents[2] / page).read_text(encoding="utf-8")
+    for cause in set(get_args(Cause)) - {"none", "in doubt"}:
+        assert f"| `{cause}`" in text, "a row for each cause"
+    for column in {SHORT.get(part, name) for part, name in LOSSES.items()} - {"quota", "less help"}:
+        assert column in text, "by the names of the table"
 
 
 def test_the_cpus_are_a_ceiling_only_for_who_computes_as_one_on_fewer(store: Store) -> None:

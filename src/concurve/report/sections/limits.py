@@ -40,6 +40,9 @@ from concurve.report.losses import LOSSES, SHORT, loss_named, losses_of, lost_sp
 from concurve.report.sections.confirmation import confirmation_section
 from concurve.terms import Level
 
+#: Where a user finds what the words mean.
+_HOW_TO_READ = "How to read this, and what to do about each cause: docs/limits.md."
+
 #: The parts of a bar: the letter that draws each, and its label.
 PARTS: dict[str, tuple[str, str]] = {
     "cpu": ("c", "on a CPU"),
@@ -116,7 +119,7 @@ def explanation_document(explanation: Explanation, detail: Detail = Detail.BRIEF
         blocks=(
             *(Section("", (table,)) for table in tables),
             Section("", (sentences, *_warned(explanation))),
-            Section("", tuple(_remarks(explanation))),
+            Section("", (*_remarks(explanation), Paragraph(_HOW_TO_READ, Tone.SOFT))),
             *filter(None, [confirmation_section(explanation.confirmations)]),
         ),
     )
